@@ -1,0 +1,57 @@
+//! The folders that Spotcheck itself writes to. The only module that knows them.
+
+use std::path::PathBuf;
+
+use directories::ProjectDirs;
+
+/// Keeps everything that Spotcheck writes below one folder (a USB stick, a test) instead of the user's own folders.
+pub const HOME_VARIABLE: &str = "SPOTCHECK_HOME";
+
+/// Where Spotcheck keeps what it downloads, remembers and logs. None of them need exist yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AppDirs {
+    /// Models and the ONNX Runtime library.
+    pub data: PathBuf,
+    /// Settings.
+    pub config: PathBuf,
+    /// What can be made again: thumbnails, logs.
+    pub cache: PathBuf,
+}
+
+impl AppDirs {
+    /// Below `SPOTCHECK_HOME` where that is set, otherwise where the operating system wants them.
+    ///
+    /// # Errors
+    /// The user has no home folder and `SPOTCHECK_HOME` is not set.
+    pub fn find() -> Result<Self, NoHome> {
+        match std::env::var_os(HOME_VARIABLE).filter(|home| !home.is_empty()) {
+            Some(home) => Ok(Self::below(&PathBuf::from(home))),
+            None => ProjectDirs::from("", "", "spotcheck")
+                .map(|project| Self::of_project(&project))
+                .ok_or(NoHome),
+        }
+    }
+
+    /// All three below one folder.
+    pub fn below(home: &std::path::Path) -> Self {
+        Self {
+            data: home.join("data"),
+            config: home.join("config"),
+            cache: home.join("cache"),
+        }
+    }
+
+    fn of_project(project: &ProjectDirs) -> Self {
+        Self {
+            data: project.data_local_dir().to_owned(),
+            config: project.config_dir().to_owned(),
+            cache: project.cache_dir().to_owned(),
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "you have no home folder; set {HOME_VARIABLE} to a folder where Spotcheck may keep its files"
+)]
+pub struct NoHome;

@@ -1,0 +1,108 @@
+//! Where a model runs, and why not somewhere faster.
+
+use serde::{Deserialize, Serialize};
+
+/// A place where ONNX Runtime can execute a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Device {
+    Cpu,
+    Cuda,
+    WebGpu,
+    CoreMl,
+}
+
+impl Device {
+    pub const ALL: [Self; 4] = [Self::Cuda, Self::CoreMl, Self::WebGpu, Self::Cpu];
+
+    /// The word of the command line: `cpu`, `cuda`, `webgpu`, `coreml`.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Cpu => "cpu",
+            Self::Cuda => "cuda",
+            Self::WebGpu => "webgpu",
+            Self::CoreMl => "coreml",
+        }
+    }
+
+    /// The name on screen.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Cpu => "CPU",
+            Self::Cuda => "CUDA",
+            Self::WebGpu => "WebGPU",
+            Self::CoreMl => "CoreML",
+        }
+    }
+}
+
+/// What the user asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DeviceChoice {
+    /// The fastest that works, with the reason for every one that does not.
+    #[default]
+    Auto,
+    /// This one or an error: a device named explicitly never falls back.
+    Only(Device),
+}
+
+impl std::str::FromStr for DeviceChoice {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Self, Self::Err> {
+        if word == "auto" {
+            return Ok(Self::Auto);
+        }
+        let device = Device::ALL.into_iter().find(|device| device.word() == word);
+        device
+            .map(Self::Only)
+            .ok_or_else(|| "one of auto, cpu, cuda, webgpu, coreml".to_owned())
+    }
+}
+
+impl std::fmt::Display for DeviceChoice {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(match self {
+            Self::Auto => "auto",
+            Self::Only(device) => device.word(),
+        })
+    }
+}
+
+/// The answer to “why is my GPU not used?”.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DeviceReport {
+    pub device: Device,
+    /// Why this one: “the fastest device that works here”, “you chose it”.
+    pub reason: String,
+    /// The graphics adapter, where the device has one.
+    pub adapter: Option<String>,
+    /// The faster devices that were tried first, and what ONNX Runtime said.
+    pub refused: Vec<RefusedDevice>,
+    pub runtime_version: String,
+    pub runtime_path: String,
+    /// Sessions that run side by side, each with `threads_per_session` threads.
+    pub sessions: usize,
+    pub threads_per_session: usize,
+    /// Images in one call of the model.
+    pub batch: usize,
+    /// Time of the first, uncounted call.
+    pub warm_up_ms: f64,
+    /// Time of one call of the model, warm-up not counted; `None` before the first.
+    pub latency: Option<LatencyMs>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RefusedDevice {
+    pub device: Device,
+    pub reason: String,
+}
+
+/// Percentiles over the calls of the model so far, in milliseconds a call.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LatencyMs {
+    pub p50: f64,
+    pub p95: f64,
+    pub calls: usize,
+}

@@ -1,0 +1,140 @@
+//! Boxes and the axis-aligned transforms between the spaces they live in.
+
+use serde::{Deserialize, Serialize};
+
+/// A box as its left, top, right and bottom edge. After `vision::postprocess` always in pixels of the upright
+/// image (origin at its top left corner, `x` to the right, `y` down), not clipped to the image.
+///
+/// Written as `[x1, y1, x2, y2]` in JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(from = "[f32; 4]", into = "[f32; 4]")]
+pub struct BoundingBox {
+    pub x1: f32,
+    pub y1: f32,
+    pub x2: f32,
+    pub y2: f32,
+}
+
+impl BoundingBox {
+    pub fn new(x1: f32, y1: f32, x2: f32, y2: f32) -> Self {
+        Self { x1, y1, x2, y2 }
+    }
+
+    /// Zero where the right edge lies left of the left edge.
+    pub fn width(&self) -> f32 {
+        (self.x2 - self.x1).max(0.0)
+    }
+
+    /// Zero where the bottom edge lies above the top edge.
+    pub fn height(&self) -> f32 {
+        (self.y2 - self.y1).max(0.0)
+    }
+
+    pub fn area(&self) -> f32 {
+        self.width() * self.height()
+    }
+
+    /// True where every edge is a finite number.
+    pub fn is_finite(&self) -> bool {
+        [self.x1, self.y1, self.x2, self.y2]
+            .iter()
+            .all(|edge| edge.is_finite())
+    }
+
+    pub fn contains(&self, x: f32, y: f32) -> bool {
+        (self.x1..=self.x2).contains(&x) && (self.y1..=self.y2).contains(&y)
+    }
+
+    /// The part inside an image of `width` x `height` pixels; of no area where nothing lies inside.
+    pub fn clipped(&self, width: u32, height: u32) -> Self {
+        let (width, height) = (width as f32, height as f32);
+        Self {
+            x1: self.x1.clamp(0.0, width),
+            y1: self.y1.clamp(0.0, height),
+            x2: self.x2.clamp(0.0, width),
+            y2: self.y2.clamp(0.0, height),
+        }
+    }
+
+    /// Intersection over union, `0.0..=1.0`; zero where both boxes have no area.
+    pub fn iou(&self, other: &Self) -> f32 {
+        let overlap = Self {
+            x1: self.x1.max(other.x1),
+            y1: self.y1.max(other.y1),
+            x2: self.x2.min(other.x2),
+            y2: self.y2.min(other.y2),
+        };
+        let union = self.area() + other.area() - overlap.area();
+        if union > 0.0 {
+            overlap.area() / union
+        } else {
+            0.0
+        }
+    }
+}
+
+impl From<[f32; 4]> for BoundingBox {
+    fn from([x1, y1, x2, y2]: [f32; 4]) -> Self {
+        Self { x1, y1, x2, y2 }
+    }
+}
+
+impl From<BoundingBox> for [f32; 4] {
+    fn from(bounds: BoundingBox) -> Self {
+        [bounds.x1, bounds.y1, bounds.x2, bounds.y2]
+    }
+}
+
+/// `target = source * scale + offset`, one factor an axis (`[x, y]`). Named so that it reads backwards:
+/// `image_from_model.apply(box_in_model)`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct AxisTransform {
+    pub scale: [f64; 2],
+    pub offset: [f64; 2],
+}
+
+impl AxisTransform {
+    pub const IDENTITY: Self = Self {
+        scale: [1.0, 1.0],
+        offset: [0.0, 0.0],
+    };
+
+    pub fn apply(&self, bounds: BoundingBox) -> BoundingBox {
+        let x = |value: f32| (f64::from(value) * self.scale[0] + self.offset[0]) as f32;
+        let y = |value: f32| (f64::from(value) * self.scale[1] + self.offset[1]) as f32;
+        BoundingBox {
+            x1: x(bounds.x1),
+            y1: y(bounds.y1),
+            x2: x(bounds.x2),
+            y2: y(bounds.y2),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn iou_of_two_boxes_that_share_a_quarter_of_each() {
+        let left = BoundingBox::new(0.0, 0.0, 2.0, 2.0);
+        let right = BoundingBox::new(1.0, 1.0, 3.0, 3.0);
+        assert!((left.iou(&right) - 1.0 / 7.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn iou_of_boxes_without_area_is_zero_not_nan() {
+        let point = BoundingBox::new(1.0, 1.0, 1.0, 1.0);
+        assert!(point.iou(&point).abs() < f32::EPSILON);
+    }
+
+    #[test]
+    fn a_transform_maps_model_pixels_back_to_the_image() {
+        let image_from_model = AxisTransform {
+            scale: [2.0, 4.0],
+            offset: [10.0, -4.0],
+        };
+        let bounds = image_from_model.apply(BoundingBox::new(1.0, 1.0, 2.0, 3.0));
+        assert_eq!(bounds, BoundingBox::new(12.0, 0.0, 14.0, 8.0));
+    }
+}

@@ -1,0 +1,120 @@
+//! Names of classes.
+
+use std::collections::BTreeMap;
+
+/// The names of a model's classes by class id. Ids may have gaps (COCO's 1..=90 name 80 things).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LabelSet {
+    names: BTreeMap<u32, String>,
+}
+
+/// A line of a label file that cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("line {line} of the label file: {reason}")]
+pub struct LabelError {
+    /// Counted from 1.
+    pub line: usize,
+    pub reason: String,
+}
+
+impl LabelSet {
+    /// Reads a label file: one class a line, either `id<TAB>name` on every line or only the name, counted from 0.
+    /// Empty lines at the end are ignored.
+    ///
+    /// # Errors
+    /// An empty name, an id that is no number, an id given twice, or a mixture of the two forms.
+    pub fn parse(text: &str) -> Result<Self, LabelError> {
+        let text = text.trim_end();
+        let with_ids = text.lines().next().is_some_and(|line| line.contains('\t'));
+        let mut names = BTreeMap::new();
+        for (position, line) in text.lines().enumerate() {
+            let error = |reason: String| LabelError {
+                line: position + 1,
+                reason,
+            };
+            let (id, name) = match (with_ids, line.split_once('\t')) {
+                (true, Some((id, name))) => {
+                    let id = id.trim().parse();
+                    (
+                        id.map_err(|_| error(format!("“{line}” does not begin with a class id")))?,
+                        name,
+                    )
+                }
+                (true, None) => {
+                    return Err(error("has no tab between class id and name".to_owned()));
+                }
+                (false, Some(_)) => {
+                    return Err(error("has a tab, the first line has none".to_owned()));
+                }
+                (false, None) => (position as u32, line),
+            };
+            if name.trim().is_empty() {
+                return Err(error("the name is empty".to_owned()));
+            }
+            if names.insert(id, name.trim().to_owned()).is_some() {
+                return Err(error(format!("class id {id} was given before")));
+            }
+        }
+        Ok(Self { names })
+    }
+
+    pub fn len(&self) -> usize {
+        self.names.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.names.is_empty()
+    }
+
+    pub fn get(&self, class_id: u32) -> Option<&str> {
+        self.names.get(&class_id).map(String::as_str)
+    }
+
+    /// The name, or `class 17` where the set has none.
+    pub fn name(&self, class_id: u32) -> String {
+        self.get(class_id)
+            .map_or_else(|| format!("class {class_id}"), str::to_owned)
+    }
+
+    /// Ids and names, lowest id first.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, &str)> {
+        self.names.iter().map(|(id, name)| (*id, name.as_str()))
+    }
+
+    /// The highest class id; `None` for an empty set.
+    pub fn max_id(&self) -> Option<u32> {
+        self.names.last_key_value().map(|(id, _)| *id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_names_are_counted_from_zero() {
+        let labels = LabelSet::parse("cat\ndog\n\n").unwrap();
+        assert_eq!(labels.get(1), Some("dog"));
+        assert_eq!(labels.len(), 2);
+    }
+
+    #[test]
+    fn ids_may_have_gaps() {
+        let labels = LabelSet::parse("1\tperson\n90\ttoothbrush\n").unwrap();
+        assert_eq!(labels.get(90), Some("toothbrush"));
+        assert_eq!(labels.name(12), "class 12");
+        assert_eq!(labels.max_id(), Some(90));
+    }
+
+    #[test]
+    fn a_bad_line_is_named() {
+        for (text, line) in [
+            ("1\ta\nb", 2),
+            ("a\n\nb", 2),
+            ("1\ta\n1\tb", 2),
+            ("x\ta", 1),
+        ] {
+            assert_eq!(LabelSet::parse(text).unwrap_err().line, line, "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! The vocabulary of the product: plain data and arithmetic.
+//!
+//! Knows nothing of files, networks, graphics, ONNX Runtime or threads. Everything above this floor speaks
+//! in these types, so a prediction looks the same wherever it was computed.
+
+mod device;
+mod geometry;
+mod label_set;
+mod model_card;
+mod picture;
+mod prediction;
+mod problem;
+mod sample;
+mod view_settings;
+
+pub use device::{Device, DeviceChoice, DeviceReport, LatencyMs, RefusedDevice};
+pub use geometry::{AxisTransform, BoundingBox};
+pub use label_set::LabelSet;
+pub use model_card::{
+    BoxFormat, BoxSpace, ChannelOrder, ClassValues, ClassificationOutput, DetectionOutput,
+    ElementType, ImageInput, Layout, ModelCard, ModelFile, ModelTask, OutputConvention, ResizeRule,
+    Rounding,
+};
+pub use picture::Picture;
+pub use prediction::{Answer, ClassScore, Detection, Prediction};
+pub use problem::Problem;
+pub use sample::{Sample, SampleUri};
+pub use view_settings::ViewSettings;

@@ -1,0 +1,62 @@
+//! What a model said about one image.
+
+use serde::{Deserialize, Serialize};
+
+use super::BoundingBox;
+
+/// The stored answer for one image: everything the model gave above the cut-off of the run, before any view
+/// setting. `width` and `height` are those of the upright image, in pixels.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Prediction {
+    pub width: u32,
+    pub height: u32,
+    pub answer: Answer,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Answer {
+    /// The best classes, best first.
+    Classes(Vec<ClassScore>),
+    /// The boxes, highest score first; an empty list means that the model found nothing.
+    Detections(Vec<Detection>),
+}
+
+/// One class of a classifier.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ClassScore {
+    /// Index into the model's classes, background already subtracted.
+    pub index: u32,
+    pub label: String,
+    /// Probability, `0.0..=1.0`.
+    pub score: f32,
+}
+
+/// One box of a detector.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Detection {
+    /// In pixels of the upright image, not clipped to it.
+    #[serde(rename = "box")]
+    pub bounds: BoundingBox,
+    /// The id that the label set knows (for COCO its 1..=90).
+    pub class_id: u32,
+    pub label: String,
+    /// `0.0..=1.0`.
+    pub score: f32,
+}
+
+impl Prediction {
+    pub fn detections(&self) -> &[Detection] {
+        match &self.answer {
+            Answer::Detections(detections) => detections,
+            Answer::Classes(_) => &[],
+        }
+    }
+
+    pub fn classes(&self) -> &[ClassScore] {
+        match &self.answer {
+            Answer::Classes(classes) => classes,
+            Answer::Detections(_) => &[],
+        }
+    }
+}

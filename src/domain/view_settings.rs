@@ -1,0 +1,172 @@
+//! What of a stored prediction is shown. Changing these never runs the model again.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use super::{Answer, BoundingBox, ClassScore, Detection, Prediction};
+
+/// Live filters of the window. `visible_detections` and `visible_classes` are their only implementation: canvas,
+/// grid, lists and exports all ask them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ViewSettings {
+    /// Boxes below this score are not shown, `0.0..=1.0`.
+    pub min_score: f32,
+    /// Replaces `min_score` for a class id.
+    pub min_score_by_class: BTreeMap<u32, f32>,
+    pub hidden_classes: BTreeSet<u32>,
+    /// Shows only this class id.
+    pub solo_class: Option<u32>,
+    /// Of two boxes of one class that overlap by more than this IoU only the better is shown; `None` shows all.
+    pub nms_iou: Option<f32>,
+    /// How many classes of a classifier are listed.
+    pub top_k: usize,
+}
+
+impl Default for ViewSettings {
+    fn default() -> Self {
+        Self {
+            min_score: 0.5,
+            min_score_by_class: BTreeMap::new(),
+            hidden_classes: BTreeSet::new(),
+            solo_class: None,
+            nms_iou: None,
+            top_k: 5,
+        }
+    }
+}
+
+impl ViewSettings {
+    /// Indices into `prediction.detections()`, highest score first. Empty for a classifier.
+    pub fn visible_detections(&self, prediction: &Prediction) -> Vec<usize> {
+        let detections = prediction.detections();
+        let mut visible: Vec<usize> = (0..detections.len())
+            .filter(|&index| self.passes(&detections[index]))
+            .collect();
+        visible.sort_by(|&left, &right| detections[right].score.total_cmp(&detections[left].score));
+        match self.nms_iou {
+            Some(max_iou) => suppress_overlaps(&visible, detections, max_iou),
+            None => visible,
+        }
+    }
+
+    /// The first `top_k` classes, best first. Empty for a detector.
+    pub fn visible_classes<'p>(&self, prediction: &'p Prediction) -> &'p [ClassScore] {
+        let classes = prediction.classes();
+        &classes[..classes.len().min(self.top_k)]
+    }
+
+    /// What the grid writes under a thumbnail: the top class, or the number of boxes shown.
+    pub fn headline(&self, prediction: &Prediction) -> String {
+        match &prediction.answer {
+            Answer::Classes(classes) => classes.first().map_or_else(String::new, |top| {
+                format!("{} {:.0} %", top.label, top.score * 100.0)
+            }),
+            Answer::Detections(_) => match self.visible_detections(prediction).len() {
+                1 => "1 box".to_owned(),
+                count => format!("{count} boxes"),
+            },
+        }
+    }
+
+    /// The score a box of this class needs.
+    pub fn min_score_of(&self, class_id: u32) -> f32 {
+        self.min_score_by_class
+            .get(&class_id)
+            .copied()
+            .unwrap_or(self.min_score)
+    }
+
+    pub fn shows_class(&self, class_id: u32) -> bool {
+        self.solo_class.is_none_or(|solo| solo == class_id)
+            && !self.hidden_classes.contains(&class_id)
+    }
+
+    fn passes(&self, detection: &Detection) -> bool {
+        self.shows_class(detection.class_id)
+            && detection.score >= self.min_score_of(detection.class_id)
+    }
+}
+
+/// Greedy non-maximum suppression within each class, as torchvision's `batched_nms` does it.
+fn suppress_overlaps(by_score: &[usize], detections: &[Detection], max_iou: f32) -> Vec<usize> {
+    let mut kept: Vec<usize> = Vec::with_capacity(by_score.len());
+    let mut kept_by_class: BTreeMap<u32, Vec<BoundingBox>> = BTreeMap::new();
+    for &index in by_score {
+        let Detection {
+            bounds, class_id, ..
+        } = &detections[index];
+        let rivals = kept_by_class.entry(*class_id).or_default();
+        if rivals.iter().all(|rival| rival.iou(bounds) <= max_iou) {
+            rivals.push(*bounds);
+            kept.push(index);
+        }
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn prediction(boxes: &[(u32, f32, [f32; 4])]) -> Prediction {
+        let detections = boxes.iter().map(|&(class_id, score, bounds)| Detection {
+            bounds: bounds.into(),
+            class_id,
+            label: String::new(),
+            score,
+        });
+        Prediction {
+            width: 10,
+            height: 10,
+            answer: Answer::Detections(detections.collect()),
+        }
+    }
+
+    const SQUARE: [f32; 4] = [0.0, 0.0, 10.0, 10.0];
+
+    #[test]
+    fn the_threshold_of_a_class_replaces_the_global_one() {
+        let prediction = prediction(&[(1, 0.4, SQUARE), (2, 0.4, SQUARE), (2, 0.6, SQUARE)]);
+        let mut view = ViewSettings::default();
+        assert_eq!(view.visible_detections(&prediction), [2]);
+        view.min_score_by_class.insert(1, 0.3);
+        assert_eq!(view.visible_detections(&prediction), [2, 0]);
+    }
+
+    #[test]
+    fn solo_and_hide_leave_the_other_classes_out() {
+        let prediction = prediction(&[(1, 0.9, SQUARE), (2, 0.8, SQUARE)]);
+        let solo = ViewSettings {
+            solo_class: Some(2),
+            ..Default::default()
+        };
+        assert_eq!(solo.visible_detections(&prediction), [1]);
+        let hidden = ViewSettings {
+            hidden_classes: [2].into(),
+            ..Default::default()
+        };
+        assert_eq!(hidden.visible_detections(&prediction), [0]);
+    }
+
+    #[test]
+    fn nms_keeps_the_better_of_two_of_one_class_and_both_of_different_classes() {
+        let prediction = prediction(&[(1, 0.7, SQUARE), (1, 0.9, SQUARE), (2, 0.8, SQUARE)]);
+        let view = ViewSettings {
+            nms_iou: Some(0.5),
+            ..Default::default()
+        };
+        assert_eq!(view.visible_detections(&prediction), [1, 2]);
+    }
+
+    #[test]
+    fn a_score_that_is_not_a_number_is_never_shown() {
+        let prediction = prediction(&[(1, f32::NAN, SQUARE)]);
+        assert!(
+            ViewSettings::default()
+                .visible_detections(&prediction)
+                .is_empty()
+        );
+    }
+}

@@ -1,0 +1,53 @@
+//! Where images come from. Every source passes the same contract test (`contract.rs`).
+//!
+//! Knows nothing of what is inside an image.
+
+#[cfg(test)]
+mod contract;
+mod local;
+mod memory;
+
+pub use local::LocalSource;
+pub use memory::MemorySource;
+
+use crate::domain::{Problem, Sample, SampleUri};
+
+/// Images to be listed and read. Never written to.
+pub trait Source: Send + Sync {
+    /// What people call this place: a path, an address.
+    fn name(&self) -> String;
+
+    /// The listing, page by page, in its final order. The first page comes soon, however large the whole is.
+    fn pages(&self) -> Box<dyn Iterator<Item = Page> + Send>;
+
+    /// The whole file.
+    fn read(&self, uri: &SampleUri) -> Result<Vec<u8>, SourceError>;
+}
+
+/// A part of a listing.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Page {
+    pub samples: Vec<Sample>,
+    /// What could not be listed, and why; the rest goes on.
+    pub problems: Vec<Problem>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum SourceError {
+    #[error("there is no such file; it may have been moved or deleted since it was listed")]
+    NotFound,
+    #[error("permission denied; make the file readable for you")]
+    PermissionDenied,
+    #[error("could not be read: {0}")]
+    Io(#[source] std::io::Error),
+}
+
+impl From<std::io::Error> for SourceError {
+    fn from(error: std::io::Error) -> Self {
+        match error.kind() {
+            std::io::ErrorKind::NotFound => Self::NotFound,
+            std::io::ErrorKind::PermissionDenied => Self::PermissionDenied,
+            _ => Self::Io(error),
+        }
+    }
+}

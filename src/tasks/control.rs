@@ -1,0 +1,230 @@
+//! The handle that a worker and its owner share.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::{Progress, ProgressUnit};
+
+/// Pause, cancel and progress of one task. Clones are handles of the same task.
+#[derive(Clone)]
+pub struct TaskControl(Arc<Shared>);
+
+/// The task was cancelled. Not a failure: what was finished before stays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("cancelled")]
+pub struct Cancelled;
+
+struct Shared {
+    inner: Mutex<Inner>,
+    changed: Condvar,
+}
+
+struct Inner {
+    mode: Mode,
+    done: u64,
+    total: Option<u64>,
+    unit: ProgressUnit,
+    step: String,
+    worked: Duration,
+    /// Since when the task has been running without a pause.
+    running_since: Option<Instant>,
+    hooks: BTreeMap<u64, Box<dyn Fn() + Send>>,
+    next_hook: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    Running,
+    Paused,
+    Cancelled,
+}
+
+impl TaskControl {
+    pub fn new(unit: ProgressUnit) -> Self {
+        let inner = Inner {
+            mode: Mode::Running,
+            done: 0,
+            total: None,
+            unit,
+            step: String::new(),
+            worked: Duration::ZERO,
+            running_since: Some(Instant::now()),
+            hooks: BTreeMap::new(),
+            next_hook: 0,
+        };
+        Self(Arc::new(Shared {
+            inner: Mutex::new(inner),
+            changed: Condvar::new(),
+        }))
+    }
+
+    /// Waits while the task is paused.
+    ///
+    /// # Errors
+    /// [`Cancelled`] once the task is cancelled; the worker then returns at once.
+    pub fn checkpoint(&self) -> Result<(), Cancelled> {
+        let paused = |inner: &mut Inner| inner.mode == Mode::Paused;
+        let inner = self.0.changed.wait_while(self.lock(), paused);
+        match inner.unwrap_or_else(PoisonError::into_inner).mode {
+            Mode::Cancelled => Err(Cancelled),
+            Mode::Running | Mode::Paused => Ok(()),
+        }
+    }
+
+    /// Sleeps, but wakes when the task is cancelled.
+    ///
+    /// # Errors
+    /// [`Cancelled`] once the task is cancelled.
+    pub fn sleep(&self, duration: Duration) -> Result<(), Cancelled> {
+        let not_cancelled = |inner: &mut Inner| inner.mode != Mode::Cancelled;
+        drop(
+            self.0
+                .changed
+                .wait_timeout_while(self.lock(), duration, not_cancelled),
+        );
+        self.checkpoint()
+    }
+
+    pub fn pause(&self) {
+        let mut inner = self.lock();
+        if inner.mode == Mode::Running {
+            inner.mode = Mode::Paused;
+            if let Some(since) = inner.running_since.take() {
+                inner.worked += since.elapsed();
+            }
+        }
+    }
+
+    pub fn resume(&self) {
+        let mut inner = self.lock();
+        if inner.mode == Mode::Paused {
+            inner.mode = Mode::Running;
+            inner.running_since = Some(Instant::now());
+            self.0.changed.notify_all();
+        }
+    }
+
+    /// Final: a cancelled task cannot be resumed. Calls every registered hook.
+    pub fn cancel(&self) {
+        let mut inner = self.lock();
+        inner.mode = Mode::Cancelled;
+        inner.hooks.values().for_each(|hook| hook());
+        self.0.changed.notify_all();
+    }
+
+    pub fn is_cancelled(&self) -> bool {
+        self.lock().mode == Mode::Cancelled
+    }
+
+    pub fn is_paused(&self) -> bool {
+        self.lock().mode == Mode::Paused
+    }
+
+    /// Calls `hook` when the task is cancelled (at once where it already is), until the returned guard is dropped.
+    /// For work that cannot ask at checkpoints, such as a running model. The hook must not use this control.
+    #[must_use = "the hook is removed when the guard is dropped"]
+    pub fn on_cancel(&self, hook: impl Fn() + Send + 'static) -> CancelHook {
+        let mut inner = self.lock();
+        if inner.mode == Mode::Cancelled {
+            hook();
+        }
+        let id = inner.next_hook;
+        inner.next_hook += 1;
+        inner.hooks.insert(id, Box::new(hook));
+        CancelHook {
+            control: self.clone(),
+            id,
+        }
+    }
+
+    pub fn set_total(&self, total: Option<u64>) {
+        self.lock().total = total;
+    }
+
+    pub fn set_done(&self, done: u64) {
+        self.lock().done = done;
+    }
+
+    pub fn add_done(&self, more: u64) {
+        self.lock().done += more;
+    }
+
+    pub fn set_step(&self, step: impl Into<String>) {
+        self.lock().step = step.into();
+    }
+
+    pub fn progress(&self) -> Progress {
+        let inner = self.lock();
+        let running = inner
+            .running_since
+            .map_or(Duration::ZERO, |since| since.elapsed());
+        Progress {
+            done: inner.done,
+            total: inner.total,
+            unit: inner.unit,
+            step: inner.step.clone(),
+            elapsed: inner.worked + running,
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.0.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Removes its hook when dropped.
+pub struct CancelHook {
+    control: TaskControl,
+    id: u64,
+}
+
+impl Drop for CancelHook {
+    fn drop(&mut self) {
+        self.control.lock().hooks.remove(&self.id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    #[test]
+    fn a_paused_task_waits_at_its_checkpoint_until_it_is_resumed() {
+        let control = TaskControl::new(ProgressUnit::Images);
+        control.pause();
+        let worker = control.clone();
+        let thread = std::thread::spawn(move || {
+            worker.checkpoint()?;
+            worker.add_done(1);
+            Ok::<(), Cancelled>(())
+        });
+        std::thread::sleep(Duration::from_millis(20));
+        assert_eq!(control.progress().done, 0);
+        control.resume();
+        assert_eq!(thread.join().unwrap(), Ok(()));
+        assert_eq!(control.progress().done, 1);
+    }
+
+    #[test]
+    fn cancel_ends_a_pause_and_calls_the_hooks_that_are_still_held() {
+        let control = TaskControl::new(ProgressUnit::Images);
+        let calls = Arc::new(AtomicUsize::new(0));
+        let count = |calls: &Arc<AtomicUsize>| {
+            let calls = Arc::clone(calls);
+            move || {
+                calls.fetch_add(1, Ordering::Relaxed);
+            }
+        };
+        let _held = control.on_cancel(count(&calls));
+        drop(control.on_cancel(count(&calls)));
+        control.pause();
+        let worker = control.clone();
+        let thread = std::thread::spawn(move || worker.checkpoint());
+        control.cancel();
+        assert_eq!(thread.join().unwrap(), Err(Cancelled));
+        assert_eq!(calls.load(Ordering::Relaxed), 1);
+    }
+}

@@ -1,0 +1,38 @@
+//! Named background work: something that can be watched, paused and stopped.
+//!
+//! Knows nothing of what the work is. A worker holds a [`TaskControl`], reports through it and asks it at every
+//! checkpoint whether to go on; whoever started it holds another handle of the same control.
+
+mod control;
+mod progress;
+mod waker;
+
+pub use control::{CancelHook, Cancelled, TaskControl};
+pub use progress::{Progress, ProgressUnit};
+pub use waker::Waker;
+
+/// Starts a named thread. A panic in `work` is caught and handed to `on_panic` as text, so that no task ever vanishes
+/// without an answer.
+pub fn spawn(
+    name: impl Into<String>,
+    work: impl FnOnce() + Send + 'static,
+    on_panic: impl FnOnce(String) + Send + 'static,
+) {
+    let name = name.into();
+    let thread_name = name.clone();
+    let body = move || {
+        if let Err(panic) = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)) {
+            on_panic(panic_text(&*panic));
+        }
+    };
+    if let Err(error) = std::thread::Builder::new().name(thread_name).spawn(body) {
+        log::error!("could not start the thread of task “{name}”: {error}");
+    }
+}
+
+/// What a caught panic said.
+pub fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "a panic without a message".to_owned())
+}
