@@ -1,8 +1,14 @@
 //! From a picture to the tensor a model wants, and from its outputs to a prediction. Pure arithmetic: no files, no
 //! ONNX Runtime.
 
+mod postprocess;
 mod predictor;
+mod preprocess;
+mod resize;
 mod tensor;
 
+pub use postprocess::{KeepRule, postprocess};
 pub use predictor::{PredictError, Predictor, Prepared};
+pub use preprocess::preprocess;
+pub use resize::{ResizeWindow, resize_bilinear};
 pub use tensor::{Tensor, TensorData};

@@ -48,8 +48,8 @@ pub struct Prepared {
     pub tensor: Tensor,
     /// From the pixels of the resized picture that the model sees to those of the upright image.
     pub image_from_model: AxisTransform,
-    /// Width and height of the resized picture inside the tensor, in pixels, padding left out.
-    pub model_size: [u32; 2],
+    /// Width and height of the picture inside the tensor, padding included, in pixels; normalised boxes refer to it.
+    pub canvas_size: [u32; 2],
     /// Width and height of the upright image, in pixels.
     pub image_size: [u32; 2],
 }

@@ -1,0 +1,395 @@
+//! From a picture to the tensor that the model card asks for.
+
+use super::resize::{ResizeWindow, resize_bilinear};
+use super::{PredictError, Prepared, Tensor, TensorData};
+use crate::domain::{
+    AxisTransform, ChannelOrder, ElementType, ImageInput, Layout, Picture, ResizeRule, Rounding,
+};
+
+/// Resizes, pads and normalises as the card says.
+///
+/// # Errors
+/// [`PredictError::Failed`] where the card asks for a crop that is larger than the resized picture.
+pub fn preprocess(input: &ImageInput, picture: &Picture) -> Result<Prepared, PredictError> {
+    let placement = Placement::new(&input.resize, picture.width(), picture.height())?;
+    let resized;
+    let pixels = if placement.window == ResizeWindow::whole(picture.width(), picture.height()) {
+        picture.rgb()
+    } else {
+        resized = resize_bilinear(picture, placement.window);
+        &resized
+    };
+    let data = match input.element_type {
+        ElementType::Uint8 => {
+            let fill = placement.fill.unwrap_or(0);
+            TensorData::U8(lay_out(input, &placement, pixels, [fill; 3], |_, level| {
+                level
+            }))
+        }
+        ElementType::Float32 | ElementType::Float16 => {
+            let table = normalisation_table(input);
+            let value = |channel: usize, level: u8| table[channel][usize::from(level)];
+            let fill =
+                [0, 1, 2].map(|channel| placement.fill.map_or(0.0, |level| value(channel, level)));
+            TensorData::F32(lay_out(input, &placement, pixels, fill, value))
+        }
+    };
+    let [width, height] = placement.canvas_size.map(|side| side as usize);
+    let shape = match input.layout {
+        Layout::Nchw => vec![1, 3, height, width],
+        Layout::Nhwc => vec![1, height, width, 3],
+        Layout::Chw => vec![3, height, width],
+        Layout::Hwc => vec![height, width, 3],
+    };
+    Ok(Prepared {
+        tensor: Tensor { shape, data },
+        image_from_model: placement.image_from_model,
+        canvas_size: placement.canvas_size,
+        image_size: [picture.width(), picture.height()],
+    })
+}
+
+/// The value of every 8-bit level for each of the model's channels: `(level / divide_by - mean) / std`.
+fn normalisation_table(input: &ImageInput) -> [[f32; 256]; 3] {
+    [0, 1, 2].map(|channel| {
+        std::array::from_fn(|level| {
+            (level as f32 / input.divide_by - input.mean[channel]) / input.std[channel]
+        })
+    })
+}
+
+/// Where the resized picture comes to lie in the tensor.
+#[derive(Debug)]
+struct Placement {
+    /// What is computed of the resized picture.
+    window: ResizeWindow,
+    /// Width and height of the tensor.
+    canvas_size: [u32; 2],
+    /// Left and top of the window in the tensor.
+    canvas_offset: [u32; 2],
+    /// The level around the window; `None` for a value of zero after normalisation.
+    fill: Option<u8>,
+    image_from_model: AxisTransform,
+}
+
+impl Placement {
+    fn new(rule: &ResizeRule, width: u32, height: u32) -> Result<Self, PredictError> {
+        match *rule {
+            ResizeRule::Keep {} => Ok(Self::filled(width, height, [width, height])),
+            ResizeRule::Stretch {
+                width: target_width,
+                height: target_height,
+            } => Ok(Self::filled(width, height, [target_width, target_height])),
+            ResizeRule::ShortSideCrop {
+                short_side,
+                long_side,
+                crop_width,
+                crop_height,
+                crop_offset,
+            } => {
+                let full_size = short_side_to(short_side, long_side, width, height);
+                let crop = [crop_width, crop_height];
+                Self::cropped(width, height, full_size, crop, crop_offset)
+            }
+            ResizeRule::Letterbox {
+                width: canvas_width,
+                height: canvas_height,
+                fill,
+            } => Ok(Self::letterboxed(
+                width,
+                height,
+                [canvas_width, canvas_height],
+                fill,
+            )),
+            ResizeRule::ShortSidePad {
+                short_side,
+                max_long_side,
+                pad_to_multiple,
+            } => Ok(Self::padded(
+                width,
+                height,
+                short_side,
+                max_long_side,
+                pad_to_multiple,
+            )),
+        }
+    }
+
+    /// The whole picture at `size`, which is the whole tensor.
+    fn filled(width: u32, height: u32, size: [u32; 2]) -> Self {
+        Self {
+            window: ResizeWindow::whole(size[0], size[1]),
+            canvas_size: size,
+            canvas_offset: [0, 0],
+            fill: None,
+            image_from_model: AxisTransform {
+                scale: [ratio(width, size[0]), ratio(height, size[1])],
+                offset: [0.0, 0.0],
+            },
+        }
+    }
+
+    fn cropped(
+        width: u32,
+        height: u32,
+        full_size: [u32; 2],
+        crop: [u32; 2],
+        rounding: Rounding,
+    ) -> Result<Self, PredictError> {
+        if crop[0] > full_size[0] || crop[1] > full_size[1] {
+            return Err(PredictError::Failed(format!(
+                "the model card asks for a crop of {}x{} out of a picture of {}x{}; correct its resize rule",
+                crop[0], crop[1], full_size[0], full_size[1]
+            )));
+        }
+        let origin = [0, 1].map(|axis| half(full_size[axis] - crop[axis], rounding));
+        let scale = [ratio(width, full_size[0]), ratio(height, full_size[1])];
+        Ok(Self {
+            window: ResizeWindow {
+                full_size,
+                origin,
+                size: crop,
+            },
+            canvas_size: crop,
+            canvas_offset: [0, 0],
+            fill: None,
+            image_from_model: AxisTransform {
+                scale,
+                offset: [
+                    f64::from(origin[0]) * scale[0],
+                    f64::from(origin[1]) * scale[1],
+                ],
+            },
+        })
+    }
+
+    fn letterboxed(width: u32, height: u32, canvas_size: [u32; 2], fill: u8) -> Self {
+        let scale = ratio(canvas_size[0], width).min(ratio(canvas_size[1], height));
+        let fitted =
+            |side: u32, canvas: u32| ((f64::from(side) * scale).round() as u32).clamp(1, canvas);
+        let size = [
+            fitted(width, canvas_size[0]),
+            fitted(height, canvas_size[1]),
+        ];
+        let canvas_offset = [
+            (canvas_size[0] - size[0]) / 2,
+            (canvas_size[1] - size[1]) / 2,
+        ];
+        let scale = [ratio(width, size[0]), ratio(height, size[1])];
+        Self {
+            window: ResizeWindow::whole(size[0], size[1]),
+            canvas_size,
+            canvas_offset,
+            fill: Some(fill),
+            image_from_model: AxisTransform {
+                scale,
+                offset: [
+                    -f64::from(canvas_offset[0]) * scale[0],
+                    -f64::from(canvas_offset[1]) * scale[1],
+                ],
+            },
+        }
+    }
+
+    /// As the ONNX Model Zoo's Faster R-CNN: boxes come back through the one ratio of both axes, not through the rounded
+    /// sizes.
+    fn padded(width: u32, height: u32, short_side: u32, max_long_side: u32, multiple: u32) -> Self {
+        let scale =
+            ratio(short_side, width.min(height)).min(ratio(max_long_side, width.max(height)));
+        let size = [width, height].map(|side| ((f64::from(side) * scale) as u32).max(1));
+        Self {
+            window: ResizeWindow::whole(size[0], size[1]),
+            canvas_size: size.map(|side| side.next_multiple_of(multiple.max(1))),
+            canvas_offset: [0, 0],
+            fill: None,
+            image_from_model: AxisTransform {
+                scale: [1.0 / scale; 2],
+                offset: [0.0, 0.0],
+            },
+        }
+    }
+}
+
+/// The size with the short side at `short_side` and the long side in proportion.
+fn short_side_to(short_side: u32, rounding: Rounding, width: u32, height: u32) -> [u32; 2] {
+    let short = width.min(height);
+    let scaled = |side: u32| -> u32 {
+        let exact = match rounding {
+            Rounding::Down => f64::from(short_side) * f64::from(side) / f64::from(short),
+            Rounding::HalfEven => (f64::from(side) * ratio(short_side, short)).round_ties_even(),
+        };
+        (exact as u32).max(short_side)
+    };
+    [scaled(width), scaled(height)]
+}
+
+fn half(length: u32, rounding: Rounding) -> u32 {
+    match rounding {
+        Rounding::Down => length / 2,
+        Rounding::HalfEven => (f64::from(length) / 2.0).round_ties_even() as u32,
+    }
+}
+
+fn ratio(numerator: u32, denominator: u32) -> f64 {
+    f64::from(numerator) / f64::from(denominator)
+}
+
+/// Writes the window's pixels into a tensor of the card's layout and channel order, `fill` (in the model's channel order)
+/// around them. `value` gets the model's channel and the level.
+fn lay_out<T: Copy>(
+    input: &ImageInput,
+    placement: &Placement,
+    pixels: &[u8],
+    fill: [T; 3],
+    value: impl Fn(usize, u8) -> T,
+) -> Vec<T> {
+    let [width, height] = placement.canvas_size.map(|side| side as usize);
+    let [left, top] = placement.canvas_offset.map(|side| side as usize);
+    let picture_width = placement.window.size[0] as usize;
+    let plane = width * height;
+    // Where the value of a channel lies, counted from the first channel of the first pixel.
+    let (channel_stride, pixel_stride) = match input.layout {
+        Layout::Nchw | Layout::Chw => (plane, 1),
+        Layout::Nhwc | Layout::Hwc => (1, 3),
+    };
+    let mut values = vec![fill[0]; plane * 3];
+    if placement.canvas_size != placement.window.size {
+        for (channel, &fill) in fill.iter().enumerate() {
+            for pixel in 0..plane {
+                values[channel * channel_stride + pixel * pixel_stride] = fill;
+            }
+        }
+    }
+    for channel in 0..3 {
+        let rgb_channel = match input.channels {
+            ChannelOrder::Rgb => channel,
+            ChannelOrder::Bgr => 2 - channel,
+        };
+        for (y, row) in pixels.chunks_exact(picture_width * 3).enumerate() {
+            let start = channel * channel_stride + ((y + top) * width + left) * pixel_stride;
+            let targets = values[start..].iter_mut().step_by(pixel_stride);
+            for (target, pixel) in targets.zip(row.chunks_exact(3)) {
+                *target = value(channel, pixel[rgb_channel]);
+            }
+        }
+    }
+    values
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn input(layout: Layout, resize: ResizeRule) -> ImageInput {
+        ImageInput {
+            name: None,
+            layout,
+            element_type: ElementType::Float32,
+            channels: ChannelOrder::Rgb,
+            divide_by: 1.0,
+            mean: [0.0; 3],
+            std: [1.0; 3],
+            batches: false,
+            resize,
+        }
+    }
+
+    fn two_pixels() -> Picture {
+        Picture::new(2, 1, vec![1, 2, 3, 4, 5, 6]).unwrap()
+    }
+
+    fn values(prepared: &Prepared) -> Vec<f64> {
+        prepared.tensor.to_f64()
+    }
+
+    #[test]
+    fn layouts_and_channel_orders_put_each_level_in_its_place() {
+        let planar = input(Layout::Nchw, ResizeRule::Keep {});
+        assert_eq!(
+            values(&preprocess(&planar, &two_pixels()).unwrap()),
+            [1., 4., 2., 5., 3., 6.]
+        );
+        let bgr = ImageInput {
+            channels: ChannelOrder::Bgr,
+            ..input(Layout::Nhwc, ResizeRule::Keep {})
+        };
+        let prepared = preprocess(&bgr, &two_pixels()).unwrap();
+        assert_eq!(prepared.tensor.shape, [1, 1, 2, 3]);
+        assert_eq!(values(&prepared), [3., 2., 1., 6., 5., 4.]);
+    }
+
+    #[test]
+    fn mean_and_std_belong_to_the_models_channels() {
+        let bgr = ImageInput {
+            channels: ChannelOrder::Bgr,
+            mean: [3.0, 0.0, 0.0],
+            std: [1.0, 2.0, 1.0],
+            ..input(Layout::Hwc, ResizeRule::Keep {})
+        };
+        assert_eq!(
+            values(&preprocess(&bgr, &two_pixels()).unwrap()),
+            [0., 1., 1., 3., 2.5, 4.]
+        );
+    }
+
+    #[test]
+    fn padding_lies_right_and_below_and_boxes_go_back_through_the_ratio() {
+        let rule = ResizeRule::ShortSidePad {
+            short_side: 3,
+            max_long_side: 100,
+            pad_to_multiple: 4,
+        };
+        let prepared = preprocess(&input(Layout::Chw, rule), &two_pixels()).unwrap();
+        assert_eq!(prepared.tensor.shape, [3, 4, 8]);
+        assert!((prepared.image_from_model.scale[0] - 1.0 / 3.0).abs() < 1e-12);
+        let values = values(&prepared);
+        assert_eq!(values[..8], [1., 1., 2., 3., 4., 4., 0., 0.]);
+        assert!(
+            values[24..32].iter().all(|&value| value == 0.0),
+            "the fourth row is padding"
+        );
+    }
+
+    #[test]
+    fn a_letterbox_is_centred_and_mapped_back() {
+        let rule = ResizeRule::Letterbox {
+            width: 4,
+            height: 4,
+            fill: 9,
+        };
+        let prepared = preprocess(&input(Layout::Nchw, rule), &two_pixels()).unwrap();
+        let image_from_model = prepared.image_from_model;
+        assert_eq!(image_from_model.offset, [0.0, -0.5]);
+        let values = values(&prepared);
+        assert_eq!(values[..4], [9.0; 4]);
+        assert_eq!(values[12..16], [9.0; 4]);
+        assert!(values[4] < 2.0, "the picture begins in the second row");
+    }
+
+    #[test]
+    fn a_very_long_picture_costs_no_more_than_its_crop() {
+        let long = Picture::new(40_000, 10, vec![50; 1_200_000]).unwrap();
+        let rule = ResizeRule::ShortSideCrop {
+            short_side: 256,
+            long_side: Rounding::Down,
+            crop_width: 224,
+            crop_height: 224,
+            crop_offset: Rounding::HalfEven,
+        };
+        let prepared = preprocess(&input(Layout::Nchw, rule), &long).unwrap();
+        assert_eq!(prepared.tensor.shape, [1, 3, 224, 224]);
+        assert!(values(&prepared).iter().all(|&value| value == 50.0));
+    }
+
+    #[test]
+    fn a_crop_larger_than_the_picture_is_refused() {
+        let rule = ResizeRule::ShortSideCrop {
+            short_side: 10,
+            long_side: Rounding::Down,
+            crop_width: 11,
+            crop_height: 11,
+            crop_offset: Rounding::Down,
+        };
+        assert!(preprocess(&input(Layout::Nchw, rule), &two_pixels()).is_err());
+    }
+}
