@@ -1,6 +1,7 @@
 //! Spotcheck shows what a vision model sees. The program is `main.rs`; everything it does is here, in floors that import
 //! only downwards (see ARCHITECTURE.md).
 
+pub mod decode;
 pub mod dirs;
 pub mod domain;
 pub mod source;

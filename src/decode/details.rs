@@ -1,0 +1,163 @@
+//! What the panel beside the picture says about the file.
+
+use exif::{Exif, Field, In, Tag, Value};
+use image::{ColorType, ImageDecoder};
+use turbojpeg::Colorspace;
+
+use super::{Format, Orientation, jpeg, metadata, raster};
+
+/// What can be read without decoding the pixels. Whatever cannot be read is missing.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ImageDetails {
+    pub format: Option<Format>,
+    /// Width and height as stored, before the orientation is applied.
+    pub stored_size: Option<(u32, u32)>,
+    pub orientation: Orientation,
+    /// Colour model and depth: “RGB, 8 bits a channel”.
+    pub colour: Option<String>,
+    /// Label and value, most asked for first: camera, lens, exposure, date, place.
+    pub exif: Vec<(String, String)>,
+}
+
+/// Reads header and metadata. Never fails: a broken file has fewer details.
+pub fn details(bytes: &[u8]) -> ImageDetails {
+    let Ok(format) = Format::of(bytes) else {
+        return ImageDetails::default();
+    };
+    let exif = metadata::exif(bytes, format);
+    let mut details = ImageDetails {
+        format: Some(format),
+        orientation: exif
+            .as_ref()
+            .map_or_else(Orientation::default, metadata::orientation_of),
+        exif: exif.as_ref().map(exif_rows).unwrap_or_default(),
+        ..ImageDetails::default()
+    };
+    if format == Format::Jpeg {
+        add_jpeg_header(&mut details, bytes);
+    } else if let Ok(decoder) = raster::open(bytes, format) {
+        details.stored_size = Some(decoder.dimensions());
+        details.colour = Some(colour_name(decoder.color_type()).to_owned());
+    }
+    details
+}
+
+fn add_jpeg_header(details: &mut ImageDetails, bytes: &[u8]) {
+    let Ok(header) = jpeg::read_header(bytes) else {
+        return;
+    };
+    details.stored_size = Some((header.width as u32, header.height as u32));
+    let model = match header.colorspace {
+        Colorspace::RGB => "RGB",
+        Colorspace::YCbCr => "YCbCr",
+        Colorspace::Gray => "grey",
+        Colorspace::CMYK => "CMYK",
+        Colorspace::YCCK => "YCCK",
+    };
+    let progressive = if header.is_progressive {
+        ", progressive"
+    } else {
+        ""
+    };
+    details.colour = Some(format!("{model}, 8 bits a channel{progressive}"));
+}
+
+fn colour_name(colour: ColorType) -> &'static str {
+    match colour {
+        ColorType::L8 => "grey, 8 bits a channel",
+        ColorType::La8 => "grey and alpha, 8 bits a channel",
+        ColorType::Rgb8 => "RGB, 8 bits a channel",
+        ColorType::Rgba8 => "RGB and alpha, 8 bits a channel",
+        ColorType::L16 => "grey, 16 bits a channel",
+        ColorType::La16 => "grey and alpha, 16 bits a channel",
+        ColorType::Rgb16 => "RGB, 16 bits a channel",
+        ColorType::Rgba16 => "RGB and alpha, 16 bits a channel",
+        _ => "RGB, 32-bit floats",
+    }
+}
+
+fn exif_rows(exif: &Exif) -> Vec<(String, String)> {
+    let shown = |tag| {
+        exif.get_field(tag, In::PRIMARY)
+            .and_then(|field| value(exif, field))
+    };
+    [
+        ("Camera", camera(exif)),
+        ("Lens", shown(Tag::LensModel)),
+        ("Exposure", shown(Tag::ExposureTime)),
+        ("Aperture", shown(Tag::FNumber)),
+        ("ISO", shown(Tag::PhotographicSensitivity)),
+        ("Focal length", shown(Tag::FocalLength)),
+        ("Flash", shown(Tag::Flash)),
+        (
+            "Date",
+            shown(Tag::DateTimeOriginal).or_else(|| shown(Tag::DateTime)),
+        ),
+        ("Place", place(exif)),
+        ("Altitude", shown(Tag::GPSAltitude)),
+        ("Description", shown(Tag::ImageDescription)),
+        ("Artist", shown(Tag::Artist)),
+        ("Copyright", shown(Tag::Copyright)),
+        ("Software", shown(Tag::Software)),
+    ]
+    .into_iter()
+    .filter_map(|(label, value)| Some((label.to_owned(), value?)))
+    .collect()
+}
+
+/// The value as a person would write it; `None` where the camera left it blank.
+fn value(exif: &Exif, field: &Field) -> Option<String> {
+    const LONGEST: usize = 200;
+    let text = match &field.value {
+        Value::Ascii(lines) => lines
+            .iter()
+            .map(|line| String::from_utf8_lossy(line).trim().to_owned())
+            .collect::<Vec<_>>()
+            .join(" "),
+        _ => field.display_value().with_unit(exif).to_string(),
+    };
+    let text: String = text
+        .chars()
+        .filter(|letter| !letter.is_control())
+        .take(LONGEST)
+        .collect();
+    (!text.trim().is_empty()).then_some(text)
+}
+
+/// Maker and model; many models begin with their maker's name already.
+fn camera(exif: &Exif) -> Option<String> {
+    let text = |tag| {
+        exif.get_field(tag, In::PRIMARY)
+            .and_then(|field| value(exif, field))
+    };
+    match (text(Tag::Make), text(Tag::Model)) {
+        (Some(make), Some(model)) if !model.starts_with(&make) => Some(format!("{make} {model}")),
+        (make, model) => model.or(make),
+    }
+}
+
+/// Decimal degrees, as map searches take them: `48.85837, 2.29448`.
+fn place(exif: &Exif) -> Option<String> {
+    let latitude = degrees(exif, Tag::GPSLatitude, Tag::GPSLatitudeRef, b'S')?;
+    let longitude = degrees(exif, Tag::GPSLongitude, Tag::GPSLongitudeRef, b'W')?;
+    Some(format!("{latitude:.5}, {longitude:.5}"))
+}
+
+/// EXIF stores degrees, minutes and seconds, and the hemisphere in a field of its own.
+fn degrees(exif: &Exif, tag: Tag, hemisphere: Tag, negative: u8) -> Option<f64> {
+    let Value::Rational(parts) = &exif.get_field(tag, In::PRIMARY)?.value else {
+        return None;
+    };
+    let total: f64 = parts
+        .iter()
+        .zip([1.0, 60.0, 3600.0])
+        .map(|(part, divisor)| part.to_f64() / divisor)
+        .sum();
+    let is_negative = matches!(
+        exif.get_field(hemisphere, In::PRIMARY).map(|field| &field.value),
+        Some(Value::Ascii(text)) if text.first().and_then(|line| line.first()) == Some(&negative)
+    );
+    total
+        .is_finite()
+        .then_some(if is_negative { -total } else { total })
+}

@@ -1,0 +1,46 @@
+//! Why an image cannot be decoded, in words that follow the file's name.
+
+/// Each message completes “`photo.jpg` …”: what, why, and what to do where something can be done.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DecodeError {
+    #[error("is empty: it has no bytes; copy or download it again")]
+    Empty,
+    #[error(
+        "is not an image Spotcheck knows: it begins with {beginning}; JPEG, PNG, WebP, BMP, TIFF and GIF can be read"
+    )]
+    UnknownFormat {
+        /// The first bytes, as text where they are text.
+        beginning: String,
+    },
+    #[error("is a {name}, which Spotcheck cannot read; convert it to JPEG or PNG")]
+    UnsupportedFormat { name: &'static str },
+    #[error(
+        "is a kind of {format} that Spotcheck cannot read: {reason}; save it anew as JPEG or 8-bit PNG"
+    )]
+    UnsupportedKind {
+        format: &'static str,
+        reason: String,
+    },
+    #[error("is truncated: the {format} ends before its pixels do; copy or download it again")]
+    Truncated { format: &'static str },
+    #[error("is damaged: {reason}; copy or download it again")]
+    Damaged { reason: String },
+    #[error(
+        "is too large: {width} x {height} are {} megapixels, more than the limit of {max_megapixels}; raise the limit in the settings, or scale the image down",
+        megapixels(*width, *height)
+    )]
+    TooLarge {
+        width: u64,
+        height: u64,
+        max_megapixels: u64,
+    },
+    #[error("has no pixels: its width or height is zero")]
+    NoPixels,
+    #[error("does not fit into memory: it needs {} MiB; close other programs or scale the image down", bytes >> 20)]
+    OutOfMemory { bytes: u64 },
+}
+
+/// Rounded up, so that an image just over the limit is not said to be at the limit.
+fn megapixels(width: u64, height: u64) -> u64 {
+    width.saturating_mul(height).div_ceil(1_000_000)
+}

@@ -1,0 +1,378 @@
+//! JPEG by libjpeg-turbo, with its settings left as Pillow leaves them: slow integer DCT, smooth upsampling.
+
+use std::borrow::Cow;
+use std::cell::RefCell;
+
+use turbojpeg::{Colorspace, DecompressHeader, Decompressor, Image, PixelFormat, ScalingFactor};
+
+use super::limits::zeroed;
+use super::{DecodeError, DecodeLimits, Decoded, Format, Scale, metadata};
+
+/// A progressive image of normal tools has about ten scans, and a hostile one can have thousands, each as much work as all
+/// the image.
+const MAX_SCANS: u32 = 200;
+
+/// Each 8 x 8 block of the brightness takes at least one bit in a Huffman-coded scan; twice that for odd sampling factors. An
+/// image that claims more pixels than this a byte is not there.
+const MAX_PIXELS_PER_BYTE: u64 = 1024;
+
+pub(super) fn decode(
+    bytes: &[u8],
+    limits: &DecodeLimits,
+    scale: Scale,
+) -> Result<Decoded, DecodeError> {
+    let bytes = with_known_versions(bytes);
+    let header = read_header(&bytes)?;
+    check_header(&header, bytes.len(), limits)?;
+    let orientation = metadata::orientation(&bytes, Format::Jpeg);
+    let factor = scaling_factor(&header, scale);
+    let scaled = header.scaled(factor);
+    let copies = if orientation == super::Orientation::Upright {
+        1
+    } else {
+        2
+    };
+    let reservation = limits
+        .budget
+        .acquire(estimated_bytes(&header, &scaled, copies));
+    let (rgb, loss) = decompress(&bytes, &scaled, factor)?;
+    Ok(Decoded {
+        width: scaled.width as u32,
+        height: scaled.height as u32,
+        rgb,
+        orientation,
+        loss,
+        reservation,
+    })
+}
+
+/// Width, height and kind from the header alone.
+pub(super) fn read_header(bytes: &[u8]) -> Result<DecompressHeader, DecodeError> {
+    with_decompressor(|decompressor| decompressor.read_header(bytes)).map_err(|error| match error {
+        turbojpeg::Error::TurboJpegError(message) => match Trouble::of(&message) {
+            Trouble::Truncated => truncated(),
+            _ => damaged(&message),
+        },
+        // No frame header up to the end of the file: libjpeg has no size to report.
+        turbojpeg::Error::IntegerOverflow(_) => truncated(),
+        other => damaged(&other.to_string()),
+    })
+}
+
+fn check_header(
+    header: &DecompressHeader,
+    length: usize,
+    limits: &DecodeLimits,
+) -> Result<(), DecodeError> {
+    let (width, height) = (header.width as u64, header.height as u64);
+    limits.check(width, height)?;
+    let possible_pixels = (length as u64).saturating_mul(MAX_PIXELS_PER_BYTE);
+    if !header.is_arithmetic && width * height > possible_pixels {
+        return Err(truncated());
+    }
+    Ok(())
+}
+
+/// Pixels, and for a progressive image the coefficients that libjpeg keeps until the last scan.
+fn estimated_bytes(header: &DecompressHeader, scaled: &DecompressHeader, copies: u64) -> u64 {
+    let stored_pixels = (header.width * header.height) as u64;
+    let scaled_pixels = (scaled.width * scaled.height) as u64;
+    let bytes_per_coefficient = 2;
+    let channels = match header.colorspace {
+        Colorspace::Gray => 1,
+        Colorspace::CMYK | Colorspace::YCCK => 4,
+        Colorspace::RGB | Colorspace::YCbCr => 3,
+    };
+    let coefficients = if header.is_progressive {
+        stored_pixels * channels * bytes_per_coefficient
+    } else {
+        0
+    };
+    let ink = if is_ink(header) { scaled_pixels * 4 } else { 0 };
+    scaled_pixels * 3 * copies + ink + coefficients
+}
+
+/// The smallest of the sizes for which libjpeg-turbo has fast code that is still large enough.
+fn scaling_factor(header: &DecompressHeader, scale: Scale) -> ScalingFactor {
+    let Scale::AtLeast(side) = scale else {
+        return ScalingFactor::ONE;
+    };
+    if header.is_lossless {
+        return ScalingFactor::ONE;
+    }
+    let longer_side = header.width.max(header.height);
+    [
+        ScalingFactor::ONE_EIGHTH,
+        ScalingFactor::ONE_QUARTER,
+        ScalingFactor::ONE_HALF,
+    ]
+    .into_iter()
+    .find(|factor| factor.scale(longer_side) >= side as usize)
+    .unwrap_or(ScalingFactor::ONE)
+}
+
+/// RGB pixels, and why they are not all there.
+fn decompress(
+    bytes: &[u8],
+    scaled: &DecompressHeader,
+    factor: ScalingFactor,
+) -> Result<(Vec<u8>, Option<DecodeError>), DecodeError> {
+    let format = if is_ink(scaled) {
+        PixelFormat::CMYK
+    } else {
+        PixelFormat::RGB
+    };
+    let pitch = scaled.width * format.size();
+    let mut pixels = zeroed((pitch * scaled.height) as u64)?;
+    let outcome = with_decompressor(|decompressor| {
+        decompressor.set_scaling_factor(factor)?;
+        let output = Image {
+            pixels: pixels.as_mut_slice(),
+            width: scaled.width,
+            pitch,
+            height: scaled.height,
+            format,
+        };
+        decompressor.decompress(bytes, output)
+    });
+    let loss = match outcome {
+        Ok(()) => None,
+        Err(error) => loss_of(&error, bytes, &pixels)?,
+    };
+    if format == PixelFormat::CMYK {
+        return Ok((rgb_from_inverted_cmyk(&pixels), loss));
+    }
+    Ok((pixels, loss))
+}
+
+/// What an error of libjpeg means for the pixels that it left behind.
+///
+/// # Errors
+/// There are no pixels at all.
+fn loss_of(
+    error: &turbojpeg::Error,
+    bytes: &[u8],
+    pixels: &[u8],
+) -> Result<Option<DecodeError>, DecodeError> {
+    let message = match error {
+        turbojpeg::Error::TurboJpegError(message) => message.as_str(),
+        other => return Err(damaged(&other.to_string())),
+    };
+    match Trouble::of(message) {
+        // libjpeg reports only its first warning: what looks harmless may hide that the end is missing.
+        Trouble::Harmless => Ok((!has_end(bytes)).then(truncated)),
+        Trouble::Truncated => Ok(Some(truncated())),
+        Trouble::Fatal if pixels.iter().all(|byte| *byte == 0) => Err(damaged(message)),
+        Trouble::Lost | Trouble::Fatal => Ok(Some(damaged(message))),
+    }
+}
+
+/// libjpeg tells warnings from errors, and lost pixels from oddities, by its text only.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Trouble {
+    /// All pixels are there; Pillow and the browsers say nothing.
+    Harmless,
+    /// The file ends early.
+    Truncated,
+    /// Some pixels were made up.
+    Lost,
+    /// Decoding stopped.
+    Fatal,
+}
+
+impl Trouble {
+    /// The messages of libjpeg-turbo's `jerror.h` that are warnings; all others are errors.
+    fn of(message: &str) -> Self {
+        let says = |part: &str| message.contains(part);
+        if says("Premature end of JPEG file") {
+            Self::Truncated
+        } else if says("premature end of data segment")
+            || says("bad Huffman code")
+            || says("bad arithmetic code")
+            || says("instead of RST")
+        {
+            Self::Lost
+        } else if says("extraneous bytes before marker")
+            || says("Inconsistent progression sequence")
+            || says("Invalid SOS parameters")
+            || says("unknown JFIF revision")
+            || says("Unknown Adobe color transform")
+        {
+            Self::Harmless
+        } else {
+            Self::Fatal
+        }
+    }
+}
+
+fn truncated() -> DecodeError {
+    DecodeError::Truncated { format: "JPEG" }
+}
+
+fn damaged(message: &str) -> DecodeError {
+    let unsupported = [
+        "Unsupported JPEG",
+        "precision",
+        "Unsupported color conversion",
+        "Requested feature was omitted",
+    ];
+    if unsupported.iter().any(|part| message.contains(part)) {
+        return DecodeError::UnsupportedKind {
+            format: "JPEG",
+            reason: message.to_owned(),
+        };
+    }
+    DecodeError::Damaged {
+        reason: message.trim_start_matches("Corrupt JPEG data: ").to_owned(),
+    }
+}
+
+thread_local! {
+    /// Making a decompressor costs more than a small image.
+    static DECOMPRESSOR: RefCell<Option<Decompressor>> = const { RefCell::new(None) };
+}
+
+/// Lends this thread's decompressor. After an error it is thrown away: libjpeg may be in the middle of a header.
+fn with_decompressor<T>(
+    work: impl FnOnce(&mut Decompressor) -> turbojpeg::Result<T>,
+) -> turbojpeg::Result<T> {
+    let mut decompressor = match DECOMPRESSOR.take() {
+        Some(decompressor) => decompressor,
+        None => new_decompressor()?,
+    };
+    let result = work(&mut decompressor)?;
+    DECOMPRESSOR.set(Some(decompressor));
+    Ok(result)
+}
+
+fn new_decompressor() -> turbojpeg::Result<Decompressor> {
+    let mut decompressor = Decompressor::new()?;
+    decompressor.set_scan_limit(MAX_SCANS)?;
+    Ok(decompressor)
+}
+
+fn is_ink(header: &DecompressHeader) -> bool {
+    matches!(header.colorspace, Colorspace::CMYK | Colorspace::YCCK)
+}
+
+/// Pillow takes every CMYK JPEG as inverted, as Adobe writes them; the arithmetic is that of its `Convert.c`.
+fn rgb_from_inverted_cmyk(cmyk: &[u8]) -> Vec<u8> {
+    let mut rgb = Vec::with_capacity(cmyk.len() / 4 * 3);
+    for pixel in cmyk.chunks_exact(4) {
+        let light = u32::from(pixel[3]);
+        for &inverted_ink in &pixel[..3] {
+            let product = u32::from(255 - inverted_ink) * light + 128;
+            let darkened = ((product >> 8) + product) >> 8;
+            rgb.push(light.saturating_sub(darkened) as u8);
+        }
+    }
+    rgb
+}
+
+/// A segment before the first scan: its marker and where its payload lies.
+struct Segment {
+    marker: u8,
+    payload: std::ops::Range<usize>,
+}
+
+/// The segments up to and with the first start of scan.
+fn segments(bytes: &[u8]) -> impl Iterator<Item = Segment> + '_ {
+    const START_OF_SCAN: u8 = 0xda;
+    let mut position = 2;
+    let mut finished = false;
+    std::iter::from_fn(move || {
+        if finished {
+            return None;
+        }
+        while bytes.get(position) == Some(&0xff) && bytes.get(position + 1) == Some(&0xff) {
+            position += 1;
+        }
+        let head = bytes.get(position..position + 4)?;
+        let length = usize::from(u16::from_be_bytes([head[2], head[3]]));
+        if head[0] != 0xff || length < 2 {
+            return None;
+        }
+        let payload = position + 4..(position + 2 + length).min(bytes.len());
+        position += 2 + length;
+        finished = head[1] == START_OF_SCAN;
+        (payload.start <= payload.end).then_some(Segment {
+            marker: head[1],
+            payload,
+        })
+    })
+}
+
+/// Whether an end-of-image marker follows the first scan.
+fn has_end(bytes: &[u8]) -> bool {
+    let Some(scan) = segments(bytes).last() else {
+        return false;
+    };
+    bytes[scan.payload.end..]
+        .windows(2)
+        .any(|pair| pair == [0xff, 0xd9])
+}
+
+/// The binding takes libjpeg's warnings about unknown JFIF and Adobe versions for errors, where libjpeg itself
+/// and Pillow go on with the last version they know. So those numbers are set to the known ones, in a copy.
+fn with_known_versions(bytes: &[u8]) -> Cow<'_, [u8]> {
+    const APP0: u8 = 0xe0;
+    const APP14: u8 = 0xee;
+    let mut components = 0;
+    let mut jfif_version = None;
+    let mut adobe_transform = None;
+    for Segment { marker, payload } in segments(bytes) {
+        let content = &bytes[payload.clone()];
+        match marker {
+            APP0 if content.starts_with(b"JFIF\0") && content.len() >= 14 && content[5] != 1 => {
+                jfif_version = Some(payload.start + 5);
+            }
+            APP14 if content.starts_with(b"Adobe") && content.len() >= 12 && content[11] > 2 => {
+                adobe_transform = Some(payload.start + 11);
+            }
+            0xc0..=0xcf if !matches!(marker, 0xc4 | 0xc8 | 0xcc) => {
+                components = content.get(5).copied().unwrap_or_default();
+            }
+            _ => {}
+        }
+    }
+    if jfif_version.is_none() && adobe_transform.is_none() {
+        return Cow::Borrowed(bytes);
+    }
+    let mut repaired = bytes.to_vec();
+    if let Some(position) = jfif_version {
+        repaired[position] = 1;
+    }
+    if let Some(position) = adobe_transform {
+        // What libjpeg assumes: YCbCr, and YCCK for four components.
+        repaired[position] = if components == 4 { 2 } else { 1 };
+    }
+    Cow::Owned(repaired)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_warning_that_means_lost_pixels_is_told_from_the_harmless_ones() {
+        for (message, expected) in [
+            ("Premature end of JPEG file", Trouble::Truncated),
+            ("Corrupt JPEG data: bad Huffman code", Trouble::Lost),
+            (
+                "Corrupt JPEG data: premature end of data segment",
+                Trouble::Lost,
+            ),
+            (
+                "Corrupt JPEG data: found marker 0xd5 instead of RST3",
+                Trouble::Lost,
+            ),
+            (
+                "Corrupt JPEG data: 27 extraneous bytes before marker 0xd9",
+                Trouble::Harmless,
+            ),
+            ("Bogus Huffman table definition", Trouble::Fatal),
+        ] {
+            assert_eq!(Trouble::of(message), expected, "{message}");
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! How much a decode may take: pixels an image, bytes altogether.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use super::DecodeError;
+
+/// Bounds for every decode. Clones share one memory budget, and so do all that are made by `default()`.
+#[derive(Debug, Clone)]
+pub struct DecodeLimits {
+    /// Larger images are refused from their header, before anything is allocated for them.
+    pub max_megapixels: u64,
+    pub budget: MemoryBudget,
+}
+
+impl Default for DecodeLimits {
+    fn default() -> Self {
+        Self {
+            max_megapixels: 512,
+            budget: MemoryBudget::of_process(),
+        }
+    }
+}
+
+impl DecodeLimits {
+    pub(super) fn check(&self, width: u64, height: u64) -> Result<(), DecodeError> {
+        if width == 0 || height == 0 {
+            return Err(DecodeError::NoPixels);
+        }
+        if width.saturating_mul(height) > self.max_megapixels.saturating_mul(1_000_000) {
+            return Err(DecodeError::TooLarge {
+                width,
+                height,
+                max_megapixels: self.max_megapixels,
+            });
+        }
+        Ok(())
+    }
+}
+
+/// Bytes that all holders of one budget may have in use at the same time. First come, first served, so that a giant
+/// is not overtaken for ever by small images.
+#[derive(Debug, Clone)]
+pub struct MemoryBudget {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    capacity: u64,
+    state: Mutex<Usage>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Usage {
+    used: u64,
+    /// The number that the next caller draws.
+    next_ticket: u64,
+    /// The number whose turn it is.
+    serving: u64,
+}
+
+impl MemoryBudget {
+    /// What one process may use for decoding when nobody says otherwise: 1.5 GiB, enough for the largest
+    /// allowed JPEG.
+    const DEFAULT_CAPACITY: u64 = 3 << 29;
+
+    pub fn new(capacity_bytes: u64) -> Self {
+        let shared = Shared {
+            capacity: capacity_bytes,
+            state: Mutex::default(),
+            changed: Condvar::new(),
+        };
+        Self {
+            shared: Arc::new(shared),
+        }
+    }
+
+    /// The budget that all of this process shares.
+    pub fn of_process() -> Self {
+        static PROCESS: OnceLock<MemoryBudget> = OnceLock::new();
+        PROCESS
+            .get_or_init(|| Self::new(Self::DEFAULT_CAPACITY))
+            .clone()
+    }
+
+    /// Takes `bytes`, waiting in line until they are free. A request larger than the whole budget waits until it is alone.
+    pub fn acquire(&self, bytes: u64) -> Reservation {
+        let mut state = self.shared.lock();
+        let ticket = state.next_ticket;
+        state.next_ticket += 1;
+        while state.serving != ticket || !self.shared.fits(&state, bytes) {
+            state = self
+                .shared
+                .changed
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+        state.serving += 1;
+        state.used += bytes;
+        drop(state);
+        self.shared.changed.notify_all();
+        Reservation {
+            shared: Arc::clone(&self.shared),
+            bytes,
+        }
+    }
+
+    /// Bytes taken at this moment.
+    pub fn used_bytes(&self) -> u64 {
+        self.shared.lock().used
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Usage> {
+        // Only counters are changed under the lock: they are whole even after a panic elsewhere.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn fits(&self, state: &Usage, bytes: u64) -> bool {
+        state.used == 0 || state.used.saturating_add(bytes) <= self.capacity
+    }
+}
+
+/// A share of a [`MemoryBudget`], given back when dropped.
+#[derive(Debug)]
+pub struct Reservation {
+    shared: Arc<Shared>,
+    bytes: u64,
+}
+
+impl Reservation {
+    /// Gives back what is above `bytes`.
+    pub fn shrink_to(&mut self, bytes: u64) {
+        let freed = self.bytes.saturating_sub(bytes);
+        self.bytes -= freed;
+        self.give_back(freed);
+    }
+
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    fn give_back(&self, bytes: u64) {
+        if bytes > 0 {
+            self.shared.lock().used -= bytes;
+            self.shared.changed.notify_all();
+        }
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        self.give_back(self.bytes);
+    }
+}
+
+/// A zeroed buffer, or an error where the system refuses it, instead of the end of the program.
+pub(super) fn zeroed(bytes: u64) -> Result<Vec<u8>, DecodeError> {
+    let error = DecodeError::OutOfMemory { bytes };
+    let length = usize::try_from(bytes).map_err(|_| error.clone())?;
+    let mut buffer = Vec::new();
+    buffer.try_reserve_exact(length).map_err(|_| error)?;
+    buffer.resize(length, 0);
+    Ok(buffer)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn two_giants_are_never_held_at_once() {
+        let budget = MemoryBudget::new(100);
+        let giant = budget.acquire(80);
+        let (sender, receiver) = mpsc::channel();
+        let other = budget.clone();
+        let waiter = thread::spawn(move || {
+            let reservation = other.acquire(80);
+            sender.send(other.used_bytes()).unwrap();
+            drop(reservation);
+        });
+        assert!(receiver.try_recv().is_err());
+        drop(giant);
+        assert_eq!(receiver.recv().unwrap(), 80);
+        waiter.join().unwrap();
+        assert_eq!(budget.used_bytes(), 0);
+    }
+
+    #[test]
+    fn a_request_above_the_whole_budget_runs_alone() {
+        let budget = MemoryBudget::new(100);
+        let mut giant = budget.acquire(1000);
+        assert_eq!(budget.used_bytes(), 1000);
+        giant.shrink_to(60);
+        let _small = budget.acquire(40);
+        assert_eq!(budget.used_bytes(), 100);
+    }
+
+    #[test]
+    fn many_threads_never_exceed_the_budget() {
+        let budget = MemoryBudget::new(100);
+        thread::scope(|scope| {
+            for step in 0..8_u64 {
+                let budget = &budget;
+                scope.spawn(move || {
+                    for round in 0..200 {
+                        let _reservation = budget.acquire(1 + (step * 31 + round * 17) % 100);
+                        assert!(budget.used_bytes() <= 100);
+                    }
+                });
+            }
+        });
+        assert_eq!(budget.used_bytes(), 0);
+    }
+
+    #[test]
+    fn an_image_over_the_limit_is_refused_with_its_size() {
+        let limits = DecodeLimits {
+            max_megapixels: 1,
+            ..DecodeLimits::default()
+        };
+        assert_eq!(limits.check(1000, 1000), Ok(()));
+        let message = limits.check(1001, 1000).unwrap_err().to_string();
+        assert!(
+            message.contains("1001 x 1000 are 2 megapixels"),
+            "{message}"
+        );
+        assert!(limits.check(u64::MAX, u64::MAX).is_err());
+    }
+}

@@ -1,0 +1,31 @@
+//! Reads EXIF out of the containers that carry it.
+
+use std::io::Cursor;
+
+use super::{Format, Orientation};
+
+/// The EXIF block, as far as it can be read; `None` where there is none. Broken metadata never spoils an image.
+pub(super) fn exif(bytes: &[u8], format: Format) -> Option<exif::Exif> {
+    if !matches!(
+        format,
+        Format::Jpeg | Format::Png | Format::WebP | Format::Tiff
+    ) {
+        return None;
+    }
+    let mut reader = exif::Reader::new();
+    reader.continue_on_error(true);
+    reader
+        .read_from_container(&mut Cursor::new(bytes))
+        .or_else(|error| error.distill_partial_result(|_| ()))
+        .ok()
+}
+
+pub(super) fn orientation(bytes: &[u8], format: Format) -> Orientation {
+    exif(bytes, format).map_or_else(Orientation::default, |exif| orientation_of(&exif))
+}
+
+pub(super) fn orientation_of(exif: &exif::Exif) -> Orientation {
+    exif.get_field(exif::Tag::Orientation, exif::In::PRIMARY)
+        .and_then(|field| field.value.get_uint(0))
+        .map_or_else(Orientation::default, Orientation::from_exif)
+}

@@ -1,0 +1,161 @@
+//! The eight ways a camera can be held.
+
+/// EXIF orientation: which transform turns the stored pixels upright.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Orientation {
+    /// 1
+    #[default]
+    Upright,
+    /// 2: mirrored left to right
+    FlipHorizontal,
+    /// 3
+    Rotate180,
+    /// 4: mirrored top to bottom
+    FlipVertical,
+    /// 5: mirrored along the diagonal from the top left
+    Transpose,
+    /// 6: to be turned clockwise by a quarter
+    Rotate90,
+    /// 7: mirrored along the diagonal from the top right
+    Transverse,
+    /// 8: to be turned counter-clockwise by a quarter
+    Rotate270,
+}
+
+impl Orientation {
+    const BY_EXIF: [Self; 8] = [
+        Self::Upright,
+        Self::FlipHorizontal,
+        Self::Rotate180,
+        Self::FlipVertical,
+        Self::Transpose,
+        Self::Rotate90,
+        Self::Transverse,
+        Self::Rotate270,
+    ];
+
+    /// The meaning of EXIF's number; anything but 2 to 8 is upright, as every viewer takes it.
+    pub fn from_exif(value: u32) -> Self {
+        let index = (value as usize).wrapping_sub(1);
+        Self::BY_EXIF.get(index).copied().unwrap_or_default()
+    }
+
+    /// What had to be done, for people.
+    pub fn description(self) -> &'static str {
+        match self {
+            Self::Upright => "upright",
+            Self::FlipHorizontal => "mirrored",
+            Self::Rotate180 => "turned by 180°",
+            Self::FlipVertical => "mirrored top to bottom",
+            Self::Transpose => "mirrored and turned by 270°",
+            Self::Rotate90 => "turned by 90°",
+            Self::Transverse => "mirrored and turned by 90°",
+            Self::Rotate270 => "turned by 270°",
+        }
+    }
+
+    pub fn swaps_sides(self) -> bool {
+        matches!(
+            self,
+            Self::Transpose | Self::Rotate90 | Self::Transverse | Self::Rotate270
+        )
+    }
+
+    /// Turns stored pixels upright; gives width, height and pixels. `rgb` is `[height, width, 3]`.
+    pub(super) fn upright(self, width: u32, height: u32, rgb: Vec<u8>) -> (u32, u32, Vec<u8>) {
+        if self == Self::Upright {
+            return (width, height, rgb);
+        }
+        let (out_width, out_height) = if self.swaps_sides() {
+            (height, width)
+        } else {
+            (width, height)
+        };
+        let mut out = vec![0; rgb.len()];
+        let walk = self.walk(width as usize, height as usize);
+        copy_pixels(&rgb, &mut out, out_width as usize, &walk);
+        (out_width, out_height, out)
+    }
+
+    /// Where in the stored pixels the upright pixel (0, 0) lies, and how far one step to the right and one down goes.
+    fn walk(self, width: usize, height: usize) -> Walk {
+        let row = width as isize;
+        let (right, bottom) = (row - 1, (height as isize - 1) * row);
+        let (start, per_column, per_row) = match self {
+            Self::Upright => (0, 1, row),
+            Self::FlipHorizontal => (right, -1, row),
+            Self::Rotate180 => (bottom + right, -1, -row),
+            Self::FlipVertical => (bottom, 1, -row),
+            Self::Transpose => (0, row, 1),
+            Self::Rotate90 => (bottom, -row, 1),
+            Self::Transverse => (bottom + right, -row, -1),
+            Self::Rotate270 => (right, row, -1),
+        };
+        Walk {
+            start,
+            per_column,
+            per_row,
+        }
+    }
+}
+
+/// Steps through stored pixels, counted in pixels.
+struct Walk {
+    start: isize,
+    per_column: isize,
+    per_row: isize,
+}
+
+/// Copies in square tiles: a turned image reads columns, which would miss the cache on every pixel otherwise.
+fn copy_pixels(stored: &[u8], upright: &mut [u8], width: usize, walk: &Walk) {
+    const TILE: usize = 32;
+    let height = upright.len() / 3 / width;
+    for tile_y in (0..height).step_by(TILE) {
+        for tile_x in (0..width).step_by(TILE) {
+            for y in tile_y..(tile_y + TILE).min(height) {
+                for x in tile_x..(tile_x + TILE).min(width) {
+                    let source =
+                        walk.start + x as isize * walk.per_column + y as isize * walk.per_row;
+                    let (from, to) = (source as usize * 3, (y * width + x) * 3);
+                    upright[to..to + 3].copy_from_slice(&stored[from..from + 3]);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_orientation_turns_a_two_by_three_picture_upright() {
+        // 2 wide, 3 high: 0 1 / 2 3 / 4 5
+        for (exif, width, expected) in [
+            (1, 2, [0, 1, 2, 3, 4, 5]),
+            (2, 2, [1, 0, 3, 2, 5, 4]),
+            (3, 2, [5, 4, 3, 2, 1, 0]),
+            (4, 2, [4, 5, 2, 3, 0, 1]),
+            (5, 3, [0, 2, 4, 1, 3, 5]),
+            (6, 3, [4, 2, 0, 5, 3, 1]),
+            (7, 3, [5, 3, 1, 4, 2, 0]),
+            (8, 3, [1, 3, 5, 0, 2, 4]),
+        ] {
+            let stored = (0..6).flat_map(|value| [value; 3]).collect();
+            let (out_width, _, rgb) = Orientation::from_exif(exif).upright(2, 3, stored);
+            let pixels: Vec<u8> = rgb.iter().step_by(3).copied().collect();
+            assert_eq!(
+                (out_width, pixels.as_slice()),
+                (width, &expected[..]),
+                "{exif}"
+            );
+        }
+    }
+
+    #[test]
+    fn numbers_that_mean_nothing_are_upright() {
+        for value in [0, 9, 65535] {
+            assert_eq!(Orientation::from_exif(value), Orientation::Upright);
+        }
+    }
+}

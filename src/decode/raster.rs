@@ -1,0 +1,181 @@
+//! PNG, WebP, BMP, TIFF and GIF by the `image` crate.
+
+use std::error::Error;
+use std::io::{self, Cursor};
+
+use image::{ColorType, ImageDecoder, ImageError, ImageReader, Limits};
+
+use super::limits::zeroed;
+use super::{DecodeError, DecodeLimits, Decoded, Format, Orientation, metadata};
+
+/// Decodes the first frame. Grey becomes three equal channels, 16 bits are divided by 257, alpha is laid over white.
+pub(super) fn decode(
+    bytes: &[u8],
+    format: Format,
+    limits: &DecodeLimits,
+) -> Result<Decoded, DecodeError> {
+    let mut decoder = open(bytes, format)?;
+    let (width, height) = decoder.dimensions();
+    limits.check(u64::from(width), u64::from(height))?;
+    let colour = decoder.color_type();
+    let orientation = if format == Format::Tiff {
+        // The EXIF reader would copy the whole file.
+        orientation_of_tiff(&mut decoder)
+    } else {
+        metadata::orientation(bytes, format)
+    };
+    let stored_bytes = decoder.total_bytes();
+    let estimated_bytes = stored_bytes * 2 + u64::from(width) * u64::from(height) * 6;
+    let reservation = limits.budget.acquire(estimated_bytes);
+    let mut allocations = Limits::no_limits();
+    // Head room for tables and rows; a stream that asks for more than that is a bomb.
+    allocations.max_alloc = Some(estimated_bytes + (64 << 20));
+    decoder
+        .set_limits(allocations)
+        .map_err(|error| explain(&error, format))?;
+    let mut stored = zeroed(stored_bytes)?;
+    let loss = match decoder.read_image(&mut stored) {
+        Ok(()) => None,
+        Err(error) => Some(explain(&error, format)),
+    };
+    if let Some(loss) = &loss
+        && stored.iter().all(|byte| *byte == 0)
+    {
+        return Err(loss.clone());
+    }
+    Ok(Decoded {
+        width,
+        height,
+        rgb: rgb8_over_white(stored, colour, format)?,
+        orientation,
+        loss,
+        reservation,
+    })
+}
+
+/// Reads the header.
+pub(super) fn open(bytes: &[u8], format: Format) -> Result<impl ImageDecoder + '_, DecodeError> {
+    let mut reader = ImageReader::with_format(Cursor::new(bytes), format.of_image_crate());
+    let mut limits = Limits::no_limits();
+    // Headers, palettes and colour profiles; the pixels get their own limit once their number is known.
+    limits.max_alloc = Some(256 << 20);
+    reader.limits(limits);
+    reader
+        .into_decoder()
+        .map_err(|error| explain(&error, format))
+}
+
+pub(super) fn orientation_of_tiff(decoder: &mut impl ImageDecoder) -> Orientation {
+    decoder.orientation().map_or_else(
+        |_| Orientation::default(),
+        |known| Orientation::from_exif(u32::from(known.to_exif())),
+    )
+}
+
+fn explain(error: &ImageError, format: Format) -> DecodeError {
+    let format = format.name();
+    if is_end_of_file(error) {
+        return DecodeError::Truncated { format };
+    }
+    let reason = error.to_string();
+    let reason = match reason.rsplit_once(&format!("decoding `{format}`: ")) {
+        Some((_, cause)) => cause.to_owned(),
+        None => reason,
+    };
+    match error {
+        ImageError::Unsupported(_) => DecodeError::UnsupportedKind { format, reason },
+        _ => DecodeError::Damaged { reason },
+    }
+}
+
+/// Whether the data ended early, at any depth of the causes.
+fn is_end_of_file(error: &ImageError) -> bool {
+    let mut cause: Option<&(dyn Error + 'static)> = Some(error);
+    if let ImageError::IoError(error) = error {
+        cause = Some(error);
+    }
+    while let Some(error) = cause {
+        let ended = error
+            .downcast_ref::<io::Error>()
+            .is_some_and(|error| error.kind() == io::ErrorKind::UnexpectedEof);
+        if ended || error.to_string().contains("unexpected end of file") {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
+}
+
+/// `stored` holds the decoder's pixels with 16-bit channels in the machine's byte order.
+fn rgb8_over_white(
+    stored: Vec<u8>,
+    colour: ColorType,
+    format: Format,
+) -> Result<Vec<u8>, DecodeError> {
+    Ok(match colour {
+        ColorType::Rgb8 => stored,
+        ColorType::L8 => stored.iter().flat_map(|&grey| [grey; 3]).collect(),
+        ColorType::La8 => pixels::<2>(&stored)
+            .flat_map(|[grey, alpha]| [over_white(grey, alpha); 3])
+            .collect(),
+        ColorType::Rgba8 => pixels::<4>(&stored)
+            .flat_map(|[red, green, blue, alpha]| {
+                [red, green, blue].map(|value| over_white(value, alpha))
+            })
+            .collect(),
+        ColorType::L16 => pixels16::<1, 2>(&stored)
+            .flat_map(|[grey]| [scaled_to_8_bits(grey); 3])
+            .collect(),
+        ColorType::La16 => pixels16::<2, 4>(&stored)
+            .flat_map(|[grey, alpha]| [over_white16(grey, alpha); 3])
+            .collect(),
+        ColorType::Rgb16 => pixels16::<3, 6>(&stored)
+            .flat_map(|rgb| rgb.map(scaled_to_8_bits))
+            .collect(),
+        ColorType::Rgba16 => pixels16::<4, 8>(&stored)
+            .flat_map(|[red, green, blue, alpha]| {
+                [red, green, blue].map(|value| over_white16(value, alpha))
+            })
+            .collect(),
+        _ => {
+            return Err(DecodeError::UnsupportedKind {
+                format: format.name(),
+                reason: "its pixels are floating-point numbers".to_owned(),
+            });
+        }
+    })
+}
+
+fn pixels<const CHANNELS: usize>(stored: &[u8]) -> impl Iterator<Item = [u8; CHANNELS]> {
+    stored.as_chunks::<CHANNELS>().0.iter().copied()
+}
+
+/// `BYTES` is twice `CHANNELS`.
+fn pixels16<const CHANNELS: usize, const BYTES: usize>(
+    stored: &[u8],
+) -> impl Iterator<Item = [u16; CHANNELS]> {
+    pixels::<BYTES>(stored).map(|bytes| {
+        std::array::from_fn(|channel| {
+            u16::from_ne_bytes([bytes[channel * 2], bytes[channel * 2 + 1]])
+        })
+    })
+}
+
+/// Divides by 257, to the nearest.
+fn scaled_to_8_bits(value: u16) -> u8 {
+    ((u32::from(value) + 128) / 257) as u8
+}
+
+/// To the nearest.
+fn over_white(value: u8, alpha: u8) -> u8 {
+    let (value, alpha) = (u32::from(value), u32::from(alpha));
+    ((value * alpha + 255 * (255 - alpha) + 127) / 255) as u8
+}
+
+/// Lays over white with all 16 bits, and only then rounds to 8.
+fn over_white16(value: u16, alpha: u16) -> u8 {
+    let (value, alpha) = (u64::from(value), u64::from(alpha));
+    let full = 65_535;
+    let divisor = full * 257;
+    ((value * alpha + full * (full - alpha) + divisor / 2) / divisor) as u8
+}

@@ -1,0 +1,49 @@
+//! Small pictures for the grid: as fast as they can be had, so not for models.
+
+use fast_image_resize::images::{Image, ImageRef};
+use fast_image_resize::{FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer};
+
+use super::{DecodeError, DecodeLimits, Decoded, Scale, decode_stored};
+use crate::domain::Picture;
+
+/// The upright picture, scaled down so that its longer side is at most `max_side` pixels (and each side at least one);
+/// smaller pictures stay as they are. An incomplete file gives what there is.
+pub fn thumbnail(
+    bytes: &[u8],
+    max_side: u32,
+    limits: &DecodeLimits,
+) -> Result<Picture, DecodeError> {
+    let decoded = decode_stored(bytes, limits, Scale::AtLeast(max_side))?;
+    let (picture, _) = shrunk(decoded, max_side)?.into_upright()?;
+    Ok(picture)
+}
+
+/// Shrinks before turning upright: there are fewer pixels to turn then.
+fn shrunk(decoded: Decoded, max_side: u32) -> Result<Decoded, DecodeError> {
+    let (width, height) = (decoded.width, decoded.height);
+    let longer_side = width.max(height);
+    if longer_side <= max_side.max(1) {
+        return Ok(decoded);
+    }
+    let factor = f64::from(max_side.max(1)) / f64::from(longer_side);
+    let scaled = |side: u32| ((f64::from(side) * factor).round() as u32).max(1);
+    let (width, height) = (scaled(width), scaled(height));
+    let rgb = resize(&decoded, width, height).map_err(|reason| DecodeError::Damaged { reason })?;
+    Ok(Decoded {
+        width,
+        height,
+        rgb,
+        ..decoded
+    })
+}
+
+fn resize(decoded: &Decoded, width: u32, height: u32) -> Result<Vec<u8>, String> {
+    let source = ImageRef::new(decoded.width, decoded.height, &decoded.rgb, PixelType::U8x3)
+        .map_err(|error| error.to_string())?;
+    let mut target = Image::new(width, height, PixelType::U8x3);
+    let options = ResizeOptions::new().resize_alg(ResizeAlg::Convolution(FilterType::Bilinear));
+    Resizer::new()
+        .resize(&source, &mut target, &options)
+        .map_err(|error| error.to_string())?;
+    Ok(target.into_vec())
+}
