@@ -1,0 +1,63 @@
+//! Hands out the indices of the samples, in order, and never too far ahead of what has been written.
+
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+/// Shared by the readers, which take indices, and the writer, which lets them go on.
+pub(super) struct Gate {
+    state: Mutex<State>,
+    moved: Condvar,
+    total: usize,
+    window: usize,
+}
+
+struct State {
+    next: usize,
+    written: usize,
+    closed: bool,
+}
+
+impl Gate {
+    /// For `total` samples of which at most `window` are on their way at once.
+    pub(super) fn new(total: usize, window: usize) -> Self {
+        let state = State {
+            next: 0,
+            written: 0,
+            closed: false,
+        };
+        Self {
+            state: Mutex::new(state),
+            moved: Condvar::new(),
+            total,
+            window,
+        }
+    }
+
+    /// The next index, once it is near enough; `None` after the last one and once the gate is closed.
+    pub(super) fn take(&self) -> Option<usize> {
+        let too_far = |state: &mut State| {
+            !state.closed && state.next < self.total && state.next >= state.written + self.window
+        };
+        let state = self.moved.wait_while(self.lock(), too_far);
+        let mut state = state.unwrap_or_else(PoisonError::into_inner);
+        if state.closed || state.next >= self.total {
+            return None;
+        }
+        state.next += 1;
+        Some(state.next - 1)
+    }
+
+    pub(super) fn set_written(&self, written: usize) {
+        self.lock().written = written;
+        self.moved.notify_all();
+    }
+
+    /// No more indices for anyone.
+    pub(super) fn close(&self) {
+        self.lock().closed = true;
+        self.moved.notify_all();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

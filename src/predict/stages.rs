@@ -1,0 +1,88 @@
+//! Where the time of a run goes.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// A step of the pipeline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    Read,
+    Decode,
+    Prepare,
+    Model,
+    Write,
+}
+
+impl Stage {
+    pub const ALL: [Self; 5] = [
+        Self::Read,
+        Self::Decode,
+        Self::Prepare,
+        Self::Model,
+        Self::Write,
+    ];
+
+    /// For people: “the slowest stage is …”.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Read => "reading",
+            Self::Decode => "decoding",
+            Self::Prepare => "preparing",
+            Self::Model => "the model",
+            Self::Write => "writing",
+        }
+    }
+}
+
+/// Time that threads were busy, summed over the threads of each stage.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct StageTimes {
+    busy: [Duration; 5],
+    threads: [usize; 5],
+}
+
+impl StageTimes {
+    /// Busy time summed over the stage's threads; waiting is left out.
+    pub fn busy(&self, stage: Stage) -> Duration {
+        self.busy[stage as usize]
+    }
+
+    /// The stage whose threads were busiest, each taken alone: the one to make faster first. `None` for an empty run.
+    pub fn slowest(&self) -> Option<Stage> {
+        let per_thread = |stage: Stage| {
+            self.busy[stage as usize].as_secs_f64() / self.threads[stage as usize].max(1) as f64
+        };
+        let slowest = Stage::ALL
+            .into_iter()
+            .max_by(|left, right| per_thread(*left).total_cmp(&per_thread(*right)));
+        slowest.filter(|stage| self.busy(*stage) > Duration::ZERO)
+    }
+}
+
+/// Adds up the busy time of each stage, from many threads.
+#[derive(Default)]
+pub(super) struct StageClock {
+    busy_nanos: [AtomicU64; 5],
+}
+
+impl StageClock {
+    pub(super) fn measure<T>(&self, stage: Stage, work: impl FnOnce() -> T) -> T {
+        let start = Instant::now();
+        let result = work();
+        let nanos = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        self.busy_nanos[stage as usize].fetch_add(nanos, Ordering::Relaxed);
+        result
+    }
+
+    /// `workers` are the threads that decode, prepare and compute, in this order.
+    pub(super) fn times(&self, readers: usize, workers: [usize; 3]) -> StageTimes {
+        let busy = self
+            .busy_nanos
+            .each_ref()
+            .map(|nanos| Duration::from_nanos(nanos.load(Ordering::Relaxed)));
+        StageTimes {
+            busy,
+            threads: [readers, workers[0], workers[1], workers[2], 1],
+        }
+    }
+}

@@ -1,0 +1,409 @@
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use super::*;
+use crate::domain::{Answer, AxisTransform, Picture, SampleUri};
+use crate::source::{Page, SourceError};
+use crate::tasks::ProgressUnit;
+use crate::vision::{PredictError, Prepared, Tensor};
+
+/// A 24-bit BMP of `width` x 1 pixels; its width is how the tests tell pictures apart.
+fn bmp(width: u32) -> Vec<u8> {
+    let row_bytes = (width * 3).next_multiple_of(4);
+    let mut bytes = b"BM".to_vec();
+    for field in [
+        54 + row_bytes,
+        0,
+        54,
+        40,
+        width,
+        1,
+        1 | 24 << 16,
+        0,
+        row_bytes,
+        2835,
+        2835,
+        0,
+        0,
+    ] {
+        bytes.extend(field.to_le_bytes());
+    }
+    bytes.resize(54 + row_bytes as usize, 128);
+    bytes
+}
+
+/// Sample `n` is a picture `n + 1` pixels wide, or no picture at all.
+#[derive(Default)]
+struct TestSource {
+    len: usize,
+    broken: Vec<usize>,
+    read_time: Duration,
+    reads: AtomicUsize,
+}
+
+impl TestSource {
+    fn samples(&self) -> Arc<[Sample]> {
+        let sample = |number: usize| Sample {
+            uri: SampleUri::new(number.to_string()),
+            name: number.to_string(),
+            size_bytes: 0,
+        };
+        (0..self.len).map(sample).collect()
+    }
+}
+
+impl Source for TestSource {
+    fn name(&self) -> String {
+        "test".to_owned()
+    }
+
+    fn pages(&self) -> Box<dyn Iterator<Item = Page> + Send> {
+        let page = Page {
+            samples: self.samples().to_vec(),
+            problems: Vec::new(),
+        };
+        Box::new(std::iter::once(page))
+    }
+
+    fn read(&self, uri: &SampleUri) -> Result<Vec<u8>, SourceError> {
+        std::thread::sleep(self.read_time);
+        self.reads.fetch_add(1, Ordering::SeqCst);
+        let number: usize = uri.as_str().parse().unwrap();
+        if self.broken.contains(&number) {
+            return Ok(b"not a picture".to_vec());
+        }
+        Ok(bmp(number as u32 + 1))
+    }
+}
+
+type Call = dyn Fn(&[u32], &TaskControl) -> Result<(), PredictError> + Send + Sync;
+
+/// Answers with the picture's width; `call` sees the widths of each batch and may object.
+struct TestPredictor {
+    lanes: usize,
+    batch: usize,
+    call: Box<Call>,
+}
+
+impl TestPredictor {
+    fn new(
+        lanes: usize,
+        batch: usize,
+        call: impl Fn(&[u32], &TaskControl) -> Result<(), PredictError> + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            lanes,
+            batch,
+            call: Box::new(call),
+        }
+    }
+}
+
+impl Predictor for TestPredictor {
+    fn prepare(&self, picture: &Picture) -> Result<Prepared, PredictError> {
+        Ok(Prepared {
+            tensor: Tensor::u8([1, 1, 1, 3], vec![0; 3]),
+            image_from_model: AxisTransform::IDENTITY,
+            canvas_size: [1, 1],
+            image_size: [picture.width(), picture.height()],
+        })
+    }
+
+    fn predict(
+        &self,
+        _lane: usize,
+        batch: &[Prepared],
+        control: &TaskControl,
+    ) -> Result<Vec<Prediction>, PredictError> {
+        let widths: Vec<u32> = batch
+            .iter()
+            .map(|prepared| prepared.image_size[0])
+            .collect();
+        (self.call)(&widths, control)?;
+        let prediction = |width| Prediction {
+            width,
+            height: 1,
+            answer: Answer::Detections(Vec::new()),
+        };
+        Ok(widths.into_iter().map(prediction).collect())
+    }
+
+    fn lanes(&self) -> usize {
+        self.lanes
+    }
+
+    fn max_batch(&self) -> usize {
+        self.batch
+    }
+}
+
+fn request(source: TestSource, predictor: TestPredictor) -> PredictRequest {
+    PredictRequest {
+        samples: source.samples(),
+        source: Arc::new(source),
+        predictor: Arc::new(predictor),
+        limits: DecodeLimits::default(),
+    }
+}
+
+fn run(request: &PredictRequest) -> (PredictOutcome, Vec<(usize, SampleResult)>) {
+    let mut results = Vec::new();
+    let control = TaskControl::new(ProgressUnit::Images);
+    let outcome = predict(request, &control, |index, result| {
+        results.push((index, result))
+    });
+    (outcome, results)
+}
+
+fn source(len: usize) -> TestSource {
+    TestSource {
+        len,
+        ..TestSource::default()
+    }
+}
+
+/// Every result in order and of the right picture, those of `broken` failed.
+fn check_results(results: &[(usize, SampleResult)], len: usize, broken: &[usize]) {
+    assert_eq!(
+        results.iter().map(|(index, _)| *index).collect::<Vec<_>>(),
+        (0..len).collect::<Vec<_>>()
+    );
+    for (index, result) in results {
+        match result {
+            Ok(prediction) => assert_eq!(prediction.width as usize, index + 1),
+            Err(problem) => assert!(broken.contains(index), "{problem}"),
+        }
+    }
+}
+
+#[test]
+fn results_come_in_listing_order_whatever_finishes_first() {
+    for (lanes, batch) in [(1, 1), (1, 8), (4, 1)] {
+        let jitter = |widths: &[u32], _: &TaskControl| {
+            std::thread::sleep(Duration::from_millis(u64::from(widths[0] * 7 % 5)));
+            Ok(())
+        };
+        let (outcome, results) = run(&request(
+            source(100),
+            TestPredictor::new(lanes, batch, jitter),
+        ));
+        assert_eq!(
+            (outcome.done, outcome.failed, outcome.stopped),
+            (100, 0, None)
+        );
+        check_results(&results, 100, &[]);
+    }
+}
+
+#[test]
+fn a_slow_source_and_a_slow_model_overlap_and_few_images_are_in_memory() {
+    const LEN: usize = 24;
+    let step = Duration::from_millis(50);
+    let computed = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&computed);
+    let slow = move |_: &[u32], _: &TaskControl| {
+        std::thread::sleep(step);
+        count.fetch_add(1, Ordering::SeqCst);
+        Ok(())
+    };
+    let source = Arc::new(TestSource {
+        read_time: step,
+        ..source(LEN)
+    });
+    let request = PredictRequest {
+        samples: source.samples(),
+        source: source.clone(),
+        predictor: Arc::new(TestPredictor::new(1, 1, slow)),
+        limits: DecodeLimits::default(),
+    };
+    let control = TaskControl::new(ProgressUnit::Images);
+    let mut most_in_memory = 0;
+    let start = Instant::now();
+    let outcome = predict(&request, &control, |_, _| {
+        let read = source.reads.load(Ordering::SeqCst);
+        most_in_memory = most_in_memory.max(read - computed.load(Ordering::SeqCst));
+    });
+    let elapsed = start.elapsed();
+    assert_eq!(outcome.done, LEN);
+    let sum = step * 2 * LEN as u32;
+    assert!(
+        elapsed < sum * 3 / 4,
+        "{elapsed:?} is too near to the {sum:?} of one after the other"
+    );
+    let workers = std::thread::available_parallelism().unwrap().get();
+    let bound = READERS + 2 * workers + workers + 2 + 1;
+    assert!(
+        most_in_memory <= bound,
+        "{most_in_memory} images in memory, at most {bound} were promised"
+    );
+    assert_eq!(outcome.stages.slowest(), Some(Stage::Model));
+}
+
+#[test]
+fn a_file_that_is_no_picture_is_one_problem_and_the_rest_goes_on() {
+    for (lanes, batch) in [(1, 4), (3, 1)] {
+        let source = TestSource {
+            broken: vec![3, 17],
+            ..source(20)
+        };
+        let (outcome, results) = run(&request(
+            source,
+            TestPredictor::new(lanes, batch, |_, _| Ok(())),
+        ));
+        assert_eq!(
+            (outcome.done, outcome.failed, outcome.stopped),
+            (18, 2, None)
+        );
+        check_results(&results, 20, &[3, 17]);
+    }
+}
+
+#[test]
+fn batches_are_made_of_consecutive_images_in_every_run() {
+    let batches = Arc::new(Mutex::new(BTreeMap::new()));
+    for _ in 0..3 {
+        let seen = Arc::clone(&batches);
+        let record = move |widths: &[u32], _: &TaskControl| {
+            let mut seen = seen.lock().unwrap();
+            let members = seen.entry(widths[0]).or_insert_with(|| widths.to_vec());
+            assert_eq!(members, widths);
+            Ok(())
+        };
+        run(&request(source(30), TestPredictor::new(1, 8, record)));
+    }
+    let batches = batches.lock().unwrap();
+    assert_eq!(batches.keys().copied().collect::<Vec<_>>(), [1, 9, 17, 25]);
+    assert_eq!(batches[&25].len(), 6);
+}
+
+#[test]
+fn a_device_out_of_memory_gets_smaller_batches_and_says_so() {
+    let small_device = |widths: &[u32], _: &TaskControl| match widths.len() {
+        0..=2 => Ok(()),
+        _ => Err(PredictError::OutOfMemory("no more".to_owned())),
+    };
+    let (outcome, results) = run(&request(source(24), TestPredictor::new(1, 8, small_device)));
+    assert_eq!((outcome.done, outcome.failed), (24, 0));
+    check_results(&results, 24, &[]);
+    assert_eq!(
+        outcome.notes.len(),
+        2,
+        "8 to 4, then 4 to 2: {:?}",
+        outcome.notes
+    );
+    assert!(
+        outcome.notes[1].contains("with 4 images a call, went on with 2"),
+        "{:?}",
+        outcome.notes
+    );
+}
+
+#[test]
+fn a_picture_that_the_model_refuses_costs_only_itself() {
+    let picky = |widths: &[u32], _: &TaskControl| {
+        if widths.contains(&6) {
+            return Err(PredictError::Failed("I do not like this one".to_owned()));
+        }
+        Ok(())
+    };
+    let (outcome, results) = run(&request(source(16), TestPredictor::new(1, 8, picky)));
+    assert_eq!((outcome.done, outcome.failed), (15, 1));
+    check_results(&results, 16, &[5]);
+}
+
+#[test]
+fn a_panic_in_the_model_is_the_problem_of_one_image() {
+    let buggy = |widths: &[u32], _: &TaskControl| {
+        assert_ne!(widths, [4], "oops");
+        Ok(())
+    };
+    let (outcome, results) = run(&request(source(8), TestPredictor::new(2, 1, buggy)));
+    assert_eq!((outcome.done, outcome.failed), (7, 1));
+    let problem = results[3].1.as_ref().unwrap_err();
+    assert!(problem.message.contains("oops"), "{problem}");
+}
+
+#[test]
+fn a_lost_device_stops_the_run_and_keeps_what_was_done() {
+    for lanes in [1, 2] {
+        let answered = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&answered);
+        let dying = move |widths: &[u32], _: &TaskControl| {
+            if widths[0] > 10 {
+                return Err(PredictError::DeviceLost("unplugged".to_owned()));
+            }
+            count.fetch_add(1, Ordering::SeqCst);
+            Ok(())
+        };
+        let (outcome, results) = run(&request(source(100), TestPredictor::new(lanes, 1, dying)));
+        assert_eq!(
+            outcome.stopped,
+            Some(Stopped::DeviceLost("unplugged".to_owned()))
+        );
+        assert_eq!(results.len(), answered.load(Ordering::SeqCst));
+        assert!(results.is_sorted_by_key(|(index, _)| *index));
+        for (index, result) in results {
+            assert_eq!(result.unwrap().width as usize, index + 1);
+        }
+    }
+}
+
+#[test]
+fn cancel_ends_a_run_within_a_second_even_inside_the_model() {
+    for lanes in [1, 2] {
+        let endless = |_: &[u32], control: &TaskControl| {
+            let (sender, cancelled) = bounded(1);
+            let _hook = control.on_cancel(move || {
+                let _ = sender.try_send(());
+            });
+            let _ = cancelled.recv();
+            Err(PredictError::Cancelled)
+        };
+        let request = request(source(100), TestPredictor::new(lanes, 1, endless));
+        let control = TaskControl::new(ProgressUnit::Images);
+        let owner = control.clone();
+        let run = std::thread::spawn(move || predict(&request, &control, |_, _| ()));
+        std::thread::sleep(Duration::from_millis(50));
+        let start = Instant::now();
+        owner.cancel();
+        let outcome = run.join().unwrap();
+        assert_eq!(outcome.stopped, Some(Stopped::Cancelled));
+        assert!(
+            start.elapsed() < Duration::from_secs(1),
+            "{:?}",
+            start.elapsed()
+        );
+    }
+}
+
+#[test]
+fn a_paused_run_stands_still_and_goes_on_where_it_was() {
+    let request = request(source(200), TestPredictor::new(2, 1, |_, _| Ok(())));
+    let control = TaskControl::new(ProgressUnit::Images);
+    control.pause();
+    let owner = control.clone();
+    let run = std::thread::spawn(move || {
+        let mut results = Vec::new();
+        let outcome = predict(&request, &control, |index, result| {
+            results.push((index, result))
+        });
+        (outcome, results)
+    });
+    std::thread::sleep(Duration::from_millis(50));
+    assert_eq!(owner.progress().done, 0);
+    owner.resume();
+    let (outcome, results) = run.join().unwrap();
+    assert_eq!(outcome.done, 200);
+    check_results(&results, 200, &[]);
+}
+
+#[test]
+fn nothing_to_do_is_done_at_once() {
+    let (outcome, results) = run(&request(source(0), TestPredictor::new(2, 1, |_, _| Ok(()))));
+    assert_eq!(
+        (outcome.done, outcome.failed, outcome.stopped),
+        (0, 0, None)
+    );
+    assert!(results.is_empty());
+}

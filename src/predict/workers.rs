@@ -1,0 +1,256 @@
+//! What the threads of a run do.
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Mutex, PoisonError};
+
+use crossbeam_channel::{Receiver, Sender};
+
+use super::gate::Gate;
+use super::stages::{Stage, StageClock};
+use super::{PredictRequest, SampleResult};
+use crate::decode::decode_reserved;
+use crate::domain::{Prediction, Problem};
+use crate::tasks::{TaskControl, panic_text};
+use crate::vision::{PredictError, Prepared};
+
+/// What every thread of one run sees. A thread ends when its input ends, when nobody wants its output, or when the run is
+/// cancelled.
+pub(super) struct Shared<'r> {
+    pub(super) request: &'r PredictRequest,
+    pub(super) control: &'r TaskControl,
+    pub(super) gate: &'r Gate,
+    pub(super) clock: StageClock,
+    pub(super) notes: Mutex<Vec<String>>,
+    pub(super) device_lost: Mutex<Option<String>>,
+}
+
+type Encoded = (usize, Result<Vec<u8>, String>);
+type Decoded = (usize, Result<Prepared, String>);
+type Finished = (usize, SampleResult);
+
+impl Shared<'_> {
+    pub(super) fn read(&self, encoded: &Sender<Encoded>) {
+        while let Some(index) = self.gate.take() {
+            if self.control.checkpoint().is_err() {
+                return;
+            }
+            let uri = &self.request.samples[index].uri;
+            let bytes = self.clock.measure(Stage::Read, || {
+                guarded(|| {
+                    self.request
+                        .source
+                        .read(uri)
+                        .map_err(|error| error.to_string())
+                })
+            });
+            if encoded.send((index, bytes)).is_err() {
+                return;
+            }
+        }
+    }
+
+    /// For a model with one lane: only makes tensors.
+    pub(super) fn decode(&self, encoded: &Receiver<Encoded>, prepared: &Sender<Decoded>) {
+        for (index, bytes) in encoded {
+            if self.control.checkpoint().is_err() {
+                return;
+            }
+            if prepared.send((index, self.prepare(bytes))).is_err() {
+                return;
+            }
+        }
+    }
+
+    /// For a model with one lane: forms batches of consecutive images, whatever order they arrive in.
+    pub(super) fn predict_batches(
+        &self,
+        batch_len: usize,
+        prepared: &Receiver<Decoded>,
+        finished: &Sender<Finished>,
+    ) {
+        let total = self.request.samples.len();
+        let mut open: BTreeMap<usize, Vec<Decoded>> = BTreeMap::new();
+        let mut max_len = batch_len;
+        for (index, result) in prepared {
+            let number = index / batch_len;
+            let members = open.entry(number).or_default();
+            members.push((index, result));
+            if members.len() < batch_len.min(total - number * batch_len) {
+                continue;
+            }
+            let mut members = open.remove(&number).unwrap_or_default();
+            members.sort_by_key(|(index, _)| *index);
+            if self.predict_batch(members, &mut max_len, finished).is_err() {
+                return;
+            }
+        }
+    }
+
+    /// For a model with several lanes: does the whole way of one image.
+    pub(super) fn decode_and_predict(
+        &self,
+        lane: usize,
+        encoded: &Receiver<Encoded>,
+        finished: &Sender<Finished>,
+    ) {
+        for (index, bytes) in encoded {
+            if self.control.checkpoint().is_err() {
+                return;
+            }
+            let result = match self.prepare(bytes) {
+                Ok(prepared) => match self.call_model(lane, &[prepared]) {
+                    Ok(mut predictions) => predictions.pop().ok_or_else(|| NO_ANSWER.to_owned()),
+                    Err(PredictError::Cancelled) => return,
+                    Err(PredictError::DeviceLost(reason)) => return self.lose_device(reason),
+                    Err(error) => Err(error.to_string()),
+                },
+                Err(message) => Err(message),
+            };
+            if self.finish(index, result, finished).is_err() {
+                return;
+            }
+        }
+    }
+
+    fn prepare(&self, bytes: Result<Vec<u8>, String>) -> Result<Prepared, String> {
+        let bytes = bytes?;
+        let (picture, _reservation) = self.clock.measure(Stage::Decode, || {
+            guarded(|| {
+                decode_reserved(&bytes, &self.request.limits).map_err(|error| error.to_string())
+            })
+        })?;
+        self.clock.measure(Stage::Prepare, || {
+            guarded(|| {
+                self.request
+                    .predictor
+                    .prepare(&picture)
+                    .map_err(|error| error.to_string())
+            })
+        })
+    }
+
+    /// Splits a batch into calls of one tensor shape and of no more than `max_len` pictures.
+    fn predict_batch(
+        &self,
+        members: Vec<Decoded>,
+        max_len: &mut usize,
+        finished: &Sender<Finished>,
+    ) -> Result<(), Ended> {
+        let mut pending: Vec<(usize, Prepared)> = Vec::new();
+        for (index, result) in members {
+            match result {
+                Ok(prepared) => pending.push((index, prepared)),
+                Err(message) => self.finish(index, Err(message), finished)?,
+            }
+        }
+        while !pending.is_empty() {
+            let shape = &pending[0].1.tensor.shape;
+            let same_shape = pending
+                .iter()
+                .take_while(|(_, prepared)| prepared.tensor.shape == *shape);
+            let call_len = same_shape.count().min(*max_len);
+            let rest = pending.split_off(call_len);
+            let (indices, batch): (Vec<usize>, Vec<Prepared>) = pending.into_iter().unzip();
+            pending = rest;
+            for (index, result) in indices
+                .into_iter()
+                .zip(self.predict_or_split(&batch, max_len)?)
+            {
+                self.finish(index, result, finished)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Tries the whole batch; where that fails, its parts, down to single pictures, so that one bad picture costs only
+    /// itself. A device that is out of memory gets smaller batches from then on.
+    fn predict_or_split(
+        &self,
+        batch: &[Prepared],
+        max_len: &mut usize,
+    ) -> Result<Vec<Result<Prediction, String>>, Ended> {
+        self.control.checkpoint().map_err(|_| Ended)?;
+        match self.call_model(0, batch) {
+            Ok(predictions) => return Ok(predictions.into_iter().map(Ok).collect()),
+            Err(PredictError::Cancelled) => return Err(Ended),
+            Err(PredictError::DeviceLost(reason)) => {
+                self.lose_device(reason);
+                return Err(Ended);
+            }
+            Err(error) if batch.len() == 1 => return Ok(vec![Err(error.to_string())]),
+            Err(PredictError::OutOfMemory(reason)) => {
+                self.halve_batch(batch.len(), max_len, &reason)
+            }
+            Err(PredictError::Failed(_)) => {}
+        }
+        let (left, right) = batch.split_at(batch.len() / 2);
+        let mut results = self.predict_or_split(left, max_len)?;
+        results.extend(self.predict_or_split(right, max_len)?);
+        Ok(results)
+    }
+
+    fn halve_batch(&self, failed_len: usize, max_len: &mut usize, reason: &str) {
+        let halved = (failed_len / 2).max(1);
+        if halved < *max_len {
+            *max_len = halved;
+            let note = format!(
+                "The device ran out of memory with {failed_len} images a call, went on with {halved} ({reason})"
+            );
+            log::warn!("{note}");
+            self.notes
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push(note);
+        }
+    }
+
+    fn call_model(&self, lane: usize, batch: &[Prepared]) -> Result<Vec<Prediction>, PredictError> {
+        let call = || self.request.predictor.predict(lane, batch, self.control);
+        let predictions = self.clock.measure(Stage::Model, || {
+            catch_unwind(AssertUnwindSafe(call))
+                .unwrap_or_else(|panic| Err(PredictError::Failed(internal(&*panic))))
+        })?;
+        if predictions.len() == batch.len() {
+            Ok(predictions)
+        } else {
+            Err(PredictError::Failed(NO_ANSWER.to_owned()))
+        }
+    }
+
+    fn finish(
+        &self,
+        index: usize,
+        result: Result<Prediction, String>,
+        finished: &Sender<Finished>,
+    ) -> Result<(), Ended> {
+        let uri = &self.request.samples[index].uri;
+        let result = result.map_err(|message| Problem::of_sample(uri.clone(), message));
+        finished.send((index, result)).map_err(|_| Ended)
+    }
+
+    fn lose_device(&self, reason: String) {
+        *self
+            .device_lost
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = Some(reason);
+        self.gate.close();
+    }
+}
+
+/// The run is over for this thread.
+struct Ended;
+
+const NO_ANSWER: &str = "the model gave no answer for this picture";
+
+/// A panic in a decoder or a model becomes the problem of one image.
+fn guarded<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(internal(&*panic)))
+}
+
+fn internal(panic: &(dyn std::any::Any + Send)) -> String {
+    format!(
+        "an internal error in Spotcheck, please report it: {}",
+        panic_text(panic)
+    )
+}
