@@ -151,7 +151,7 @@ fn run(request: &PredictRequest) -> (PredictOutcome, Vec<(usize, SampleResult)>)
     let mut results = Vec::new();
     let control = TaskControl::new(ProgressUnit::Images);
     let outcome = predict(request, &control, |index, result| {
-        results.push((index, result))
+        results.push((index, result));
     });
     (outcome, results)
 }
@@ -386,7 +386,7 @@ fn a_paused_run_stands_still_and_goes_on_where_it_was() {
     let run = std::thread::spawn(move || {
         let mut results = Vec::new();
         let outcome = predict(&request, &control, |index, result| {
-            results.push((index, result))
+            results.push((index, result));
         });
         (outcome, results)
     });

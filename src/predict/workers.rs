@@ -180,7 +180,7 @@ impl Shared<'_> {
             }
             Err(error) if batch.len() == 1 => return Ok(vec![Err(error.to_string())]),
             Err(PredictError::OutOfMemory(reason)) => {
-                self.halve_batch(batch.len(), max_len, &reason)
+                self.halve_batch(batch.len(), max_len, &reason);
             }
             Err(PredictError::Failed(_)) => {}
         }
