@@ -4,6 +4,7 @@
 pub mod decode;
 pub mod dirs;
 pub mod domain;
+pub mod library;
 pub mod predict;
 pub mod source;
 pub mod tasks;

@@ -3,6 +3,7 @@
 //! Knows nothing of files, networks, graphics, ONNX Runtime or threads. Everything above this floor speaks
 //! in these types, so a prediction looks the same wherever it was computed.
 
+mod bytes;
 mod device;
 mod geometry;
 mod label_set;
@@ -13,9 +14,10 @@ mod problem;
 mod sample;
 mod view_settings;
 
+pub use bytes::human_bytes;
 pub use device::{Device, DeviceChoice, DeviceReport, LatencyMs, RefusedDevice};
 pub use geometry::{AxisTransform, BoundingBox};
-pub use label_set::LabelSet;
+pub use label_set::{LabelError, LabelSet};
 pub use model_card::{
     BoxFormat, BoxSpace, ChannelOrder, ClassValues, ClassificationOutput, DetectionOutput,
     ElementType, ImageInput, Layout, ModelCard, ModelFile, ModelTask, OutputConvention, ResizeRule,

@@ -1,0 +1,41 @@
+//! The cards and label sets of the repository, built into the program.
+
+/// A card of the repository's `models/`; its weights lie beside it or can be downloaded.
+pub(super) struct BuiltInCard {
+    pub(super) id: &'static str,
+    pub(super) text: &'static str,
+}
+
+macro_rules! built_in {
+    ($($id:literal),* $(,)?) => {
+        &[$(BuiltInCard {
+            id: $id,
+            text: include_str!(concat!("../../models/", $id, "/model.toml")),
+        }),*]
+    };
+}
+
+/// In the order in which they are listed and in which a default is looked for: the first one of a task whose weights
+/// are there is that task's default.
+pub(super) const CARDS: &[BuiltInCard] = built_in![
+    "resnet50-v2",
+    "resnet50-v1",
+    "resnet50-v1-int8",
+    "efficientnet-lite0",
+    "faster-rcnn",
+    "faster-rcnn-int8",
+    "ssd-mobilenet-coco",
+];
+
+/// The names that a card's `labels` may use without a file beside it.
+pub(super) const LABEL_SETS: &[(&str, &str)] = &[
+    ("imagenet", include_str!("../../models/labels/imagenet.txt")),
+    ("coco-80", include_str!("../../models/labels/coco-80.txt")),
+    ("coco-91", include_str!("../../models/labels/coco-91.txt")),
+];
+
+/// The text of a built-in label set.
+pub(super) fn label_set(name: &str) -> Option<&'static str> {
+    let found = LABEL_SETS.iter().find(|(known, _)| *known == name);
+    found.map(|(_, text)| *text)
+}

@@ -1,0 +1,381 @@
+//! Model cards as TOML text: read with the line of each error, checked beyond what types can say, and written.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use toml::de::{DeTable, DeValue};
+
+use super::built_in;
+use crate::domain::{
+    DetectionOutput, ElementType, ImageInput, Layout, ModelCard, ModelFile, ModelTask,
+    OutputConvention, ResizeRule,
+};
+
+/// The name of a card's file in its folder.
+pub(super) const CARD_FILE: &str = "model.toml";
+
+/// No model wants a larger side; a card that asks for one would only fill the memory.
+const MAX_SIDE: u32 = 16_384;
+
+/// A card that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}, line {line}, column {column}: {reason}", path.display())]
+pub struct CardError {
+    pub path: PathBuf,
+    /// Counted from 1.
+    pub line: usize,
+    /// Counted from 1, in characters.
+    pub column: usize,
+    pub reason: String,
+}
+
+/// A field whose value has the right type and yet cannot be.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{field}: {reason}")]
+pub struct FieldError {
+    /// Its place in the card, `input.std`.
+    pub field: &'static str,
+    pub reason: String,
+}
+
+/// Reads a card. `path` is only named in errors.
+///
+/// # Errors
+/// Text that is no TOML, an unknown or missing field, a value of the wrong type, or one that [`check_card`] refuses.
+pub fn parse_card(text: &str, path: &Path) -> Result<ModelCard, CardError> {
+    let at = |span: Range<usize>, reason: String| {
+        let (line, column) = position(text, span.start);
+        CardError {
+            path: path.to_owned(),
+            line,
+            column,
+            reason,
+        }
+    };
+    let card: ModelCard = toml::from_str(text)
+        .map_err(|error| at(error.span().unwrap_or(0..0), error.message().to_owned()))?;
+    check_card(&card).map_err(|error| at(field_span(text, error.field), error.to_string()))?;
+    Ok(card)
+}
+
+/// The card as the text of a `model.toml`.
+///
+/// # Errors
+/// What [`check_card`] refuses.
+pub fn write_card(card: &ModelCard) -> Result<String, FieldError> {
+    check_card(card)?;
+    Ok(toml::to_string(card).expect("every field of a card has a form in TOML"))
+}
+
+/// What the types of a card cannot say.
+///
+/// # Errors
+/// The first field that cannot be.
+pub fn check_card(card: &ModelCard) -> Result<(), FieldError> {
+    check_id(&card.id)?;
+    require(
+        !card.name.trim().is_empty(),
+        "name",
+        "a model needs a name to be shown by",
+    )?;
+    if let Some(labels) = &card.labels {
+        let known = built_in::label_set(labels).is_some() || is_plain_file_name(labels);
+        require(
+            known,
+            "labels",
+            "must be `imagenet`, `coco-80`, `coco-91` or the name of a file beside the card",
+        )?;
+    }
+    let task = match card.output {
+        OutputConvention::Classification(_) => ModelTask::Classification,
+        OutputConvention::Detection(_) => ModelTask::Detection,
+    };
+    require(
+        card.task == task,
+        "task",
+        &format!(
+            "is {}, but the output is described as {}",
+            card.task.word(),
+            task.word()
+        ),
+    )?;
+    check_file(&card.file)?;
+    check_input(&card.input)?;
+    match &card.output {
+        OutputConvention::Classification(_) => Ok(()),
+        OutputConvention::Detection(output) => check_detection(output),
+    }
+}
+
+fn check_id(id: &str) -> Result<(), FieldError> {
+    let allowed =
+        |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_' | '.');
+    let fits = (1..=64).contains(&id.len()) && id.chars().all(allowed) && !id.starts_with('.');
+    require(
+        fits,
+        "id",
+        "must be 1 to 64 lower-case letters, digits, `-`, `_` or `.`, and not begin with `.`",
+    )
+}
+
+fn check_file(file: &ModelFile) -> Result<(), FieldError> {
+    require(
+        is_plain_file_name(&file.name) && file.name != CARD_FILE,
+        "file.name",
+        "must be the name of a file beside the card, without a folder",
+    )?;
+    require(file.bytes > 0, "file.bytes", "must be more than 0")?;
+    let is_hash = |c: char| c.is_ascii_digit() || ('a'..='f').contains(&c);
+    require(
+        file.sha256.len() == 64 && file.sha256.chars().all(is_hash),
+        "file.sha256",
+        "must be 64 lower-case hexadecimal digits",
+    )?;
+    let is_web = |url: &String| url.starts_with("https://") || url.starts_with("http://");
+    require(
+        file.urls.iter().all(is_web),
+        "file.urls",
+        "must begin with https:// or http://",
+    )
+}
+
+fn check_input(input: &ImageInput) -> Result<(), FieldError> {
+    require(
+        input.divide_by.is_finite() && input.divide_by > 0.0,
+        "input.divide_by",
+        "must be a number above 0",
+    )?;
+    require(
+        input.mean.iter().all(|mean| mean.is_finite()),
+        "input.mean",
+        "must be three finite numbers",
+    )?;
+    require(
+        input.std.iter().all(|std| std.is_finite() && *std != 0.0),
+        "input.std",
+        "must be three finite numbers other than 0, the pixels are divided by them",
+    )?;
+    if input.element_type == ElementType::Uint8 {
+        let reason = "a uint8 input takes pixels as they are: divide_by and std must be 1, mean 0";
+        require(input.divide_by == 1.0, "input.divide_by", reason)?;
+        require(input.mean == [0.0; 3], "input.mean", reason)?;
+        require(input.std == [1.0; 3], "input.std", reason)?;
+    }
+    let one_picture = matches!(input.layout, Layout::Chw | Layout::Hwc);
+    require(
+        !(input.batches && one_picture),
+        "input.batches",
+        "a layout without a batch dimension takes one picture at a time",
+    )?;
+    check_resize(&input.resize)
+}
+
+fn check_resize(rule: &ResizeRule) -> Result<(), FieldError> {
+    let side = |side: u32, field: &'static str| {
+        let reason = format!("must be 1 to {MAX_SIDE} pixels");
+        require((1..=MAX_SIDE).contains(&side), field, &reason)
+    };
+    match *rule {
+        ResizeRule::Keep {} => Ok(()),
+        ResizeRule::Stretch { width, height } => {
+            side(width, "input.resize.stretch.width")?;
+            side(height, "input.resize.stretch.height")
+        }
+        ResizeRule::Letterbox { width, height, .. } => {
+            side(width, "input.resize.letterbox.width")?;
+            side(height, "input.resize.letterbox.height")
+        }
+        ResizeRule::ShortSideCrop {
+            short_side,
+            crop_width,
+            crop_height,
+            ..
+        } => {
+            side(short_side, "input.resize.short-side-crop.short_side")?;
+            side(crop_width, "input.resize.short-side-crop.crop_width")?;
+            side(crop_height, "input.resize.short-side-crop.crop_height")?;
+            let fits = "must not be larger than short_side, or the crop would leave the picture";
+            require(
+                crop_width <= short_side,
+                "input.resize.short-side-crop.crop_width",
+                fits,
+            )?;
+            require(
+                crop_height <= short_side,
+                "input.resize.short-side-crop.crop_height",
+                fits,
+            )
+        }
+        ResizeRule::ShortSidePad {
+            short_side,
+            max_long_side,
+            pad_to_multiple,
+        } => {
+            side(short_side, "input.resize.short-side-pad.short_side")?;
+            side(max_long_side, "input.resize.short-side-pad.max_long_side")?;
+            side(
+                pad_to_multiple,
+                "input.resize.short-side-pad.pad_to_multiple",
+            )
+        }
+    }
+}
+
+fn check_detection(output: &DetectionOutput) -> Result<(), FieldError> {
+    let share = 0.0..=1.0;
+    require(
+        share.contains(&output.min_score_in_graph),
+        "output.detection.min_score_in_graph",
+        "must be 0.0 to 1.0",
+    )?;
+    require(
+        output
+            .nms_iou_in_graph
+            .is_none_or(|iou| share.contains(&iou)),
+        "output.detection.nms_iou_in_graph",
+        "must be 0.0 to 1.0",
+    )
+}
+
+fn require(holds: bool, field: &'static str, reason: &str) -> Result<(), FieldError> {
+    if holds {
+        return Ok(());
+    }
+    Err(FieldError {
+        field,
+        reason: reason.to_owned(),
+    })
+}
+
+/// Whether `name` stays in the folder it is put in, on every operating system.
+fn is_plain_file_name(name: &str) -> bool {
+    !name.trim().is_empty() && !name.starts_with('.') && !name.contains(['/', '\\', ':', '\0'])
+}
+
+/// Where a field stands in the text; the nearest table around it where it is left to its default.
+fn field_span(text: &str, field: &str) -> Range<usize> {
+    let Ok(document) = DeTable::parse(text) else {
+        return 0..0;
+    };
+    let mut span = 0..0;
+    let mut table = document.get_ref();
+    for key in field.split('.') {
+        let Some((key, value)) = table.get_key_value(key) else {
+            break;
+        };
+        span = key.span();
+        match value.get_ref() {
+            DeValue::Table(inner) => table = inner,
+            _ => break,
+        }
+    }
+    span
+}
+
+/// Line and column of a byte offset, both counted from 1, the column in characters.
+fn position(text: &str, offset: usize) -> (usize, usize) {
+    let before = &text[..text.floor_char_boundary(offset)];
+    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+    (
+        before.matches('\n').count() + 1,
+        before[line_start..].chars().count() + 1,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CARD: &str = include_str!("../../models/resnet50-v2/model.toml");
+
+    /// The line (counted from 1) of the first line of `text` that begins with `start`.
+    fn line_of(text: &str, start: &str) -> usize {
+        text.lines().position(|l| l.starts_with(start)).unwrap() + 1
+    }
+
+    fn refused(text: &str) -> CardError {
+        parse_card(text, Path::new("model.toml")).unwrap_err()
+    }
+
+    #[test]
+    fn an_unknown_field_is_refused_with_its_line_and_column() {
+        for (after, added) in [
+            ("task", "confidence = 3"),
+            ("bytes", "md5 = \"\""),
+            ("layout", "colour = \"rgb\""),
+            ("values", "softmax = true"),
+            ("crop_width", "crop = 7"),
+        ] {
+            let line = line_of(CARD, after);
+            let text = CARD.replacen(
+                CARD.lines().nth(line - 1).unwrap(),
+                &format!("{}\n{added}", CARD.lines().nth(line - 1).unwrap()),
+                1,
+            );
+            let error = refused(&text);
+            assert_eq!((error.line, error.column), (line + 1, 1), "{error}");
+            let name = added.split(' ').next().unwrap();
+            assert!(error.reason.contains(name), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_value_that_cannot_be_is_refused_where_it_stands() {
+        for (from, to, field) in [
+            ("id = \"resnet50-v2\"", "id = \"../resnet\"", "id"),
+            ("name = \"ResNet-50 v2\"", "name = \" \"", "name"),
+            ("task = \"classification\"", "task = \"detection\"", "task"),
+            (
+                "labels = \"imagenet\"",
+                "labels = \"../names.txt\"",
+                "labels",
+            ),
+            (
+                "name = \"model.onnx\"",
+                "name = \"/etc/passwd\"",
+                "file.name",
+            ),
+            ("bytes = 102442452", "bytes = 0", "file.bytes"),
+            ("sha256 = \"7910", "sha256 = \"7910F", "file.sha256"),
+            ("std = [0.229,", "std = [0.0,", "input.std"),
+            ("mean = [0.485,", "mean = [nan,", "input.mean"),
+            ("type = \"float32\"", "type = \"uint8\"", "input.divide_by"),
+            ("divide_by = 255.0", "divide_by = -1.0", "input.divide_by"),
+            ("layout = \"nchw\"", "layout = \"chw\"", "input.batches"),
+            (
+                "crop_width = 224",
+                "crop_width = 300",
+                "input.resize.short-side-crop.crop_width",
+            ),
+            (
+                "short_side = 256",
+                "short_side = 99999999",
+                "input.resize.short-side-crop.short_side",
+            ),
+        ] {
+            assert!(CARD.contains(from), "{from}");
+            let text = CARD.replacen(from, to, 1);
+            let error = refused(&text);
+            assert!(error.reason.starts_with(&format!("{field}: ")), "{error}");
+            let last = field.rsplit('.').next().unwrap();
+            let line = text.lines().nth(error.line - 1).unwrap();
+            assert!(line.starts_with(&format!("{last} = ")), "{error}: {line}");
+        }
+    }
+
+    #[test]
+    fn a_written_card_reads_back_the_same() {
+        for built_in in built_in::CARDS {
+            let card = parse_card(built_in.text, Path::new(built_in.id)).unwrap();
+            let text = write_card(&card).unwrap();
+            assert_eq!(parse_card(&text, Path::new("again")).unwrap(), card);
+        }
+    }
+
+    #[test]
+    fn numbers_are_written_as_people_wrote_them() {
+        let card = parse_card(CARD, Path::new("model.toml")).unwrap();
+        let text = write_card(&card).unwrap();
+        assert!(text.contains("mean = [0.485, 0.456, 0.406]"), "{text}");
+    }
+}

@@ -1,0 +1,434 @@
+//! Downloads that survive: they go on after a cut, try the next mirror, and end with the right bytes or with an error.
+//!
+//! One file at a time: `model.onnx.part` beside the target while it grows, `model.onnx.part.json` for what is needed to
+//! go on, one atomic rename when size and sha256 are right.
+
+mod http;
+mod part;
+
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::LibraryError;
+use super::weights::{OnChunk, has_sha256};
+use crate::domain::{ModelCard, ModelFile, human_bytes};
+use crate::tasks::{Cancelled, TaskControl};
+use http::{Answer, Connection, Event, Fault};
+use part::{Part, Validator};
+
+/// How patient a download is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DownloadPolicy {
+    /// A connection that brings nothing for so long is given up.
+    pub stall_timeout: Duration,
+    /// Before a mirror is tried again; doubled each time that nothing came in between.
+    pub first_pause: Duration,
+    /// How often a mirror is asked without getting further before the next one is.
+    pub attempts: u32,
+}
+
+impl Default for DownloadPolicy {
+    fn default() -> Self {
+        Self {
+            stall_timeout: Duration::from_secs(20),
+            first_pause: Duration::from_secs(1),
+            attempts: 4,
+        }
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum FetchError {
+    #[error(transparent)]
+    Cancelled(#[from] Cancelled),
+    #[error(transparent)]
+    Library(#[from] LibraryError),
+    #[error(
+        "could not download {name} ({}). Without a connection, get the file in another way and run \
+         `spotcheck models fetch {id} --from FILE`; behind a proxy, set HTTPS_PROXY to its address.{}",
+        human_bytes(*bytes),
+        lines(failures)
+    )]
+    NoMirrorWorks {
+        id: String,
+        name: String,
+        bytes: u64,
+        /// In the order in which they were tried.
+        failures: Vec<MirrorFailure>,
+    },
+    #[error(
+        "the disk is full: {name} needs {} more; make room and fetch it again, what came so far is kept: {}",
+        human_bytes(*missing_bytes),
+        path.display()
+    )]
+    DiskFull {
+        name: String,
+        missing_bytes: u64,
+        path: PathBuf,
+    },
+    #[error("this is not the file that the model card of {id} names: {reason}: {}", path.display())]
+    WrongFile {
+        id: String,
+        reason: String,
+        path: PathBuf,
+    },
+}
+
+/// Why a mirror was given up.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{host} {reason}: {url}")]
+pub struct MirrorFailure {
+    pub host: String,
+    /// Goes on after the host: “answered 404 Not Found”.
+    pub reason: String,
+    pub url: String,
+}
+
+/// Each failure on a line of its own, below the message.
+fn lines(failures: &[MirrorFailure]) -> String {
+    failures.iter().fold(String::new(), |mut text, failure| {
+        text.push_str("\n  ");
+        text.push_str(&failure.to_string());
+        text
+    })
+}
+
+/// Downloads the weights of `card` to `target`, replacing what is there. Progress is in bytes.
+pub(super) fn download(
+    card: &ModelCard,
+    target: &Path,
+    policy: &DownloadPolicy,
+    control: &TaskControl,
+) -> Result<(), FetchError> {
+    if card.file.urls.is_empty() {
+        let (id, name) = (card.id.clone(), card.name.clone());
+        return Err(LibraryError::NoWeights { id, name }.into());
+    }
+    let mut part = Part::open(target, card)?;
+    control.set_total(Some(card.file.bytes));
+    let mut failures: Vec<MirrorFailure> = Vec::new();
+    for url in mirrors(&card.file, part.url()) {
+        let host = http::host(&url);
+        let so_far = failures.last().map_or(String::new(), |f| format!(" ({f})"));
+        let mut download = Download {
+            card,
+            url: &url,
+            policy,
+            control,
+            step: format!("Downloading {} from {host}{so_far}", card.name),
+        };
+        match download.run(&mut part) {
+            Ok(()) => return part.finish(target),
+            Err(Failure::Stop(error)) => return Err(error),
+            Err(Failure::Mirror(reason)) => {
+                let failure = MirrorFailure { host, reason, url };
+                log::warn!("{}: {failure}", card.name);
+                failures.push(failure);
+            }
+        }
+    }
+    Err(FetchError::NoMirrorWorks {
+        id: card.id.clone(),
+        name: card.name.clone(),
+        bytes: card.file.bytes,
+        failures,
+    })
+}
+
+/// Copies the weights of `card` from a file of the user's.
+pub(super) fn take_from_file(
+    card: &ModelCard,
+    from: &Path,
+    target: &Path,
+    control: &TaskControl,
+) -> Result<(), FetchError> {
+    let file = &card.file;
+    let wrong = |reason: String| FetchError::WrongFile {
+        id: card.id.clone(),
+        reason,
+        path: from.to_owned(),
+    };
+    let metadata = from.metadata();
+    let bytes = metadata
+        .map_err(LibraryError::io("read the file", from))?
+        .len();
+    if bytes != file.bytes {
+        return Err(wrong(format!("it has {bytes} bytes, not {}", file.bytes)));
+    }
+    control.set_total(Some(file.bytes));
+    control.set_step(format!("Copying {}", card.name));
+    let mut source = File::open(from).map_err(LibraryError::io("read the file", from))?;
+    let mut part = Part::open(target, card)?;
+    let copied = stoppable(control, |on_chunk| part.copy(&mut source, on_chunk))?;
+    let copied = copied.map_err(|error| part.write_error(error))?;
+    if copied.sha256 != file.sha256 {
+        part.discard()?;
+        return Err(wrong(format!(
+            "its sha256 is {}, not {}",
+            copied.sha256, file.sha256
+        )));
+    }
+    part.finish(target)
+}
+
+/// Whether the content of a file is what its card says.
+pub(super) fn check_file(
+    path: &Path,
+    file: &ModelFile,
+    control: &TaskControl,
+) -> Result<bool, FetchError> {
+    let checked = stoppable(control, |on_chunk| has_sha256(path, &file.sha256, on_chunk))?;
+    Ok(checked.map_err(LibraryError::io("read the weights", path))?)
+}
+
+/// Work on a file, counted in `control` and ended by its cancel.
+fn stoppable<T>(
+    control: &TaskControl,
+    work: impl FnOnce(OnChunk<'_>) -> io::Result<T>,
+) -> Result<io::Result<T>, Cancelled> {
+    control.set_done(0);
+    let mut cancelled = false;
+    let result = work(&mut |bytes| {
+        control.add_done(bytes);
+        control.checkpoint().map_err(|error| {
+            cancelled = true;
+            io::Error::other(error)
+        })
+    });
+    if cancelled {
+        Err(Cancelled)
+    } else {
+        Ok(result)
+    }
+}
+
+/// The mirrors in the card's order, but first the one that an unfinished download came from.
+fn mirrors(file: &ModelFile, unfinished: Option<&str>) -> Vec<String> {
+    let mut urls = file.urls.clone();
+    urls.sort_by_key(|url| Some(url.as_str()) != unfinished);
+    urls
+}
+
+/// Why a mirror is left.
+enum Failure {
+    /// Another mirror may do better.
+    Mirror(String),
+    /// Nothing will: cancelled, disk full.
+    Stop(FetchError),
+}
+
+/// Why one request did not bring the rest of the file.
+enum Setback {
+    /// The same mirror may do better in a moment.
+    Again(String),
+    Failure(Failure),
+}
+
+impl<E: Into<FetchError>> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self::Stop(error.into())
+    }
+}
+
+impl<E: Into<FetchError>> From<E> for Setback {
+    fn from(error: E) -> Self {
+        Self::Failure(error.into().into())
+    }
+}
+
+/// This mirror is not worth another try.
+fn give_up(reason: impl Into<String>) -> Setback {
+    Setback::Failure(Failure::Mirror(reason.into()))
+}
+
+/// A download from one mirror.
+struct Download<'a> {
+    card: &'a ModelCard,
+    url: &'a str,
+    policy: &'a DownloadPolicy,
+    control: &'a TaskControl,
+    /// What is shown while bytes come.
+    step: String,
+}
+
+impl Download<'_> {
+    /// Ends with a complete and checked part.
+    fn run(&mut self, part: &mut Part) -> Result<(), Failure> {
+        part.begin(self.url)?;
+        let kept = part.len() > 0;
+        self.fill(part)?;
+        if self.is_right(part)? {
+            return Ok(());
+        }
+        part.restart()?;
+        if kept {
+            // What was kept from before may be what was wrong, not what this mirror sent.
+            self.fill(part)?;
+            if self.is_right(part)? {
+                return Ok(());
+            }
+            part.restart()?;
+        }
+        Err(Failure::Mirror(
+            "sent a file with the wrong content (its sha256 is not the one in the model card)"
+                .to_owned(),
+        ))
+    }
+
+    /// Requests until the part has all its bytes.
+    fn fill(&mut self, part: &mut Part) -> Result<(), Failure> {
+        let mut pause = self.policy.first_pause;
+        let mut attempts_left = self.policy.attempts;
+        let mut reached = part.len();
+        while part.len() < self.card.file.bytes {
+            self.control.set_step(self.step.clone());
+            let reason = match self.request(part) {
+                Ok(()) => return Ok(()),
+                Err(Setback::Failure(failure)) => return Err(failure),
+                Err(Setback::Again(reason)) => reason,
+            };
+            // A server that trickles single bytes must not keep us for ever.
+            if part.len() > reached + self.card.file.bytes / 100 {
+                (pause, attempts_left) = (self.policy.first_pause, self.policy.attempts);
+                reached = part.len();
+            }
+            attempts_left -= 1;
+            if attempts_left == 0 {
+                return Err(Failure::Mirror(reason));
+            }
+            let host = http::host(self.url);
+            log::info!("{}: {host} {reason}; trying again", self.card.name);
+            self.control
+                .set_step(format!("{host} {reason}; trying again"));
+            self.control.sleep(pause)?;
+            pause *= 2;
+        }
+        Ok(())
+    }
+
+    /// One request for what is missing, written into the part as it comes.
+    fn request(&self, part: &mut Part) -> Result<(), Setback> {
+        self.control.set_done(part.len());
+        let range = part.validator().map(|validator| (part.len(), validator));
+        let mut connection = Connection::open(self.url, range, self.policy.stall_timeout);
+        match self.next(&mut connection)? {
+            Event::Answer(answer) => self.accept(&answer, part)?,
+            Event::Failed(fault) => return Err(connect_setback(fault, part)),
+            Event::Data(_) | Event::End => {
+                return Err(Setback::Again("sent no answer".to_owned()));
+            }
+        }
+        loop {
+            match self.next(&mut connection)? {
+                Event::Data(data) => self.keep(&data, part)?,
+                Event::End if part.len() == self.card.file.bytes => return Ok(()),
+                Event::End => return Err(Setback::Again(self.cut(part))),
+                Event::Failed(fault) => {
+                    log::debug!("{}: {fault:?}", self.url);
+                    return Err(Setback::Again(self.cut(part)));
+                }
+                Event::Answer(_) => return Err(give_up("answered twice")),
+            }
+        }
+    }
+
+    /// The connection's next event, or a setback when none comes.
+    fn next(&self, connection: &mut Connection) -> Result<Event, Setback> {
+        let slice = Duration::from_millis(50);
+        let mut waited = Duration::ZERO;
+        loop {
+            // Also waits while the task is paused, which must not count as a stall.
+            self.control.checkpoint()?;
+            if let Some(event) = connection.wait(slice) {
+                return Ok(event);
+            }
+            waited += slice;
+            if waited >= self.policy.stall_timeout {
+                let secs = self.policy.stall_timeout.as_secs_f32();
+                return Err(Setback::Again(format!("sent nothing for {secs} s")));
+            }
+        }
+    }
+
+    /// Brings the part to where the answer goes on.
+    fn accept(&self, answer: &Answer, part: &mut Part) -> Result<(), Setback> {
+        let bytes = self.card.file.bytes;
+        match answer.status {
+            200 => {
+                if let Some(length) = answer.content_length
+                    && length != bytes
+                {
+                    part.restart()?;
+                    return Err(give_up(format!(
+                        "has a file of {length} bytes instead of {bytes}"
+                    )));
+                }
+                // Also where a range was asked for: the file has changed, or the server knows no ranges.
+                part.restart()?;
+                part.set_validator(Validator::of(answer))?;
+                self.control.set_done(0);
+                Ok(())
+            }
+            206 => {
+                let goes_on = answer.range_start == Some(part.len())
+                    && answer.range_total.is_none_or(|total| total == bytes)
+                    && part
+                        .validator()
+                        .is_some_and(|validator| !validator.differs(answer));
+                if goes_on {
+                    return Ok(());
+                }
+                part.restart()?;
+                Err(Setback::Again(
+                    "sent another part than asked for".to_owned(),
+                ))
+            }
+            416 => {
+                part.restart()?;
+                Err(Setback::Again("has no such part of the file".to_owned()))
+            }
+            408 | 429 | 500..=599 => {
+                Err(Setback::Again(format!("answered {}", answer.status_text)))
+            }
+            _ => Err(give_up(format!("answered {}", answer.status_text))),
+        }
+    }
+
+    fn keep(&self, data: &[u8], part: &mut Part) -> Result<(), Setback> {
+        let bytes = self.card.file.bytes;
+        if part.len() + data.len() as u64 > bytes {
+            part.restart()?;
+            return Err(give_up(format!(
+                "sent more than the {bytes} bytes of the file"
+            )));
+        }
+        part.append(data)?;
+        self.control.add_done(data.len() as u64);
+        Ok(())
+    }
+
+    /// Whether the complete part has the content that the card names.
+    fn is_right(&self, part: &mut Part) -> Result<bool, Failure> {
+        self.control
+            .set_step(format!("Checking {}", self.card.name));
+        let hashed = stoppable(self.control, |on_chunk| part.hash(on_chunk))?;
+        let hashed = hashed.map_err(|error| part.write_error(error))?;
+        Ok(hashed.sha256 == self.card.file.sha256)
+    }
+
+    fn cut(&self, part: &Part) -> String {
+        let (done, all) = (human_bytes(part.len()), human_bytes(self.card.file.bytes));
+        format!("cut the connection after {done} of {all}")
+    }
+}
+
+/// A mirror that was reached before is asked again; one that cannot be reached at all is left at once.
+fn connect_setback(fault: Fault, part: &Part) -> Setback {
+    match fault {
+        Fault::Timeout => Setback::Again("did not answer in time".to_owned()),
+        Fault::Other(reason) if part.grew() => Setback::Again(reason),
+        Fault::Other(reason) => give_up(reason),
+    }
+}

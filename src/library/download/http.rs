@@ -1,0 +1,185 @@
+//! One GET, on a thread of its own, so that whoever waits for it can be cancelled whatever the network does: name
+//! lookup, connecting, a server that says nothing. The only file that names ureq.
+
+use std::io::Read;
+use std::time::Duration;
+
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
+use ureq::http::{Response, Uri, header};
+use ureq::tls::{RootCerts, TlsConfig};
+use ureq::{Agent, Body};
+
+use super::part::Validator;
+
+/// Bytes an event brings at most.
+const CHUNK_BYTES: usize = 64 << 10;
+
+/// Events that wait to be taken; the network waits when they are not.
+const MAX_WAITING: usize = 8;
+
+/// A request that is under way. Dropping it ends it; its thread is gone at the latest after the stall timeout.
+pub(super) struct Connection(Receiver<Event>);
+
+/// What a request brings: one `Answer`, then `Data` until `End`; or `Failed` at any time, and nothing after it.
+pub(super) enum Event {
+    Answer(Answer),
+    Data(Vec<u8>),
+    End,
+    Failed(Fault),
+}
+
+/// The head of the server's answer, redirects followed.
+pub(super) struct Answer {
+    pub(super) status: u16,
+    /// `404 Not Found`
+    pub(super) status_text: String,
+    pub(super) content_length: Option<u64>,
+    /// From `Content-Range: bytes 5-9/10`.
+    pub(super) range_start: Option<u64>,
+    pub(super) range_total: Option<u64>,
+    pub(super) etag: Option<String>,
+    pub(super) last_modified: Option<String>,
+}
+
+#[derive(Debug)]
+pub(super) enum Fault {
+    Timeout,
+    /// Goes on after the host's name: “cannot be reached (connection refused)”.
+    Other(String),
+}
+
+impl Connection {
+    /// Asks for the whole file, or from a byte on, provided that the file is still the one that the validator names.
+    pub(super) fn open(
+        url: &str,
+        range: Option<(u64, &Validator)>,
+        stall_timeout: Duration,
+    ) -> Self {
+        let (sender, receiver) = bounded(MAX_WAITING);
+        let agent = agent(url, stall_timeout);
+        // Ranges count in the bytes that are sent; a compressed answer would count in others.
+        let mut request = agent.get(url).header(header::ACCEPT_ENCODING, "identity");
+        if let Some((start, validator)) = range.filter(|(start, _)| *start > 0) {
+            request = request
+                .header(header::RANGE, format!("bytes={start}-"))
+                .header(header::IF_RANGE, validator.text());
+        }
+        let failed = sender.clone();
+        let work = move || {
+            let last = match request.call() {
+                Ok(response) => pass_on(response, &sender),
+                Err(error) => Event::Failed(fault(&error)),
+            };
+            // Nobody listens any more where the download was cancelled.
+            let _ = sender.send(last);
+        };
+        crate::tasks::spawn("download", work, move |panic| {
+            let _ = failed.send(Event::Failed(Fault::Other(format!("failed ({panic})"))));
+        });
+        Self(receiver)
+    }
+
+    /// The next event, if one comes within `timeout`.
+    pub(super) fn wait(&mut self, timeout: Duration) -> Option<Event> {
+        match self.0.recv_timeout(timeout) {
+            Ok(event) => Some(event),
+            Err(RecvTimeoutError::Timeout) => None,
+            Err(RecvTimeoutError::Disconnected) => Some(Event::End),
+        }
+    }
+}
+
+/// The name of the server in a URL, for people; the URL where it has none.
+pub(super) fn host(url: &str) -> String {
+    let uri = url.parse::<Uri>().ok();
+    uri.and_then(|uri| uri.host().map(str::to_owned))
+        .unwrap_or_else(|| url.to_owned())
+}
+
+/// Proxies come from the environment (`HTTPS_PROXY` and its like); certificates are judged by the operating system, as a
+/// company's proxy may need.
+fn agent(url: &str, stall_timeout: Duration) -> Agent {
+    let tls = TlsConfig::builder().root_certs(RootCerts::PlatformVerifier);
+    let mut config = Agent::config_builder()
+        .tls_config(tls.build())
+        .user_agent(concat!("spotcheck/", env!("CARGO_PKG_VERSION")))
+        .http_status_as_error(false)
+        .timeout_connect(Some(stall_timeout))
+        .timeout_recv_response(Some(stall_timeout))
+        .timeout_per_read(Some(stall_timeout));
+    if is_this_machine(&host(url)) {
+        config = config.proxy(None);
+    }
+    config.build().new_agent()
+}
+
+/// A server on this machine is never asked for through a proxy elsewhere.
+fn is_this_machine(host: &str) -> bool {
+    let address = host.trim_matches(['[', ']']).parse::<std::net::IpAddr>();
+    host == "localhost" || address.is_ok_and(|address| address.is_loopback())
+}
+
+/// Sends the head and the body on; gives what is to be sent last.
+fn pass_on(response: Response<Body>, events: &Sender<Event>) -> Event {
+    if events.send(Event::Answer(answer(&response))).is_err() {
+        return Event::End;
+    }
+    let mut body = response
+        .into_body()
+        .into_with_config()
+        .limit(u64::MAX)
+        .reader();
+    let mut chunk = vec![0; CHUNK_BYTES];
+    loop {
+        match body.read(&mut chunk) {
+            Ok(0) => return Event::End,
+            Ok(len) => {
+                if events.send(Event::Data(chunk[..len].to_vec())).is_err() {
+                    return Event::End;
+                }
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => return Event::Failed(Fault::Other(format!("failed ({error})"))),
+        }
+    }
+}
+
+fn answer(response: &Response<Body>) -> Answer {
+    let text = |name: header::HeaderName| {
+        let value = response.headers().get(name);
+        value
+            .and_then(|value| value.to_str().ok())
+            .map(str::to_owned)
+    };
+    let range = text(header::CONTENT_RANGE);
+    let (start, total) = range.as_deref().and_then(parse_range).unzip();
+    Answer {
+        status: response.status().as_u16(),
+        status_text: response.status().to_string(),
+        content_length: text(header::CONTENT_LENGTH).and_then(|length| length.parse().ok()),
+        range_start: start,
+        range_total: total.flatten(),
+        etag: text(header::ETAG),
+        last_modified: text(header::LAST_MODIFIED),
+    }
+}
+
+/// Start and, where it is known, total of `bytes 5-9/10` or `bytes 5-9/*`.
+fn parse_range(text: &str) -> Option<(u64, Option<u64>)> {
+    let (range, total) = text.strip_prefix("bytes ")?.split_once('/')?;
+    let (start, _) = range.split_once('-')?;
+    Some((start.parse().ok()?, total.parse().ok()))
+}
+
+fn fault(error: &ureq::Error) -> Fault {
+    match error {
+        ureq::Error::Timeout(_) => Fault::Timeout,
+        ureq::Error::HostNotFound => {
+            Fault::Other("is not known here (no network, or its name is not looked up)".to_owned())
+        }
+        ureq::Error::TooManyRedirects | ureq::Error::RedirectFailed => {
+            Fault::Other("redirects without end".to_owned())
+        }
+        other => Fault::Other(format!("cannot be reached ({other})")),
+    }
+}

@@ -1,0 +1,229 @@
+//! The unfinished file of a download, and what must be known to go on with it after a cut or a restart.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::FetchError;
+use super::http::Answer;
+use crate::domain::ModelCard;
+use crate::library::LibraryError;
+use crate::library::weights::{Hashed, OnChunk, part_path, part_state_path, pump};
+
+/// Locked while it is open, so that two programs do not write the same file.
+pub(super) struct Part {
+    file: File,
+    path: PathBuf,
+    state_path: PathBuf,
+    state: State,
+    len: u64,
+    grew: bool,
+    model_name: String,
+    /// Of the finished file.
+    bytes: u64,
+}
+
+/// Kept beside the part as JSON.
+#[derive(Default, Serialize, Deserialize)]
+struct State {
+    /// Of the finished file: another card version starts over.
+    sha256: String,
+    url: Option<String>,
+    validator: Option<Validator>,
+}
+
+/// What names one version of a file on a server, for `If-Range`.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Validator {
+    Etag(String),
+    LastModified(String),
+}
+
+impl Validator {
+    /// The strongest that the answer gives. A weak `ETag` names no exact bytes, so it does not count.
+    pub(super) fn of(answer: &Answer) -> Option<Self> {
+        let etag = answer.etag.clone().filter(|etag| !etag.starts_with("W/"));
+        let last_modified = answer.last_modified.clone();
+        etag.map(Self::Etag)
+            .or_else(|| last_modified.map(Self::LastModified))
+    }
+
+    pub(super) fn text(&self) -> &str {
+        match self {
+            Self::Etag(text) | Self::LastModified(text) => text,
+        }
+    }
+
+    /// Whether the answer says that it is of another version.
+    pub(super) fn differs(&self, answer: &Answer) -> bool {
+        let theirs = match self {
+            Self::Etag(_) => &answer.etag,
+            Self::LastModified(_) => &answer.last_modified,
+        };
+        theirs
+            .as_deref()
+            .is_some_and(|theirs| theirs != self.text())
+    }
+}
+
+impl Part {
+    /// Opens what is there, or makes an empty one. What belongs to another version of the card is thrown away.
+    pub(super) fn open(target: &Path, card: &ModelCard) -> Result<Self, FetchError> {
+        let folder = target.parent().unwrap_or(Path::new(""));
+        fs::create_dir_all(folder).map_err(LibraryError::io("make the folder", folder))?;
+        let path = part_path(target);
+        let mut options = OpenOptions::new();
+        let options = options.read(true).write(true).create(true).truncate(false);
+        let open = options.open(&path);
+        let file = open.map_err(LibraryError::io("write the download", &path))?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let id = card.id.clone();
+                return Err(LibraryError::Busy { id }.into());
+            }
+            // Some network disks have no locks; the sha256 still guards the result.
+            Err(TryLockError::Error(error)) => log::debug!("{}: {error}", path.display()),
+        }
+        let len = file.metadata().map_or(0, |metadata| metadata.len());
+        let state_path = part_state_path(target);
+        let mut part = Self {
+            file,
+            path,
+            state: read_state(&state_path).unwrap_or_default(),
+            state_path,
+            len,
+            grew: false,
+            model_name: card.name.clone(),
+            bytes: card.file.bytes,
+        };
+        if part.state.sha256 != card.file.sha256 || part.len > part.bytes {
+            part.restart()?;
+            part.state.sha256.clone_from(&card.file.sha256);
+        }
+        Ok(part)
+    }
+
+    /// Bytes that are there.
+    pub(super) fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Whether anything came since it was opened.
+    pub(super) fn grew(&self) -> bool {
+        self.grew
+    }
+
+    /// Where the bytes came from.
+    pub(super) fn url(&self) -> Option<&str> {
+        self.state.url.as_deref()
+    }
+
+    /// What version of the file the bytes belong to.
+    pub(super) fn validator(&self) -> Option<&Validator> {
+        self.state.validator.as_ref()
+    }
+
+    /// The next bytes come from `url`; bytes of another mirror, or of a version without a name, cannot be gone on with.
+    pub(super) fn begin(&mut self, url: &str) -> Result<(), FetchError> {
+        let complete = self.len == self.bytes;
+        let goes_on = self.url() == Some(url) && (self.validator().is_some() || complete);
+        if !goes_on {
+            self.restart()?;
+            self.state.url = Some(url.to_owned());
+        }
+        Ok(())
+    }
+
+    /// Throws the bytes away.
+    pub(super) fn restart(&mut self) -> Result<(), FetchError> {
+        if self.len > 0 {
+            self.file
+                .set_len(0)
+                .and_then(|()| self.file.seek(SeekFrom::Start(0)).map(drop))
+                .map_err(|error| self.write_error(error))?;
+        }
+        self.len = 0;
+        self.state.validator = None;
+        Ok(())
+    }
+
+    /// Names the version that the bytes to come belong to, and writes it down.
+    pub(super) fn set_validator(&mut self, validator: Option<Validator>) -> Result<(), FetchError> {
+        self.state.validator = validator;
+        let text = serde_json::to_string(&self.state).expect("plain fields have a form in JSON");
+        fs::write(&self.state_path, text).map_err(|error| self.write_error(error))
+    }
+
+    pub(super) fn append(&mut self, data: &[u8]) -> Result<(), FetchError> {
+        let write = |file: &mut File| {
+            file.seek(SeekFrom::Start(self.len))?;
+            file.write_all(data)
+        };
+        write(&mut self.file).map_err(|error| self.write_error(error))?;
+        self.len += data.len() as u64;
+        self.grew = true;
+        Ok(())
+    }
+
+    /// Hashes all bytes that are there. Through the locked file itself: where locks are binding, no other handle of it
+    /// may read or write.
+    pub(super) fn hash(&mut self, on_chunk: OnChunk<'_>) -> io::Result<Hashed> {
+        self.file.seek(SeekFrom::Start(0))?;
+        pump(&mut self.file, &mut io::sink(), on_chunk)
+    }
+
+    /// Takes all bytes of `from` instead of those that are there.
+    pub(super) fn copy(&mut self, from: &mut File, on_chunk: OnChunk<'_>) -> io::Result<Hashed> {
+        self.file.set_len(0)?;
+        self.file.seek(SeekFrom::Start(0))?;
+        pump(from, &mut self.file, on_chunk)
+    }
+
+    /// Makes the part the finished file.
+    pub(super) fn finish(self, target: &Path) -> Result<(), FetchError> {
+        let synced = self.file.sync_all();
+        synced.map_err(|error| self.write_error(error))?;
+        drop(self.file);
+        fs::rename(&self.path, target)
+            .map_err(LibraryError::io("put the download in its place", target))?;
+        remove(&self.state_path)
+    }
+
+    /// Removes every trace of the download.
+    pub(super) fn discard(self) -> Result<(), FetchError> {
+        remove(&self.path)?;
+        remove(&self.state_path)
+    }
+
+    /// A failed write in words: a full disk is the user's to mend.
+    pub(super) fn write_error(&self, error: io::Error) -> FetchError {
+        use io::ErrorKind::{QuotaExceeded, StorageFull};
+        let path = self.path.clone();
+        match error.kind() {
+            StorageFull | QuotaExceeded => FetchError::DiskFull {
+                name: self.model_name.clone(),
+                missing_bytes: self.bytes.saturating_sub(self.len),
+                path,
+            },
+            _ => LibraryError::io("write the download", &path)(error).into(),
+        }
+    }
+}
+
+/// `None` where there is none, or where it cannot be read: the download then starts over.
+fn read_state(path: &Path) -> Option<State> {
+    serde_json::from_slice(&fs::read(path).ok()?).ok()
+}
+
+fn remove(path: &Path) -> Result<(), FetchError> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(LibraryError::io("remove the unfinished download", path)(error).into())
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,14 @@
+//! The models that Spotcheck knows: those of the repository, what was downloaded for them, and the user's own.
+//!
+//! Knows where cards, label sets and weights lie, and how they come there. Does not know what is inside the weights
+//! (that is `inference` and `vision`). The only home of TOML and of downloads.
+
+mod built_in;
+mod card;
+mod download;
+mod models;
+mod weights;
+
+pub use card::{CardError, FieldError, check_card, parse_card, write_card};
+pub use download::{DownloadPolicy, FetchError, MirrorFailure};
+pub use models::{EntryOrigin, Library, LibraryEntry, LibraryError, Model, WeightsState};

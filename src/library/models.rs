@@ -1,0 +1,905 @@
+//! Finding, adding and removing models.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, LazyLock};
+
+use super::built_in;
+use super::card::{CARD_FILE, CardError, FieldError, parse_card, write_card};
+use super::download::{self, DownloadPolicy, FetchError};
+use super::weights::{copy_hashed, has_sha256, part_is_locked};
+use crate::dirs::AppDirs;
+use crate::domain::{LabelError, LabelSet, ModelCard, ModelTask, Problem, human_bytes};
+use crate::tasks::TaskControl;
+
+/// All the models that can be named, and the folders where their weights lie. Cheap to clone. Every call looks at the
+/// disk anew, so nothing here goes stale; do not call it while drawing.
+#[derive(Debug, Clone)]
+pub struct Library(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    /// Where downloads and the user's own models go: one folder a model.
+    own_folder: PathBuf,
+    /// Where weights that come with Spotcheck may lie, the most likely first.
+    shared_folders: Vec<PathBuf>,
+    policy: DownloadPolicy,
+}
+
+/// A model ready to load.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Model {
+    pub card: ModelCard,
+    /// Empty where the card names none.
+    pub labels: LabelSet,
+    /// The `.onnx` file; it has the size that the card says.
+    pub weights: PathBuf,
+}
+
+/// A model that can be named, whether or not its weights are on this machine.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LibraryEntry {
+    pub card: ModelCard,
+    pub labels: LabelSet,
+    pub state: WeightsState,
+    pub origin: EntryOrigin,
+    /// What [`Library::remove`] would free: everything kept for this model in the data folder, an unfinished
+    /// download included. 0 for weights that came with Spotcheck.
+    pub disk_bytes: u64,
+    /// Why weights that are there cannot be used: a file of the wrong size.
+    pub problem: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WeightsState {
+    /// The file is there and has the right size.
+    Ready(PathBuf),
+    /// It can be fetched from the card's URLs, or from a file.
+    Missing,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EntryOrigin {
+    /// Its card is part of Spotcheck.
+    BuiltIn,
+    /// The user added it.
+    User,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum LibraryError {
+    #[error("there is no model “{id}”; known are {}. For a model of your own give its .onnx file", known.join(", "))]
+    Unknown { id: String, known: Vec<String> },
+    #[error("could not read the model {}: {source}", path.display())]
+    NoFile { path: PathBuf, source: io::Error },
+    /// The file is there, but nothing says how to feed it and read its answer.
+    #[error(
+        "nothing is known about this model; `spotcheck models add FILE.onnx` looks into it and makes a model card: {}",
+        path.display()
+    )]
+    NoCard { path: PathBuf },
+    #[error(
+        "{name} is not on this machine; `spotcheck models fetch {id}` downloads it ({})",
+        human_bytes(*bytes)
+    )]
+    NotDownloaded {
+        id: String,
+        name: String,
+        bytes: u64,
+    },
+    #[error(
+        "the weights of {name} are not on this machine and cannot be downloaded; \
+         `spotcheck models fetch {id} --from FILE` takes them from a file"
+    )]
+    NoWeights { id: String, name: String },
+    #[error("no model for {} is on this machine; `spotcheck models fetch {id}` downloads one ({})", task.word(), human_bytes(*bytes))]
+    NoDefault {
+        task: ModelTask,
+        id: String,
+        bytes: u64,
+    },
+    /// The weights are not those that the card was written for.
+    #[error("{0}")]
+    WrongSize(String),
+    #[error("the model card cannot be used: {0}")]
+    Card(#[from] CardError),
+    #[error("the model card cannot be used: {0}")]
+    Field(#[from] FieldError),
+    #[error("the class names of the model cannot be used: {reason}: {}", path.display())]
+    Labels { path: PathBuf, reason: String },
+    #[error("there is a model “{0}” already; choose another id, or remove that one first")]
+    IdTaken(String),
+    #[error(
+        "{id} comes with Spotcheck and takes no room of its own; only downloads and your own models can be removed"
+    )]
+    ComesWithSpotcheck { id: String },
+    #[error("{id} is not on this machine, there is nothing to remove")]
+    NothingToRemove { id: String },
+    #[error(
+        "{id} is being downloaded by another Spotcheck; wait until it is done, or cancel it there"
+    )]
+    Busy { id: String },
+    #[error("could not {what}: {source}: {}", path.display())]
+    Io {
+        /// What was attempted: “copy the weights”.
+        what: &'static str,
+        path: PathBuf,
+        source: io::Error,
+    },
+}
+
+impl LibraryError {
+    /// For `map_err`: a failed file operation with what was attempted.
+    pub(super) fn io(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self::Io { what, path, source }
+    }
+}
+
+/// A card with its labels, wherever it came from.
+#[derive(Clone)]
+struct Known {
+    card: ModelCard,
+    labels: LabelSet,
+    origin: EntryOrigin,
+}
+
+static BUILT_IN: LazyLock<Vec<Known>> = LazyLock::new(|| {
+    let known = built_in::CARDS.iter().map(|built_in| {
+        let path = Path::new("models").join(built_in.id).join(CARD_FILE);
+        let card = parse_card(built_in.text, &path).expect("a test parses every built-in card");
+        let labels = labels_of(&card, Path::new("")).expect("a test parses every label set");
+        let origin = EntryOrigin::BuiltIn;
+        Known {
+            card,
+            labels,
+            origin,
+        }
+    });
+    known.collect()
+});
+
+impl Library {
+    /// The built-in models and those in the data folder.
+    pub fn open(dirs: &AppDirs) -> Self {
+        Self(Arc::new(Inner {
+            own_folder: dirs.data.join("models"),
+            shared_folders: shared_folders(),
+            policy: DownloadPolicy::default(),
+        }))
+    }
+
+    /// The same library with another patience in downloads.
+    pub fn with_download_policy(self, policy: DownloadPolicy) -> Self {
+        Self(Arc::new(Inner {
+            own_folder: self.0.own_folder.clone(),
+            shared_folders: self.0.shared_folders.clone(),
+            policy,
+        }))
+    }
+
+    /// All models in display order: the built-in ones (classifiers before detectors, the best first), then the
+    /// user's own by id.
+    pub fn entries(&self) -> Vec<LibraryEntry> {
+        let (own, _) = self.own();
+        let known = BUILT_IN.iter().cloned().chain(own);
+        known.map(|known| self.entry(known)).collect()
+    }
+
+    /// Cards in the data folder that cannot be used, and why. The rest works without them.
+    pub fn problems(&self) -> Vec<Problem> {
+        let (_, broken) = self.own();
+        let problem = |(_, error): (String, LibraryError)| Problem::general(error.to_string());
+        broken.into_iter().map(problem).collect()
+    }
+
+    /// The model of an id, or of a path to an `.onnx` file that was added to the library, is the same as a known
+    /// model's, or has its card beside it (`FILE.toml`, or a `model.toml` that names the file).
+    ///
+    /// # Errors
+    /// [`LibraryError::NoCard`] for a file about which nothing is known; the others say how to get the weights.
+    pub fn find(&self, id_or_path: &str) -> Result<Model, LibraryError> {
+        match self.entry_of(id_or_path) {
+            Err(LibraryError::Unknown { .. }) if is_path(id_or_path) => {
+                self.find_file(Path::new(id_or_path))
+            }
+            entry => ready(entry?),
+        }
+    }
+
+    /// What is used where the user names no model: ResNet-50 or Faster R-CNN once they are downloaded, before that the
+    /// small model that comes with Spotcheck.
+    ///
+    /// # Errors
+    /// None of them is on this machine.
+    pub fn default_for(&self, task: ModelTask) -> Result<Model, LibraryError> {
+        let of_task = || BUILT_IN.iter().filter(|known| known.card.task == task);
+        let first_ready = of_task().find_map(|known| ready(self.entry(known.clone())).ok());
+        first_ready.ok_or_else(|| {
+            let smallest = of_task()
+                .filter(|known| !known.card.file.urls.is_empty())
+                .min_by_key(|known| known.card.file.bytes)
+                .expect("a test wants a download for each task");
+            LibraryError::NoDefault {
+                task,
+                id: smallest.card.id.clone(),
+                bytes: smallest.card.file.bytes,
+            }
+        })
+    }
+
+    /// Makes the weights of a model ready: downloads them, or copies them from the file `from`; either way the sha256
+    /// of the card decides. Weights that are there already are checked and, where damaged, fetched again. Progress is
+    /// in bytes. A download that was cut or cancelled goes on where it stopped.
+    ///
+    /// # Errors
+    /// [`FetchError::Cancelled`], or what failed and what to do.
+    pub fn fetch(
+        &self,
+        id: &str,
+        from: Option<&Path>,
+        control: &TaskControl,
+    ) -> Result<Model, FetchError> {
+        let entry = self.entry_of(id)?;
+        let file = &entry.card.file;
+        let target = self.0.own_folder.join(id).join(&file.name);
+        if let Some(from) = from {
+            download::take_from_file(&entry.card, from, &target, control)?;
+        } else if !is_intact(&entry, control)? {
+            download::download(&entry.card, &target, &self.0.policy, control)?;
+        }
+        Ok(ready(self.entry_of(id)?)?)
+    }
+
+    /// Deletes what is kept for a model in the data folder: downloaded weights and unfinished downloads; for the
+    /// user's own models also the card and the labels (the file they were added from stays).
+    /// Gives the bytes freed.
+    ///
+    /// # Errors
+    /// There is nothing to remove, or it cannot be removed.
+    pub fn remove(&self, id: &str) -> Result<u64, LibraryError> {
+        let folder = self.0.own_folder.join(id);
+        let entry = match self.entry_of(id) {
+            Ok(entry) => Some(entry),
+            // A broken card must not keep its folder from being removed.
+            Err(LibraryError::Unknown { id, known }) => {
+                return Err(LibraryError::Unknown { id, known });
+            }
+            Err(_) => None,
+        };
+        if !folder.exists() {
+            let id = id.to_owned();
+            return Err(match entry.map(|entry| entry.state) {
+                Some(WeightsState::Ready(_)) => LibraryError::ComesWithSpotcheck { id },
+                _ => LibraryError::NothingToRemove { id },
+            });
+        }
+        if let Some(entry) = &entry
+            && part_is_locked(&folder.join(&entry.card.file.name))
+        {
+            return Err(LibraryError::Busy { id: id.to_owned() });
+        }
+        let freed = folder_bytes(&folder);
+        fs::remove_dir_all(&folder).map_err(LibraryError::io("remove the model", &folder))?;
+        Ok(freed)
+    }
+
+    /// Takes a model of the user's own into the library: copies the weights (and the label file) into the data folder
+    /// and writes the card beside them. File name, size and sha256 in `card` are filled in here.
+    ///
+    /// # Errors
+    /// The id is taken, the card cannot be, a file cannot be read or written.
+    pub fn add(
+        &self,
+        weights: &Path,
+        mut card: ModelCard,
+        labels: Option<&Path>,
+    ) -> Result<Model, LibraryError> {
+        let folder = self.0.own_folder.join(&card.id);
+        if folder.exists() || is_built_in(&card.id) {
+            return Err(LibraryError::IdTaken(card.id));
+        }
+        let own = &self.0.own_folder;
+        fs::create_dir_all(own).map_err(LibraryError::io("make the folder", own))?;
+        // Everything is put together in a hidden folder first, so that a failure leaves nothing half done.
+        let staging = tempfile::Builder::new().prefix(".adding-").tempdir_in(own);
+        let staging = staging.map_err(LibraryError::io("make a folder", own))?;
+
+        "model.onnx".clone_into(&mut card.file.name);
+        let staged = staging.path().join(&card.file.name);
+        let copied = copy_hashed(weights, &staged, &mut |_| Ok(()));
+        let copied = copied.map_err(LibraryError::io("copy the weights", weights))?;
+        card.file.bytes = copied.bytes;
+        card.file.sha256 = copied.sha256;
+        if let Some(labels) = labels {
+            read_labels(labels)?;
+            card.labels = Some("labels.txt".to_owned());
+            fs::copy(labels, staging.path().join("labels.txt"))
+                .map_err(LibraryError::io("copy the label file", labels))?;
+        }
+        labels_of(&card, staging.path())?;
+        let text = write_card(&card)?;
+        fs::write(staging.path().join(CARD_FILE), text)
+            .map_err(LibraryError::io("write the model card", staging.path()))?;
+        fs::rename(staging.keep(), &folder)
+            .map_err(LibraryError::io("put the model in its place", &folder))?;
+        ready(self.entry_of(&card.id)?)
+    }
+
+    fn entry_of(&self, id: &str) -> Result<LibraryEntry, LibraryError> {
+        let (own, broken) = self.own();
+        let mut known: Vec<Known> = BUILT_IN.iter().cloned().chain(own).collect();
+        if let Some(position) = known.iter().position(|known| known.card.id == id) {
+            return Ok(self.entry(known.swap_remove(position)));
+        }
+        if let Some((_, error)) = broken.into_iter().find(|(folder, _)| folder == id) {
+            return Err(error);
+        }
+        Err(LibraryError::Unknown {
+            id: id.to_owned(),
+            known: known.into_iter().map(|known| known.card.id).collect(),
+        })
+    }
+
+    fn entry(&self, known: Known) -> LibraryEntry {
+        let own = self.0.own_folder.join(&known.card.id);
+        let mut folders = vec![own.clone()];
+        if known.origin == EntryOrigin::BuiltIn {
+            let shared = self.0.shared_folders.iter();
+            folders.extend(shared.map(|shared| shared.join(&known.card.id)));
+        }
+        let (state, problem) = locate(&known.card, &folders);
+        LibraryEntry {
+            disk_bytes: folder_bytes(&own),
+            card: known.card,
+            labels: known.labels,
+            origin: known.origin,
+            state,
+            problem,
+        }
+    }
+
+    /// The user's models, sorted by id, and the folders whose card cannot be used.
+    fn own(&self) -> (Vec<Known>, Vec<(String, LibraryError)>) {
+        let mut known = Vec::new();
+        let mut broken = Vec::new();
+        for folder in folders_in(&self.0.own_folder) {
+            let path = self.0.own_folder.join(&folder).join(CARD_FILE);
+            let text = match fs::read_to_string(&path) {
+                Ok(text) => text,
+                // Weights downloaded for a built-in card lie alone in their folder.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                Err(error) => {
+                    broken.push((
+                        folder,
+                        LibraryError::io("read the model card", &path)(error),
+                    ));
+                    continue;
+                }
+            };
+            match own_card(&folder, &text, &path) {
+                Ok(card) => known.push(card),
+                Err(error) => broken.push((folder, error)),
+            }
+        }
+        (known, broken)
+    }
+
+    fn find_file(&self, path: &Path) -> Result<Model, LibraryError> {
+        let no_file = |source| LibraryError::NoFile {
+            path: path.to_owned(),
+            source,
+        };
+        let bytes = path.metadata().map_err(no_file)?.len();
+        if let Some(model) = model_beside(path)? {
+            return Ok(model);
+        }
+        // The same file as a known model is that model, whatever its name: a copy, or what was added.
+        for entry in self.entries() {
+            if entry.card.file.bytes == bytes
+                && has_sha256(path, &entry.card.file.sha256, &mut |_| Ok(())).map_err(no_file)?
+            {
+                return Ok(Model {
+                    card: entry.card,
+                    labels: entry.labels,
+                    weights: path.to_owned(),
+                });
+            }
+        }
+        Err(LibraryError::NoCard {
+            path: path.to_owned(),
+        })
+    }
+}
+
+/// Where weights that come with Spotcheck may lie: `models/` next to the program, in a folder above it (a program in
+/// `target/release` belongs to the repository two folders up), and in the repository it was built from.
+fn shared_folders() -> Vec<PathBuf> {
+    let program = std::env::current_exe().and_then(fs::canonicalize);
+    let above = program.into_iter().flat_map(|program| {
+        let folders = program.ancestors().skip(1).take(5);
+        folders.map(Path::to_owned).collect::<Vec<_>>()
+    });
+    let source = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let mut folders: Vec<PathBuf> = above.chain([source]).map(|f| f.join("models")).collect();
+    folders.retain(|folder| folder.is_dir());
+    folders
+}
+
+fn ready(entry: LibraryEntry) -> Result<Model, LibraryError> {
+    let (id, name) = (entry.card.id.clone(), entry.card.name.clone());
+    match (entry.state, entry.problem) {
+        (WeightsState::Ready(weights), _) => Ok(Model {
+            card: entry.card,
+            labels: entry.labels,
+            weights,
+        }),
+        (WeightsState::Missing, Some(problem)) => Err(LibraryError::WrongSize(problem)),
+        (WeightsState::Missing, None) if entry.card.file.urls.is_empty() => {
+            Err(LibraryError::NoWeights { id, name })
+        }
+        (WeightsState::Missing, None) => Err(LibraryError::NotDownloaded {
+            id,
+            name,
+            bytes: entry.card.file.bytes,
+        }),
+    }
+}
+
+/// The first of the folders with weights of the right size; otherwise what is wrong with those that are there.
+fn locate(card: &ModelCard, folders: &[PathBuf]) -> (WeightsState, Option<String>) {
+    let mut problem = None;
+    for path in folders.iter().map(|folder| folder.join(&card.file.name)) {
+        match check_size(&path, card) {
+            Ok(true) => return (WeightsState::Ready(path), None),
+            Ok(false) => {}
+            Err(reason) => problem = problem.or(Some(reason)),
+        }
+    }
+    (WeightsState::Missing, problem)
+}
+
+/// Whether the file is there and has the size that the card says.
+fn check_size(path: &Path, card: &ModelCard) -> Result<bool, String> {
+    let id = &card.id;
+    match path.metadata() {
+        Ok(metadata) if metadata.len() == card.file.bytes => Ok(true),
+        Ok(metadata) => Err(format!(
+            "the weights of {id} have {} bytes, its card says {}: the file is damaged or another one; \
+             `spotcheck models fetch {id}` gets it again: {}",
+            metadata.len(),
+            card.file.bytes,
+            path.display()
+        )),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(format!(
+            "could not read the weights of {id}: {error}: {}",
+            path.display()
+        )),
+    }
+}
+
+/// Whether the weights are there and their content is what the card says.
+fn is_intact(entry: &LibraryEntry, control: &TaskControl) -> Result<bool, FetchError> {
+    let WeightsState::Ready(path) = &entry.state else {
+        return Ok(false);
+    };
+    control.set_step(format!("Checking {}", entry.card.name));
+    download::check_file(path, &entry.card.file, control)
+}
+
+fn own_card(folder: &str, text: &str, path: &Path) -> Result<Known, LibraryError> {
+    let card = parse_card(text, path)?;
+    let misplaced = |reason: &str| {
+        LibraryError::Card(CardError {
+            path: path.to_owned(),
+            line: 1,
+            column: 1,
+            reason: reason.to_owned(),
+        })
+    };
+    if is_built_in(&card.id) {
+        return Err(misplaced(
+            "the id belongs to a model of Spotcheck; choose another one",
+        ));
+    }
+    if card.id != folder {
+        return Err(misplaced("the id must be the name of the card's folder"));
+    }
+    let labels = labels_of(&card, path.parent().unwrap_or(Path::new("")))?;
+    Ok(Known {
+        card,
+        labels,
+        origin: EntryOrigin::User,
+    })
+}
+
+fn is_built_in(id: &str) -> bool {
+    built_in::CARDS.iter().any(|known| known.id == id)
+}
+
+/// The model of a file with a card beside it; `None` where there is no card.
+fn model_beside(path: &Path) -> Result<Option<Model>, LibraryError> {
+    for (card_path, must_name_it) in [
+        (path.with_extension("toml"), false),
+        (path.with_file_name(CARD_FILE), true),
+    ] {
+        let text = match fs::read_to_string(&card_path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(LibraryError::io("read the model card", &card_path)(error)),
+        };
+        let card = parse_card(&text, &card_path)?;
+        if must_name_it && path.file_name() != Some(OsStr::new(&card.file.name)) {
+            continue;
+        }
+        check_size(path, &card).map_err(LibraryError::WrongSize)?;
+        let labels = labels_of(&card, path.parent().unwrap_or(Path::new("")))?;
+        return Ok(Some(Model {
+            card,
+            labels,
+            weights: path.to_owned(),
+        }));
+    }
+    Ok(None)
+}
+
+/// The class names that a card asks for; a file is looked for in the card's `folder`.
+fn labels_of(card: &ModelCard, folder: &Path) -> Result<LabelSet, LibraryError> {
+    let Some(name) = &card.labels else {
+        return Ok(LabelSet::default());
+    };
+    match built_in::label_set(name) {
+        Some(text) => LabelSet::parse(text).map_err(labels_error(Path::new(name))),
+        None => read_labels(&folder.join(name)),
+    }
+}
+
+fn read_labels(path: &Path) -> Result<LabelSet, LibraryError> {
+    let text = fs::read_to_string(path).map_err(|error| LibraryError::Labels {
+        path: path.to_owned(),
+        reason: error.to_string(),
+    })?;
+    LabelSet::parse(&text).map_err(labels_error(path))
+}
+
+fn labels_error(path: &Path) -> impl FnOnce(LabelError) -> LibraryError {
+    let path = path.to_owned();
+    move |error| LibraryError::Labels {
+        path,
+        reason: error.to_string(),
+    }
+}
+
+/// Whether the user means a file and not an id.
+fn is_path(text: &str) -> bool {
+    let path = Path::new(text);
+    let is_onnx = |extension: &OsStr| extension.eq_ignore_ascii_case("onnx");
+    path.components().count() > 1 || path.extension().is_some_and(is_onnx) || path.is_file()
+}
+
+/// Names of the folders in `folder`, sorted, hidden ones left out; none where it does not exist.
+fn folders_in(folder: &Path) -> Vec<String> {
+    let Ok(listing) = fs::read_dir(folder) else {
+        return Vec::new();
+    };
+    let mut names: Vec<String> = listing
+        .flatten()
+        .filter(|entry| entry.path().is_dir())
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .filter(|name| !name.starts_with('.'))
+        .collect();
+    names.sort();
+    names
+}
+
+/// The bytes of the files in a model's folder; 0 where it does not exist.
+fn folder_bytes(folder: &Path) -> u64 {
+    let listing = fs::read_dir(folder).into_iter().flatten().flatten();
+    let files = listing.filter_map(|entry| entry.metadata().ok());
+    files
+        .filter(fs::Metadata::is_file)
+        .map(|file| file.len())
+        .sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tasks::ProgressUnit;
+
+    struct Home {
+        folder: tempfile::TempDir,
+        library: Library,
+    }
+
+    impl Home {
+        fn new() -> Self {
+            let folder = tempfile::tempdir().unwrap();
+            let library = Library::open(&AppDirs::below(folder.path()));
+            Self { folder, library }
+        }
+
+        /// A file below `data/models`.
+        fn model_path(&self, path: &str) -> PathBuf {
+            self.folder.path().join("data/models").join(path)
+        }
+
+        fn write(&self, path: &str, content: impl AsRef<[u8]>) -> PathBuf {
+            let path = self.model_path(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(&path, content).unwrap();
+            path
+        }
+
+        /// Weights of the right size (and wrong content) for a built-in model, without filling the disk.
+        fn pretend_downloaded(&self, id: &str) -> PathBuf {
+            let card = built_in_card(id);
+            let path = self.write(&format!("{id}/{}", card.file.name), "");
+            let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
+            file.set_len(card.file.bytes).unwrap();
+            path
+        }
+    }
+
+    fn built_in_card(id: &str) -> ModelCard {
+        let known = BUILT_IN.iter().find(|known| known.card.id == id);
+        known.unwrap().card.clone()
+    }
+
+    /// A card of the user's for weights that are `content`.
+    fn own_card_text(id: &str, content: &[u8]) -> String {
+        let mut card = built_in_card("efficientnet-lite0");
+        card.id = id.to_owned();
+        card.file.bytes = content.len() as u64;
+        card.file.sha256 = pump_hash(content);
+        write_card(&card).unwrap()
+    }
+
+    fn pump_hash(mut content: &[u8]) -> String {
+        let hashed = super::super::weights::pump(&mut content, &mut io::sink(), &mut |_| Ok(()));
+        hashed.unwrap().sha256
+    }
+
+    #[test]
+    fn every_built_in_card_is_usable_and_bears_the_name_of_its_folder() {
+        for (built_in, known) in built_in::CARDS.iter().zip(BUILT_IN.iter()) {
+            assert_eq!(built_in.id, known.card.id);
+            assert_ne!(known.card.licence, "unknown", "{}", built_in.id);
+            let mirrors = known.card.file.urls.len();
+            assert!(mirrors == 0 || mirrors == 2, "{}", built_in.id);
+        }
+        for task in [ModelTask::Classification, ModelTask::Detection] {
+            let of_task = BUILT_IN.iter().filter(|known| known.card.task == task);
+            assert!(of_task.clone().any(|known| known.card.file.urls.is_empty()));
+            assert!(
+                of_task
+                    .clone()
+                    .any(|known| !known.card.file.urls.is_empty())
+            );
+        }
+    }
+
+    #[test]
+    fn built_in_label_sets_have_the_classes_they_are_named_for() {
+        for (name, len, max_id, some_id, some_name) in [
+            ("imagenet", 1000, 999, 285, "Egyptian cat"),
+            ("coco-80", 80, 79, 15, "cat"),
+            ("coco-91", 80, 90, 17, "cat"),
+        ] {
+            let labels = LabelSet::parse(built_in::label_set(name).unwrap()).unwrap();
+            assert_eq!(
+                (labels.len(), labels.max_id()),
+                (len, Some(max_id)),
+                "{name}"
+            );
+            assert_eq!(labels.get(some_id), Some(some_name), "{name}");
+        }
+    }
+
+    #[test]
+    fn weights_of_the_repository_are_those_of_their_cards() {
+        let library = Home::new().library;
+        let control = TaskControl::new(ProgressUnit::Bytes);
+        let in_repository = library.entries().into_iter();
+        let in_repository = in_repository.filter(|entry| entry.card.file.urls.is_empty());
+        let mut count = 0;
+        for entry in in_repository {
+            assert!(is_intact(&entry, &control).unwrap(), "{}", entry.card.id);
+            assert_eq!(entry.disk_bytes, 0);
+            count += 1;
+        }
+        assert_eq!(count, 2);
+    }
+
+    #[test]
+    fn a_missing_model_says_how_to_fetch_it() {
+        let error = Home::new().library.find("resnet50-v2").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "ResNet-50 v2 is not on this machine; `spotcheck models fetch resnet50-v2` downloads it (98 MiB)"
+        );
+    }
+
+    #[test]
+    fn an_unknown_model_names_the_known_ones() {
+        let error = Home::new()
+            .library
+            .find("resnet51")
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("resnet51"), "{error}");
+        assert!(error.contains("ssd-mobilenet-coco"), "{error}");
+    }
+
+    #[test]
+    fn the_default_is_the_large_model_once_it_is_there() {
+        let home = Home::new();
+        let default = |task| home.library.default_for(task).unwrap().card.id;
+        assert_eq!(default(ModelTask::Classification), "efficientnet-lite0");
+        assert_eq!(default(ModelTask::Detection), "ssd-mobilenet-coco");
+        home.pretend_downloaded("resnet50-v1-int8");
+        assert_eq!(default(ModelTask::Classification), "resnet50-v1-int8");
+        home.pretend_downloaded("resnet50-v2");
+        home.pretend_downloaded("faster-rcnn");
+        assert_eq!(default(ModelTask::Classification), "resnet50-v2");
+        assert_eq!(default(ModelTask::Detection), "faster-rcnn");
+    }
+
+    #[test]
+    fn weights_of_the_wrong_size_are_named_and_not_used() {
+        let home = Home::new();
+        let path = home.write("faster-rcnn/model.onnx", "not the model");
+        let entry = home.library.entry_of("faster-rcnn").unwrap();
+        assert_eq!(entry.state, WeightsState::Missing);
+        assert_eq!(entry.disk_bytes, 13);
+        let error = home.library.find("faster-rcnn").unwrap_err().to_string();
+        assert!(
+            error.contains("13 bytes") && error.contains("176713194"),
+            "{error}"
+        );
+        assert!(error.ends_with(&path.display().to_string()), "{error}");
+    }
+
+    #[test]
+    fn a_removed_download_frees_its_bytes_and_is_missing_again() {
+        let home = Home::new();
+        home.pretend_downloaded("resnet50-v1-int8");
+        home.write("resnet50-v1-int8/model.onnx.part", "1234");
+        assert_eq!(
+            home.library.remove("resnet50-v1-int8").unwrap(),
+            25_753_167 + 4
+        );
+        let entry = home.library.entry_of("resnet50-v1-int8").unwrap();
+        assert_eq!((entry.state, entry.disk_bytes), (WeightsState::Missing, 0));
+        assert!(matches!(
+            home.library.remove("resnet50-v1-int8"),
+            Err(LibraryError::NothingToRemove { .. })
+        ));
+    }
+
+    #[test]
+    fn models_that_come_with_spotcheck_are_not_removed() {
+        let result = Home::new().library.remove("efficientnet-lite0");
+        assert!(matches!(
+            result,
+            Err(LibraryError::ComesWithSpotcheck { .. })
+        ));
+    }
+
+    #[test]
+    fn an_added_model_is_found_by_its_id_and_by_the_file_it_came_from() {
+        let home = Home::new();
+        let weights = home.folder.path().join("My Model.onnx");
+        fs::write(&weights, "weights").unwrap();
+        let names = home.folder.path().join("names.txt");
+        fs::write(&names, "cat\ndog\n").unwrap();
+        let mut card = built_in_card("efficientnet-lite0");
+        card.id = "my-model".to_owned();
+
+        let added = home
+            .library
+            .add(&weights, card.clone(), Some(&names))
+            .unwrap();
+        assert_eq!(added.labels.get(1), Some("dog"));
+        assert_eq!(added.card.file.bytes, 7);
+        assert_eq!(added.weights, home.model_path("my-model/model.onnx"));
+        assert_eq!(home.library.find("my-model").unwrap(), added);
+        let by_path = home.library.find(weights.to_str().unwrap()).unwrap();
+        assert_eq!(
+            (by_path.card, by_path.weights),
+            (added.card, weights.clone())
+        );
+        assert!(matches!(
+            home.library.add(&weights, card, None),
+            Err(LibraryError::IdTaken(id)) if id == "my-model"
+        ));
+        assert_eq!(
+            home.library.entries().last().unwrap().origin,
+            EntryOrigin::User
+        );
+        assert!(home.library.remove("my-model").unwrap() > 7);
+        assert!(weights.exists());
+    }
+
+    #[test]
+    fn a_model_that_cannot_be_added_leaves_nothing_behind() {
+        let home = Home::new();
+        let weights = home.folder.path().join("model.onnx");
+        fs::write(&weights, "weights").unwrap();
+        let mut card = built_in_card("efficientnet-lite0");
+        card.id = "mine".to_owned();
+        card.input.std = [0.0; 3];
+        let error = home.library.add(&weights, card, None).unwrap_err();
+        assert!(error.to_string().contains("input.std"), "{error}");
+        let left = fs::read_dir(home.model_path("")).unwrap().count();
+        assert_eq!(left, 0);
+    }
+
+    #[test]
+    fn a_file_is_found_by_the_card_beside_it() {
+        let home = Home::new();
+        let folder = home.folder.path();
+        for (card, weights) in [("model.toml", "model.onnx"), ("other.toml", "other.onnx")] {
+            fs::write(folder.join(card), own_card_text("mine", weights.as_bytes())).unwrap();
+            fs::write(folder.join(weights), weights).unwrap();
+            let path = folder.join(weights);
+            let found = home.library.find(path.to_str().unwrap()).unwrap();
+            assert_eq!((found.card.id.as_str(), found.weights), ("mine", path));
+        }
+    }
+
+    #[test]
+    fn a_file_that_nothing_is_known_about_is_told_apart_from_one_that_is_not_there() {
+        let home = Home::new();
+        let path = home.folder.path().join("some.onnx");
+        let find = || home.library.find(path.to_str().unwrap());
+        assert!(matches!(find(), Err(LibraryError::NoFile { .. })));
+        fs::write(&path, "some").unwrap();
+        assert!(matches!(find(), Err(LibraryError::NoCard { path: found }) if found == path));
+    }
+
+    #[test]
+    fn a_broken_card_is_one_problem_and_the_rest_works() {
+        let home = Home::new();
+        home.write("good/model.toml", own_card_text("good", b"weights"));
+        home.write("good/model.onnx", "weights");
+        home.write("broken/model.toml", "id = \"broken\"\ncolour = 3\n");
+        home.write("elsewhere/model.toml", own_card_text("here", b"weights"));
+        home.write(
+            "resnet50-v1/model.toml",
+            own_card_text("resnet50-v1", b"weights"),
+        );
+
+        let problems: Vec<String> = home
+            .library
+            .problems()
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        assert_eq!(problems.len(), 3, "{problems:?}");
+        assert!(
+            problems[0].contains("line 2, column 1: unknown field `colour`"),
+            "{}",
+            problems[0]
+        );
+        assert!(
+            problems[1].contains("name of the card's folder"),
+            "{}",
+            problems[1]
+        );
+        assert!(
+            problems[2].contains("belongs to a model of Spotcheck"),
+            "{}",
+            problems[2]
+        );
+        assert_eq!(home.library.find("good").unwrap().card.id, "good");
+        assert!(matches!(
+            home.library.find("broken"),
+            Err(LibraryError::Card(_))
+        ));
+        assert!(home.library.remove("broken").unwrap() > 0);
+    }
+}
