@@ -7,5 +7,6 @@ pub mod domain;
 pub mod library;
 pub mod predict;
 pub mod source;
+pub mod state;
 pub mod tasks;
 pub mod vision;

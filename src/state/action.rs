@@ -1,0 +1,394 @@
+//! Everything that has a name on screen: one table for menus, shortcuts, buttons and the command palette.
+
+use super::{Overlay, State, ThemeChoice};
+use crate::domain::ModelTask;
+
+/// A command without arguments. Knows its label, its tooltip and its keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Action {
+    OpenFolder,
+    OpenImages,
+    OpenSamples,
+    CopyPicture,
+    CopyPath,
+    Reveal,
+    Quit,
+    PredictShown,
+    PredictSelection,
+    PredictAll,
+    PauseTasks,
+    ResumeTasks,
+    CancelTasks,
+    SelectAll,
+    PreviousImage,
+    NextImage,
+    FirstImage,
+    LastImage,
+    FitPicture,
+    ActualSize,
+    ZoomIn,
+    ZoomOut,
+    ToggleImages,
+    ToggleInspector,
+    ToggleTasks,
+    LargerThumbnails,
+    SmallerThumbnails,
+    InterfaceLarger,
+    InterfaceSmaller,
+    InterfaceNormal,
+    ThemeSystem,
+    ThemeLight,
+    ThemeDark,
+    ResetView,
+    ClearProblems,
+    Palette,
+    Help,
+    CopyDiagnostics,
+    OpenLog,
+}
+
+/// The row of the table that belongs to an [`Action`].
+struct Words {
+    label: &'static str,
+    tooltip: &'static str,
+    /// As written in menus; the first is shown, all work.
+    keys: &'static [&'static str],
+}
+
+impl Action {
+    pub const ALL: [Self; 39] = [
+        Self::OpenFolder,
+        Self::OpenImages,
+        Self::OpenSamples,
+        Self::CopyPicture,
+        Self::CopyPath,
+        Self::Reveal,
+        Self::Quit,
+        Self::PredictShown,
+        Self::PredictSelection,
+        Self::PredictAll,
+        Self::PauseTasks,
+        Self::ResumeTasks,
+        Self::CancelTasks,
+        Self::SelectAll,
+        Self::PreviousImage,
+        Self::NextImage,
+        Self::FirstImage,
+        Self::LastImage,
+        Self::FitPicture,
+        Self::ActualSize,
+        Self::ZoomIn,
+        Self::ZoomOut,
+        Self::ToggleImages,
+        Self::ToggleInspector,
+        Self::ToggleTasks,
+        Self::LargerThumbnails,
+        Self::SmallerThumbnails,
+        Self::InterfaceLarger,
+        Self::InterfaceSmaller,
+        Self::InterfaceNormal,
+        Self::ThemeSystem,
+        Self::ThemeLight,
+        Self::ThemeDark,
+        Self::ResetView,
+        Self::ClearProblems,
+        Self::Palette,
+        Self::Help,
+        Self::CopyDiagnostics,
+        Self::OpenLog,
+    ];
+
+    /// Sentence case; `…` where something is asked before anything happens.
+    pub fn label(self) -> &'static str {
+        self.words().label
+    }
+
+    pub fn tooltip(self) -> &'static str {
+        self.words().tooltip
+    }
+
+    /// Such as `Ctrl+O`; `Ctrl` is the command key on a Mac. The first is the one to show.
+    pub fn keys(self) -> &'static [&'static str] {
+        self.words().keys
+    }
+
+    /// `Err` says why it cannot be done now.
+    pub fn check(self, state: &State) -> Result<(), &'static str> {
+        match self {
+            Self::CopyPicture
+            | Self::CopyPath
+            | Self::Reveal
+            | Self::FitPicture
+            | Self::ActualSize
+            | Self::ZoomIn
+            | Self::ZoomOut => has_shown(state),
+            Self::PredictShown => has_shown(state).and_then(|()| has_model(state)),
+            Self::PredictSelection => need(
+                !state.selection.selected().is_empty(),
+                "Select images first",
+            )
+            .and_then(|()| has_model(state)),
+            Self::PredictAll => need(!state.samples.is_empty(), "Open a folder first")
+                .and_then(|()| has_model(state))
+                .and_then(|()| {
+                    need(
+                        !state.tasks.prediction_is_running(),
+                        "A prediction is already under way",
+                    )
+                }),
+            Self::PauseTasks => {
+                let running =
+                    |task: &super::TaskEntry| task.can_pause() && !task.control.is_paused();
+                need(
+                    state.tasks.running().iter().any(running),
+                    "No prediction is under way",
+                )
+            }
+            Self::ResumeTasks => need(
+                state
+                    .tasks
+                    .running()
+                    .iter()
+                    .any(|task| task.control.is_paused()),
+                "Nothing is paused",
+            ),
+            Self::CancelTasks => need(!state.tasks.is_idle(), "Nothing is under way"),
+            Self::SelectAll
+            | Self::PreviousImage
+            | Self::NextImage
+            | Self::FirstImage
+            | Self::LastImage => need(!state.samples.is_empty(), "Open a folder first"),
+            Self::ClearProblems => need(!state.problems.is_empty(), "There are no problems"),
+            _ => Ok(()),
+        }
+    }
+
+    /// For entries that are on or off; `None` for all others.
+    pub fn is_on(self, state: &State) -> Option<bool> {
+        let settings = &state.settings;
+        match self {
+            Self::ToggleImages => Some(settings.show_images_panel),
+            Self::ToggleInspector => Some(settings.show_inspector),
+            Self::ToggleTasks => Some(settings.show_tasks_panel),
+            Self::ThemeSystem => Some(settings.theme == ThemeChoice::System),
+            Self::ThemeLight => Some(settings.theme == ThemeChoice::Light),
+            Self::ThemeDark => Some(settings.theme == ThemeChoice::Dark),
+            Self::Help => Some(state.overlay == Overlay::Help),
+            _ => None,
+        }
+    }
+
+    #[expect(clippy::too_many_lines, reason = "it is the table")]
+    fn words(self) -> Words {
+        match self {
+            Self::OpenFolder => words(
+                "Open folder…",
+                "Choose a folder of images; everything below it is shown",
+                &["Ctrl+O"],
+            ),
+            Self::OpenImages => words(
+                "Open images…",
+                "Choose single image files",
+                &["Ctrl+Shift+O"],
+            ),
+            Self::OpenSamples => words(
+                "Open sample photographs",
+                "Photographs that come with Spotcheck, to try it out",
+                &[],
+            ),
+            Self::CopyPicture => words(
+                "Copy picture with boxes",
+                "Puts the picture, with what is drawn on it, on the clipboard",
+                &["Ctrl+Shift+C"],
+            ),
+            Self::CopyPath => words(
+                "Copy path",
+                "Puts the path of the image on the clipboard",
+                &["Ctrl+Alt+C"],
+            ),
+            Self::Reveal => words(
+                "Show in file manager",
+                "Opens the folder that the image lies in",
+                &["Ctrl+Shift+R"],
+            ),
+            Self::Quit => words(
+                "Quit",
+                "Closes Spotcheck; work under way is cancelled",
+                &["Ctrl+Q"],
+            ),
+            Self::PredictShown => words(
+                "Predict this image",
+                "Runs the model on the image in the middle, again if it has an answer",
+                &["Ctrl+Enter"],
+            ),
+            Self::PredictSelection => words(
+                "Predict selection",
+                "Runs the model on the selected images",
+                &["Ctrl+Shift+Enter"],
+            ),
+            Self::PredictAll => words(
+                "Predict all",
+                "Runs the model on every image that has no answer yet",
+                &["Ctrl+Alt+Enter"],
+            ),
+            Self::PauseTasks => words(
+                "Pause",
+                "Holds predictions after the images under way",
+                &["Ctrl+P"],
+            ),
+            Self::ResumeTasks => words("Resume", "Goes on where it was paused", &["Ctrl+Shift+P"]),
+            Self::CancelTasks => words(
+                "Cancel tasks",
+                "Stops all work under way; answers so far are kept",
+                &["Ctrl+."],
+            ),
+            Self::SelectAll => words("Select all", "Selects every image", &["Ctrl+A"]),
+            Self::PreviousImage => words(
+                "Previous image",
+                "Shows the image before this one",
+                &["Alt+ArrowLeft"],
+            ),
+            Self::NextImage => words(
+                "Next image",
+                "Shows the image after this one",
+                &["Alt+ArrowRight"],
+            ),
+            Self::FirstImage => words("First image", "Shows the first image", &["Home"]),
+            Self::LastImage => words("Last image", "Shows the last image", &["End"]),
+            Self::FitPicture => words("Fit picture", "Shows the whole picture", &["F", "Ctrl+9"]),
+            Self::ActualSize => words(
+                "Actual size",
+                "One picture pixel is one screen pixel",
+                &["1", "Ctrl+1"],
+            ),
+            Self::ZoomIn => words("Zoom in", "Enlarges the picture", &["Plus", "Equals"]),
+            Self::ZoomOut => words("Zoom out", "Shrinks the picture", &["Minus"]),
+            Self::ToggleImages => words(
+                "Images",
+                "Shows or hides the panel with the thumbnails",
+                &["Ctrl+Shift+1"],
+            ),
+            Self::ToggleInspector => words(
+                "Inspector",
+                "Shows or hides the panel with model and results",
+                &["Ctrl+Shift+2"],
+            ),
+            Self::ToggleTasks => words(
+                "Tasks and problems",
+                "Shows or hides the panel with tasks and problems",
+                &["Ctrl+Shift+3"],
+            ),
+            Self::LargerThumbnails => words(
+                "Larger thumbnails",
+                "Enlarges the thumbnails",
+                &["Ctrl+CloseBracket"],
+            ),
+            Self::SmallerThumbnails => words(
+                "Smaller thumbnails",
+                "Shrinks the thumbnails",
+                &["Ctrl+OpenBracket"],
+            ),
+            Self::InterfaceLarger => words(
+                "Larger interface",
+                "Enlarges all text and buttons",
+                &["Ctrl+Plus", "Ctrl+Equals"],
+            ),
+            Self::InterfaceSmaller => words(
+                "Smaller interface",
+                "Shrinks all text and buttons",
+                &["Ctrl+Minus"],
+            ),
+            Self::InterfaceNormal => words(
+                "Normal interface size",
+                "All text and buttons at the system's own size",
+                &["Ctrl+0"],
+            ),
+            Self::ThemeSystem => words("System theme", "Light or dark as the system is", &[]),
+            Self::ThemeLight => words("Light theme", "Dark text on a light background", &[]),
+            Self::ThemeDark => words("Dark theme", "Light text on a dark background", &[]),
+            Self::ResetView => words(
+                "Reset filters",
+                "Thresholds, hidden classes and overlap back to how they were at first",
+                &[],
+            ),
+            Self::ClearProblems => words("Clear problems", "Empties the list of problems", &[]),
+            Self::Palette => words(
+                "Command palette…",
+                "Finds a command by typing its name",
+                &["Ctrl+K"],
+            ),
+            Self::Help => words("Help and keys", "What the keys and the mouse do", &["F1"]),
+            Self::CopyDiagnostics => words(
+                "Copy diagnostics",
+                "Puts versions, device report and the last errors on the clipboard, without secrets",
+                &[],
+            ),
+            Self::OpenLog => words(
+                "Open log file",
+                "Opens what Spotcheck wrote down while running",
+                &[],
+            ),
+        }
+    }
+}
+
+fn words(label: &'static str, tooltip: &'static str, keys: &'static [&'static str]) -> Words {
+    Words {
+        label,
+        tooltip,
+        keys,
+    }
+}
+
+fn need(condition: bool, reason: &'static str) -> Result<(), &'static str> {
+    condition.then_some(()).ok_or(reason)
+}
+
+fn has_shown(state: &State) -> Result<(), &'static str> {
+    need(state.shown_sample().is_some(), "Choose an image first")
+}
+
+fn has_model(state: &State) -> Result<(), &'static str> {
+    let Some(chosen) = state.models.chosen() else {
+        return Err("Choose a model first");
+    };
+    let reason = match chosen.card.task {
+        ModelTask::Classification => "Download the classifier first",
+        ModelTask::Detection => "Download the detector first",
+    };
+    need(chosen.is_ready, reason)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn no_key_means_two_things() {
+        let mut seen = BTreeSet::new();
+        for action in Action::ALL {
+            for keys in action.keys() {
+                assert!(seen.insert(*keys), "{keys} of {action:?} is taken");
+            }
+        }
+    }
+
+    #[test]
+    fn every_action_is_in_the_table_once_and_says_what_it_does() {
+        let labels: BTreeSet<&str> = Action::ALL.iter().map(|action| action.label()).collect();
+        assert_eq!(labels.len(), Action::ALL.len());
+        for action in Action::ALL {
+            assert!(!action.tooltip().ends_with('.'), "{action:?}");
+        }
+    }
+
+    #[test]
+    fn what_needs_an_image_is_off_in_an_empty_window() {
+        let state = State::default();
+        assert!(Action::PredictShown.check(&state).is_err());
+        assert!(Action::CopyPicture.check(&state).is_err());
+        assert!(Action::OpenFolder.check(&state).is_ok());
+    }
+}

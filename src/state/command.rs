@@ -1,0 +1,81 @@
+//! What the user can want.
+
+use std::path::PathBuf;
+
+use super::{Action, CanvasView, Overlay, SampleId, TaskId, TaskSignal};
+use crate::domain::DeviceChoice;
+
+/// Pushed by panels and by the start of the program.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Command {
+    /// The program has started: read the library, open `source` and use `model` where they are given.
+    Start {
+        source: Option<PathBuf>,
+        model: Option<String>,
+    },
+    Do(Action),
+    /// A folder or file typed by the user or from the recent ones.
+    Open(PathBuf),
+    /// Files and folders dropped on the window.
+    Drop(Vec<PathBuf>),
+    /// Shows one sample and selects only it.
+    Show(SampleId),
+    /// Adds a sample to the selection or takes it away.
+    ToggleSelected(SampleId),
+    /// Selects everything from where the selection began to this sample.
+    ExtendSelection(SampleId),
+    Walk(Step),
+    /// The thumbnails on screen that have no pixels yet, most wanted first. Replaces what was asked for before.
+    WantThumbnails(Vec<SampleId>),
+    SetCanvas(CanvasView),
+    SelectBox(Option<usize>),
+    ChangeView(ViewChange),
+    ChooseModel(String),
+    FetchModel(String),
+    RemoveModel(String),
+    ChooseDevice(DeviceChoice),
+    /// `None` leaves it to the device.
+    SetBatch(Option<usize>),
+    /// `None` leaves it to the device.
+    SetThreads(Option<usize>),
+    SetPredictOnOpen(bool),
+    SetThumbnailSide(f32),
+    SignalTask(TaskId, TaskSignal),
+    ClearFinishedTasks,
+    /// After a failure: prepare the model again.
+    TryAgain,
+    Restart,
+    SetOverlay(Overlay),
+    DismissNotice,
+    ForgetRecent(PathBuf),
+}
+
+/// A way through the grid.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// So many samples on, or back where negative; stops at the ends.
+    By(i64),
+    /// The same, with everything between selected.
+    ExtendBy(i64),
+    First,
+    Last,
+}
+
+/// A change of the live filters.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum ViewChange {
+    MinScore(f32),
+    /// `None` lets the class follow the global threshold again.
+    ClassMinScore(u32, Option<f32>),
+    ShowClass(u32),
+    HideClass(u32),
+    Solo(Option<u32>),
+    NmsIou(Option<f32>),
+    TopK(usize),
+}
+
+impl From<Action> for Command {
+    fn from(action: Action) -> Self {
+        Self::Do(action)
+    }
+}

@@ -1,0 +1,135 @@
+//! What is to be done outside of the state.
+
+use std::path::PathBuf;
+
+use super::{RunId, RunKey, SampleId, SourceId, TaskId};
+use crate::domain::{Prediction, Sample, SampleUri, ViewSettings};
+use crate::tasks::TaskControl;
+
+/// Carried out by `effects`, in order.
+#[derive(Clone)]
+pub enum Effect {
+    OpenSource {
+        source: SourceId,
+        spec: SourceSpec,
+        task: TaskId,
+        control: TaskControl,
+    },
+    /// Most wanted first; replaces what was asked for before.
+    MakeThumbnails {
+        source: SourceId,
+        wanted: Vec<(SampleId, SampleUri)>,
+    },
+    /// Replaces what was asked for before.
+    Display {
+        source: SourceId,
+        sample: SampleId,
+        uri: SampleUri,
+    },
+    ListModels,
+    FetchModel {
+        id: String,
+        task: TaskId,
+        control: TaskControl,
+    },
+    RemoveModel {
+        id: String,
+    },
+    /// Find or install ONNX Runtime and load a model. Replaces the loaded one.
+    Prepare {
+        run: RunId,
+        key: RunKey,
+        runtime_library: Option<PathBuf>,
+        task: TaskId,
+        control: TaskControl,
+    },
+    /// Predict one sample with the loaded model, before everything else. Replaces one that has not begun.
+    PredictOne {
+        source: SourceId,
+        run: RunId,
+        sample: SampleId,
+        entry: Sample,
+    },
+    /// Predict many samples with the loaded model.
+    Predict {
+        source: SourceId,
+        run: RunId,
+        samples: Vec<(SampleId, Sample)>,
+        task: TaskId,
+        control: TaskControl,
+    },
+    Signal(TaskControl, TaskSignal),
+    PickFolder,
+    PickImages,
+    Reveal(SampleUri),
+    CopyPicture {
+        source: SourceId,
+        uri: SampleUri,
+        prediction: Option<Prediction>,
+        view: ViewSettings,
+    },
+    CopyText {
+        text: String,
+        notice: String,
+    },
+    CopyDiagnostics {
+        /// What the state knows: device report, last problems.
+        lines: Vec<String>,
+    },
+    OpenLog,
+    Restart,
+    Quit,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SourceSpec {
+    /// A folder or a file.
+    Path(PathBuf),
+    Paths(Vec<PathBuf>),
+    /// The photographs that come with Spotcheck.
+    SamplePhotographs,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TaskSignal {
+    Pause,
+    Resume,
+    Cancel,
+}
+
+/// Without the picture data and controls that would drown a test's message.
+impl std::fmt::Debug for Effect {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::OpenSource { source, spec, .. } => {
+                write!(formatter, "OpenSource({source:?}, {spec:?})")
+            }
+            Self::MakeThumbnails { wanted, .. } => {
+                write!(formatter, "MakeThumbnails({})", wanted.len())
+            }
+            Self::Display { sample, .. } => write!(formatter, "Display({sample:?})"),
+            Self::ListModels => formatter.write_str("ListModels"),
+            Self::FetchModel { id, .. } => write!(formatter, "FetchModel({id})"),
+            Self::RemoveModel { id } => write!(formatter, "RemoveModel({id})"),
+            Self::Prepare { run, key, .. } => {
+                write!(formatter, "Prepare({run:?}, {})", key.model_id)
+            }
+            Self::PredictOne { run, sample, .. } => {
+                write!(formatter, "PredictOne({run:?}, {sample:?})")
+            }
+            Self::Predict { run, samples, .. } => {
+                write!(formatter, "Predict({run:?}, {} samples)", samples.len())
+            }
+            Self::Signal(_, signal) => write!(formatter, "Signal({signal:?})"),
+            Self::PickFolder => formatter.write_str("PickFolder"),
+            Self::PickImages => formatter.write_str("PickImages"),
+            Self::Reveal(uri) => write!(formatter, "Reveal({uri})"),
+            Self::CopyPicture { uri, .. } => write!(formatter, "CopyPicture({uri})"),
+            Self::CopyText { text, .. } => write!(formatter, "CopyText({text})"),
+            Self::CopyDiagnostics { .. } => formatter.write_str("CopyDiagnostics"),
+            Self::OpenLog => formatter.write_str("OpenLog"),
+            Self::Restart => formatter.write_str("Restart"),
+            Self::Quit => formatter.write_str("Quit"),
+        }
+    }
+}

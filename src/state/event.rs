@@ -1,0 +1,118 @@
+//! What tasks report.
+
+use std::path::PathBuf;
+
+use super::{ModelEntry, Offer, RunId, SampleId, SourceId, TaskId, TaskOutcome};
+use crate::domain::{DeviceReport, Prediction, Problem};
+use crate::source::Page;
+
+/// Answers of `effects`. Each carries the id of its question.
+#[derive(Debug)]
+pub enum Event {
+    /// A source could be opened and its listing begins.
+    Opened {
+        source: SourceId,
+        name: String,
+    },
+    /// A part of a listing.
+    Listed {
+        source: SourceId,
+        page: Page,
+    },
+    ListingEnded {
+        source: SourceId,
+        task: TaskId,
+        result: Result<(), String>,
+    },
+    /// A thumbnail that cannot be made.
+    ThumbnailFailed {
+        source: SourceId,
+        sample: SampleId,
+        reason: String,
+    },
+    /// The picture for the canvas has been decoded; its pixels went to `ui`.
+    Displayed {
+        source: SourceId,
+        sample: SampleId,
+        result: Result<DisplayInfo, String>,
+    },
+    ModelsListed {
+        entries: Vec<ModelEntry>,
+        defaults: ModelDefaults,
+        problems: Vec<Problem>,
+    },
+    ModelRemoved {
+        id: String,
+        result: Result<u64, String>,
+    },
+    /// The model that this task was to prepare is loaded.
+    EngineReady {
+        task: TaskId,
+        report: Box<DeviceReport>,
+    },
+    /// It is not, and will not be before the user does something.
+    EngineFailed {
+        task: TaskId,
+        message: String,
+        offer: Option<Offer>,
+    },
+    /// The user cancelled while it was being prepared.
+    EngineCancelled {
+        task: TaskId,
+    },
+    /// The device is gone; what was computed stays.
+    DeviceLost {
+        run: RunId,
+        message: String,
+    },
+    /// Fresh timings.
+    Report {
+        run: RunId,
+        report: Box<DeviceReport>,
+    },
+    Predicted {
+        source: SourceId,
+        run: RunId,
+        answers: Vec<(SampleId, Result<Prediction, String>)>,
+    },
+    /// A task that needs no event of its own has ended.
+    TaskEnded {
+        task: TaskId,
+        outcome: TaskOutcome,
+        /// What happened on the way and is worth knowing: “the batch was halved, the device ran out of memory”.
+        notes: Vec<String>,
+    },
+    FilesPicked(FilePick),
+    /// Something small is done: “Copied the picture”.
+    Told(String),
+    /// Something small is not.
+    WentWrong(Problem),
+}
+
+/// The answer of a file dialog.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FilePick {
+    Folder(PathBuf),
+    Files(Vec<PathBuf>),
+    Cancelled,
+    /// No dialog appeared; the message says why and what to do.
+    Unavailable(String),
+}
+
+/// The models that a task starts with.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ModelDefaults {
+    pub classification: Option<String>,
+    pub detection: Option<String>,
+}
+
+/// What is known of a decoded picture and its file.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DisplayInfo {
+    /// Width and height of the upright picture, in pixels.
+    pub size: [u32; 2],
+    /// “The file ends early; the lower part is missing”.
+    pub warning: Option<String>,
+    /// Names and values for people: format, size on disk, EXIF.
+    pub details: Vec<(String, String)>,
+}

@@ -1,0 +1,162 @@
+//! What the window knows, and the only code that changes it.
+//!
+//! [`update`] takes the state and a [`Message`] (a [`Command`] of the user or an [`Event`] of a task) and gives the
+//! [`Effect`]s to carry out. It is pure: no files, no threads, no graphics, no pixels. Panels draw `&State`; `effects`
+//! carries out what is asked for here and answers with events. Each answer carries the id of its question, and one that
+//! nobody waits for any more is dropped by that id, never by timing.
+
+mod action;
+mod command;
+mod effect;
+mod engine;
+mod event;
+mod model_shelf;
+mod problems;
+mod runs;
+mod sample_set;
+mod samples;
+mod selection;
+mod settings;
+mod task_list;
+mod update;
+
+pub use action::Action;
+pub use command::{Command, Step, ViewChange};
+pub use effect::{Effect, SourceSpec, TaskSignal};
+pub use engine::{Engine, EngineStatus, Offer};
+pub use event::{DisplayInfo, Event, FilePick, ModelDefaults};
+pub use model_shelf::{ModelEntry, ModelShelf};
+pub use problems::{ProblemEntry, ProblemList};
+pub use runs::{AnswerStatus, Run, RunId, RunKey, Runs};
+pub use sample_set::SampleSet;
+pub use samples::{Listing, OpenSource, SampleId, Samples, SourceId};
+pub use selection::Selection;
+pub use settings::{Settings, THUMBNAIL_SIDES, ThemeChoice};
+pub use task_list::{FinishedTask, TaskEntry, TaskId, TaskKind, TaskList, TaskOutcome};
+pub use update::update;
+
+use crate::domain::{Prediction, ViewSettings};
+
+/// Everything the window shows. Read by panels, changed by [`update`] alone.
+#[derive(Default)]
+pub struct State {
+    pub settings: Settings,
+    pub source: Option<OpenSource>,
+    pub samples: Samples,
+    pub selection: Selection,
+    pub shown: Shown,
+    pub canvas: CanvasView,
+    /// Zoom by menu or key, for the canvas to turn into a [`CanvasView`]: only it knows its size.
+    pub canvas_request: Option<Action>,
+    pub runs: Runs,
+    pub models: ModelShelf,
+    pub engine: Engine,
+    pub tasks: TaskList,
+    pub problems: ProblemList,
+    pub overlay: Overlay,
+    /// The last thing worth telling that needs no answer: “Copied the picture”.
+    pub notice: Option<Notice>,
+    ids: Ids,
+}
+
+/// Something that happened to a [`State`].
+#[derive(Debug)]
+pub enum Message {
+    /// The user wants something.
+    Command(Command),
+    /// A task has something to report.
+    Event(Event),
+}
+
+/// The picture in the middle and what is known of it. Its pixels live in `ui`.
+#[derive(Debug, Default)]
+pub struct Shown {
+    pub display: Display,
+    /// The answer of the current run, whole; `None` before there is one.
+    pub prediction: Option<Prediction>,
+    /// Why there is no answer, where that is known.
+    pub failure: Option<String>,
+    /// Index into the detections of `prediction`.
+    pub selected_box: Option<usize>,
+}
+
+#[derive(Debug, Default)]
+pub enum Display {
+    #[default]
+    Nothing,
+    Loading,
+    Ready(DisplayInfo),
+    Failed(String),
+}
+
+/// How the picture lies on the canvas.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub enum CanvasView {
+    /// As large as the canvas allows, small pictures not enlarged beyond a few times.
+    #[default]
+    Fit,
+    /// `zoom` screen points a picture pixel, with `centre` (in picture pixels) in the middle of the canvas.
+    Free { zoom: f32, centre: [f32; 2] },
+}
+
+/// What lies over the panels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Overlay {
+    #[default]
+    None,
+    Palette,
+    Help,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Notice {
+    pub text: String,
+    /// Tells two notices of the same text apart.
+    pub serial: u64,
+}
+
+/// Numbers that are given out once.
+#[derive(Debug, Default)]
+struct Ids(u64);
+
+impl Ids {
+    fn next(&mut self) -> u64 {
+        self.0 += 1;
+        self.0
+    }
+}
+
+impl State {
+    pub fn new(settings: Settings) -> Self {
+        Self {
+            settings,
+            ..Self::default()
+        }
+    }
+
+    /// The live filters of the chosen model; each model keeps its own.
+    pub fn view(&self) -> &ViewSettings {
+        let chosen = self.models.chosen_id();
+        chosen.map_or_else(
+            || self.settings.default_view(),
+            |id| self.settings.view_of(id),
+        )
+    }
+
+    /// The run whose answers are on screen.
+    pub fn run(&self) -> Option<&Run> {
+        self.runs.current()
+    }
+
+    /// The sample in the middle.
+    pub fn shown_sample(&self) -> Option<SampleId> {
+        self.selection.shown()
+    }
+
+    fn tell(&mut self, text: impl Into<String>) {
+        self.notice = Some(Notice {
+            text: text.into(),
+            serial: self.ids.next(),
+        });
+    }
+}

@@ -1,0 +1,85 @@
+//! The models one can choose from.
+
+use std::sync::Arc;
+
+use crate::domain::{LabelSet, ModelCard, ModelTask};
+
+/// A model of the library as the window needs it.
+#[derive(Debug, Clone)]
+pub struct ModelEntry {
+    pub card: ModelCard,
+    pub labels: Arc<LabelSet>,
+    /// Whether its weights lie on this machine.
+    pub is_ready: bool,
+    /// Whether they can be downloaded.
+    pub can_fetch: bool,
+    /// Whether removing it frees disk space.
+    pub can_remove: bool,
+    /// What it takes in the data folder.
+    pub disk_bytes: u64,
+    /// Where the card lies, for people: “comes with Spotcheck”.
+    pub origin: String,
+}
+
+/// The library and the choice.
+#[derive(Debug, Default)]
+pub struct ModelShelf {
+    entries: Vec<ModelEntry>,
+    chosen: Option<String>,
+    is_listed: bool,
+}
+
+impl ModelShelf {
+    pub fn entries(&self) -> &[ModelEntry] {
+        &self.entries
+    }
+
+    /// False until the library has been read.
+    pub fn is_listed(&self) -> bool {
+        self.is_listed
+    }
+
+    pub fn get(&self, id: &str) -> Option<&ModelEntry> {
+        self.entries.iter().find(|entry| entry.card.id == id)
+    }
+
+    pub fn chosen(&self) -> Option<&ModelEntry> {
+        self.get(self.chosen.as_deref()?)
+    }
+
+    pub fn chosen_id(&self) -> Option<&str> {
+        self.chosen.as_deref()
+    }
+
+    /// A better model of the same task that is one download away, where the chosen one is only the small default.
+    pub fn offered_upgrade(&self) -> Option<&ModelEntry> {
+        let chosen = self.chosen()?;
+        let better = match chosen.card.id.as_str() {
+            "efficientnet-lite0" => "resnet50-v2",
+            "ssd-mobilenet-coco" => "faster-rcnn",
+            _ => return None,
+        };
+        self.get(better)
+            .filter(|entry| !entry.is_ready && entry.can_fetch)
+    }
+
+    /// Bytes of all weights in the data folder.
+    pub fn disk_bytes(&self) -> u64 {
+        self.entries.iter().map(|entry| entry.disk_bytes).sum()
+    }
+
+    pub fn ready(&self, task: ModelTask) -> impl Iterator<Item = &ModelEntry> {
+        self.entries
+            .iter()
+            .filter(move |entry| entry.card.task == task && entry.is_ready)
+    }
+
+    pub(super) fn set_entries(&mut self, entries: Vec<ModelEntry>) {
+        self.entries = entries;
+        self.is_listed = true;
+    }
+
+    pub(super) fn choose(&mut self, id: Option<String>) {
+        self.chosen = id;
+    }
+}

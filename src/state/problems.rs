@@ -1,0 +1,63 @@
+//! What went wrong, one line each.
+
+use super::SampleId;
+use crate::domain::Problem;
+
+/// More than this are counted, not kept: a folder full of broken files must not fill the memory.
+const MAX_KEPT: usize = 10_000;
+
+#[derive(Debug, Default)]
+pub struct ProblemList {
+    entries: Vec<ProblemEntry>,
+    dropped: usize,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProblemEntry {
+    pub problem: Problem,
+    /// Where a click on the line leads.
+    pub sample: Option<SampleId>,
+}
+
+impl ProblemList {
+    /// Oldest first.
+    pub fn entries(&self) -> &[ProblemEntry] {
+        &self.entries
+    }
+
+    pub fn len(&self) -> usize {
+        self.entries.len() + self.dropped
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Those that were too many to keep.
+    pub fn dropped(&self) -> usize {
+        self.dropped
+    }
+
+    pub(super) fn add(&mut self, problem: Problem, sample: Option<SampleId>) {
+        let entry = ProblemEntry { problem, sample };
+        // An image that fails to show also fails to predict; once is enough. Looking at the last few keeps this cheap.
+        if self
+            .entries
+            .iter()
+            .rev()
+            .take(64)
+            .any(|known| *known == entry)
+        {
+            return;
+        }
+        if self.entries.len() < MAX_KEPT {
+            self.entries.push(entry);
+        } else {
+            self.dropped += 1;
+        }
+    }
+
+    pub(super) fn clear(&mut self) {
+        *self = Self::default();
+    }
+}

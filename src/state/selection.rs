@@ -1,0 +1,105 @@
+//! Which sample is shown and which are selected.
+
+use super::{SampleId, SampleSet};
+
+/// The shown sample is always one of the selected.
+#[derive(Debug, Default)]
+pub struct Selection {
+    shown: Option<SampleId>,
+    selected: SampleSet,
+    /// Where a range begun with shift starts.
+    anchor: Option<SampleId>,
+}
+
+impl Selection {
+    pub fn shown(&self) -> Option<SampleId> {
+        self.shown
+    }
+
+    pub fn selected(&self) -> &SampleSet {
+        &self.selected
+    }
+
+    pub fn contains(&self, id: SampleId) -> bool {
+        self.selected.contains(id)
+    }
+
+    /// Only this one.
+    pub(super) fn show(&mut self, id: SampleId) {
+        self.selected.clear();
+        self.selected.insert(id);
+        self.shown = Some(id);
+        self.anchor = Some(id);
+    }
+
+    /// Adds or takes away one sample and shows it where it was added.
+    pub(super) fn toggle(&mut self, id: SampleId) {
+        let is_last = self.selected.len() == 1;
+        if self.selected.contains(id) && !is_last {
+            self.selected.remove(id);
+            if self.shown == Some(id) {
+                self.shown = self.selected.iter().next();
+            }
+        } else {
+            self.selected.insert(id);
+            self.shown = Some(id);
+        }
+        self.anchor = Some(id);
+    }
+
+    /// Everything between the anchor and `id`; shows `id`.
+    pub(super) fn extend_to(&mut self, id: SampleId) {
+        let anchor = self.anchor.unwrap_or(id);
+        let (first, last) = (anchor.min(id), anchor.max(id));
+        self.selected = (first.0..=last.0).map(SampleId).collect();
+        self.shown = Some(id);
+        self.anchor = Some(anchor);
+    }
+
+    pub(super) fn select_all(&mut self, ids: impl Iterator<Item = SampleId>) {
+        self.selected = ids.collect();
+        self.shown = self.shown.or_else(|| self.selected.iter().next());
+    }
+
+    pub(super) fn clear(&mut self) {
+        *self = Self::default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn selected(selection: &Selection) -> Vec<u32> {
+        selection.selected().iter().map(|id| id.0).collect()
+    }
+
+    #[test]
+    fn a_range_grows_and_shrinks_around_its_anchor() {
+        let mut selection = Selection::default();
+        selection.show(SampleId(5));
+        selection.extend_to(SampleId(7));
+        assert_eq!(selected(&selection), [5, 6, 7]);
+        selection.extend_to(SampleId(4));
+        assert_eq!(selected(&selection), [4, 5]);
+        assert_eq!(selection.shown(), Some(SampleId(4)));
+    }
+
+    #[test]
+    fn taking_away_the_shown_sample_shows_another_selected_one() {
+        let mut selection = Selection::default();
+        selection.show(SampleId(1));
+        selection.toggle(SampleId(3));
+        selection.toggle(SampleId(3));
+        assert_eq!(selected(&selection), [1]);
+        assert_eq!(selection.shown(), Some(SampleId(1)));
+    }
+
+    #[test]
+    fn the_last_selected_sample_stays_selected() {
+        let mut selection = Selection::default();
+        selection.show(SampleId(1));
+        selection.toggle(SampleId(1));
+        assert_eq!(selected(&selection), [1]);
+    }
+}

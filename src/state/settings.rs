@@ -1,0 +1,157 @@
+//! What is remembered from one start to the next.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::domain::{DeviceChoice, ViewSettings};
+
+const MAX_RECENT: usize = 10;
+
+/// Thumbnail sides on screen, in points.
+pub const THUMBNAIL_SIDES: std::ops::RangeInclusive<f32> = 72.0..=256.0;
+
+/// Written to the configuration folder. Fields that an older file lacks take their defaults.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a switch of its own on screen"
+)]
+pub struct Settings {
+    pub theme: ThemeChoice,
+    /// `1.0` is the system's own size.
+    pub interface_zoom: f32,
+    /// In points.
+    pub thumbnail_side: f32,
+    pub show_images_panel: bool,
+    pub show_inspector: bool,
+    pub show_tasks_panel: bool,
+    /// Newest first.
+    pub recent: Vec<PathBuf>,
+    /// Id of the model that was used last.
+    pub model: Option<String>,
+    pub device: DeviceChoice,
+    pub batch: Option<usize>,
+    pub threads: Option<usize>,
+    /// An ONNX Runtime library to use instead of the ones that are looked for.
+    pub runtime_library: Option<PathBuf>,
+    /// Whether opening a picture predicts it.
+    pub predict_on_open: bool,
+    /// The live filters by model id.
+    views: BTreeMap<String, ViewSettings>,
+    default_view: ViewSettings,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ThemeChoice {
+    #[default]
+    System,
+    Light,
+    Dark,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            theme: ThemeChoice::System,
+            interface_zoom: 1.0,
+            thumbnail_side: 128.0,
+            show_images_panel: true,
+            show_inspector: true,
+            show_tasks_panel: false,
+            recent: Vec::new(),
+            model: None,
+            device: DeviceChoice::Auto,
+            batch: None,
+            threads: None,
+            runtime_library: None,
+            predict_on_open: true,
+            views: BTreeMap::new(),
+            default_view: ViewSettings::default(),
+        }
+    }
+}
+
+impl Settings {
+    /// Nonsense in a settings file (a zoom of zero) must not make the window unusable.
+    pub fn checked(mut self) -> Self {
+        let (low, high) = (*THUMBNAIL_SIDES.start(), *THUMBNAIL_SIDES.end());
+        self.interface_zoom = number_in(self.interface_zoom, 0.5, 3.0, 1.0);
+        self.thumbnail_side = number_in(self.thumbnail_side, low, high, 128.0);
+        self.recent.truncate(MAX_RECENT);
+        self
+    }
+
+    pub(super) fn remember_recent(&mut self, path: &Path) {
+        self.recent.retain(|known| known != path);
+        self.recent.insert(0, path.to_owned());
+        self.recent.truncate(MAX_RECENT);
+    }
+
+    pub(super) fn default_view(&self) -> &ViewSettings {
+        &self.default_view
+    }
+
+    pub(super) fn view_of(&self, model_id: &str) -> &ViewSettings {
+        self.views.get(model_id).unwrap_or(&self.default_view)
+    }
+
+    pub(super) fn view_of_mut(&mut self, model_id: &str) -> &mut ViewSettings {
+        self.views.entry(model_id.to_owned()).or_default()
+    }
+}
+
+fn number_in(value: f32, low: f32, high: f32, otherwise: f32) -> f32 {
+    if value.is_finite() {
+        value.clamp(low, high)
+    } else {
+        otherwise
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_survive_being_written_and_read() {
+        let mut settings = Settings {
+            theme: ThemeChoice::Dark,
+            ..Settings::default()
+        };
+        settings.view_of_mut("m").min_score_by_class.insert(3, 0.25);
+        let text = serde_json::to_string(&settings).unwrap();
+        assert_eq!(serde_json::from_str::<Settings>(&text).unwrap(), settings);
+    }
+
+    #[test]
+    fn a_file_of_an_older_version_takes_defaults_for_what_it_lacks() {
+        let settings: Settings = serde_json::from_str(r#"{"theme":"light","gone":1}"#).unwrap();
+        assert_eq!(settings.theme, ThemeChoice::Light);
+        assert!(settings.predict_on_open);
+    }
+
+    #[test]
+    fn nonsense_is_brought_back_into_range() {
+        let settings = Settings {
+            interface_zoom: 0.0,
+            thumbnail_side: f32::NAN,
+            ..Settings::default()
+        }
+        .checked();
+        assert!(settings.interface_zoom >= 0.5);
+        assert!(THUMBNAIL_SIDES.contains(&settings.thumbnail_side));
+    }
+
+    #[test]
+    fn a_folder_opened_again_moves_to_the_front_of_the_recent_ones() {
+        let mut settings = Settings::default();
+        for path in ["a", "b", "a"] {
+            settings.remember_recent(Path::new(path));
+        }
+        assert_eq!(settings.recent, [PathBuf::from("a"), PathBuf::from("b")]);
+    }
+}

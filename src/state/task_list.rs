@@ -1,0 +1,123 @@
+//! The tasks that are under way, and the last ones that ended.
+
+use std::time::Duration;
+
+use super::{RunId, SampleSet};
+use crate::tasks::TaskControl;
+
+const MAX_FINISHED: usize = 20;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TaskId(pub u64);
+
+/// A task under way.
+pub struct TaskEntry {
+    pub id: TaskId,
+    pub kind: TaskKind,
+    /// “Predict 812 images with ResNet-50”.
+    pub title: String,
+    pub control: TaskControl,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TaskKind {
+    List,
+    Predict {
+        run: RunId,
+        samples: SampleSet,
+    },
+    /// Finding or installing ONNX Runtime and loading a model.
+    Prepare {
+        run: RunId,
+    },
+    /// Downloading a model.
+    Fetch {
+        model_id: String,
+    },
+}
+
+impl TaskEntry {
+    /// Whether pausing makes sense to a person.
+    pub fn can_pause(&self) -> bool {
+        matches!(self.kind, TaskKind::Predict { .. })
+    }
+}
+
+/// How a task ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TaskOutcome {
+    /// With what it did, for people: “812 images in 41 s”.
+    Done(String),
+    Cancelled,
+    Failed(String),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FinishedTask {
+    pub id: TaskId,
+    pub title: String,
+    pub outcome: TaskOutcome,
+    /// Time worked, pauses left out.
+    pub elapsed: Duration,
+}
+
+#[derive(Default)]
+pub struct TaskList {
+    running: Vec<TaskEntry>,
+    finished: Vec<FinishedTask>,
+}
+
+impl TaskList {
+    /// Oldest first.
+    pub fn running(&self) -> &[TaskEntry] {
+        &self.running
+    }
+
+    /// Newest first.
+    pub fn finished(&self) -> impl Iterator<Item = &FinishedTask> {
+        self.finished.iter().rev()
+    }
+
+    pub fn is_idle(&self) -> bool {
+        self.running.is_empty()
+    }
+
+    pub fn get(&self, id: TaskId) -> Option<&TaskEntry> {
+        self.running.iter().find(|task| task.id == id)
+    }
+
+    pub fn prediction_is_running(&self) -> bool {
+        self.running
+            .iter()
+            .any(|task| matches!(task.kind, TaskKind::Predict { .. }))
+    }
+
+    pub(super) fn start(&mut self, task: TaskEntry) {
+        self.running.push(task);
+    }
+
+    /// Takes a task off the list of those under way; `None` where it is not there any more.
+    pub(super) fn end(&mut self, id: TaskId, outcome: TaskOutcome) -> Option<TaskEntry> {
+        let position = self.running.iter().position(|task| task.id == id)?;
+        let task = self.running.remove(position);
+        self.finished.push(FinishedTask {
+            id,
+            title: task.title.clone(),
+            outcome,
+            elapsed: task.control.progress().elapsed,
+        });
+        if self.finished.len() > MAX_FINISHED {
+            self.finished.remove(0);
+        }
+        Some(task)
+    }
+
+    /// Takes a task off without a trace: a listing that ended well is not worth a line.
+    pub(super) fn forget(&mut self, id: TaskId) {
+        self.running.retain(|task| task.id != id);
+    }
+
+    pub(super) fn clear_finished(&mut self) {
+        self.finished.clear();
+    }
+}

@@ -1,0 +1,274 @@
+//! Opening a source, walking through it and looking at a picture.
+
+use std::path::{Path, PathBuf};
+
+use super::predict;
+use crate::domain::Problem;
+use crate::source::Page;
+use crate::state::{
+    CanvasView, Display, DisplayInfo, Effect, FilePick, Listing, OpenSource, SampleId, Shown,
+    SourceId, SourceSpec, State, Step, TaskEntry, TaskId, TaskKind, TaskOutcome,
+};
+use crate::tasks::{ProgressUnit, TaskControl};
+
+pub(super) fn open_path(state: &mut State, path: PathBuf, effects: &mut Vec<Effect>) {
+    let name = path.display().to_string();
+    open(state, SourceSpec::Path(path.clone()), &name, effects);
+    if let Some(source) = &mut state.source {
+        source.path = Some(path);
+    }
+}
+
+pub(super) fn open_samples(state: &mut State, effects: &mut Vec<Effect>) {
+    let spec = SourceSpec::SamplePhotographs;
+    open(state, spec, "Sample photographs", effects);
+}
+
+pub(super) fn open_dropped(state: &mut State, mut paths: Vec<PathBuf>, effects: &mut Vec<Effect>) {
+    match paths.len() {
+        0 => {}
+        1 => open_path(state, paths.remove(0), effects),
+        count => {
+            let name = format!("{count} dropped paths");
+            open(state, SourceSpec::Paths(paths), &name, effects);
+        }
+    }
+}
+
+pub(super) fn picked(state: &mut State, pick: FilePick, effects: &mut Vec<Effect>) {
+    match pick {
+        FilePick::Folder(path) => open_path(state, path, effects),
+        FilePick::Files(paths) => open_dropped(state, paths, effects),
+        FilePick::Cancelled => {}
+        FilePick::Unavailable(message) => super::went_wrong(state, Problem::general(message)),
+    }
+}
+
+/// Leaves the source that is open: its tasks are cancelled, its late answers will be dropped.
+fn open(state: &mut State, spec: SourceSpec, name: &str, effects: &mut Vec<Effect>) {
+    super::run_tasks::cancel_work_on_samples(state, effects);
+    let id = SourceId(state.ids.next());
+    state.source = Some(OpenSource {
+        id,
+        name: name.to_owned(),
+        path: None,
+        listing: Listing::Running,
+    });
+    state.samples.clear();
+    state.selection.clear();
+    state.runs.clear();
+    state.problems.clear();
+    state.shown = Shown::default();
+    state.canvas = CanvasView::Fit;
+    predict::source_changed(state);
+    let control = TaskControl::new(ProgressUnit::Images);
+    let task = TaskId(state.ids.next());
+    state.tasks.start(TaskEntry {
+        id: task,
+        kind: TaskKind::List,
+        title: format!("List {name}"),
+        control: control.clone(),
+    });
+    effects.push(Effect::OpenSource {
+        source: id,
+        spec,
+        task,
+        control,
+    });
+}
+
+fn is_open(state: &State, source: SourceId) -> bool {
+    state.source.as_ref().is_some_and(|open| open.id == source)
+}
+
+pub(super) fn opened(state: &mut State, source: SourceId, name: String) {
+    let Some(open) = state.source.as_mut().filter(|open| open.id == source) else {
+        return;
+    };
+    if open.path.is_some() {
+        state.settings.remember_recent(Path::new(&name));
+        open.path = Some(PathBuf::from(&name));
+    }
+    open.name = name;
+}
+
+pub(super) fn listed(state: &mut State, source: SourceId, page: Page, effects: &mut Vec<Effect>) {
+    if !is_open(state, source) {
+        return;
+    }
+    let is_first = state.samples.is_empty() && !page.samples.is_empty();
+    state.samples.append(page.samples);
+    for problem in page.problems {
+        state.problems.add(problem, None);
+    }
+    if is_first {
+        show(state, SampleId(0), effects);
+    }
+}
+
+pub(super) fn listing_ended(
+    state: &mut State,
+    source: SourceId,
+    task: TaskId,
+    result: Result<(), String>,
+) {
+    match &result {
+        Ok(()) => state.tasks.forget(task),
+        Err(reason) => drop(state.tasks.end(task, TaskOutcome::Failed(reason.clone()))),
+    }
+    if let Some(open) = state.source.as_mut().filter(|open| open.id == source) {
+        open.listing = match result {
+            Ok(()) => Listing::Done,
+            Err(reason) => Listing::Failed(reason),
+        };
+    }
+}
+
+pub(super) fn show(state: &mut State, sample: SampleId, effects: &mut Vec<Effect>) {
+    if state.samples.get(sample).is_some() {
+        state.selection.show(sample);
+        shown_changed(state, effects);
+    }
+}
+
+pub(super) fn toggle_selected(state: &mut State, sample: SampleId, effects: &mut Vec<Effect>) {
+    if state.samples.get(sample).is_some() {
+        let before = state.selection.shown();
+        state.selection.toggle(sample);
+        if state.selection.shown() != before {
+            shown_changed(state, effects);
+        }
+    }
+}
+
+pub(super) fn extend_selection(state: &mut State, sample: SampleId, effects: &mut Vec<Effect>) {
+    if state.samples.get(sample).is_some() {
+        state.selection.extend_to(sample);
+        shown_changed(state, effects);
+    }
+}
+
+pub(super) fn select_all(state: &mut State, effects: &mut Vec<Effect>) {
+    let before = state.selection.shown();
+    state.selection.select_all(state.samples.ids());
+    if state.selection.shown() != before {
+        shown_changed(state, effects);
+    }
+}
+
+pub(super) fn walk(state: &mut State, step: Step, effects: &mut Vec<Effect>) {
+    let Some(last) = state.samples.len().checked_sub(1) else {
+        return;
+    };
+    let from = state.selection.shown().map(|id| id.index() as i64);
+    let target = |by: i64| match from {
+        Some(from) => SampleId::from_index((from + by).clamp(0, last as i64) as usize),
+        None => SampleId(0),
+    };
+    match step {
+        Step::By(by) if from == Some(target(by).index() as i64) => {}
+        Step::By(by) => show(state, target(by), effects),
+        Step::ExtendBy(by) => extend_selection(state, target(by), effects),
+        Step::First => show(state, SampleId(0), effects),
+        Step::Last => show(state, SampleId::from_index(last), effects),
+    }
+}
+
+/// Another picture is in the middle: decode it, and predict it.
+fn shown_changed(state: &mut State, effects: &mut Vec<Effect>) {
+    state.canvas = CanvasView::Fit;
+    state.canvas_request = None;
+    state.shown = Shown::default();
+    let (Some(sample), Some(source)) = (state.selection.shown(), &state.source) else {
+        return;
+    };
+    let Some(entry) = state.samples.get(sample) else {
+        return;
+    };
+    state.shown.display = Display::Loading;
+    effects.push(Effect::Display {
+        source: source.id,
+        sample,
+        uri: entry.uri.clone(),
+    });
+    predict::refresh_shown(state);
+    predict::predict_shown_if_wanted(state, effects);
+}
+
+pub(super) fn displayed(
+    state: &mut State,
+    source: SourceId,
+    sample: SampleId,
+    result: Result<DisplayInfo, String>,
+) {
+    if !is_open(state, source) {
+        return;
+    }
+    if let Err(reason) = &result {
+        unreadable(state, source, sample, reason.clone());
+    }
+    if state.selection.shown() == Some(sample) {
+        state.shown.display = match result {
+            Ok(info) => Display::Ready(info),
+            Err(reason) => Display::Failed(reason),
+        };
+    }
+}
+
+pub(super) fn unreadable(state: &mut State, source: SourceId, sample: SampleId, reason: String) {
+    if !is_open(state, source) {
+        return;
+    }
+    let Some(uri) = state.samples.get(sample).map(|entry| entry.uri.clone()) else {
+        return;
+    };
+    let has_failed_before = state
+        .runs
+        .current()
+        .is_some_and(|run| run.failure(sample).is_some());
+    if state.samples.mark_unreadable(sample, reason.clone()) && !has_failed_before {
+        let problem = Problem::of_sample(uri, reason);
+        state.problems.add(problem, Some(sample));
+    }
+}
+
+pub(super) fn want_thumbnails(state: &State, wanted: &[SampleId], effects: &mut Vec<Effect>) {
+    let Some(source) = &state.source else {
+        return;
+    };
+    let with_uri = |&id: &SampleId| Some((id, state.samples.get(id)?.uri.clone()));
+    effects.push(Effect::MakeThumbnails {
+        source: source.id,
+        wanted: wanted.iter().filter_map(with_uri).collect(),
+    });
+}
+
+pub(super) fn copy_picture(state: &State, effects: &mut Vec<Effect>) {
+    if let (Some(entry), Some(source)) = (shown_entry(state), &state.source) {
+        effects.push(Effect::CopyPicture {
+            source: source.id,
+            uri: entry.uri.clone(),
+            prediction: state.shown.prediction.clone(),
+            view: state.view().clone(),
+        });
+    }
+}
+
+pub(super) fn copy_path(state: &State, effects: &mut Vec<Effect>) {
+    if let Some(entry) = shown_entry(state) {
+        effects.push(Effect::CopyText {
+            text: entry.uri.to_string(),
+            notice: "Copied the path".to_owned(),
+        });
+    }
+}
+
+pub(super) fn reveal(state: &State, effects: &mut Vec<Effect>) {
+    if let Some(entry) = shown_entry(state) {
+        effects.push(Effect::Reveal(entry.uri.clone()));
+    }
+}
+
+fn shown_entry(state: &State) -> Option<&crate::domain::Sample> {
+    state.samples.get(state.selection.shown()?)
+}

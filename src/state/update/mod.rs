@@ -1,0 +1,179 @@
+//! The only code that changes [`State`].
+
+mod browse;
+mod predict;
+mod run_tasks;
+#[cfg(test)]
+mod tests;
+mod view;
+
+use super::{Action, Command, Effect, Event, Message, Overlay, State};
+use crate::domain::Problem;
+
+/// Applies one message and gives what is to be done outside, in order.
+pub fn update(state: &mut State, message: Message) -> Vec<Effect> {
+    let mut effects = Vec::new();
+    match message {
+        Message::Command(command) => on_command(state, command, &mut effects),
+        Message::Event(event) => on_event(state, event, &mut effects),
+    }
+    effects
+}
+
+fn on_command(state: &mut State, command: Command, effects: &mut Vec<Effect>) {
+    match command {
+        Command::Start { source, model } => {
+            state
+                .models
+                .choose(model.or_else(|| state.settings.model.clone()));
+            effects.push(Effect::ListModels);
+            if let Some(path) = source {
+                browse::open_path(state, path, effects);
+            }
+        }
+        Command::Do(action) => on_action(state, action, effects),
+        Command::Open(path) => browse::open_path(state, path, effects),
+        Command::Drop(paths) => browse::open_dropped(state, paths, effects),
+        Command::Show(sample) => browse::show(state, sample, effects),
+        Command::ToggleSelected(sample) => browse::toggle_selected(state, sample, effects),
+        Command::ExtendSelection(sample) => browse::extend_selection(state, sample, effects),
+        Command::Walk(step) => browse::walk(state, step, effects),
+        Command::WantThumbnails(wanted) => browse::want_thumbnails(state, &wanted, effects),
+        Command::SetCanvas(view) => {
+            state.canvas = view;
+            state.canvas_request = None;
+        }
+        Command::SelectBox(selected) => state.shown.selected_box = selected,
+        Command::ChangeView(change) => view::change(state, change),
+        Command::ChooseModel(id) => predict::choose_model(state, id, effects),
+        Command::FetchModel(id) => predict::fetch_model(state, id, effects),
+        Command::RemoveModel(id) => effects.push(Effect::RemoveModel { id }),
+        Command::ChooseDevice(device) => {
+            state.settings.device = device;
+            predict::settings_changed(state, effects);
+        }
+        Command::SetBatch(batch) => {
+            state.settings.batch = batch;
+            predict::settings_changed(state, effects);
+        }
+        Command::SetThreads(threads) => {
+            state.settings.threads = threads;
+            predict::settings_changed(state, effects);
+        }
+        Command::SetPredictOnOpen(enabled) => {
+            state.settings.predict_on_open = enabled;
+            predict::predict_shown_if_wanted(state, effects);
+        }
+        Command::SetThumbnailSide(side) => view::set_thumbnail_side(state, side),
+        Command::SignalTask(task, signal) => run_tasks::signal(state, task, signal, effects),
+        Command::ClearFinishedTasks => state.tasks.clear_finished(),
+        Command::TryAgain => predict::try_again(state, effects),
+        Command::Restart => effects.push(Effect::Restart),
+        Command::SetOverlay(overlay) => state.overlay = overlay,
+        Command::DismissNotice => state.notice = None,
+        Command::ForgetRecent(path) => state.settings.recent.retain(|known| *known != path),
+    }
+}
+
+/// Does nothing where the action's own check says that it cannot be done now.
+fn on_action(state: &mut State, action: Action, effects: &mut Vec<Effect>) {
+    if let Err(reason) = action.check(state) {
+        state.tell(reason);
+        return;
+    }
+    match action {
+        Action::OpenFolder => effects.push(Effect::PickFolder),
+        Action::OpenImages => effects.push(Effect::PickImages),
+        Action::OpenSamples => browse::open_samples(state, effects),
+        Action::CopyPicture => browse::copy_picture(state, effects),
+        Action::CopyPath => browse::copy_path(state, effects),
+        Action::Reveal => browse::reveal(state, effects),
+        Action::Quit => effects.push(Effect::Quit),
+        Action::PredictShown => predict::predict_shown(state, effects),
+        Action::PredictSelection => predict::predict_selection(state, effects),
+        Action::PredictAll => predict::predict_all(state, effects),
+        Action::PauseTasks => run_tasks::signal_all(state, super::TaskSignal::Pause, effects),
+        Action::ResumeTasks => run_tasks::signal_all(state, super::TaskSignal::Resume, effects),
+        Action::CancelTasks => run_tasks::signal_all(state, super::TaskSignal::Cancel, effects),
+        Action::SelectAll => browse::select_all(state, effects),
+        Action::PreviousImage => browse::walk(state, super::Step::By(-1), effects),
+        Action::NextImage => browse::walk(state, super::Step::By(1), effects),
+        Action::FirstImage => browse::walk(state, super::Step::First, effects),
+        Action::LastImage => browse::walk(state, super::Step::Last, effects),
+        Action::Palette => state.overlay = toggled(state.overlay, Overlay::Palette),
+        Action::Help => state.overlay = toggled(state.overlay, Overlay::Help),
+        Action::ClearProblems => state.problems.clear(),
+        Action::CopyDiagnostics => effects.push(Effect::CopyDiagnostics {
+            lines: view::diagnostics(state),
+        }),
+        Action::OpenLog => effects.push(Effect::OpenLog),
+        _ => view::on_action(state, action),
+    }
+}
+
+fn toggled(overlay: Overlay, wanted: Overlay) -> Overlay {
+    if overlay == wanted {
+        Overlay::None
+    } else {
+        wanted
+    }
+}
+
+fn on_event(state: &mut State, event: Event, effects: &mut Vec<Effect>) {
+    match event {
+        Event::Opened { source, name } => browse::opened(state, source, name),
+        Event::Listed { source, page } => browse::listed(state, source, page, effects),
+        Event::ListingEnded {
+            source,
+            task,
+            result,
+        } => browse::listing_ended(state, source, task, result),
+        Event::ThumbnailFailed {
+            source,
+            sample,
+            reason,
+        } => browse::unreadable(state, source, sample, reason),
+        Event::Displayed {
+            source,
+            sample,
+            result,
+        } => browse::displayed(state, source, sample, result),
+        Event::ModelsListed {
+            entries,
+            defaults,
+            problems,
+        } => predict::models_listed(state, entries, defaults, problems, effects),
+        Event::ModelRemoved { id, result } => predict::model_removed(state, &id, result, effects),
+        Event::EngineReady { task, report } => {
+            predict::engine_ready(state, task, report, effects);
+        }
+        Event::EngineFailed {
+            task,
+            message,
+            offer,
+        } => predict::engine_failed(state, task, message, offer),
+        Event::EngineCancelled { task } => predict::engine_cancelled(state, task),
+        Event::DeviceLost { run, message } => predict::device_lost(state, run, message),
+        Event::Report { run, report } => predict::reported(state, run, report),
+        Event::Predicted {
+            source,
+            run,
+            answers,
+        } => predict::predicted(state, source, run, answers),
+        Event::TaskEnded {
+            task,
+            outcome,
+            notes,
+        } => run_tasks::ended(state, task, outcome, notes, effects),
+        Event::FilesPicked(pick) => browse::picked(state, pick, effects),
+        Event::Told(text) => state.tell(text),
+        Event::WentWrong(problem) => went_wrong(state, problem),
+    }
+}
+
+/// A problem that the user should see now, and find again in the list.
+fn went_wrong(state: &mut State, problem: Problem) {
+    state.tell(problem.to_string());
+    let sample = problem.uri.as_ref().and_then(|uri| state.samples.find(uri));
+    state.problems.add(problem, sample);
+}

@@ -1,0 +1,73 @@
+//! Tasks: pausing, cancelling, ending.
+
+use crate::domain::Problem;
+use crate::state::{Effect, State, TaskEntry, TaskId, TaskKind, TaskOutcome, TaskSignal};
+
+pub(super) fn signal(state: &State, task: TaskId, signal: TaskSignal, effects: &mut Vec<Effect>) {
+    if let Some(entry) = state.tasks.get(task) {
+        effects.push(Effect::Signal(entry.control.clone(), signal));
+    }
+}
+
+pub(super) fn signal_all(state: &State, signal: TaskSignal, effects: &mut Vec<Effect>) {
+    let concerned = |task: &&TaskEntry| signal == TaskSignal::Cancel || task.can_pause();
+    for task in state.tasks.running().iter().filter(concerned) {
+        effects.push(Effect::Signal(task.control.clone(), signal));
+    }
+}
+
+/// The samples they work on are about to be forgotten. Their ends are still waited for.
+pub(super) fn cancel_work_on_samples(state: &State, effects: &mut Vec<Effect>) {
+    cancel(state, effects, |kind| {
+        matches!(kind, TaskKind::List | TaskKind::Predict { .. })
+    });
+}
+
+/// Another model is wanted than the one that is being loaded.
+pub(super) fn cancel_preparation(state: &State, effects: &mut Vec<Effect>) {
+    cancel(state, effects, |kind| {
+        matches!(kind, TaskKind::Prepare { .. })
+    });
+}
+
+fn cancel(state: &State, effects: &mut Vec<Effect>, is_concerned: impl Fn(&TaskKind) -> bool) {
+    for task in state.tasks.running() {
+        if is_concerned(&task.kind) {
+            effects.push(Effect::Signal(task.control.clone(), TaskSignal::Cancel));
+        }
+    }
+}
+
+pub(super) fn ended(
+    state: &mut State,
+    task: TaskId,
+    outcome: TaskOutcome,
+    notes: Vec<String>,
+    effects: &mut Vec<Effect>,
+) {
+    for note in notes {
+        state.problems.add(Problem::general(note), None);
+    }
+    if let TaskOutcome::Failed(message) = &outcome {
+        state.problems.add(Problem::general(message.clone()), None);
+    }
+    let is_done = matches!(outcome, TaskOutcome::Done(_));
+    let Some(entry) = state.tasks.end(task, outcome) else {
+        return;
+    };
+    match entry.kind {
+        TaskKind::Predict { run, samples } => {
+            if let Some(run) = state.runs.get_mut(run) {
+                run.stop_waiting(samples.iter());
+            }
+        }
+        TaskKind::Fetch { model_id } => {
+            if is_done {
+                state.settings.model = Some(model_id.clone());
+                state.models.choose(Some(model_id));
+            }
+            effects.push(Effect::ListModels);
+        }
+        TaskKind::List | TaskKind::Prepare { .. } => {}
+    }
+}

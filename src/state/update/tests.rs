@@ -1,0 +1,477 @@
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::update;
+use crate::domain::{
+    Answer, ClassScore, Device, DeviceReport, LabelSet, ModelCard, Prediction, Problem, Sample,
+    SampleUri,
+};
+use crate::source::Page;
+use crate::state::{
+    Action, AnswerStatus, Command, Display, DisplayInfo, Effect, EngineStatus, Event, Listing,
+    Message, ModelDefaults, ModelEntry, RunId, SampleId, SourceId, State, Step, TaskId, TaskKind,
+    TaskOutcome, TaskSignal, ViewChange,
+};
+
+fn command(state: &mut State, command: impl Into<Command>) -> Vec<Effect> {
+    update(state, Message::Command(command.into()))
+}
+
+fn event(state: &mut State, event: Event) -> Vec<Effect> {
+    update(state, Message::Event(event))
+}
+
+fn page(names: &[&str]) -> Page {
+    let samples = names.iter().map(|name| Sample {
+        uri: SampleUri::new(format!("/photos/{name}")),
+        name: (*name).to_owned(),
+        size_bytes: 1,
+    });
+    Page {
+        samples: samples.collect(),
+        problems: Vec::new(),
+    }
+}
+
+fn source_of(effects: &[Effect]) -> SourceId {
+    let id = effects.iter().find_map(|effect| match effect {
+        Effect::OpenSource { source, .. } => Some(*source),
+        _ => None,
+    });
+    id.expect("a source is opened")
+}
+
+/// A window with a ready model and three images listed; gives the effects of the first page.
+fn opened() -> (State, SourceId, Vec<Effect>) {
+    let mut state = State::default();
+    command(
+        &mut state,
+        Command::Start {
+            source: None,
+            model: None,
+        },
+    );
+    event(&mut state, models(&["small"]));
+    let source = source_of(&command(
+        &mut state,
+        Command::Open(PathBuf::from("/photos")),
+    ));
+    let page = page(&["a.jpg", "b.jpg", "c.jpg"]);
+    let effects = event(&mut state, Event::Listed { source, page });
+    (state, source, effects)
+}
+
+fn models(ids: &[&str]) -> Event {
+    let entries = ids.iter().map(|id| ModelEntry {
+        card: card(id),
+        labels: Arc::new(LabelSet::parse("cat\ndog").unwrap()),
+        is_ready: true,
+        can_fetch: false,
+        can_remove: false,
+        disk_bytes: 0,
+        origin: String::new(),
+    });
+    Event::ModelsListed {
+        entries: entries.collect(),
+        defaults: ModelDefaults {
+            classification: Some(ids[0].to_owned()),
+            detection: None,
+        },
+        problems: Vec::new(),
+    }
+}
+
+fn card(id: &str) -> ModelCard {
+    let text = format!(
+        r#"{{"id":"{id}","name":"{id}","task":"classification","licence":"MIT","origin":"test",
+        "file":{{"name":"m.onnx","bytes":1,"sha256":""}},
+        "input":{{"layout":"nchw","type":"float32","resize":{{"stretch":{{"width":2,"height":2}}}}}},
+        "output":{{"classification":{{"values":"logits"}}}}}}"#
+    );
+    serde_json::from_str(&text).unwrap()
+}
+
+fn report() -> Box<DeviceReport> {
+    Box::new(DeviceReport {
+        device: Device::Cpu,
+        reason: "the fastest device that works here".to_owned(),
+        adapter: None,
+        refused: Vec::new(),
+        runtime_version: "1".to_owned(),
+        runtime_path: String::new(),
+        sessions: 1,
+        threads_per_session: 1,
+        batch: 1,
+        warm_up_ms: 0.0,
+        latency: None,
+    })
+}
+
+fn cat() -> Prediction {
+    Prediction {
+        width: 3,
+        height: 2,
+        answer: Answer::Classes(vec![ClassScore {
+            index: 0,
+            label: "cat".to_owned(),
+            score: 0.9,
+        }]),
+    }
+}
+
+fn prepare_of(effects: &[Effect]) -> (RunId, TaskId) {
+    let found = effects.iter().find_map(|effect| match effect {
+        Effect::Prepare { run, task, .. } => Some((*run, *task)),
+        _ => None,
+    });
+    found.expect("a model is prepared")
+}
+
+/// As [`opened`], with the model loaded and the first image asked for.
+fn ready() -> (State, SourceId, RunId) {
+    let (mut state, source, effects) = opened();
+    let (run, task) = prepare_of(&effects);
+    let report = report();
+    event(&mut state, Event::EngineReady { task, report });
+    (state, source, run)
+}
+
+fn answer(state: &mut State, source: SourceId, run: RunId, sample: u32) {
+    let answers = vec![(SampleId(sample), Ok(cat()))];
+    event(
+        state,
+        Event::Predicted {
+            source,
+            run,
+            answers,
+        },
+    );
+}
+
+fn has(effects: &[Effect], text: &str) -> bool {
+    effects
+        .iter()
+        .any(|effect| format!("{effect:?}").starts_with(text))
+}
+
+#[test]
+fn the_first_page_shows_the_first_image_and_prepares_the_model() {
+    let (state, _, effects) = opened();
+    assert_eq!(state.shown_sample(), Some(SampleId(0)));
+    assert!(has(&effects, "Display(SampleId(0))"), "{effects:?}");
+    assert!(has(&effects, "Prepare"), "{effects:?}");
+}
+
+#[test]
+fn the_shown_image_is_predicted_as_soon_as_the_model_is_ready() {
+    let (mut state, _, effects) = opened();
+    let (_, task) = prepare_of(&effects);
+    let report = report();
+    let effects = event(&mut state, Event::EngineReady { task, report });
+    assert!(has(&effects, "PredictOne"), "{effects:?}");
+    assert!(
+        !state
+            .tasks
+            .running()
+            .iter()
+            .any(|task| matches!(task.kind, TaskKind::Prepare { .. }))
+    );
+}
+
+#[test]
+fn a_late_page_of_another_source_is_dropped() {
+    let (mut state, old, _) = opened();
+    let new = source_of(&command(&mut state, Command::Open(PathBuf::from("/other"))));
+    event(
+        &mut state,
+        Event::Listed {
+            source: old,
+            page: page(&["late.jpg"]),
+        },
+    );
+    assert!(state.samples.is_empty());
+    event(
+        &mut state,
+        Event::Listed {
+            source: new,
+            page: page(&["new.jpg"]),
+        },
+    );
+    assert_eq!(state.samples.get(SampleId(0)).unwrap().name, "new.jpg");
+}
+
+#[test]
+fn a_late_answer_is_dropped() {
+    let (mut state, old, run) = ready();
+    let effects = command(&mut state, Command::Open(PathBuf::from("/other")));
+    let source = source_of(&effects);
+    let page = page(&["new.jpg"]);
+    event(&mut state, Event::Listed { source, page });
+    answer(&mut state, old, run, 0);
+    assert_eq!(state.shown.prediction, None);
+    answer(&mut state, source, RunId(9999), 0);
+    assert_eq!(state.shown.prediction, None);
+    answer(&mut state, source, run, 0);
+    assert_eq!(state.shown.prediction, Some(cat()));
+}
+
+#[test]
+fn a_late_picture_does_not_replace_the_one_that_is_shown() {
+    let (mut state, source, _) = opened();
+    command(&mut state, Command::Show(SampleId(1)));
+    let result = Ok(DisplayInfo::default());
+    event(
+        &mut state,
+        Event::Displayed {
+            source,
+            sample: SampleId(0),
+            result,
+        },
+    );
+    assert!(matches!(state.shown.display, Display::Loading));
+}
+
+#[test]
+fn a_loaded_model_is_not_loaded_again_for_another_folder() {
+    let (mut state, _, run) = ready();
+    let source = source_of(&command(&mut state, Command::Open(PathBuf::from("/other"))));
+    let page = page(&["new.jpg"]);
+    let effects = event(&mut state, Event::Listed { source, page });
+    assert!(!has(&effects, "Prepare"), "{effects:?}");
+    assert!(has(&effects, &format!("PredictOne({run:?}")), "{effects:?}");
+}
+
+#[test]
+fn predict_all_asks_only_for_what_has_no_answer() {
+    let (mut state, source, run) = ready();
+    answer(&mut state, source, run, 0);
+    let effects = command(&mut state, Action::PredictAll);
+    assert!(
+        has(&effects, &format!("Predict({run:?}, 2 samples)")),
+        "{effects:?}"
+    );
+    assert_eq!(
+        state.run().unwrap().status(SampleId(2)),
+        AnswerStatus::Waiting
+    );
+}
+
+#[test]
+fn predict_all_waits_for_the_model_and_then_starts() {
+    let (mut state, _, effects) = opened();
+    let (_, task) = prepare_of(&effects);
+    let effects = command(&mut state, Action::PredictAll);
+    assert!(!has(&effects, "Prepare"), "it is under way: {effects:?}");
+    let report = report();
+    let effects = event(&mut state, Event::EngineReady { task, report });
+    assert!(has(&effects, "Predict(RunId"), "{effects:?}");
+}
+
+#[test]
+fn what_a_cancelled_task_did_not_reach_can_be_asked_for_again() {
+    let (mut state, source, run) = ready();
+    let effects = command(&mut state, Action::PredictAll);
+    let task = effects.iter().find_map(|effect| match effect {
+        Effect::Predict { task, .. } => Some(*task),
+        _ => None,
+    });
+    let effects = command(&mut state, Action::CancelTasks);
+    assert!(has(&effects, "Signal(Cancel)"));
+    answer(&mut state, source, run, 1);
+    event(
+        &mut state,
+        Event::TaskEnded {
+            task: task.unwrap(),
+            outcome: TaskOutcome::Cancelled,
+            notes: Vec::new(),
+        },
+    );
+    let run = state.run().unwrap();
+    assert_eq!(run.status(SampleId(1)), AnswerStatus::Answered);
+    assert_eq!(run.status(SampleId(2)), AnswerStatus::Unasked);
+    assert_eq!(
+        state.tasks.finished().next().unwrap().outcome,
+        TaskOutcome::Cancelled
+    );
+}
+
+#[test]
+fn another_model_has_other_answers_and_going_back_finds_the_first_ones() {
+    let (mut state, source, run) = ready();
+    answer(&mut state, source, run, 0);
+    event(&mut state, models(&["small", "large"]));
+    command(&mut state, Command::ChooseModel("large".to_owned()));
+    assert_eq!(state.shown.prediction, None);
+    let effects = command(&mut state, Command::ChooseModel("small".to_owned()));
+    assert_eq!(state.shown.prediction, Some(cat()));
+    assert!(
+        !has(&effects, "Prepare"),
+        "the answer is there: {effects:?}"
+    );
+}
+
+#[test]
+fn a_preparation_that_was_replaced_cannot_fail_the_new_one() {
+    let (mut state, _, effects) = opened();
+    let (_, old) = prepare_of(&effects);
+    event(&mut state, models(&["small", "large"]));
+    command(&mut state, Command::ChooseModel("large".to_owned()));
+    let effects = command(&mut state, Command::ChooseModel("small".to_owned()));
+    assert!(has(&effects, "Prepare"), "{effects:?}");
+    event(&mut state, Event::EngineCancelled { task: old });
+    assert!(matches!(state.engine.status, EngineStatus::Preparing));
+}
+
+#[test]
+fn after_a_failure_nothing_is_tried_again_before_the_user_says_so() {
+    let (mut state, _, effects) = opened();
+    let (_, task) = prepare_of(&effects);
+    let message = "no network".to_owned();
+    event(
+        &mut state,
+        Event::EngineFailed {
+            task,
+            message,
+            offer: None,
+        },
+    );
+    let effects = command(&mut state, Action::NextImage);
+    assert!(!has(&effects, "Prepare"), "{effects:?}");
+    assert!(has(&command(&mut state, Command::TryAgain), "Prepare"));
+}
+
+#[test]
+fn a_lost_device_keeps_the_answers_and_offers_to_try_again() {
+    let (mut state, source, run) = ready();
+    answer(&mut state, source, run, 0);
+    let message = "gone".to_owned();
+    event(&mut state, Event::DeviceLost { run, message });
+    assert_eq!(state.run().unwrap().answered(), 1);
+    assert!(state.engine.has_failed());
+}
+
+#[test]
+fn arrow_keys_stop_at_the_ends() {
+    let (mut state, ..) = opened();
+    command(&mut state, Command::Walk(Step::By(-1)));
+    assert_eq!(state.shown_sample(), Some(SampleId(0)));
+    command(&mut state, Command::Walk(Step::By(10)));
+    assert_eq!(state.shown_sample(), Some(SampleId(2)));
+    let effects = command(&mut state, Command::Walk(Step::By(1)));
+    assert!(effects.is_empty(), "{effects:?}");
+}
+
+#[test]
+fn walking_past_an_image_before_its_turn_leaves_it_unasked() {
+    let (mut state, ..) = ready();
+    command(&mut state, Action::NextImage);
+    command(&mut state, Action::NextImage);
+    let run = state.run().unwrap();
+    assert_eq!(run.status(SampleId(1)), AnswerStatus::Unasked);
+    assert_eq!(run.status(SampleId(2)), AnswerStatus::Waiting);
+}
+
+#[test]
+fn a_broken_image_is_one_line_in_the_list_of_problems() {
+    let (mut state, source, run) = ready();
+    let sample = SampleId(1);
+    let reason = "is empty".to_owned();
+    event(
+        &mut state,
+        Event::ThumbnailFailed {
+            source,
+            sample,
+            reason: reason.clone(),
+        },
+    );
+    event(
+        &mut state,
+        Event::Displayed {
+            source,
+            sample,
+            result: Err(reason.clone()),
+        },
+    );
+    let answers = vec![(sample, Err(reason.clone()))];
+    event(
+        &mut state,
+        Event::Predicted {
+            source,
+            run,
+            answers,
+        },
+    );
+    assert_eq!(state.problems.len(), 1);
+    let entry = &state.problems.entries()[0];
+    assert_eq!(entry.sample, Some(sample));
+    let uri = SampleUri::new("/photos/b.jpg");
+    assert_eq!(entry.problem, Problem::of_sample(uri, reason));
+}
+
+#[test]
+fn thresholds_belong_to_the_model() {
+    let (mut state, ..) = opened();
+    event(&mut state, models(&["small", "large"]));
+    command(&mut state, Command::ChangeView(ViewChange::MinScore(0.25)));
+    command(&mut state, Command::ChooseModel("large".to_owned()));
+    assert!((state.view().min_score - 0.5).abs() < 1e-6);
+    command(&mut state, Command::ChooseModel("small".to_owned()));
+    assert!((state.view().min_score - 0.25).abs() < 1e-6);
+    command(&mut state, Action::ResetView);
+    assert!((state.view().min_score - 0.5).abs() < 1e-6);
+}
+
+#[test]
+fn a_downloaded_model_is_chosen() {
+    let (mut state, ..) = opened();
+    event(&mut state, models(&["small", "large"]));
+    command(&mut state, Command::FetchModel("large".to_owned()));
+    let task = state
+        .tasks
+        .running()
+        .iter()
+        .find(|task| task.title == "Download large")
+        .unwrap()
+        .id;
+    let outcome = TaskOutcome::Done("102 MB".to_owned());
+    let notes = Vec::new();
+    let effects = event(
+        &mut state,
+        Event::TaskEnded {
+            task,
+            outcome,
+            notes,
+        },
+    );
+    assert_eq!(state.models.chosen_id(), Some("large"));
+    assert!(has(&effects, "ListModels"));
+}
+
+#[test]
+fn a_folder_that_cannot_be_listed_says_why() {
+    let mut state = State::default();
+    let effects = command(&mut state, Command::Open(PathBuf::from("/nowhere")));
+    let source = source_of(&effects);
+    let task = state.tasks.running()[0].id;
+    let reason = "there is no such folder".to_owned();
+    event(
+        &mut state,
+        Event::ListingEnded {
+            source,
+            task,
+            result: Err(reason.clone()),
+        },
+    );
+    assert_eq!(state.source.unwrap().listing, Listing::Failed(reason));
+}
+
+#[test]
+fn pausing_goes_to_the_task_that_was_named() {
+    let (mut state, ..) = ready();
+    command(&mut state, Action::PredictAll);
+    let task = state.tasks.running().last().unwrap().id;
+    let effects = command(&mut state, Command::SignalTask(task, TaskSignal::Pause));
+    assert!(has(&effects, "Signal(Pause)"));
+    let gone = Command::SignalTask(TaskId(9999), TaskSignal::Pause);
+    assert!(command(&mut state, gone).is_empty());
+}

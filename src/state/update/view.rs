@@ -1,0 +1,129 @@
+//! How things are looked at: live filters, zoom, panels, theme.
+
+use crate::state::settings::THUMBNAIL_SIDES;
+use crate::state::{Action, CanvasView, EngineStatus, Listing, State, ThemeChoice, ViewChange};
+
+const THUMBNAIL_STEP: f32 = 24.0;
+const INTERFACE_STEP: f32 = 0.1;
+const LAST_PROBLEMS: usize = 20;
+
+pub(super) fn change(state: &mut State, change: ViewChange) {
+    let Some(id) = state.models.chosen_id().map(str::to_owned) else {
+        return;
+    };
+    let view = state.settings.view_of_mut(&id);
+    match change {
+        ViewChange::MinScore(score) => view.min_score = score.clamp(0.0, 1.0),
+        ViewChange::ClassMinScore(class, Some(score)) => {
+            view.min_score_by_class.insert(class, score.clamp(0.0, 1.0));
+        }
+        ViewChange::ClassMinScore(class, None) => {
+            view.min_score_by_class.remove(&class);
+        }
+        ViewChange::ShowClass(class) => {
+            view.hidden_classes.remove(&class);
+        }
+        ViewChange::HideClass(class) => {
+            view.hidden_classes.insert(class);
+        }
+        ViewChange::Solo(class) => view.solo_class = class,
+        ViewChange::NmsIou(iou) => view.nms_iou = iou.map(|iou| iou.clamp(0.0, 1.0)),
+        ViewChange::TopK(count) => view.top_k = count.max(1),
+    }
+}
+
+pub(super) fn set_thumbnail_side(state: &mut State, side: f32) {
+    state.settings.thumbnail_side = side.clamp(*THUMBNAIL_SIDES.start(), *THUMBNAIL_SIDES.end());
+}
+
+pub(super) fn on_action(state: &mut State, action: Action) {
+    let settings = &mut state.settings;
+    match action {
+        Action::ToggleImages => settings.show_images_panel ^= true,
+        Action::ToggleInspector => settings.show_inspector ^= true,
+        Action::ToggleTasks => settings.show_tasks_panel ^= true,
+        Action::ThemeSystem => settings.theme = ThemeChoice::System,
+        Action::ThemeLight => settings.theme = ThemeChoice::Light,
+        Action::ThemeDark => settings.theme = ThemeChoice::Dark,
+        Action::InterfaceLarger => zoom_interface(state, INTERFACE_STEP),
+        Action::InterfaceSmaller => zoom_interface(state, -INTERFACE_STEP),
+        Action::InterfaceNormal => settings.interface_zoom = 1.0,
+        Action::LargerThumbnails => {
+            let side = settings.thumbnail_side + THUMBNAIL_STEP;
+            set_thumbnail_side(state, side);
+        }
+        Action::SmallerThumbnails => {
+            let side = settings.thumbnail_side - THUMBNAIL_STEP;
+            set_thumbnail_side(state, side);
+        }
+        Action::FitPicture => state.canvas = CanvasView::Fit,
+        Action::ResetView => {
+            if let Some(id) = state.models.chosen_id().map(str::to_owned) {
+                *state.settings.view_of_mut(&id) = crate::domain::ViewSettings::default();
+            }
+        }
+        // The canvas turns these into a `SetCanvas`, because only it knows its size.
+        _ => state.canvas_request = Some(action),
+    }
+}
+
+fn zoom_interface(state: &mut State, by: f32) {
+    let zoom = ((state.settings.interface_zoom + by) * 10.0).round() / 10.0;
+    state.settings.interface_zoom = zoom.clamp(0.5, 3.0);
+}
+
+/// What the state can say to someone who is to find out what is wrong. No secrets: paths and messages only.
+pub(super) fn diagnostics(state: &State) -> Vec<String> {
+    let mut lines = Vec::new();
+    let model = state.models.chosen_id().unwrap_or("none");
+    lines.push(format!("model: {model}"));
+    lines.push(format!("device chosen: {}", state.settings.device));
+    match &state.engine.status {
+        EngineStatus::Idle => lines.push("engine: not used yet".to_owned()),
+        EngineStatus::Preparing => lines.push("engine: being prepared".to_owned()),
+        EngineStatus::Failed { message, .. } => lines.push(format!("engine: failed, {message}")),
+        EngineStatus::Ready(report) => {
+            lines.push(format!(
+                "engine: {} because {}",
+                report.device.name(),
+                report.reason
+            ));
+            if let Some(adapter) = &report.adapter {
+                lines.push(format!("device adapter: {adapter}"));
+            }
+            for refused in &report.refused {
+                lines.push(format!("not {}: {}", refused.device.name(), refused.reason));
+            }
+            lines.push(format!(
+                "ONNX Runtime {} from {}",
+                report.runtime_version, report.runtime_path
+            ));
+            lines.push(format!(
+                "sessions {}, threads each {}, batch {}, warm-up {:.1} ms",
+                report.sessions, report.threads_per_session, report.batch, report.warm_up_ms
+            ));
+            if let Some(latency) = report.latency {
+                lines.push(format!(
+                    "latency of {} calls: p50 {:.1} ms, p95 {:.1} ms",
+                    latency.calls, latency.p50, latency.p95
+                ));
+            }
+        }
+    }
+    let listing = match state.source.as_ref().map(|source| &source.listing) {
+        None => "nothing open",
+        Some(Listing::Running) => "still being listed",
+        Some(Listing::Done) => "listed",
+        Some(Listing::Failed(_)) => "could not be listed",
+    };
+    lines.push(format!("images: {}, {listing}", state.samples.len()));
+    if let Some(run) = state.run() {
+        let (answered, failed) = (run.answered(), run.failed());
+        lines.push(format!("answers: {answered}, failed: {failed}"));
+    }
+    lines.push(format!("problems: {}", state.problems.len()));
+    let problems = state.problems.entries();
+    let newest = problems.iter().rev().take(LAST_PROBLEMS);
+    lines.extend(newest.map(|entry| format!("- {}", entry.problem)));
+    lines
+}
