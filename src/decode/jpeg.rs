@@ -48,14 +48,14 @@ pub(super) fn decode(
 
 /// Width, height and kind from the header alone.
 pub(super) fn read_header(bytes: &[u8]) -> Result<DecompressHeader, DecodeError> {
-    with_decompressor(|decompressor| decompressor.read_header(bytes)).map_err(|error| match error {
-        turbojpeg::Error::TurboJpegError(message) => match Trouble::of(&message) {
+    with_decompressor(|decompressor| decompressor.read_header(bytes)).map_err(|error| {
+        // Where no frame header comes up to the end of the file, libjpeg has no size to report.
+        let is_sizeless = matches!(error, turbojpeg::Error::IntegerOverflow(_));
+        match Trouble::of(&error) {
             Trouble::Truncated => truncated(),
-            _ => damaged(&message),
-        },
-        // No frame header up to the end of the file: libjpeg has no size to report.
-        turbojpeg::Error::IntegerOverflow(_) => truncated(),
-        other => damaged(&other.to_string()),
+            _ if is_sizeless || first_scan(bytes).is_none() => truncated(),
+            _ => damaged(&error),
+        }
     })
 }
 
@@ -124,8 +124,7 @@ fn decompress(
     };
     let pitch = scaled.width * format.size();
     let mut pixels = zeroed((pitch * scaled.height) as u64)?;
-    let outcome = with_decompressor(|decompressor| {
-        decompressor.set_scaling_factor(factor)?;
+    let mut run = |bytes: &[u8]| {
         let output = Image {
             pixels: pixels.as_mut_slice(),
             width: scaled.width,
@@ -133,38 +132,34 @@ fn decompress(
             height: scaled.height,
             format,
         };
-        decompressor.decompress(bytes, output)
-    });
-    let loss = match outcome {
-        Ok(()) => None,
-        Err(error) => loss_of(&error, bytes, &pixels)?,
+        with_decompressor(|decompressor| {
+            decompressor.set_scaling_factor(factor)?;
+            decompressor.decompress(bytes, output)
+        })
     };
+    let loss = match run(bytes) {
+        Ok(()) => None,
+        Err(error) => match Trouble::of(&error) {
+            // libjpeg reports only its first warning: what looks harmless may hide that the end is missing.
+            Trouble::Harmless => (!has_end(bytes)).then(truncated),
+            Trouble::Truncated => Some(truncated()),
+            // A cut between two scans leaves half a table, over which libjpeg stops before it shows anything.
+            Trouble::Fatal if !has_end(bytes) => {
+                let _shows_what_it_can = run(&up_to_last_marker(bytes));
+                Some(truncated())
+            }
+            Trouble::Lost | Trouble::Fatal => Some(damaged(&error)),
+        },
+    };
+    if let Some(loss) = &loss
+        && pixels.iter().all(|byte| *byte == 0)
+    {
+        return Err(loss.clone());
+    }
     if format == PixelFormat::CMYK {
         return Ok((rgb_from_inverted_cmyk(&pixels), loss));
     }
     Ok((pixels, loss))
-}
-
-/// What an error of libjpeg means for the pixels that it left behind.
-///
-/// # Errors
-/// There are no pixels at all.
-fn loss_of(
-    error: &turbojpeg::Error,
-    bytes: &[u8],
-    pixels: &[u8],
-) -> Result<Option<DecodeError>, DecodeError> {
-    let message = match error {
-        turbojpeg::Error::TurboJpegError(message) => message.as_str(),
-        other => return Err(damaged(&other.to_string())),
-    };
-    match Trouble::of(message) {
-        // libjpeg reports only its first warning: what looks harmless may hide that the end is missing.
-        Trouble::Harmless => Ok((!has_end(bytes)).then(truncated)),
-        Trouble::Truncated => Ok(Some(truncated())),
-        Trouble::Fatal if pixels.iter().all(|byte| *byte == 0) => Err(damaged(message)),
-        Trouble::Lost | Trouble::Fatal => Ok(Some(damaged(message))),
-    }
 }
 
 /// libjpeg tells warnings from errors, and lost pixels from oddities, by its text only.
@@ -182,7 +177,8 @@ enum Trouble {
 
 impl Trouble {
     /// The messages of libjpeg-turbo's `jerror.h` that are warnings; all others are errors.
-    fn of(message: &str) -> Self {
+    fn of(error: &turbojpeg::Error) -> Self {
+        let message = error.to_string();
         let says = |part: &str| message.contains(part);
         if says("Premature end of JPEG file") {
             Self::Truncated
@@ -209,22 +205,27 @@ fn truncated() -> DecodeError {
     DecodeError::Truncated { format: "JPEG" }
 }
 
-fn damaged(message: &str) -> DecodeError {
-    let unsupported = [
+fn damaged(error: &turbojpeg::Error) -> DecodeError {
+    let message = error.to_string();
+    let reason = message
+        .trim_start_matches("TurboJPEG error: ")
+        .trim_start_matches("Corrupt JPEG data: ")
+        .to_owned();
+    let is_exotic = [
         "Unsupported JPEG",
         "precision",
-        "Unsupported color conversion",
-        "Requested feature was omitted",
-    ];
-    if unsupported.iter().any(|part| message.contains(part)) {
+        "color conversion",
+        "Requested feature",
+    ]
+    .iter()
+    .any(|part| reason.contains(part));
+    if is_exotic {
         return DecodeError::UnsupportedKind {
             format: "JPEG",
-            reason: message.to_owned(),
+            reason,
         };
     }
-    DecodeError::Damaged {
-        reason: message.trim_start_matches("Corrupt JPEG data: ").to_owned(),
-    }
+    DecodeError::Damaged { reason }
 }
 
 thread_local! {
@@ -269,6 +270,8 @@ fn rgb_from_inverted_cmyk(cmyk: &[u8]) -> Vec<u8> {
     rgb
 }
 
+const START_OF_SCAN: u8 = 0xda;
+
 /// A segment before the first scan: its marker and where its payload lies.
 struct Segment {
     marker: u8,
@@ -277,7 +280,6 @@ struct Segment {
 
 /// The segments up to and with the first start of scan.
 fn segments(bytes: &[u8]) -> impl Iterator<Item = Segment> + '_ {
-    const START_OF_SCAN: u8 = 0xda;
     let mut position = 2;
     let mut finished = false;
     std::iter::from_fn(move || {
@@ -302,14 +304,25 @@ fn segments(bytes: &[u8]) -> impl Iterator<Item = Segment> + '_ {
     })
 }
 
+/// The entropy-coded data of the first scan and all that follows.
+fn first_scan(bytes: &[u8]) -> Option<&[u8]> {
+    segments(bytes)
+        .find(|segment| segment.marker == START_OF_SCAN)
+        .map(|segment| &bytes[segment.payload.end..])
+}
+
 /// Whether an end-of-image marker follows the first scan.
 fn has_end(bytes: &[u8]) -> bool {
-    let Some(scan) = segments(bytes).last() else {
-        return false;
-    };
-    bytes[scan.payload.end..]
-        .windows(2)
-        .any(|pair| pair == [0xff, 0xd9])
+    first_scan(bytes).is_some_and(|scan| scan.windows(2).any(|pair| pair == [0xff, 0xd9]))
+}
+
+/// The file without the segment that the cut fell into, properly ended.
+fn up_to_last_marker(bytes: &[u8]) -> Vec<u8> {
+    let is_segment = |pair: &[u8]| pair[0] == 0xff && matches!(pair[1], 0xc0..=0xcf | 0xda..=0xfe);
+    let end = bytes.windows(2).rposition(is_segment).unwrap_or_default();
+    let mut whole = bytes[..end].to_vec();
+    whole.extend([0xff, 0xd9]);
+    whole
 }
 
 /// The binding takes libjpeg's warnings about unknown JFIF and Adobe versions for errors, where libjpeg itself
@@ -372,7 +385,8 @@ mod tests {
             ),
             ("Bogus Huffman table definition", Trouble::Fatal),
         ] {
-            assert_eq!(Trouble::of(message), expected, "{message}");
+            let error = turbojpeg::Error::TurboJpegError(message.to_owned());
+            assert_eq!(Trouble::of(&error), expected, "{message}");
         }
     }
 }

@@ -36,6 +36,7 @@ pub(super) fn decode(
     let mut stored = zeroed(stored_bytes)?;
     let loss = match decoder.read_image(&mut stored) {
         Ok(()) => None,
+        Err(_) if is_cut_short(bytes, format) => Some(truncated(format)),
         Err(error) => Some(explain(&error, format)),
     };
     if let Some(loss) = &loss
@@ -72,33 +73,52 @@ pub(super) fn orientation_of_tiff(decoder: &mut impl ImageDecoder) -> Orientatio
     )
 }
 
+/// Whether the file is shorter than its own header says; the WebP decoder takes that for damage.
+fn is_cut_short(bytes: &[u8], format: Format) -> bool {
+    let declared = match (format, bytes.get(4..8)) {
+        (Format::WebP, Some(&[a, b, c, d])) => u64::from(u32::from_le_bytes([a, b, c, d])) + 8,
+        _ => 0,
+    };
+    (bytes.len() as u64) < declared
+}
+
+fn truncated(format: Format) -> DecodeError {
+    DecodeError::Truncated {
+        format: format.name(),
+    }
+}
+
 fn explain(error: &ImageError, format: Format) -> DecodeError {
-    let format = format.name();
     if is_end_of_file(error) {
-        return DecodeError::Truncated { format };
+        return truncated(format);
     }
     let reason = error.to_string();
-    let reason = match reason.rsplit_once(&format!("decoding `{format}`: ")) {
-        Some((_, cause)) => cause.to_owned(),
-        None => reason,
+    let reason = match reason.split_once(": ") {
+        Some((prefix, cause)) if prefix.starts_with("Format error decoding") => cause.to_owned(),
+        _ => reason,
     };
     match error {
-        ImageError::Unsupported(_) => DecodeError::UnsupportedKind { format, reason },
+        ImageError::Unsupported(_) => DecodeError::UnsupportedKind {
+            format: format.name(),
+            reason,
+        },
         _ => DecodeError::Damaged { reason },
     }
 }
 
 /// Whether the data ended early, at any depth of the causes.
 fn is_end_of_file(error: &ImageError) -> bool {
-    let mut cause: Option<&(dyn Error + 'static)> = Some(error);
-    if let ImageError::IoError(error) = error {
-        cause = Some(error);
-    }
+    // An I/O error is shown as its own cause, so it has to be looked at first.
+    let mut cause: Option<&(dyn Error + 'static)> = match error {
+        ImageError::IoError(error) => Some(error),
+        other => Some(other),
+    };
     while let Some(error) = cause {
         let ended = error
             .downcast_ref::<io::Error>()
             .is_some_and(|error| error.kind() == io::ErrorKind::UnexpectedEof);
-        if ended || error.to_string().contains("unexpected end of file") {
+        // The GIF decoder has an error of its own for it.
+        if ended || error.to_string().ends_with("Unexpected End of File") {
             return true;
         }
         cause = error.source();
