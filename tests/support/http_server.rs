@@ -1,0 +1,250 @@
+//! A small HTTP server on this machine that behaves as badly as a test wants, and remembers what it was asked and how
+//! much it sent.
+
+#![allow(
+    dead_code,
+    reason = "each test program that includes this file uses another part of it"
+)]
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+
+/// Stops answering when dropped.
+pub(crate) struct HttpServer {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    stalled: Mutex<Receiver<()>>,
+}
+
+struct Shared {
+    exchanges: Mutex<Vec<Exchange>>,
+    reply: Box<dyn Fn(&Request) -> Reply + Send + Sync>,
+    stalling: Mutex<Sender<()>>,
+    /// Held for ever by the server; connections that stall wait for it.
+    end: Mutex<Vec<TcpStream>>,
+}
+
+/// What was asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Request {
+    /// How many requests came before.
+    pub(crate) number: usize,
+    /// As it stands in the request line: a whole URL where the server is used as a proxy.
+    pub(crate) target: String,
+    /// The first byte of `Range: bytes=N-`.
+    pub(crate) range_start: Option<usize>,
+    pub(crate) if_range: Option<String>,
+}
+
+/// A request and how many bytes of a body were sent for it.
+#[derive(Debug, Clone)]
+pub(crate) struct Exchange {
+    pub(crate) request: Request,
+    pub(crate) body_bytes: usize,
+}
+
+/// What to answer.
+#[derive(Debug, Clone)]
+pub(crate) struct Reply {
+    /// `200 OK`
+    pub(crate) status: &'static str,
+    pub(crate) headers: Vec<(&'static str, String)>,
+    pub(crate) body: Vec<u8>,
+    pub(crate) ending: Ending,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// The whole body.
+    Complete,
+    /// So many bytes of the body, then the connection is closed.
+    CutAfter(usize),
+    /// So many bytes of the body, then nothing, the connection stays open.
+    StallAfter(usize),
+    /// Not even a head.
+    Silent,
+}
+
+impl HttpServer {
+    pub(crate) fn start(reply: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let (stalling, stalled) = channel();
+        let shared = Arc::new(Shared {
+            exchanges: Mutex::default(),
+            reply: Box::new(reply),
+            stalling: Mutex::new(stalling),
+            end: Mutex::default(),
+        });
+        let server = Arc::clone(&shared);
+        std::thread::spawn(move || {
+            for connection in listener.incoming() {
+                let server = Arc::clone(&server);
+                std::thread::spawn(move || server.serve(connection.unwrap()));
+            }
+        });
+        Self {
+            address,
+            shared,
+            stalled: Mutex::new(stalled),
+        }
+    }
+
+    pub(crate) fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+
+    pub(crate) fn exchanges(&self) -> Vec<Exchange> {
+        self.shared.exchanges.lock().unwrap().clone()
+    }
+
+    /// First bytes asked for, one entry a request.
+    pub(crate) fn range_starts(&self) -> Vec<Option<usize>> {
+        let exchanges = self.exchanges().into_iter();
+        exchanges
+            .map(|exchange| exchange.request.range_start)
+            .collect()
+    }
+
+    /// Bytes of bodies sent so far.
+    pub(crate) fn bytes_served(&self) -> usize {
+        self.exchanges()
+            .iter()
+            .map(|exchange| exchange.body_bytes)
+            .sum()
+    }
+
+    /// Waits until a connection has begun to stall.
+    pub(crate) fn wait_until_stalled(&self) {
+        self.stalled.lock().unwrap().recv().unwrap();
+    }
+}
+
+impl Shared {
+    fn serve(&self, mut connection: TcpStream) {
+        let Some(mut request) = read_request(&connection) else {
+            return;
+        };
+        let number = {
+            let mut exchanges = self.exchanges.lock().unwrap();
+            request.number = exchanges.len();
+            exchanges.push(Exchange {
+                request: request.clone(),
+                body_bytes: 0,
+            });
+            request.number
+        };
+        let reply = (self.reply)(&request);
+        let len = match reply.ending {
+            Ending::Complete => reply.body.len(),
+            Ending::CutAfter(len) | Ending::StallAfter(len) => len,
+            Ending::Silent => 0,
+        };
+        if reply.ending != Ending::Silent {
+            // Counted first: whoever got the bytes must find them counted.
+            self.exchanges.lock().unwrap()[number].body_bytes = len;
+            let mut message = head(&reply).into_bytes();
+            message.extend_from_slice(&reply.body[..len]);
+            // A client that hangs up is the client's affair.
+            let _ = connection.write_all(&message);
+        }
+        if matches!(reply.ending, Ending::StallAfter(_) | Ending::Silent) {
+            self.end.lock().unwrap().push(connection);
+            let _ = self.stalling.lock().unwrap().send(());
+        }
+    }
+}
+
+fn read_request(connection: &TcpStream) -> Option<Request> {
+    let mut lines = BufReader::new(connection).lines().map_while(Result::ok);
+    let target = lines.next()?.split(' ').nth(1)?.to_owned();
+    let mut request = Request {
+        number: 0,
+        target,
+        range_start: None,
+        if_range: None,
+    };
+    for line in lines.take_while(|line| !line.is_empty()) {
+        let (name, value) = line.split_once(": ")?;
+        match name.to_ascii_lowercase().as_str() {
+            "range" => {
+                let start = value.strip_prefix("bytes=")?.strip_suffix('-')?;
+                request.range_start = Some(start.parse().ok()?);
+            }
+            "if-range" => request.if_range = Some(value.to_owned()),
+            _ => {}
+        }
+    }
+    Some(request)
+}
+
+fn head(reply: &Reply) -> String {
+    let mut head = format!("HTTP/1.1 {}\r\nConnection: close\r\n", reply.status);
+    for (name, value) in &reply.headers {
+        head.extend([name, ": ", value, "\r\n"]);
+    }
+    head + "\r\n"
+}
+
+impl Reply {
+    /// An error without a body.
+    pub(crate) fn status(status: &'static str) -> Self {
+        Self {
+            status,
+            headers: vec![("Content-Length", "0".to_owned())],
+            body: Vec::new(),
+            ending: Ending::Complete,
+        }
+    }
+
+    pub(crate) fn redirect(to: String) -> Self {
+        Self::status("302 Found").header("Location", to)
+    }
+
+    /// The whole of `content`.
+    pub(crate) fn whole(content: &[u8]) -> Self {
+        Self {
+            status: "200 OK",
+            headers: vec![("Content-Length", content.len().to_string())],
+            body: content.to_vec(),
+            ending: Ending::Complete,
+        }
+    }
+
+    /// What a server should answer for a file: the range asked for, where `If-Range` names the version that it has.
+    pub(crate) fn file(content: &[u8], etag: &str, request: &Request) -> Self {
+        let same = request.if_range.as_deref() == Some(etag);
+        let reply = match request.range_start {
+            Some(start) if same => Self::part(content, start),
+            _ => Self::whole(content),
+        };
+        reply.header("ETag", etag.to_owned())
+    }
+
+    /// From byte `start` on, whatever `If-Range` says.
+    pub(crate) fn part(content: &[u8], start: usize) -> Self {
+        let len = content.len();
+        Self {
+            status: "206 Partial Content",
+            ..Self::whole(&content[start..])
+        }
+        .header("Content-Range", format!("bytes {start}-{}/{len}", len - 1))
+    }
+
+    pub(crate) fn header(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        self.headers.push((name, value.into()));
+        self
+    }
+
+    pub(crate) fn without(mut self, name: &str) -> Self {
+        self.headers.retain(|(known, _)| *known != name);
+        self
+    }
+
+    pub(crate) fn ending(mut self, ending: Ending) -> Self {
+        self.ending = ending;
+        self
+    }
+}
