@@ -1,9 +1,12 @@
 //! Spotcheck shows what a vision model sees. The program is `main.rs`; everything it does is here, in floors that import
 //! only downwards (see ARCHITECTURE.md).
 
+pub mod cli;
 pub mod decode;
 pub mod dirs;
 pub mod domain;
+pub mod export;
+pub mod inference;
 pub mod library;
 pub mod predict;
 pub mod source;

@@ -1,0 +1,52 @@
+//! The command line: the window's headless twin. Calls the floors below directly, without `state`.
+//!
+//! Results go to stdout or into the file that was asked for, everything else to stderr.
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "this is the module that speaks to the terminal"
+)]
+
+mod predict;
+mod progress;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// See what a vision model sees.
+#[derive(Debug, Parser)]
+#[command(version, args_conflicts_with_subcommands = true)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run a model over images and write what it saw
+    Predict(predict::PredictArgs),
+}
+
+/// How a command ended, as the shell sees it. Wrong usage (2) is clap's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    AllWell,
+    SomeImagesFailed,
+}
+
+/// Runs the command that the arguments ask for.
+pub fn run(cli: Cli) -> ExitCode {
+    let outcome = match cli.command {
+        Some(Command::Predict(args)) => predict::run(&args),
+        None => Ok(Outcome::AllWell),
+    };
+    match outcome {
+        Ok(Outcome::AllWell) => ExitCode::SUCCESS,
+        Ok(Outcome::SomeImagesFailed) => ExitCode::from(3),
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Progress of long work on the terminal: a bar where someone watches, plain lines elsewhere.
+
+use std::io::IsTerminal;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use indicatif::{HumanBytes, HumanDuration, ProgressBar, ProgressStyle};
+
+use crate::tasks::{Progress, ProgressUnit, TaskControl};
+
+const BAR_REFRESH: Duration = Duration::from_millis(100);
+const LINE_EVERY: Duration = Duration::from_secs(5);
+
+/// Does `work` and meanwhile shows how far `control` is, on stderr.
+pub(super) fn with_progress<T>(label: &str, control: &TaskControl, work: impl FnOnce() -> T) -> T {
+    let finished = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let watcher = scope.spawn(|| {
+            let watch = if std::io::stderr().is_terminal() {
+                draw_bar
+            } else {
+                print_lines
+            };
+            watch(label, control, &finished);
+        });
+        let _finish = SetOnDrop(&finished, watcher.thread().clone());
+        work()
+    })
+}
+
+/// Ends the watcher even where the work panics.
+struct SetOnDrop<'f>(&'f AtomicBool, std::thread::Thread);
+
+impl Drop for SetOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
+        self.1.unpark();
+    }
+}
+
+fn draw_bar(label: &str, control: &TaskControl, finished: &AtomicBool) {
+    let bar = ProgressBar::new(0);
+    bar.set_style(
+        ProgressStyle::with_template("{prefix} {bar:30} {msg}")
+            .unwrap_or_else(|_| ProgressStyle::default_bar()),
+    );
+    bar.set_prefix(label.to_owned());
+    while !finished.load(Ordering::Acquire) {
+        let progress = control.progress();
+        bar.set_length(progress.total.unwrap_or(0));
+        bar.set_position(progress.done);
+        bar.set_message(describe(&progress));
+        std::thread::park_timeout(BAR_REFRESH);
+    }
+    bar.finish_and_clear();
+}
+
+fn print_lines(label: &str, control: &TaskControl, finished: &AtomicBool) {
+    let mut last_line = Instant::now();
+    while !finished.load(Ordering::Acquire) {
+        if last_line.elapsed() >= LINE_EVERY {
+            eprintln!("{label}: {}", describe(&control.progress()));
+            last_line = Instant::now();
+        }
+        std::thread::park_timeout(LINE_EVERY.saturating_sub(last_line.elapsed()));
+    }
+}
+
+/// `120 of 500, 41.2 images/s, 9 seconds left`
+fn describe(progress: &Progress) -> String {
+    let bytes = progress.unit == ProgressUnit::Bytes;
+    let amount = |amount: u64| {
+        if bytes {
+            HumanBytes(amount).to_string()
+        } else {
+            amount.to_string()
+        }
+    };
+    let mut parts = Vec::new();
+    match progress.total {
+        Some(total) => parts.push(format!("{} of {}", amount(progress.done), amount(total))),
+        None if progress.done > 0 => parts.push(amount(progress.done)),
+        None => {}
+    }
+    match (progress.unit, progress.rate()) {
+        (ProgressUnit::Images, Some(rate)) => parts.push(format!("{rate:.1} images/s")),
+        (ProgressUnit::Bytes, Some(rate)) => parts.push(format!("{}/s", HumanBytes(rate as u64))),
+        _ => {}
+    }
+    if let Some(left) = progress
+        .time_left()
+        .filter(|left| *left >= Duration::from_secs(1))
+    {
+        parts.push(format!("{} left", HumanDuration(left)));
+    }
+    if !progress.step.is_empty() {
+        parts.push(progress.step.clone());
+    }
+    parts.join(", ")
+}
+
+/// What was achieved, once the work is done: `500 images in 4.1 s, 121.9 images/s`.
+pub(super) fn summary(progress: &Progress) -> String {
+    let images = if progress.done == 1 {
+        "image"
+    } else {
+        "images"
+    };
+    let rate = progress
+        .rate()
+        .map_or_else(String::new, |rate| format!(", {rate:.1} images/s"));
+    format!(
+        "{} {images} in {:.1} s{rate}",
+        progress.done,
+        progress.elapsed.as_secs_f64()
+    )
+}

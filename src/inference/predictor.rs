@@ -1,0 +1,247 @@
+//! A model on a device of this machine, as the pipeline sees it.
+
+use std::borrow::Cow;
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+use super::InferenceError;
+use super::runtime::Loaded;
+use super::session::OnnxSession;
+use crate::domain::{
+    Device, DeviceChoice, DeviceReport, LabelSet, LatencyMs, ModelCard, OutputConvention, Picture,
+    Prediction,
+};
+use crate::library::Model;
+use crate::tasks::TaskControl;
+use crate::vision::{
+    KeepRule, PredictError, Predictor, Prepared, Tensor, TensorData, postprocess, preprocess,
+};
+
+/// How a model is loaded.
+#[derive(Debug, Clone, Default)]
+pub struct LoadOptions {
+    pub device: DeviceChoice,
+    /// Images in one call; by default 1 on the processor, where more gain nothing.
+    pub batch: Option<usize>,
+    /// Processor threads of all sessions together; by default one a core.
+    pub threads: Option<usize>,
+    pub keep: KeepRule,
+}
+
+/// A loaded model. On the processor it has several sessions (lanes), each with its own share of the threads: one image a
+/// core wastes less than one image over all cores.
+pub struct OnnxPredictor {
+    card: ModelCard,
+    labels: LabelSet,
+    keep: KeepRule,
+    batch: usize,
+    lanes: Vec<Mutex<Lane>>,
+    report: DeviceReport,
+    calls: Mutex<CallTimes>,
+}
+
+struct Lane {
+    session: OnnxSession,
+    input_name: String,
+    is_warm: bool,
+}
+
+/// Durations of the calls, in milliseconds; the last ones only.
+#[derive(Default)]
+struct CallTimes {
+    warm_up_ms: f64,
+    recent_ms: Vec<f64>,
+    count: usize,
+}
+
+/// Enough calls for a stable 95th percentile.
+const RECENT_CALLS: usize = 1024;
+
+/// Sessions side by side on a processor share this much: each needs its own copy of the weights and, as a rule of thumb, three
+/// times as much for what it computes.
+const LANES_MEMORY_BYTES: u64 = 1 << 30;
+
+impl OnnxPredictor {
+    /// Loads `model`. Slow: reads and optimises the graph.
+    pub fn load(
+        runtime: &Loaded,
+        model: &Model,
+        options: &LoadOptions,
+        control: &TaskControl,
+    ) -> Result<Self, InferenceError> {
+        let threads = options
+            .threads
+            .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
+            .max(1);
+        let affordable = LANES_MEMORY_BYTES / (4 * model.card.file.bytes.max(1));
+        let lane_count = threads
+            .min(usize::try_from(affordable).unwrap_or(threads))
+            .max(1);
+        let threads_per_session = (threads / lane_count).max(1);
+        let mut lanes = Vec::with_capacity(lane_count);
+        for _ in 0..lane_count {
+            control
+                .checkpoint()
+                .map_err(|_| InferenceError::Cancelled)?;
+            let session = OnnxSession::load(&runtime.environment, &model.weights, |builder| {
+                Ok(builder
+                    .with_auto_device(ort::session::builder::AutoDevicePolicy::PreferCPU)?
+                    .with_intra_threads(threads_per_session)?
+                    .with_intra_op_spinning(false)?)
+            })?;
+            let named = model.card.input.name.as_deref().or(session.input_name(0));
+            let input_name = named.ok_or(InferenceError::NoInput)?.to_owned();
+            lanes.push(Mutex::new(Lane {
+                session,
+                input_name,
+                is_warm: false,
+            }));
+        }
+        let batch = if model.card.input.batches {
+            options.batch.unwrap_or(1).max(1)
+        } else {
+            1
+        };
+        let report = DeviceReport {
+            device: Device::Cpu,
+            reason: "you chose it".to_owned(),
+            adapter: None,
+            refused: Vec::new(),
+            runtime_version: runtime.version.clone(),
+            runtime_path: runtime.path.display().to_string(),
+            sessions: lanes.len(),
+            threads_per_session,
+            batch,
+            warm_up_ms: 0.0,
+            latency: None,
+        };
+        Ok(Self {
+            card: model.card.clone(),
+            labels: model.labels.clone(),
+            keep: options.keep,
+            batch,
+            lanes,
+            report,
+            calls: Mutex::default(),
+        })
+    }
+
+    /// Where the model runs and why, with the latencies so far.
+    pub fn report(&self) -> DeviceReport {
+        let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        DeviceReport {
+            warm_up_ms: calls.warm_up_ms,
+            latency: calls.latency(),
+            ..self.report.clone()
+        }
+    }
+
+    pub fn card(&self) -> &ModelCard {
+        &self.card
+    }
+
+    fn wanted_outputs(&self) -> Vec<&str> {
+        match &self.card.output {
+            OutputConvention::Classification(output) => {
+                output.name.as_deref().into_iter().collect()
+            }
+            OutputConvention::Detection(output) => {
+                let named = [&output.boxes, &output.labels, &output.scores];
+                named
+                    .into_iter()
+                    .chain(&output.count)
+                    .map(String::as_str)
+                    .collect()
+            }
+        }
+    }
+}
+
+impl Predictor for OnnxPredictor {
+    fn prepare(&self, picture: &Picture) -> Result<Prepared, PredictError> {
+        preprocess(&self.card.input, picture)
+    }
+
+    fn predict(
+        &self,
+        lane: usize,
+        batch: &[Prepared],
+        control: &TaskControl,
+    ) -> Result<Vec<Prediction>, PredictError> {
+        let mut lane = self.lanes[lane]
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let lane = &mut *lane;
+        let input = join(batch)?;
+        let start = Instant::now();
+        let outputs =
+            lane.session
+                .run(&lane.input_name, &input, &self.wanted_outputs(), control)?;
+        let call_ms = start.elapsed().as_secs_f64() * 1e3;
+        self.calls
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .add(call_ms, lane.is_warm);
+        lane.is_warm = true;
+        postprocess(&self.card.output, &self.labels, self.keep, &outputs, batch)
+    }
+
+    fn lanes(&self) -> usize {
+        self.lanes.len()
+    }
+
+    fn max_batch(&self) -> usize {
+        self.batch
+    }
+}
+
+/// One tensor of several pictures of the same shape, along the batch dimension.
+fn join(batch: &[Prepared]) -> Result<Cow<'_, Tensor>, PredictError> {
+    let [first, rest @ ..] = batch else {
+        return Err(PredictError::Failed("an empty batch".to_owned()));
+    };
+    if rest.is_empty() {
+        return Ok(Cow::Borrowed(&first.tensor));
+    }
+    let mut joined = first.tensor.clone();
+    for prepared in rest {
+        match (&mut joined.data, &prepared.tensor.data) {
+            (TensorData::F32(all), TensorData::F32(more)) => all.extend(more),
+            (TensorData::U8(all), TensorData::U8(more)) => all.extend(more),
+            _ => {
+                return Err(PredictError::Failed(
+                    "the pictures of a batch have different types".to_owned(),
+                ));
+            }
+        }
+    }
+    joined.shape[0] = batch.len();
+    Ok(Cow::Owned(joined))
+}
+
+impl CallTimes {
+    fn add(&mut self, call_ms: f64, is_warm: bool) {
+        if !is_warm {
+            self.warm_up_ms = self.warm_up_ms.max(call_ms);
+            return;
+        }
+        if self.recent_ms.len() < RECENT_CALLS {
+            self.recent_ms.push(call_ms);
+        } else {
+            self.recent_ms[self.count % RECENT_CALLS] = call_ms;
+        }
+        self.count += 1;
+    }
+
+    fn latency(&self) -> Option<LatencyMs> {
+        let mut sorted = self.recent_ms.clone();
+        sorted.sort_by(f64::total_cmp);
+        let percentile =
+            |share: f64| sorted.get(((sorted.len() as f64 * share) as usize).min(sorted.len() - 1));
+        (!sorted.is_empty()).then(|| LatencyMs {
+            p50: percentile(0.5).copied().unwrap_or_default(),
+            p95: percentile(0.95).copied().unwrap_or_default(),
+            calls: self.count,
+        })
+    }
+}

@@ -1,0 +1,176 @@
+//! One loaded graph. The only file that names `ort::Session`.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use half::f16;
+use ort::environment::Environment;
+use ort::session::builder::SessionBuilder;
+use ort::session::{RunOptions, Session, SessionInputValue};
+use ort::value::{DynValue, TensorElementType, TensorRef, ValueType};
+
+use super::InferenceError;
+use crate::tasks::TaskControl;
+use crate::vision::{PredictError, Tensor, TensorData};
+
+/// A graph in memory, ready to be called. One call at a time.
+pub struct OnnxSession {
+    session: Session,
+    run_options: Arc<RunOptions>,
+}
+
+impl OnnxSession {
+    /// Loads `weights`. `configure` chooses threads and execution provider.
+    ///
+    /// # Errors
+    /// [`InferenceError::Load`] with ONNX Runtime's own words: not a model, an unknown operator, a newer opset, a provider
+    /// that does not work here.
+    pub fn load(
+        environment: &Environment,
+        weights: &Path,
+        configure: impl FnOnce(SessionBuilder) -> ort::Result<SessionBuilder>,
+    ) -> Result<Self, InferenceError> {
+        let load = || {
+            let mut builder = configure(SessionBuilder::new(environment)?)?;
+            let session = builder.commit_from_file(weights)?;
+            Ok(Self {
+                session,
+                run_options: Arc::new(RunOptions::new()?),
+            })
+        };
+        load().map_err(|error: ort::Error| InferenceError::Load {
+            weights: weights.to_owned(),
+            reason: error.message().to_owned(),
+        })
+    }
+
+    /// Name of the graph's input `index`, in the graph's order.
+    pub fn input_name(&self, index: usize) -> Option<&str> {
+        self.session
+            .inputs()
+            .get(index)
+            .map(ort::value::Outlet::name)
+    }
+
+    /// Calls the graph with one input. Gives the outputs named in `wanted`, or all where it is empty. 16-bit floats and
+    /// narrow integers come back widened. Ends soon after `control` is cancelled.
+    pub fn run(
+        &mut self,
+        input_name: &str,
+        input: &Tensor,
+        wanted: &[&str],
+        control: &TaskControl,
+    ) -> Result<BTreeMap<String, Tensor>, PredictError> {
+        let Some(port) = self
+            .session
+            .inputs()
+            .iter()
+            .find(|port| port.name() == input_name)
+        else {
+            let names: Vec<&str> = self
+                .session
+                .inputs()
+                .iter()
+                .map(ort::value::Outlet::name)
+                .collect();
+            return Err(PredictError::Failed(format!(
+                "the model has no input “{input_name}”; it has {}; correct the model card",
+                names.join(", ")
+            )));
+        };
+        let half_precision = port.dtype().tensor_type() == Some(TensorElementType::Float16);
+        let as_predict_error = |error: &ort::Error| predict_error(error, control);
+        // A cancelled call leaves its mark on the options. Clear it first: a cancel that comes after this line is seen by
+        // the hook, one that came before it by `on_cancel` itself.
+        self.run_options
+            .unterminate()
+            .map_err(|error| as_predict_error(&error))?;
+        let run_options = Arc::clone(&self.run_options);
+        let _terminate_on_cancel = control.on_cancel(move || {
+            if let Err(error) = run_options.terminate() {
+                log::error!("could not stop the running model: {error}");
+            }
+        });
+        let halves;
+        let value: SessionInputValue<'_> = match &input.data {
+            TensorData::F32(values) if half_precision => {
+                halves = values
+                    .iter()
+                    .map(|&value| f16::from_f32(value))
+                    .collect::<Vec<_>>();
+                view(&input.shape, &halves)
+            }
+            TensorData::F32(values) => view(&input.shape, values),
+            TensorData::U8(values) => view(&input.shape, values),
+            TensorData::I64(values) => view(&input.shape, values),
+        }
+        .map_err(|error| as_predict_error(&error))?;
+        let inputs = vec![(Cow::Borrowed(input_name), value)];
+        let outputs = self
+            .session
+            .run_with_options(inputs, &*self.run_options)
+            .map_err(|error| as_predict_error(&error))?;
+        let named = outputs
+            .iter()
+            .filter(|(name, _)| wanted.is_empty() || wanted.contains(name));
+        named
+            .map(|(name, value)| Ok((name.to_owned(), extract(name, &value)?)))
+            .collect()
+    }
+}
+
+fn view<'t, T>(shape: &'t [usize], values: &'t [T]) -> ort::Result<SessionInputValue<'t>>
+where
+    T: ort::value::PrimitiveTensorElementType + std::fmt::Debug + Clone + 'static,
+{
+    Ok(TensorRef::from_array_view((shape, values))?.into())
+}
+
+/// Copies an output, widened to one of the types of [`TensorData`].
+fn extract(name: &str, value: &DynValue) -> Result<Tensor, PredictError> {
+    let ValueType::Tensor { ty, shape, .. } = value.dtype() else {
+        return Err(PredictError::Failed(format!(
+            "the model's output “{name}” is no tensor"
+        )));
+    };
+    let shape: Vec<usize> = shape
+        .iter()
+        .map(|&side| usize::try_from(side).unwrap_or(0))
+        .collect();
+    macro_rules! widened {
+        ($element:ty, $kind:ident, $widen:expr) => {
+            value
+                .try_extract_tensor::<$element>()
+                .map(|(_, values)| TensorData::$kind(values.iter().copied().map($widen).collect()))
+        };
+    }
+    let data = match ty {
+        TensorElementType::Float32 => widened!(f32, F32, |value| value),
+        TensorElementType::Float64 => widened!(f64, F32, |value| value as f32),
+        TensorElementType::Float16 => widened!(f16, F32, f16::to_f32),
+        TensorElementType::Uint8 => widened!(u8, U8, |value| value),
+        TensorElementType::Int64 => widened!(i64, I64, |value| value),
+        TensorElementType::Int32 => widened!(i32, I64, i64::from),
+        TensorElementType::Int8 => widened!(i8, I64, i64::from),
+        other => {
+            let message = format!(
+                "the model's output “{name}” has type {other:?}, which Spotcheck cannot read"
+            );
+            return Err(PredictError::Failed(message));
+        }
+    };
+    let data = data.map_err(|error| PredictError::Failed(error.message().to_owned()))?;
+    Ok(Tensor { shape, data })
+}
+
+fn predict_error(error: &ort::Error, control: &TaskControl) -> PredictError {
+    if control.is_cancelled() {
+        return PredictError::Cancelled;
+    }
+    PredictError::Failed(format!(
+        "ONNX Runtime could not run the model: {}",
+        error.message()
+    ))
+}
