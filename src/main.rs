@@ -2,8 +2,6 @@
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
 fn main() -> ExitCode {
-    spotcheck::cli::run(spotcheck::cli::Cli::parse())
+    spotcheck::cli::run()
 }

@@ -2,7 +2,6 @@
 //!
 //! Results go to stdout or into the file that was asked for, everything else to stderr.
 #![expect(
-    clippy::print_stdout,
     clippy::print_stderr,
     reason = "this is the module that speaks to the terminal"
 )]
@@ -17,7 +16,7 @@ use clap::{Parser, Subcommand};
 /// See what a vision model sees.
 #[derive(Debug, Parser)]
 #[command(version, args_conflicts_with_subcommands = true)]
-pub struct Cli {
+struct Cli {
     #[command(subcommand)]
     command: Option<Command>,
 }
@@ -35,9 +34,9 @@ enum Outcome {
     SomeImagesFailed,
 }
 
-/// Runs the command that the arguments ask for.
-pub fn run(cli: Cli) -> ExitCode {
-    let outcome = match cli.command {
+/// Runs what the program's arguments ask for.
+pub fn run() -> ExitCode {
+    let outcome = match Cli::parse().command {
         Some(Command::Predict(args)) => predict::run(&args),
         None => Ok(Outcome::AllWell),
     };

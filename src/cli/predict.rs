@@ -70,9 +70,9 @@ pub(super) fn run(args: &PredictArgs) -> anyhow::Result<Outcome> {
     let dirs = AppDirs::find()?;
     let source = open_source(&args.source)?;
     let (samples, listing_problems) = list(&*source, args.limit);
-    listing_problems
-        .iter()
-        .for_each(|problem| eprintln!("skipped {problem}"));
+    for problem in &listing_problems {
+        eprintln!("skipped {problem}");
+    }
     if samples.is_empty() {
         bail!(
             "there is no image in {}; Spotcheck knows JPEG, PNG, WebP, BMP, TIFF and GIF",
@@ -333,16 +333,15 @@ fn conclude(
     skipped: usize,
     total: usize,
 ) -> anyhow::Result<Outcome> {
-    outcome
-        .notes
-        .iter()
-        .for_each(|note| eprintln!("note: {note}"));
+    for note in &outcome.notes {
+        eprintln!("note: {note}");
+    }
     if let Some(slowest) = outcome.stages.slowest() {
         eprintln!("the slowest stage was {}", slowest.name());
     }
-    failures
-        .iter()
-        .for_each(|problem| eprintln!("failed {problem}"));
+    for problem in failures {
+        eprintln!("failed {problem}");
+    }
     let tried = outcome.done + outcome.failed;
     match &outcome.stopped {
         Some(Stopped::Cancelled) => {

@@ -26,5 +26,5 @@ pub use model_card::{
 pub use picture::Picture;
 pub use prediction::{Answer, ClassScore, Detection, Prediction};
 pub use problem::Problem;
-pub use sample::{Sample, SampleUri};
+pub use sample::{Page, Sample, SampleUri};
 pub use view_settings::ViewSettings;

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Problem;
+
 /// Where a sample lies: an absolute path, as the user would type it (not percent-encoded).
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -35,4 +37,12 @@ pub struct Sample {
     /// The path below the opened folder, with `/` between its parts; the file name for a single file.
     pub name: String,
     pub size_bytes: u64,
+}
+
+/// A part of a listing.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Page {
+    pub samples: Vec<Sample>,
+    /// What could not be listed, and why; the rest goes on.
+    pub problems: Vec<Problem>,
 }

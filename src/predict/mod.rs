@@ -167,9 +167,9 @@ fn write_in_order(
         }
     }
     // A run that was stopped has gaps; what lies behind them was computed and is kept.
-    waiting
-        .into_iter()
-        .for_each(|(index, result)| hand_over(index, result));
+    for (index, result) in waiting {
+        hand_over(index, result);
+    }
     outcome
 }
 

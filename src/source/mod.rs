@@ -10,7 +10,8 @@ mod memory;
 pub use local::LocalSource;
 pub use memory::MemorySource;
 
-use crate::domain::{Problem, Sample, SampleUri};
+pub use crate::domain::Page;
+use crate::domain::SampleUri;
 
 /// Images to be listed and read. Never written to.
 pub trait Source: Send + Sync {
@@ -22,14 +23,6 @@ pub trait Source: Send + Sync {
 
     /// The whole file.
     fn read(&self, uri: &SampleUri) -> Result<Vec<u8>, SourceError>;
-}
-
-/// A part of a listing.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub struct Page {
-    pub samples: Vec<Sample>,
-    /// What could not be listed, and why; the rest goes on.
-    pub problems: Vec<Problem>,
 }
 
 #[derive(Debug, thiserror::Error)]

@@ -2,11 +2,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::update;
+use crate::domain::Page;
 use crate::domain::{
     Answer, ClassScore, Device, DeviceReport, LabelSet, ModelCard, Prediction, Problem, Sample,
     SampleUri,
 };
-use crate::source::Page;
 use crate::state::{
     Action, AnswerStatus, Command, Display, DisplayInfo, Effect, EngineStatus, Event, Listing,
     Message, ModelDefaults, ModelEntry, RunId, SampleId, SourceId, State, Step, TaskId, TaskKind,
