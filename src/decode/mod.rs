@@ -1,10 +1,11 @@
-//! Encoded bytes to upright RGB pixels: the only floor that interprets compressed images.
+//! Encoded bytes to upright RGB pixels, and back for exports: the only floor that interprets compressed images.
 //!
 //! Pixels for models are decoded in full and bit for bit as Pillow does it for JPEG, PNG, BMP, GIF and lossless WebP; thumbnails
 //! may take short cuts. The format is found by the first bytes, never by the file's name. Knows nothing of
 //! files, folders or models; everything here blocks and belongs on a worker thread.
 
 mod details;
+mod encode;
 mod error;
 mod format;
 mod jpeg;
@@ -15,6 +16,7 @@ mod raster;
 mod thumbnail;
 
 pub use details::{ImageDetails, details};
+pub use encode::{EncodeError, encode_jpeg, encode_png};
 pub use error::DecodeError;
 pub use format::Format;
 pub use limits::{DecodeLimits, MemoryBudget, Reservation};

@@ -4,6 +4,7 @@
 //! in these types, so a prediction looks the same wherever it was computed.
 
 mod bytes;
+mod class_color;
 mod device;
 mod geometry;
 mod label_set;
@@ -15,6 +16,7 @@ mod sample;
 mod view_settings;
 
 pub use bytes::human_bytes;
+pub use class_color::{TEXT_ON_CLASS_COLOR, class_color};
 pub use device::{Device, DeviceChoice, DeviceReport, LatencyMs, RefusedDevice};
 pub use geometry::{AxisTransform, BoundingBox};
 pub use label_set::{LabelError, LabelSet};

@@ -1,30 +1,327 @@
-//! A picture with the boxes of a prediction drawn over it.
+//! A picture with what the model saw drawn over it.
 
-use std::path::Path;
+use super::drawing::{Area, Canvas, Paint, TextSize};
+use crate::domain::{
+    ClassScore, Detection, Picture, Prediction, TEXT_ON_CLASS_COLOR, ViewSettings, class_color,
+};
 
-use crate::domain::{Picture, Prediction, ViewSettings};
-
-/// The visible boxes as outlines, clipped to the picture.
+/// Draws what `view` shows of the prediction: boxes with class and score, or the best classes in the upper left corner. Boxes are
+/// clipped to the picture; labels are moved, shortened or, in the tiniest pictures, left out to stay inside.
 pub fn annotate(picture: &Picture, prediction: &Prediction, view: &ViewSettings) -> Picture {
-    let (width, height) = (picture.width(), picture.height());
-    let mut rgb = picture.rgb().to_vec();
-    for index in view.visible_detections(prediction) {
-        let bounds = prediction.detections()[index].bounds.clipped(width, height);
-        let edges = [bounds.x1, bounds.y1, bounds.x2, bounds.y2].map(|edge| edge as u32);
-        for y in edges[1]..edges[3] {
-            for x in edges[0]..edges[2] {
-                if x == edges[0] || x + 1 == edges[2] || y == edges[1] || y + 1 == edges[3] {
-                    let start = (y as usize * width as usize + x as usize) * 3;
-                    rgb[start..start + 3].copy_from_slice(&[255, 64, 64]);
-                }
-            }
-        }
+    let mut canvas = Canvas::new(picture);
+    let style = Style::of(picture);
+    let detections = prediction.detections();
+    // The best last, so that nothing hides it; all labels above all boxes.
+    let mut visible: Vec<&Detection> = view
+        .visible_detections(prediction)
+        .into_iter()
+        .map(|index| &detections[index])
+        .collect();
+    visible.reverse();
+    for detection in &visible {
+        draw_box(&mut canvas, detection, style);
     }
-    Picture::new(width, height, rgb).expect("a copy has the size of the original")
+    for detection in &visible {
+        draw_label(&mut canvas, detection, style);
+    }
+    draw_classes(&mut canvas, view.visible_classes(prediction), style);
+    canvas.into_picture()
 }
 
-/// Writes a binary PPM.
-pub fn write_picture(picture: &Picture, path: &Path) -> std::io::Result<()> {
-    let header = format!("P6 {} {} 255\n", picture.width(), picture.height());
-    std::fs::write(path, [header.as_bytes(), picture.rgb()].concat())
+/// Sizes in pixels that follow the picture's size, so that text can be read when the whole picture fills a screen.
+#[derive(Debug, Clone, Copy)]
+struct Style {
+    text: TextSize,
+    line_height: i64,
+    padding: i64,
+    stroke: i64,
+}
+
+impl Style {
+    fn of(picture: &Picture) -> Self {
+        let side = (f64::from(picture.width()) * f64::from(picture.height())).sqrt();
+        let text = (side / 36.0).clamp(15.0, 400.0).round() as f32;
+        Self {
+            text: TextSize(text),
+            line_height: (text * 1.2).ceil() as i64,
+            padding: (text * 0.32).ceil() as i64,
+            stroke: ((side / 280.0).round() as i64).max(2),
+        }
+    }
+
+    /// Where text stands in a line that begins at `top`, so that its capitals are in the middle.
+    fn baseline(self, top: i64) -> f32 {
+        let cap_height = self.text.ascent() * 0.74;
+        top as f32 + f32::midpoint(self.line_height as f32, cap_height)
+    }
+}
+
+const SHADOW: Paint = Paint {
+    color: [0, 0, 0],
+    opacity: 0.55,
+};
+
+fn draw_box(canvas: &mut Canvas, detection: &Detection, style: Style) {
+    let Some(area) = area_of(canvas, detection) else {
+        return;
+    };
+    // A dark line on both sides keeps the colour apart from any background.
+    let edge = (style.stroke / 3).max(1);
+    canvas.frame(area.grown(edge), style.stroke + 2 * edge, SHADOW);
+    canvas.frame(
+        area,
+        style.stroke,
+        Paint::opaque(class_color(detection.class_id)),
+    );
+}
+
+/// The part of the box inside the picture, at least one pixel wide and high; `None` where none is inside.
+fn area_of(canvas: &Canvas, detection: &Detection) -> Option<Area> {
+    let bounds = &detection.bounds;
+    if !bounds.is_finite() {
+        return None;
+    }
+    let left = (bounds.x1.floor() as i64).max(0);
+    let top = (bounds.y1.floor() as i64).max(0);
+    let right = (bounds.x2.ceil() as i64).min(canvas.width());
+    let bottom = (bounds.y2.ceil() as i64).min(canvas.height());
+    (left < right && top < bottom).then_some(Area {
+        left,
+        top,
+        right,
+        bottom,
+    })
+}
+
+fn draw_label(canvas: &mut Canvas, detection: &Detection, style: Style) {
+    let Some(area) = area_of(canvas, detection) else {
+        return;
+    };
+    if canvas.height() < style.line_height {
+        return;
+    }
+    let text = format!("{} {}", detection.label, percent(detection.score));
+    let room = (canvas.width() - 2 * style.padding) as f32;
+    let Some(text) = style.text.fitted(&text, room) else {
+        return;
+    };
+    let width = style.text.width_of(&text).ceil() as i64 + 2 * style.padding;
+    let left = area.left.min(canvas.width() - width).max(0);
+    // On top of the box where there is room, else inside it.
+    let top = if area.top >= style.line_height {
+        area.top - style.line_height
+    } else {
+        area.top.min(canvas.height() - style.line_height)
+    };
+    let plate = Area {
+        left,
+        top,
+        right: left + width,
+        bottom: top + style.line_height,
+    };
+    canvas.fill(plate, Paint::opaque(class_color(detection.class_id)));
+    canvas.text(
+        &text,
+        (left + style.padding) as f32,
+        style.baseline(top),
+        style.text,
+        Paint::opaque(TEXT_ON_CLASS_COLOR),
+    );
+}
+
+/// A dark panel with one line a class: name, score and a bar as long as the score.
+fn draw_classes(canvas: &mut Canvas, classes: &[ClassScore], style: Style) {
+    const PANEL: Paint = Paint {
+        color: [14, 15, 20],
+        opacity: 0.78,
+    };
+    const BAR_GROOVE: Paint = Paint {
+        color: [255, 255, 255],
+        opacity: 0.16,
+    };
+    const TEXT: Paint = Paint {
+        color: [255, 255, 255],
+        opacity: 1.0,
+    };
+    let margin = style.padding;
+    let gap = style.padding * 3;
+    let bar = (style.stroke).max(2);
+    let row_height = style.line_height + bar + style.padding;
+    let rows = ((canvas.height() - 3 * margin) / row_height).clamp(0, classes.len() as i64);
+    let classes = &classes[..rows as usize];
+    let width_of = |text: &str| style.text.width_of(text).ceil() as i64;
+    let score_width = classes
+        .iter()
+        .map(|class| width_of(&percent(class.score)))
+        .max()
+        .unwrap_or_default();
+    let widest_label = classes.iter().map(|class| width_of(&class.label)).max();
+    let room = canvas.width() - 2 * margin - 2 * style.padding - gap - score_width;
+    let label_width = widest_label.unwrap_or_default().min(room);
+    let shortest = style.text.0 as i64;
+    if classes.is_empty() || label_width < shortest.min(widest_label.unwrap_or_default()) {
+        return;
+    }
+    let inner_width = label_width + gap + score_width;
+    let panel = Area {
+        left: margin,
+        top: margin,
+        right: margin + inner_width + 2 * style.padding,
+        bottom: 2 * margin + rows * row_height,
+    };
+    canvas.fill(panel, PANEL);
+    let (left, right) = (panel.left + style.padding, panel.right - style.padding);
+    for (row, class) in classes.iter().enumerate() {
+        let top = panel.top + style.padding / 2 + row as i64 * row_height;
+        let baseline = style.baseline(top);
+        if let Some(label) = style.text.fitted(&class.label, label_width as f32) {
+            canvas.text(&label, left as f32, baseline, style.text, TEXT);
+        }
+        let score = percent(class.score);
+        let score_left = (right - width_of(&score)) as f32;
+        canvas.text(&score, score_left, baseline, style.text, TEXT);
+        let groove = Area {
+            left,
+            top: top + style.line_height,
+            right,
+            bottom: top + style.line_height + bar,
+        };
+        canvas.fill(groove, BAR_GROOVE);
+        let filled = (f64::from(class.score.clamp(0.0, 1.0)) * inner_width as f64).round() as i64;
+        let color = Paint::opaque(class_color(class.index));
+        canvas.fill(
+            Area {
+                right: left + filled,
+                ..groove
+            },
+            color,
+        );
+    }
+}
+
+fn percent(score: f32) -> String {
+    format!("{:.0} %", score * 100.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{Answer, BoundingBox};
+
+    fn plain(width: u32, height: u32, value: u8) -> Picture {
+        Picture::new(width, height, vec![value; (width * height * 3) as usize]).unwrap()
+    }
+
+    fn boxes(picture: &Picture, boxes: &[(u32, f32, [f32; 4])]) -> Prediction {
+        let detections = boxes.iter().map(|&(class_id, score, bounds)| Detection {
+            bounds: BoundingBox::from(bounds),
+            class_id,
+            label: format!("class {class_id}"),
+            score,
+        });
+        Prediction {
+            width: picture.width(),
+            height: picture.height(),
+            answer: Answer::Detections(detections.collect()),
+        }
+    }
+
+    fn classes(picture: &Picture, labels: &[&str]) -> Prediction {
+        let classes = labels.iter().enumerate().map(|(index, label)| ClassScore {
+            index: index as u32,
+            label: (*label).to_owned(),
+            score: 0.5,
+        });
+        Prediction {
+            width: picture.width(),
+            height: picture.height(),
+            answer: Answer::Classes(classes.collect()),
+        }
+    }
+
+    fn drawn(picture: &Picture, prediction: &Prediction) -> Picture {
+        annotate(picture, prediction, &ViewSettings::default())
+    }
+
+    #[test]
+    fn the_border_has_the_color_of_the_class_and_the_inside_is_untouched() {
+        let picture = plain(400, 300, 90);
+        let drawn = drawn(
+            &picture,
+            &boxes(&picture, &[(3, 0.9, [100.0, 80.0, 300.0, 200.0])]),
+        );
+        for (x, y) in [(100, 150), (101, 150), (299, 150), (200, 80), (200, 199)] {
+            assert_eq!(drawn.pixel(x, y), Some(class_color(3)), "{x}, {y}");
+        }
+        assert_eq!(drawn.pixel(200, 140), picture.pixel(200, 140));
+        assert_eq!(drawn.pixel(50, 50), picture.pixel(50, 50));
+    }
+
+    #[test]
+    fn the_label_stands_on_the_box_or_inside_it_where_there_is_no_room() {
+        let picture = plain(400, 300, 90);
+        let is_plate = |drawn: &Picture, y| drawn.pixel(102, y) == Some(class_color(3));
+        let low = drawn(
+            &picture,
+            &boxes(&picture, &[(3, 0.9, [100.0, 80.0, 300.0, 200.0])]),
+        );
+        assert!(is_plate(&low, 70) && !is_plate(&low, 90));
+        let high = drawn(
+            &picture,
+            &boxes(&picture, &[(3, 0.9, [100.0, 5.0, 300.0, 200.0])]),
+        );
+        assert!(is_plate(&high, 12));
+    }
+
+    #[test]
+    fn a_label_at_the_right_edge_stays_inside_the_picture() {
+        let picture = plain(400, 300, 90);
+        let right = drawn(
+            &picture,
+            &boxes(&picture, &[(3, 0.9, [395.0, 100.0, 399.0, 200.0])]),
+        );
+        // The plate is moved to the left: its colour lies far from the box.
+        assert_eq!(right.pixel(360, 85), Some(class_color(3)));
+    }
+
+    #[test]
+    fn what_the_view_hides_is_not_drawn() {
+        let picture = plain(100, 100, 90);
+        let weak = boxes(&picture, &[(3, 0.4, [10.0, 40.0, 90.0, 90.0])]);
+        assert_eq!(drawn(&picture, &weak), picture);
+    }
+
+    #[test]
+    fn the_better_of_two_boxes_lies_on_top() {
+        let picture = plain(400, 300, 90);
+        let same_place = [100.0, 80.0, 300.0, 200.0];
+        let both = boxes(&picture, &[(3, 0.9, same_place), (4, 0.8, same_place)]);
+        assert_eq!(drawn(&picture, &both).pixel(200, 199), Some(class_color(3)));
+    }
+
+    #[test]
+    fn the_classes_are_written_into_the_corner_and_nowhere_else() {
+        let picture = plain(400, 300, 90);
+        let drawn = drawn(&picture, &classes(&picture, &["tabby cat", "tiger cat"]));
+        assert_ne!(drawn.pixel(20, 20), picture.pixel(20, 20));
+        assert_eq!(drawn.pixel(390, 290), picture.pixel(390, 290));
+    }
+
+    #[test]
+    fn pictures_of_every_size_and_boxes_of_every_shape_are_drawn_without_panic() {
+        let long = "a label that is much longer than any picture of this test is wide, by far";
+        for (width, height) in [(1, 1), (1, 200), (200, 1), (7, 7), (30, 20), (40_000, 10)] {
+            let picture = plain(width, height, 90);
+            let all = [
+                (1, 0.9, [0.0, 0.0, 1.0, 1.0]),
+                (2, 0.9, [-1e9, -1e9, 1e9, 1e9]),
+                (3, 0.9, [5.0, 5.0, 2.0, 2.0]),
+                (4, 0.9, [f32::NAN, 0.0, f32::INFINITY, 3.0]),
+                (5, 0.9, [1e6, 1e6, 2e6, 2e6]),
+            ];
+            let drawn_boxes = drawn(&picture, &boxes(&picture, &all));
+            assert_eq!((drawn_boxes.width(), drawn_boxes.height()), (width, height));
+            drawn(&picture, &classes(&picture, &[long, "日本語", ""]));
+        }
+    }
 }

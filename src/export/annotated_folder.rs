@@ -7,7 +7,8 @@ use std::thread::JoinHandle;
 
 use crossbeam_channel::{Sender, bounded};
 
-use super::annotated::{annotate, write_picture};
+use super::annotated::annotate;
+use super::picture_file::write_picture;
 use crate::decode::{DecodeLimits, decode};
 use crate::domain::{Prediction, Problem, Sample, SampleUri, ViewSettings};
 use crate::source::Source;

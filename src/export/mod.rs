@@ -2,6 +2,9 @@
 
 mod annotated;
 mod annotated_folder;
+mod drawing;
+mod picture_file;
 
-pub use annotated::{annotate, write_picture};
+pub use annotated::annotate;
 pub use annotated_folder::{AnnotatedFolder, AnnotatedFolderError};
+pub use picture_file::{PictureFileError, write_picture};

@@ -1,0 +1,77 @@
+//! Pictures back to files, for what the user exports.
+
+use image::codecs::png::{CompressionType, FilterType, PngEncoder};
+use image::{ExtendedColorType, ImageEncoder};
+use turbojpeg::{Image, PixelFormat, Subsamp};
+
+use crate::domain::Picture;
+
+/// The picture could not be encoded: it is too large for the format, or memory ran out.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the picture cannot be written as {format}: {reason}")]
+pub struct EncodeError {
+    format: &'static str,
+    reason: String,
+}
+
+/// A PNG file, RGB, 8 bits; lossless.
+pub fn encode_png(picture: &Picture) -> Result<Vec<u8>, EncodeError> {
+    let mut file = Vec::new();
+    PngEncoder::new_with_quality(&mut file, CompressionType::Fast, FilterType::Adaptive)
+        .write_image(
+            picture.rgb(),
+            picture.width(),
+            picture.height(),
+            ExtendedColorType::Rgb8,
+        )
+        .map_err(|error| EncodeError {
+            format: "PNG",
+            reason: error.to_string(),
+        })?;
+    Ok(file)
+}
+
+/// A JPEG file without chroma subsampling, which would smear coloured lines and text. `quality` is `1..=100`.
+pub fn encode_jpeg(picture: &Picture, quality: u8) -> Result<Vec<u8>, EncodeError> {
+    let image = Image {
+        pixels: picture.rgb(),
+        width: picture.width() as usize,
+        pitch: picture.width() as usize * 3,
+        height: picture.height() as usize,
+        format: PixelFormat::RGB,
+    };
+    let quality = i32::from(quality.clamp(1, 100));
+    turbojpeg::compress(image, quality, Subsamp::None)
+        .map(|file| file.to_vec())
+        .map_err(|error| EncodeError {
+            format: "JPEG",
+            reason: error.to_string(),
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decode::{DecodeLimits, decode};
+
+    fn gradient() -> Picture {
+        let rgb = (0..40 * 30 * 3).map(|index| (index / 15) as u8).collect();
+        Picture::new(40, 30, rgb).unwrap()
+    }
+
+    #[test]
+    fn a_png_gives_back_the_same_pixels() {
+        let file = encode_png(&gradient()).unwrap();
+        assert_eq!(decode(&file, &DecodeLimits::default()), Ok(gradient()));
+    }
+
+    #[test]
+    fn a_jpeg_gives_back_nearly_the_same_pixels() {
+        let file = encode_jpeg(&gradient(), 95).unwrap();
+        let picture = decode(&file, &DecodeLimits::default()).unwrap();
+        assert_eq!((picture.width(), picture.height()), (40, 30));
+        for (got, expected) in picture.rgb().iter().zip(gradient().rgb()) {
+            assert!(got.abs_diff(*expected) < 16);
+        }
+    }
+}

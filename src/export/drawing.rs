@@ -1,0 +1,224 @@
+//! Filled rectangles and text on RGB pixels.
+
+use std::sync::LazyLock;
+
+use ab_glyph::{Font, FontRef, Glyph, PxScale, ScaleFont, point};
+
+use crate::domain::Picture;
+
+/// Pixels that can be drawn on. Everything is clipped to the picture.
+pub(super) struct Canvas {
+    width: u32,
+    height: u32,
+    rgb: Vec<u8>,
+}
+
+/// Whole pixels: left and top are inside, right and bottom are not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Area {
+    pub(super) left: i64,
+    pub(super) top: i64,
+    pub(super) right: i64,
+    pub(super) bottom: i64,
+}
+
+impl Area {
+    /// The area grown by `margin` on each side; a negative margin shrinks it.
+    pub(super) fn grown(self, margin: i64) -> Self {
+        Self {
+            left: self.left - margin,
+            top: self.top - margin,
+            right: self.right + margin,
+            bottom: self.bottom + margin,
+        }
+    }
+}
+
+/// A colour and how much of it covers what is below, `0.0..=1.0`.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Paint {
+    pub(super) color: [u8; 3],
+    pub(super) opacity: f32,
+}
+
+impl Paint {
+    pub(super) fn opaque(color: [u8; 3]) -> Self {
+        Self {
+            color,
+            opacity: 1.0,
+        }
+    }
+}
+
+impl Canvas {
+    pub(super) fn new(picture: &Picture) -> Self {
+        Self {
+            width: picture.width(),
+            height: picture.height(),
+            rgb: picture.rgb().to_vec(),
+        }
+    }
+
+    pub(super) fn width(&self) -> i64 {
+        i64::from(self.width)
+    }
+
+    pub(super) fn height(&self) -> i64 {
+        i64::from(self.height)
+    }
+
+    pub(super) fn into_picture(self) -> Picture {
+        Picture::new(self.width, self.height, self.rgb)
+            .expect("a canvas keeps the size of the picture it was made from")
+    }
+
+    pub(super) fn fill(&mut self, area: Area, paint: Paint) {
+        for y in area.top.max(0)..area.bottom.min(self.height()) {
+            for x in area.left.max(0)..area.right.min(self.width()) {
+                self.blend(x, y, paint);
+            }
+        }
+    }
+
+    /// A frame that lies inside `area`; a thick frame of a small area fills it.
+    pub(super) fn frame(&mut self, area: Area, thickness: i64, paint: Paint) {
+        let Area {
+            left,
+            top,
+            right,
+            bottom,
+        } = area;
+        let upper_end = (top + thickness).min(bottom);
+        let lower_start = (bottom - thickness).max(upper_end);
+        let left_end = (left + thickness).min(right);
+        let right_start = (right - thickness).max(left_end);
+        self.fill(
+            Area {
+                bottom: upper_end,
+                ..area
+            },
+            paint,
+        );
+        self.fill(
+            Area {
+                top: lower_start,
+                ..area
+            },
+            paint,
+        );
+        let sides = Area {
+            top: upper_end,
+            bottom: lower_start,
+            ..area
+        };
+        self.fill(
+            Area {
+                right: left_end,
+                ..sides
+            },
+            paint,
+        );
+        self.fill(
+            Area {
+                left: right_start,
+                ..sides
+            },
+            paint,
+        );
+    }
+
+    /// Draws one line whose baseline begins at (`x`, `baseline`).
+    pub(super) fn text(&mut self, text: &str, x: f32, baseline: f32, size: TextSize, paint: Paint) {
+        for glyph in size.glyphs(text, x, baseline) {
+            let Some(outline) = FONT.outline_glyph(glyph) else {
+                continue;
+            };
+            let bounds = outline.px_bounds();
+            let (left, top) = (bounds.min.x as i64, bounds.min.y as i64);
+            outline.draw(|column, row, coverage| {
+                // The font is a light one; a little more coverage makes small text firm.
+                let opacity = (coverage * 1.35).min(1.0) * paint.opacity;
+                self.blend(
+                    left + i64::from(column),
+                    top + i64::from(row),
+                    Paint { opacity, ..paint },
+                );
+            });
+        }
+    }
+
+    fn blend(&mut self, x: i64, y: i64, paint: Paint) {
+        if x < 0 || y < 0 || x >= self.width() || y >= self.height() {
+            return;
+        }
+        let start = (y as usize * self.width as usize + x as usize) * 3;
+        for (below, above) in self.rgb[start..start + 3].iter_mut().zip(paint.color) {
+            let mixed =
+                f32::from(*below) * (1.0 - paint.opacity) + f32::from(above) * paint.opacity;
+            *below = mixed.round() as u8;
+        }
+    }
+}
+
+/// The window's own font, so that exported pictures look like the window.
+static FONT: LazyLock<FontRef<'static>> = LazyLock::new(|| {
+    FontRef::try_from_slice(epaint_default_fonts::UBUNTU_LIGHT)
+        .expect("the font is part of the program")
+});
+
+/// Height of a line of text in pixels.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct TextSize(pub(super) f32);
+
+impl TextSize {
+    pub(super) fn width_of(self, text: &str) -> f32 {
+        let font = FONT.as_scaled(PxScale::from(self.0));
+        let mut width = 0.0;
+        let mut previous = None;
+        for letter in text.chars() {
+            let id = font.glyph_id(letter);
+            if let Some(previous) = previous {
+                width += font.kern(previous, id);
+            }
+            width += font.h_advance(id);
+            previous = Some(id);
+        }
+        width
+    }
+
+    /// From the baseline up to the tallest letters.
+    pub(super) fn ascent(self) -> f32 {
+        FONT.as_scaled(PxScale::from(self.0)).ascent()
+    }
+
+    /// The text, or its beginning with “…” where it is wider than `max_width`; `None` where not even that fits.
+    pub(super) fn fitted(self, text: &str, max_width: f32) -> Option<String> {
+        if self.width_of(text) <= max_width {
+            return Some(text.to_owned());
+        }
+        let letters: Vec<char> = text.chars().collect();
+        (1..letters.len()).rev().find_map(|count| {
+            let start: String = letters[..count].iter().collect();
+            let shortened = format!("{}…", start.trim_end());
+            (self.width_of(&shortened) <= max_width).then_some(shortened)
+        })
+    }
+
+    fn glyphs(self, text: &str, x: f32, baseline: f32) -> Vec<Glyph> {
+        let scale = PxScale::from(self.0);
+        let font = FONT.as_scaled(scale);
+        let mut cursor = x;
+        let mut previous = None;
+        let mut glyphs = Vec::new();
+        for letter in text.chars() {
+            let id = font.glyph_id(letter);
+            if let Some(previous) = previous {
+                cursor += font.kern(previous, id);
+            }
+            glyphs.push(id.with_scale_and_position(scale, point(cursor, baseline)));
+            cursor += font.h_advance(id);
+            previous = Some(id);
+        }
+        glyphs
+    }
+}

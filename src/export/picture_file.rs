@@ -1,0 +1,102 @@
+//! Writes a picture to a file, whole or not at all.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use crate::decode::{EncodeError, encode_jpeg, encode_png};
+use crate::domain::Picture;
+
+/// Nothing was written. The message is the cause only; the caller knows the file.
+#[derive(Debug, thiserror::Error)]
+pub enum PictureFileError {
+    #[error("{0}")]
+    Write(#[from] io::Error),
+    #[error("{0}")]
+    Encode(#[from] EncodeError),
+}
+
+/// Writes a JPEG of high quality where the file's name ends in `.jpg` or `.jpeg`, otherwise a lossless PNG. An existing file is
+/// replaced.
+pub fn write_picture(picture: &Picture, path: &Path) -> Result<(), PictureFileError> {
+    const JPEG_QUALITY: u8 = 92;
+    let is_jpeg = path.extension().is_some_and(|extension| {
+        ["jpg", "jpeg"]
+            .iter()
+            .any(|jpeg| extension.eq_ignore_ascii_case(jpeg))
+    });
+    let content = if is_jpeg {
+        encode_jpeg(picture, JPEG_QUALITY)?
+    } else {
+        encode_png(picture)?
+    };
+    Ok(replace(path, &content)?)
+}
+
+/// Writes beside the target and renames, so that no reader ever sees half a file.
+fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".spotcheck-");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        // As any other new file: the umask takes away what the user does not want to share.
+        builder.permissions(std::fs::Permissions::from_mode(0o666));
+    }
+    let mut file = builder.tempfile_in(folder)?;
+    file.write_all(content)?;
+    file.persist(path).map_err(|error| error.error)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::decode::{DecodeLimits, Format, decode};
+
+    fn picture() -> Picture {
+        Picture::new(2, 1, vec![1, 2, 3, 4, 5, 6]).unwrap()
+    }
+
+    #[test]
+    fn an_existing_file_is_replaced_and_nothing_else_stays_in_the_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out.png");
+        fs::write(&path, "old").unwrap();
+        write_picture(&picture(), &path).unwrap();
+        let written = fs::read(&path).unwrap();
+        assert_eq!(decode(&written, &DecodeLimits::default()), Ok(picture()));
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn the_extension_chooses_the_format() {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, format) in [
+            ("a.JPG", Format::Jpeg),
+            ("b.jpeg", Format::Jpeg),
+            ("c", Format::Png),
+        ] {
+            let path = folder.path().join(name);
+            write_picture(&picture(), &path).unwrap();
+            assert_eq!(Format::of(&fs::read(&path).unwrap()), Ok(format), "{name}");
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn the_file_can_be_read_by_those_who_can_read_other_new_files() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let (ours, plain) = (folder.path().join("ours.png"), folder.path().join("plain"));
+        write_picture(&picture(), &ours).unwrap();
+        fs::write(&plain, "").unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode();
+        assert_eq!(mode(&ours), mode(&plain));
+    }
+}
