@@ -137,7 +137,7 @@ fn cutting_server() -> HttpServer {
 fn redirects_are_followed() {
     let target = good_server();
     let end = target.url("/content");
-    let start = HttpServer::start(move |request| match request.target.as_str() {
+    let start = HttpServer::start(move |request| match request.path.as_str() {
         "/a" => Reply::redirect("/b".to_owned()),
         _ => Reply::redirect(end.clone()),
     });
@@ -397,6 +397,11 @@ fn a_wrong_file_on_one_mirror_is_said_and_the_next_one_is_asked() {
         step.contains("wrong content") && step.contains(&wrong.url("/")),
         "{step}"
     );
+    let notes = home.control.notes();
+    assert!(
+        notes.len() == 1 && notes[0].contains("wrong content"),
+        "{notes:?}"
+    );
 }
 
 #[test]
@@ -606,7 +611,8 @@ fn a_file_of_the_users_takes_the_place_of_the_download() {
     let fetch = || home.library.fetch("tested", Some(&file), &home.control);
     let refused = |result: Result<Model, FetchError>, reason: &str| {
         let text = result.unwrap_err().to_string();
-        assert!(text.contains(reason) && text.ends_with(".onnx"), "{text}");
+        assert!(text.contains(reason), "{text}");
+        assert!(text.ends_with(&file.display().to_string()), "{text}");
         assert!(!home.path("model.onnx").exists());
         home.assert_no_leftovers();
     };

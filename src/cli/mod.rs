@@ -6,6 +6,7 @@
     reason = "this is the module that speaks to the terminal"
 )]
 
+mod models;
 mod predict;
 mod progress;
 
@@ -25,6 +26,8 @@ struct Cli {
 enum Command {
     /// Run a model over images and write what it saw
     Predict(predict::PredictArgs),
+    /// Show, fetch and remove models
+    Models(models::ModelsArgs),
 }
 
 /// How a command ended, as the shell sees it. Wrong usage (2) is clap's.
@@ -38,6 +41,7 @@ enum Outcome {
 pub fn run() -> ExitCode {
     let outcome = match Cli::parse().command {
         Some(Command::Predict(args)) => predict::run(&args),
+        Some(Command::Models(args)) => models::run(&args),
         None => Ok(Outcome::AllWell),
     };
     match outcome {

@@ -125,6 +125,7 @@ pub(super) fn download(
             Err(Failure::Mirror(reason)) => {
                 let failure = MirrorFailure { host, reason, url };
                 log::warn!("{}: {failure}", card.name);
+                control.note(failure.to_string());
                 failures.push(failure);
             }
         }

@@ -26,6 +26,7 @@ struct Inner {
     total: Option<u64>,
     unit: ProgressUnit,
     step: String,
+    notes: Vec<String>,
     worked: Duration,
     /// Since when the task has been running without a pause.
     running_since: Option<Instant>,
@@ -48,6 +49,7 @@ impl TaskControl {
             total: None,
             unit,
             step: String::new(),
+            notes: Vec::new(),
             worked: Duration::ZERO,
             running_since: Some(Instant::now()),
             hooks: BTreeMap::new(),
@@ -152,6 +154,17 @@ impl TaskControl {
 
     pub fn set_step(&self, step: impl Into<String>) {
         self.lock().step = step.into();
+    }
+
+    /// Keeps something that went another way than expected, for people: which mirror was given up, and why. Shown when
+    /// the task is over.
+    pub fn note(&self, note: impl Into<String>) {
+        self.lock().notes.push(note.into());
+    }
+
+    /// All notes so far, the oldest first.
+    pub fn notes(&self) -> Vec<String> {
+        self.lock().notes.clone()
     }
 
     pub fn progress(&self) -> Progress {

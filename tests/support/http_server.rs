@@ -27,12 +27,14 @@ struct Shared {
 }
 
 /// What was asked.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Request {
     /// How many requests came before.
     pub(crate) number: usize,
-    /// As it stands in the request line: a whole URL where the server is used as a proxy.
-    pub(crate) target: String,
+    pub(crate) path: String,
+    /// `host:port` that the client wanted to be connected with, where it takes the server for a proxy. The server
+    /// answers in that one's place.
+    pub(crate) proxy_for: Option<String>,
     /// The first byte of `Range: bytes=N-`.
     pub(crate) range_start: Option<usize>,
     pub(crate) if_range: Option<String>,
@@ -124,7 +126,7 @@ impl HttpServer {
 
 impl Shared {
     fn serve(&self, mut connection: TcpStream) {
-        let Some(mut request) = read_request(&connection) else {
+        let Some(mut request) = read_request(&mut connection) else {
             return;
         };
         let number = {
@@ -157,15 +159,18 @@ impl Shared {
     }
 }
 
-fn read_request(connection: &TcpStream) -> Option<Request> {
-    let mut lines = BufReader::new(connection).lines().map_while(Result::ok);
-    let target = lines.next()?.split(' ').nth(1)?.to_owned();
-    let mut request = Request {
-        number: 0,
-        target,
-        range_start: None,
-        if_range: None,
-    };
+fn read_request(connection: &mut TcpStream) -> Option<Request> {
+    let reader = BufReader::new(connection.try_clone().ok()?);
+    let mut lines = reader.lines().map_while(Result::ok);
+    let mut first = lines.next()?;
+    let mut request = Request::default();
+    if let Some(proxied) = first.strip_prefix("CONNECT ") {
+        request.proxy_for = Some(proxied.split(' ').next()?.to_owned());
+        lines.by_ref().find(String::is_empty)?;
+        connection.write_all(b"HTTP/1.1 200 OK\r\n\r\n").ok()?;
+        first = lines.next()?;
+    }
+    first.split(' ').nth(1)?.clone_into(&mut request.path);
     for line in lines.take_while(|line| !line.is_empty()) {
         let (name, value) = line.split_once(": ")?;
         match name.to_ascii_lowercase().as_str() {

@@ -1,0 +1,149 @@
+//! `spotcheck models`: what there is, and bringing it here or away.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use anyhow::{Context, bail};
+use clap::{Args, Subcommand};
+
+use super::Outcome;
+use super::progress::with_progress;
+use crate::dirs::AppDirs;
+use crate::domain::{ModelTask, human_bytes};
+use crate::library::{FetchError, Library, LibraryEntry, WeightsState};
+use crate::tasks::{ProgressUnit, TaskControl};
+
+#[derive(Debug, Args)]
+pub(super) struct ModelsArgs {
+    #[command(subcommand)]
+    command: Option<ModelsCommand>,
+}
+
+#[derive(Debug, Subcommand)]
+enum ModelsCommand {
+    /// Show all models and where their weights are (also without a subcommand)
+    List,
+    /// Bring the weights of a model here, and check them
+    Fetch {
+        /// A model of `spotcheck models list`
+        id: String,
+        /// Take the weights from this file instead of downloading them
+        #[arg(long, value_name = "FILE")]
+        from: Option<PathBuf>,
+    },
+    /// Delete what is kept for a model: downloaded weights, or all of a model of your own
+    Remove {
+        /// A model of `spotcheck models list`
+        id: String,
+    },
+}
+
+pub(super) fn run(args: &ModelsArgs) -> anyhow::Result<Outcome> {
+    let library = Library::open(&AppDirs::find()?);
+    let answer = match &args.command {
+        None | Some(ModelsCommand::List) => list(&library),
+        Some(ModelsCommand::Fetch { id, from }) => fetch(&library, id, from.as_ref())?,
+        Some(ModelsCommand::Remove { id }) => {
+            let freed = library.remove(id)?;
+            format!("removed {id}, {} are free again\n", human_bytes(freed))
+        }
+    };
+    let written = std::io::stdout().write_all(answer.as_bytes());
+    written.context("Could not write to stdout")?;
+    Ok(Outcome::AllWell)
+}
+
+fn list(library: &Library) -> String {
+    for problem in library.problems() {
+        eprintln!("problem: {problem}");
+    }
+    let entries = library.entries();
+    let defaults: Vec<String> = [ModelTask::Classification, ModelTask::Detection]
+        .into_iter()
+        .filter_map(|task| library.default_for(task).ok())
+        .map(|model| model.card.id)
+        .collect();
+    let header = [
+        "", "ID", "NAME", "TASK", "SIZE", "LICENCE", "ACCURACY", "STATE",
+    ];
+    let mut rows = vec![header.map(str::to_owned)];
+    rows.extend(entries.iter().map(|entry| {
+        let mark = if defaults.contains(&entry.card.id) {
+            "*"
+        } else {
+            ""
+        };
+        row(mark, entry)
+    }));
+    let used: u64 = entries.iter().map(|entry| entry.disk_bytes).sum();
+    format!(
+        "{}\n* the default of its task\n{} on this disk are used by downloads and models of your own\n",
+        table(&rows),
+        human_bytes(used)
+    )
+}
+
+fn row(mark: &str, entry: &LibraryEntry) -> [String; 8] {
+    let card = &entry.card;
+    [
+        mark.to_owned(),
+        card.id.clone(),
+        card.name.clone(),
+        card.task.word().to_owned(),
+        human_bytes(card.file.bytes),
+        card.licence.clone(),
+        card.accuracy.clone().unwrap_or_default(),
+        state(entry),
+    ]
+}
+
+fn state(entry: &LibraryEntry) -> String {
+    let id = &entry.card.id;
+    match (&entry.state, &entry.problem) {
+        (WeightsState::Ready(_), _) if entry.disk_bytes == 0 => {
+            "ready, comes with Spotcheck".to_owned()
+        }
+        (WeightsState::Ready(path), _) => format!("ready: {}", path.display()),
+        (WeightsState::Missing, Some(problem)) => problem.clone(),
+        (WeightsState::Missing, None) if entry.card.file.urls.is_empty() => {
+            format!("not here: spotcheck models fetch {id} --from FILE")
+        }
+        (WeightsState::Missing, None) => format!("not downloaded: spotcheck models fetch {id}"),
+    }
+}
+
+/// Columns as wide as their widest cell, two spaces apart.
+fn table<const COLUMNS: usize>(rows: &[[String; COLUMNS]]) -> String {
+    let width = |column: usize| {
+        let cells = rows.iter().map(|row| row[column].chars().count());
+        cells.max().unwrap_or(0)
+    };
+    let widths: [usize; COLUMNS] = std::array::from_fn(width);
+    let line = |row: &[String; COLUMNS]| {
+        let cells = row.iter().zip(widths);
+        let padded: Vec<String> = cells
+            .map(|(cell, width)| format!("{cell:width$}"))
+            .collect();
+        padded.join("  ").trim_end().to_owned() + "\n"
+    };
+    rows.iter().map(line).collect()
+}
+
+fn fetch(library: &Library, id: &str, from: Option<&PathBuf>) -> anyhow::Result<String> {
+    let control = TaskControl::new(ProgressUnit::Bytes);
+    let on_interrupt = control.clone();
+    ctrlc::set_handler(move || on_interrupt.cancel()).context("Could not listen for Ctrl+C")?;
+    let fetched = with_progress(id, &control, || {
+        library.fetch(id, from.map(PathBuf::as_path), &control)
+    });
+    for note in control.notes() {
+        eprintln!("note: {note}");
+    }
+    match fetched {
+        Ok(model) => Ok(format!("{id} is ready: {}\n", model.weights.display())),
+        Err(FetchError::Cancelled(_)) => {
+            bail!("cancelled; `spotcheck models fetch {id}` goes on where it stopped")
+        }
+        Err(error) => Err(error.into()),
+    }
+}
