@@ -477,6 +477,15 @@ fn a_mirror_that_cannot_be_reached_is_left_at_once() {
 }
 
 #[test]
+fn a_download_that_brought_nothing_leaves_nothing() {
+    let server = HttpServer::start(|_| Reply::status("404 Not Found"));
+    let home = Home::new(&[server.url("/")]);
+    home.failures();
+    home.assert_no_leftovers();
+    assert!(home.path("model.toml").exists());
+}
+
+#[test]
 fn where_no_mirror_works_each_is_named_with_its_reason_and_the_ways_out() {
     let first = HttpServer::start(|_| Reply::status("404 Not Found"));
     let second = HttpServer::start(|request| {

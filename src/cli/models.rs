@@ -136,11 +136,13 @@ fn fetch(library: &Library, id: &str, from: Option<&PathBuf>) -> anyhow::Result<
     let fetched = with_progress(id, &control, || {
         library.fetch(id, from.map(PathBuf::as_path), &control)
     });
-    for note in control.notes() {
-        eprintln!("note: {note}");
-    }
     match fetched {
-        Ok(model) => Ok(format!("{id} is ready: {}\n", model.weights.display())),
+        Ok(model) => {
+            for note in control.notes() {
+                eprintln!("note: {note}");
+            }
+            Ok(format!("{id} is ready: {}\n", model.weights.display()))
+        }
         Err(FetchError::Cancelled(_)) => {
             bail!("cancelled; `spotcheck models fetch {id}` goes on where it stopped")
         }

@@ -107,6 +107,22 @@ pub(super) fn download(
         return Err(LibraryError::NoWeights { id, name }.into());
     }
     let mut part = Part::open(target, card)?;
+    match from_mirrors(card, &mut part, policy, control) {
+        Ok(()) => part.finish(target),
+        Err(error) => {
+            part.discard_if_empty()?;
+            Err(error)
+        }
+    }
+}
+
+/// Ends with a complete and checked part.
+fn from_mirrors(
+    card: &ModelCard,
+    part: &mut Part,
+    policy: &DownloadPolicy,
+    control: &TaskControl,
+) -> Result<(), FetchError> {
     control.set_total(Some(card.file.bytes));
     let mut failures: Vec<MirrorFailure> = Vec::new();
     for url in mirrors(&card.file, part.url()) {
@@ -119,8 +135,8 @@ pub(super) fn download(
             control,
             step: format!("Downloading {} from {host}{so_far}", card.name),
         };
-        match download.run(&mut part) {
-            Ok(()) => return part.finish(target),
+        match download.run(part) {
+            Ok(()) => return Ok(()),
             Err(Failure::Stop(error)) => return Err(error),
             Err(Failure::Mirror(reason)) => {
                 let failure = MirrorFailure { host, reason, url };

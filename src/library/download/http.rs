@@ -180,6 +180,16 @@ fn fault(error: &ureq::Error) -> Fault {
         ureq::Error::TooManyRedirects | ureq::Error::RedirectFailed => {
             Fault::Other("redirects without end".to_owned())
         }
+        ureq::Error::Io(error) if is_certificate_fault(error) => Fault::Other(format!(
+            "shows a certificate that this machine does not trust ({error}); where the network has its own, add it to \
+             the system's certificates or name its file in SSL_CERT_FILE"
+        )),
+        ureq::Error::Io(error) => Fault::Other(format!("cannot be reached ({error})")),
         other => Fault::Other(format!("cannot be reached ({other})")),
     }
+}
+
+/// The TLS library hands its faults up as text only.
+fn is_certificate_fault(error: &std::io::Error) -> bool {
+    error.to_string().contains("certificate")
 }

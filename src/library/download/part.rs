@@ -199,6 +199,18 @@ impl Part {
         remove(&self.state_path)
     }
 
+    /// As [`Self::discard`] where nothing came that is worth keeping; with its folder, if that is empty then.
+    pub(super) fn discard_if_empty(self) -> Result<(), FetchError> {
+        if self.len > 0 {
+            return Ok(());
+        }
+        let folder = self.path.parent().map(Path::to_owned);
+        self.discard()?;
+        // It may hold a card or other weights; then it stays.
+        let _ = folder.map(fs::remove_dir);
+        Ok(())
+    }
+
     /// A failed write in words: a full disk is the user's to mend.
     pub(super) fn write_error(&self, error: io::Error) -> FetchError {
         use io::ErrorKind::{QuotaExceeded, StorageFull};
