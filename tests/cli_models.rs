@@ -125,6 +125,16 @@ fn the_list_shows_each_model_with_what_a_choice_needs() {
 }
 
 #[test]
+fn an_unfinished_download_is_listed_with_what_is_there() {
+    let home = Home::new();
+    let folder = home.path("").with_file_name("faster-rcnn");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("model.onnx.part"), [0; 2048]).unwrap();
+    let line = home.listed("faster-rcnn");
+    assert!(line.contains("unfinished, 2.0 KiB are here"), "{line}");
+}
+
+#[test]
 fn a_fetched_model_is_ready_and_a_removed_one_is_gone() {
     let server = good_server();
     let home = Home::with_model(&[server.url("/")]);

@@ -10,7 +10,7 @@ use super::Outcome;
 use super::progress::with_progress;
 use crate::dirs::AppDirs;
 use crate::domain::{ModelTask, human_bytes};
-use crate::library::{FetchError, Library, LibraryEntry, WeightsState};
+use crate::library::{EntryOrigin, FetchError, Library, LibraryEntry, WeightsState};
 use crate::tasks::{ProgressUnit, TaskControl};
 
 #[derive(Debug, Args)]
@@ -107,6 +107,12 @@ fn state(entry: &LibraryEntry) -> String {
         (WeightsState::Missing, Some(problem)) => problem.clone(),
         (WeightsState::Missing, None) if entry.card.file.urls.is_empty() => {
             format!("not here: spotcheck models fetch {id} --from FILE")
+        }
+        (WeightsState::Missing, None)
+            if entry.origin == EntryOrigin::BuiltIn && entry.disk_bytes > 0 =>
+        {
+            let here = human_bytes(entry.disk_bytes);
+            format!("unfinished, {here} are here: spotcheck models fetch {id}")
         }
         (WeightsState::Missing, None) => format!("not downloaded: spotcheck models fetch {id}"),
     }

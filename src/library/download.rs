@@ -196,6 +196,7 @@ pub(super) fn check_file(
     file: &ModelFile,
     control: &TaskControl,
 ) -> Result<bool, FetchError> {
+    control.set_total(Some(file.bytes));
     let checked = stoppable(control, |on_chunk| has_sha256(path, &file.sha256, on_chunk))?;
     Ok(checked.map_err(LibraryError::io("read the weights", path))?)
 }
@@ -205,7 +206,7 @@ fn stoppable<T>(
     control: &TaskControl,
     work: impl FnOnce(OnChunk<'_>) -> io::Result<T>,
 ) -> Result<io::Result<T>, Cancelled> {
-    control.set_done(0);
+    control.set_done_before(0);
     let mut cancelled = false;
     let result = work(&mut |bytes| {
         control.add_done(bytes);
@@ -327,7 +328,7 @@ impl Download<'_> {
 
     /// One request for what is missing, written into the part as it comes.
     fn request(&self, part: &mut Part) -> Result<(), Setback> {
-        self.control.set_done(part.len());
+        self.control.set_done_before(part.len());
         let range = part.validator().map(|validator| (part.len(), validator));
         let mut connection = Connection::open(self.url, range, self.policy.stall_timeout);
         match self.next(&mut connection)? {
@@ -385,7 +386,7 @@ impl Download<'_> {
                 // Also where a range was asked for: the file has changed, or the server knows no ranges.
                 part.restart()?;
                 part.set_validator(Validator::of(answer))?;
-                self.control.set_done(0);
+                self.control.set_done_before(0);
                 Ok(())
             }
             206 => {

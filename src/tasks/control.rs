@@ -23,6 +23,7 @@ struct Shared {
 struct Inner {
     mode: Mode,
     done: u64,
+    done_before: u64,
     total: Option<u64>,
     unit: ProgressUnit,
     step: String,
@@ -46,6 +47,7 @@ impl TaskControl {
         let inner = Inner {
             mode: Mode::Running,
             done: 0,
+            done_before: 0,
             total: None,
             unit,
             step: String::new(),
@@ -148,6 +150,14 @@ impl TaskControl {
         self.lock().done = done;
     }
 
+    /// Begins a stretch of the work at `done`: the rate is measured from here, and from now.
+    pub fn set_done_before(&self, done: u64) {
+        let mut inner = self.lock();
+        (inner.done, inner.done_before) = (done, done);
+        inner.worked = Duration::ZERO;
+        inner.running_since = inner.running_since.map(|_| Instant::now());
+    }
+
     pub fn add_done(&self, more: u64) {
         self.lock().done += more;
     }
@@ -174,6 +184,7 @@ impl TaskControl {
             .map_or(Duration::ZERO, |since| since.elapsed());
         Progress {
             done: inner.done,
+            done_before: inner.done_before,
             total: inner.total,
             unit: inner.unit,
             step: inner.step.clone(),

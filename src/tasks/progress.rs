@@ -6,12 +6,14 @@ use std::time::Duration;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Progress {
     pub done: u64,
+    /// How much of `done` was there before the clock was started: a download that goes on after a cut.
+    pub done_before: u64,
     /// `None` while it is not known.
     pub total: Option<u64>,
     pub unit: ProgressUnit,
     /// What is being done right now, for people; may be empty.
     pub step: String,
-    /// Time worked so far, pauses left out.
+    /// Time worked since `done_before`, pauses left out.
     pub elapsed: Duration,
 }
 
@@ -23,10 +25,11 @@ pub enum ProgressUnit {
 }
 
 impl Progress {
-    /// Units a second since the start; `None` before anything was done.
+    /// Units a second since the clock was started; `None` before anything was done.
     pub fn rate(&self) -> Option<f64> {
         let secs = self.elapsed.as_secs_f64();
-        (self.done > 0 && secs > 0.0).then(|| self.done as f64 / secs)
+        let done = self.done.saturating_sub(self.done_before);
+        (done > 0 && secs > 0.0).then(|| done as f64 / secs)
     }
 
     /// Time left at the rate so far; `None` where rate or total are not known.
@@ -50,6 +53,7 @@ mod tests {
     fn time_left_follows_the_rate_so_far() {
         let progress = Progress {
             done: 25,
+            done_before: 0,
             total: Some(100),
             unit: ProgressUnit::Images,
             step: String::new(),
@@ -58,5 +62,18 @@ mod tests {
         assert_eq!(progress.rate(), Some(5.0));
         assert_eq!(progress.time_left(), Some(Duration::from_secs(15)));
         assert_eq!(progress.fraction(), Some(0.25));
+    }
+    #[test]
+    fn what_was_there_before_does_not_count_for_the_rate() {
+        let progress = Progress {
+            done: 90,
+            done_before: 80,
+            total: Some(100),
+            unit: ProgressUnit::Bytes,
+            step: String::new(),
+            elapsed: Duration::from_secs(5),
+        };
+        assert_eq!(progress.rate(), Some(2.0));
+        assert_eq!(progress.fraction(), Some(0.9));
     }
 }

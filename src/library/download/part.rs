@@ -193,22 +193,21 @@ impl Part {
         remove(&self.state_path)
     }
 
-    /// Removes every trace of the download.
+    /// Removes every trace of the download, its folder too where nothing else is in it.
     pub(super) fn discard(self) -> Result<(), FetchError> {
         remove(&self.path)?;
-        remove(&self.state_path)
+        remove(&self.state_path)?;
+        // Where it holds a card or other weights, this fails, as it should.
+        let _ = self.path.parent().map(fs::remove_dir);
+        Ok(())
     }
 
-    /// As [`Self::discard`] where nothing came that is worth keeping; with its folder, if that is empty then.
+    /// As [`Self::discard`] where nothing came that is worth keeping.
     pub(super) fn discard_if_empty(self) -> Result<(), FetchError> {
         if self.len > 0 {
             return Ok(());
         }
-        let folder = self.path.parent().map(Path::to_owned);
-        self.discard()?;
-        // It may hold a card or other weights; then it stays.
-        let _ = folder.map(fs::remove_dir);
-        Ok(())
+        self.discard()
     }
 
     /// A failed write in words: a full disk is the user's to mend.
