@@ -7,7 +7,7 @@ mod http_server;
 
 use std::fs;
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Child, Command, Output, Stdio};
 
 use http_server::{Ending, HttpServer, Reply};
 
@@ -60,19 +60,20 @@ impl Home {
     }
 
     fn models_with_environment(&self, arguments: &[&str], environment: &[(&str, &str)]) -> Ended {
+        let mut command = self.command(arguments);
+        command.envs(environment.iter().copied());
+        ended(command.output().unwrap())
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_spotcheck"));
         command.arg("models").args(arguments);
         for name in ["ALL_PROXY", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY"] {
             command.env_remove(name).env_remove(name.to_lowercase());
         }
         command.env("SPOTCHECK_HOME", self.0.path());
-        command.envs(environment.iter().copied());
-        let output = command.output().unwrap();
-        Ended {
-            code: output.status.code(),
-            stdout: String::from_utf8(output.stdout).unwrap(),
-            stderr: String::from_utf8(output.stderr).unwrap(),
-        }
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
     }
 
     /// The line of the list that shows a model.
@@ -84,6 +85,35 @@ impl Home {
         line.unwrap_or_else(|| panic!("{}", ended.stdout))
             .to_owned()
     }
+}
+
+fn ended(output: Output) -> Ended {
+    Ended {
+        code: output.status.code(),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+/// Right, but the first connection stalls after five bytes.
+fn stalling_server() -> HttpServer {
+    HttpServer::start(|request| {
+        let reply = Reply::file(CONTENT, "\"1\"", request);
+        match request.number {
+            0 => reply.ending(Ending::StallAfter(5)),
+            _ => reply,
+        }
+    })
+}
+
+/// A running `models fetch mine` that has got five bytes of [`stalling_server`] and waits for more.
+fn stalled_fetch(home: &Home) -> Child {
+    let fetch = home.command(&["fetch", "mine"]).spawn().unwrap();
+    let part = home.path("model.onnx.part");
+    while part.metadata().map_or(0, |metadata| metadata.len()) < 5 {
+        std::thread::yield_now();
+    }
+    fetch
 }
 
 fn good_server() -> HttpServer {
@@ -157,6 +187,43 @@ fn a_fetched_model_is_ready_and_a_removed_one_is_gone() {
         removed.stderr
     );
     assert!(!home.path("").exists());
+}
+
+#[test]
+fn a_killed_download_goes_on_in_the_next_run() {
+    let server = stalling_server();
+    let home = Home::with_model(&[server.url("/")]);
+    let mut fetch = stalled_fetch(&home);
+    fetch.kill().unwrap();
+    fetch.wait().unwrap();
+    let again = home.models(&["fetch", "mine"]);
+    assert_eq!(again.code, Some(0), "{}", again.stderr);
+    assert_eq!(fs::read(home.path("model.onnx")).unwrap(), CONTENT);
+    assert_eq!(server.bytes_served(), CONTENT.len());
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupt_ends_a_stalled_download_within_a_second_and_says_how_to_go_on() {
+    let server = stalling_server();
+    let home = Home::with_model(&[server.url("/")]);
+    let fetch = stalled_fetch(&home);
+    let start = std::time::Instant::now();
+    let interrupt = format!("kill -INT {}", fetch.id());
+    assert!(
+        Command::new("sh")
+            .args(["-c", &interrupt])
+            .status()
+            .unwrap()
+            .success()
+    );
+    let fetch = ended(fetch.wait_with_output().unwrap());
+    assert!(start.elapsed().as_millis() < 1000);
+    assert_eq!(fetch.code, Some(1));
+    assert_eq!(
+        fetch.stderr,
+        "error: cancelled; `spotcheck models fetch mine` goes on where it stopped\n"
+    );
 }
 
 #[test]
