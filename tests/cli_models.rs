@@ -220,9 +220,17 @@ fn an_interrupt_ends_a_stalled_download_within_a_second_and_says_how_to_go_on() 
     let fetch = ended(fetch.wait_with_output().unwrap());
     assert!(start.elapsed().as_millis() < 1000);
     assert_eq!(fetch.code, Some(1));
+    let lines: Vec<&str> = fetch.stderr.lines().collect();
+    let folder = home.path("").display().to_string();
     assert_eq!(
-        fetch.stderr,
-        "error: cancelled; `spotcheck models fetch mine` goes on where it stopped\n"
+        lines,
+        [
+            format!(
+                "downloading My model (21 B) into {}",
+                folder.trim_end_matches('/')
+            ),
+            "error: cancelled; `spotcheck models fetch mine` goes on where it stopped".to_owned(),
+        ]
     );
 }
 

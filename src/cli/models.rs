@@ -9,7 +9,7 @@ use clap::{Args, Subcommand};
 use super::Outcome;
 use super::progress::with_progress;
 use crate::dirs::AppDirs;
-use crate::domain::{ModelTask, human_bytes};
+use crate::domain::{ModelCard, ModelTask, human_bytes};
 use crate::library::{EntryOrigin, FetchError, Library, LibraryEntry, WeightsState};
 use crate::tasks::{ProgressUnit, TaskControl};
 
@@ -139,6 +139,16 @@ fn fetch(library: &Library, id: &str, from: Option<&PathBuf>) -> anyhow::Result<
     let control = TaskControl::new(ProgressUnit::Bytes);
     let on_interrupt = control.clone();
     ctrlc::set_handler(move || on_interrupt.cancel()).context("Could not listen for Ctrl+C")?;
+    if from.is_none()
+        && let Some(missing) = missing(library, id)
+    {
+        eprintln!(
+            "downloading {} ({}) into {}",
+            missing.name,
+            human_bytes(missing.file.bytes),
+            library.folder(id).display()
+        );
+    }
     let fetched = with_progress(id, &control, || {
         library.fetch(id, from.map(PathBuf::as_path), &control)
     });
@@ -154,4 +164,12 @@ fn fetch(library: &Library, id: &str, from: Option<&PathBuf>) -> anyhow::Result<
         }
         Err(error) => Err(error.into()),
     }
+}
+
+/// The card of a model whose weights will have to be downloaded.
+fn missing(library: &Library, id: &str) -> Option<ModelCard> {
+    let mut entries = library.entries().into_iter();
+    let entry = entries.find(|entry| entry.card.id == id)?;
+    let can_be_fetched = !entry.card.file.urls.is_empty();
+    (entry.state == WeightsState::Missing && can_be_fetched).then_some(entry.card)
 }

@@ -180,6 +180,11 @@ impl Library {
         }))
     }
 
+    /// Where the weights of a model are kept once they are fetched or added. It need not exist.
+    pub fn folder(&self, id: &str) -> PathBuf {
+        self.0.own_folder.join(id)
+    }
+
     /// All models in display order: the built-in ones (classifiers before detectors, the best first), then the
     /// user's own by id.
     pub fn entries(&self) -> Vec<LibraryEntry> {
@@ -244,7 +249,7 @@ impl Library {
     ) -> Result<Model, FetchError> {
         let entry = self.entry_of(id)?;
         let file = &entry.card.file;
-        let target = self.0.own_folder.join(id).join(&file.name);
+        let target = self.folder(id).join(&file.name);
         if let Some(from) = from {
             download::take_from_file(&entry.card, from, &target, control)?;
         } else if !is_intact(&entry, control)? {
@@ -260,7 +265,7 @@ impl Library {
     /// # Errors
     /// There is nothing to remove, or it cannot be removed.
     pub fn remove(&self, id: &str) -> Result<u64, LibraryError> {
-        let folder = self.0.own_folder.join(id);
+        let folder = self.folder(id);
         let entry = match self.entry_of(id) {
             Ok(entry) => Some(entry),
             // A broken card must not keep its folder from being removed.
@@ -297,7 +302,7 @@ impl Library {
         mut card: ModelCard,
         labels: Option<&Path>,
     ) -> Result<Model, LibraryError> {
-        let folder = self.0.own_folder.join(&card.id);
+        let folder = self.folder(&card.id);
         if folder.exists() || is_built_in(&card.id) {
             return Err(LibraryError::IdTaken(card.id));
         }
@@ -344,7 +349,7 @@ impl Library {
     }
 
     fn entry(&self, known: Known) -> LibraryEntry {
-        let own = self.0.own_folder.join(&known.card.id);
+        let own = self.folder(&known.card.id);
         let mut folders = vec![own.clone()];
         if known.origin == EntryOrigin::BuiltIn {
             let shared = self.0.shared_folders.iter();
