@@ -1,45 +1,352 @@
-//! Finds the ONNX Runtime library and loads it, once per process.
+//! The ONNX Runtime library: found on this computer, or installed.
+//!
+//! Looked for in the user's setting, in `ORT_DYLIB_PATH`, in the app's data folder and among the system's libraries, in this
+//! order. What the user names explicitly is used or refused, never passed over. Nothing is loaded before it was checked: a
+//! library that is cut short would kill the process.
+
+mod error;
+mod header;
+mod install;
+mod installed;
+mod packages;
+mod pip;
 
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use ort::LoadDynamicError;
+use ort::environment::Environment;
+use ort::logging::LogLevel;
+
+pub use error::RuntimeError;
+pub use install::install;
+pub use installed::InstalledPackage;
+pub use packages::RuntimePackage;
 
 use crate::dirs::AppDirs;
 use crate::tasks::TaskControl;
 
-/// The library in memory.
-#[derive(Clone)]
-pub struct Loaded {
-    pub environment: ort::environment::Environment,
-    pub version: String,
+/// Names the library, for this and any other program that uses ONNX Runtime.
+pub const LIBRARY_VARIABLE: &str = "ORT_DYLIB_PATH";
+
+/// ONNX Runtime 1.24 is the oldest that has what Spotcheck calls.
+const MIN_MINOR_VERSION: u32 = ort::MINOR_VERSION;
+
+/// A library that may be loaded, with the plug-ins that go with it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RuntimeLibrary {
+    /// Absolute.
     pub path: PathBuf,
+    /// `1.31.1`, or `1.31` where the library does not say more.
+    pub version: String,
+    pub found_in: Place,
+    /// Execution providers that are libraries of their own.
+    pub plugins: Vec<InstalledPackage>,
 }
 
-#[derive(Debug, thiserror::Error)]
-pub enum RuntimeError {
-    #[error("no ONNX Runtime library was found; set ORT_DYLIB_PATH to one")]
-    NotFound,
-    #[error("could not load {}: {reason}", path.display())]
-    Load { path: PathBuf, reason: String },
+/// Where a library can come from, in the order of the search.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    Setting,
+    Variable,
+    /// The app's data folder.
+    Installed(RuntimePackage),
+    System,
 }
 
-/// Loads the library of the user's setting or of `ORT_DYLIB_PATH`.
+impl Place {
+    const ALL: [Self; 5] = [
+        Self::Setting,
+        Self::Variable,
+        // Whoever installs the one with CUDA wants it, and it does all that the other does.
+        Self::Installed(RuntimePackage::Cuda),
+        Self::Installed(RuntimePackage::Cpu),
+        Self::System,
+    ];
+
+    /// For people.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Setting => "your settings",
+            Self::Variable => LIBRARY_VARIABLE,
+            Self::Installed(RuntimePackage::Cuda) => "Spotcheck's own folder, with CUDA",
+            Self::Installed(_) => "Spotcheck's own folder",
+            Self::System => "the system's libraries",
+        }
+    }
+}
+
+/// One place that was looked at.
+#[derive(Debug)]
+pub struct SearchStep {
+    pub place: Place,
+    /// `None` where there is nothing.
+    pub found: Option<Result<RuntimeLibrary, RuntimeError>>,
+}
+
+/// ONNX Runtime in this process, ready to make sessions.
+#[derive(Debug, Clone)]
+pub struct Loaded {
+    pub environment: Environment,
+    pub path: PathBuf,
+    pub version: String,
+    pub found_in: Place,
+    pub plugins: Vec<InstalledPackage>,
+    /// What the search finds now, where that is another library than the loaded one: a process loads only one. “Restart to
+    /// use it”.
+    pub restart_to_use: Option<RuntimeLibrary>,
+}
+
+/// Looks at all places, in order, each when it is asked for. `setting` is the path in the user's settings: a library or
+/// the folder that holds it.
+pub fn search(dirs: &AppDirs, setting: Option<&Path>) -> impl Iterator<Item = SearchStep> {
+    Place::ALL.into_iter().map(move |place| SearchStep {
+        place,
+        found: look_in(place, dirs, setting),
+    })
+}
+
+/// The first library that the search finds.
+///
+/// # Errors
+/// [`RuntimeError::NotFound`] where there is none; the reason where the one that the user named or installed cannot be used.
+pub fn locate(dirs: &AppDirs, setting: Option<&Path>) -> Result<RuntimeLibrary, RuntimeError> {
+    for step in search(dirs, setting) {
+        match step.found {
+            Some(Err(error)) if step.place == Place::System => log::info!("passed over: {error}"),
+            Some(found) => return found,
+            None => {}
+        }
+    }
+    Err(RuntimeError::NotFound)
+}
+
+/// Loads the library that the search finds; where there is none, installs one first, with pip. Cheap once that is done.
+/// `control` counts the bytes of the download.
 pub fn ensure_loaded(
-    _dirs: &AppDirs,
+    dirs: &AppDirs,
     setting: Option<&Path>,
-    _control: &TaskControl,
+    control: &TaskControl,
 ) -> Result<Loaded, RuntimeError> {
-    let from_variable = std::env::var_os("ORT_DYLIB_PATH").map(PathBuf::from);
-    let path = setting
-        .map(Path::to_owned)
-        .or(from_variable)
-        .ok_or(RuntimeError::NotFound)?;
-    let load = || -> Result<_, Box<dyn std::error::Error>> { Ok(ort::init_from(&path)?.build()?) };
-    let environment = load().map_err(|error| RuntimeError::Load {
-        path: path.clone(),
-        reason: error.to_string(),
+    let library = match locate(dirs, setting) {
+        Err(RuntimeError::NotFound) => {
+            install(dirs, RuntimePackage::Cpu, None, control)?;
+            locate(dirs, setting)?
+        }
+        found => found?,
+    };
+    load(library)
+}
+
+fn look_in(
+    place: Place,
+    dirs: &AppDirs,
+    setting: Option<&Path>,
+) -> Option<Result<RuntimeLibrary, RuntimeError>> {
+    let found = match place {
+        Place::Setting => examine_named(setting?, place),
+        Place::Variable => {
+            let path = std::env::var_os(LIBRARY_VARIABLE).filter(|path| !path.is_empty())?;
+            examine_named(Path::new(&path), place)
+        }
+        Place::Installed(package) => {
+            installed::find(dirs, package)?.map(|installed| RuntimeLibrary {
+                path: installed.library,
+                version: installed.version,
+                found_in: place,
+                plugins: Vec::new(),
+            })
+        }
+        Place::System => first_good(system_libraries())?,
+    };
+    Some(found.and_then(|library| {
+        let plugins = installed::find(dirs, RuntimePackage::WebGpu).transpose()?;
+        Ok(RuntimeLibrary {
+            plugins: plugins.into_iter().collect(),
+            ..library
+        })
+    }))
+}
+
+/// What a user named: a library, or the folder that holds one.
+fn examine_named(path: &Path, place: Place) -> Result<RuntimeLibrary, RuntimeError> {
+    let library = if path.is_dir() {
+        libraries_in(path).into_iter().next()
+    } else {
+        path.exists().then(|| path.to_owned())
+    };
+    let library = library.ok_or_else(|| RuntimeError::Missing {
+        place: place.name(),
+        path: path.to_owned(),
     })?;
+    examine(&library, place)
+}
+
+/// Checks a library that Spotcheck did not install itself.
+fn examine(path: &Path, place: Place) -> Result<RuntimeLibrary, RuntimeError> {
+    let path = std::path::absolute(path).map_err(RuntimeError::io("find", path))?;
+    header::check_library(&path).map_err(|reason| RuntimeError::NotALibrary {
+        path: path.clone(),
+        reason,
+    })?;
+    let version = match version_in_name(&path) {
+        Some(version) => version,
+        None => ort::util::probe(&path)
+            .map(|minor| format!("1.{minor}"))
+            .ok_or_else(|| RuntimeError::CannotLoad {
+                path: path.clone(),
+                reason: "it is not ONNX Runtime, or needs libraries that are missing".to_owned(),
+            })?,
+    };
+    if minor_version(&version).is_some_and(|minor| minor < MIN_MINOR_VERSION) {
+        return Err(RuntimeError::TooOld { path, version });
+    }
+    Ok(RuntimeLibrary {
+        path,
+        version,
+        found_in: place,
+        plugins: Vec::new(),
+    })
+}
+
+/// `libonnxruntime.so` is mostly a link to `libonnxruntime.so.1.31.1`.
+fn version_in_name(path: &Path) -> Option<String> {
+    let path = path.canonicalize().ok()?;
+    let name = path.file_name()?.to_str()?.trim_end_matches(".dylib");
+    let (_, version) = name
+        .split_once("so.")
+        .or_else(|| name.split_once("onnxruntime."))?;
+    (version.split('.').count() == 3 && minor_version(version).is_some())
+        .then(|| version.to_owned())
+}
+
+/// The 31 of `1.31.1`.
+fn minor_version(version: &str) -> Option<u32> {
+    version.strip_prefix("1.")?.split('.').next()?.parse().ok()
+}
+
+fn first_good(paths: Vec<PathBuf>) -> Option<Result<RuntimeLibrary, RuntimeError>> {
+    let mut first_error = None;
+    for path in paths {
+        match examine(&path, Place::System) {
+            Ok(library) => return Some(Ok(library)),
+            Err(error) => first_error = first_error.or(Some(Err(error))),
+        }
+    }
+    first_error
+}
+
+fn system_libraries() -> Vec<PathBuf> {
+    let beside_the_program = std::env::current_exe().ok();
+    let (variable, folders): (&str, &[&str]) = match std::env::consts::OS {
+        "windows" => ("PATH", &[r"C:\Program Files\onnxruntime\lib"]),
+        "macos" => (
+            "DYLD_LIBRARY_PATH",
+            &["/opt/homebrew/lib", "/usr/local/lib"],
+        ),
+        _ => (
+            "LD_LIBRARY_PATH",
+            &[
+                "/usr/local/lib",
+                "/usr/lib/x86_64-linux-gnu",
+                "/usr/lib/aarch64-linux-gnu",
+                "/usr/lib64",
+                "/usr/lib",
+                "/opt/onnxruntime/lib",
+            ],
+        ),
+    };
+    let searched = std::env::var_os(variable).unwrap_or_default();
+    beside_the_program
+        .iter()
+        .filter_map(|program| program.parent().map(Path::to_owned))
+        .chain(std::env::split_paths(&searched).filter(|folder| folder.is_absolute()))
+        .chain(folders.iter().map(PathBuf::from))
+        .flat_map(|folder| libraries_in(&folder))
+        .collect()
+}
+
+/// Core libraries in a folder, the newest name first; none where it cannot be read.
+fn libraries_in(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut paths: Vec<PathBuf> = entries
+        .filter(|entry| {
+            entry
+                .file_name()
+                .to_str()
+                .is_some_and(packages::is_core_library)
+        })
+        .map(|entry| entry.path())
+        .collect();
+    alphanumeric_sort::sort_path_slice(&mut paths);
+    paths.reverse();
+    paths
+}
+
+/// The one library of this process. Never released: ONNX Runtime's teardown at exit has crashed with GPU builds.
+static LOADED: Mutex<Option<(Environment, RuntimeLibrary)>> = Mutex::new(None);
+
+fn load(library: RuntimeLibrary) -> Result<Loaded, RuntimeError> {
+    let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
+    if loaded.is_none() {
+        *loaded = Some((environment(&library)?, library.clone()));
+    }
+    let (environment, first) = loaded.clone().expect("it was loaded just above");
     Ok(Loaded {
         environment,
-        version: "unknown".to_owned(),
-        path,
+        path: first.path.clone(),
+        version: first.version,
+        found_in: first.found_in,
+        plugins: library.plugins.clone(),
+        restart_to_use: (library.path != first.path).then_some(library),
     })
+}
+
+fn environment(library: &RuntimeLibrary) -> Result<Environment, RuntimeError> {
+    let builder = ort::init_from(&library.path).map_err(|error| explain(error, &library.path))?;
+    let environment = builder
+        .with_name("spotcheck")
+        .with_telemetry(false)
+        .with_logger(Arc::new(|level, _category, _id, place, message| {
+            log::log!(log_level(level), "{message} ({place})");
+        }))
+        .build()
+        .map_err(|error| RuntimeError::CannotLoad {
+            path: library.path.clone(),
+            reason: error.to_string(),
+        })?;
+    environment.set_log_level(LogLevel::Warning);
+    Ok(environment)
+}
+
+/// ONNX Runtime warns of much that concerns only its makers; what concerns the user comes back as an error as well.
+fn log_level(level: LogLevel) -> log::Level {
+    match level {
+        LogLevel::Fatal | LogLevel::Error => log::Level::Warn,
+        LogLevel::Warning => log::Level::Info,
+        LogLevel::Info | LogLevel::Verbose => log::Level::Debug,
+    }
+}
+
+fn explain(error: LoadDynamicError, path: &Path) -> RuntimeError {
+    let path = path.to_owned();
+    match error {
+        LoadDynamicError::BadVersion { version_str, .. } => RuntimeError::TooOld {
+            path,
+            version: version_str,
+        },
+        LoadDynamicError::Dlopen { error, .. } => {
+            let source = std::error::Error::source(&error);
+            let reason = source.map_or_else(|| error.to_string(), ToString::to_string);
+            if reason.contains("GLIBC_") {
+                RuntimeError::GlibcTooOld { path, reason }
+            } else {
+                RuntimeError::CannotLoad { path, reason }
+            }
+        }
+        error => RuntimeError::NotALibrary {
+            path,
+            reason: error.to_string(),
+        },
+    }
 }

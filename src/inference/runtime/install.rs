@@ -1,0 +1,254 @@
+//! From a wheel to a folder in the app's data: fetched, unpacked, checked, and only then given its name.
+
+use std::fs::{File, TryLockError};
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use sha2::{Digest, Sha256};
+use zip::ZipArchive;
+
+use super::error::RuntimeError;
+use super::header;
+use super::installed::{self, InstalledPackage, Manifest, ManifestFile};
+use super::packages::{RuntimePackage, is_wanted};
+use super::{MIN_MINOR_VERSION, pip};
+use crate::dirs::AppDirs;
+use crate::tasks::TaskControl;
+
+const STAGE_PREFIX: &str = ".installing-";
+
+/// Installs `package` into the app's data folder: from the wheel `from`, or with pip from the user's package index. Whatever
+/// was installed before stays until the new one is whole. `control` counts the bytes of the download.
+///
+/// A wheel that is not the pinned one is installed all the same (the user brought it), but the answer says so.
+pub fn install(
+    dirs: &AppDirs,
+    package: RuntimePackage,
+    from: Option<&Path>,
+    control: &TaskControl,
+) -> Result<InstalledPackage, RuntimeError> {
+    let runtime_folder = installed::runtime_folder(dirs);
+    std::fs::create_dir_all(&runtime_folder)
+        .map_err(RuntimeError::io("create", &runtime_folder))?;
+    let _lock = lock(&runtime_folder, control)?;
+    let stage = stage_in(&runtime_folder)?;
+    let wheel = match from {
+        Some(wheel) => wheel.to_owned(),
+        None => download(package, stage.path(), &runtime_folder, control)?,
+    };
+    control.set_step(format!("Unpacking {}", package.name()));
+    let ready = stage.path().join("ready");
+    let manifest = unpack(package, &wheel, &ready, control)?;
+    installed::write_manifest(&ready, &manifest)?;
+    installed::check(&ready, package)?;
+    control.checkpoint()?;
+    let folder = installed::package_folder(dirs, package);
+    put_in_place(&ready, &folder, stage.path())?;
+    installed::check(&folder, package)
+}
+
+/// One installation at a time, also among processes; held until dropped.
+fn lock(runtime_folder: &Path, control: &TaskControl) -> Result<File, RuntimeError> {
+    let path = runtime_folder.join(".lock");
+    let file = File::create(&path).map_err(RuntimeError::io("create", &path))?;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::WouldBlock) => {
+                control.set_step("Waiting for another Spotcheck that is installing");
+                control.sleep(Duration::from_millis(200))?;
+            }
+            Err(TryLockError::Error(error)) => return Err(RuntimeError::io("lock", path)(error)),
+        }
+    }
+}
+
+/// A fresh folder beside the final one, so that a rename suffices. Takes away what a killed installation left.
+fn stage_in(runtime_folder: &Path) -> Result<tempfile::TempDir, RuntimeError> {
+    let entries =
+        std::fs::read_dir(runtime_folder).map_err(RuntimeError::io("list", runtime_folder))?;
+    for entry in entries.flatten() {
+        if entry
+            .file_name()
+            .to_string_lossy()
+            .starts_with(STAGE_PREFIX)
+        {
+            std::fs::remove_dir_all(entry.path())
+                .map_err(RuntimeError::io("remove", entry.path()))?;
+        }
+    }
+    tempfile::Builder::new()
+        .prefix(STAGE_PREFIX)
+        .tempdir_in(runtime_folder)
+        .map_err(RuntimeError::io("create a folder in", runtime_folder))
+}
+
+fn download(
+    package: RuntimePackage,
+    stage: &Path,
+    runtime_folder: &Path,
+    control: &TaskControl,
+) -> Result<PathBuf, RuntimeError> {
+    let pin = package
+        .pin()
+        .ok_or(RuntimeError::NotForThisSystem { package })?;
+    control.set_step(format!(
+        "Downloading {} {} ({} MB) with pip to {}",
+        package.name(),
+        package.version(),
+        pin.wheel_bytes.div_ceil(1_000_000),
+        runtime_folder.display()
+    ));
+    let folder = stage.join("download");
+    std::fs::create_dir(&folder).map_err(RuntimeError::io("create", &folder))?;
+    pip::download(package, pin, &folder, control)
+}
+
+/// Unpacks the libraries and the licences, nothing else, and checks them.
+fn unpack(
+    package: RuntimePackage,
+    wheel: &Path,
+    ready: &Path,
+    control: &TaskControl,
+) -> Result<Manifest, RuntimeError> {
+    let bad = |reason: String| RuntimeError::BadWheel {
+        path: wheel.to_owned(),
+        reason,
+    };
+    let wheel_sha256 =
+        installed::sha256_of(wheel).map_err(|error| bad(format!("it cannot be read: {error}")))?;
+    let pin = package.pin().filter(|pin| pin.wheel_sha256 == wheel_sha256);
+    let file = File::open(wheel).map_err(|error| bad(format!("it cannot be read: {error}")))?;
+    let mut archive =
+        ZipArchive::new(file).map_err(|error| bad(format!("it is not a wheel ({error})")))?;
+    let version = version_in(&mut archive, package).map_err(&bad)?;
+    std::fs::create_dir(ready).map_err(RuntimeError::io("create", ready))?;
+    let mut files = Vec::new();
+    for index in 0..archive.len() {
+        let mut entry = archive
+            .by_index(index)
+            .map_err(|error| bad(error.to_string()))?;
+        // A name that is no text is none of ours.
+        let name = entry
+            .name()
+            .ok()
+            .and_then(|name| name_to_keep(&name, package));
+        if let Some(name) = name {
+            files.push(unpack_file(&mut entry, &name, ready, control)?);
+        }
+    }
+    let main = files
+        .iter()
+        .find(|file| package.is_main_library(&file.name));
+    let main = main.ok_or_else(|| bad("it holds no library for this system".to_owned()))?;
+    if let Some(pin) = pin.filter(|pin| pin.library_sha256 != main.sha256) {
+        return Err(RuntimeError::WrongHash {
+            package,
+            reason: format!("expected {}, got {}", pin.library_sha256, main.sha256),
+        });
+    }
+    header::check_library(&ready.join(&main.name)).map_err(bad)?;
+    Ok(Manifest {
+        project: package.project().to_owned(),
+        version,
+        pinned: pin.is_some(),
+        library: main.name.clone(),
+        files,
+    })
+}
+
+/// The version that the wheel's metadata states, if it is the right project and new enough.
+fn version_in(archive: &mut ZipArchive<File>, package: RuntimePackage) -> Result<String, String> {
+    let name = archive
+        .file_names()
+        .flatten()
+        .find(|name| name.ends_with(".dist-info/METADATA"));
+    let name = name
+        .ok_or("it is not a wheel (it has no METADATA)")?
+        .into_owned();
+    let entry = archive.by_name(&name).map_err(|error| error.to_string())?;
+    let mut metadata = String::new();
+    entry
+        .take(1 << 20)
+        .read_to_string(&mut metadata)
+        .map_err(|error| error.to_string())?;
+    let field = |field: &str| {
+        let value = metadata.lines().find_map(|line| line.strip_prefix(field));
+        value
+            .map(|value| value.trim().to_owned())
+            .unwrap_or_default()
+    };
+    let (project, version) = (field("Name:"), field("Version:"));
+    if project.replace('_', "-") != package.project() {
+        let other = RuntimePackage::ALL
+            .into_iter()
+            .find(|other| other.project() == project.replace('_', "-"));
+        let hint = other.map_or_else(String::new, |other| {
+            format!("; `spotcheck runtime install {}` takes it", other.word())
+        });
+        return Err(format!(
+            "it holds “{project}”, not {}{hint}",
+            package.project()
+        ));
+    }
+    let too_old = super::minor_version(&version).is_some_and(|minor| minor < MIN_MINOR_VERSION);
+    if package != RuntimePackage::WebGpu && too_old {
+        return Err(format!(
+            "it holds version {version}, and Spotcheck needs 1.{MIN_MINOR_VERSION} or newer"
+        ));
+    }
+    Ok(version)
+}
+
+/// The file name under which an entry of the wheel is kept; `None` for what is not needed. Only the last part of the entry's
+/// name is used, so no entry can leave the folder.
+fn name_to_keep(entry: &str, package: RuntimePackage) -> Option<String> {
+    let (folder, name) = entry.rsplit_once('/')?;
+    let is_library = folder == package.folder_in_wheel() && is_wanted(name);
+    let is_licence = ["LICENSE", "ThirdPartyNotices.txt"].contains(&name)
+        && (folder.ends_with(".dist-info/licenses") || !folder.contains('/'));
+    let is_plain = !name.contains(['\\', ':']);
+    ((is_library || is_licence) && is_plain).then(|| name.to_owned())
+}
+
+fn unpack_file(
+    entry: &mut impl Read,
+    name: &str,
+    ready: &Path,
+    control: &TaskControl,
+) -> Result<ManifestFile, RuntimeError> {
+    let path = ready.join(name);
+    let mut file = File::create(&path).map_err(RuntimeError::io("create", &path))?;
+    let mut hash = Sha256::new();
+    let mut bytes = 0;
+    let mut buffer = vec![0; 1 << 20];
+    loop {
+        control.checkpoint()?;
+        let read = entry
+            .read(&mut buffer)
+            .map_err(RuntimeError::io("unpack", &path))?;
+        if read == 0 {
+            break;
+        }
+        hash.update(&buffer[..read]);
+        file.write_all(&buffer[..read])
+            .map_err(RuntimeError::io("write", &path))?;
+        bytes += read as u64;
+    }
+    // A manifest must never outlive the contents it vouches for.
+    file.sync_all().map_err(RuntimeError::io("write", &path))?;
+    Ok(ManifestFile {
+        name: name.to_owned(),
+        bytes,
+        sha256: installed::hex(&hash.finalize()),
+    })
+}
+
+/// Swaps the new folder in; the old one goes away with `stage`.
+fn put_in_place(ready: &Path, folder: &Path, stage: &Path) -> Result<(), RuntimeError> {
+    if folder.exists() {
+        std::fs::rename(folder, stage.join("old")).map_err(RuntimeError::io("replace", folder))?;
+    }
+    std::fs::rename(ready, folder).map_err(RuntimeError::io("write", folder))
+}

@@ -1,0 +1,223 @@
+//! What Spotcheck installs, pinned: the wheels' hashes, so that the package index cannot hand out anything else, and the
+//! libraries' own, so that nothing else is ever loaded.
+
+/// A package of the Python package index that holds ONNX Runtime or a part of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum RuntimePackage {
+    /// ONNX Runtime for the processor (on macOS with CoreML).
+    Cpu,
+    /// ONNX Runtime with CUDA, instead of the one for the processor. CUDA 13 and cuDNN 9 are not inside.
+    Cuda,
+    /// A plug-in that runs models on any graphics card, beside one of the others.
+    WebGpu,
+}
+
+impl RuntimePackage {
+    pub const ALL: [Self; 3] = [Self::Cpu, Self::Cuda, Self::WebGpu];
+
+    /// The word of the command line: `cpu`, `cuda`, `webgpu`.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Cpu => "cpu",
+            Self::Cuda => "cuda",
+            Self::WebGpu => "webgpu",
+        }
+    }
+
+    /// The name on screen.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Cpu => "ONNX Runtime",
+            Self::Cuda => "ONNX Runtime with CUDA",
+            Self::WebGpu => "the WebGPU plug-in of ONNX Runtime",
+        }
+    }
+
+    /// The name in the Python package index.
+    pub fn project(self) -> &'static str {
+        match self {
+            Self::Cpu => "onnxruntime",
+            Self::Cuda => "onnxruntime-gpu",
+            Self::WebGpu => "onnxruntime-ep-webgpu",
+        }
+    }
+
+    pub fn version(self) -> &'static str {
+        match self {
+            Self::Cpu | Self::Cuda => "1.31.1",
+            Self::WebGpu => "0.4.0",
+        }
+    }
+
+    /// The folder inside the wheel that holds the libraries.
+    pub(super) fn folder_in_wheel(self) -> &'static str {
+        match self {
+            Self::Cpu | Self::Cuda => "onnxruntime/capi",
+            Self::WebGpu => "onnxruntime_ep_webgpu",
+        }
+    }
+
+    /// Whether a file is the one to load.
+    pub(super) fn is_main_library(self, file_name: &str) -> bool {
+        match self {
+            Self::Cpu | Self::Cuda => is_core_library(file_name),
+            Self::WebGpu => file_name.contains("onnxruntime_providers_webgpu"),
+        }
+    }
+
+    /// The wheel for this computer; `None` where its makers publish none.
+    pub(super) fn pin(self) -> Option<&'static Pin> {
+        let here = (std::env::consts::OS, std::env::consts::ARCH);
+        PINS.iter()
+            .find(|pin| pin.package == self && pin.system == here)
+    }
+}
+
+impl std::str::FromStr for RuntimePackage {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Self, Self::Err> {
+        let package = Self::ALL.into_iter().find(|package| package.word() == word);
+        package.ok_or_else(|| "one of cpu, cuda, webgpu".to_owned())
+    }
+}
+
+/// Whether a file of a package's folder in the wheel is worth keeping: the libraries, but neither Python's own binding nor
+/// the provider that needs an old `TensorRT`.
+pub(super) fn is_wanted(file_name: &str) -> bool {
+    let is_library = [".so", ".dylib", ".dll"]
+        .iter()
+        .any(|suffix| file_name.ends_with(suffix) || file_name.contains(".so."));
+    is_library && !file_name.contains("pybind11") && !file_name.contains("tensorrt")
+}
+
+/// `libonnxruntime.so.1.31.1`, `libonnxruntime.1.31.1.dylib`, `onnxruntime.dll`, but not `libonnxruntime_providers_shared.so`.
+pub(super) fn is_core_library(file_name: &str) -> bool {
+    let name = file_name.strip_prefix("lib").unwrap_or(file_name);
+    let Some(rest) = name.strip_prefix("onnxruntime.") else {
+        return false;
+    };
+    match std::env::consts::OS {
+        "windows" => rest == "dll",
+        "macos" => rest.ends_with("dylib"),
+        _ => rest == "so" || rest.starts_with("so."),
+    }
+}
+
+/// One wheel and the library inside.
+pub(super) struct Pin {
+    pub(super) package: RuntimePackage,
+    /// As `std::env::consts` names them.
+    system: (&'static str, &'static str),
+    /// pip's name of the platform.
+    pub(super) platform: &'static str,
+    pub(super) wheel_sha256: &'static str,
+    pub(super) wheel_bytes: u64,
+    pub(super) library_sha256: &'static str,
+}
+
+const LINUX_X64: (&str, &str) = ("linux", "x86_64");
+const LINUX_ARM64: (&str, &str) = ("linux", "aarch64");
+const MAC_ARM64: (&str, &str) = ("macos", "aarch64");
+const WINDOWS_X64: (&str, &str) = ("windows", "x86_64");
+const WINDOWS_ARM64: (&str, &str) = ("windows", "aarch64");
+
+/// The wheels for Python 3.11 (the libraries inside do not depend on Python).
+const PINS: [Pin; 12] = [
+    Pin {
+        package: RuntimePackage::Cpu,
+        system: LINUX_X64,
+        platform: "manylinux_2_28_x86_64",
+        wheel_sha256: "5752bd508126ae7c49894d3b9d2e83f0c3d487319246d04c444b393308d7ad7f",
+        wheel_bytes: 23_753_652,
+        library_sha256: "fc44112fbe06d7d689c57e11d3862031f64711007e4ee020f8eed5185fd2c1d3",
+    },
+    Pin {
+        package: RuntimePackage::Cpu,
+        system: LINUX_ARM64,
+        platform: "manylinux_2_28_aarch64",
+        wheel_sha256: "da05378364c44d4407e463982d2bf8d5e4cfea873283757e48beeb41df97b7f3",
+        wheel_bytes: 21_413_526,
+        library_sha256: "8aa3b76b28c778a2b1dd660d34161adb1d508c9ccd04ff9dc80e26eca5df8467",
+    },
+    Pin {
+        package: RuntimePackage::Cpu,
+        system: MAC_ARM64,
+        platform: "macosx_14_0_arm64",
+        wheel_sha256: "60b6b69bfe580eab576cacc5d132a0e9cf2a37fcfd18d46dd191042b1d1ed0d7",
+        wheel_bytes: 20_871_676,
+        library_sha256: "f8b06155feece624e55e49124340eea279da812529ae6fbc46a9f2be9c9cad2e",
+    },
+    Pin {
+        package: RuntimePackage::Cpu,
+        system: WINDOWS_X64,
+        platform: "win_amd64",
+        wheel_sha256: "c3d91b5de31e2fc82d71bd65b2b22bddee8b49057a3a36338e9a868e0ea90c05",
+        wheel_bytes: 14_885_761,
+        library_sha256: "8482d2ee174e28504f99730fb01d6861575870283de4ed3a897ad39170d9a9b9",
+    },
+    Pin {
+        package: RuntimePackage::Cpu,
+        system: WINDOWS_ARM64,
+        platform: "win_arm64",
+        wheel_sha256: "93800007a7023b3ab26ad72e6463d0d57d84ead49a2f6341954d91438e046bc0",
+        wheel_bytes: 14_735_267,
+        library_sha256: "f4f7729bf4aa0c78b6ab5253747f3593bb9a28b4c4275a0a9f59f04ea580d61f",
+    },
+    Pin {
+        package: RuntimePackage::Cuda,
+        system: LINUX_X64,
+        platform: "manylinux_2_28_x86_64",
+        wheel_sha256: "e26c475fe361b2015f45b4b824bd13f0bb20204e59b62814e6f0acd5f3d491a6",
+        wheel_bytes: 255_560_985,
+        library_sha256: "5104254339ecadae808da771bd0b63b240f0dbd466514234905e54372435c303",
+    },
+    Pin {
+        package: RuntimePackage::Cuda,
+        system: WINDOWS_X64,
+        platform: "win_amd64",
+        wheel_sha256: "fd98341ba71c093153f0dcfc53eb69d57f706866fb45e94e5b0cde5d97a50dbf",
+        wheel_bytes: 168_096_711,
+        library_sha256: "e07ca50bd2abf864ea5d6f9501d611c99508583d3f75f56348f36e2a67a04d16",
+    },
+    Pin {
+        package: RuntimePackage::WebGpu,
+        system: LINUX_X64,
+        platform: "manylinux_2_28_x86_64",
+        wheel_sha256: "5d8c961eda91a88961cad1fb7621f389f006b18497d6ea9ecf96f729f066cbfb",
+        wheel_bytes: 6_892_120,
+        library_sha256: "9f76e3dc4459421958ad086a9da03bf7e5de9289e9a3a56e28bbb459773dec81",
+    },
+    Pin {
+        package: RuntimePackage::WebGpu,
+        system: LINUX_ARM64,
+        platform: "manylinux_2_28_aarch64",
+        wheel_sha256: "17f660db53b1a509c63e721ac6784a2daa1c4e91a968523ee9986505ee5b0a55",
+        wheel_bytes: 6_096_222,
+        library_sha256: "720e1288e7e465f924db44b88a98a9d1c543eba3fbb2ff801cf2545f5e7f0279",
+    },
+    Pin {
+        package: RuntimePackage::WebGpu,
+        system: MAC_ARM64,
+        platform: "macosx_14_0_arm64",
+        wheel_sha256: "8d0a91d44b43d931c3068b9134aed9770f27803e353c2b58c93e1700bb68bcca",
+        wheel_bytes: 5_200_679,
+        library_sha256: "894aa43c308c97afe58f6485b8411962181a39b27170f5f210cc7503adb52850",
+    },
+    Pin {
+        package: RuntimePackage::WebGpu,
+        system: WINDOWS_X64,
+        platform: "win_amd64",
+        wheel_sha256: "7db646669d1a2390551da675115ea125e68cb3d4d2c3a2d6e463372bf8d6ea87",
+        wheel_bytes: 13_149_847,
+        library_sha256: "85d7b2065b1968b846cd00d5d87d5286d3c44e8f6c557cd382d96300e524b6cb",
+    },
+    Pin {
+        package: RuntimePackage::WebGpu,
+        system: WINDOWS_ARM64,
+        platform: "win_arm64",
+        wheel_sha256: "a9586f6744370776059edd794c11bca2f563258a5bd2707864aefff31d3af39f",
+        wheel_bytes: 14_194_630,
+        library_sha256: "e2a72894617c0519cae3080534ca1fc957c4ab607a993c05f326d83b322a581d",
+    },
+];
