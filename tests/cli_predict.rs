@@ -1,0 +1,341 @@
+//! `spotcheck predict` as a process: what it writes, what it says and how it ends.
+
+#![expect(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
+
+mod support;
+
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+use support::{repository, spotcheck};
+
+fn predict(source: &Path, model: &str, more: &[&str]) -> Command {
+    let mut command = spotcheck(&["predict"]);
+    command.arg(source).args(["--model", model]).args(more);
+    command
+}
+
+fn run(mut command: Command) -> Output {
+    command.output().unwrap()
+}
+
+fn lines(output: &Output) -> Vec<Value> {
+    let text = std::str::from_utf8(&output.stdout).unwrap();
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn samples() -> std::path::PathBuf {
+    repository().join("assets/samples")
+}
+
+/// A folder with good pictures and every kind of bad one, and what the run must say of each.
+fn mixed_folder() -> (
+    tempfile::TempDir,
+    Vec<(&'static str, Result<(u32, u32), &'static str>)>,
+) {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, bytes: &[u8]| std::fs::write(folder.path().join(name), bytes).unwrap();
+    let rocket = std::fs::read(samples().join("rocket.jpg")).unwrap();
+    write("empty.jpg", b"");
+    write("good.jpg", &rocket);
+    write("header.jpg", &rocket[..20]);
+    write("mislabelled.png", &rocket);
+    write("text.jpg", b"Dear diary, this is not a photograph");
+    write("truncated.jpg", &rocket[..rocket.len() / 2]);
+    image::RgbImage::new(40_000, 10)
+        .save(folder.path().join("very wide.png"))
+        .unwrap();
+    image::RgbImage::new(1, 1)
+        .save(folder.path().join("픽셀.png"))
+        .unwrap();
+    let expected = vec![
+        ("empty.jpg", Err("empty")),
+        ("good.jpg", Ok((640, 427))),
+        ("header.jpg", Err("")),
+        ("mislabelled.png", Ok((640, 427))),
+        ("text.jpg", Err("not an image")),
+        ("truncated.jpg", Err("truncated")),
+        ("very wide.png", Ok((40_000, 10))),
+        ("픽셀.png", Ok((1, 1))),
+    ];
+    (folder, expected)
+}
+
+#[test]
+fn bad_images_are_named_with_their_reason_and_the_rest_is_predicted() {
+    for model in ["efficientnet-lite0", "ssd-mobilenet-coco"] {
+        let (folder, expected) = mixed_folder();
+        let output = run(predict(folder.path(), model, &["--out", "-"]));
+        assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+        let lines = lines(&output);
+        assert_eq!(lines.len(), expected.len());
+        for (line, (name, expected)) in lines.iter().zip(expected) {
+            assert_eq!(line["uri"], folder.path().join(name).to_str().unwrap());
+            match expected {
+                Ok((width, height)) => {
+                    assert_eq!(line["status"], "ok", "{line}");
+                    assert_eq!(
+                        (&line["width"], &line["height"]),
+                        (&width.into(), &height.into()),
+                        "{line}"
+                    );
+                }
+                Err(reason) => {
+                    assert_eq!(line["status"], "failed", "{line}");
+                    assert!(line["error"].as_str().unwrap().contains(reason), "{line}");
+                    assert!(
+                        stderr(&output).contains(name),
+                        "{name} is not in the list of failures"
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn two_runs_write_the_same_bytes_in_a_fixed_key_order() {
+    let folder = tempfile::tempdir().unwrap();
+    for model in ["efficientnet-lite0", "ssd-mobilenet-coco"] {
+        let written = ["1.jsonl", "2.jsonl"].map(|name| {
+            let path = folder.path().join(name);
+            let output = run(predict(
+                &samples(),
+                model,
+                &["--out", path.to_str().unwrap()],
+            ));
+            assert!(output.status.success(), "{}", stderr(&output));
+            assert!(output.stdout.is_empty(), "results go to the file alone");
+            std::fs::read_to_string(path).unwrap()
+        });
+        assert_eq!(written[0], written[1]);
+        let keys = r#""status":"ok","width":512,"height":512,"model":""#;
+        assert!(
+            written[0].lines().next().unwrap().contains(keys),
+            "{}",
+            written[0]
+        );
+    }
+}
+
+#[test]
+fn without_a_file_a_table_names_what_is_in_the_sample_photographs() {
+    let output = run(predict(&samples(), "ssd-mobilenet-coco", &[]));
+    let table = String::from_utf8(output.stdout.clone()).unwrap();
+    for (photo, thing) in [
+        ("chelsea.png", "cat"),
+        ("coffee.png", "cup"),
+        ("grace_hopper.jpg", "person"),
+        ("grace_hopper.jpg", "tie"),
+    ] {
+        let row = table.lines().find(|row| row.starts_with(photo)).unwrap();
+        assert!(row.contains(thing), "{row}");
+    }
+    assert!(
+        stderr(&output).contains("ssd-mobilenet-coco on CPU because"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
+fn paths_come_from_stdin_in_their_order_and_a_missing_one_is_named() {
+    let mut command = predict(Path::new("-"), "efficientnet-lite0", &["--out", "-"]);
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let paths = "assets/samples/rocket.jpg\n/no/such.jpg\nassets/samples/chelsea.png\n";
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(paths.as_bytes())
+        .unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(3));
+    let uris: Vec<String> = lines(&output)
+        .iter()
+        .map(|line| line["uri"].as_str().unwrap().to_owned())
+        .collect();
+    assert!(
+        uris.len() == 2 && uris[0].ends_with("rocket.jpg") && uris[1].ends_with("chelsea.png"),
+        "{uris:?}"
+    );
+    assert!(
+        stderr(&output).contains("/no/such.jpg"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
+fn limit_top_k_and_min_score_keep_less() {
+    let output = run(predict(
+        &samples(),
+        "efficientnet-lite0",
+        &["--out", "-", "--limit", "3", "--top-k", "2"],
+    ));
+    let classified = lines(&output);
+    assert_eq!(classified.len(), 3);
+    assert!(
+        classified
+            .iter()
+            .all(|line| line["classes"].as_array().unwrap().len() == 2)
+    );
+
+    let output = run(predict(
+        &samples(),
+        "ssd-mobilenet-coco",
+        &["--out", "-", "--min-score", "0.9"],
+    ));
+    let scores: Vec<f64> = lines(&output)
+        .iter()
+        .flat_map(|line| line["detections"].as_array().unwrap().clone())
+        .map(|detection| detection["score"].as_f64().unwrap())
+        .collect();
+    assert!(
+        !scores.is_empty() && scores.iter().all(|score| *score >= 0.9),
+        "{scores:?}"
+    );
+}
+
+#[test]
+fn annotated_pictures_show_more_than_the_originals_and_never_replace_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("annotated");
+    let arguments = ["--annotate", target.to_str().unwrap()];
+    let output = run(predict(&samples(), "ssd-mobilenet-coco", &arguments));
+    assert!(output.status.success(), "{}", stderr(&output));
+    let original = image::open(samples().join("chelsea.png"))
+        .unwrap()
+        .into_rgb8();
+    let annotated = image::open(target.join("chelsea.png")).unwrap().into_rgb8();
+    assert_eq!(original.dimensions(), annotated.dimensions());
+    assert_ne!(original, annotated);
+
+    let own = tempfile::tempdir().unwrap();
+    let before = std::fs::read(samples().join("chelsea.png")).unwrap();
+    std::fs::write(own.path().join("chelsea.png"), &before).unwrap();
+    let arguments = ["--annotate", own.path().to_str().unwrap()];
+    let output = run(predict(own.path(), "ssd-mobilenet-coco", &arguments));
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        stderr(&output).contains("would be overwritten"),
+        "{}",
+        stderr(&output)
+    );
+    assert_eq!(
+        std::fs::read(own.path().join("chelsea.png")).unwrap(),
+        before
+    );
+}
+
+#[test]
+fn what_cannot_work_ends_with_a_reason_and_the_right_exit_code() {
+    let empty = tempfile::tempdir().unwrap();
+    let arguments: [(&Path, &str, &[&str], i32, &str); 6] = [
+        (
+            Path::new("/no/such/folder"),
+            "efficientnet-lite0",
+            &[],
+            1,
+            "there is no such file",
+        ),
+        (
+            empty.path(),
+            "efficientnet-lite0",
+            &[],
+            1,
+            "there is no image in",
+        ),
+        (&samples(), "resnet51", &[], 1, "resnet51"),
+        (
+            &samples(),
+            "efficientnet-lite0",
+            &["--device", "abacus"],
+            2,
+            "auto, cpu, cuda, webgpu, coreml",
+        ),
+        (
+            &samples(),
+            "efficientnet-lite0",
+            &["--min-score", "7"],
+            2,
+            "between 0 and 1",
+        ),
+        (
+            &samples(),
+            "efficientnet-lite0",
+            &["--out", "/no/such/folder/o.jsonl"],
+            1,
+            "/no/such/folder/o.jsonl",
+        ),
+    ];
+    for (source, model, more, code, reason) in arguments {
+        let output = run(predict(source, model, more));
+        assert_eq!(
+            output.status.code(),
+            Some(code),
+            "{more:?}: {}",
+            stderr(&output)
+        );
+        assert!(
+            stderr(&output).contains(reason),
+            "{more:?}: {}",
+            stderr(&output)
+        );
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_ends_a_run_within_a_second_and_keeps_what_was_done() {
+    use std::io::{BufRead, BufReader};
+    use std::time::{Duration, Instant};
+
+    let folder = tempfile::tempdir().unwrap();
+    for number in 0..2000 {
+        std::os::unix::fs::symlink(
+            samples().join("rocket.jpg"),
+            folder.path().join(format!("{number}.jpg")),
+        )
+        .unwrap();
+    }
+    let mut command = predict(folder.path(), "ssd-mobilenet-coco", &[]);
+    let mut child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut rows = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert!(rows.next().unwrap().unwrap().starts_with("0.jpg"));
+    let asked = Instant::now();
+    Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status()
+        .unwrap();
+    let rest = rows.count();
+    let output = child.wait_with_output().unwrap();
+    assert!(
+        asked.elapsed() < Duration::from_secs(1),
+        "{:?}",
+        asked.elapsed()
+    );
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        stderr(&output).contains(&format!("cancelled after {} of 2000 images", rest + 1)),
+        "{}",
+        stderr(&output)
+    );
+}
