@@ -39,7 +39,7 @@ impl Drop for SetOnDrop<'_> {
 }
 
 fn draw_bar(label: &str, control: &TaskControl, finished: &AtomicBool) {
-    let bar = ProgressBar::new(0);
+    let bar = ProgressBar::new(u64::MAX);
     bar.set_style(
         ProgressStyle::with_template("{prefix} {bar:30} {msg}")
             .unwrap_or_else(|_| ProgressStyle::default_bar()),
@@ -47,7 +47,8 @@ fn draw_bar(label: &str, control: &TaskControl, finished: &AtomicBool) {
     bar.set_prefix(label.to_owned());
     while !finished.load(Ordering::Acquire) {
         let progress = control.progress();
-        bar.set_length(progress.total.unwrap_or(0));
+        // An unknown total is drawn as an empty bar.
+        bar.set_length(progress.total.unwrap_or(u64::MAX));
         bar.set_position(progress.done);
         bar.set_message(describe(&progress));
         std::thread::park_timeout(BAR_REFRESH);
