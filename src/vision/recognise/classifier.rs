@@ -1,7 +1,7 @@
 //! Outputs of classifiers: one row of scores an image, or the number of the best class.
 
 use super::finding::{Findings, Refusal};
-use super::labels;
+use super::labels::{self, LABEL_FILE, label_count, misfit};
 use super::probe::Prober;
 use super::signature::Port;
 use super::{OutputAnswer, RecogniseError, UnknownModel};
@@ -12,7 +12,7 @@ use crate::vision::{Tensor, TensorData};
 const SUM_TOLERANCE: f64 = 1e-3;
 /// The same for 8-bit ones, each of which is rounded.
 const SUM_TOLERANCE_8_BIT: f64 = 0.1;
-/// Classes of ImageNet.
+/// Classes of `ImageNet`.
 const IMAGENET_CLASSES: usize = 1000;
 
 /// An output that could be scores of classes.
@@ -159,7 +159,7 @@ fn choose<'g>(
     if scores.len() > 1 {
         // Features and hidden layers are rows of numbers too.
         let fits = |scores: &Scores<'_>| match &model.labels {
-            Some((_, labels)) => {
+            Some(labels) => {
                 let count = label_count(labels);
                 scores.classes == count || scores.classes == count + 1
             }
@@ -217,7 +217,7 @@ fn from_scores(
         "probabilities"
     };
     findings.recognised("output.classification.values", word, because);
-    let naming = name_classes(model, Some(classes), findings)?;
+    let naming = name_classes(model, classes, findings)?;
     Ok(Classes {
         convention: ClassificationOutput {
             name: Some(port.name.clone()),
@@ -281,26 +281,18 @@ struct Naming {
     labels_to_store: Option<LabelSet>,
 }
 
-/// How many classes a label set is for: gaps between ids count.
-pub(super) fn label_count(labels: &LabelSet) -> usize {
-    labels.max_id().map_or(0, |id| id as usize + 1)
-}
-
 fn name_classes(
     model: &UnknownModel<'_>,
-    classes: Option<usize>,
+    classes: usize,
     findings: &mut Findings,
 ) -> Result<Naming, Refusal> {
-    let classes = classes.unwrap_or_default();
-    if let Some((file, labels)) = &model.labels {
+    if let Some(labels) = &model.labels {
         let count = label_count(labels);
         let background = classes == count + 1;
         // A file with ids may leave out the last classes; one with plain names is for all of them.
         let has_gaps = labels.len() < count && count <= classes;
         if classes != count && !background && !has_gaps {
-            return Err(Refusal::new(format!(
-                "the model has {classes} classes and the label file names {count}: {file}. Give the label file that the model was trained with"
-            )));
+            return Err(misfit(format!("has {classes} classes"), count));
         }
         let because = format!("the label file names {count} classes and the model has {classes}");
         findings.recognised(
@@ -308,10 +300,10 @@ fn name_classes(
             background,
             because.clone(),
         );
-        findings.recognised("labels", file, because);
+        findings.recognised("labels", LABEL_FILE, because);
         return Ok(Naming {
             background,
-            label_set: Some(file.clone()),
+            label_set: Some(LABEL_FILE.to_owned()),
             labels_to_store: Some(labels.clone()),
         });
     }
@@ -320,12 +312,12 @@ fn name_classes(
     {
         findings.recognised(
             "labels",
-            labels::METADATA_LABELS,
+            LABEL_FILE,
             format!("the metadata names {classes} classes"),
         );
         return Ok(Naming {
             background: false,
-            label_set: Some(labels::METADATA_LABELS.to_owned()),
+            label_set: Some(LABEL_FILE.to_owned()),
             labels_to_store: Some(labels),
         });
     }
@@ -360,7 +352,7 @@ fn name_arg_max(
     highest: usize,
     findings: &mut Findings,
 ) -> Result<Naming, Refusal> {
-    let Some((file, labels)) = &model.labels else {
+    let Some(labels) = &model.labels else {
         findings.assumed(
             "output.classification.background",
             false,
@@ -375,9 +367,7 @@ fn name_arg_max(
     };
     let count = label_count(labels);
     if highest > count {
-        return Err(Refusal::new(format!(
-            "the model answered class {highest} and the label file names {count}: {file}. Give the label file that the model was trained with"
-        )));
+        return Err(misfit(format!("answered class {highest}"), count));
     }
     let background = highest == count;
     if background {
@@ -393,10 +383,10 @@ fn name_arg_max(
             "a class number alone does not tell whether 0 is the background",
         );
     }
-    findings.recognised("labels", file, "you gave it");
+    findings.recognised("labels", LABEL_FILE, "you gave it");
     Ok(Naming {
         background,
-        label_set: Some(file.clone()),
+        label_set: Some(LABEL_FILE.to_owned()),
         labels_to_store: Some(labels.clone()),
     })
 }

@@ -1,8 +1,7 @@
 //! Outputs of detectors: boxes, classes and scores, each an output of its own.
 
-use super::classifier::label_count;
 use super::finding::{Findings, Refusal};
-use super::labels;
+use super::labels::{self, LABEL_FILE, label_count, misfit};
 use super::probe::Prober;
 use super::signature::{GraphSignature, Port};
 use super::{OutputAnswer, Overrules, RecogniseError, UnknownModel};
@@ -29,6 +28,15 @@ struct Role<'g> {
     port: &'g Port,
     because: String,
     by_name_only: bool,
+}
+
+/// One box that a test run gave.
+#[derive(Debug, Clone, Copy)]
+struct Row {
+    /// In the graph's own order and space.
+    edges: [f64; 4],
+    class: f64,
+    score: f64,
 }
 
 /// What the values of an output with one number a box can be.
@@ -119,30 +127,33 @@ impl<'g> Detector<'g> {
         }))
     }
 
-    /// Each box that counts in each run: its four edges and its score, the run's first box first.
-    fn rows(&self, prober: &Prober<'_, '_>) -> Vec<Vec<([f64; 4], f64)>> {
-        let mut runs = Vec::new();
-        let boxes = prober.values_of(&self.boxes.name);
-        for (run, (boxes, scores)) in boxes
-            .zip(prober.values_of(&self.scores.port.name))
-            .enumerate()
-        {
+    /// The boxes that count in each run, in the graph's order.
+    fn rows(&self, prober: &Prober<'_, '_>) -> Vec<Vec<Row>> {
+        let runs = 0..prober.answers.len();
+        let values = |port: &Port, run: usize| {
+            let tensor = prober.answers[run].get(&port.name);
+            tensor.map(Tensor::to_f64).unwrap_or_default()
+        };
+        let rows_of = |run| {
             let counted = self
                 .count
-                .and_then(|port| prober.values_of(&port.name).nth(run));
-            let counted = counted.and_then(|count| count.to_f64().first().copied());
+                .and_then(|port| values(port, run).first().copied());
             let limit = counted.map_or(usize::MAX, |count| count as usize);
-            let boxes = boxes.to_f64();
-            let edges = boxes
-                .chunks_exact(4)
-                .map(|edges| [edges[0], edges[1], edges[2], edges[3]]);
-            let rows = edges
-                .zip(scores.to_f64())
-                .take(limit)
-                .filter(|(_, score)| *score > 0.0);
-            runs.push(rows.collect());
-        }
-        runs
+            let (boxes, classes, scores) = (
+                values(self.boxes, run),
+                values(self.labels.port, run),
+                values(self.scores.port, run),
+            );
+            let numbers = boxes.chunks_exact(4).zip(classes).zip(scores).take(limit);
+            let rows = numbers.map(|((edges, class), score)| Row {
+                edges: [edges[0], edges[1], edges[2], edges[3]],
+                class,
+                score,
+            });
+            // Graphs of fixed size fill up with zeros.
+            rows.filter(|row| row.score > 0.0).collect()
+        };
+        runs.map(rows_of).collect()
     }
 
     /// Whether the second corner lies right of and below the first one.
@@ -150,7 +161,7 @@ impl<'g> Detector<'g> {
         let rows: Vec<_> = self.rows(prober).concat();
         let ordered = rows
             .iter()
-            .filter(|(edges, _)| edges[2] >= edges[0] && edges[3] >= edges[1])
+            .filter(|Row { edges, .. }| edges[2] >= edges[0] && edges[3] >= edges[1])
             .count();
         // A few untrained or degenerate boxes are no other convention.
         ordered * 50 >= rows.len() * 49
@@ -205,7 +216,7 @@ impl<'g> Detector<'g> {
                 "the graph fixes the number of boxes",
             );
         }
-        let naming = self.name_classes(model, side_multiple, prober, findings)?;
+        let naming = self.name_classes(model, &rows, side_multiple, prober, findings)?;
         Ok(OutputAnswer {
             ignored_outputs: self.ignored(model),
             convention: OutputConvention::Detection(DetectionOutput {
@@ -352,11 +363,10 @@ fn find_scores<'g>(
             because: "floats, one a box, and no other output could be scores".to_owned(),
             by_name_only: false,
         }),
-        ([], several @ [_, ..]) => by_name(several, "score", "output.detection.scores"),
         ([], []) => Err(Refusal::new(
             "no output beside the boxes holds scores from 0 to 1, one a box",
         )),
-        (several, _) => by_name(several, "score", "output.detection.scores"),
+        ([], several) | (several, _) => by_name(several, "score", "output.detection.scores"),
     }
 }
 
@@ -427,21 +437,19 @@ fn by_name<'g>(ports: &[&'g Port], word: &str, field: &str) -> Result<Role<'g>, 
         .iter()
         .filter(|port| port.name.to_lowercase().contains(word))
         .collect();
-    match named[..] {
-        [port] => Ok(Role {
+    if let [port] = named[..] {
+        return Ok(Role {
             port,
             because: "the test images gave too few boxes to tell by values; its name says so"
                 .to_owned(),
             by_name_only: true,
-        }),
-        _ => {
-            let ports: Vec<String> = ports.iter().map(ToString::to_string).collect();
-            Err(Refusal::new(format!(
-                "the values do not tell which of {} is which. Choose with {field}",
-                ports.join(", ")
-            )))
-        }
+        });
     }
+    let ports: Vec<String> = ports.iter().map(ToString::to_string).collect();
+    Err(Refusal::new(format!(
+        "the values do not tell which of {} is which: choose with {field}",
+        ports.join(", ")
+    )))
 }
 
 /// Whether the values never rise within a run, as scores of sorted boxes do.
@@ -453,27 +461,22 @@ fn falls(port: &Port, prober: &Prober<'_, '_>) -> bool {
 
 /// The number of classes, where another output has a score for each class of each box.
 fn class_count_of(graph: &GraphSignature, boxes: &Port, prober: &Prober<'_, '_>) -> Option<usize> {
-    let rank = prober.values_of(&boxes.name).next()?.shape.len();
-    graph
-        .outputs
-        .iter()
-        .filter(|port| port.name != boxes.name)
-        .find_map(|port| {
-            let tensor = prober.values_of(&port.name).next()?;
-            let is_table = tensor.shape.len() == rank && matches!(tensor.data, TensorData::F32(_));
-            tensor
-                .shape
-                .last()
-                .copied()
-                .filter(|classes| is_table && *classes > 4)
-        })
+    let of_boxes = &prober.values_of(&boxes.name).next()?.shape;
+    let ports = graph.outputs.iter().filter(|port| port.name != boxes.name);
+    let tables = ports.filter_map(|port| prober.values_of(&port.name).next());
+    let mut classes = tables.filter_map(|table| {
+        let (classes, rows) = table.shape.split_last()?;
+        let is_of_boxes = of_boxes
+            .split_last()
+            .is_some_and(|(_, boxes)| boxes == rows);
+        let is_float = matches!(table.data, TensorData::F32(_));
+        (is_of_boxes && is_float && *classes > 4).then_some(*classes)
+    });
+    classes.next()
 }
 
-fn recognise_space(runs: &[Vec<([f64; 4], f64)>], findings: &mut Findings) -> BoxSpace {
-    let edges = runs
-        .iter()
-        .flatten()
-        .flat_map(|(edges, _)| edges.iter().copied());
+fn recognise_space(runs: &[Vec<Row>], findings: &mut Findings) -> BoxSpace {
+    let edges = runs.iter().flatten().flat_map(|row| row.edges);
     let field = "output.detection.box_space";
     match edges.reduce(f64::max) {
         Some(largest) if largest <= MAX_NORMALISED => {
@@ -504,7 +507,7 @@ fn recognise_space(runs: &[Vec<([f64; 4], f64)>], findings: &mut Findings) -> Bo
 }
 
 fn recognise_format(
-    runs: &[Vec<([f64; 4], f64)>],
+    runs: &[Vec<Row>],
     space: BoxSpace,
     [width, height]: [u32; 2],
     findings: &mut Findings,
@@ -544,13 +547,13 @@ fn format_word(format: BoxFormat) -> &'static str {
 }
 
 /// Which coordinate of the best box followed the patch to the right.
-fn format_by_motion(runs: &[Vec<([f64; 4], f64)>], extent: f64) -> Option<(BoxFormat, String)> {
-    let best = |run: &Vec<([f64; 4], f64)>| {
-        let (edges, _) = run
+fn format_by_motion(runs: &[Vec<Row>], extent: f64) -> Option<(BoxFormat, String)> {
+    let best = |run: &Vec<Row>| {
+        let row = run
             .iter()
-            .copied()
-            .max_by(|left, right| left.1.total_cmp(&right.1))?;
-        Some([edges[0] + edges[2], edges[1] + edges[3]].map(|sum| sum / 2.0 / extent))
+            .max_by(|left, right| left.score.total_cmp(&right.score))?;
+        let [x1, y1, x2, y2] = row.edges;
+        Some([x1 + x2, y1 + y2].map(|sum| sum / 2.0 / extent))
     };
     let [left, right] = runs else { return None };
     let (left, right) = (best(left)?, best(right)?);
@@ -570,15 +573,12 @@ fn format_by_motion(runs: &[Vec<([f64; 4], f64)>], extent: f64) -> Option<(BoxFo
 }
 
 /// Which coordinate goes beyond the image's short side.
-fn format_by_extent(
-    runs: &[Vec<([f64; 4], f64)>],
-    [width, height]: [f64; 2],
-) -> Option<(BoxFormat, String)> {
+fn format_by_extent(runs: &[Vec<Row>], [width, height]: [f64; 2]) -> Option<(BoxFormat, String)> {
     let reach = |pair: [usize; 2]| {
         let edges = runs
             .iter()
             .flatten()
-            .flat_map(|(edges, _)| pair.map(|edge| edges[edge]));
+            .flat_map(|row| pair.map(|edge| row.edges[edge]));
         edges.fold(0.0, f64::max)
     };
     let (first, second) = (reach([0, 2]), reach([1, 3]));
@@ -623,41 +623,35 @@ impl Detector<'_> {
     fn name_classes(
         &self,
         model: &UnknownModel<'_>,
+        rows: &[Vec<Row>],
         side_multiple: u32,
         prober: &Prober<'_, '_>,
         findings: &mut Findings,
     ) -> Result<Naming, Refusal> {
-        let seen: Vec<f64> = prober
-            .values_of(&self.labels.port.name)
-            .flat_map(Tensor::to_f64)
-            .collect();
-        let highest = seen.iter().copied().fold(0.0, f64::max) as usize;
-        let zero_seen = seen.contains(&0.0);
+        let seen = || rows.iter().flatten().map(|row| row.class);
+        let highest = seen().fold(0.0, f64::max) as usize;
+        let zero_seen = seen().any(|class| class == 0.0);
         let classes = class_count_of(model.graph, self.boxes, prober);
-        let given = model.labels.clone();
-        let from_metadata = || {
-            labels::from_metadata(model).map(|labels| (labels::METADATA_LABELS.to_owned(), labels))
-        };
-        if let Some((file, labels)) = given.or_else(from_metadata) {
+        if let Some(labels) = model
+            .labels
+            .clone()
+            .or_else(|| labels::from_metadata(model))
+        {
             let count = label_count(&labels);
-            check_label_count(&file, count, highest, classes)?;
+            check_label_count(count, highest, classes)?;
             let offset = if highest == count { -1 } else { 0 };
-            let because = format!(
-                "the label set names {count} classes and the model answered up to {highest}"
-            );
+            let because =
+                format!("{count} classes are named and the test images gave up to {highest}");
             if offset != 0 || zero_seen {
                 findings.recognised("output.detection.class_offset", offset, because);
             } else {
-                findings.assumed(
-                    "output.detection.class_offset",
-                    offset,
-                    format!("{because}, which allows an offset of -1 too"),
-                );
+                let because = format!("{because}, which allows an offset of -1 too");
+                findings.assumed("output.detection.class_offset", offset, because);
             }
-            findings.recognised("labels", &file, "its names fit the model's classes");
+            findings.recognised("labels", LABEL_FILE, "its names fit the model's classes");
             return Ok(Naming {
                 offset,
-                label_set: Some(file),
+                label_set: Some(LABEL_FILE.to_owned()),
                 labels_to_store: Some(labels),
             });
         }
@@ -688,22 +682,12 @@ impl Detector<'_> {
     }
 }
 
-fn check_label_count(
-    file: &str,
-    count: usize,
-    highest: usize,
-    classes: Option<usize>,
-) -> Result<(), Refusal> {
-    let advice = "Give the label file that the model was trained with";
-    if highest > count {
-        return Err(Refusal::new(format!(
-            "the model answered class {highest} and the label file names {count}: {file}. {advice}"
-        )));
-    }
+fn check_label_count(count: usize, highest: usize, classes: Option<usize>) -> Result<(), Refusal> {
     match classes {
-        Some(classes) if classes != count && classes != count + 1 => Err(Refusal::new(format!(
-            "the model has {classes} classes and the label file names {count}: {file}. {advice}"
-        ))),
+        _ if highest > count => Err(misfit(format!("answered class {highest}"), count)),
+        Some(classes) if classes != count && classes != count + 1 => {
+            Err(misfit(format!("has {classes} classes"), count))
+        }
         _ => Ok(()),
     }
 }

@@ -10,10 +10,10 @@ use crate::domain::{
     Rounding,
 };
 
-/// ImageNet's mean and standard deviation of RGB in `0.0..=1.0`, as torchvision and timm use them.
+/// `ImageNet`'s mean and standard deviation of RGB in `0.0..=1.0`, as torchvision and timm use them.
 const IMAGENET_MEAN: [f32; 3] = [0.485, 0.456, 0.406];
 const IMAGENET_STD: [f32; 3] = [0.229, 0.224, 0.225];
-/// The mean of RGB in `0..=255` that TensorFlow's ResNets subtract.
+/// The mean of RGB in `0..=255` that TensorFlow's `ResNet`s subtract.
 const TENSORFLOW_MEAN: [f32; 3] = [123.68, 116.78, 103.94];
 /// The mean of BGR in `0..=255` that maskrcnn-benchmark subtracts.
 const MASKRCNN_MEAN: [f32; 3] = [102.9801, 115.9465, 122.7717];
@@ -30,7 +30,7 @@ pub(super) struct ImagePort {
     pub(super) element_type: ElementType,
     /// More than one where the dimensions leave it open.
     pub(super) layouts: Vec<Layout>,
-    pub(super) metadata_size: Option<[u32; 2]>,
+    pub(super) preferred_size: Option<([u32; 2], &'static str)>,
 }
 
 /// Width and height that the graph asks for, in pixels; `None` where any will do.
@@ -38,8 +38,8 @@ pub(super) struct ImagePort {
 pub(super) struct Sizes {
     pub(super) width: Option<u32>,
     pub(super) height: Option<u32>,
-    /// Width and height from the exporter's metadata.
-    pub(super) metadata: Option<[u32; 2]>,
+    /// Width and height where both could be otherwise, and why these.
+    pub(super) preferred: Option<([u32; 2], &'static str)>,
 }
 
 impl ImagePort {
@@ -58,7 +58,7 @@ impl ImagePort {
         Sizes {
             width: side(column),
             height: side(row),
-            metadata: self.metadata_size,
+            preferred: self.preferred_size,
         }
     }
 
@@ -93,7 +93,7 @@ pub(super) fn recognise(
         dims: port.dims.clone(),
         element_type,
         layouts,
-        metadata_size: metadata_size(model),
+        preferred_size: metadata_size(model).map(|size| (size, "the size stands in the metadata")),
     })
 }
 
@@ -287,9 +287,9 @@ fn assume_pixels(
 }
 
 fn classifier_resize(sizes: Sizes) -> (ResizeRule, String) {
-    let (width, height, size_because) = match (sizes.width, sizes.height, sizes.metadata) {
+    let (width, height, size_because) = match (sizes.width, sizes.height, sizes.preferred) {
         (Some(width), Some(height), _) => (width, height, "the graph fixes the size"),
-        (_, _, Some([width, height])) => (width, height, "the size stands in the metadata"),
+        (_, _, Some(([width, height], because))) => (width, height, because),
         (width, height, None) => {
             let side = width.or(height).unwrap_or(USUAL_CLASSIFIER_SIDE);
             (
@@ -329,8 +329,8 @@ fn detector_resize(
     sizes: Sizes,
 ) -> (ResizeRule, String) {
     let letterboxed = model.graph.metadata.contains_key("imgsz");
-    match (sizes.width, sizes.height, sizes.metadata) {
-        (Some(width), Some(height), _) | (_, _, Some([width, height])) if letterboxed => (
+    match (sizes.width, sizes.height, sizes.preferred) {
+        (Some(width), Some(height), _) | (_, _, Some(([width, height], _))) if letterboxed => (
             ResizeRule::Letterbox {
                 width,
                 height,
@@ -342,6 +342,9 @@ fn detector_resize(
             ResizeRule::Stretch { width, height },
             "the graph fixes the size; no graph tells how images are brought to it".to_owned(),
         ),
+        (_, _, Some(([width, height], because))) => {
+            (ResizeRule::Stretch { width, height }, because.to_owned())
+        }
         _ if answer.side_multiple > 1 => (
             ResizeRule::ShortSidePad {
                 short_side: 800,

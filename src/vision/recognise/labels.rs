@@ -4,10 +4,23 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::UnknownModel;
+use super::finding::Refusal;
 use crate::domain::LabelSet;
 
-/// The file beside the card into which names from the metadata go.
-pub(super) const METADATA_LABELS: &str = "labels.txt";
+/// The file beside the card that holds the names, from the user's file or the metadata.
+pub(super) const LABEL_FILE: &str = "labels.txt";
+
+/// How many classes a label set is for: gaps between ids count.
+pub(super) fn label_count(labels: &LabelSet) -> usize {
+    labels.max_id().map_or(0, |id| id as usize + 1)
+}
+
+/// For a label set that names `count` classes where the model `has` others.
+pub(super) fn misfit(has: impl std::fmt::Display, count: usize) -> Refusal {
+    Refusal::new(format!(
+        "the model {has} and the label file names {count} classes: give the label file that the model was trained with"
+    ))
+}
 
 /// The names that exporters write into `names`: a list, or a dictionary from number to name, of Python or JSON.
 pub(super) fn from_metadata(model: &UnknownModel<'_>) -> Option<LabelSet> {
@@ -33,23 +46,17 @@ fn parse_names(text: &str) -> Option<BTreeMap<u32, String>> {
     while let Some(start) = rest.find(['\'', '"']) {
         let quote = rest[start..].chars().next()?;
         let (name, behind) = quoted(&rest[start + 1..], quote)?;
-        let id = if with_ids {
-            let digits: String = rest[..start].chars().filter(char::is_ascii_digit).collect();
-            match digits.parse() {
-                Ok(id) => id,
-                // JSON's keys are quoted: `"0": "person"`.
-                Err(_) => {
-                    let id = name.trim().parse().ok()?;
-                    let start = behind.find(['\'', '"'])?;
-                    let quote = behind[start..].chars().next()?;
-                    let (name, behind) = quoted(&behind[start + 1..], quote)?;
-                    names.insert(id, name);
-                    rest = behind;
-                    continue;
-                }
+        let digits: String = rest[..start].chars().filter(char::is_ascii_digit).collect();
+        let (id, name, behind) = match digits.parse() {
+            _ if !with_ids => (names.len() as u32, name, behind),
+            Ok(id) => (id, name, behind),
+            // JSON quotes the keys too: `"0": "person"`.
+            Err(_) => {
+                let start = behind.find(['\'', '"'])?;
+                let quote = behind[start..].chars().next()?;
+                let (value, behind) = quoted(&behind[start + 1..], quote)?;
+                (name.trim().parse().ok()?, value, behind)
             }
-        } else {
-            names.len() as u32
         };
         names.insert(id, name);
         rest = behind;

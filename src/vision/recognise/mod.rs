@@ -42,8 +42,8 @@ pub struct UnknownModel<'m> {
     pub name: String,
     pub file: ModelFile,
     pub graph: &'m GraphSignature,
-    /// The user's label file: its name beside the card, and what is in it.
-    pub labels: Option<(String, LabelSet)>,
+    /// What is in the user's label file.
+    pub labels: Option<LabelSet>,
     pub overrules: &'m Overrules,
 }
 
@@ -124,9 +124,10 @@ pub fn recognise(
         .filter(|finding| finding.basis == Basis::Assumed)
         .map(|finding| format!("{} = {}", finding.field, finding.value))
         .collect();
+    let other_labels = model.overrules.text("labels").is_some();
     Ok(Recognition {
         card,
-        labels: answer.labels_to_store,
+        labels: answer.labels_to_store.filter(|_| !other_labels),
         findings,
         ignored_outputs: answer.ignored_outputs,
     })

@@ -31,18 +31,16 @@ pub fn preview(input: &ImageInput, tensor: &Tensor) -> Result<TensorPreview, Pre
             tensor.shape, input.layout
         ))
     };
-    let (height, width) = match (input.layout, &tensor.shape[..]) {
-        (Layout::Nchw, &[_, 3, height, width])
-        | (Layout::Chw, &[3, height, width])
-        | (Layout::Nhwc, &[_, height, width, 3])
-        | (Layout::Hwc, &[height, width, 3]) => (height, width),
-        _ => return Err(misfit()),
+    let planar = matches!(input.layout, Layout::Nchw | Layout::Chw);
+    // The last three dimensions; a batch in front of them does not matter.
+    let sides = match (planar, &tensor.shape[..]) {
+        (true, [_, 3, height, width] | [3, height, width])
+        | (false, [_, height, width, 3] | [height, width, 3]) => Some((*height, *width)),
+        _ => None,
     };
+    let (height, width) = sides.ok_or_else(misfit)?;
     let plane = height * width;
-    let (channel_stride, pixel_stride) = match input.layout {
-        Layout::Nchw | Layout::Chw => (plane, 1),
-        Layout::Nhwc | Layout::Hwc => (1, 3),
-    };
+    let (channel_stride, pixel_stride) = if planar { (plane, 1) } else { (1, 3) };
     let values = tensor.to_f64();
     if values.len() < plane * 3 || plane == 0 {
         return Err(misfit());

@@ -3,12 +3,13 @@
 use super::finding::{Findings, Refusal};
 use super::image_input::{ImagePort, Sizes, word};
 use super::{Outputs, Overrules, RecogniseError, RunGraph};
-use crate::domain::{ElementType, ImageInput, Layout, Picture, ResizeRule};
+use crate::domain::{ChannelOrder, ElementType, ImageInput, Layout, Picture, ResizeRule};
 use crate::vision::{Tensor, TensorData, preprocess};
 
-/// Size of the probes where the graph leaves it open, in pixels: not square, so that x and y differ, and a multiple of
-/// 64, as nets that halve the picture six times want.
-const FREE_SIZE: [u32; 2] = [320, 256];
+/// Width and height of the probes where the graph leaves them open, in pixels. First one that is not square, so that x and y
+/// differ, and a multiple of 64, as nets that halve the picture six times want; then the usual sizes of nets that say they
+/// take any size and do not.
+const FREE_SIZES: [[u32; 2]; 3] = [[320, 256], [224, 224], [640, 640]];
 
 /// Where the bright patch of a probe lies, as a share of the width.
 pub(super) const PATCH_X: [f64; 2] = [0.25, 0.75];
@@ -24,66 +25,55 @@ pub(super) struct Prober<'r, 'f> {
 }
 
 impl<'r, 'f> Prober<'r, 'f> {
-    /// Runs the first two probes, trying each layout that the dimensions allow.
+    /// Runs the first two probes, trying each layout that the dimensions allow, and several sizes where they are free.
     pub(super) fn start(
-        port: ImagePort,
+        mut port: ImagePort,
         overrules: &Overrules,
         findings: &mut Findings,
         run: &'r mut RunGraph<'f>,
     ) -> Result<Self, RecogniseError> {
-        let mut failures = Vec::new();
-        let layouts = port.layouts.clone();
-        for &layout in &layouts {
-            let (input, picture_size) = probe_input(&port, layout, overrules)?;
-            let mut answers = Vec::new();
-            let mut size = picture_size;
-            for x in PATCH_X {
-                let prepared = preprocess(&input, &patch(picture_size, x))
-                    .map_err(|error| Refusal::new(error.to_string()))?;
-                let tensor = prepared.tensor;
-                size = prepared.canvas_size;
-                match run(&tensor) {
-                    Ok(outputs) => answers.push(outputs),
-                    Err(text) => {
-                        failures.push(format!("{:?}: {text}", tensor.shape));
+        let (mut ran, mut failures) = (Vec::new(), Vec::new());
+        for layout in port.layouts.clone() {
+            for size in probe_sizes(port.sizes(layout)) {
+                let input = probe_input(&port, layout, size, overrules)?;
+                match run_probes(&input, size, run)? {
+                    Ok(trial) => {
+                        ran.push((input, trial));
                         break;
                     }
+                    Err(failure) => failures.push(failure),
                 }
             }
-            if answers.len() < PATCH_X.len() {
-                continue;
-            }
-            if layouts.len() > 1 {
-                match failures.first() {
-                    Some(failure) => findings.recognised(
-                        "input.layout",
-                        word(layout),
-                        format!("the graph runs so and not as {failure}"),
-                    ),
-                    None => findings.assumed(
-                        "input.layout",
-                        word(layout),
-                        "the dimensions allow two layouts and the graph runs with this one",
-                    ),
-                }
-            }
-            return Ok(Self {
-                port,
-                input,
-                size,
-                run,
-                answers,
-            });
         }
-        Err(Refusal::new(format!(
-            "the graph failed on a test image of {}. If it wants another size or layout, set input.resize or input.layout",
-            failures.join("; and of ")
-        ))
-        .into())
-    }
-
-    pub(super) fn input(&self) -> &ImageInput {
-        &self.input
+        if ran.is_empty() {
+            return Err(Refusal::new(format!(
+                "the graph failed on a test image of {}. If it wants another size or layout, set input.resize or input.layout",
+                failures.join("; and of ")
+            ))
+            .into());
+        }
+        let both_run = ran.len() > 1;
+        let (input, trial) = ran.swap_remove(0);
+        if both_run {
+            let because = "the graph runs with channels first and with channels last";
+            findings.assumed("input.layout", word(input.layout), because);
+        } else if port.layouts.len() > 1 {
+            let failure = failures.first().map(String::as_str).unwrap_or_default();
+            let because = format!("the graph runs so and not on {failure}");
+            findings.recognised("input.layout", word(input.layout), because);
+        }
+        let sizes = port.sizes(input.layout);
+        let is_first_choice = probe_sizes(sizes).first() == Some(&trial.size);
+        if !is_first_choice {
+            port.preferred_size = Some((trial.size, "the graph failed on other sizes"));
+        }
+        Ok(Self {
+            port,
+            input,
+            size: trial.size,
+            run,
+            answers: trial.answers,
+        })
     }
 
     /// Width and height of the probes, in pixels.
@@ -140,7 +130,12 @@ impl<'r, 'f> Prober<'r, 'f> {
         let both = stack(&tensors)?;
         let answer = match (self.run)(&both) {
             Ok(outputs) => outputs,
-            Err(text) => return Some(Err(format!("a test with two images failed: {text}"))),
+            Err(text) => {
+                return Some(Err(format!(
+                    "a test with two images failed: {}",
+                    text.trim()
+                )));
+            }
         };
         let together = answer.get(output)?.to_f64();
         let alone: Vec<f64> = self.values_of(output).flat_map(Tensor::to_f64).collect();
@@ -159,7 +154,7 @@ impl<'r, 'f> Prober<'r, 'f> {
     /// The number that both sides must be a multiple of, 1 for any size; `None` where the graph fixes a side.
     pub(super) fn side_multiple(&mut self) -> Option<u32> {
         let sizes = self.sizes();
-        if sizes.width.is_some() || sizes.height.is_some() {
+        if sizes.width.is_some() || sizes.height.is_some() || sizes.preferred.is_some() {
             return None;
         }
         // Sides that are a multiple of the number and of no larger power of two.
@@ -187,37 +182,66 @@ impl<'r, 'f> Prober<'r, 'f> {
     }
 }
 
-/// The input as the probes fill it, at the size that the graph asks for.
+/// What the graph answered to the first two probes.
+struct Trial {
+    /// Width and height of the tensors, in pixels.
+    size: [u32; 2],
+    answers: Vec<Outputs>,
+}
+
+/// The inner error is the tensor's shape and ONNX Runtime's text.
+fn run_probes(
+    input: &ImageInput,
+    picture_size: [u32; 2],
+    run: &mut RunGraph<'_>,
+) -> Result<Result<Trial, String>, Refusal> {
+    let (mut size, mut answers) = (picture_size, Vec::new());
+    for x in PATCH_X {
+        let prepared = preprocess(input, &patch(picture_size, x))
+            .map_err(|error| Refusal::new(error.to_string()))?;
+        size = prepared.canvas_size;
+        match run(&prepared.tensor) {
+            Ok(outputs) => answers.push(outputs),
+            Err(text) => return Ok(Err(format!("{:?}: {}", prepared.tensor.shape, text.trim()))),
+        }
+    }
+    Ok(Ok(Trial { size, answers }))
+}
+
+/// The sizes to try, the best one first.
+fn probe_sizes(sizes: Sizes) -> Vec<[u32; 2]> {
+    let fill = |free: [u32; 2]| {
+        let [width, height] = free;
+        [sizes.width.unwrap_or(width), sizes.height.unwrap_or(height)]
+    };
+    let mut tried = match sizes.preferred {
+        Some((size, _)) => vec![fill(size)],
+        None => FREE_SIZES.map(fill).to_vec(),
+    };
+    tried.dedup();
+    tried
+}
+
+/// The input as the probes fill it.
 fn probe_input(
     port: &ImagePort,
     layout: Layout,
+    [width, height]: [u32; 2],
     overrules: &Overrules,
-) -> Result<(ImageInput, [u32; 2]), RecogniseError> {
-    let sizes = port.sizes(layout);
-    let free = sizes.metadata.unwrap_or(FREE_SIZE);
-    let size = [
-        sizes.width.unwrap_or(free[0]),
-        sizes.height.unwrap_or(free[1]),
-    ];
+) -> Result<ImageInput, RecogniseError> {
+    let takes_levels = port.element_type == ElementType::Uint8;
     let draft = ImageInput {
         name: Some(port.name.clone()),
         layout,
         element_type: port.element_type,
-        channels: crate::domain::ChannelOrder::Rgb,
-        divide_by: if port.element_type == ElementType::Uint8 {
-            1.0
-        } else {
-            255.0
-        },
+        channels: ChannelOrder::Rgb,
+        divide_by: if takes_levels { 1.0 } else { 255.0 },
         mean: [0.0; 3],
         std: [1.0; 3],
         batches: false,
-        resize: ResizeRule::Stretch {
-            width: size[0],
-            height: size[1],
-        },
+        resize: ResizeRule::Stretch { width, height },
     };
-    Ok((overrules.apply("input", &draft)?, size))
+    Ok(overrules.apply("input", &draft)?)
 }
 
 fn prepare(input: &ImageInput, picture: &Picture) -> Result<Tensor, Refusal> {
