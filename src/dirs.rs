@@ -41,6 +41,11 @@ impl AppDirs {
         }
     }
 
+    /// What the window writes down while it runs.
+    pub fn log_file(&self) -> PathBuf {
+        self.cache.join("spotcheck.log")
+    }
+
     fn of_project(project: &ProjectDirs) -> Self {
         Self {
             data: project.data_local_dir().to_owned(),

@@ -1,10 +1,12 @@
 //! Spotcheck shows what a vision model sees. The program is `main.rs`; everything it does is here, in floors that import
 //! only downwards (see ARCHITECTURE.md).
 
+pub mod app;
 pub mod cli;
 pub mod decode;
 pub mod dirs;
 pub mod domain;
+pub mod effects;
 pub mod export;
 pub mod inference;
 pub mod library;
@@ -12,4 +14,5 @@ pub mod predict;
 pub mod source;
 pub mod state;
 pub mod tasks;
+pub mod ui;
 pub mod vision;

@@ -9,6 +9,7 @@
 mod models;
 mod predict;
 mod progress;
+mod window;
 
 use std::process::ExitCode;
 
@@ -20,6 +21,8 @@ use clap::{Parser, Subcommand};
 struct Cli {
     #[command(subcommand)]
     command: Option<Command>,
+    #[command(flatten)]
+    window: window::WindowArgs,
 }
 
 #[derive(Debug, Subcommand)]
@@ -39,10 +42,11 @@ enum Outcome {
 
 /// Runs what the program's arguments ask for.
 pub fn run() -> ExitCode {
-    let outcome = match Cli::parse().command {
+    let cli = Cli::parse();
+    let outcome = match cli.command {
         Some(Command::Predict(args)) => predict::run(&args),
         Some(Command::Models(args)) => models::run(&args),
-        None => Ok(Outcome::AllWell),
+        None => window::run(&cli.window),
     };
     match outcome {
         Ok(Outcome::AllWell) => ExitCode::SUCCESS,

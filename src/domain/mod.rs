@@ -6,6 +6,7 @@
 mod bytes;
 mod class_color;
 mod device;
+mod display_picture;
 mod geometry;
 mod label_set;
 mod model_card;
@@ -18,6 +19,7 @@ mod view_settings;
 pub use bytes::human_bytes;
 pub use class_color::{TEXT_ON_CLASS_COLOR, class_color};
 pub use device::{Device, DeviceChoice, DeviceReport, LatencyMs, RefusedDevice};
+pub use display_picture::DisplayPicture;
 pub use geometry::{AxisTransform, BoundingBox};
 pub use label_set::{LabelError, LabelSet};
 pub use model_card::{

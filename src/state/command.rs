@@ -12,6 +12,8 @@ pub enum Command {
     Start {
         source: Option<PathBuf>,
         model: Option<String>,
+        /// What draws the window, for diagnostics.
+        graphics: String,
     },
     Do(Action),
     /// A folder or file typed by the user or from the recent ones.

@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 
 use super::{ModelEntry, Offer, RunId, SampleId, SourceId, TaskId, TaskOutcome};
-use crate::domain::Page;
-use crate::domain::{DeviceReport, Prediction, Problem};
+use crate::domain::{DeviceReport, Page, Prediction, Problem};
 
 /// Answers of `effects`. Each carries the id of its question.
 #[derive(Debug)]

@@ -56,6 +56,8 @@ pub struct State {
     pub overlay: Overlay,
     /// The last thing worth telling that needs no answer: “Copied the picture”.
     pub notice: Option<Notice>,
+    /// What draws the window, for diagnostics.
+    pub graphics: String,
     ids: Ids,
 }
 

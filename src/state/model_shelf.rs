@@ -19,6 +19,8 @@ pub struct ModelEntry {
     pub disk_bytes: u64,
     /// Where the card lies, for people: “comes with Spotcheck”.
     pub origin: String,
+    /// Why weights that are there cannot be used.
+    pub problem: Option<String>,
 }
 
 /// The library and the choice.

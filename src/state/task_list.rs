@@ -86,6 +86,13 @@ impl TaskList {
         self.running.iter().find(|task| task.id == id)
     }
 
+    /// Whether this model is being downloaded.
+    pub fn fetches(&self, model_id: &str) -> bool {
+        self.running
+            .iter()
+            .any(|task| matches!(&task.kind, TaskKind::Fetch { model_id: id } if id == model_id))
+    }
+
     pub fn prediction_is_running(&self) -> bool {
         self.running
             .iter()

@@ -4,7 +4,6 @@
 mod postprocess;
 mod predictor;
 mod preprocess;
-pub mod recognise;
 mod resize;
 mod tensor;
 

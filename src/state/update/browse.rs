@@ -3,8 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::predict;
-use crate::domain::Page;
-use crate::domain::Problem;
+use crate::domain::{Page, Problem};
 use crate::state::{
     CanvasView, Display, DisplayInfo, Effect, FilePick, Listing, OpenSource, SampleId, Shown,
     SourceId, SourceSpec, State, Step, TaskEntry, TaskId, TaskKind, TaskOutcome,

@@ -22,7 +22,12 @@ pub fn update(state: &mut State, message: Message) -> Vec<Effect> {
 
 fn on_command(state: &mut State, command: Command, effects: &mut Vec<Effect>) {
     match command {
-        Command::Start { source, model } => {
+        Command::Start {
+            source,
+            model,
+            graphics,
+        } => {
+            state.graphics = graphics;
             state
                 .models
                 .choose(model.or_else(|| state.settings.model.clone()));

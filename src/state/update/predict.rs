@@ -371,7 +371,7 @@ pub(super) fn fetch_model(state: &mut State, id: String, effects: &mut Vec<Effec
         return;
     };
     let title = format!("Download {}", entry.card.name);
-    if state.tasks.running().iter().any(|task| task.title == title) {
+    if state.tasks.fetches(&id) {
         return;
     }
     let control = TaskControl::new(ProgressUnit::Bytes);

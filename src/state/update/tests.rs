@@ -2,10 +2,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::update;
-use crate::domain::Page;
 use crate::domain::{
-    Answer, ClassScore, Device, DeviceReport, LabelSet, ModelCard, Prediction, Problem, Sample,
-    SampleUri,
+    Answer, ClassScore, Device, DeviceReport, LabelSet, ModelCard, Page, Prediction, Problem,
+    Sample, SampleUri,
 };
 use crate::state::{
     Action, AnswerStatus, Command, Display, DisplayInfo, Effect, EngineStatus, Event, Listing,
@@ -49,6 +48,7 @@ fn opened() -> (State, SourceId, Vec<Effect>) {
         Command::Start {
             source: None,
             model: None,
+            graphics: String::new(),
         },
     );
     event(&mut state, models(&["small"]));
@@ -70,6 +70,7 @@ fn models(ids: &[&str]) -> Event {
         can_remove: false,
         disk_bytes: 0,
         origin: String::new(),
+        problem: None,
     });
     Event::ModelsListed {
         entries: entries.collect(),

@@ -74,7 +74,7 @@ fn zoom_interface(state: &mut State, by: f32) {
 
 /// What the state can say to someone who is to find out what is wrong. No secrets: paths and messages only.
 pub(super) fn diagnostics(state: &State) -> Vec<String> {
-    let mut lines = Vec::new();
+    let mut lines = vec![format!("graphics: {}", state.graphics)];
     let model = state.models.chosen_id().unwrap_or("none");
     lines.push(format!("model: {model}"));
     lines.push(format!("device chosen: {}", state.settings.device));

@@ -1,0 +1,288 @@
+//! The window: brings state, effects and panels together. The only place where a frame begins.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use eframe::egui;
+
+use crate::dirs::AppDirs;
+use crate::domain::Problem;
+use crate::effects::{Answers, Delivery, Effects};
+use crate::state::{Command, Event, Message, Settings, State, update};
+use crate::tasks::Waker;
+use crate::ui::{Window, apply_theme};
+
+/// Pixels are taken over until a frame has spent this on them; the rest waits for the next frame.
+const UPLOAD_TIME_A_FRAME: Duration = Duration::from_millis(2);
+/// How often progress is drawn anew while something is under way.
+const PROGRESS_PERIOD: Duration = Duration::from_millis(200);
+const SETTINGS_KEY: &str = "settings";
+
+/// What the command line asks of the window.
+#[derive(Debug, Clone)]
+pub struct WindowOptions {
+    /// A folder or file to open at once.
+    pub source: Option<PathBuf>,
+    /// Id of the model to use instead of the one used last.
+    pub model: Option<String>,
+    /// `None` takes the one that suits the platform.
+    pub renderer: Option<RendererChoice>,
+    pub dirs: AppDirs,
+}
+
+/// The window did not open, with what the graphics libraries said.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "the window could not be opened: {0}; without a display, `spotcheck predict` does the same job on the command line"
+)]
+pub struct WindowError(String);
+
+/// What draws the window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RendererChoice {
+    /// OpenGL.
+    Glow,
+    /// Vulkan, Metal or Direct3D.
+    Wgpu,
+}
+
+impl RendererChoice {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Glow => "OpenGL",
+            Self::Wgpu => "wgpu",
+        }
+    }
+}
+
+/// The window as eframe drives it. Tests drive the same one.
+pub struct App {
+    state: State,
+    window: Window,
+    effects: Effects,
+    answers: Answers,
+}
+
+impl App {
+    pub fn new(creation: &eframe::CreationContext<'_>, options: WindowOptions) -> Self {
+        let ctx = creation.egui_ctx.clone();
+        apply_theme(&ctx);
+        let settings = creation.storage.and_then(load_settings).unwrap_or_default();
+        let waker = Waker::new(move || ctx.request_repaint());
+        let (effects, answers) = Effects::start(options.dirs, waker);
+        let mut app = Self {
+            state: State::new(settings.checked()),
+            window: Window::default(),
+            effects,
+            answers,
+        };
+        app.command(Command::Start {
+            source: options.source,
+            model: options.model,
+            graphics: graphics_adapter(creation),
+        });
+        app
+    }
+
+    /// For tests that look at what no label shows.
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// As if the user had done it.
+    pub fn command(&mut self, command: Command) {
+        self.apply(Message::Command(command));
+    }
+
+    fn apply(&mut self, message: Message) {
+        for effect in update(&mut self.state, message) {
+            self.effects.carry_out(effect);
+        }
+    }
+
+    /// Takes over what the workers have sent. Never waits.
+    fn take_answers(&mut self, ctx: &egui::Context) {
+        while let Ok(event) = self.answers.events.try_recv() {
+            self.apply(Message::Event(event));
+        }
+        let begun = Instant::now();
+        while let Ok(delivery) = self.answers.deliveries.try_recv() {
+            self.take_delivery(ctx, delivery);
+            if begun.elapsed() > UPLOAD_TIME_A_FRAME {
+                ctx.request_repaint();
+                break;
+            }
+        }
+    }
+
+    fn take_delivery(&mut self, ctx: &egui::Context, delivery: Delivery) {
+        let open = self.state.source.as_ref().map(|source| source.id);
+        match delivery {
+            Delivery::Thumbnail {
+                source,
+                sample,
+                picture,
+            } => {
+                if open == Some(source) {
+                    let textures = &mut self.window.textures;
+                    textures.add_thumbnail(ctx, source, sample, &picture);
+                }
+            }
+            Delivery::Picture {
+                source,
+                sample,
+                picture,
+            } => {
+                if open == Some(source) && self.state.shown_sample() == Some(sample) {
+                    self.window.textures.set_picture(source, sample, picture);
+                }
+            }
+            Delivery::CopyPicture(picture) => {
+                ctx.copy_image(crate::ui::color_image(&picture));
+            }
+            Delivery::CopyText(text) => ctx.copy_text(text),
+            Delivery::Close => ctx.send_viewport_cmd(egui::ViewportCommand::Close),
+        }
+    }
+}
+
+impl eframe::App for App {
+    fn logic(&mut self, ctx: &egui::Context, _frame: &mut eframe::Frame) {
+        self.take_answers(ctx);
+    }
+
+    fn ui(&mut self, ui: &mut egui::Ui, _frame: &mut eframe::Frame) {
+        let commands = self.window.show(ui, &self.state);
+        if !commands.is_empty() {
+            // What has just changed must be seen.
+            ui.ctx().request_repaint();
+        }
+        for command in commands {
+            self.command(command);
+        }
+        if !self.state.tasks.is_idle() {
+            ui.ctx().request_repaint_after(PROGRESS_PERIOD);
+        }
+    }
+
+    fn save(&mut self, storage: &mut dyn eframe::Storage) {
+        match serde_json::to_string(&self.state.settings) {
+            Ok(text) => storage.set_string(SETTINGS_KEY, text),
+            Err(error) => log::error!("the settings could not be written: {error}"),
+        }
+    }
+}
+
+fn load_settings(storage: &dyn eframe::Storage) -> Option<Settings> {
+    let text = storage.get_string(SETTINGS_KEY)?;
+    serde_json::from_str(&text)
+        .inspect_err(|error| {
+            log::warn!("the settings could not be read, starting with defaults: {error}");
+        })
+        .ok()
+}
+
+/// Opens the window and returns when it is closed. Where the renderer cannot start, the other one is tried, and the
+/// window says so.
+///
+/// # Errors
+/// There is no display, or neither renderer works on it.
+pub fn run_window(options: WindowOptions) -> Result<(), WindowError> {
+    start_log(&options.dirs);
+    let first = options.renderer.unwrap_or(RendererChoice::Glow);
+    let second = match first {
+        RendererChoice::Glow => RendererChoice::Wgpu,
+        RendererChoice::Wgpu => RendererChoice::Glow,
+    };
+    let result = run_with(first, options.clone(), None);
+    result
+        .or_else(|error| {
+            let warning = format!(
+                "{} could not draw the window, so {} does; `--renderer` chooses: {error}",
+                first.name(),
+                second.name()
+            );
+            log::warn!("{warning}");
+            run_with(second, options, Some(warning))
+        })
+        .map_err(|error| WindowError(error.to_string()))
+}
+
+fn run_with(
+    renderer: RendererChoice,
+    options: WindowOptions,
+    warning: Option<String>,
+) -> Result<(), eframe::Error> {
+    let config = options.dirs.config.clone();
+    if let Err(error) = std::fs::create_dir_all(&config) {
+        log::warn!(
+            "settings will not be remembered: {error}: {}",
+            config.display()
+        );
+    }
+    let native = eframe::NativeOptions {
+        viewport: egui::ViewportBuilder::default()
+            .with_app_id("spotcheck")
+            .with_title("Spotcheck")
+            .with_icon(icon())
+            .with_inner_size([1360.0, 860.0])
+            .with_min_inner_size([640.0, 420.0]),
+        renderer: match renderer {
+            RendererChoice::Glow => eframe::Renderer::Glow,
+            RendererChoice::Wgpu => eframe::Renderer::Wgpu,
+        },
+        persistence_path: Some(config.join("window.ron")),
+        ..eframe::NativeOptions::default()
+    };
+    eframe::run_native(
+        "Spotcheck",
+        native,
+        Box::new(move |creation| {
+            let mut app = App::new(creation, options);
+            if let Some(warning) = warning {
+                app.apply(Message::Event(Event::WentWrong(Problem::general(warning))));
+            }
+            Ok(Box::new(app))
+        }),
+    )
+}
+
+/// Writes warnings, and what Spotcheck itself says, to the log file. A log that cannot be written is no reason not to
+/// open the window.
+fn start_log(dirs: &AppDirs) {
+    let path = dirs.log_file();
+    let file = std::fs::create_dir_all(&dirs.cache).and_then(|()| std::fs::File::create(&path));
+    let Ok(file) = file else {
+        return;
+    };
+    let started = env_logger::Builder::new()
+        .filter_level(log::LevelFilter::Warn)
+        .filter_module("spotcheck", log::LevelFilter::Info)
+        .target(env_logger::Target::Pipe(Box::new(file)))
+        .try_init();
+    if started.is_ok() {
+        log::info!("Spotcheck {} starts", env!("CARGO_PKG_VERSION"));
+    }
+}
+
+fn icon() -> egui::IconData {
+    eframe::icon_data::from_png_bytes(include_bytes!("../assets/icon/spotcheck-256.png"))
+        .unwrap_or_default()
+}
+
+/// What draws the window, for diagnostics.
+fn graphics_adapter(creation: &eframe::CreationContext<'_>) -> String {
+    use eframe::glow::HasContext as _;
+    if let Some(wgpu) = &creation.wgpu_render_state {
+        let info = wgpu.adapter.get_info();
+        return format!("{} ({}, wgpu)", info.name, info.backend);
+    }
+    match &creation.gl {
+        Some(gl) => {
+            // SAFETY: eframe made this context current on this thread before it called us.
+            let name = unsafe { gl.get_parameter_string(eframe::glow::RENDERER) };
+            format!("{name} (OpenGL)")
+        }
+        None => "none".to_owned(),
+    }
+}

@@ -1,0 +1,139 @@
+//! File dialogs, the file manager, the clipboard, the log: the rest of the desktop.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::{Delivery, Shared};
+use crate::decode;
+use crate::domain::{Prediction, SampleUri, ViewSettings};
+use crate::export::annotate;
+use crate::state::{Event, FilePick, SourceId};
+
+/// A dialog that ends without an answer sooner than a person can click was never shown.
+const SOONER_THAN_A_PERSON: Duration = Duration::from_millis(250);
+
+const IMAGE_EXTENSIONS: [&str; 11] = [
+    "jpg", "jpeg", "jpe", "jfif", "png", "webp", "bmp", "dib", "tif", "tiff", "gif",
+];
+
+pub(super) fn pick_folder(shared: &Arc<Shared>) {
+    pick(shared, |dialog| {
+        let folder = dialog.set_title("Open folder").pick_folder()?;
+        Some(FilePick::Folder(folder))
+    });
+}
+
+pub(super) fn pick_images(shared: &Arc<Shared>) {
+    pick(shared, |dialog| {
+        let files = dialog
+            .set_title("Open images")
+            .add_filter("Images", &IMAGE_EXTENSIONS)
+            .pick_files()?;
+        Some(FilePick::Files(files))
+    });
+}
+
+fn pick(
+    shared: &Arc<Shared>,
+    ask: impl FnOnce(rfd::FileDialog) -> Option<FilePick> + Send + 'static,
+) {
+    shared.spawn("file dialog", |shared| {
+        let begun = Instant::now();
+        let pick = ask(rfd::FileDialog::new());
+        let pick = match pick {
+            Some(pick) => pick,
+            None if begun.elapsed() < SOONER_THAN_A_PERSON => FilePick::Unavailable(
+                "Your desktop could not show a file dialog (it offers no file chooser portal). Type the \
+                 path into the field above the thumbnails, or drop a folder on the window"
+                    .to_owned(),
+            ),
+            None => FilePick::Cancelled,
+        };
+        shared.report(Event::FilesPicked(pick));
+    });
+}
+
+pub(super) fn reveal(shared: &Arc<Shared>, uri: SampleUri) {
+    shared.spawn("show in file manager", move |shared| {
+        if let Err(error) = opener::reveal(uri.as_str()) {
+            shared.went_wrong(format!(
+                "Could not open a file manager; the image lies here: {uri} ({error})"
+            ));
+        }
+    });
+}
+
+pub(super) fn open_log(shared: &Arc<Shared>) {
+    shared.spawn("open the log", |shared| {
+        let path = shared.dirs.log_file();
+        if let Err(error) = open_file(&path) {
+            shared.went_wrong(format!(
+                "Could not open the log file, it lies here: {} ({error})",
+                path.display()
+            ));
+        }
+    });
+}
+
+fn open_file(path: &Path) -> Result<(), String> {
+    if !path.exists() {
+        return Err("nothing has been written yet".to_owned());
+    }
+    opener::open(path).map_err(|error| error.to_string())
+}
+
+pub(super) fn copy_text(shared: &Shared, text: String, notice: String) {
+    shared.deliver(Delivery::CopyText(text));
+    shared.report(Event::Told(notice));
+}
+
+/// The picture at full size with what is drawn over it.
+pub(super) fn copy_picture(
+    shared: &Arc<Shared>,
+    source: SourceId,
+    uri: SampleUri,
+    prediction: Option<Prediction>,
+    view: ViewSettings,
+) {
+    shared.spawn("copy the picture", move |shared| {
+        let Some(source) = shared.source(source) else {
+            return;
+        };
+        let picture = source
+            .read(&uri)
+            .map_err(|error| error.to_string())
+            .and_then(|bytes| {
+                decode::decode_for_display(&bytes, &shared.limits)
+                    .map_err(|error| error.to_string())
+            });
+        match picture {
+            Ok(displayed) => {
+                let picture = match &prediction {
+                    Some(prediction) => annotate(&displayed.picture, prediction, &view),
+                    None => displayed.picture,
+                };
+                shared.deliver(Delivery::CopyPicture(picture));
+                shared.report(Event::Told("Copied the picture".to_owned()));
+            }
+            Err(reason) => shared.went_wrong(format!("Could not copy the picture: {reason}")),
+        }
+    });
+}
+
+/// Starts the program anew with the same words on its command line and closes this window.
+pub(super) fn restart(shared: &Arc<Shared>) {
+    shared.spawn("restart", |shared| {
+        let started = std::env::current_exe().and_then(|program| {
+            std::process::Command::new(program)
+                .args(std::env::args_os().skip(1))
+                .spawn()
+        });
+        match started {
+            Ok(_) => drop(shared.deliver(Delivery::Close)),
+            Err(error) => shared.went_wrong(format!(
+                "Could not start Spotcheck again; close it and start it yourself: {error}"
+            )),
+        }
+    });
+}

@@ -1,0 +1,333 @@
+//! Loading a model and asking it.
+//!
+//! One model is loaded at a time. A long prediction keeps the one it began with, even while another is being loaded.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::Shared;
+use super::latest::{LatestSender, latest};
+use crate::domain::{DeviceReport, Prediction, Sample};
+use crate::inference::runtime::{self, RuntimeError};
+use crate::inference::{InferenceError, LoadOptions, OnnxPredictor};
+use crate::library::LibraryError;
+use crate::predict::{PredictOutcome, PredictRequest, SampleResult, Stopped, predict};
+use crate::state::{Event, Offer, RunId, RunKey, SampleId, SourceId, TaskId, TaskOutcome};
+use crate::tasks::{ProgressUnit, TaskControl};
+use crate::vision::Predictor;
+
+/// Answers of a long prediction are sent to the window in bundles, at least this often.
+const BUNDLE_PERIOD: Duration = Duration::from_millis(100);
+const BUNDLE_LEN: usize = 256;
+
+pub(super) struct EngineWorker {
+    loaded: Arc<Loaded>,
+    single: LatestSender<Single>,
+}
+
+/// The loaded model and the run it answers for.
+#[derive(Default)]
+struct Loaded {
+    current: Mutex<Option<(RunId, Arc<OnnxPredictor>)>>,
+    /// Held while a model is being loaded, so that two are never loaded at once.
+    loading: Mutex<()>,
+}
+
+pub(super) struct Preparation {
+    pub(super) run: RunId,
+    pub(super) key: RunKey,
+    pub(super) runtime_library: Option<PathBuf>,
+    pub(super) task: TaskId,
+    pub(super) control: TaskControl,
+}
+
+pub(super) struct Bulk {
+    pub(super) source: SourceId,
+    pub(super) run: RunId,
+    pub(super) samples: Vec<(SampleId, Sample)>,
+    pub(super) task: TaskId,
+    pub(super) control: TaskControl,
+}
+
+struct Single {
+    source: SourceId,
+    run: RunId,
+    sample: SampleId,
+    entry: Sample,
+}
+
+/// Why a model cannot run.
+#[derive(Debug, thiserror::Error)]
+enum PrepareError {
+    #[error(transparent)]
+    Cancelled(#[from] crate::tasks::Cancelled),
+    #[error("Could not get ONNX Runtime ready: {0}")]
+    Runtime(#[from] RuntimeError),
+    #[error("Could not find the model: {0}")]
+    Library(#[from] LibraryError),
+    #[error("Could not load the model: {0}")]
+    Inference(#[from] InferenceError),
+}
+
+impl EngineWorker {
+    pub(super) fn new(shared: &Arc<Shared>) -> Self {
+        let loaded = Arc::new(Loaded::default());
+        let (single, taken) = latest::<Single>();
+        let predictors = Arc::clone(&loaded);
+        shared.spawn("predict one image", move |shared| {
+            while let Some(request) = taken.take() {
+                if let Some(predictor) = predictors.get(request.run) {
+                    predict_single(shared, &predictor, request);
+                }
+            }
+        });
+        Self { loaded, single }
+    }
+
+    pub(super) fn prepare(&self, shared: &Arc<Shared>, preparation: Preparation) {
+        let loaded = Arc::clone(&self.loaded);
+        shared.spawn("prepare a model", move |shared| {
+            let task = preparation.task;
+            let event = match load(shared, &loaded, &preparation) {
+                Ok(report) => Event::EngineReady {
+                    task,
+                    report: Box::new(report),
+                },
+                Err(error) if error.is_cancelled() => Event::EngineCancelled { task },
+                Err(error) => Event::EngineFailed {
+                    task,
+                    offer: Some(error.offer(&preparation.key)),
+                    message: error.to_string(),
+                },
+            };
+            shared.report(event);
+        });
+    }
+
+    pub(super) fn predict_one(
+        &self,
+        source: SourceId,
+        run: RunId,
+        sample: SampleId,
+        entry: Sample,
+    ) {
+        self.single.put(Single {
+            source,
+            run,
+            sample,
+            entry,
+        });
+    }
+
+    pub(super) fn predict_many(&self, shared: &Arc<Shared>, bulk: Bulk) {
+        let predictor = self.loaded.get(bulk.run);
+        shared.spawn("predict images", move |shared| {
+            let task = bulk.task;
+            let (outcome, notes) = match predictor {
+                Some(predictor) => predict_bulk(shared, &predictor, bulk),
+                // Another model has been loaded in the same moment.
+                None => (TaskOutcome::Cancelled, Vec::new()),
+            };
+            shared.report(Event::TaskEnded {
+                task,
+                outcome,
+                notes,
+            });
+        });
+    }
+}
+
+impl Loaded {
+    /// The predictor, where it is the one that answers for this run.
+    fn get(&self, run: RunId) -> Option<Arc<OnnxPredictor>> {
+        let current = self.lock();
+        let (loaded_run, predictor) = current.as_ref()?;
+        (*loaded_run == run).then(|| Arc::clone(predictor))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<(RunId, Arc<OnnxPredictor>)>> {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn load(
+    shared: &Shared,
+    loaded: &Loaded,
+    preparation: &Preparation,
+) -> Result<DeviceReport, PrepareError> {
+    let _one_at_a_time = loaded
+        .loading
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner);
+    let control = &preparation.control;
+    control.checkpoint()?;
+    // Two models may not fit into memory together.
+    *loaded.lock() = None;
+    control.set_step("Looking for ONNX Runtime");
+    let setting = preparation.runtime_library.as_deref();
+    let runtime = runtime::ensure_loaded(&shared.dirs, setting, control)?;
+    control.checkpoint()?;
+    let model = shared.library.find(&preparation.key.model_id)?;
+    control.set_total(None);
+    control.set_done(0);
+    control.set_step(format!("Loading {}", model.card.name));
+    let options = LoadOptions {
+        device: preparation.key.device,
+        batch: preparation.key.batch,
+        threads: preparation.key.threads,
+        ..LoadOptions::default()
+    };
+    let predictor = OnnxPredictor::load(&runtime, &model, &options, control)?;
+    control.checkpoint()?;
+    let report = predictor.report();
+    *loaded.lock() = Some((preparation.run, Arc::new(predictor)));
+    Ok(report)
+}
+
+impl PrepareError {
+    fn is_cancelled(&self) -> bool {
+        matches!(
+            self,
+            Self::Cancelled(_) | Self::Inference(InferenceError::Cancelled)
+        )
+    }
+
+    fn offer(&self, key: &RunKey) -> Offer {
+        match self {
+            Self::Inference(_) if key.device != crate::domain::DeviceChoice::Auto => {
+                Offer::UseAutomaticDevice
+            }
+            _ => Offer::TryAgain,
+        }
+    }
+}
+
+fn predict_single(shared: &Shared, predictor: &Arc<OnnxPredictor>, request: Single) {
+    let Some(source) = shared.source(request.source) else {
+        return;
+    };
+    let pipeline = PredictRequest {
+        source,
+        samples: [request.entry].into(),
+        predictor: Arc::clone(predictor) as Arc<dyn Predictor>,
+        limits: shared.limits.clone(),
+    };
+    let mut answers = Vec::new();
+    let control = TaskControl::new(ProgressUnit::Images);
+    let outcome = predict(&pipeline, &control, |_, result| {
+        answers.push((request.sample, answer(result)));
+    });
+    shared.report(Event::Predicted {
+        source: request.source,
+        run: request.run,
+        answers,
+    });
+    report_device(shared, request.run, predictor, &outcome);
+}
+
+fn answer(result: SampleResult) -> Result<Prediction, String> {
+    result.map_err(|problem| problem.message)
+}
+
+/// Tells the window how fast the device is, or that it is gone.
+fn report_device(shared: &Shared, run: RunId, predictor: &OnnxPredictor, outcome: &PredictOutcome) {
+    shared.report(match &outcome.stopped {
+        Some(Stopped::DeviceLost(reason)) => Event::DeviceLost {
+            run,
+            message: format!("The device was lost; all answers so far are kept: {reason}"),
+        },
+        _ => Event::Report {
+            run,
+            report: Box::new(predictor.report()),
+        },
+    });
+}
+
+fn predict_bulk(
+    shared: &Shared,
+    predictor: &Arc<OnnxPredictor>,
+    bulk: Bulk,
+) -> (TaskOutcome, Vec<String>) {
+    let Some(source) = shared.source(bulk.source) else {
+        return (TaskOutcome::Cancelled, Vec::new());
+    };
+    let (ids, samples): (Vec<SampleId>, Vec<Sample>) = bulk.samples.into_iter().unzip();
+    let pipeline = PredictRequest {
+        source,
+        samples: samples.into(),
+        predictor: Arc::clone(predictor) as Arc<dyn Predictor>,
+        limits: shared.limits.clone(),
+    };
+    let mut bundle = Bundle::new(shared, bulk.source, bulk.run);
+    let outcome = predict(&pipeline, &bulk.control, |index, result| {
+        bundle.add(ids[index], answer(result));
+    });
+    bundle.send();
+    report_device(shared, bulk.run, predictor, &outcome);
+    let secs = bulk.control.progress().elapsed.as_secs_f64();
+    (task_outcome(&outcome, secs), outcome.notes)
+}
+
+fn task_outcome(outcome: &PredictOutcome, secs: f64) -> TaskOutcome {
+    match &outcome.stopped {
+        Some(Stopped::Cancelled) => TaskOutcome::Cancelled,
+        Some(Stopped::DeviceLost(reason)) => {
+            TaskOutcome::Failed(format!("the device was lost: {reason}"))
+        }
+        None => {
+            let count = outcome.done + outcome.failed;
+            let mut text = format!(
+                "{count} images, {:.1} images/s",
+                count as f64 / secs.max(1e-3)
+            );
+            if outcome.failed > 0 {
+                text += &format!(", {} failed", outcome.failed);
+            }
+            if let Some(stage) = outcome.stages.slowest() {
+                text += &format!("; most time went into {}", stage.name());
+            }
+            TaskOutcome::Done(text)
+        }
+    }
+}
+
+/// Collects answers so that the window is not woken for each.
+struct Bundle<'s> {
+    shared: &'s Shared,
+    source: SourceId,
+    run: RunId,
+    answers: Vec<(SampleId, Result<Prediction, String>)>,
+    sent: Instant,
+}
+
+impl<'s> Bundle<'s> {
+    fn new(shared: &'s Shared, source: SourceId, run: RunId) -> Self {
+        Self {
+            shared,
+            source,
+            run,
+            answers: Vec::new(),
+            sent: Instant::now(),
+        }
+    }
+
+    fn add(&mut self, sample: SampleId, answer: Result<Prediction, String>) {
+        self.answers.push((sample, answer));
+        if self.answers.len() >= BUNDLE_LEN || self.sent.elapsed() >= BUNDLE_PERIOD {
+            self.send();
+        }
+    }
+
+    fn send(&mut self) {
+        self.sent = Instant::now();
+        if self.answers.is_empty() {
+            return;
+        }
+        self.shared.report(Event::Predicted {
+            source: self.source,
+            run: self.run,
+            answers: std::mem::take(&mut self.answers),
+        });
+    }
+}

@@ -1,0 +1,98 @@
+//! A box for one request that a newer one replaces.
+
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+
+/// The asking end. When it is dropped, whoever waits at the other end is let go.
+pub(super) struct LatestSender<T>(Arc<Slot<T>>);
+
+/// The waiting end.
+pub(super) struct LatestReceiver<T>(Arc<Slot<T>>);
+
+struct Slot<T> {
+    content: Mutex<Content<T>>,
+    changed: Condvar,
+}
+
+struct Content<T> {
+    request: Option<T>,
+    is_open: bool,
+}
+
+pub(super) fn latest<T>() -> (LatestSender<T>, LatestReceiver<T>) {
+    let slot = Arc::new(Slot {
+        content: Mutex::new(Content {
+            request: None,
+            is_open: true,
+        }),
+        changed: Condvar::new(),
+    });
+    (LatestSender(Arc::clone(&slot)), LatestReceiver(slot))
+}
+
+impl<T> LatestSender<T> {
+    /// Replaces a request that nobody has taken yet.
+    pub(super) fn put(&self, request: T) {
+        let mut content = self
+            .0
+            .content
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        content.request = Some(request);
+        self.0.changed.notify_one();
+    }
+}
+
+impl<T> Drop for LatestSender<T> {
+    fn drop(&mut self) {
+        let mut content = self
+            .0
+            .content
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        content.is_open = false;
+        self.0.changed.notify_all();
+    }
+}
+
+impl<T> LatestReceiver<T> {
+    /// Waits for a request; `None` once nobody can ask any more.
+    pub(super) fn take(&self) -> Option<T> {
+        let content = self
+            .0
+            .content
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let is_waiting = |content: &mut Content<T>| content.request.is_none() && content.is_open;
+        let mut content = self
+            .0
+            .changed
+            .wait_while(content, is_waiting)
+            .unwrap_or_else(PoisonError::into_inner);
+        if content.is_open {
+            content.request.take()
+        } else {
+            None
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_newest_request_is_taken() {
+        let (sender, receiver) = latest();
+        sender.put(1);
+        sender.put(2);
+        assert_eq!(receiver.take(), Some(2));
+    }
+
+    #[test]
+    fn whoever_waits_is_let_go_when_nobody_can_ask_any_more() {
+        let (sender, receiver) = latest::<u8>();
+        let waiting = std::thread::spawn(move || receiver.take());
+        drop(sender);
+        assert_eq!(waiting.join().unwrap(), None);
+    }
+}

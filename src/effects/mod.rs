@@ -1,0 +1,234 @@
+//! Carries out what `state` asks for, on tasks, and answers with events.
+//!
+//! Nothing here ever blocks the window: each effect is handed to a thread, and answers come back through bounded channels
+//! with a wake-up call. Pixels do not pass through the state; they go to the window in a channel of their own. The only
+//! home of file dialogs and of opening things on the desktop.
+
+mod browse;
+mod desktop;
+mod diagnostics;
+mod display;
+mod engine;
+mod latest;
+mod models;
+mod thumbnails;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crossbeam_channel::{Receiver, Sender};
+
+use crate::decode::DecodeLimits;
+use crate::dirs::AppDirs;
+use crate::domain::{DisplayPicture, Picture, Problem};
+use crate::library::Library;
+use crate::source::Source;
+use crate::state::{Effect, Event, SampleId, SourceId, TaskSignal};
+use crate::tasks::Waker;
+
+/// Workers wait when the window is this many answers behind.
+const EVENTS_WAITING: usize = 256;
+const DELIVERIES_WAITING: usize = 32;
+
+/// Starts work and holds its threads. Dropping it lets them end after what they are doing.
+pub struct Effects {
+    shared: Arc<Shared>,
+    thumbnails: thumbnails::ThumbnailMaker,
+    display: display::DisplayMaker,
+    engine: engine::EngineWorker,
+}
+
+/// Where the answers arrive.
+pub struct Answers {
+    pub events: Receiver<Event>,
+    pub deliveries: Receiver<Delivery>,
+}
+
+/// What only the window itself can do something with.
+pub enum Delivery {
+    Thumbnail {
+        source: SourceId,
+        sample: SampleId,
+        picture: Picture,
+    },
+    /// The picture for the canvas.
+    Picture {
+        source: SourceId,
+        sample: SampleId,
+        picture: DisplayPicture,
+    },
+    CopyPicture(Picture),
+    CopyText(String),
+    Close,
+}
+
+/// What every task needs.
+struct Shared {
+    dirs: AppDirs,
+    library: Library,
+    limits: DecodeLimits,
+    waker: Waker,
+    events: Sender<Event>,
+    deliveries: Sender<Delivery>,
+    source: Mutex<Option<(SourceId, Arc<dyn Source>)>>,
+}
+
+impl Effects {
+    pub fn start(dirs: AppDirs, waker: Waker) -> (Self, Answers) {
+        let (events, events_received) = crossbeam_channel::bounded(EVENTS_WAITING);
+        let (deliveries, deliveries_received) = crossbeam_channel::bounded(DELIVERIES_WAITING);
+        let shared = Arc::new(Shared {
+            library: Library::open(&dirs),
+            dirs,
+            limits: DecodeLimits::default(),
+            waker,
+            events,
+            deliveries,
+            source: Mutex::new(None),
+        });
+        let effects = Self {
+            thumbnails: thumbnails::ThumbnailMaker::new(&shared),
+            display: display::DisplayMaker::new(&shared),
+            engine: engine::EngineWorker::new(&shared),
+            shared,
+        };
+        let answers = Answers {
+            events: events_received,
+            deliveries: deliveries_received,
+        };
+        (effects, answers)
+    }
+
+    pub fn carry_out(&mut self, effect: Effect) {
+        let shared = &self.shared;
+        match effect {
+            Effect::OpenSource {
+                source,
+                spec,
+                task,
+                control,
+            } => browse::open(shared, source, spec, task, control),
+            Effect::MakeThumbnails { source, wanted } => self.thumbnails.want(source, wanted),
+            Effect::Display {
+                source,
+                sample,
+                uri,
+            } => self.display.want(source, sample, uri),
+            Effect::ListModels => models::list(shared),
+            Effect::FetchModel { id, task, control } => models::fetch(shared, id, task, control),
+            Effect::RemoveModel { id } => models::remove(shared, id),
+            Effect::Signal(control, signal) => match signal {
+                TaskSignal::Pause => control.pause(),
+                TaskSignal::Resume => control.resume(),
+                TaskSignal::Cancel => control.cancel(),
+            },
+            Effect::PickFolder => desktop::pick_folder(shared),
+            Effect::PickImages => desktop::pick_images(shared),
+            Effect::Reveal(uri) => desktop::reveal(shared, uri),
+            Effect::CopyPicture {
+                source,
+                uri,
+                prediction,
+                view,
+            } => desktop::copy_picture(shared, source, uri, prediction, view),
+            Effect::CopyText { text, notice } => desktop::copy_text(shared, text, notice),
+            Effect::CopyDiagnostics { lines } => diagnostics::copy(shared, lines),
+            Effect::OpenLog => desktop::open_log(shared),
+            Effect::Restart => desktop::restart(shared),
+            Effect::Quit => {
+                shared.deliver(Delivery::Close);
+            }
+            Effect::Prepare {
+                run,
+                key,
+                runtime_library,
+                task,
+                control,
+            } => self.engine.prepare(
+                shared,
+                engine::Preparation {
+                    run,
+                    key,
+                    runtime_library,
+                    task,
+                    control,
+                },
+            ),
+            Effect::PredictOne {
+                source,
+                run,
+                sample,
+                entry,
+            } => self.engine.predict_one(source, run, sample, entry),
+            Effect::Predict {
+                source,
+                run,
+                samples,
+                task,
+                control,
+            } => self.engine.predict_many(
+                shared,
+                engine::Bulk {
+                    source,
+                    run,
+                    samples,
+                    task,
+                    control,
+                },
+            ),
+        }
+    }
+}
+
+impl Shared {
+    /// False where the window is gone; the worker then stops.
+    fn report(&self, event: Event) -> bool {
+        let is_open = self.events.send(event).is_ok();
+        self.waker.wake();
+        is_open
+    }
+
+    /// False where the window is gone; the worker then stops.
+    fn deliver(&self, delivery: Delivery) -> bool {
+        let is_open = self.deliveries.send(delivery).is_ok();
+        self.waker.wake();
+        is_open
+    }
+
+    fn went_wrong(&self, message: impl Into<String>) {
+        self.report(Event::WentWrong(Problem::general(message)));
+    }
+
+    /// The open source, if it still is the one that was meant.
+    fn source(&self, id: SourceId) -> Option<Arc<dyn Source>> {
+        let current = self.lock_source();
+        let (open, source) = current.as_ref()?;
+        (*open == id).then(|| Arc::clone(source))
+    }
+
+    /// Makes a source the open one, unless a later one has been opened meanwhile.
+    fn set_source(&self, id: SourceId, source: Arc<dyn Source>) {
+        let mut current = self.lock_source();
+        if current.as_ref().is_none_or(|(open, _)| *open < id) {
+            *current = Some((id, source));
+        }
+    }
+
+    fn lock_source(&self) -> MutexGuard<'_, Option<(SourceId, Arc<dyn Source>)>> {
+        self.source.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A task with a name. A panic in it becomes a problem that the user sees, instead of silence.
+    fn spawn(self: &Arc<Self>, name: &str, work: impl FnOnce(&Arc<Self>) + Send + 'static) {
+        let shared = Arc::clone(self);
+        let on_panic = {
+            let shared = Arc::clone(self);
+            let name = name.to_owned();
+            move |text: String| {
+                shared.went_wrong(format!(
+                    "Spotcheck made a mistake in “{name}”; the rest goes on: {text}"
+                ));
+            }
+        };
+        crate::tasks::spawn(name, move || work(&shared), on_panic);
+    }
+}

@@ -1,0 +1,106 @@
+//! Boxes over the picture, each with its label: readable on any background, and never by colour alone.
+
+use eframe::egui::{
+    Color32, CornerRadius, FontId, Painter, Pos2, Rect, Stroke, StrokeKind, pos2, vec2,
+};
+
+use super::super::theme;
+use super::placement::Placement;
+use crate::domain::Detection;
+use crate::state::State;
+
+const LINE: f32 = 2.0;
+const SELECTED_LINE: f32 = 3.5;
+const TAG_PADDING: f32 = 4.0;
+/// The others step back while one is selected.
+const DIMMED: f32 = 0.35;
+
+/// Draws what the view shows of the prediction; gives the box under the pointer (index into the detections).
+pub(super) fn boxes_ui(
+    painter: &Painter,
+    state: &State,
+    placement: &Placement,
+    pointer: Option<Pos2>,
+) -> Option<usize> {
+    let prediction = state.shown.prediction.as_ref()?;
+    let detections = prediction.detections();
+    let visible = state.view().visible_detections(prediction);
+    let size = placement.picture_size();
+    let place = |index: usize| {
+        let bounds = detections[index].bounds;
+        let clipped = bounds.clipped(size.x as u32, size.y as u32);
+        placement.screen_from_picture(clipped)
+    };
+    let selected = state.shown.selected_box;
+    let hovered = pointer.and_then(|at| smallest_under(&visible, place, at));
+    // The best scores last, on top of the others; what is pointed at on top of all.
+    let is_raised = |index: usize| Some(index) == hovered || Some(index) == selected;
+    let mut order: Vec<usize> = visible.iter().rev().copied().collect();
+    order.sort_by_key(|&index| is_raised(index));
+    for &index in &order {
+        let color = theme::class_color(detections[index].class_id);
+        let strength = match selected {
+            Some(selected) if selected != index && hovered != Some(index) => DIMMED,
+            _ => 1.0,
+        };
+        frame(painter, place(index), color, strength, is_raised(index));
+    }
+    for &index in &order {
+        let is_dimmed = selected.is_some_and(|selected| selected != index);
+        if !is_dimmed || hovered == Some(index) {
+            tag(
+                painter,
+                placement.canvas(),
+                place(index),
+                &detections[index],
+            );
+        }
+    }
+    hovered
+}
+
+/// Small boxes inside large ones can be pointed at.
+fn smallest_under(visible: &[usize], place: impl Fn(usize) -> Rect, at: Pos2) -> Option<usize> {
+    visible
+        .iter()
+        .copied()
+        .filter(|&index| place(index).contains(at))
+        .min_by(|&left, &right| place(left).area().total_cmp(&place(right).area()))
+}
+
+/// A coloured line between two dark ones.
+fn frame(painter: &Painter, rect: Rect, color: Color32, strength: f32, is_raised: bool) {
+    let corner = CornerRadius::same(2);
+    if is_raised {
+        let fill = color.gamma_multiply(0.16);
+        painter.rect_filled(rect, corner, fill);
+    }
+    let width = if is_raised { SELECTED_LINE } else { LINE };
+    let dark = Color32::from_black_alpha((170.0 * strength) as u8);
+    let outline = Stroke::new(width + 2.0, dark);
+    painter.rect_stroke(rect, corner, outline, StrokeKind::Middle);
+    let line = Stroke::new(width, color.gamma_multiply(strength));
+    painter.rect_stroke(rect, corner, line, StrokeKind::Middle);
+}
+
+/// Label and score on the class's colour, above the box where there is room.
+fn tag(painter: &Painter, canvas: Rect, rect: Rect, detection: &Detection) {
+    let background = theme::class_color(detection.class_id);
+    let color = theme::text_on(background);
+    let text = format!("{} {:.0} %", detection.label, detection.score * 100.0);
+    let font = FontId::new(12.0, theme::strong_family());
+    let galley = painter.layout_no_wrap(text, font, color);
+    let size = galley.size() + vec2(2.0 * TAG_PADDING, 3.0);
+    let fits_above = rect.top() - size.y >= canvas.top();
+    let top = if fits_above {
+        rect.top() - size.y
+    } else {
+        rect.top().max(canvas.top())
+    };
+    let right_most = (canvas.right() - size.x).max(canvas.left());
+    let left = (rect.left() - LINE / 2.0).clamp(canvas.left(), right_most);
+    let place = Rect::from_min_size(pos2(left, top), size);
+    let edge = Stroke::new(1.0, Color32::from_black_alpha(150));
+    painter.rect(place, 3.0, background, edge, StrokeKind::Outside);
+    painter.galley(place.min + vec2(TAG_PADDING, 1.5), galley, color);
+}

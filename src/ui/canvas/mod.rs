@@ -1,0 +1,320 @@
+//! Middle: the picture, what the model saw in it, and what surrounds it.
+
+mod boxes;
+mod placement;
+
+use eframe::egui::{
+    self, Align, CentralPanel, Color32, Frame, Id, Layout, Margin, Panel, Rect, RichText, Sense,
+    Ui, Vec2, vec2,
+};
+
+use self::placement::Placement;
+use super::textures::{PaintedPicture, ShownPicture, Textures};
+use super::theme;
+use super::widgets::{
+    action_button_ui, action_icon_ui, image_count, primary_action_button_ui, strong, truncated,
+};
+use crate::state::{Action, Command, Display, Listing, Overlay, State};
+
+pub(super) fn canvas_ui(
+    ui: &mut Ui,
+    state: &State,
+    textures: &mut Textures,
+    commands: &mut Vec<Command>,
+) {
+    let fill = theme::canvas_fill(ui.visuals());
+    CentralPanel::default()
+        .frame(Frame::new().fill(fill))
+        .show(ui, |ui| {
+            if state.shown_sample().is_none() {
+                empty_ui(ui, state, commands);
+                return;
+            }
+            title_bar_ui(ui, state, commands);
+            let pointer = picture_bar_ui(ui, state, textures, commands);
+            picture_ui(ui, state, textures, pointer, commands);
+        });
+}
+
+/// What to do where nothing is shown yet.
+fn empty_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+    let listing = state.source.as_ref().map(|source| &source.listing);
+    ui.vertical_centered(|ui| {
+        ui.add_space((ui.available_height() * 0.34).max(20.0));
+        match listing {
+            None => {
+                ui.label(strong("See what a vision model sees").size(24.0));
+                ui.add_space(6.0);
+                ui.weak("Open a folder of images, or drop one here");
+                ui.add_space(18.0);
+                row_of_buttons_ui(ui, state, commands);
+            }
+            Some(Listing::Running) => {
+                ui.label(strong("Looking for images…").size(18.0));
+            }
+            Some(Listing::Done) => {
+                ui.label(strong("There are no images in this folder").size(18.0));
+                ui.add_space(6.0);
+                ui.weak("JPEG, PNG, WebP, BMP, TIFF and GIF are shown, from subfolders too");
+                ui.add_space(18.0);
+                row_of_buttons_ui(ui, state, commands);
+            }
+            Some(Listing::Failed(reason)) => {
+                ui.label(strong("This cannot be opened").size(18.0));
+                ui.add_space(6.0);
+                ui.label(reason);
+                ui.add_space(18.0);
+                row_of_buttons_ui(ui, state, commands);
+            }
+        }
+    });
+}
+
+fn row_of_buttons_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+    // Centred by hand: a horizontal layout inside a centred one is as wide as the panel.
+    let width = 310.0;
+    ui.allocate_ui_with_layout(
+        vec2(width, 32.0),
+        Layout::left_to_right(Align::Center),
+        |ui| {
+            ui.set_min_width(width);
+            ui.spacing_mut().button_padding = vec2(16.0, 8.0);
+            primary_action_button_ui(ui, state, Action::OpenFolder, commands);
+            action_button_ui(ui, state, Action::OpenSamples, commands);
+        },
+    );
+}
+
+fn bar_frame() -> Frame {
+    Frame::new().inner_margin(Margin::symmetric(10, 6))
+}
+
+/// Above the picture: which one of how many, and what can be done with it.
+fn title_bar_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+    let fill = ui.visuals().panel_fill;
+    Panel::top("canvas title")
+        .frame(bar_frame().fill(fill))
+        .show(ui, |ui| {
+            ui.horizontal(|ui| {
+                action_icon_ui(ui, state, Action::PreviousImage, "←", commands);
+                action_icon_ui(ui, state, Action::NextImage, "→", commands);
+                ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+                    action_button_ui(ui, state, Action::CopyPicture, commands);
+                    primary_action_button_ui(ui, state, Action::PredictShown, commands);
+                    ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
+                        name_ui(ui, state);
+                    });
+                });
+            });
+        });
+}
+
+fn name_ui(ui: &mut Ui, state: &State) {
+    let Some(sample) = state.shown_sample() else {
+        return;
+    };
+    let Some(entry) = state.samples.get(sample) else {
+        return;
+    };
+    let position = format!(
+        "{} of {}",
+        sample.index() + 1,
+        image_count(state.samples.len())
+    );
+    ui.label(RichText::new(position).weak());
+    ui.add(egui::Label::new(strong(&entry.name)).truncate())
+        .on_hover_text(entry.uri.as_str());
+}
+
+/// Below the picture: what lies under the pointer, and the zoom. Gives the pointer's place of the last frame.
+fn picture_bar_ui(
+    ui: &mut Ui,
+    state: &State,
+    textures: &Textures,
+    commands: &mut Vec<Command>,
+) -> Option<[u32; 2]> {
+    let fill = ui.visuals().panel_fill;
+    let under_pointer: Option<[u32; 2]> = ui.data(|data| data.get_temp(pointer_id()));
+    Panel::bottom("canvas bar")
+        .frame(bar_frame().fill(fill))
+        .show(ui, |ui| {
+            ui.horizontal(|ui| {
+                pixel_ui(ui, textures, under_pointer);
+                ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+                    action_icon_ui(ui, state, Action::ActualSize, "1:1", commands);
+                    action_icon_ui(ui, state, Action::FitPicture, "Fit", commands);
+                    action_icon_ui(ui, state, Action::ZoomIn, "+", commands);
+                    let percent: Option<f32> = ui.data(|data| data.get_temp(zoom_id()));
+                    let percent = percent.map_or_else(String::new, |zoom| format!("{zoom:.0} %"));
+                    ui.add_sized([52.0, 18.0], egui::Label::new(percent));
+                    action_icon_ui(ui, state, Action::ZoomOut, "−", commands);
+                });
+            });
+        });
+    under_pointer
+}
+
+fn pointer_id() -> Id {
+    Id::unique("pixel under the pointer")
+}
+
+fn zoom_id() -> Id {
+    Id::unique("zoom in per cent")
+}
+
+/// Position and value of a pixel: decimal, hexadecimal, and as a patch of its colour.
+fn pixel_ui(ui: &mut Ui, textures: &Textures, at: Option<[u32; 2]>) {
+    let picture = textures.picture.as_ref().map(ShownPicture::full);
+    let pixel = at.and_then(|[x, y]| picture.and_then(|picture| picture.pixel(x, y)));
+    let (Some([x, y]), Some([red, green, blue])) = (at, pixel) else {
+        let hint = "Wheel zooms, drag moves, double click fits, hold H hides the boxes";
+        ui.add(egui::Label::new(RichText::new(hint).weak()).truncate());
+        return;
+    };
+    let (rect, _) = ui.allocate_exact_size(vec2(14.0, 14.0), Sense::hover());
+    let color = Color32::from_rgb(red, green, blue);
+    ui.painter().rect_filled(rect, 3.0, color);
+    let line = egui::Stroke::new(1.0, theme::line(ui.visuals()));
+    ui.painter()
+        .rect_stroke(rect, 3.0, line, egui::StrokeKind::Outside);
+    ui.label(
+        RichText::new(format!(
+            "x {x}  y {y}   R {red}  G {green}  B {blue}   #{red:02x}{green:02x}{blue:02x}"
+        ))
+        .monospace(),
+    );
+}
+
+fn picture_ui(
+    ui: &mut Ui,
+    state: &State,
+    textures: &mut Textures,
+    last_pointer: Option<[u32; 2]>,
+    commands: &mut Vec<Command>,
+) {
+    let canvas = ui.available_rect_before_wrap();
+    let response = ui.allocate_rect(canvas, Sense::click_and_drag());
+    let painter = ui.painter_at(canvas);
+    let Some(size) = picture_size(state, textures) else {
+        waiting_ui(ui, state, canvas);
+        set_pointer(ui, last_pointer, None);
+        return;
+    };
+    let placement = Placement::new(canvas, size, state.canvas);
+    let is_complete = paint_picture(state, textures, &painter, placement.on_screen);
+    if is_complete == PaintedPicture::Partly {
+        ui.ctx().request_repaint();
+    }
+    let pixels_per_point = ui.pixels_per_point();
+    let percent = placement.zoom * pixels_per_point * 100.0;
+    ui.data_mut(|data| data.insert_temp(zoom_id(), percent));
+    let pointer = response.hover_pos().filter(|at| canvas.contains(*at));
+    set_pointer(
+        ui,
+        last_pointer,
+        pointer.and_then(|at| placement.pixel_at(at)),
+    );
+
+    let hides_boxes = ui.input(|input| input.key_down(egui::Key::H))
+        && !ui.ctx().egui_wants_keyboard_input()
+        && state.overlay == Overlay::None;
+    let hovered = if hides_boxes {
+        None
+    } else {
+        boxes::boxes_ui(&painter, state, &placement, pointer)
+    };
+    if response.clicked() {
+        let selected = hovered.filter(|index| state.shown.selected_box != Some(*index));
+        commands.push(Command::SelectBox(selected));
+    }
+    if let Some(view) = placement.navigated(ui, &response, state) {
+        commands.push(Command::SetCanvas(view));
+    }
+    warning_ui(ui, state, canvas);
+}
+
+/// The status bar has been drawn already: it shows the pointer's place one frame later, so one more frame is needed.
+fn set_pointer(ui: &Ui, last: Option<[u32; 2]>, now: Option<[u32; 2]>) {
+    if last != now {
+        ui.data_mut(|data| match now {
+            Some(at) => {
+                data.insert_temp(pointer_id(), at);
+            }
+            None => {
+                data.remove_temp::<[u32; 2]>(pointer_id());
+            }
+        });
+        ui.ctx().request_repaint();
+    }
+}
+
+/// In pixels; before the picture is decoded its thumbnail stands in.
+fn picture_size(state: &State, textures: &mut Textures) -> Option<Vec2> {
+    let sample = state.shown_sample()?;
+    if let Display::Ready(info) = &state.shown.display {
+        return Some(vec2(info.size[0] as f32, info.size[1] as f32));
+    }
+    if let Some(prediction) = &state.shown.prediction {
+        return Some(vec2(prediction.width as f32, prediction.height as f32));
+    }
+    match state.shown.display {
+        Display::Loading => Some(textures.thumbnails.get(sample)?.size_vec2() * 4.0),
+        _ => None,
+    }
+}
+
+fn paint_picture(
+    state: &State,
+    textures: &mut Textures,
+    painter: &egui::Painter,
+    on_screen: Rect,
+) -> PaintedPicture {
+    let (Some(sample), Some(source)) = (state.shown_sample(), &state.source) else {
+        return PaintedPicture::Complete;
+    };
+    if let Some(shown) = &mut textures.picture
+        && (shown.source, shown.sample) == (source.id, sample)
+    {
+        return shown.paint(painter, on_screen);
+    }
+    if let Some(texture) = textures.thumbnails.get(sample) {
+        let whole = Rect::from_min_max(egui::Pos2::ZERO, egui::pos2(1.0, 1.0));
+        painter.image(texture.id(), on_screen, whole, Color32::WHITE);
+    }
+    PaintedPicture::Complete
+}
+
+/// In place of a picture that is not there yet, or never will be.
+fn waiting_ui(ui: &mut Ui, state: &State, canvas: Rect) {
+    let text = match &state.shown.display {
+        Display::Failed(reason) => format!("⚠ This image cannot be shown\n{reason}"),
+        _ => "Reading…".to_owned(),
+    };
+    let width = canvas.width().min(460.0);
+    let place = Rect::from_center_size(canvas.center(), vec2(width, 60.0));
+    ui.put(place, egui::Label::new(text).wrap());
+}
+
+/// A picture that is not all there says so, over the picture.
+fn warning_ui(ui: &Ui, state: &State, canvas: Rect) {
+    let Display::Ready(info) = &state.shown.display else {
+        return;
+    };
+    let Some(warning) = &info.warning else {
+        return;
+    };
+    let font = egui::TextStyle::Body.resolve(ui.style());
+    let text = format!("⚠ {warning}");
+    let galley = truncated(ui, &text, font, Color32::WHITE, canvas.width() - 40.0);
+    let size = galley.size() + vec2(20.0, 12.0);
+    let place = near_bottom(canvas, size);
+    let painter = ui.painter();
+    painter.rect_filled(place, 6.0, Color32::from_black_alpha(215));
+    painter.galley(place.min + vec2(10.0, 6.0), galley, Color32::WHITE);
+}
+
+/// A rectangle of this size near the bottom of the canvas.
+fn near_bottom(canvas: Rect, size: Vec2) -> Rect {
+    let centre = egui::pos2(canvas.center().x, canvas.bottom() - size.y / 2.0 - 12.0);
+    Rect::from_center_size(centre, size)
+}

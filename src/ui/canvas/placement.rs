@@ -1,0 +1,179 @@
+//! Where the picture lies on the screen, and how wheel, pinch, drag and keys change that.
+
+use eframe::egui::{Pos2, Rect, Response, Ui, Vec2, vec2};
+
+use crate::domain::BoundingBox;
+use crate::state::{Action, CanvasView, Overlay, State};
+
+/// Screen points a picture pixel.
+const MIN_ZOOM: f32 = 0.005;
+const MAX_ZOOM: f32 = 64.0;
+/// A small picture is enlarged up to this when it is fitted.
+const MAX_FIT_ZOOM: f32 = 4.0;
+const MARGIN: f32 = 16.0;
+const KEY_FACTOR: f32 = 1.25;
+/// Wheel points for a factor of e.
+const WHEEL_POINTS: f32 = 240.0;
+
+/// Screen points and picture pixels, each from the other.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Placement {
+    canvas: Rect,
+    /// In pixels.
+    size: Vec2,
+    pub(super) zoom: f32,
+    /// The whole picture, in points; may reach beyond the canvas.
+    pub(super) on_screen: Rect,
+}
+
+impl Placement {
+    /// `size` is the picture's in pixels.
+    pub(super) fn new(canvas: Rect, size: Vec2, view: CanvasView) -> Self {
+        let (zoom, centre) = match view {
+            CanvasView::Fit => {
+                let room = (canvas.size() - Vec2::splat(2.0 * MARGIN)).max(Vec2::splat(1.0));
+                let fitting = (room.x / size.x).min(room.y / size.y);
+                (fitting.min(MAX_FIT_ZOOM), size / 2.0)
+            }
+            CanvasView::Free { zoom, centre } => (zoom, vec2(centre[0], centre[1])),
+        };
+        let origin = canvas.center() - centre * zoom;
+        Self {
+            canvas,
+            size,
+            zoom,
+            on_screen: Rect::from_min_size(origin, size * zoom),
+        }
+    }
+
+    pub(super) fn screen_from_picture(&self, bounds: BoundingBox) -> Rect {
+        let point = |x: f32, y: f32| self.on_screen.min + vec2(x, y) * self.zoom;
+        Rect::from_min_max(point(bounds.x1, bounds.y1), point(bounds.x2, bounds.y2))
+    }
+
+    fn picture_from_screen(&self, at: Pos2) -> Vec2 {
+        (at - self.on_screen.min) / self.zoom
+    }
+
+    /// Column and row; `None` beside the picture.
+    pub(super) fn pixel_at(&self, at: Pos2) -> Option<[u32; 2]> {
+        let pixel = self.picture_from_screen(at);
+        let is_inside =
+            pixel.x >= 0.0 && pixel.y >= 0.0 && pixel.x < self.size.x && pixel.y < self.size.y;
+        is_inside.then_some([pixel.x as u32, pixel.y as u32])
+    }
+
+    /// The place of the canvas, for labels that must stay inside.
+    pub(super) fn canvas(&self) -> Rect {
+        self.canvas
+    }
+
+    pub(super) fn picture_size(&self) -> Vec2 {
+        self.size
+    }
+
+    /// What the user did to the view in this frame, if anything.
+    pub(super) fn navigated(
+        &self,
+        ui: &Ui,
+        response: &Response,
+        state: &State,
+    ) -> Option<CanvasView> {
+        if let Some(action) = state.canvas_request {
+            return Some(self.requested(action, ui.pixels_per_point()));
+        }
+        if response.double_clicked() {
+            let at = response
+                .interact_pointer_pos()
+                .unwrap_or(self.canvas.center());
+            return Some(match state.canvas {
+                CanvasView::Fit => self.zoomed_to(1.0 / ui.pixels_per_point(), at),
+                CanvasView::Free { .. } => CanvasView::Fit,
+            });
+        }
+        if response.dragged() && response.drag_delta() != Vec2::ZERO {
+            return Some(self.moved(response.drag_delta()));
+        }
+        let at = response
+            .hover_pos()
+            .filter(|_| state.overlay == Overlay::None)?;
+        let (wheel, pinch) = ui.input(|input| (input.smooth_scroll_delta().y, input.zoom_delta()));
+        let factor = pinch * (wheel / WHEEL_POINTS).exp();
+        let is_changed = (factor - 1.0).abs() > 1e-4;
+        is_changed.then(|| self.zoomed_to(self.zoom * factor, at))
+    }
+
+    fn requested(&self, action: Action, pixels_per_point: f32) -> CanvasView {
+        let centre = self.canvas.center();
+        match action {
+            Action::ActualSize => self.zoomed_to(1.0 / pixels_per_point, centre),
+            Action::ZoomIn => self.zoomed_to(self.zoom * KEY_FACTOR, centre),
+            Action::ZoomOut => self.zoomed_to(self.zoom / KEY_FACTOR, centre),
+            _ => CanvasView::Fit,
+        }
+    }
+
+    /// The pixel under `at` stays where it is.
+    fn zoomed_to(&self, zoom: f32, at: Pos2) -> CanvasView {
+        let zoom = zoom.clamp(MIN_ZOOM, MAX_ZOOM);
+        let centre = self.picture_from_screen(at) + (self.canvas.center() - at) / zoom;
+        self.free(zoom, centre)
+    }
+
+    fn moved(&self, by: Vec2) -> CanvasView {
+        let centre = self.picture_from_screen(self.canvas.center()) - by / self.zoom;
+        self.free(self.zoom, centre)
+    }
+
+    /// The middle of the canvas never leaves the picture, so that it cannot get lost.
+    fn free(&self, zoom: f32, centre: Vec2) -> CanvasView {
+        let centre = centre.clamp(Vec2::ZERO, self.size);
+        CanvasView::Free {
+            zoom,
+            centre: [centre.x, centre.y],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use eframe::egui::pos2;
+
+    use super::*;
+
+    const CANVAS: Rect = Rect::from_min_max(pos2(100.0, 50.0), pos2(732.0, 482.0));
+
+    #[test]
+    fn a_fitted_picture_lies_inside_the_canvas_and_keeps_its_shape() {
+        let placement = Placement::new(CANVAS, vec2(1200.0, 800.0), CanvasView::Fit);
+        assert!((placement.zoom - 0.5).abs() < 1e-6);
+        assert!(CANVAS.contains_rect(placement.on_screen));
+    }
+
+    #[test]
+    fn the_pixel_under_the_pointer_stays_there_while_zooming() {
+        let size = vec2(1200.0, 800.0);
+        let placement = Placement::new(CANVAS, size, CanvasView::Fit);
+        let at = pos2(300.0, 200.0);
+        let before = placement.picture_from_screen(at);
+        let view = placement.zoomed_to(3.0, at);
+        let after = Placement::new(CANVAS, size, view).picture_from_screen(at);
+        assert!((before - after).length() < 0.01, "{before:?} {after:?}");
+    }
+
+    #[test]
+    fn a_picture_cannot_be_dragged_out_of_sight() {
+        let placement = Placement::new(CANVAS, vec2(100.0, 100.0), CanvasView::Fit);
+        let CanvasView::Free { centre, .. } = placement.moved(vec2(1e6, -1e6)) else {
+            panic!("dragging leaves the fitted view");
+        };
+        assert_eq!(centre, [0.0, 100.0]);
+    }
+
+    #[test]
+    fn beside_the_picture_there_is_no_pixel() {
+        let placement = Placement::new(CANVAS, vec2(100.0, 100.0), CanvasView::Fit);
+        assert_eq!(placement.pixel_at(CANVAS.min), None);
+        assert_eq!(placement.pixel_at(CANVAS.center()), Some([50, 50]));
+    }
+}

@@ -1,0 +1,99 @@
+//! Keys of the action table.
+
+use eframe::egui::{self, Key, KeyboardShortcut, Modifiers};
+
+use crate::state::{Action, Command, Overlay, State};
+
+/// Pushes the command of every shortcut that was pressed. Bare letters are left to a text field that has the focus.
+pub(super) fn take_shortcuts(ctx: &egui::Context, state: &State, commands: &mut Vec<Command>) {
+    let is_typing = ctx.egui_wants_keyboard_input();
+    if state.overlay != Overlay::None && ctx.input(|input| input.key_pressed(Key::Escape)) {
+        commands.push(Command::SetOverlay(Overlay::None));
+        return;
+    }
+    for (action, shortcut) in shortcuts() {
+        let is_bare = shortcut.modifiers.is_none();
+        if is_bare && (is_typing || state.overlay != Overlay::None) {
+            continue;
+        }
+        // In a text field these belong to the text.
+        let is_text_editing = matches!(
+            action,
+            Action::SelectAll | Action::PreviousImage | Action::NextImage
+        );
+        if is_text_editing && is_typing {
+            continue;
+        }
+        if ctx.input_mut(|input| consume(input, shortcut)) {
+            commands.push(Command::Do(action));
+        }
+    }
+}
+
+/// As `consume_shortcut`, but exact: Ctrl+Shift+P is not also Ctrl+P.
+fn consume(input: &mut egui::InputState, shortcut: KeyboardShortcut) -> bool {
+    let before = input.events.len();
+    input.events.retain(|event| {
+        !matches!(event, egui::Event::Key { key, pressed: true, modifiers, .. }
+            if *key == shortcut.logical_key && is_exactly(*modifiers, shortcut.modifiers))
+    });
+    input.events.len() != before
+}
+
+fn is_exactly(pressed: Modifiers, wanted: Modifiers) -> bool {
+    // Plus is a shifted key on many keyboards.
+    let shift_is_free = !wanted.command && !wanted.alt && !wanted.shift;
+    pressed.command == wanted.command
+        && pressed.alt == wanted.alt
+        && (pressed.shift == wanted.shift || shift_is_free)
+}
+
+/// The first shortcut of an action, as the platform writes it.
+pub(super) fn shortcut_text(ctx: &egui::Context, action: Action) -> Option<String> {
+    let shortcut = parse(action.keys().first()?)?;
+    Some(ctx.format_shortcut(&shortcut))
+}
+
+fn shortcuts() -> impl Iterator<Item = (Action, KeyboardShortcut)> {
+    Action::ALL.into_iter().flat_map(|action| {
+        let parsed = action.keys().iter().filter_map(|keys| parse(keys));
+        parsed.map(move |shortcut| (action, shortcut))
+    })
+}
+
+/// Reads `Ctrl+Shift+O`.
+fn parse(keys: &str) -> Option<KeyboardShortcut> {
+    let mut modifiers = Modifiers::NONE;
+    let mut key = None;
+    for part in keys.split('+') {
+        match part {
+            "Ctrl" => modifiers |= Modifiers::COMMAND,
+            "Shift" => modifiers |= Modifiers::SHIFT,
+            "Alt" => modifiers |= Modifiers::ALT,
+            name => key = Some(Key::from_name(name)?),
+        }
+    }
+    Some(KeyboardShortcut::new(modifiers, key?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_key_of_the_table_can_be_pressed() {
+        for action in Action::ALL {
+            for keys in action.keys() {
+                assert!(parse(keys).is_some(), "{keys} of {action:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_shortcut_is_not_a_longer_one() {
+        let wanted = Modifiers::COMMAND;
+        assert!(is_exactly(Modifiers::COMMAND, wanted));
+        assert!(!is_exactly(Modifiers::COMMAND | Modifiers::SHIFT, wanted));
+        assert!(is_exactly(Modifiers::SHIFT, Modifiers::NONE));
+    }
+}

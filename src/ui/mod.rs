@@ -1,0 +1,61 @@
+//! Draws the state and tells what the user wants.
+//!
+//! Nothing here reads a file, waits, decodes or starts a thread. A panel is given `&State` and pushes [`Command`]s; the
+//! textures belong to this floor and are found by key. What is drawn never grows with the number of samples.
+
+mod canvas;
+mod grid;
+mod keys;
+mod overlays;
+mod panels;
+mod textures;
+mod theme;
+mod widgets;
+
+use eframe::egui;
+
+pub use textures::Textures;
+pub(crate) use textures::color_image;
+pub use theme::apply as apply_theme;
+
+use crate::state::{Command, State};
+
+/// What the panels remember between two frames and nobody else needs: drafts of text fields, what has been asked for.
+#[derive(Default)]
+pub struct Window {
+    pub textures: Textures,
+    images: panels::ImagesMemory,
+    palette: overlays::PaletteMemory,
+    toast: overlays::ToastMemory,
+    applied: theme::Applied,
+}
+
+impl Window {
+    /// One frame. Gives what the user wanted in it, in order.
+    pub fn show(&mut self, ui: &mut egui::Ui, state: &State) -> Vec<Command> {
+        let mut commands = Vec::new();
+        theme::follow_settings(ui.ctx(), &mut self.applied, &state.settings);
+        keys::take_shortcuts(ui.ctx(), state, &mut commands);
+        self.panels_ui(ui, state, &mut commands);
+        overlays::palette_ui(ui.ctx(), state, &mut self.palette, &mut commands);
+        overlays::help_ui(ui.ctx(), state, &mut commands);
+        overlays::toast_ui(ui.ctx(), state, &mut self.toast, &mut commands);
+        overlays::drop_target_ui(ui.ctx(), &mut commands);
+        commands
+    }
+
+    fn panels_ui(&mut self, ui: &mut egui::Ui, state: &State, commands: &mut Vec<Command>) {
+        panels::menu_bar_ui(ui, state, commands);
+        panels::status_bar_ui(ui, state, commands);
+        if state.settings.show_tasks_panel {
+            panels::tasks_ui(ui, state, commands);
+        }
+        if state.settings.show_images_panel {
+            panels::images_ui(ui, state, &mut self.images, &mut self.textures, commands);
+        }
+        if state.settings.show_inspector {
+            panels::inspector_ui(ui, state, commands);
+        }
+        canvas::canvas_ui(ui, state, &mut self.textures, commands);
+    }
+}

@@ -1,0 +1,72 @@
+//! What the keys and the mouse do.
+
+use eframe::egui::{self, Grid, Id, Modal, RichText, ScrollArea, vec2};
+
+use super::super::keys;
+use super::super::widgets::{action_button_ui, strong};
+use crate::state::{Action, Command, Overlay, State};
+
+/// What has no action of its own.
+const GESTURES: [(&str, &str); 9] = [
+    ("Arrow keys, Page up and down", "Walk through the images"),
+    ("Shift with these", "Select on the way"),
+    (
+        "Ctrl or Shift click",
+        "Select single images, or everything between",
+    ),
+    ("Wheel or pinch", "Zoom at the pointer"),
+    ("Drag", "Move the picture"),
+    (
+        "Double click",
+        "Fit the picture, or show it at its actual size",
+    ),
+    ("Click on a box", "Select it, in the list too"),
+    ("Hold H", "Hide the boxes"),
+    ("Escape", "Close what lies over the window"),
+];
+
+pub(in super::super) fn help_ui(ctx: &egui::Context, state: &State, commands: &mut Vec<Command>) {
+    if state.overlay != Overlay::Help {
+        return;
+    }
+    let modal = Modal::new(Id::unique("help")).show(ctx, |ui| {
+        ui.set_width(560.0);
+        ui.label(strong("Keys and mouse").size(18.0));
+        ui.add_space(6.0);
+        let height = (ui.ctx().content_rect().height() - 240.0).max(160.0);
+        ScrollArea::vertical().max_height(height).show(ui, keys_ui);
+        ui.add_space(8.0);
+        let version = format!("Spotcheck {}", env!("CARGO_PKG_VERSION"));
+        ui.label(RichText::new(version).weak());
+        ui.horizontal(|ui| {
+            action_button_ui(ui, state, Action::CopyDiagnostics, commands);
+            action_button_ui(ui, state, Action::OpenLog, commands);
+            if ui.button("Close").clicked() {
+                commands.push(Command::SetOverlay(Overlay::None));
+            }
+        });
+    });
+    if modal.should_close() {
+        commands.push(Command::SetOverlay(Overlay::None));
+    }
+}
+
+fn keys_ui(ui: &mut egui::Ui) {
+    Grid::new("keys")
+        .num_columns(2)
+        .spacing(vec2(24.0, 5.0))
+        .show(ui, |ui| {
+            for (gesture, meaning) in GESTURES {
+                ui.label(gesture);
+                ui.label(RichText::new(meaning).weak());
+                ui.end_row();
+            }
+            for action in Action::ALL {
+                if let Some(keys) = keys::shortcut_text(ui.ctx(), action) {
+                    ui.label(keys);
+                    ui.label(RichText::new(action.label().trim_end_matches('…')).weak());
+                    ui.end_row();
+                }
+            }
+        });
+}

@@ -1,0 +1,11 @@
+//! What lies over the panels: the command palette, help, short notices, the place to drop things.
+
+mod drop_target;
+mod help;
+mod palette;
+mod toast;
+
+pub(super) use drop_target::drop_target_ui;
+pub(super) use help::help_ui;
+pub(super) use palette::{PaletteMemory, palette_ui};
+pub(super) use toast::{ToastMemory, toast_ui};

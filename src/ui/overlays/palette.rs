@@ -1,0 +1,151 @@
+//! Finds a command by typing a part of its name.
+
+use eframe::egui::{self, Button, Id, Key, Modal, Modifiers, ScrollArea, TextEdit, vec2};
+
+use super::super::keys;
+use crate::state::{Action, Command, Overlay, State};
+
+const WIDTH: f32 = 460.0;
+
+#[derive(Default)]
+pub(in super::super) struct PaletteMemory {
+    query: String,
+    /// Which line Enter takes.
+    line: usize,
+    was_open: bool,
+}
+
+pub(in super::super) fn palette_ui(
+    ctx: &egui::Context,
+    state: &State,
+    memory: &mut PaletteMemory,
+    commands: &mut Vec<Command>,
+) {
+    let is_open = state.overlay == Overlay::Palette;
+    let is_new = is_open && !memory.was_open;
+    memory.was_open = is_open;
+    if !is_open {
+        return;
+    }
+    if is_new {
+        memory.query.clear();
+        memory.line = 0;
+    }
+    let area = Modal::default_area(Id::unique("command palette"))
+        .anchor(egui::Align2::CENTER_TOP, vec2(0.0, 80.0));
+    let modal = Modal::new(Id::unique("command palette"))
+        .area(area)
+        .show(ctx, |ui| {
+            ui.set_width(WIDTH);
+            contents_ui(ui, state, memory, is_new, commands);
+        });
+    if modal.should_close() {
+        commands.push(Command::SetOverlay(Overlay::None));
+    }
+}
+
+fn contents_ui(
+    ui: &mut egui::Ui,
+    state: &State,
+    memory: &mut PaletteMemory,
+    is_new: bool,
+    commands: &mut Vec<Command>,
+) {
+    let take = |ui: &egui::Ui, key| ui.input_mut(|input| input.consume_key(Modifiers::NONE, key));
+    let (up, down) = (take(ui, Key::ArrowUp), take(ui, Key::ArrowDown));
+    let enter = take(ui, Key::Enter);
+    let field = ui.add(
+        TextEdit::singleline(&mut memory.query)
+            .hint_text("Type a command")
+            .desired_width(f32::INFINITY),
+    );
+    if is_new {
+        field.request_focus();
+    }
+    if field.changed() {
+        memory.line = 0;
+    }
+    field.accessible_name("Type a command");
+    let found = matching(&memory.query);
+    let last = found.len().saturating_sub(1);
+    if down {
+        memory.line += 1;
+    }
+    if up {
+        memory.line = memory.line.saturating_sub(1);
+    }
+    memory.line = memory.line.min(last);
+    ui.add_space(4.0);
+    if found.is_empty() {
+        ui.weak("No command has this in its name");
+    }
+    let mut chosen = found.get(memory.line).copied().filter(|_| enter);
+    ScrollArea::vertical().max_height(360.0).show(ui, |ui| {
+        ui.spacing_mut().item_spacing.y = 2.0;
+        for (line, action) in found.iter().enumerate() {
+            let is_current = line == memory.line;
+            let response = line_ui(ui, state, *action, is_current);
+            if is_current && (up || down) {
+                response.scroll_to_me(None);
+            }
+            if response.clicked() {
+                chosen = Some(*action);
+            }
+        }
+    });
+    if let Some(action) = chosen {
+        commands.push(Command::SetOverlay(Overlay::None));
+        commands.push(action.into());
+    }
+}
+
+fn line_ui(ui: &mut egui::Ui, state: &State, action: Action, is_current: bool) -> egui::Response {
+    let check = action.check(state);
+    let mut button =
+        Button::selectable(is_current, action.label()).min_size(vec2(ui.available_width(), 0.0));
+    if let Some(keys) = keys::shortcut_text(ui.ctx(), action) {
+        button = button.right_text(egui::RichText::new(keys).weak());
+    } else {
+        button = button.right_text("");
+    }
+    let response = ui
+        .add_enabled(check.is_ok(), button)
+        .on_hover_text(action.tooltip());
+    match check {
+        Ok(()) => response,
+        Err(reason) => response.on_disabled_hover_text(reason),
+    }
+}
+
+/// Actions whose name holds every typed word; those that begin with the first word come first.
+fn matching(query: &str) -> Vec<Action> {
+    let query = query.to_lowercase();
+    let words: Vec<&str> = query.split_whitespace().collect();
+    let label = |action: &Action| action.label().to_lowercase();
+    let mut found: Vec<Action> = Action::ALL
+        .into_iter()
+        .filter(|action| *action != Action::Palette)
+        .filter(|action| words.iter().all(|word| label(action).contains(word)))
+        .collect();
+    if let Some(first) = words.first() {
+        found.sort_by_key(|action| !label(action).starts_with(first));
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_typed_word_must_be_in_the_name() {
+        assert_eq!(matching("predict sel"), [Action::PredictSelection]);
+        assert_eq!(matching("FIT"), [Action::FitPicture]);
+        assert!(matching("no such thing").is_empty());
+    }
+
+    #[test]
+    fn names_that_begin_with_the_word_come_first() {
+        assert_eq!(matching("open")[0], Action::OpenFolder);
+    }
+}

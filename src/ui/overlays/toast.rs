@@ -1,0 +1,56 @@
+//! A short notice that goes away by itself.
+
+use eframe::egui::{self, Align2, Area, Frame, Id, Label, Order, vec2};
+
+use crate::state::{Command, State};
+
+/// Long messages stay longer.
+const SECONDS: f64 = 4.0;
+const SECONDS_A_CHARACTER: f64 = 0.05;
+
+#[derive(Default)]
+pub(in super::super) struct ToastMemory {
+    /// Which notice is shown, and since when.
+    shown: Option<(u64, f64)>,
+}
+
+pub(in super::super) fn toast_ui(
+    ctx: &egui::Context,
+    state: &State,
+    memory: &mut ToastMemory,
+    commands: &mut Vec<Command>,
+) {
+    let Some(notice) = &state.notice else {
+        memory.shown = None;
+        return;
+    };
+    let now = ctx.input(|input| input.time);
+    let since = match memory.shown {
+        Some((serial, since)) if serial == notice.serial => since,
+        _ => now,
+    };
+    memory.shown = Some((notice.serial, since));
+    let lasts = SECONDS + SECONDS_A_CHARACTER * notice.text.len() as f64;
+    let left = since + lasts - now;
+    if left <= 0.0 {
+        commands.push(Command::DismissNotice);
+        return;
+    }
+    ctx.request_repaint_after_secs(left as f32);
+    Area::new(Id::unique("notice"))
+        .order(Order::Foreground)
+        .anchor(Align2::CENTER_BOTTOM, vec2(0.0, -56.0))
+        .show(ctx, |ui| {
+            Frame::popup(ui.style()).show(ui, |ui| {
+                ui.set_max_width(520.0);
+                ui.horizontal(|ui| {
+                    ui.add(Label::new(&notice.text).wrap());
+                    let close = ui.small_button("✖");
+                    if close.clicked() {
+                        commands.push(Command::DismissNotice);
+                    }
+                    close.accessible_name("Close this message");
+                });
+            });
+        });
+}

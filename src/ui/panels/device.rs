@@ -1,0 +1,140 @@
+//! Where the model runs, and why not somewhere faster.
+
+use eframe::egui::{self, ComboBox, RichText, Ui};
+
+use super::super::widgets::{key_value_ui, strong};
+use crate::domain::{Device, DeviceChoice, DeviceReport};
+use crate::state::{Command, EngineStatus, State};
+
+pub(super) fn device_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+    choices_ui(ui, state, commands);
+    match &state.engine.status {
+        EngineStatus::Idle => {
+            ui.weak("The device is chosen when the model first runs");
+        }
+        EngineStatus::Preparing => {
+            ui.weak("Getting the model ready…");
+        }
+        EngineStatus::Failed { message, .. } => {
+            ui.add(egui::Label::new(format!("⚠ {message}")).wrap());
+        }
+        EngineStatus::Ready(report) => report_ui(ui, report),
+    }
+}
+
+fn choices_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+    let settings = &state.settings;
+    ui.horizontal(|ui| {
+        ui.label("Run on");
+        let combo = ComboBox::from_id_salt("device")
+            .selected_text(choice_name(settings.device))
+            .show_ui(ui, |ui| {
+                let choices = std::iter::once(DeviceChoice::Auto)
+                    .chain(Device::ALL.into_iter().map(DeviceChoice::Only));
+                for choice in choices {
+                    let is_chosen = settings.device == choice;
+                    if ui
+                        .selectable_label(is_chosen, choice_name(choice))
+                        .clicked()
+                    {
+                        commands.push(Command::ChooseDevice(choice));
+                    }
+                }
+            });
+        combo.response.accessible_name("Run on");
+    });
+    ui.horizontal(|ui| {
+        let batch = number_ui(ui, "Batch", settings.batch, 64);
+        if batch != settings.batch {
+            commands.push(Command::SetBatch(batch));
+        }
+        let threads = number_ui(ui, "Threads", settings.threads, 256);
+        if threads != settings.threads {
+            commands.push(Command::SetThreads(threads));
+        }
+    });
+    let mut predict_on_open = settings.predict_on_open;
+    let checkbox = ui.checkbox(&mut predict_on_open, "Predict a picture when it is opened");
+    if checkbox.changed() {
+        commands.push(Command::SetPredictOnOpen(predict_on_open));
+    }
+}
+
+/// Zero, shown as “auto”, leaves it to the device.
+fn number_ui(ui: &mut Ui, name: &str, value: Option<usize>, max: usize) -> Option<usize> {
+    ui.label(name);
+    let mut number = value.unwrap_or(0);
+    let drag = egui::DragValue::new(&mut number)
+        .range(0..=max)
+        .speed(0.1)
+        .update_while_editing(false)
+        .custom_formatter(|number, _| match number as usize {
+            0 => "auto".to_owned(),
+            number => number.to_string(),
+        })
+        .custom_parser(|text| match text.trim() {
+            "auto" | "" => Some(0.0),
+            number => number.parse().ok(),
+        });
+    let response = ui
+        .add(drag)
+        .on_hover_text("Drag or type; 0 chooses by itself");
+    response.accessible_name(name);
+    (number > 0).then_some(number)
+}
+
+fn choice_name(choice: DeviceChoice) -> &'static str {
+    match choice {
+        DeviceChoice::Auto => "The fastest that works",
+        DeviceChoice::Only(device) => device.name(),
+    }
+}
+
+fn report_ui(ui: &mut Ui, report: &DeviceReport) {
+    ui.add_space(4.0);
+    ui.label(strong(format!("Running on {}", report.device.name())));
+    ui.add(egui::Label::new(format!("because {}", report.reason)).wrap());
+    if let Some(adapter) = &report.adapter {
+        key_value_ui(ui, "Adapter", adapter);
+    }
+    for refused in &report.refused {
+        ui.add_space(2.0);
+        let text = format!("Not on {}: {}", refused.device.name(), refused.reason);
+        ui.add(egui::Label::new(RichText::new(text).weak()).wrap());
+    }
+    ui.add_space(4.0);
+    let batch = match report.batch {
+        1 => "1 image a call".to_owned(),
+        count => format!("{count} images a call"),
+    };
+    key_value_ui(ui, "Batch", &batch);
+    let threads = format!(
+        "{} × {} threads",
+        report.sessions, report.threads_per_session
+    );
+    key_value_ui(ui, "Sessions", &threads);
+    key_value_ui(ui, "Warm-up", &milliseconds(report.warm_up_ms));
+    if let Some(latency) = report.latency {
+        let text = format!(
+            "p50 {}, p95 {} ({} calls)",
+            milliseconds(latency.p50),
+            milliseconds(latency.p95),
+            latency.calls
+        );
+        key_value_ui(ui, "Latency", &text);
+    }
+    key_value_ui(
+        ui,
+        "Runtime",
+        &format!("ONNX Runtime {}", report.runtime_version),
+    );
+    ui.label(RichText::new(&report.runtime_path).small().weak());
+}
+
+fn milliseconds(value: f64) -> String {
+    if value < 10.0 {
+        format!("{value:.1} ms")
+    } else {
+        format!("{value:.0} ms")
+    }
+}

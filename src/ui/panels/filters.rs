@@ -1,0 +1,192 @@
+//! Which boxes are shown. Nothing here runs the model again.
+
+use std::collections::BTreeMap;
+
+use eframe::egui::{self, RichText, Slider, Ui};
+
+use super::super::theme;
+use super::super::widgets::action_button_ui;
+use crate::domain::OutputConvention;
+use crate::state::{Action, Command, State, ViewChange};
+
+/// Where a slider that suppresses overlaps starts.
+const DEFAULT_IOU: f32 = 0.5;
+
+pub(super) fn filters_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+    threshold_ui(ui, state, commands);
+    overlap_ui(ui, state, commands);
+    classes_ui(ui, state, commands);
+    ui.add_space(2.0);
+    action_button_ui(ui, state, Action::ResetView, commands);
+}
+
+fn change(commands: &mut Vec<Command>, change: ViewChange) {
+    commands.push(Command::ChangeView(change));
+}
+
+fn threshold_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+    let lowest = lowest_score(state);
+    let mut min_score = state.view().min_score;
+    ui.horizontal(|ui| {
+        let label = ui.label("Score at least");
+        let slider = Slider::new(&mut min_score, lowest..=1.0).fixed_decimals(2);
+        let response = ui.add(slider).labelled_by(label.id);
+        if response.changed() {
+            change(commands, ViewChange::MinScore(min_score));
+        }
+    });
+    if lowest > 0.0 {
+        ui.label(
+            RichText::new(format!(
+                "The model itself leaves out boxes below {lowest:.2}"
+            ))
+            .small()
+            .weak(),
+        );
+    }
+}
+
+fn overlap_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+    let iou = state.view().nms_iou;
+    let mut is_on = iou.is_some();
+    let tooltip = "Of two boxes of one class that overlap by more than this (intersection over union), only the \
+                   one with the higher score is shown";
+    ui.horizontal(|ui| {
+        let checkbox = ui
+            .checkbox(&mut is_on, "Hide overlaps above")
+            .on_hover_text(tooltip);
+        if checkbox.changed() {
+            change(commands, ViewChange::NmsIou(is_on.then_some(DEFAULT_IOU)));
+        }
+        if let Some(mut iou) = iou {
+            let slider = Slider::new(&mut iou, 0.0..=1.0).fixed_decimals(2);
+            let response = ui.add(slider).accessible_name("Overlap, as IoU");
+            if response.changed() {
+                change(commands, ViewChange::NmsIou(Some(iou)));
+            }
+        }
+    });
+    let in_graph = state
+        .models
+        .chosen()
+        .and_then(|chosen| match &chosen.card.output {
+            OutputConvention::Detection(output) => output.nms_iou_in_graph,
+            OutputConvention::Classification(_) => None,
+        });
+    if let Some(in_graph) = in_graph {
+        let text = format!("The model itself hides overlaps above {in_graph:.2}");
+        ui.label(RichText::new(text).small().weak());
+    }
+}
+
+/// The scores below which the graph gives nothing: the threshold's slider ends there.
+fn lowest_score(state: &State) -> f32 {
+    let chosen = state.models.chosen();
+    chosen.map_or(0.0, |chosen| chosen.card.min_score_in_graph())
+}
+
+/// The classes of the shown picture, and those that have a setting of their own.
+fn classes_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+    let view = state.view();
+    let mut classes: BTreeMap<u32, usize> = BTreeMap::new();
+    if let Some(prediction) = &state.shown.prediction {
+        for detection in prediction.detections() {
+            *classes.entry(detection.class_id).or_default() += 1;
+        }
+    }
+    let own = view.min_score_by_class.keys().chain(&view.hidden_classes);
+    for class_id in own.chain(&view.solo_class) {
+        classes.entry(*class_id).or_default();
+    }
+    if classes.is_empty() {
+        return;
+    }
+    ui.collapsing("By class", |ui| {
+        if let Some(solo) = view.solo_class {
+            ui.horizontal(|ui| {
+                ui.label(format!("Only {} is shown", class_name(state, solo)));
+                if ui.button("Show all classes").clicked() {
+                    change(commands, ViewChange::Solo(None));
+                }
+            });
+        }
+        // A crowded picture has many classes; those with the most boxes first.
+        let mut by_count: Vec<(u32, usize)> = classes.into_iter().collect();
+        by_count.sort_by_key(|&(class_id, count)| (std::cmp::Reverse(count), class_id));
+        for (class_id, _) in by_count {
+            class_ui(ui, state, class_id, commands);
+        }
+    });
+}
+
+fn class_name(state: &State, class_id: u32) -> String {
+    let chosen = state.models.chosen();
+    chosen.map_or_else(String::new, |chosen| chosen.labels.name(class_id))
+}
+
+fn class_ui(ui: &mut Ui, state: &State, class_id: u32, commands: &mut Vec<Command>) {
+    let view = state.view();
+    let name = class_name(state, class_id);
+    ui.push_id(class_id, |ui| {
+        ui.horizontal(|ui| {
+            let (rect, _) = ui.allocate_exact_size(egui::vec2(10.0, 10.0), egui::Sense::hover());
+            let color = theme::class_color(class_id);
+            ui.painter().rect_filled(rect, 2.0, color);
+            let mut is_shown = !view.hidden_classes.contains(&class_id);
+            let checkbox = ui
+                .checkbox(&mut is_shown, &name)
+                .on_hover_text("Show boxes of this class");
+            if checkbox.changed() {
+                let shown = if is_shown {
+                    ViewChange::ShowClass(class_id)
+                } else {
+                    ViewChange::HideClass(class_id)
+                };
+                change(commands, shown);
+            }
+            ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
+                own_threshold_ui(ui, state, class_id, &name, commands);
+                let is_solo = view.solo_class == Some(class_id);
+                let solo = ui
+                    .selectable_label(is_solo, "Only")
+                    .on_hover_text("Show only this class");
+                if solo.clicked() {
+                    let class = (!is_solo).then_some(class_id);
+                    change(commands, ViewChange::Solo(class));
+                }
+                solo.accessible_name(format!("Only {name}"));
+            });
+        });
+    });
+}
+
+/// The class's own threshold: dragging it sets it, a click with the right button gives it up.
+fn own_threshold_ui(
+    ui: &mut Ui,
+    state: &State,
+    class_id: u32,
+    name: &str,
+    commands: &mut Vec<Command>,
+) {
+    let view = state.view();
+    let has_own = view.min_score_by_class.contains_key(&class_id);
+    let mut min_score = view.min_score_of(class_id);
+    let drag = egui::DragValue::new(&mut min_score)
+        .range(lowest_score(state)..=1.0)
+        .speed(0.005)
+        .fixed_decimals(2)
+        .prefix(if has_own { "≥ " } else { "" });
+    let response = ui.add(drag).on_hover_text(
+        "Least score of this class. Drag or type; a right click follows the global one again",
+    );
+    if response.changed() {
+        change(
+            commands,
+            ViewChange::ClassMinScore(class_id, Some(min_score)),
+        );
+    }
+    if response.secondary_clicked() {
+        change(commands, ViewChange::ClassMinScore(class_id, None));
+    }
+    response.accessible_name(format!("Least score of {name}"));
+}

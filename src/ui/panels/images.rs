@@ -1,0 +1,150 @@
+//! Left: what is open, and its thumbnails.
+
+use std::path::PathBuf;
+
+use eframe::egui::{self, Align, Layout, Panel, RichText, TextEdit, Ui};
+
+use super::super::grid::{GridMemory, grid_ui};
+use super::super::textures::Textures;
+use super::super::widgets::{
+    Tone, action_button_ui, banner_ui, image_count, primary_action_button_ui,
+};
+use crate::state::{Action, Command, Listing, SourceId, State, THUMBNAIL_SIDES};
+
+/// The draft of the path field, and what the grid remembers.
+#[derive(Default)]
+pub(in super::super) struct ImagesMemory {
+    path: String,
+    /// Whose name the draft shows, to take over the name of a source opened in another way.
+    path_of: Option<SourceId>,
+    grid: GridMemory,
+}
+
+pub(in super::super) fn images_ui(
+    ui: &mut Ui,
+    state: &State,
+    memory: &mut ImagesMemory,
+    textures: &mut Textures,
+    commands: &mut Vec<Command>,
+) {
+    Panel::left("images")
+        .default_size(312.0)
+        .size_range(200.0..=900.0)
+        .show(ui, |ui| {
+            ui.add_space(6.0);
+            open_row_ui(ui, state, memory, commands);
+            if let Some(source) = &state.source {
+                if let Listing::Failed(reason) = &source.listing {
+                    banner_ui(ui, Tone::Error, reason, |_| {});
+                }
+                summary_ui(ui, state, commands);
+            } else {
+                recent_ui(ui, state, commands);
+            }
+            if !state.samples.is_empty() {
+                ui.add_space(2.0);
+                grid_ui(ui, state, &mut memory.grid, textures, commands);
+            }
+        });
+}
+
+fn open_row_ui(ui: &mut Ui, state: &State, memory: &mut ImagesMemory, commands: &mut Vec<Command>) {
+    if let Some(source) = &state.source
+        && memory.path_of != Some(source.id)
+    {
+        memory.path_of = Some(source.id);
+        memory.path.clone_from(&source.name);
+    }
+    ui.horizontal(|ui| {
+        action_button_ui(ui, state, Action::OpenFolder, commands);
+        ui.menu_button("Recent", |ui| recent_menu_ui(ui, state, commands));
+        ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+            action_button_ui(ui, state, Action::PredictAll, commands);
+        });
+    });
+    let field = ui.add(
+        TextEdit::singleline(&mut memory.path)
+            .hint_text("Path of a folder or image")
+            .desired_width(f32::INFINITY),
+    );
+    let is_entered = field.lost_focus() && ui.input(|input| input.key_pressed(egui::Key::Enter));
+    field
+        .on_hover_text("Type a path and press Enter, or drop a folder on the window")
+        .accessible_name("Path of a folder or image");
+    let path = memory.path.trim();
+    if is_entered && !path.is_empty() {
+        commands.push(Command::Open(PathBuf::from(path)));
+    }
+}
+
+fn recent_menu_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+    ui.set_min_width(200.0);
+    if state.settings.recent.is_empty() {
+        ui.weak("Nothing was opened yet");
+    }
+    for path in &state.settings.recent {
+        if ui.button(path.display().to_string()).clicked() {
+            commands.push(Command::Open(path.clone()));
+            ui.close();
+        }
+    }
+}
+
+/// How many there are, how far the answers are, and how large the thumbnails.
+fn summary_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+    ui.horizontal(|ui| {
+        ui.label(RichText::new(summary(state)).weak());
+        ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+            let mut side = state.settings.thumbnail_side;
+            ui.spacing_mut().slider_width = 64.0;
+            let slider = egui::Slider::new(&mut side, THUMBNAIL_SIDES).show_value(false);
+            let response = ui.add(slider).on_hover_text("Size of the thumbnails");
+            if response.changed() {
+                commands.push(Command::SetThumbnailSide(side));
+            }
+            response.accessible_name("Size of the thumbnails");
+        });
+    });
+}
+
+fn summary(state: &State) -> String {
+    let count = image_count(state.samples.len());
+    let selected = state.selection.selected().len();
+    let is_listing = matches!(
+        state.source.as_ref().map(|source| &source.listing),
+        Some(Listing::Running)
+    );
+    let mut parts = vec![count];
+    if is_listing {
+        parts.push("still listing…".to_owned());
+    }
+    if let Some(run) = state.run().filter(|run| run.answered() > 0) {
+        parts.push(format!("{} predicted", run.answered()));
+    }
+    if selected > 1 {
+        parts.push(format!("{selected} selected"));
+    }
+    parts.join(", ")
+}
+
+/// What to do in an empty window.
+fn recent_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+    ui.add_space(12.0);
+    ui.label("Nothing is open yet");
+    ui.add_space(4.0);
+    primary_action_button_ui(ui, state, Action::OpenSamples, commands);
+    if state.settings.recent.is_empty() {
+        return;
+    }
+    ui.add_space(12.0);
+    ui.weak("Opened before");
+    for path in &state.settings.recent {
+        let name = path.file_name().unwrap_or(path.as_os_str());
+        let link = ui
+            .link(name.to_string_lossy())
+            .on_hover_text(path.display().to_string());
+        if link.clicked() {
+            commands.push(Command::Open(path.clone()));
+        }
+    }
+}

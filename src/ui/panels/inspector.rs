@@ -1,0 +1,39 @@
+//! Right: the model, what it said, what of it is shown, where it runs, and the file.
+
+use eframe::egui::{Panel, ScrollArea, Ui};
+
+use super::super::widgets::section_ui;
+use super::{details, device, filters, model, results};
+use crate::domain::ModelTask;
+use crate::state::{Command, State};
+
+pub(in super::super) fn inspector_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+    Panel::right("inspector")
+        .default_size(320.0)
+        .size_range(260.0..=600.0)
+        .show(ui, |ui| {
+            ScrollArea::vertical()
+                .auto_shrink([false, false])
+                .show(ui, |ui| {
+                    ui.add_space(6.0);
+                    sections_ui(ui, state, commands);
+                });
+        });
+}
+
+fn sections_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+    section_ui(ui, "Model", true, |ui| model::model_ui(ui, state, commands));
+    section_ui(ui, "Results", true, |ui| {
+        results::results_ui(ui, state, commands);
+    });
+    let task = state.models.chosen().map(|chosen| chosen.card.task);
+    if task == Some(ModelTask::Detection) {
+        section_ui(ui, "Filters", true, |ui| {
+            filters::filters_ui(ui, state, commands);
+        });
+    }
+    section_ui(ui, "Device", false, |ui| {
+        device::device_ui(ui, state, commands);
+    });
+    section_ui(ui, "File", false, |ui| details::details_ui(ui, state));
+}

@@ -1,0 +1,119 @@
+//! The menus: every action has a place here.
+
+use eframe::egui::{self, Align, Layout, Panel, Ui};
+
+use super::super::widgets::{action_button_ui, action_menu_item_ui};
+use crate::state::{Action, Command, State};
+
+pub(in super::super) fn menu_bar_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+    Panel::top("menu bar").show(ui, |ui| {
+        egui::MenuBar::new().ui(ui, |ui| {
+            menu_ui(ui, state, "File", &FILE, commands);
+            menu_ui(ui, state, "Predict", &PREDICT, commands);
+            menu_ui(ui, state, "Go", &GO, commands);
+            menu_ui(ui, state, "View", &VIEW, commands);
+            menu_ui(ui, state, "Help", &HELP, commands);
+            ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+                action_button_ui(ui, state, Action::Palette, commands);
+            });
+        });
+    });
+}
+
+/// `None` is a line between groups.
+type Menu = [Option<Action>];
+
+const FILE: [Option<Action>; 9] = [
+    Some(Action::OpenFolder),
+    Some(Action::OpenImages),
+    Some(Action::OpenSamples),
+    None,
+    Some(Action::CopyPicture),
+    Some(Action::CopyPath),
+    Some(Action::Reveal),
+    None,
+    Some(Action::Quit),
+];
+
+const PREDICT: [Option<Action>; 9] = [
+    Some(Action::PredictShown),
+    Some(Action::PredictSelection),
+    Some(Action::PredictAll),
+    None,
+    Some(Action::PauseTasks),
+    Some(Action::ResumeTasks),
+    Some(Action::CancelTasks),
+    None,
+    Some(Action::ResetView),
+];
+
+const GO: [Option<Action>; 6] = [
+    Some(Action::PreviousImage),
+    Some(Action::NextImage),
+    Some(Action::FirstImage),
+    Some(Action::LastImage),
+    None,
+    Some(Action::SelectAll),
+];
+
+const VIEW: [Option<Action>; 19] = [
+    Some(Action::FitPicture),
+    Some(Action::ActualSize),
+    Some(Action::ZoomIn),
+    Some(Action::ZoomOut),
+    None,
+    Some(Action::ToggleImages),
+    Some(Action::ToggleInspector),
+    Some(Action::ToggleTasks),
+    None,
+    Some(Action::LargerThumbnails),
+    Some(Action::SmallerThumbnails),
+    None,
+    Some(Action::InterfaceLarger),
+    Some(Action::InterfaceSmaller),
+    Some(Action::InterfaceNormal),
+    None,
+    Some(Action::ThemeSystem),
+    Some(Action::ThemeLight),
+    Some(Action::ThemeDark),
+];
+
+const HELP: [Option<Action>; 5] = [
+    Some(Action::Help),
+    None,
+    Some(Action::CopyDiagnostics),
+    Some(Action::OpenLog),
+    Some(Action::ClearProblems),
+];
+
+fn menu_ui(ui: &mut Ui, state: &State, title: &str, menu: &Menu, commands: &mut Vec<Command>) {
+    ui.menu_button(title, |ui| {
+        ui.set_min_width(230.0);
+        for entry in menu {
+            match entry {
+                Some(action) => action_menu_item_ui(ui, state, *action, commands),
+                None => drop(ui.separator()),
+            }
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_action_is_in_a_menu() {
+        let menus: [&Menu; 5] = [&FILE, &PREDICT, &GO, &VIEW, &HELP];
+        let listed: BTreeSet<Action> = menus.into_iter().flatten().copied().flatten().collect();
+        for action in Action::ALL {
+            // The palette has its button beside the menus.
+            assert!(
+                action == Action::Palette || listed.contains(&action),
+                "{action:?}"
+            );
+        }
+    }
+}

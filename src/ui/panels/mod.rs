@@ -1,0 +1,18 @@
+//! What lies around the picture, one panel a file.
+
+mod details;
+mod device;
+mod filters;
+mod images;
+mod inspector;
+mod menu_bar;
+mod model;
+mod results;
+mod status_bar;
+mod tasks;
+
+pub(super) use images::{ImagesMemory, images_ui};
+pub(super) use inspector::inspector_ui;
+pub(super) use menu_bar::menu_bar_ui;
+pub(super) use status_bar::status_bar_ui;
+pub(super) use tasks::tasks_ui;

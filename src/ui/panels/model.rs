@@ -1,0 +1,191 @@
+//! Which model, and getting others.
+
+use eframe::egui::{self, Align, ComboBox, Layout, RichText, Ui};
+
+use super::super::widgets::{Tone, banner_ui, human_bytes, strong};
+use crate::domain::ModelTask;
+use crate::state::{Command, EngineStatus, ModelEntry, Offer, State};
+
+pub(super) fn model_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+    if !state.models.is_listed() {
+        ui.weak("Looking for models…");
+        return;
+    }
+    picker_ui(ui, state, commands);
+    if let Some(chosen) = state.models.chosen() {
+        chosen_ui(ui, state, chosen, commands);
+    }
+    engine_failure_ui(ui, state, commands);
+    if let Some(better) = state.models.offered_upgrade() {
+        upgrade_ui(ui, state, better, commands);
+    }
+    ui.collapsing("All models", |ui| {
+        for entry in state.models.entries() {
+            entry_ui(ui, state, entry, commands);
+        }
+        let bytes = state.models.disk_bytes();
+        ui.weak(format!(
+            "Downloads take {} on this disk",
+            human_bytes(bytes)
+        ));
+    });
+}
+
+fn picker_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+    let chosen = state.models.chosen();
+    let name = chosen.map_or("Choose a model", |entry| entry.card.name.as_str());
+    let combo = ComboBox::from_id_salt("model")
+        .selected_text(name)
+        .width(ui.available_width())
+        .truncate()
+        .show_ui(ui, |ui| {
+            for (title, task) in [
+                ("Detectors", ModelTask::Detection),
+                ("Classifiers", ModelTask::Classification),
+            ] {
+                ui.weak(title);
+                for entry in state.models.ready(task) {
+                    let is_chosen = state.models.chosen_id() == Some(&entry.card.id);
+                    if ui.selectable_label(is_chosen, &entry.card.name).clicked() {
+                        commands.push(Command::ChooseModel(entry.card.id.clone()));
+                    }
+                }
+                let missing = |entry: &&ModelEntry| {
+                    entry.card.task == task && !entry.is_ready && entry.can_fetch
+                };
+                for entry in state.models.entries().iter().filter(missing) {
+                    let bytes = human_bytes(entry.card.file.bytes);
+                    let label = format!("{} (download {bytes})", entry.card.name);
+                    if ui
+                        .selectable_label(false, RichText::new(label).weak())
+                        .clicked()
+                    {
+                        commands.push(Command::FetchModel(entry.card.id.clone()));
+                    }
+                }
+            }
+        });
+    combo.response.accessible_name("Model");
+}
+
+fn chosen_ui(ui: &mut Ui, state: &State, chosen: &ModelEntry, commands: &mut Vec<Command>) {
+    let card = &chosen.card;
+    let labels = match chosen.labels.len() {
+        0 => "classes by number".to_owned(),
+        count => format!("{count} classes"),
+    };
+    let mut facts = vec![capitalised(card.task.word()), labels, card.licence.clone()];
+    facts.extend(card.accuracy.clone());
+    ui.add(egui::Label::new(RichText::new(facts.join(" · ")).weak()).wrap());
+    if !card.assumed.is_empty() {
+        let message = format!(
+            "Assumed, not read from the file: {}",
+            card.assumed.join(", ")
+        );
+        banner_ui(ui, Tone::Warning, &message, |_| {});
+    }
+    if let Some(problem) = &chosen.problem {
+        banner_ui(ui, Tone::Error, problem, |_| {});
+    }
+    if !chosen.is_ready {
+        let bytes = human_bytes(card.file.bytes);
+        let message = format!("{} is not on this machine yet", card.name);
+        banner_ui(ui, Tone::Hint, &message, |ui| {
+            if chosen.can_fetch {
+                fetch_button_ui(ui, state, chosen, &format!("Download {bytes}"), commands);
+            }
+        });
+    }
+}
+
+fn engine_failure_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+    let EngineStatus::Failed { message, offer } = &state.engine.status else {
+        return;
+    };
+    banner_ui(ui, Tone::Error, message, |ui| {
+        ui.horizontal_wrapped(|ui| match offer {
+            Some(Offer::Restart) => {
+                if ui.button("Restart Spotcheck").clicked() {
+                    commands.push(Command::Restart);
+                }
+            }
+            Some(Offer::UseAutomaticDevice) => {
+                if ui.button("Choose the device automatically").clicked() {
+                    commands.push(Command::ChooseDevice(crate::domain::DeviceChoice::Auto));
+                }
+            }
+            Some(Offer::TryAgain) | None => {
+                if ui.button("Try again").clicked() {
+                    commands.push(Command::TryAgain);
+                }
+            }
+        });
+    });
+}
+
+fn upgrade_ui(ui: &mut Ui, state: &State, better: &ModelEntry, commands: &mut Vec<Command>) {
+    let bytes = human_bytes(better.card.file.bytes);
+    let message = format!("{} is larger and more accurate", better.card.name);
+    banner_ui(ui, Tone::Hint, &message, |ui| {
+        fetch_button_ui(ui, state, better, &format!("Download {bytes}"), commands);
+    });
+}
+
+fn fetch_button_ui(
+    ui: &mut Ui,
+    state: &State,
+    entry: &ModelEntry,
+    label: &str,
+    commands: &mut Vec<Command>,
+) {
+    let is_under_way = state.tasks.fetches(&entry.card.id);
+    let label = if is_under_way {
+        "Downloading…"
+    } else {
+        label
+    };
+    let button = ui.add_enabled(!is_under_way, egui::Button::new(label));
+    if button.clicked() {
+        commands.push(Command::FetchModel(entry.card.id.clone()));
+    }
+}
+
+fn entry_ui(ui: &mut Ui, state: &State, entry: &ModelEntry, commands: &mut Vec<Command>) {
+    ui.horizontal(|ui| {
+        ui.vertical(|ui| {
+            ui.label(strong(&entry.card.name));
+            let size = human_bytes(entry.card.file.bytes);
+            let whereabouts = if entry.is_ready {
+                entry.origin.as_str()
+            } else {
+                "not on this machine"
+            };
+            let facts = format!(
+                "{} · {size} · {whereabouts}",
+                capitalised(entry.card.task.word())
+            );
+            ui.label(RichText::new(facts).small().weak());
+        });
+        ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+            if entry.can_remove {
+                let name = format!("Remove {}", entry.card.name);
+                let button = ui
+                    .button("Remove")
+                    .on_hover_text(format!("Frees {}", human_bytes(entry.disk_bytes)));
+                if button.clicked() {
+                    commands.push(Command::RemoveModel(entry.card.id.clone()));
+                }
+                button.accessible_name(name);
+            } else if !entry.is_ready && entry.can_fetch {
+                fetch_button_ui(ui, state, entry, "Download", commands);
+            }
+        });
+    });
+}
+
+fn capitalised(word: &str) -> String {
+    let mut letters = word.chars();
+    letters.next().map_or_else(String::new, |first| {
+        first.to_uppercase().chain(letters).collect()
+    })
+}

@@ -1,0 +1,97 @@
+//! What the model said about the picture in the middle.
+
+use eframe::egui::{RichText, Sense, Ui};
+
+use super::super::theme;
+use super::super::widgets::{primary_action_button_ui, score_row_ui};
+use crate::domain::{Answer, Prediction};
+use crate::state::{Action, AnswerStatus, Command, EngineStatus, State};
+
+pub(super) fn results_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+    let Some(sample) = state.shown_sample() else {
+        ui.weak("Choose an image to see what the model says about it");
+        return;
+    };
+    if let Some(prediction) = &state.shown.prediction {
+        prediction_ui(ui, state, prediction, commands);
+        return;
+    }
+    if let Some(failure) = &state.shown.failure {
+        ui.label(format!("⚠ {failure}"));
+        return;
+    }
+    let is_waiting = state
+        .run()
+        .is_some_and(|run| run.status(sample) == AnswerStatus::Waiting);
+    if is_waiting {
+        ui.weak("Predicting…");
+    } else if matches!(state.engine.status, EngineStatus::Preparing) {
+        ui.weak("Getting the model ready…");
+    } else {
+        ui.weak("No answer yet");
+        ui.add_space(4.0);
+        primary_action_button_ui(ui, state, Action::PredictShown, commands);
+    }
+}
+
+fn prediction_ui(ui: &mut Ui, state: &State, prediction: &Prediction, commands: &mut Vec<Command>) {
+    match &prediction.answer {
+        Answer::Classes(_) => classes_ui(ui, state, prediction),
+        Answer::Detections(_) => detections_ui(ui, state, prediction, commands),
+    }
+}
+
+fn classes_ui(ui: &mut Ui, state: &State, prediction: &Prediction) {
+    ui.spacing_mut().item_spacing.y = 4.0;
+    for class in state.view().visible_classes(prediction) {
+        let color = theme::accent(ui.visuals());
+        score_row_ui(ui, &class.label, class.score, color, false, Sense::hover())
+            .on_hover_text(format!("{} (class {})", class.label, class.index));
+    }
+}
+
+fn detections_ui(ui: &mut Ui, state: &State, prediction: &Prediction, commands: &mut Vec<Command>) {
+    let visible = state.view().visible_detections(prediction);
+    let total = prediction.detections().len();
+    ui.label(RichText::new(count_text(visible.len(), total)).weak());
+    ui.spacing_mut().item_spacing.y = 4.0;
+    for index in visible {
+        let detection = &prediction.detections()[index];
+        let color = theme::class_color(detection.class_id);
+        let is_selected = state.shown.selected_box == Some(index);
+        let response = score_row_ui(
+            ui,
+            &detection.label,
+            detection.score,
+            color,
+            is_selected,
+            Sense::click(),
+        );
+        if response.clicked() {
+            let selected = (!is_selected).then_some(index);
+            commands.push(Command::SelectBox(selected));
+        }
+        let bounds = detection.bounds;
+        response.on_hover_text(format!(
+            "{}, class {}\nleft {:.0}, top {:.0}, {:.0} × {:.0} pixels",
+            detection.label,
+            detection.class_id,
+            bounds.x1,
+            bounds.y1,
+            bounds.width(),
+            bounds.height()
+        ));
+    }
+}
+
+fn count_text(visible: usize, total: usize) -> String {
+    let boxes = match visible {
+        0 => "No box".to_owned(),
+        1 => "1 box".to_owned(),
+        count => format!("{count} boxes"),
+    };
+    match total - visible {
+        0 => boxes,
+        hidden => format!("{boxes} shown, {hidden} filtered out"),
+    }
+}

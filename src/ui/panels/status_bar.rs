@@ -1,0 +1,86 @@
+//! One line at the bottom: what goes on, where the model runs, what went wrong.
+
+use eframe::egui::{Align, Button, Layout, Panel, ProgressBar, RichText, Ui};
+
+use super::super::widgets::human_duration;
+use crate::state::{Action, Command, EngineStatus, State, TaskEntry};
+
+pub(in super::super) fn status_bar_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+    Panel::bottom("status bar").show(ui, |ui| {
+        ui.horizontal(|ui| {
+            ui.set_min_height(26.0);
+            match state.tasks.running().last() {
+                Some(task) => running_ui(ui, state, task),
+                None => idle_ui(ui, state),
+            }
+            ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+                panel_button_ui(ui, state, commands);
+                ui.separator();
+                ui.label(RichText::new(engine_text(state)).weak());
+            });
+        });
+    });
+}
+
+fn running_ui(ui: &mut Ui, state: &State, task: &TaskEntry) {
+    let progress = task.control.progress();
+    let fraction = progress.fraction();
+    let bar = ProgressBar::new(fraction.unwrap_or(0.0))
+        .desired_width(110.0)
+        .desired_height(8.0);
+    let percent = fraction.map_or_else(String::new, |fraction| {
+        format!(" {:.0} %", fraction * 100.0)
+    });
+    let more = match state.tasks.running().len() {
+        0 | 1 => String::new(),
+        count => format!(" (and {} more)", count - 1),
+    };
+    let left = match progress.time_left() {
+        Some(left) if !task.control.is_paused() => format!(", {} left", human_duration(left)),
+        _ => String::new(),
+    };
+    let paused = if task.control.is_paused() {
+        ", paused"
+    } else {
+        ""
+    };
+    ui.add(bar);
+    ui.label(format!("{}{percent}{left}{paused}{more}", task.title));
+}
+
+fn idle_ui(ui: &mut Ui, state: &State) {
+    let text = match state.source {
+        Some(_) if state.samples.is_empty() => "No images here",
+        _ => "Ready",
+    };
+    ui.label(RichText::new(text).weak());
+}
+
+fn engine_text(state: &State) -> String {
+    let model = state
+        .models
+        .chosen()
+        .map(|chosen| chosen.card.name.as_str());
+    match (&state.engine.status, model) {
+        (_, None) => "No model".to_owned(),
+        (EngineStatus::Ready(report), Some(model)) => {
+            format!("{model} on {}", report.device.name())
+        }
+        (EngineStatus::Preparing, Some(model)) => format!("{model}, getting ready…"),
+        (EngineStatus::Failed { .. }, Some(model)) => format!("⚠ {model} cannot run"),
+        (EngineStatus::Idle, Some(model)) => model.to_owned(),
+    }
+}
+
+fn panel_button_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+    let text = match state.problems.len() {
+        0 => "Tasks and problems".to_owned(),
+        1 => "⚠ 1 problem".to_owned(),
+        count => format!("⚠ {count} problems"),
+    };
+    let button = Button::selectable(state.settings.show_tasks_panel, text);
+    let response = ui.add(button).on_hover_text(Action::ToggleTasks.tooltip());
+    if response.clicked() {
+        commands.push(Action::ToggleTasks.into());
+    }
+}

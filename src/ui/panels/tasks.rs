@@ -1,0 +1,202 @@
+//! Bottom: what is under way, how it ended, and what went wrong.
+
+use eframe::egui::{
+    self, Align, Label, Layout, Panel, ProgressBar, RichText, ScrollArea, Sense, Ui,
+};
+
+use super::super::widgets::{action_button_ui, human_bytes, human_duration, strong};
+use crate::state::{
+    Action, Command, FinishedTask, ProblemEntry, State, TaskEntry, TaskOutcome, TaskSignal,
+};
+use crate::tasks::{Progress, ProgressUnit};
+
+pub(in super::super) fn tasks_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+    Panel::bottom("tasks")
+        .resizable(true)
+        .default_size(170.0)
+        .size_range(90.0..=500.0)
+        .show(ui, |ui| {
+            ui.columns(2, |columns| {
+                task_list_ui(&mut columns[0], state, commands);
+                problem_list_ui(&mut columns[1], state, commands);
+            });
+        });
+}
+
+fn heading_ui(ui: &mut Ui, title: &str, buttons: impl FnOnce(&mut Ui)) {
+    ui.horizontal(|ui| {
+        ui.label(strong(title));
+        ui.with_layout(Layout::right_to_left(Align::Center), buttons);
+    });
+}
+
+fn task_list_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+    heading_ui(ui, "Tasks", |ui| {
+        if state.tasks.finished().next().is_some() && ui.small_button("Clear finished").clicked() {
+            commands.push(Command::ClearFinishedTasks);
+        }
+    });
+    ScrollArea::vertical()
+        .id_salt("tasks")
+        .auto_shrink([false, false])
+        .show(ui, |ui| {
+            if state.tasks.is_idle() && state.tasks.finished().next().is_none() {
+                ui.weak("Nothing is under way");
+            }
+            for task in state.tasks.running() {
+                task_ui(ui, task, commands);
+            }
+            for task in state.tasks.finished() {
+                finished_ui(ui, task);
+            }
+        });
+}
+
+fn task_ui(ui: &mut Ui, task: &TaskEntry, commands: &mut Vec<Command>) {
+    let progress = task.control.progress();
+    ui.horizontal(|ui| {
+        ui.add(Label::new(&task.title).truncate());
+    });
+    ui.horizontal(|ui| {
+        let bar = ProgressBar::new(progress.fraction().unwrap_or(0.0))
+            .desired_width(150.0)
+            .desired_height(8.0);
+        ui.add(bar);
+        if task.can_pause() {
+            let (label, signal) = if task.control.is_paused() {
+                ("Resume", TaskSignal::Resume)
+            } else {
+                ("Pause", TaskSignal::Pause)
+            };
+            if ui.small_button(label).clicked() {
+                commands.push(Command::SignalTask(task.id, signal));
+            }
+        }
+        if ui.small_button("Cancel").clicked() {
+            commands.push(Command::SignalTask(task.id, TaskSignal::Cancel));
+        }
+        let text = progress_text(&progress, task.control.is_paused());
+        ui.add(Label::new(RichText::new(text).small().weak()).truncate());
+    });
+    ui.add_space(4.0);
+}
+
+/// `120 of 812, 14.2 images/s, 49 s left`.
+fn progress_text(progress: &Progress, is_paused: bool) -> String {
+    let amount = |number: u64| match progress.unit {
+        ProgressUnit::Bytes => human_bytes(number),
+        ProgressUnit::Images | ProgressUnit::Steps => number.to_string(),
+    };
+    let mut parts = Vec::new();
+    if !progress.step.is_empty() {
+        parts.push(progress.step.clone());
+    }
+    match progress.total {
+        Some(total) => parts.push(format!("{} of {}", amount(progress.done), amount(total))),
+        None if progress.done > 0 => parts.push(amount(progress.done)),
+        None => {}
+    }
+    if is_paused {
+        parts.push("paused".to_owned());
+        return parts.join(", ");
+    }
+    if let Some(rate) = progress.rate() {
+        match progress.unit {
+            ProgressUnit::Images => parts.push(format!("{rate:.1} images/s")),
+            ProgressUnit::Bytes => parts.push(format!("{}/s", human_bytes(rate as u64))),
+            ProgressUnit::Steps => {}
+        }
+    }
+    if let Some(left) = progress.time_left() {
+        parts.push(format!("{} left", human_duration(left)));
+    }
+    parts.join(", ")
+}
+
+fn finished_ui(ui: &mut Ui, task: &FinishedTask) {
+    let outcome = match &task.outcome {
+        TaskOutcome::Done(what) => format!("✔ {what}"),
+        TaskOutcome::Cancelled => "Cancelled".to_owned(),
+        TaskOutcome::Failed(why) => format!("⚠ Failed: {why}"),
+    };
+    let elapsed = human_duration(task.elapsed);
+    ui.add(Label::new(&task.title).truncate());
+    let text = format!("{outcome} ({elapsed})");
+    ui.add(Label::new(RichText::new(&text).small().weak()).truncate())
+        .on_hover_text(text);
+    ui.add_space(4.0);
+}
+
+fn problem_list_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+    let problems = state.problems.entries();
+    let title = match state.problems.len() {
+        0 => "Problems".to_owned(),
+        count => format!("Problems ({count})"),
+    };
+    heading_ui(ui, &title, |ui| {
+        if !problems.is_empty() {
+            action_button_ui(ui, state, Action::ClearProblems, commands);
+        }
+    });
+    if problems.is_empty() {
+        ui.weak("None");
+        return;
+    }
+    let row_height = ui.text_style_height(&egui::TextStyle::Body) + 6.0;
+    ScrollArea::vertical()
+        .id_salt("problems")
+        .auto_shrink([false, false])
+        .show_rows(ui, row_height, problems.len(), |ui, rows| {
+            for entry in &problems[rows] {
+                problem_ui(ui, entry, row_height, commands);
+            }
+        });
+    if state.problems.dropped() > 0 {
+        ui.weak(format!("and {} more", state.problems.dropped()));
+    }
+}
+
+/// One line; a click leads to the image.
+fn problem_ui(ui: &mut Ui, entry: &ProblemEntry, row_height: f32, commands: &mut Vec<Command>) {
+    let text = match &entry.problem.uri {
+        Some(uri) => format!("⚠ {}: {}", uri.file_name(), entry.problem.message),
+        None => format!("⚠ {}", entry.problem.message),
+    };
+    let first_line = text.lines().next().unwrap_or_default().to_owned();
+    let label = Label::new(first_line).truncate();
+    let size = egui::vec2(ui.available_width(), row_height);
+    ui.allocate_ui_with_layout(size, Layout::left_to_right(Align::Center), |ui| {
+        let response = match entry.sample {
+            Some(_) => ui.add(label.sense(Sense::click())),
+            None => ui.add(label),
+        };
+        let response = response.on_hover_text(entry.problem.to_string());
+        if let Some(sample) = entry.sample
+            && response.clicked()
+        {
+            commands.push(Command::Show(sample));
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn progress_says_amount_rate_and_time_left() {
+        let progress = Progress {
+            done: 20,
+            total: Some(100),
+            unit: ProgressUnit::Images,
+            step: String::new(),
+            done_before: 0,
+            elapsed: Duration::from_secs(4),
+        };
+        let text = progress_text(&progress, false);
+        assert_eq!(text, "20 of 100, 5.0 images/s, 16 s left");
+        assert_eq!(progress_text(&progress, true), "20 of 100, paused");
+    }
+}

@@ -1,0 +1,57 @@
+//! Pixels on the graphics card, found by key. Uploads are spread over frames, and memory has a bound.
+
+mod picture;
+mod thumbnails;
+
+use eframe::egui::{self, ColorImage, TextureHandle};
+
+pub(super) use picture::{PaintedPicture, ShownPicture};
+pub(super) use thumbnails::Thumbnails;
+
+use crate::domain::{DisplayPicture, Picture};
+use crate::state::{SampleId, SourceId};
+
+/// Every texture of the window.
+#[derive(Default)]
+pub struct Textures {
+    pub(super) thumbnails: Thumbnails,
+    pub(super) picture: Option<ShownPicture>,
+}
+
+impl Textures {
+    /// Takes a thumbnail of the given source; those of another source are forgotten.
+    pub fn add_thumbnail(
+        &mut self,
+        ctx: &egui::Context,
+        source: SourceId,
+        sample: SampleId,
+        picture: &Picture,
+    ) {
+        self.thumbnails.add(ctx, source, sample, picture);
+    }
+
+    /// Takes the picture for the canvas.
+    pub fn set_picture(&mut self, source: SourceId, sample: SampleId, picture: DisplayPicture) {
+        self.picture = Some(ShownPicture::new(source, sample, picture));
+    }
+}
+
+fn upload(ctx: &egui::Context, name: &str, image: ColorImage, crisp: bool) -> TextureHandle {
+    let options = egui::TextureOptions {
+        magnification: if crisp {
+            egui::TextureFilter::Nearest
+        } else {
+            egui::TextureFilter::Linear
+        },
+        minification: egui::TextureFilter::Linear,
+        wrap_mode: egui::TextureWrapMode::ClampToEdge,
+        mipmap_mode: None,
+    };
+    ctx.load_texture(name, image, options)
+}
+
+/// For the clipboard.
+pub(crate) fn color_image(picture: &Picture) -> ColorImage {
+    let size = [picture.width() as usize, picture.height() as usize];
+    ColorImage::from_rgb(size, picture.rgb())
+}

@@ -1,0 +1,105 @@
+//! Buttons and menu items of the action table.
+
+use eframe::egui::{self, Button, Response, RichText};
+
+use super::super::{keys, theme};
+use crate::state::{Action, Command, State};
+
+/// A button with the action's own label, tooltip and key; greyed with the reason where it cannot be done now.
+pub(in super::super) fn action_button_ui(
+    ui: &mut egui::Ui,
+    state: &State,
+    action: Action,
+    commands: &mut Vec<Command>,
+) -> Response {
+    button_ui(ui, state, action, Button::new(action.label()), commands)
+}
+
+/// The one button of a place that is most likely wanted.
+pub(in super::super) fn primary_action_button_ui(
+    ui: &mut egui::Ui,
+    state: &State,
+    action: Action,
+    commands: &mut Vec<Command>,
+) -> Response {
+    let visuals = ui.visuals();
+    let text = RichText::new(action.label())
+        .family(theme::strong_family())
+        .color(theme::on_accent(visuals));
+    let button = Button::new(text).fill(theme::accent(visuals));
+    button_ui(ui, state, action, button, commands)
+}
+
+/// A button of one character; its name for screen readers is the action's label.
+pub(in super::super) fn action_icon_ui(
+    ui: &mut egui::Ui,
+    state: &State,
+    action: Action,
+    icon: &str,
+    commands: &mut Vec<Command>,
+) -> Response {
+    let button = Button::new(icon).min_size(egui::vec2(28.0, 0.0));
+    let response = button_ui(ui, state, action, button, commands);
+    response.widget_info(|| {
+        egui::WidgetInfo::labeled(egui::Role::Button, ui.is_enabled(), action.label())
+    });
+    response
+}
+
+fn button_ui(
+    ui: &mut egui::Ui,
+    state: &State,
+    action: Action,
+    button: Button<'_>,
+    commands: &mut Vec<Command>,
+) -> Response {
+    let check = action.check(state);
+    let response = ui
+        .add_enabled(check.is_ok(), button)
+        .on_hover_text(tooltip(ui.ctx(), action));
+    let response = match check {
+        Ok(()) => response,
+        Err(reason) => response.on_disabled_hover_text(reason),
+    };
+    if response.clicked() {
+        commands.push(action.into());
+    }
+    response
+}
+
+fn tooltip(ctx: &egui::Context, action: Action) -> String {
+    match keys::shortcut_text(ctx, action) {
+        Some(keys) => format!("{} ({keys})", action.tooltip()),
+        None => action.tooltip().to_owned(),
+    }
+}
+
+/// A line of a menu, with its key on the right and a tick where it is on.
+pub(in super::super) fn action_menu_item_ui(
+    ui: &mut egui::Ui,
+    state: &State,
+    action: Action,
+    commands: &mut Vec<Command>,
+) {
+    let is_on = action.is_on(state);
+    let label = match is_on {
+        Some(true) => format!("✔ {}", action.label()),
+        _ => action.label().to_owned(),
+    };
+    let mut button = Button::new(label);
+    if let Some(keys) = keys::shortcut_text(ui.ctx(), action) {
+        button = button.shortcut_text(keys);
+    }
+    let check = action.check(state);
+    let response = ui
+        .add_enabled(check.is_ok(), button)
+        .on_hover_text(action.tooltip());
+    let response = match check {
+        Ok(()) => response,
+        Err(reason) => response.on_disabled_hover_text(reason),
+    };
+    if response.clicked() {
+        commands.push(action.into());
+        ui.close();
+    }
+}

@@ -1,0 +1,14 @@
+//! Small things that several panels draw.
+
+mod action;
+mod score_bar;
+mod text;
+
+pub(super) use action::{
+    action_button_ui, action_icon_ui, action_menu_item_ui, primary_action_button_ui,
+};
+pub(super) use score_bar::score_row_ui;
+pub(super) use text::{
+    Tone, banner_ui, human_bytes, human_duration, image_count, key_value_ui, section_ui, strong,
+    truncated,
+};

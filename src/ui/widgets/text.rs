@@ -1,0 +1,144 @@
+//! Words and numbers for people.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use eframe::egui::{self, Color32, FontId, Galley, RichText, text::LayoutJob};
+
+use super::super::theme;
+
+/// Semi-bold.
+pub(in super::super) fn strong(text: impl Into<String>) -> RichText {
+    RichText::new(text).family(theme::strong_family())
+}
+
+/// One line that ends in `…` where it is too long.
+pub(in super::super) fn truncated(
+    ui: &egui::Ui,
+    text: &str,
+    font: FontId,
+    color: Color32,
+    max_width: f32,
+) -> Arc<Galley> {
+    let mut job = LayoutJob::simple_singleline(text.to_owned(), font, color);
+    job.wrap = egui::text::TextWrapping::truncate_at_width(max_width);
+    ui.painter().layout_job(job)
+}
+
+/// A part of a panel that can be folded; open at first where `default_open` says so.
+pub(in super::super) fn section_ui(
+    ui: &mut egui::Ui,
+    title: &str,
+    default_open: bool,
+    contents: impl FnOnce(&mut egui::Ui),
+) {
+    egui::CollapsingHeader::new(strong(title).size(13.0))
+        .id_salt(title)
+        .default_open(default_open)
+        .show_unindented(ui, |ui| {
+            ui.add_space(2.0);
+            contents(ui);
+            ui.add_space(8.0);
+        });
+}
+
+/// A name in weak and a value in normal type, on one line that may wrap.
+pub(in super::super) fn key_value_ui(ui: &mut egui::Ui, key: &str, value: &str) {
+    ui.horizontal_top(|ui| {
+        let key_width = 92.0;
+        ui.allocate_ui_with_layout(
+            egui::vec2(key_width, 0.0),
+            egui::Layout::left_to_right(egui::Align::Min),
+            |ui| {
+                ui.set_min_width(key_width);
+                ui.add(egui::Label::new(RichText::new(key).weak()).truncate());
+            },
+        );
+        ui.add(egui::Label::new(value).wrap());
+    });
+}
+
+/// What kind of message a banner holds. Said in words, too: colour never stands alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in super::super) enum Tone {
+    Hint,
+    Warning,
+    Error,
+}
+
+/// A card with a message and whatever can be done about it.
+pub(in super::super) fn banner_ui(
+    ui: &mut egui::Ui,
+    tone: Tone,
+    message: &str,
+    contents: impl FnOnce(&mut egui::Ui),
+) {
+    let visuals = ui.visuals();
+    let (color, mark) = match tone {
+        Tone::Hint => (theme::accent(visuals), ""),
+        Tone::Warning => (visuals.warn_fg_color, "⚠ "),
+        Tone::Error => (visuals.error_fg_color, "⚠ "),
+    };
+    egui::Frame::new()
+        .fill(theme::raised_fill(visuals))
+        .stroke(egui::Stroke::new(1.0, color))
+        .corner_radius(8)
+        .inner_margin(egui::Margin::symmetric(10, 8))
+        .show(ui, |ui| {
+            ui.set_min_width(ui.available_width());
+            ui.add(egui::Label::new(format!("{mark}{message}")).wrap());
+            contents(ui);
+        });
+}
+
+pub(in super::super) fn human_bytes(bytes: u64) -> String {
+    match bytes {
+        0..1_000 => format!("{bytes} bytes"),
+        1_000..1_000_000 => format!("{:.0} kB", bytes as f64 / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.1} MB", bytes as f64 / 1e6),
+        _ => format!("{:.2} GB", bytes as f64 / 1e9),
+    }
+}
+
+/// Rounded to what people say: `3 s`, `2 min 10 s`, `1 h 5 min`.
+pub(in super::super) fn human_duration(duration: Duration) -> String {
+    let secs = duration.as_secs();
+    match secs {
+        0..60 => format!("{secs} s"),
+        60..3600 => format!("{} min {} s", secs / 60, secs % 60),
+        _ => format!("{} h {} min", secs / 3600, secs % 3600 / 60),
+    }
+}
+
+pub(in super::super) fn image_count(count: usize) -> String {
+    match count {
+        1 => "1 image".to_owned(),
+        count => format!("{} images", grouped(count)),
+    }
+}
+
+/// `100,000`.
+fn grouped(number: usize) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::new();
+    for (position, digit) in digits.chars().enumerate() {
+        if position > 0 && (digits.len() - position).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_written_as_people_read_them() {
+        assert_eq!(image_count(1), "1 image");
+        assert_eq!(image_count(100_000), "100,000 images");
+        assert_eq!(human_bytes(102_600_000), "102.6 MB");
+        assert_eq!(human_duration(Duration::from_secs(131)), "2 min 11 s");
+    }
+}
