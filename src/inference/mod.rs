@@ -2,12 +2,15 @@
 //!
 //! The only home of `ort`; `session.rs` is the only file that names its `Session`.
 
+mod inspection;
 mod predictor;
 pub mod runtime;
 mod session;
+mod signature;
 
 use std::path::PathBuf;
 
+pub use inspection::{InspectError, Inspection, labels_of, recognise_file};
 pub use predictor::{LoadOptions, OnnxPredictor};
 pub use session::OnnxSession;
 

@@ -12,7 +12,9 @@ use ort::session::{RunOptions, Session, SessionInputValue};
 use ort::value::{DynValue, TensorElementType, TensorRef, ValueType};
 
 use super::InferenceError;
+use super::signature::port;
 use crate::tasks::TaskControl;
+use crate::vision::recognise::GraphSignature;
 use crate::vision::{PredictError, Tensor, TensorData};
 
 /// A graph in memory, ready to be called. One call at a time.
@@ -52,6 +54,28 @@ impl OnnxSession {
             .inputs()
             .get(index)
             .map(ort::value::Outlet::name)
+    }
+
+    /// What the graph says about itself.
+    pub fn signature(&self) -> GraphSignature {
+        let metadata = self.session.metadata().ok();
+        let keys = metadata
+            .as_ref()
+            .and_then(|metadata| metadata.custom_keys().ok());
+        let entry = |key: String| {
+            let value = metadata.as_ref()?.custom(&key)?;
+            Some((key, value))
+        };
+        GraphSignature {
+            inputs: self.session.inputs().iter().map(port).collect(),
+            outputs: self.session.outputs().iter().map(port).collect(),
+            metadata: keys.into_iter().flatten().filter_map(entry).collect(),
+            opset: self.session.opset_for_domain("").filter(|opset| *opset > 0),
+            producer: metadata
+                .as_ref()
+                .and_then(ort::session::ModelMetadata::producer)
+                .unwrap_or_default(),
+        }
     }
 
     /// Calls the graph with one input. Gives the outputs named in `wanted`, or all where it is empty. 16-bit floats and

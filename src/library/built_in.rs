@@ -1,5 +1,7 @@
 //! The cards and label sets of the repository, built into the program.
 
+use crate::domain::LabelSet;
+
 /// A card of the repository's `models/`; its weights lie beside it or can be downloaded.
 pub(super) struct BuiltInCard {
     pub(super) id: &'static str,
@@ -38,4 +40,9 @@ pub(super) const LABEL_SETS: &[(&str, &str)] = &[
 pub(super) fn label_set(name: &str) -> Option<&'static str> {
     let found = LABEL_SETS.iter().find(|(known, _)| *known == name);
     found.map(|(_, text)| *text)
+}
+
+/// The names of a built-in label set; `None` where there is none of this name.
+pub fn built_in_labels(name: &str) -> Option<LabelSet> {
+    label_set(name).map(|text| LabelSet::parse(text).expect("a test parses every label set"))
 }

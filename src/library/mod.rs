@@ -9,6 +9,9 @@ mod download;
 mod models;
 mod weights;
 
+pub use built_in::built_in_labels;
 pub use card::{CardError, FieldError, check_card, parse_card, write_card};
 pub use download::{DownloadPolicy, FetchError, MirrorFailure};
-pub use models::{EntryOrigin, Library, LibraryEntry, LibraryError, Model, WeightsState};
+pub use models::{
+    EntryOrigin, Library, LibraryEntry, LibraryError, Model, WeightsState, model_file,
+};

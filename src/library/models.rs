@@ -9,9 +9,9 @@ use std::sync::{Arc, LazyLock};
 use super::built_in;
 use super::card::{CARD_FILE, CardError, FieldError, parse_card, write_card};
 use super::download::{self, DownloadPolicy, FetchError};
-use super::weights::{copy_hashed, has_sha256, part_is_locked};
+use super::weights::{copy_hashed, has_sha256, part_is_locked, pump};
 use crate::dirs::AppDirs;
-use crate::domain::{LabelError, LabelSet, ModelCard, ModelTask, Problem, human_bytes};
+use crate::domain::{LabelError, LabelSet, ModelCard, ModelFile, ModelTask, Problem, human_bytes};
 use crate::tasks::TaskControl;
 
 /// All the models that can be named, and the folders where their weights lie. Cheap to clone. Every call looks at the
@@ -576,6 +576,25 @@ fn labels_error(path: &Path) -> impl FnOnce(LabelError) -> LibraryError {
         path,
         reason: error.to_string(),
     }
+}
+
+/// What a card says about weights that lie at `path`.
+///
+/// # Errors
+/// [`LibraryError::NoFile`] where they cannot be read.
+pub fn model_file(path: &Path) -> Result<ModelFile, LibraryError> {
+    let hashed = fs::File::open(path)
+        .and_then(|mut file| pump(&mut file, &mut io::sink(), &mut |_| Ok(())))
+        .map_err(|source| LibraryError::NoFile {
+            path: path.to_owned(),
+            source,
+        })?;
+    Ok(ModelFile {
+        name: "model.onnx".to_owned(),
+        bytes: hashed.bytes,
+        sha256: hashed.sha256,
+        urls: Vec::new(),
+    })
 }
 
 /// Whether the user means a file and not an id.

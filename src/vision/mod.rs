@@ -4,6 +4,7 @@
 mod postprocess;
 mod predictor;
 mod preprocess;
+pub mod recognise;
 mod resize;
 mod tensor;
 

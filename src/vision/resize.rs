@@ -4,6 +4,9 @@
 //! `src/libImaging/Resample.c`): two passes, columns first, each rounded to 8 bits; a triangle filter whose support grows
 //! with the reduction; coefficients normalised in 64-bit floats and turned into fixed point with 22 fractional bits.
 
+#[cfg(target_arch = "x86_64")]
+mod columns_avx2;
+
 use crate::domain::Picture;
 
 /// Fractional bits of a coefficient: 32 minus 8 for the pixel minus 2 of head room.
@@ -156,15 +159,30 @@ macro_rules! with_avx2 {
     };
 }
 
-with_avx2!(resize_columns, resize_columns_portable, resize_columns_avx2, (
-    source: &[u8], source_row_bytes: usize, columns: &AxisFilter, target: &mut [u8], target_row_bytes: usize,
-));
+fn resize_columns(
+    source: &[u8],
+    source_row_bytes: usize,
+    columns: &AxisFilter,
+    target: &mut [u8],
+    target_row_bytes: usize,
+) {
+    #[cfg(target_arch = "x86_64")]
+    if std::is_x86_feature_detected!("avx2") {
+        // SAFETY: the processor has AVX2, it was asked just now.
+        unsafe {
+            columns_avx2::resize_columns(
+                source,
+                source_row_bytes,
+                columns,
+                target,
+                target_row_bytes,
+            );
+        }
+        return;
+    }
+    resize_columns_portable(source, source_row_bytes, columns, target, target_row_bytes);
+}
 
-#[expect(
-    clippy::inline_always,
-    reason = "it must become part of the AVX2 function to be compiled for AVX2"
-)]
-#[inline(always)]
 fn resize_columns_portable(
     source: &[u8],
     source_row_bytes: usize,
@@ -172,34 +190,24 @@ fn resize_columns_portable(
     target: &mut [u8],
     target_row_bytes: usize,
 ) {
-    // A pixel is read as four bytes, so that its channels are summed in one register. The fourth belongs to the next
-    // pixel and is dropped; behind the very last pixel there is none, so each row gets one more byte.
-    let mut padded = vec![0; source_row_bytes + 1];
     for (source_row, target_row) in source
         .chunks_exact(source_row_bytes)
         .zip(target.chunks_exact_mut(target_row_bytes))
     {
-        padded[..source_row_bytes].copy_from_slice(source_row);
         for (taps, pixel) in columns
             .taps
             .iter()
             .zip(target_row.chunks_exact_mut(CHANNELS))
         {
-            let inputs = &padded[taps.first_input * CHANNELS..];
-            let mut sums = [ONE_HALF; 4];
-            for (tap, &coefficient) in columns.coefficients(taps).iter().enumerate() {
-                let input: [u8; 4] = [
-                    inputs[tap * CHANNELS],
-                    inputs[tap * CHANNELS + 1],
-                    inputs[tap * CHANNELS + 2],
-                    inputs[tap * CHANNELS + 3],
-                ];
-                for channel in 0..4 {
-                    sums[channel] += i32::from(input[channel]) * coefficient;
+            let inputs = source_row[taps.first_input * CHANNELS..].chunks_exact(CHANNELS);
+            let mut sums = [ONE_HALF; CHANNELS];
+            for (&coefficient, input) in columns.coefficients(taps).iter().zip(inputs) {
+                for (sum, &level) in sums.iter_mut().zip(input) {
+                    *sum += i32::from(level) * coefficient;
                 }
             }
-            for channel in 0..CHANNELS {
-                pixel[channel] = to_level(sums[channel]);
+            for (level, sum) in pixel.iter_mut().zip(sums) {
+                *level = to_level(sum);
             }
         }
     }
@@ -268,6 +276,33 @@ mod tests {
                 &whole[start..start + 30],
                 "row {y}"
             );
+        }
+    }
+
+    #[test]
+    fn the_pass_for_this_processor_equals_the_portable_one() {
+        for (from, to, rows) in [
+            (1024, 341, 9),
+            (37, 5, 4),
+            (5, 37, 3),
+            (4000, 1, 1),
+            (1, 3, 2),
+            (640, 640, 5),
+        ] {
+            let picture = noise(from, rows);
+            let columns = AxisFilter::new(from, to, 0, to);
+            let (source_row, target_row) = (from as usize * 3, to as usize * 3);
+            let mut portable = vec![0; target_row * rows as usize];
+            let mut chosen = portable.clone();
+            resize_columns_portable(
+                picture.rgb(),
+                source_row,
+                &columns,
+                &mut portable,
+                target_row,
+            );
+            resize_columns(picture.rgb(), source_row, &columns, &mut chosen, target_row);
+            assert!(chosen == portable, "{from} to {to} columns, {rows} rows");
         }
     }
 

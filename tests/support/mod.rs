@@ -3,6 +3,8 @@
 #![allow(dead_code, reason = "each test file uses its own part of this")]
 #![allow(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
 
+pub(crate) mod models;
+
 use std::fs::File;
 use std::path::PathBuf;
 use std::process::Command;

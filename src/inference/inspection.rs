@@ -1,0 +1,182 @@
+//! Looks into an ONNX file about which nothing is known.
+
+use std::path::{Path, PathBuf};
+
+use ort::logging::LogLevel;
+use ort::session::builder::AutoDevicePolicy;
+
+use super::InferenceError;
+use super::runtime::Loaded;
+use super::session::OnnxSession;
+use crate::domain::LabelSet;
+use crate::library::{LibraryError, Model, built_in_labels, model_file};
+use crate::tasks::TaskControl;
+use crate::vision::PredictError;
+use crate::vision::recognise::{
+    GraphSignature, Overrules, RecogniseError, Recognition, Refusal, UnknownModel, recognise,
+};
+
+/// A loaded graph without a card.
+pub struct Inspection {
+    session: OnnxSession,
+    signature: GraphSignature,
+    weights: PathBuf,
+}
+
+/// Why an ONNX file cannot be used without a card.
+#[derive(Debug, thiserror::Error)]
+pub enum InspectError {
+    #[error("cancelled")]
+    Cancelled,
+    #[error("{} cannot be used: {reason}", path.display())]
+    Refused {
+        path: PathBuf,
+        reason: RecogniseError,
+    },
+    #[error(transparent)]
+    Library(#[from] LibraryError),
+}
+
+impl Inspection {
+    /// Loads the graph on the processor. Slow for large weights.
+    ///
+    /// # Errors
+    /// [`InspectError::Refused`] with ONNX Runtime's own text, and what to do, where it does not load.
+    pub fn open(runtime: &Loaded, weights: &Path) -> Result<Self, InspectError> {
+        let session = OnnxSession::load(&runtime.environment, weights, |builder| {
+            Ok(builder
+                .with_auto_device(AutoDevicePolicy::PreferCPU)?
+                // Runs that fail are part of the work here and come back as errors; the log would repeat them.
+                .with_log_level(LogLevel::Fatal)?)
+        });
+        let session = session.map_err(|error| {
+            let text = match error {
+                InferenceError::Load { reason, .. } => reason,
+                other => other.to_string(),
+            };
+            refused(weights, Refusal::from_load_error(&text))
+        })?;
+        Ok(Self {
+            signature: session.signature(),
+            session,
+            weights: weights.to_owned(),
+        })
+    }
+
+    pub fn signature(&self) -> &GraphSignature {
+        &self.signature
+    }
+
+    /// Drafts the card. Runs the graph a few times on made-up images.
+    ///
+    /// # Errors
+    /// [`InspectError::Refused`] where the graph is none that Spotcheck can use.
+    pub fn recognise(
+        &mut self,
+        labels: Option<&LabelSet>,
+        overrules: &Overrules,
+        control: &TaskControl,
+    ) -> Result<Recognition, InspectError> {
+        let file = model_file(&self.weights)?;
+        let stem = self
+            .weights
+            .file_stem()
+            .map(|stem| stem.to_string_lossy().into_owned());
+        let unknown = UnknownModel {
+            id: id_of(stem.as_deref().unwrap_or_default()),
+            name: stem.unwrap_or_else(|| "model".to_owned()),
+            file,
+            graph: &self.signature,
+            labels: labels.cloned(),
+            overrules,
+        };
+        let input_name = self
+            .signature
+            .inputs
+            .first()
+            .map(|port| port.name.clone())
+            .unwrap_or_default();
+        let session = &mut self.session;
+        let mut cancelled = false;
+        let recognised = recognise(unknown, &mut |tensor| {
+            session
+                .run(&input_name, tensor, &[], control)
+                .map_err(|error| {
+                    cancelled |= error == PredictError::Cancelled;
+                    error.to_string()
+                })
+        });
+        if cancelled {
+            return Err(InspectError::Cancelled);
+        }
+        recognised.map_err(|reason| refused(&self.weights, reason))
+    }
+}
+
+fn refused(path: &Path, reason: impl Into<RecogniseError>) -> InspectError {
+    InspectError::Refused {
+        path: path.to_owned(),
+        reason: reason.into(),
+    }
+}
+
+/// The model of a bare ONNX file, ready to load, with how its conventions were found.
+///
+/// # Errors
+/// As [`Inspection::open`] and [`Inspection::recognise`].
+pub fn recognise_file(
+    runtime: &Loaded,
+    weights: &Path,
+    control: &TaskControl,
+) -> Result<(Model, Recognition), InspectError> {
+    let mut inspection = Inspection::open(runtime, weights)?;
+    let recognition = inspection.recognise(None, &Overrules::default(), control)?;
+    let model = Model {
+        labels: labels_of(&recognition),
+        card: recognition.card.clone(),
+        weights: weights.to_owned(),
+    };
+    Ok((model, recognition))
+}
+
+/// The names that a draft card's classes have.
+pub fn labels_of(recognition: &Recognition) -> LabelSet {
+    let built_in = || built_in_labels(recognition.card.labels.as_deref()?);
+    recognition
+        .labels
+        .clone()
+        .or_else(built_in)
+        .unwrap_or_default()
+}
+
+/// A file's name as an id.
+fn id_of(stem: &str) -> String {
+    let allowed = |c: char| match c.to_ascii_lowercase() {
+        c @ ('a'..='z' | '0'..='9' | '-' | '_' | '.') => c,
+        _ => '-',
+    };
+    let id: String = stem.chars().map(allowed).take(64).collect();
+    let id = id.trim_start_matches('.');
+    if id.is_empty() {
+        "model".to_owned()
+    } else {
+        id.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_file_name_gives_an_id() {
+        for (stem, id) in [
+            ("ResNet 50 (v2)", "resnet-50--v2-"),
+            ("..", "model"),
+            ("모델", "--"),
+            ("", "model"),
+        ] {
+            assert_eq!(id_of(stem), id);
+        }
+    }
+}

@@ -1,0 +1,407 @@
+//! Outputs of classifiers: one row of scores an image, or the number of the best class.
+
+use super::finding::{Findings, Refusal};
+use super::labels::{self, LABEL_FILE, label_count, misfit};
+use super::probe::Prober;
+use super::signature::Port;
+use super::{OutputAnswer, RecogniseError, UnknownModel};
+use crate::domain::{ClassValues, ClassificationOutput, LabelSet, OutputConvention};
+use crate::vision::{Tensor, TensorData};
+
+/// How far the sum of probabilities may be from 1.
+const SUM_TOLERANCE: f64 = 1e-3;
+/// The same for 8-bit ones, each of which is rounded.
+const SUM_TOLERANCE_8_BIT: f64 = 0.1;
+/// Classes of `ImageNet`.
+const IMAGENET_CLASSES: usize = 1000;
+
+/// An output that could be scores of classes.
+#[derive(Debug)]
+struct Scores<'g> {
+    port: &'g Port,
+    classes: usize,
+    values: Result<(ClassValues, String), String>,
+}
+
+pub(super) fn recognise(
+    model: &UnknownModel<'_>,
+    prober: &mut Prober<'_, '_>,
+    findings: &mut Findings,
+) -> Result<OutputAnswer, RecogniseError> {
+    let wanted = model.overrules.text("output.classification.name");
+    let ports = model.graph.outputs.iter();
+    let ports: Vec<&Port> = ports
+        .filter(|port| wanted.is_none_or(|name| port.name == name))
+        .collect();
+    let scores = ports
+        .iter()
+        .filter_map(|port| read_scores(port, prober))
+        .collect();
+    let output = match choose(model, scores)? {
+        Some(chosen) => from_scores(model, chosen, findings)?,
+        None => match ports.iter().find(|port| is_arg_max(port, prober)) {
+            Some(port) => from_arg_max(model, port, prober, findings)?,
+            None => return Err(unknown_outputs(model).into()),
+        },
+    };
+    let name = output.convention.name.clone().unwrap_or_default();
+    recognise_batches(prober, &name, findings);
+    Ok(OutputAnswer {
+        ignored_outputs: ignored(model, &name),
+        convention: OutputConvention::Classification(output.convention),
+        label_set: output.label_set,
+        labels_to_store: output.labels_to_store,
+        side_multiple: 1,
+    })
+}
+
+struct Classes {
+    convention: ClassificationOutput,
+    label_set: Option<String>,
+    labels_to_store: Option<LabelSet>,
+}
+
+fn ignored(model: &UnknownModel<'_>, used: &str) -> Vec<String> {
+    let outputs = model.graph.outputs.iter();
+    outputs
+        .filter(|port| port.name != used)
+        .map(|port| port.name.clone())
+        .collect()
+}
+
+/// What Spotcheck reads, for a graph that has none of it.
+fn unknown_outputs(model: &UnknownModel<'_>) -> Refusal {
+    let outputs: Vec<String> = model
+        .graph
+        .outputs
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    Refusal::new(format!(
+        "the outputs are none that Spotcheck reads: {}. It reads classifiers (one score for each class, or the number of \
+         the best class) and detectors after non-maximum suppression (boxes [n, 4], classes [n] and scores [n], each an \
+         output of its own): export the model with such outputs",
+        outputs.join(", ")
+    ))
+}
+
+fn read_scores<'g>(port: &'g Port, prober: &Prober<'_, '_>) -> Option<Scores<'g>> {
+    let rows: Vec<&Tensor> = prober.values_of(&port.name).collect();
+    let classes = rows.first().and_then(|row| class_count(row))?;
+    if !rows.iter().all(|row| class_count(row) == Some(classes)) {
+        return None;
+    }
+    Some(Scores {
+        port,
+        classes,
+        values: class_values(&rows),
+    })
+}
+
+/// How many classes a row of scores is for; `None` where the tensor is no such row.
+fn class_count(tensor: &Tensor) -> Option<usize> {
+    if matches!(tensor.data, TensorData::I64(_)) {
+        return None;
+    }
+    let long_sides = tensor.shape.iter().filter(|side| **side != 1).count();
+    (long_sides == 1 && tensor.len() >= 2).then(|| tensor.len())
+}
+
+fn class_values(rows: &[&Tensor]) -> Result<(ClassValues, String), String> {
+    let is_8_bit = rows.iter().all(|row| matches!(row.data, TensorData::U8(_)));
+    let scale = if is_8_bit { 255.0 } else { 1.0 };
+    let rows: Vec<Vec<f64>> = rows
+        .iter()
+        .map(|row| {
+            row.to_f64()
+                .into_iter()
+                .map(|value| value / scale)
+                .collect()
+        })
+        .collect();
+    let values = || rows.iter().flatten().copied();
+    let (min, max) = (
+        values().fold(f64::INFINITY, f64::min),
+        values().fold(f64::NEG_INFINITY, f64::max),
+    );
+    if !values().all(f64::is_finite) {
+        return Err("its values are not numbers (NaN or infinite)".to_owned());
+    }
+    let tolerance = if is_8_bit {
+        SUM_TOLERANCE_8_BIT
+    } else {
+        SUM_TOLERANCE
+    };
+    let sums_to_one = rows
+        .iter()
+        .all(|row| (row.iter().sum::<f64>() - 1.0).abs() <= tolerance);
+    if min >= 0.0 && sums_to_one {
+        let unit = if is_8_bit { " of 255" } else { "" };
+        return Ok((
+            ClassValues::Probabilities,
+            format!("the values are not negative and sum to 1{unit}, so softmax is done"),
+        ));
+    }
+    if is_8_bit {
+        return Err("its 8-bit values do not sum to 255, and the graph does not tell their scale: export it with float outputs".to_owned());
+    }
+    Ok((
+        ClassValues::Logits,
+        format!("the values go from {min:.3} to {max:.3} and do not sum to 1"),
+    ))
+}
+
+/// The one output with the scores; `None` where there is none.
+fn choose<'g>(
+    model: &UnknownModel<'_>,
+    mut scores: Vec<Scores<'g>>,
+) -> Result<Option<Scores<'g>>, Refusal> {
+    if scores.len() > 1 {
+        // Features and hidden layers are rows of numbers too.
+        let fits = |scores: &Scores<'_>| match &model.labels {
+            Some(labels) => {
+                let count = label_count(labels);
+                scores.classes == count || scores.classes == count + 1
+            }
+            None => [IMAGENET_CLASSES, IMAGENET_CLASSES + 1].contains(&scores.classes),
+        };
+        if scores.iter().any(fits) {
+            scores.retain(fits);
+        }
+    }
+    if scores.len() > 1 {
+        let done =
+            |scores: &Scores<'_>| matches!(scores.values, Ok((ClassValues::Probabilities, _)));
+        if scores.iter().filter(|scores| done(scores)).count() == 1 {
+            scores.retain(done);
+        }
+    }
+    if scores.len() > 1 {
+        let ports: Vec<String> = scores
+            .iter()
+            .map(|scores| scores.port.to_string())
+            .collect();
+        return Err(Refusal::new(format!(
+            "several outputs could be the classes: {}. Choose one with output.classification.name",
+            ports.join(", ")
+        )));
+    }
+    Ok(scores.pop())
+}
+
+fn from_scores(
+    model: &UnknownModel<'_>,
+    scores: Scores<'_>,
+    findings: &mut Findings,
+) -> Result<Classes, Refusal> {
+    let Scores {
+        port,
+        classes,
+        values,
+    } = scores;
+    let (values, because) = values
+        .map_err(|reason| Refusal::new(format!("the output {port} cannot be used: {reason}")))?;
+    findings.recognised(
+        "task",
+        "classification",
+        format!("{port} is one row of {classes} numbers an image"),
+    );
+    findings.recognised(
+        "output.classification.name",
+        &port.name,
+        "no other output is such a row, or none fits better",
+    );
+    let word = if values == ClassValues::Logits {
+        "logits"
+    } else {
+        "probabilities"
+    };
+    findings.recognised("output.classification.values", word, because);
+    let naming = name_classes(model, classes, findings)?;
+    Ok(Classes {
+        convention: ClassificationOutput {
+            name: Some(port.name.clone()),
+            values,
+            background: naming.background,
+        },
+        label_set: naming.label_set,
+        labels_to_store: naming.labels_to_store,
+    })
+}
+
+/// Whether the output is one class number an image.
+fn is_arg_max(port: &Port, prober: &Prober<'_, '_>) -> bool {
+    let mut tensors = prober.values_of(&port.name).peekable();
+    tensors.peek().is_some()
+        && tensors.all(
+            |tensor| matches!(&tensor.data, TensorData::I64(values) if matches!(values[..], [class] if class >= 0)),
+        )
+}
+
+fn from_arg_max(
+    model: &UnknownModel<'_>,
+    port: &Port,
+    prober: &Prober<'_, '_>,
+    findings: &mut Findings,
+) -> Result<Classes, Refusal> {
+    findings.recognised(
+        "task",
+        "classification",
+        format!("{port} is one whole number an image"),
+    );
+    findings.recognised(
+        "output.classification.name",
+        &port.name,
+        "no output holds scores",
+    );
+    findings.recognised(
+        "output.classification.values",
+        "arg-max",
+        "whole numbers of 64 bit, one an image, are class numbers",
+    );
+    let highest = prober
+        .values_of(&port.name)
+        .flat_map(Tensor::to_f64)
+        .fold(0.0, f64::max);
+    let naming = name_arg_max(model, highest as usize, findings)?;
+    Ok(Classes {
+        convention: ClassificationOutput {
+            name: Some(port.name.clone()),
+            values: ClassValues::ArgMax,
+            background: naming.background,
+        },
+        label_set: naming.label_set,
+        labels_to_store: naming.labels_to_store,
+    })
+}
+
+struct Naming {
+    background: bool,
+    label_set: Option<String>,
+    labels_to_store: Option<LabelSet>,
+}
+
+fn name_classes(
+    model: &UnknownModel<'_>,
+    classes: usize,
+    findings: &mut Findings,
+) -> Result<Naming, Refusal> {
+    if let Some(labels) = &model.labels {
+        let count = label_count(labels);
+        let background = classes == count + 1;
+        // A file with ids may leave out the last classes; one with plain names is for all of them.
+        let has_gaps = labels.len() < count && count <= classes;
+        if classes != count && !background && !has_gaps {
+            return Err(misfit(format!("has {classes} classes"), count));
+        }
+        let because = format!("the label file names {count} classes and the model has {classes}");
+        findings.recognised(
+            "output.classification.background",
+            background,
+            because.clone(),
+        );
+        findings.recognised("labels", LABEL_FILE, because);
+        return Ok(Naming {
+            background,
+            label_set: Some(LABEL_FILE.to_owned()),
+            labels_to_store: Some(labels.clone()),
+        });
+    }
+    if let Some(labels) =
+        labels::from_metadata(model).filter(|labels| label_count(labels) == classes)
+    {
+        findings.recognised(
+            "labels",
+            LABEL_FILE,
+            format!("the metadata names {classes} classes"),
+        );
+        return Ok(Naming {
+            background: false,
+            label_set: Some(LABEL_FILE.to_owned()),
+            labels_to_store: Some(labels),
+        });
+    }
+    let background = classes == IMAGENET_CLASSES + 1;
+    if background {
+        findings.recognised(
+            "output.classification.background",
+            true,
+            "1001 classes are ImageNet's 1000 after one for the background",
+        );
+    }
+    let imagenet = background || classes == IMAGENET_CLASSES;
+    if imagenet {
+        findings.assumed(
+            "labels",
+            "imagenet",
+            "ImageNet has as many classes; no graph tells their order",
+        );
+    } else {
+        findings.assumed("labels", "none", format!("nothing names the {classes} classes; they are shown by number until a label file is given"));
+    }
+    Ok(Naming {
+        background,
+        label_set: imagenet.then(|| "imagenet".to_owned()),
+        labels_to_store: None,
+    })
+}
+
+/// The class count of an arg-max is not known, only that it is above the `highest` number seen.
+fn name_arg_max(
+    model: &UnknownModel<'_>,
+    highest: usize,
+    findings: &mut Findings,
+) -> Result<Naming, Refusal> {
+    let Some(labels) = &model.labels else {
+        findings.assumed(
+            "output.classification.background",
+            false,
+            "a class number alone does not tell whether 0 is the background",
+        );
+        findings.assumed("labels", "none", "a class number alone does not tell what the classes are; give a label file or set labels=imagenet");
+        return Ok(Naming {
+            background: false,
+            label_set: None,
+            labels_to_store: None,
+        });
+    };
+    let count = label_count(labels);
+    if highest > count {
+        return Err(misfit(format!("answered class {highest}"), count));
+    }
+    let background = highest == count;
+    if background {
+        findings.recognised(
+            "output.classification.background",
+            true,
+            format!("the model answered class {highest} and the label file names {count}"),
+        );
+    } else {
+        findings.assumed(
+            "output.classification.background",
+            false,
+            "a class number alone does not tell whether 0 is the background",
+        );
+    }
+    findings.recognised("labels", LABEL_FILE, "you gave it");
+    Ok(Naming {
+        background,
+        label_set: Some(LABEL_FILE.to_owned()),
+        labels_to_store: Some(labels.clone()),
+    })
+}
+
+fn recognise_batches(prober: &mut Prober<'_, '_>, output: &str, findings: &mut Findings) {
+    match prober.takes_batches(output) {
+        Some(Ok(())) => {
+            findings.recognised(
+                "input.batches",
+                true,
+                "a test with two images in one call gave the same as two calls",
+            );
+            prober.set_batches(true);
+        }
+        Some(Err(because)) => findings.recognised("input.batches", false, because),
+        None => {}
+    }
+}

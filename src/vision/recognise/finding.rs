@@ -1,0 +1,143 @@
+//! What the recogniser found out, and how sure it is.
+
+use std::fmt;
+
+/// A field of the draft card with the reason for its value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// Its place in the card, `input.layout`.
+    pub field: String,
+    /// As it would stand in the card.
+    pub value: String,
+    pub basis: Basis,
+    /// A clause that follows “because”.
+    pub because: String,
+}
+
+/// What a finding rests on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Basis {
+    /// Shapes, types or values show it.
+    Recognised,
+    /// The graph cannot tell; this is the likeliest.
+    Assumed,
+    /// The user said so.
+    Given,
+}
+
+/// Why a graph cannot be used: what is wrong, each with what to do about it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}", .reasons.join("; "))]
+pub struct Refusal {
+    pub reasons: Vec<String>,
+}
+
+impl Refusal {
+    pub(super) fn new(reason: impl Into<String>) -> Self {
+        Self {
+            reasons: vec![reason.into()],
+        }
+    }
+
+    /// For a graph that ONNX Runtime does not load, with its own text.
+    pub fn from_load_error(text: &str) -> Self {
+        let lower = text.to_lowercase();
+        let advice = if lower.contains("opset") && lower.contains("under development")
+            || lower.contains("ir_version") && lower.contains("max supported")
+            || lower.contains("unsupported model ir version")
+        {
+            "The model is newer than this ONNX Runtime: export it with an older opset (17 suits every exporter), or use a newer runtime"
+        } else if lower.contains("not a registered function/op")
+            || lower.contains("no op registered")
+            || lower.contains("no opset import for domain")
+            || lower.contains("not_implemented")
+            || lower.contains("could not find an implementation")
+        {
+            "The graph uses an operator that this ONNX Runtime does not have: export it with standard ONNX operators only, or with an older opset"
+        } else if lower.contains("protobuf") {
+            "The file is damaged or is no ONNX model: export or copy it again"
+        } else if lower.contains("external data") || lower.contains("external_data") {
+            "The weights lie in a second file that has to stand beside the model: export it as one file"
+        } else {
+            "Check the model with `python -m onnx.checker` or export it again"
+        };
+        Self::new(format!(
+            "ONNX Runtime does not load it: {}. {advice}",
+            text.trim().trim_end_matches('.')
+        ))
+    }
+}
+
+impl fmt::Display for Basis {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Recognised => "recognised",
+            Self::Assumed => "assumed",
+            Self::Given => "given",
+        })
+    }
+}
+
+/// Collects findings under one prefix.
+#[derive(Debug, Default)]
+pub(super) struct Findings(pub(super) Vec<Finding>);
+
+impl Findings {
+    pub(super) fn recognised(
+        &mut self,
+        field: &str,
+        value: impl fmt::Display,
+        because: impl Into<String>,
+    ) {
+        self.add(Basis::Recognised, field, &value, because.into());
+    }
+
+    pub(super) fn assumed(
+        &mut self,
+        field: &str,
+        value: impl fmt::Display,
+        because: impl Into<String>,
+    ) {
+        self.add(Basis::Assumed, field, &value, because.into());
+    }
+
+    pub(super) fn add(
+        &mut self,
+        basis: Basis,
+        field: &str,
+        value: &dyn fmt::Display,
+        because: String,
+    ) {
+        self.0.push(Finding {
+            field: field.to_owned(),
+            value: value.to_string(),
+            basis,
+            because,
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_load_error_keeps_the_runtimes_text_and_says_what_to_do() {
+        for (text, advice) in [
+            (
+                "Opset 99 is under development and support for this is limited.",
+                "older opset",
+            ),
+            (
+                "Fatal error: acme:Frobnicate(-1) is not a registered function/op",
+                "operator",
+            ),
+            ("Protobuf parsing failed.", "damaged"),
+            ("something else", "onnx.checker"),
+        ] {
+            let refusal = Refusal::from_load_error(text).to_string();
+            assert!(refusal.contains(text.trim_end_matches('.')), "{refusal}");
+            assert!(refusal.contains(advice), "{refusal}");
+        }
+    }
+}

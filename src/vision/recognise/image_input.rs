@@ -1,0 +1,406 @@
+//! The graph's input: which one is the image, how it lies in memory, and what is likely about its pixels.
+
+use std::fmt::Write as _;
+
+use super::finding::{Findings, Refusal};
+use super::signature::{Dimension, Port, PortElement, ShapeText};
+use super::{OutputAnswer, RecogniseError, UnknownModel};
+use crate::domain::{
+    ChannelOrder, ClassValues, ElementType, ImageInput, Layout, OutputConvention, ResizeRule,
+    Rounding,
+};
+
+/// `ImageNet`'s mean and standard deviation of RGB in `0.0..=1.0`, as torchvision and timm use them.
+const IMAGENET_MEAN: [f32; 3] = [0.485, 0.456, 0.406];
+const IMAGENET_STD: [f32; 3] = [0.229, 0.224, 0.225];
+/// The mean of RGB in `0..=255` that TensorFlow's `ResNet`s subtract.
+const TENSORFLOW_MEAN: [f32; 3] = [123.68, 116.78, 103.94];
+/// The mean of BGR in `0..=255` that maskrcnn-benchmark subtracts.
+const MASKRCNN_MEAN: [f32; 3] = [102.9801, 115.9465, 122.7717];
+/// Side of the input that classifiers of any size are mostly trained with, in pixels.
+const USUAL_CLASSIFIER_SIDE: u32 = 224;
+/// Classifiers of pictures up to this side are trained on whole small pictures, not on crops.
+const SMALL_SIDE: u32 = 64;
+
+/// The image input before the first run.
+#[derive(Debug)]
+pub(super) struct ImagePort {
+    pub(super) name: String,
+    pub(super) dims: Vec<Dimension>,
+    pub(super) element_type: ElementType,
+    /// More than one where the dimensions leave it open.
+    pub(super) layouts: Vec<Layout>,
+    pub(super) preferred_size: Option<([u32; 2], &'static str)>,
+}
+
+/// Width and height that the graph asks for, in pixels; `None` where any will do.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sizes {
+    pub(super) width: Option<u32>,
+    pub(super) height: Option<u32>,
+    /// Width and height where both could be otherwise, and why these.
+    pub(super) preferred: Option<([u32; 2], &'static str)>,
+}
+
+impl ImagePort {
+    pub(super) fn sizes(&self, layout: Layout) -> Sizes {
+        let (row, column) = match layout {
+            Layout::Nchw => (2, 3),
+            Layout::Nhwc | Layout::Chw => (1, 2),
+            Layout::Hwc => (0, 1),
+        };
+        let side = |axis: usize| {
+            self.dims
+                .get(axis)?
+                .fixed()
+                .and_then(|side| u32::try_from(side).ok())
+        };
+        Sizes {
+            width: side(column),
+            height: side(row),
+            preferred: self.preferred_size,
+        }
+    }
+
+    /// Whether the dimension for several pictures is free.
+    pub(super) fn batch_is_free(&self) -> bool {
+        self.dims.len() == 4 && self.dims[0].is_free()
+    }
+}
+
+/// Finds the image among the inputs.
+pub(super) fn recognise(
+    model: &UnknownModel<'_>,
+    findings: &mut Findings,
+) -> Result<ImagePort, RecogniseError> {
+    let port = find_port(model)?;
+    let element_type = element_type(port)?;
+    let layouts = layouts(port)?;
+    findings.recognised(
+        "input.type",
+        format!("{element_type:?}").to_lowercase(),
+        format!("the graph declares {port}"),
+    );
+    if let [layout] = layouts[..] {
+        findings.recognised(
+            "input.layout",
+            word(layout),
+            format!("the 3 channels stand there in {}", ShapeText(&port.dims)),
+        );
+    }
+    Ok(ImagePort {
+        name: port.name.clone(),
+        dims: port.dims.clone(),
+        element_type,
+        layouts,
+        preferred_size: metadata_size(model).map(|size| (size, "the size stands in the metadata")),
+    })
+}
+
+/// The layout as the card writes it.
+pub(super) fn word(layout: Layout) -> &'static str {
+    match layout {
+        Layout::Nchw => "nchw",
+        Layout::Nhwc => "nhwc",
+        Layout::Chw => "chw",
+        Layout::Hwc => "hwc",
+    }
+}
+
+fn find_port<'m>(model: &UnknownModel<'m>) -> Result<&'m Port, Refusal> {
+    let inputs = &model.graph.inputs;
+    if let Some(name) = model.overrules.text("input.name") {
+        let found = inputs.iter().find(|port| port.name == name);
+        found.ok_or_else(|| {
+            Refusal::new(format!(
+                "there is no input “{name}”; {}",
+                list("the inputs are", inputs)
+            ))
+        })?;
+    }
+    match &inputs[..] {
+        [] => Err(Refusal::new(
+            "the graph takes no input, so there is nothing to show it",
+        )),
+        [only] => Ok(only),
+        several => {
+            // Spotcheck has one picture and nothing else to give.
+            let mut text = list("the graph asks for several inputs:", several);
+            let images = several.iter().filter(|port| layouts(port).is_ok()).count();
+            let _ = write!(
+                text,
+                "; {images} of them could be an image. Spotcheck gives a model one image and nothing else: export \
+                 it with the other inputs fixed"
+            );
+            Err(Refusal::new(text))
+        }
+    }
+}
+
+fn list(start: &str, ports: &[Port]) -> String {
+    let ports: Vec<String> = ports.iter().map(ToString::to_string).collect();
+    format!("{start} {}", ports.join(", "))
+}
+
+fn element_type(port: &Port) -> Result<ElementType, Refusal> {
+    match port.element {
+        PortElement::Float32 => Ok(ElementType::Float32),
+        PortElement::Float16 => Ok(ElementType::Float16),
+        PortElement::Uint8 => Ok(ElementType::Uint8),
+        ref other => Err(Refusal::new(format!(
+            "the input is {port}, and Spotcheck gives images as float32, float16 or uint8, not as {other}: export it \
+             with one of these"
+        ))),
+    }
+}
+
+/// The layouts that the dimensions allow, the likelier one first.
+fn layouts(port: &Port) -> Result<Vec<Layout>, Refusal> {
+    let no_image = |why: &str| {
+        Refusal::new(format!(
+            "there is no image input: {port} {why}. An image is [batch, 3, height, width], [batch, height, width, 3] \
+             or the same without the batch"
+        ))
+    };
+    let (first, last, planar, interleaved) = match port.dims.len() {
+        4 => (1, 3, Layout::Nchw, Layout::Nhwc),
+        3 => (0, 2, Layout::Chw, Layout::Hwc),
+        count => return Err(no_image(&format!("has {count} dimensions"))),
+    };
+    if let (4, Dimension::Fixed(batch @ 2..)) = (port.dims.len(), &port.dims[0]) {
+        return Err(Refusal::new(format!(
+            "{port} takes exactly {batch} images in one call: export it with a free first dimension or with 1"
+        )));
+    }
+    let is_three = |axis: usize| port.dims[axis] == Dimension::Fixed(3);
+    let could_be_three = |axis: usize| is_three(axis) || port.dims[axis].is_free();
+    match (is_three(first), is_three(last)) {
+        (true, false) => Ok(vec![planar]),
+        (false, true) => Ok(vec![interleaved]),
+        (true, true) => Ok(vec![planar, interleaved]),
+        (false, false) => {
+            let open = [(first, planar), (last, interleaved)];
+            let open: Vec<Layout> = open
+                .into_iter()
+                .filter(|(axis, _)| could_be_three(*axis))
+                .map(|(_, layout)| layout)
+                .collect();
+            if open.is_empty() {
+                return Err(no_image("has no dimension of 3 for red, green and blue"));
+            }
+            Ok(open)
+        }
+    }
+}
+
+/// Width and height as exporters note them: `imgsz` is ultralytics' `[height, width]`.
+fn metadata_size(model: &UnknownModel<'_>) -> Option<[u32; 2]> {
+    let text = model.graph.metadata.get("imgsz")?;
+    let numbers: Vec<u32> = text
+        .split(|c: char| !c.is_ascii_digit())
+        .filter_map(|number| number.parse().ok())
+        .filter(|side| (1..=16_384).contains(side))
+        .collect();
+    match numbers[..] {
+        [side] => Some([side, side]),
+        [height, width] => Some([width, height]),
+        _ => None,
+    }
+}
+
+/// Fills in what no graph tells, by what is usual for such a model.
+pub(super) fn complete(
+    model: &UnknownModel<'_>,
+    answer: &OutputAnswer,
+    sizes: Sizes,
+    input: &mut ImageInput,
+    findings: &mut Findings,
+) {
+    assume_pixels(model, answer, input, findings);
+    let (rule, because) = match &answer.convention {
+        OutputConvention::Classification(_) => classifier_resize(sizes),
+        OutputConvention::Detection(_) => detector_resize(model, answer, sizes),
+    };
+    findings.assumed("input.resize", resize_text(&rule), because);
+    input.resize = rule;
+}
+
+fn assume_pixels(
+    model: &UnknownModel<'_>,
+    answer: &OutputAnswer,
+    input: &mut ImageInput,
+    findings: &mut Findings,
+) {
+    input.channels = ChannelOrder::Rgb;
+    input.divide_by = 1.0;
+    input.mean = [0.0; 3];
+    input.std = [1.0; 3];
+    if input.element_type == ElementType::Uint8 {
+        findings.recognised(
+            "input.divide_by",
+            "1.0",
+            "a uint8 input takes pixels as they are",
+        );
+        findings.assumed(
+            "input.channels",
+            "rgb",
+            "no graph tells; nearly all models with uint8 input want RGB",
+        );
+        return;
+    }
+    let planar = matches!(input.layout, Layout::Nchw | Layout::Chw);
+    let because = match &answer.convention {
+        OutputConvention::Detection(_) if answer.side_multiple > 1 => {
+            input.channels = ChannelOrder::Bgr;
+            input.mean = MASKRCNN_MEAN;
+            "no graph tells; detectors that want padded sides are mostly of maskrcnn-benchmark's kind (the ONNX Model Zoo's Faster R-CNN)"
+        }
+        OutputConvention::Detection(_) => {
+            input.divide_by = 255.0;
+            "no graph tells; torchvision's and most other float detectors want 0 to 1 and normalise inside"
+        }
+        OutputConvention::Classification(_) if model.graph.metadata.contains_key("imgsz") => {
+            input.divide_by = 255.0;
+            "no graph tells; the metadata is of ultralytics' kind, whose models want 0 to 1"
+        }
+        OutputConvention::Classification(output)
+            if output.background || (output.values == ClassValues::ArgMax && !planar) =>
+        {
+            input.mean = TENSORFLOW_MEAN;
+            "no graph tells; a background class is TensorFlow's custom, whose ResNets want 0 to 255 minus this mean"
+        }
+        OutputConvention::Classification(_) if planar => {
+            input.divide_by = 255.0;
+            input.mean = IMAGENET_MEAN;
+            input.std = IMAGENET_STD;
+            "no graph tells; classifiers with channels first are mostly torchvision's or timm's, which want ImageNet's mean and std"
+        }
+        OutputConvention::Classification(_) => {
+            "no graph tells; Keras models with channels last mostly want 0 to 255 and normalise inside"
+        }
+    };
+    let channels = format!("{:?}", input.channels).to_lowercase();
+    findings.assumed("input.channels", channels, because);
+    findings.assumed("input.divide_by", format!("{:?}", input.divide_by), because);
+    findings.assumed("input.mean", format!("{:?}", input.mean), because);
+    findings.assumed("input.std", format!("{:?}", input.std), because);
+}
+
+fn classifier_resize(sizes: Sizes) -> (ResizeRule, String) {
+    let (width, height, size_because) = match (sizes.width, sizes.height, sizes.preferred) {
+        (Some(width), Some(height), _) => (width, height, "the graph fixes the size"),
+        (_, _, Some(([width, height], because))) => (width, height, because),
+        (width, height, None) => {
+            let side = width.or(height).unwrap_or(USUAL_CLASSIFIER_SIDE);
+            (
+                width.unwrap_or(side),
+                height.unwrap_or(side),
+                "the graph takes any size and this is the usual one",
+            )
+        }
+    };
+    if width.max(height) <= SMALL_SIDE {
+        let rule = ResizeRule::Stretch { width, height };
+        return (
+            rule,
+            format!("{size_because}; models of so small images are trained on whole ones"),
+        );
+    }
+    // torchvision and timm: 256 to 224, that is a crop of seven eighths.
+    let short_side = (f64::from(width.max(height)) * 256.0 / 224.0).round() as u32;
+    let rule = ResizeRule::ShortSideCrop {
+        short_side,
+        long_side: Rounding::Down,
+        crop_width: width,
+        crop_height: height,
+        crop_offset: Rounding::HalfEven,
+    };
+    (
+        rule,
+        format!(
+            "{size_because}; no graph tells how images are brought to it, classifiers mostly cut seven eighths out of the middle"
+        ),
+    )
+}
+
+fn detector_resize(
+    model: &UnknownModel<'_>,
+    answer: &OutputAnswer,
+    sizes: Sizes,
+) -> (ResizeRule, String) {
+    let letterboxed = model.graph.metadata.contains_key("imgsz");
+    match (sizes.width, sizes.height, sizes.preferred) {
+        (Some(width), Some(height), _) | (_, _, Some(([width, height], _))) if letterboxed => (
+            ResizeRule::Letterbox {
+                width,
+                height,
+                fill: 114,
+            },
+            "the metadata is of ultralytics' kind, whose images lie in a grey frame".to_owned(),
+        ),
+        (Some(width), Some(height), _) => (
+            ResizeRule::Stretch { width, height },
+            "the graph fixes the size; no graph tells how images are brought to it".to_owned(),
+        ),
+        (_, _, Some(([width, height], because))) => {
+            (ResizeRule::Stretch { width, height }, because.to_owned())
+        }
+        _ if answer.side_multiple > 1 => (
+            ResizeRule::ShortSidePad {
+                short_side: 800,
+                max_long_side: 1333,
+                pad_to_multiple: answer.side_multiple,
+            },
+            format!(
+                "the graph ran only on sides that are a multiple of {}; 800 and 1333 are the usual sizes of such models",
+                answer.side_multiple
+            ),
+        ),
+        (width, height, _) if width.is_some() || height.is_some() => {
+            let side = width.or(height).unwrap_or(USUAL_CLASSIFIER_SIDE);
+            let rule = ResizeRule::Stretch {
+                width: width.unwrap_or(side),
+                height: height.unwrap_or(side),
+            };
+            (rule, "the graph fixes one side".to_owned())
+        }
+        _ => (
+            ResizeRule::Keep {},
+            "the graph ran on any size; such detectors mostly resize inside".to_owned(),
+        ),
+    }
+}
+
+/// The rule on one line, as `short-side-crop {short_side = 256, …}`.
+fn resize_text(rule: &ResizeRule) -> String {
+    match *rule {
+        ResizeRule::Keep {} => "keep".to_owned(),
+        ResizeRule::Stretch { width, height } => format!("stretch to {width}x{height}"),
+        ResizeRule::ShortSideCrop {
+            short_side,
+            crop_width,
+            crop_height,
+            ..
+        } => {
+            format!(
+                "short-side-crop: short side to {short_side}, middle {crop_width}x{crop_height}"
+            )
+        }
+        ResizeRule::Letterbox {
+            width,
+            height,
+            fill,
+        } => {
+            format!("letterbox into {width}x{height}, filled with {fill}")
+        }
+        ResizeRule::ShortSidePad {
+            short_side,
+            max_long_side,
+            pad_to_multiple,
+        } => {
+            format!(
+                "short-side-pad: short side to {short_side}, long side at most {max_long_side}, padded to a multiple of {pad_to_multiple}"
+            )
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! Recognises what a user's own ONNX model expects and answers, and drafts its card.
+//!
+//! Reads shapes, types and the values of a few test runs; names of inputs and outputs are never what decides. What a
+//! graph cannot tell (RGB or BGR, mean and std) is *assumed* and said to be. Knows nothing of ONNX Runtime: the caller
+//! hands in the graph's signature and a function that runs it.
+
+mod classifier;
+mod detector;
+mod finding;
+mod image_input;
+mod labels;
+mod overrules;
+mod preview;
+mod probe;
+mod signature;
+
+use std::collections::BTreeMap;
+
+pub use finding::{Basis, Finding, Refusal};
+pub use overrules::{OverruleError, Overrules};
+pub use preview::{ChannelRange, TensorPreview, preview};
+pub use signature::{Dimension, GraphSignature, Port, PortElement};
+
+use self::detector::Detector;
+use self::finding::Findings;
+use self::probe::Prober;
+use super::Tensor;
+use crate::domain::{LabelSet, ModelCard, ModelFile, ModelTask, OutputConvention};
+
+/// A graph's answers by the outputs' names.
+pub type Outputs = BTreeMap<String, Tensor>;
+
+/// Runs the graph on one input tensor, or says with ONNX Runtime's text why it does not run.
+pub type RunGraph<'r> = dyn FnMut(&Tensor) -> Result<Outputs, String> + 'r;
+
+/// A graph without a card, and what the user says about it.
+#[derive(Debug)]
+pub struct UnknownModel<'m> {
+    /// The id of the draft card.
+    pub id: String,
+    /// The name on screen of the draft card.
+    pub name: String,
+    pub file: ModelFile,
+    pub graph: &'m GraphSignature,
+    /// What is in the user's label file.
+    pub labels: Option<LabelSet>,
+    pub overrules: &'m Overrules,
+}
+
+/// A draft card with the reason for each field that was not plain to see.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Recognition {
+    pub card: ModelCard,
+    /// Names of the classes that have to be stored beside the card as `card.labels`; `None` where the card names a
+    /// built-in set or none.
+    pub labels: Option<LabelSet>,
+    /// In the order of the card.
+    pub findings: Vec<Finding>,
+    /// Outputs of the graph that the card does not use.
+    pub ignored_outputs: Vec<String>,
+}
+
+impl Recognition {
+    pub fn with_basis(&self, basis: Basis) -> impl Iterator<Item = &Finding> {
+        self.findings
+            .iter()
+            .filter(move |finding| finding.basis == basis)
+    }
+}
+
+/// Why there is no draft card.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RecogniseError {
+    /// Spotcheck cannot use this graph as it is.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// The user set a field that there is not, or to a value that it cannot have.
+    #[error(transparent)]
+    Overrule(#[from] OverruleError),
+}
+
+/// Drafts the card of `model`, running it a handful of times through `run` on made-up pictures.
+///
+/// # Errors
+/// [`RecogniseError::Refused`] where there is no image input, where the outputs are none of the conventions that
+/// Spotcheck reads, where the label file does not fit the model's classes, or where the graph does not run.
+pub fn recognise(
+    model: UnknownModel<'_>,
+    run: &mut RunGraph<'_>,
+) -> Result<Recognition, RecogniseError> {
+    let mut findings = Findings::default();
+    let input = image_input::recognise(&model, &mut findings)?;
+    let mut prober = Prober::start(input, model.overrules, &mut findings, run)?;
+    let answer = match Detector::find(model.graph, model.overrules, &prober)? {
+        Some(found) => found.recognise(&model, &mut prober, &mut findings)?,
+        None => classifier::recognise(&model, &mut prober, &mut findings)?,
+    };
+    let sizes = prober.sizes();
+    let mut image_input = prober.into_input();
+    image_input::complete(&model, &answer, sizes, &mut image_input, &mut findings);
+    let task = match answer.convention {
+        OutputConvention::Classification(_) => ModelTask::Classification,
+        OutputConvention::Detection(_) => ModelTask::Detection,
+    };
+    let draft = ModelCard {
+        id: model.id,
+        name: model.name,
+        task,
+        licence: "unknown".to_owned(),
+        origin: origin(model.graph),
+        accuracy: None,
+        assumed: Vec::new(),
+        labels: answer.label_set,
+        file: model.file,
+        input: image_input,
+        output: answer.convention,
+    };
+    let mut card = model.overrules.apply("", &draft)?;
+    let mut findings = findings.0;
+    model.overrules.apply_to_findings(&mut findings);
+    findings.sort_by_key(|finding| place_in_card(&finding.field));
+    card.assumed = findings
+        .iter()
+        .filter(|finding| finding.basis == Basis::Assumed)
+        .map(|finding| format!("{} = {}", finding.field, finding.value))
+        .collect();
+    let other_labels = model.overrules.text("labels").is_some();
+    Ok(Recognition {
+        card,
+        labels: answer.labels_to_store.filter(|_| !other_labels),
+        findings,
+        ignored_outputs: answer.ignored_outputs,
+    })
+}
+
+/// What the outputs turned out to be.
+struct OutputAnswer {
+    convention: OutputConvention,
+    /// For the card's `labels`.
+    label_set: Option<String>,
+    labels_to_store: Option<LabelSet>,
+    ignored_outputs: Vec<String>,
+    /// Sides of the input must be a multiple of this, in pixels; 1 where any size will do.
+    side_multiple: u32,
+}
+
+fn origin(graph: &GraphSignature) -> String {
+    if graph.producer.is_empty() {
+        "the user's own file".to_owned()
+    } else {
+        format!("the user's own file, written by {}", graph.producer)
+    }
+}
+
+fn place_in_card(field: &str) -> usize {
+    const ORDER: [&str; 10] = [
+        "task",
+        "labels",
+        "input.name",
+        "input.layout",
+        "input.type",
+        "input.batches",
+        "input.channels",
+        "input.divide_by",
+        "input.resize",
+        "output",
+    ];
+    let place = ORDER.iter().position(|start| field.starts_with(start));
+    place.unwrap_or(ORDER.len() - 3)
+}

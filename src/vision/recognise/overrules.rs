@@ -1,0 +1,258 @@
+//! What the user knows better: fields of a card by their path, `input.channels=bgr`.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use super::finding::{Basis, Finding};
+
+/// Fields of the card that the user sets, in the order given.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Overrules(Vec<Overrule>);
+
+#[derive(Debug, Clone, PartialEq)]
+struct Overrule {
+    path: Vec<String>,
+    text: String,
+}
+
+/// A field that cannot be set so.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("cannot set {field} to {value}: {reason}")]
+pub struct OverruleError {
+    pub field: String,
+    pub value: String,
+    pub reason: String,
+}
+
+/// The tables of a card whose key is a choice: another key takes the place of the one there.
+const CHOICES: [&str; 2] = ["input.resize", "output"];
+
+impl Overrules {
+    /// Reads `FIELD=VALUE` items. A value is a number, `true`, a list `[1, 2, 3]`, a table `{"width": 640}` or a word.
+    ///
+    /// # Errors
+    /// An item without `=` or with an empty field name.
+    pub fn parse<S: AsRef<str>>(items: &[S]) -> Result<Self, OverruleError> {
+        let parse_one = |item: &S| {
+            let item = item.as_ref();
+            let (field, text) = item.split_once('=').unwrap_or((item, ""));
+            let path: Vec<String> = field.trim().split('.').map(str::to_owned).collect();
+            if !item.contains('=') || path.iter().any(String::is_empty) {
+                return Err(OverruleError {
+                    field: field.to_owned(),
+                    value: text.to_owned(),
+                    reason: "it must read FIELD=VALUE, as input.channels=bgr".to_owned(),
+                });
+            }
+            Ok(Overrule {
+                path,
+                text: text.trim().to_owned(),
+            })
+        };
+        items
+            .iter()
+            .map(parse_one)
+            .collect::<Result<_, _>>()
+            .map(Self)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The last value given for exactly this field, as text.
+    pub fn text(&self, field: &str) -> Option<&str> {
+        let given = self.0.iter().rev().find(|one| one.field() == field)?;
+        Some(given.text.trim_matches('"'))
+    }
+
+    /// Sets the fields below `prefix` (`""` for a whole card, `"input"` for its input alone).
+    ///
+    /// # Errors
+    /// A field that does not exist or a value that does not fit it.
+    pub fn apply<T: Serialize + DeserializeOwned>(
+        &self,
+        prefix: &str,
+        target: &T,
+    ) -> Result<T, OverruleError> {
+        let value = serde_json::to_value(target).expect("cards have only text keys");
+        let mut result: T = serde_json::from_value(value).expect("what was written reads back");
+        for overrule in &self.0 {
+            let path = match overrule.path.split_first() {
+                _ if prefix.is_empty() => &overrule.path[..],
+                Some((first, rest)) if first == prefix && !rest.is_empty() => rest,
+                _ => continue,
+            };
+            result = overrule.set_in(&result, prefix, path)?;
+        }
+        Ok(result)
+    }
+
+    /// Replaces the findings on overruled fields with what the user said.
+    pub(super) fn apply_to_findings(&self, findings: &mut Vec<Finding>) {
+        for overrule in &self.0 {
+            let field = overrule.field();
+            let choice = CHOICES.iter().find(|choice| is_below(&field, choice));
+            findings.retain(|finding| {
+                let same = finding.field == field
+                    || is_below(&finding.field, &field)
+                    || is_below(&field, &finding.field);
+                let replaced_choice = choice.is_some_and(|choice| {
+                    finding.basis != Basis::Given && finding.field == **choice
+                });
+                !(same || replaced_choice)
+            });
+            findings.push(Finding {
+                field,
+                value: overrule.text.clone(),
+                basis: Basis::Given,
+                because: "you said so".to_owned(),
+            });
+        }
+    }
+}
+
+/// Whether `field` lies inside the table `table`.
+fn is_below(field: &str, table: &str) -> bool {
+    field
+        .strip_prefix(table)
+        .is_some_and(|rest| rest.starts_with('.'))
+}
+
+impl Overrule {
+    fn field(&self) -> String {
+        self.path.join(".")
+    }
+
+    fn set_in<T: Serialize + DeserializeOwned>(
+        &self,
+        target: &T,
+        prefix: &str,
+        path: &[String],
+    ) -> Result<T, OverruleError> {
+        let attempt = |value: Value| -> Result<T, String> {
+            let mut whole = serde_json::to_value(target).map_err(|error| error.to_string())?;
+            set(&mut whole, prefix, path, value)?;
+            serde_json::from_value(whole).map_err(|error| error.to_string())
+        };
+        let word = Value::String(self.text.clone());
+        // A name made of digits is text where the card wants text: the ONNX Model Zoo has an output called 6379.
+        let result = match serde_json::from_str(&self.text) {
+            Ok(value) => attempt(value).or_else(|reason| attempt(word).map_err(|_| reason)),
+            Err(_) => attempt(word),
+        };
+        result.map_err(|reason| OverruleError {
+            field: self.field(),
+            value: self.text.clone(),
+            reason,
+        })
+    }
+}
+
+fn set(whole: &mut Value, prefix: &str, path: &[String], value: Value) -> Result<(), String> {
+    let (last, tables) = path.split_last().ok_or("the field has no name")?;
+    let mut table = whole;
+    let mut place = prefix.to_owned();
+    for key in tables {
+        table = enter(table, &mut place, key)?;
+    }
+    let fields = as_table(table, &place)?;
+    if CHOICES.contains(&place.as_str()) {
+        fields.retain(|present, _| present == last);
+    }
+    fields.insert(last.clone(), value);
+    Ok(())
+}
+
+fn enter<'v>(table: &'v mut Value, place: &mut String, key: &str) -> Result<&'v mut Value, String> {
+    let fields = as_table(table, place)?;
+    if CHOICES.contains(&place.as_str()) {
+        fields.retain(|present, _| present == key);
+    }
+    if !place.is_empty() {
+        place.push('.');
+    }
+    place.push_str(key);
+    Ok(fields
+        .entry(key)
+        .or_insert_with(|| Value::Object(Map::new())))
+}
+
+fn as_table<'v>(value: &'v mut Value, place: &str) -> Result<&'v mut Map<String, Value>, String> {
+    value
+        .as_object_mut()
+        .ok_or_else(|| format!("{place} is no table"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{ChannelOrder, ElementType, ImageInput, Layout, ResizeRule};
+
+    fn input() -> ImageInput {
+        ImageInput {
+            name: None,
+            layout: Layout::Nchw,
+            element_type: ElementType::Float32,
+            channels: ChannelOrder::Rgb,
+            divide_by: 255.0,
+            mean: [0.485, 0.456, 0.406],
+            std: [1.0; 3],
+            batches: false,
+            resize: ResizeRule::Stretch {
+                width: 32,
+                height: 32,
+            },
+        }
+    }
+
+    fn apply(items: &[&str]) -> Result<ImageInput, OverruleError> {
+        Overrules::parse(items)?.apply("input", &input())
+    }
+
+    #[test]
+    fn words_numbers_lists_and_names_of_digits_are_set() {
+        let changed = apply(&[
+            "input.channels=bgr",
+            "input.divide_by=1",
+            "input.mean=[123.68, 116.78, 103.94]",
+            "input.name=6379",
+            "name=other",
+        ])
+        .unwrap();
+        assert_eq!(changed.channels, ChannelOrder::Bgr);
+        assert_eq!(changed.mean, [123.68, 116.78, 103.94]);
+        assert_eq!(changed.name.as_deref(), Some("6379"));
+        assert_eq!(changed.std, [1.0; 3]);
+    }
+
+    #[test]
+    fn another_resize_rule_takes_the_place_of_the_one_there() {
+        let changed = apply(&[
+            r#"input.resize.letterbox={"width": 64, "height": 48, "fill": 114}"#,
+            "input.resize.letterbox.fill=0",
+        ])
+        .unwrap();
+        let letterbox = ResizeRule::Letterbox {
+            width: 64,
+            height: 48,
+            fill: 0,
+        };
+        assert_eq!(changed.resize, letterbox);
+    }
+
+    #[test]
+    fn a_misspelt_field_or_a_value_of_the_wrong_type_is_refused_by_name() {
+        for (item, part) in [
+            ("input.chanels=bgr", "chanels"),
+            ("input.channels=brg", "brg"),
+            ("input.mean=[1, 2]", "length"),
+            ("input.layout.x=1", "no table"),
+            ("input.channels", "FIELD=VALUE"),
+        ] {
+            let error = apply(&[item]).unwrap_err().to_string();
+            assert!(error.contains(part), "{item}: {error}");
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Shows the exact tensor that a model gets.
+
+use crate::domain::{ChannelOrder, ImageInput, Layout, Picture};
+use crate::vision::{PredictError, Tensor};
+
+/// A model's input for people.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TensorPreview {
+    /// The tensor with the normalisation undone, in RGB: what the model sees if the card is right.
+    pub picture: Picture,
+    /// The numbers of each channel, in the model's order.
+    pub channels: [ChannelRange; 3],
+}
+
+/// The numbers of one channel, as they go into the model.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ChannelRange {
+    pub min: f64,
+    pub max: f64,
+    pub mean: f64,
+}
+
+/// Turns the first picture of a tensor back into a picture.
+///
+/// # Errors
+/// [`PredictError::Failed`] where the tensor's shape does not fit the input's layout.
+pub fn preview(input: &ImageInput, tensor: &Tensor) -> Result<TensorPreview, PredictError> {
+    let misfit = || {
+        PredictError::Failed(format!(
+            "a tensor of shape {:?} is no picture of layout {:?}",
+            tensor.shape, input.layout
+        ))
+    };
+    let planar = matches!(input.layout, Layout::Nchw | Layout::Chw);
+    // The last three dimensions; a batch in front of them does not matter.
+    let sides = match (planar, &tensor.shape[..]) {
+        (true, [_, 3, height, width] | [3, height, width])
+        | (false, [_, height, width, 3] | [height, width, 3]) => Some((*height, *width)),
+        _ => None,
+    };
+    let (height, width) = sides.ok_or_else(misfit)?;
+    let plane = height * width;
+    let (channel_stride, pixel_stride) = if planar { (plane, 1) } else { (1, 3) };
+    let values = tensor.to_f64();
+    if values.len() < plane * 3 || plane == 0 {
+        return Err(misfit());
+    }
+    let mut rgb = vec![0; plane * 3];
+    let mut channels = [ChannelRange {
+        min: f64::INFINITY,
+        max: f64::NEG_INFINITY,
+        mean: 0.0,
+    }; 3];
+    for (channel, range) in channels.iter_mut().enumerate() {
+        let (mean, std) = (
+            f64::from(input.mean[channel]),
+            f64::from(input.std[channel]),
+        );
+        let rgb_channel = match input.channels {
+            ChannelOrder::Rgb => channel,
+            ChannelOrder::Bgr => 2 - channel,
+        };
+        for pixel in 0..plane {
+            let value = values[channel * channel_stride + pixel * pixel_stride];
+            range.min = range.min.min(value);
+            range.max = range.max.max(value);
+            range.mean += value / plane as f64;
+            let level = (value * std + mean) * f64::from(input.divide_by);
+            rgb[pixel * 3 + rgb_channel] = level.round().clamp(0.0, 255.0) as u8;
+        }
+    }
+    let picture = Picture::new(width as u32, height as u32, rgb).ok_or_else(misfit)?;
+    Ok(TensorPreview { picture, channels })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{ElementType, ResizeRule};
+    use crate::vision::preprocess;
+
+    #[test]
+    fn normalising_and_previewing_gives_the_picture_back_in_every_layout() {
+        let picture = Picture::new(2, 1, vec![1, 2, 3, 200, 100, 50]).unwrap();
+        for layout in [Layout::Nchw, Layout::Nhwc, Layout::Chw, Layout::Hwc] {
+            let input = ImageInput {
+                name: None,
+                layout,
+                element_type: ElementType::Float32,
+                channels: ChannelOrder::Bgr,
+                divide_by: 255.0,
+                mean: [0.4, 0.5, 0.6],
+                std: [0.2, 0.3, 0.25],
+                batches: false,
+                resize: ResizeRule::Keep {},
+            };
+            let prepared = preprocess(&input, &picture).unwrap();
+            let preview = preview(&input, &prepared.tensor).unwrap();
+            assert_eq!(preview.picture, picture, "{layout:?}");
+            let blue = preview.channels[0];
+            assert!((blue.min - (3.0 / 255.0 - 0.4) / 0.2).abs() < 1e-6);
+            assert!((blue.max - (50.0 / 255.0 - 0.4) / 0.2).abs() < 1e-6);
+            assert!((blue.mean - f64::midpoint(blue.min, blue.max)).abs() < 1e-9);
+        }
+    }
+
+    #[test]
+    fn a_tensor_of_another_layout_is_refused() {
+        let input = ImageInput {
+            name: None,
+            layout: Layout::Nchw,
+            element_type: ElementType::Uint8,
+            channels: ChannelOrder::Rgb,
+            divide_by: 1.0,
+            mean: [0.0; 3],
+            std: [1.0; 3],
+            batches: false,
+            resize: ResizeRule::Keep {},
+        };
+        assert!(preview(&input, &Tensor::u8([1, 2, 2, 3], vec![0; 12])).is_err());
+    }
+}

@@ -1,0 +1,301 @@
+//! Test runs of the graph on made-up pictures.
+
+use super::finding::{Findings, Refusal};
+use super::image_input::{ImagePort, Sizes, word};
+use super::{Outputs, Overrules, RecogniseError, RunGraph};
+use crate::domain::{ChannelOrder, ElementType, ImageInput, Layout, Picture, ResizeRule};
+use crate::vision::{Tensor, TensorData, preprocess};
+
+/// Width and height of the probes where the graph leaves them open, in pixels. First one that is not square, so that x and y
+/// differ, and a multiple of 64, as nets that halve the picture six times want; then the usual sizes of nets that say they
+/// take any size and do not.
+const FREE_SIZES: [[u32; 2]; 3] = [[320, 256], [224, 224], [640, 640]];
+
+/// Where the bright patch of a probe lies, as a share of the width.
+pub(super) const PATCH_X: [f64; 2] = [0.25, 0.75];
+
+/// Runs the graph and remembers what it answered.
+pub(super) struct Prober<'r, 'f> {
+    port: ImagePort,
+    input: ImageInput,
+    size: [u32; 2],
+    run: &'r mut RunGraph<'f>,
+    /// One for each place of the patch.
+    pub(super) answers: Vec<Outputs>,
+}
+
+impl<'r, 'f> Prober<'r, 'f> {
+    /// Runs the first two probes, trying each layout that the dimensions allow, and several sizes where they are free.
+    pub(super) fn start(
+        mut port: ImagePort,
+        overrules: &Overrules,
+        findings: &mut Findings,
+        run: &'r mut RunGraph<'f>,
+    ) -> Result<Self, RecogniseError> {
+        let (mut ran, mut failures) = (Vec::new(), Vec::new());
+        for layout in port.layouts.clone() {
+            for size in probe_sizes(port.sizes(layout)) {
+                let input = probe_input(&port, layout, size, overrules)?;
+                match run_probes(&input, size, run)? {
+                    Ok(trial) => {
+                        ran.push((input, trial));
+                        break;
+                    }
+                    Err(failure) => failures.push(failure),
+                }
+            }
+        }
+        if ran.is_empty() {
+            return Err(Refusal::new(format!(
+                "the graph failed on a test image of {}. If it wants another size or layout, set input.resize or input.layout",
+                failures.join("; and of ")
+            ))
+            .into());
+        }
+        let both_run = ran.len() > 1;
+        let (input, trial) = ran.swap_remove(0);
+        if both_run {
+            let because = "the graph runs with channels first and with channels last";
+            findings.assumed("input.layout", word(input.layout), because);
+        } else if port.layouts.len() > 1 {
+            let failure = failures.first().map(String::as_str).unwrap_or_default();
+            let because = format!("the graph runs so and not on {failure}");
+            findings.recognised("input.layout", word(input.layout), because);
+        }
+        let sizes = port.sizes(input.layout);
+        let is_first_choice = probe_sizes(sizes).first() == Some(&trial.size);
+        if !is_first_choice {
+            port.preferred_size = Some((trial.size, "the graph failed on other sizes"));
+        }
+        Ok(Self {
+            port,
+            input,
+            size: trial.size,
+            run,
+            answers: trial.answers,
+        })
+    }
+
+    /// Width and height of the probes, in pixels.
+    pub(super) fn size(&self) -> [u32; 2] {
+        self.size
+    }
+
+    pub(super) fn sizes(&self) -> Sizes {
+        self.port.sizes(self.input.layout)
+    }
+
+    pub(super) fn into_input(self) -> ImageInput {
+        self.input
+    }
+
+    /// The values of one output in each of the first two runs.
+    pub(super) fn values_of<'p>(&'p self, output: &str) -> impl Iterator<Item = &'p Tensor> {
+        self.answers
+            .iter()
+            .filter_map(move |outputs| outputs.get(output))
+    }
+
+    /// Runs the first probes again with pixels in `0..=255`, for float inputs that were shown `0.0..=1.0` before and
+    /// found nothing in it.
+    pub(super) fn run_unscaled(&mut self) {
+        if self.input.element_type == ElementType::Uint8 {
+            return;
+        }
+        let unscaled = ImageInput {
+            divide_by: 1.0,
+            ..self.input.clone()
+        };
+        let tensors = PATCH_X.map(|x| prepare(&unscaled, &patch(self.size, x)));
+        let answers = tensors
+            .into_iter()
+            .flatten()
+            .map_while(|tensor| (self.run)(&tensor).ok());
+        let answers: Vec<Outputs> = answers.collect();
+        if answers.len() == PATCH_X.len() {
+            self.answers = answers;
+        }
+    }
+
+    /// Whether one call with both probes gives the same answers for `output` as two calls; `None` where the graph takes
+    /// one picture at a time by its dimensions.
+    pub(super) fn takes_batches(&mut self, output: &str) -> Option<Result<(), String>> {
+        if !self.port.batch_is_free() {
+            return None;
+        }
+        let tensors: Vec<Tensor> = PATCH_X
+            .iter()
+            .filter_map(|&x| prepare(&self.input, &patch(self.size, x)).ok())
+            .collect();
+        let both = stack(&tensors)?;
+        let answer = match (self.run)(&both) {
+            Ok(outputs) => outputs,
+            Err(text) => {
+                return Some(Err(format!(
+                    "a test with two images failed: {}",
+                    text.trim()
+                )));
+            }
+        };
+        let together = answer.get(output)?.to_f64();
+        let alone: Vec<f64> = self.values_of(output).flat_map(Tensor::to_f64).collect();
+        let same = together.len() == alone.len()
+            && together
+                .iter()
+                .zip(&alone)
+                .all(|(left, right)| close(*left, *right));
+        Some(if same {
+            Ok(())
+        } else {
+            Err("a test with two images in one call gave other numbers than two calls".to_owned())
+        })
+    }
+
+    /// The number that both sides must be a multiple of, 1 for any size; `None` where the graph fixes a side.
+    pub(super) fn side_multiple(&mut self) -> Option<u32> {
+        let sizes = self.sizes();
+        if sizes.width.is_some() || sizes.height.is_some() || sizes.preferred.is_some() {
+            return None;
+        }
+        // Sides that are a multiple of the number and of no larger power of two.
+        const TRIALS: [(u32, [u32; 2]); 4] = [
+            (1, [333, 251]),
+            (8, [328, 264]),
+            (16, [336, 272]),
+            (32, [352, 288]),
+        ];
+        let found = TRIALS.into_iter().find(|(_, size)| self.runs_at(*size));
+        Some(found.map_or(64, |(multiple, _)| multiple))
+    }
+
+    fn runs_at(&mut self, [width, height]: [u32; 2]) -> bool {
+        let input = ImageInput {
+            resize: ResizeRule::Stretch { width, height },
+            ..self.input.clone()
+        };
+        prepare(&input, &patch([width, height], PATCH_X[0]))
+            .is_ok_and(|tensor| (self.run)(&tensor).is_ok())
+    }
+
+    pub(super) fn set_batches(&mut self, batches: bool) {
+        self.input.batches = batches;
+    }
+}
+
+/// What the graph answered to the first two probes.
+struct Trial {
+    /// Width and height of the tensors, in pixels.
+    size: [u32; 2],
+    answers: Vec<Outputs>,
+}
+
+/// The inner error is the tensor's shape and ONNX Runtime's text.
+fn run_probes(
+    input: &ImageInput,
+    picture_size: [u32; 2],
+    run: &mut RunGraph<'_>,
+) -> Result<Result<Trial, String>, Refusal> {
+    let (mut size, mut answers) = (picture_size, Vec::new());
+    for x in PATCH_X {
+        let prepared = preprocess(input, &patch(picture_size, x))
+            .map_err(|error| Refusal::new(error.to_string()))?;
+        size = prepared.canvas_size;
+        match run(&prepared.tensor) {
+            Ok(outputs) => answers.push(outputs),
+            Err(text) => return Ok(Err(format!("{:?}: {}", prepared.tensor.shape, text.trim()))),
+        }
+    }
+    Ok(Ok(Trial { size, answers }))
+}
+
+/// The sizes to try, the best one first.
+fn probe_sizes(sizes: Sizes) -> Vec<[u32; 2]> {
+    let fill = |free: [u32; 2]| {
+        let [width, height] = free;
+        [sizes.width.unwrap_or(width), sizes.height.unwrap_or(height)]
+    };
+    let mut tried = match sizes.preferred {
+        Some((size, _)) => vec![fill(size)],
+        None => FREE_SIZES.map(fill).to_vec(),
+    };
+    tried.dedup();
+    tried
+}
+
+/// The input as the probes fill it.
+fn probe_input(
+    port: &ImagePort,
+    layout: Layout,
+    [width, height]: [u32; 2],
+    overrules: &Overrules,
+) -> Result<ImageInput, RecogniseError> {
+    let takes_levels = port.element_type == ElementType::Uint8;
+    let draft = ImageInput {
+        name: Some(port.name.clone()),
+        layout,
+        element_type: port.element_type,
+        channels: ChannelOrder::Rgb,
+        divide_by: if takes_levels { 1.0 } else { 255.0 },
+        mean: [0.0; 3],
+        std: [1.0; 3],
+        batches: false,
+        resize: ResizeRule::Stretch { width, height },
+    };
+    Ok(overrules.apply("input", &draft)?)
+}
+
+fn prepare(input: &ImageInput, picture: &Picture) -> Result<Tensor, Refusal> {
+    let prepared = preprocess(input, picture);
+    prepared
+        .map(|prepared| prepared.tensor)
+        .map_err(|error| Refusal::new(error.to_string()))
+}
+
+/// Grey noise with a bright patch at a third of the height and at `x` of the width.
+fn patch([width, height]: [u32; 2], x: f64) -> Picture {
+    let centre = [x * f64::from(width), f64::from(height) / 3.0];
+    let radius = f64::from(width.min(height)) / 8.0;
+    let mut state = 1_u32;
+    let mut rgb = Vec::with_capacity(width as usize * height as usize * 3);
+    for row in 0..height {
+        for column in 0..width {
+            let inside = (f64::from(column) + 0.5 - centre[0]).abs() <= radius
+                && (f64::from(row) + 0.5 - centre[1]).abs() <= radius;
+            for channel in 0..3 {
+                // A linear congruential generator (Numerical Recipes' constants): the same noise on every machine.
+                state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                let noise = (state >> 27) as u8;
+                rgb.push(if inside {
+                    240 - 20 * channel
+                } else {
+                    70 + noise
+                });
+            }
+        }
+    }
+    Picture::new(width.max(1), height.max(1), rgb)
+        .unwrap_or_else(|| Picture::new(1, 1, vec![70; 3]).expect("one pixel has three bytes"))
+}
+
+/// Both tensors behind each other along the first dimension.
+fn stack(tensors: &[Tensor]) -> Option<Tensor> {
+    let [first, second] = tensors else {
+        return None;
+    };
+    let mut shape = first.shape.clone();
+    *shape.first_mut()? = 2;
+    let data = match (&first.data, &second.data) {
+        (TensorData::F32(left), TensorData::F32(right)) => {
+            TensorData::F32([&left[..], right].concat())
+        }
+        (TensorData::U8(left), TensorData::U8(right)) => {
+            TensorData::U8([&left[..], right].concat())
+        }
+        _ => return None,
+    };
+    Some(Tensor { shape, data })
+}
+
+fn close(left: f64, right: f64) -> bool {
+    (left - right).abs() <= 1e-3 * left.abs().max(right.abs()).max(1.0)
+}

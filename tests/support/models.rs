@@ -1,0 +1,62 @@
+//! Models on the real runtime.
+
+use std::path::Path;
+use std::sync::LazyLock;
+
+use spotcheck::decode::{DecodeLimits, decode};
+use spotcheck::dirs::AppDirs;
+use spotcheck::domain::{Device, DeviceChoice, LabelSet, Prediction};
+use spotcheck::inference::runtime::{Loaded, ensure_loaded};
+use spotcheck::inference::{LoadOptions, OnnxPredictor};
+use spotcheck::library::{Model, parse_card};
+use spotcheck::tasks::{ProgressUnit, TaskControl};
+use spotcheck::vision::Predictor;
+
+/// ONNX Runtime of the shared home.
+pub(crate) struct Runtime(pub(crate) Loaded);
+
+impl Runtime {
+    /// One for all tests of a program.
+    pub(crate) fn load() -> &'static Self {
+        static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
+            Runtime(
+                ensure_loaded(&AppDirs::below(&super::runtime_home()), None, &control()).unwrap(),
+            )
+        });
+        &RUNTIME
+    }
+
+    pub(crate) fn predictor(&self, model: &Model) -> OnnxPredictor {
+        let options = LoadOptions {
+            device: DeviceChoice::Only(Device::Cpu),
+            threads: Some(1),
+            ..LoadOptions::default()
+        };
+        OnnxPredictor::load(&self.0, model, &options, &control()).unwrap()
+    }
+}
+
+pub(crate) fn control() -> TaskControl {
+    TaskControl::new(ProgressUnit::Images)
+}
+
+/// The model of a card whose weights lie beside it.
+pub(crate) fn model_of_card(card: &Path) -> Model {
+    let text = std::fs::read_to_string(card).unwrap();
+    let parsed = parse_card(&text, card).unwrap();
+    Model {
+        weights: card.with_file_name(&parsed.file.name),
+        card: parsed,
+        labels: LabelSet::default(),
+    }
+}
+
+pub(crate) fn predict(predictor: &OnnxPredictor, image: &Path) -> Prediction {
+    let bytes = std::fs::read(image).unwrap();
+    let picture = decode(&bytes, &DecodeLimits::default()).unwrap();
+    let prepared = predictor.prepare(&picture).unwrap();
+    predictor
+        .predict(0, &[prepared], &control())
+        .unwrap()
+        .remove(0)
+}
