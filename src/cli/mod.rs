@@ -6,6 +6,7 @@
     reason = "this is the module that speaks to the terminal"
 )]
 
+mod inspect;
 mod models;
 mod predict;
 mod progress;

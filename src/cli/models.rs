@@ -7,6 +7,7 @@ use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
 
 use super::Outcome;
+use super::inspect::{self, AddArgs, InspectArgs};
 use super::progress::with_progress;
 use crate::dirs::AppDirs;
 use crate::domain::{ModelCard, ModelTask, human_bytes};
@@ -31,6 +32,10 @@ enum ModelsCommand {
         #[arg(long, value_name = "FILE")]
         from: Option<PathBuf>,
     },
+    /// Show what a model takes and answers, how that is known, and what is only assumed
+    Inspect(InspectArgs),
+    /// Take a model of your own into the library
+    Add(AddArgs),
     /// Delete what is kept for a model: downloaded weights, or all of a model of your own
     Remove {
         /// A model of `spotcheck models list`
@@ -39,8 +44,17 @@ enum ModelsCommand {
 }
 
 pub(super) fn run(args: &ModelsArgs) -> anyhow::Result<Outcome> {
-    let library = Library::open(&AppDirs::find()?);
+    let dirs = AppDirs::find()?;
+    let library = Library::open(&dirs);
     let answer = match &args.command {
+        Some(ModelsCommand::Inspect(args)) => {
+            inspect::inspect(args, &dirs)?;
+            return Ok(Outcome::AllWell);
+        }
+        Some(ModelsCommand::Add(args)) => {
+            inspect::add(args, &dirs)?;
+            return Ok(Outcome::AllWell);
+        }
         None | Some(ModelsCommand::List) => list(&library),
         Some(ModelsCommand::Fetch { id, from }) => fetch(&library, id, from.as_ref())?,
         Some(ModelsCommand::Remove { id }) => {

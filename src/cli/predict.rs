@@ -8,6 +8,7 @@ use anyhow::{Context, bail};
 use clap::Args;
 
 use super::Outcome;
+use super::inspect::recognise_for_run;
 use super::progress::{summary, with_progress};
 use crate::decode::DecodeLimits;
 use crate::dirs::AppDirs;
@@ -16,7 +17,7 @@ use crate::domain::{
 };
 use crate::export::AnnotatedFolder;
 use crate::inference::{LoadOptions, OnnxPredictor, runtime};
-use crate::library::Library;
+use crate::library::{Library, LibraryError};
 use crate::predict::{PredictOutcome, PredictRequest, SampleResult, Stopped, jsonl_line, predict};
 use crate::source::{LocalSource, Source};
 use crate::tasks::{ProgressUnit, TaskControl};
@@ -156,10 +157,17 @@ fn load(
     dirs: &AppDirs,
     control: &TaskControl,
 ) -> anyhow::Result<OnnxPredictor> {
-    let model = Library::open(dirs).find(&args.model)?;
+    let found = match Library::open(dirs).find(&args.model) {
+        Err(LibraryError::NoCard { path }) => Err(path),
+        found => Ok(found?),
+    };
     let runtime = with_progress("ONNX Runtime", control, || {
         runtime::ensure_loaded(dirs, None, control)
     })?;
+    let model = match found {
+        Ok(model) => model,
+        Err(bare_file) => recognise_for_run(&runtime, &bare_file, control)?,
+    };
     let options = LoadOptions {
         device: args.device,
         batch: args.batch.map(|batch| batch as usize),

@@ -10,8 +10,10 @@ use crate::vision::{Tensor, TensorData};
 
 /// How far the sum of probabilities may be from 1.
 const SUM_TOLERANCE: f64 = 1e-3;
-/// The same for 8-bit ones, each of which is rounded.
-const SUM_TOLERANCE_8_BIT: f64 = 0.1;
+/// What the sum of 8-bit probabilities may be: each of them is rounded, and a thousand small ones are lost.
+const SUM_OF_8_BIT: std::ops::RangeInclusive<f64> = 0.9..=1.1;
+/// The same where most of them were rounded to 0.
+const SUM_OF_8_BIT_MOSTLY_ZERO: std::ops::RangeInclusive<f64> = 0.5..=1.1;
 /// Classes of `ImageNet`.
 const IMAGENET_CLASSES: usize = 1000;
 
@@ -127,28 +129,29 @@ fn class_values(rows: &[&Tensor]) -> Result<(ClassValues, String), String> {
     if !values().all(f64::is_finite) {
         return Err("its values are not numbers (NaN or infinite)".to_owned());
     }
-    let tolerance = if is_8_bit {
-        SUM_TOLERANCE_8_BIT
-    } else {
-        SUM_TOLERANCE
-    };
-    let sums_to_one = rows
-        .iter()
-        .all(|row| (row.iter().sum::<f64>() - 1.0).abs() <= tolerance);
-    if min >= 0.0 && sums_to_one {
-        let unit = if is_8_bit { " of 255" } else { "" };
-        return Ok((
-            ClassValues::Probabilities,
-            format!("the values are not negative and sum to 1{unit}, so softmax is done"),
-        ));
+    if is_8_bit && rows.iter().all(|row| are_8_bit_probabilities(row)) {
+        let because = "8-bit values whose sum is 255, apart from rounding: softmax is done";
+        return Ok((ClassValues::Probabilities, because.to_owned()));
     }
     if is_8_bit {
-        return Err("its 8-bit values do not sum to 255, and the graph does not tell their scale: export it with float outputs".to_owned());
+        return Err("its 8-bit values do not sum to 255, and the graph does not tell their scale; export it with float outputs".to_owned());
+    }
+    let sums_to_one = |row: &Vec<f64>| (row.iter().sum::<f64>() - 1.0).abs() <= SUM_TOLERANCE;
+    if min >= 0.0 && rows.iter().all(sums_to_one) {
+        let because = "the values are not negative and sum to 1, so softmax is done";
+        return Ok((ClassValues::Probabilities, because.to_owned()));
     }
     Ok((
         ClassValues::Logits,
         format!("the values go from {min:.3} to {max:.3} and do not sum to 1"),
     ))
+}
+
+fn are_8_bit_probabilities(row: &[f64]) -> bool {
+    let sum = row.iter().sum::<f64>();
+    let zeros = row.iter().filter(|value| **value == 0.0).count();
+    SUM_OF_8_BIT.contains(&sum)
+        || (zeros * 2 > row.len() && SUM_OF_8_BIT_MOSTLY_ZERO.contains(&sum))
 }
 
 /// The one output with the scores; `None` where there is none.
@@ -199,8 +202,8 @@ fn from_scores(
         classes,
         values,
     } = scores;
-    let (values, because) = values
-        .map_err(|reason| Refusal::new(format!("the output {port} cannot be used: {reason}")))?;
+    let (values, because) =
+        values.map_err(|reason| Refusal::new(format!("the output is {port}: {reason}")))?;
     findings.recognised(
         "task",
         "classification",

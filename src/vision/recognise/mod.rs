@@ -160,11 +160,11 @@ fn place_in_card(field: &str) -> usize {
         "input.layout",
         "input.type",
         "input.batches",
-        "input.channels",
-        "input.divide_by",
         "input.resize",
+        "input.",
         "output",
+        "",
     ];
     let place = ORDER.iter().position(|start| field.starts_with(start));
-    place.unwrap_or(ORDER.len() - 3)
+    place.unwrap_or(ORDER.len())
 }

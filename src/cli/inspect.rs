@@ -1,0 +1,297 @@
+//! `spotcheck models inspect` and `models add`: what a model's graph says about itself, and a model of one's own in the
+//! library.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use clap::Args;
+
+use super::progress::with_progress;
+use crate::decode::{DecodeLimits, decode};
+use crate::dirs::AppDirs;
+use crate::domain::{LabelSet, ModelCard};
+use crate::export::write_picture;
+use crate::inference::runtime::{self, Loaded};
+use crate::inference::{Inspection, recognise_file};
+use crate::library::{Library, LibraryError, Model, write_card};
+use crate::tasks::{ProgressUnit, TaskControl};
+use crate::vision::preprocess;
+use crate::vision::recognise::{Basis, Finding, GraphSignature, Overrules, Recognition, preview};
+
+#[derive(Debug, Args)]
+pub(super) struct InspectArgs {
+    /// A model of `spotcheck models list`, or an ONNX file
+    #[arg(value_name = "ID|FILE.onnx")]
+    model: String,
+    #[command(flatten)]
+    hints: Hints,
+    /// Write the exact tensor that the model gets for --image as a PNG, normalisation undone
+    #[arg(long, value_name = "OUT.png", requires = "image")]
+    preview: Option<PathBuf>,
+    /// The image to prepare for --preview
+    #[arg(long, value_name = "FILE", requires = "preview")]
+    image: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct AddArgs {
+    /// The model's file; it is copied
+    #[arg(value_name = "FILE.onnx")]
+    file: PathBuf,
+    #[command(flatten)]
+    hints: Hints,
+}
+
+/// What the user knows better than the graph tells.
+#[derive(Debug, Args)]
+struct Hints {
+    /// Names of the classes, one a line (counted from 0) or `id<TAB>name`
+    #[arg(long, value_name = "FILE")]
+    labels: Option<PathBuf>,
+    /// A field of the model card, such as `input.channels=bgr` or `id=my-model`; may be given several times
+    #[arg(long, value_name = "FIELD=VALUE")]
+    set: Vec<String>,
+}
+
+/// Prints what is known about a model.
+pub(super) fn inspect(args: &InspectArgs, dirs: &AppDirs) -> anyhow::Result<()> {
+    let control = interruptible()?;
+    let overrules = Overrules::parse(&args.hints.set)?;
+    let file = Path::new(&args.model);
+    if is_file(file) {
+        let labels = read_labels(args.hints.labels.as_deref())?;
+        let mut inspection = Inspection::open(&load_runtime(dirs, &control)?, file)?;
+        print(&signature_text(&args.model, inspection.signature()))?;
+        let recognition = inspection.recognise(labels.as_ref(), &overrules, &control)?;
+        let card = write_card(&recognition.card)?;
+        print(&findings_text(&recognition))?;
+        print(&format!(
+            "\nthe card that `spotcheck models add` would write\n\n{card}"
+        ))?;
+        return preview_tensor(args, &recognition.card);
+    }
+    if args.hints.labels.is_some() || !overrules.is_empty() {
+        bail!(
+            "--labels and --set are for an ONNX file; the card of {} is known",
+            args.model
+        );
+    }
+    let model = Library::open(dirs).find(&args.model)?;
+    let inspection = Inspection::open(&load_runtime(dirs, &control)?, &model.weights)?;
+    print(&signature_text(&args.model, inspection.signature()))?;
+    print(&format!("\nits card\n\n{}", write_card(&model.card)?))?;
+    preview_tensor(args, &model.card)
+}
+
+/// Takes a model of the user's own into the library.
+pub(super) fn add(args: &AddArgs, dirs: &AppDirs) -> anyhow::Result<()> {
+    let control = interruptible()?;
+    let overrules = Overrules::parse(&args.hints.set)?;
+    let library = Library::open(dirs);
+    let given_labels = read_labels(args.hints.labels.as_deref())?;
+    let (card, labels) = match library.find(&args.file.to_string_lossy()) {
+        Err(LibraryError::NoCard { .. }) => {
+            let mut inspection = Inspection::open(&load_runtime(dirs, &control)?, &args.file)?;
+            let recognition = inspection.recognise(given_labels.as_ref(), &overrules, &control)?;
+            eprint!("{}", findings_text(&recognition));
+            (recognition.card, recognition.labels)
+        }
+        found => {
+            let model = found?;
+            if let Some(known) = library
+                .entries()
+                .iter()
+                .find(|entry| entry.card.id == model.card.id)
+            {
+                bail!("this model is in the library already, as {}", known.card.id);
+            }
+            eprintln!("the card beside the file is used");
+            let own_labels = model.card.labels.is_some().then_some(model.labels);
+            (
+                overrules.apply("", &model.card)?,
+                given_labels.or(own_labels),
+            )
+        }
+    };
+    let label_file = labels.map(|labels| write_labels(&labels)).transpose()?;
+    let label_path = label_file.as_ref().map(tempfile::NamedTempFile::path);
+    let model = library.add(&args.file, card, label_path)?;
+    print(&format!(
+        "added {id}: {}\nuse it with --model {id}\n",
+        model.weights.display(),
+        id = model.card.id
+    ))
+}
+
+/// The model of a bare ONNX file for one run; says on stderr what was recognised.
+pub(super) fn recognise_for_run(
+    runtime: &Loaded,
+    path: &Path,
+    control: &TaskControl,
+) -> anyhow::Result<Model> {
+    let (model, recognition) = recognise_file(runtime, path, control)?;
+    for finding in recognition.with_basis(Basis::Recognised) {
+        eprintln!("recognised: {} = {}", finding.field, finding.value);
+    }
+    eprintln!(
+        "`spotcheck models inspect {0}` says why; `spotcheck models add {0} --set FIELD=VALUE` corrects it",
+        path.display()
+    );
+    Ok(model)
+}
+
+fn interruptible() -> anyhow::Result<TaskControl> {
+    let control = TaskControl::new(ProgressUnit::Bytes);
+    let on_interrupt = control.clone();
+    ctrlc::set_handler(move || on_interrupt.cancel()).context("Could not listen for Ctrl+C")?;
+    Ok(control)
+}
+
+fn load_runtime(dirs: &AppDirs, control: &TaskControl) -> anyhow::Result<Loaded> {
+    Ok(with_progress("ONNX Runtime", control, || {
+        runtime::ensure_loaded(dirs, None, control)
+    })?)
+}
+
+fn is_file(path: &Path) -> bool {
+    let is_onnx = path
+        .extension()
+        .is_some_and(|extension| extension.eq_ignore_ascii_case("onnx"));
+    is_onnx || path.components().count() > 1 || path.is_file()
+}
+
+fn read_labels(path: Option<&Path>) -> anyhow::Result<Option<LabelSet>> {
+    let Some(path) = path else { return Ok(None) };
+    let text = std::fs::read_to_string(path)
+        .with_context(|| format!("Could not read the label file {}", path.display()))?;
+    let labels = LabelSet::parse(&text)
+        .with_context(|| format!("Could not use the label file {}", path.display()))?;
+    Ok(Some(labels))
+}
+
+/// A label file for the library to copy.
+fn write_labels(labels: &LabelSet) -> anyhow::Result<tempfile::NamedTempFile> {
+    let lines: String = labels.iter().fold(String::new(), |mut lines, (id, name)| {
+        let _ = writeln!(lines, "{id}\t{name}");
+        lines
+    });
+    let mut file = tempfile::NamedTempFile::new().context("Could not make a temporary file")?;
+    file.write_all(lines.as_bytes())
+        .context("Could not write the label file")?;
+    Ok(file)
+}
+
+fn signature_text(name: &str, signature: &GraphSignature) -> String {
+    let mut text = format!("{name}\n");
+    let mut line = |key: &str, value: String| {
+        let _ = writeln!(text, "  {key:9} {value}");
+    };
+    for port in &signature.inputs {
+        line("input", port.to_string());
+    }
+    for port in &signature.outputs {
+        line("output", port.to_string());
+    }
+    line(
+        "opset",
+        signature
+            .opset
+            .map_or_else(|| "unknown".to_owned(), |opset| opset.to_string()),
+    );
+    if !signature.producer.is_empty() {
+        line("producer", signature.producer.clone());
+    }
+    for (key, value) in &signature.metadata {
+        line("metadata", format!("{key} = {}", shortened(value)));
+    }
+    text
+}
+
+/// Class names in metadata fill pages.
+fn shortened(value: &str) -> String {
+    const MAX_CHARACTERS: usize = 120;
+    let mut characters = value.chars();
+    let start: String = characters.by_ref().take(MAX_CHARACTERS).collect();
+    if characters.next().is_some() {
+        start + "…"
+    } else {
+        start
+    }
+}
+
+fn findings_text(recognition: &Recognition) -> String {
+    let mut text = String::new();
+    for (basis, heading) in [
+        (Basis::Given, "given by you"),
+        (Basis::Recognised, "recognised"),
+        (
+            Basis::Assumed,
+            "assumed, no graph tells; correct it with --set FIELD=VALUE",
+        ),
+    ] {
+        let findings: Vec<&Finding> = recognition.with_basis(basis).collect();
+        if findings.is_empty() {
+            continue;
+        }
+        let _ = writeln!(text, "\n{heading}");
+        // One reason for several fields stands once, below them.
+        for group in findings.chunk_by(|left, right| left.because == right.because) {
+            for Finding { field, value, .. } in group {
+                let _ = writeln!(text, "  {field} = {value}");
+            }
+            if let (false, [first, ..]) = (basis == Basis::Given, group) {
+                let _ = writeln!(text, "      because {}", first.because);
+            }
+        }
+    }
+    if !recognition.ignored_outputs.is_empty() {
+        let _ = writeln!(
+            text,
+            "\noutputs not used: {}",
+            recognition.ignored_outputs.join(", ")
+        );
+    }
+    text
+}
+
+fn preview_tensor(args: &InspectArgs, card: &ModelCard) -> anyhow::Result<()> {
+    let (Some(target), Some(image)) = (&args.preview, &args.image) else {
+        return Ok(());
+    };
+    let same = |path: &Path| path.canonicalize().ok();
+    if same(target).is_some() && same(target) == same(image) {
+        bail!(
+            "--preview would overwrite the image itself: {}",
+            image.display()
+        );
+    }
+    let bytes =
+        std::fs::read(image).with_context(|| format!("Could not read {}", image.display()))?;
+    let picture = decode(&bytes, &DecodeLimits::default())
+        .with_context(|| format!("Could not decode {}", image.display()))?;
+    let prepared = preprocess(&card.input, &picture)?;
+    let preview = preview(&card.input, &prepared.tensor)?;
+    write_picture(&preview.picture, target)
+        .with_context(|| format!("Could not write {}", target.display()))?;
+    let mut text = format!(
+        "\nthe tensor for {}: {:?}, with the normalisation undone in {}\n",
+        image.display(),
+        prepared.tensor.shape,
+        target.display()
+    );
+    for (channel, range) in preview.channels.iter().enumerate() {
+        let _ = writeln!(
+            text,
+            "  channel {channel}: {:.4} to {:.4}, mean {:.4}",
+            range.min, range.max, range.mean
+        );
+    }
+    print(&text)
+}
+
+fn print(text: &str) -> anyhow::Result<()> {
+    let written = std::io::stdout().write_all(text.as_bytes());
+    written.context("Could not write to stdout")
+}
