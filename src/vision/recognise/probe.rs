@@ -241,7 +241,13 @@ fn probe_input(
         batches: false,
         resize: ResizeRule::Stretch { width, height },
     };
-    Ok(overrules.apply("input", &draft)?)
+    let input = overrules.apply("input", &draft)?;
+    let divides = |number: f32| number.is_finite() && number != 0.0;
+    if !divides(input.divide_by) || !input.std.iter().all(|std| divides(*std)) {
+        let reason = "input.divide_by and input.std must not be 0, the pixels are divided by them";
+        return Err(Refusal::new(reason).into());
+    }
+    Ok(input)
 }
 
 fn prepare(input: &ImageInput, picture: &Picture) -> Result<Tensor, Refusal> {
