@@ -10,6 +10,7 @@ mod inspect;
 mod models;
 mod predict;
 mod progress;
+mod runtime;
 mod window;
 
 use std::process::ExitCode;
@@ -32,6 +33,8 @@ enum Command {
     Predict(predict::PredictArgs),
     /// Show, fetch and remove models
     Models(models::ModelsArgs),
+    /// Show or install ONNX Runtime, which runs the models
+    Runtime(runtime::RuntimeArgs),
 }
 
 /// How a command ended, as the shell sees it. Wrong usage (2) is clap's.
@@ -47,6 +50,7 @@ pub fn run() -> ExitCode {
     let outcome = match cli.command {
         Some(Command::Predict(args)) => predict::run(&args),
         Some(Command::Models(args)) => models::run(&args),
+        Some(Command::Runtime(args)) => runtime::run(&args),
         None => window::run(&cli.window),
     };
     match outcome {

@@ -80,7 +80,7 @@ pub(super) fn run(args: &PredictArgs) -> anyhow::Result<Outcome> {
             source.name()
         );
     }
-    let interrupt = TaskControl::new(ProgressUnit::Steps);
+    let interrupt = TaskControl::new(ProgressUnit::Bytes);
     let on_interrupt = interrupt.clone();
     ctrlc::set_handler(move || on_interrupt.cancel()).context("Could not listen for Ctrl+C")?;
     let predictor = load(args, &dirs, &interrupt)?;

@@ -56,14 +56,23 @@ fn draw_bar(label: &str, control: &TaskControl, finished: &AtomicBool) {
     bar.finish_and_clear();
 }
 
+/// A line for each new step and one every few seconds.
 fn print_lines(label: &str, control: &TaskControl, finished: &AtomicBool) {
     let mut last_line = Instant::now();
-    while !finished.load(Ordering::Acquire) {
-        if last_line.elapsed() >= LINE_EVERY {
-            eprintln!("{label}: {}", describe(&control.progress()));
+    let mut last_step = String::new();
+    loop {
+        let is_finished = finished.load(Ordering::Acquire);
+        let progress = control.progress();
+        let is_new_step = progress.step != last_step;
+        if is_new_step || (!is_finished && last_line.elapsed() >= LINE_EVERY) {
+            eprintln!("{label}: {}", describe(&progress));
             last_line = Instant::now();
+            last_step = progress.step;
         }
-        std::thread::park_timeout(LINE_EVERY.saturating_sub(last_line.elapsed()));
+        if is_finished {
+            break;
+        }
+        std::thread::park_timeout(BAR_REFRESH);
     }
 }
 

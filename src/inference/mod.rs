@@ -2,6 +2,7 @@
 //!
 //! The only home of `ort`; `session.rs` is the only file that names its `Session`.
 
+mod device;
 mod inspection;
 mod predictor;
 pub mod runtime;
@@ -10,6 +11,9 @@ mod signature;
 
 use std::path::PathBuf;
 
+use crate::domain::Device;
+
+pub use device::{DeviceSurvey, survey};
 pub use inspection::{InspectError, Inspection, labels_of, recognise_file};
 pub use predictor::{LoadOptions, OnnxPredictor};
 pub use session::OnnxSession;
@@ -24,4 +28,28 @@ pub enum InferenceError {
     /// `reason` is ONNX Runtime's own text.
     #[error("ONNX Runtime could not load {}: {reason}", weights.display())]
     Load { weights: PathBuf, reason: String },
+    /// `reason` is ONNX Runtime's own text.
+    #[error(
+        "{} cannot be used: {reason}. `spotcheck runtime status` says what works here; `--device auto` takes the best of it",
+        device.name()
+    )]
+    Device { device: Device, reason: String },
+}
+
+impl InferenceError {
+    /// Why a device was passed over, without what the list of devices says anyway.
+    fn reason(&self) -> String {
+        match self {
+            Self::Load { reason, .. } | Self::Device { reason, .. } => reason.clone(),
+            other => other.to_string(),
+        }
+    }
+
+    /// Blames the device that the user named, not the model. Nothing but the model can be to blame on the processor.
+    fn on(self, device: Device) -> Self {
+        match self {
+            Self::Load { reason, .. } if device != Device::Cpu => Self::Device { device, reason },
+            other => other,
+        }
+    }
 }

@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use super::InferenceError;
+use super::device::{self, PreparedDevice};
 use super::runtime::Loaded;
 use super::session::OnnxSession;
 use crate::domain::{
@@ -21,7 +22,7 @@ use crate::vision::{
 #[derive(Debug, Clone, Default)]
 pub struct LoadOptions {
     pub device: DeviceChoice,
-    /// Images in one call; by default 1 on the processor, where more gain nothing.
+    /// Images in one call; by default 1 on the processor, where more gain nothing, and 8 elsewhere.
     pub batch: Option<usize>,
     /// Processor threads of all sessions together; by default one a core.
     pub threads: Option<usize>,
@@ -61,57 +62,100 @@ const RECENT_CALLS: usize = 1024;
 /// times as much for what it computes.
 const LANES_MEMORY_BYTES: u64 = 1 << 30;
 
+/// Images in one call on a graphics card: enough to keep it busy, few enough for the memory of a small one.
+const GRAPHICS_BATCH: usize = 8;
+
+/// How a device is kept busy.
+#[derive(Clone, Copy)]
+struct LaneLayout {
+    lanes: usize,
+    threads_per_session: usize,
+    batch: usize,
+}
+
+impl LaneLayout {
+    /// On the processor one session a core, as far as memory allows, one image in each call. A graphics card wants one
+    /// session and many images at once; the threads only compute what it cannot.
+    fn of(device: Device, card: &ModelCard, options: &LoadOptions) -> Self {
+        let threads = options
+            .threads
+            .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
+            .max(1);
+        let affordable = LANES_MEMORY_BYTES / (4 * card.file.bytes.max(1));
+        let (lanes, usual_batch) = match device {
+            Device::Cpu => (
+                threads
+                    .min(usize::try_from(affordable).unwrap_or(threads))
+                    .max(1),
+                1,
+            ),
+            Device::Cuda | Device::WebGpu | Device::CoreMl => (1, GRAPHICS_BATCH),
+        };
+        let batch = if card.input.batches {
+            options.batch.unwrap_or(usual_batch).max(1)
+        } else {
+            1
+        };
+        Self {
+            lanes,
+            threads_per_session: (threads / lanes).max(1),
+            batch,
+        }
+    }
+}
+
+fn load_lane(
+    runtime: &Loaded,
+    model: &Model,
+    device: &PreparedDevice<'_>,
+    layout: LaneLayout,
+    control: &TaskControl,
+) -> Result<Mutex<Lane>, InferenceError> {
+    control
+        .checkpoint()
+        .map_err(|_| InferenceError::Cancelled)?;
+    let session = OnnxSession::load(&runtime.environment, &model.weights, |builder| {
+        Ok(device
+            .configure(builder)?
+            .with_intra_threads(layout.threads_per_session)?
+            .with_intra_op_spinning(false)?)
+    })?;
+    let named = model.card.input.name.as_deref().or(session.input_name(0));
+    let input_name = named.ok_or(InferenceError::NoInput)?.to_owned();
+    Ok(Mutex::new(Lane {
+        session,
+        input_name,
+        is_warm: false,
+    }))
+}
+
 impl OnnxPredictor {
-    /// Loads `model`. Slow: reads and optimises the graph.
+    /// Loads `model` onto the device that was asked for, or onto the best that works. Slow: reads and optimises the graph.
     pub fn load(
         runtime: &Loaded,
         model: &Model,
         options: &LoadOptions,
         control: &TaskControl,
     ) -> Result<Self, InferenceError> {
-        let threads = options
-            .threads
-            .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
-            .max(1);
-        let affordable = LANES_MEMORY_BYTES / (4 * model.card.file.bytes.max(1));
-        let lane_count = threads
-            .min(usize::try_from(affordable).unwrap_or(threads))
-            .max(1);
-        let threads_per_session = (threads / lane_count).max(1);
-        let mut lanes = Vec::with_capacity(lane_count);
-        for _ in 0..lane_count {
-            control
-                .checkpoint()
-                .map_err(|_| InferenceError::Cancelled)?;
-            let session = OnnxSession::load(&runtime.environment, &model.weights, |builder| {
-                Ok(builder
-                    .with_auto_device(ort::session::builder::AutoDevicePolicy::PreferCPU)?
-                    .with_intra_threads(threads_per_session)?
-                    .with_intra_op_spinning(false)?)
-            })?;
-            let named = model.card.input.name.as_deref().or(session.input_name(0));
-            let input_name = named.ok_or(InferenceError::NoInput)?.to_owned();
-            lanes.push(Mutex::new(Lane {
-                session,
-                input_name,
-                is_warm: false,
-            }));
-        }
-        let batch = if model.card.input.batches {
-            options.batch.unwrap_or(1).max(1)
-        } else {
-            1
-        };
+        let selected = device::select(options.device, |device| {
+            let layout = LaneLayout::of(device, &model.card, options);
+            let prepared = device::prepare(runtime, device, options.device)?;
+            let lanes: Result<Vec<_>, _> = (0..layout.lanes)
+                .map(|_| load_lane(runtime, model, &prepared, layout, control))
+                .collect();
+            Ok((layout, lanes?, prepared.adapter))
+        })?;
+        let (layout, lanes, adapter) = selected.value;
         let report = DeviceReport {
-            device: Device::Cpu,
-            reason: "you chose it".to_owned(),
-            adapter: None,
-            refused: Vec::new(),
+            device: selected.device,
+            reason: selected.reason,
+            adapter,
+            refused: selected.refused,
             runtime_version: runtime.version.clone(),
             runtime_path: runtime.path.display().to_string(),
             sessions: lanes.len(),
-            threads_per_session,
-            batch,
+            threads_per_session: layout.threads_per_session,
+            batch: layout.batch,
             warm_up_ms: 0.0,
             latency: None,
         };
@@ -119,7 +163,7 @@ impl OnnxPredictor {
             card: model.card.clone(),
             labels: model.labels.clone(),
             keep: options.keep,
-            batch,
+            batch: layout.batch,
             lanes,
             report,
             calls: Mutex::default(),

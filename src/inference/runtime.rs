@@ -286,7 +286,8 @@ fn libraries_in(folder: &Path) -> Vec<PathBuf> {
 /// The one library of this process. Never released: ONNX Runtime's teardown at exit has crashed with GPU builds.
 static LOADED: Mutex<Option<(Environment, RuntimeLibrary)>> = Mutex::new(None);
 
-fn load(library: RuntimeLibrary) -> Result<Loaded, RuntimeError> {
+/// Loads a library that was found, unless another one was loaded before ([`Loaded::restart_to_use`]).
+pub fn load(library: RuntimeLibrary) -> Result<Loaded, RuntimeError> {
     let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
     if loaded.is_none() {
         *loaded = Some((environment(&library)?, library.clone()));

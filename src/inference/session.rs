@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use half::f16;
@@ -34,17 +34,39 @@ impl OnnxSession {
         weights: &Path,
         configure: impl FnOnce(SessionBuilder) -> ort::Result<SessionBuilder>,
     ) -> Result<Self, InferenceError> {
-        let load = || {
-            let mut builder = configure(SessionBuilder::new(environment)?)?;
-            let session = builder.commit_from_file(weights)?;
-            Ok(Self {
-                session,
-                run_options: Arc::new(RunOptions::new()?),
-            })
-        };
-        load().map_err(|error: ort::Error| InferenceError::Load {
+        let session = Self::commit(environment, configure, |builder| {
+            builder.commit_from_file(weights)
+        });
+        session.map_err(|error| InferenceError::Load {
             weights: weights.to_owned(),
-            reason: error.message().to_owned(),
+            reason: in_one_line(error.message()),
+        })
+    }
+
+    /// As [`Self::load`], for a graph in memory.
+    pub(super) fn from_bytes(
+        environment: &Environment,
+        graph: &[u8],
+        configure: impl FnOnce(SessionBuilder) -> ort::Result<SessionBuilder>,
+    ) -> Result<Self, InferenceError> {
+        let session = Self::commit(environment, configure, |builder| {
+            builder.commit_from_memory(graph)
+        });
+        session.map_err(|error| InferenceError::Load {
+            weights: PathBuf::new(),
+            reason: in_one_line(error.message()),
+        })
+    }
+
+    fn commit(
+        environment: &Environment,
+        configure: impl FnOnce(SessionBuilder) -> ort::Result<SessionBuilder>,
+        commit: impl FnOnce(&mut SessionBuilder) -> ort::Result<Session>,
+    ) -> ort::Result<Self> {
+        let mut builder = configure(SessionBuilder::new(environment)?)?;
+        Ok(Self {
+            session: commit(&mut builder)?,
+            run_options: Arc::new(RunOptions::new()?),
         })
     }
 
@@ -193,8 +215,93 @@ fn predict_error(error: &ort::Error, control: &TaskControl) -> PredictError {
     if control.is_cancelled() {
         return PredictError::Cancelled;
     }
-    PredictError::Failed(format!(
-        "ONNX Runtime could not run the model: {}",
-        error.message()
-    ))
+    classify(&in_one_line(error.message()))
+}
+
+/// ONNX Runtime's own words, to go on after a colon.
+pub(super) fn in_one_line(message: &str) -> String {
+    let words: Vec<&str> = message.split_whitespace().collect();
+    words.join(" ").trim_end_matches([' ', '.']).to_owned()
+}
+
+/// What the caller can do about an error is known only from its words: the same code stands for all of them.
+fn classify(message: &str) -> PredictError {
+    const LOST: &[&str] = &[
+        "device lost",
+        "device is lost",
+        "device_lost",
+        "device was lost",
+        "device removed",
+        "device_removed",
+        "device_hung",
+        "device_reset",
+        "cuda failure 46:",
+        "cuda failure 700:",
+        "cuda failure 719:",
+        "illegal memory access",
+        "unspecified launch failure",
+        "cudaerrordevicesunavailable",
+        "no cuda-capable device",
+        "driver shutting down",
+        "fallen off the bus",
+    ];
+    const OUT_OF_MEMORY: &[&str] = &[
+        "out of memory",
+        "out_of_memory",
+        "out_of_device_memory",
+        "out_of_host_memory",
+        "outofmemory",
+        "memoryallocation",
+        "alloc_failed",
+        "failed to allocate memory",
+        "bad_alloc",
+        "bad allocation",
+    ];
+    let words = message.to_ascii_lowercase();
+    let says = |phrases: &[&str]| phrases.iter().any(|phrase| words.contains(phrase));
+    if says(LOST) {
+        PredictError::DeviceLost(message.to_owned())
+    } else if says(OUT_OF_MEMORY) {
+        PredictError::OutOfMemory(message.to_owned())
+    } else {
+        PredictError::Failed(format!("ONNX Runtime could not run the model: {message}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn running_out_of_memory_is_told_from_losing_the_device_and_from_a_bad_model() {
+        for message in [
+            "CUDA failure 2: out of memory ; GPU=0 ; hostname=box",
+            "Non-zero status code returned while running Conv node. Status Message: Failed to allocate memory for requested buffer of size 9",
+            "CUBLAS failure 3: CUBLAS_STATUS_ALLOC_FAILED",
+            "std::bad_alloc",
+            "vkAllocateMemory failed with VK_ERROR_OUT_OF_DEVICE_MEMORY",
+            "D3D12 create resource failed with E_OUTOFMEMORY (0x8007000E)",
+        ] {
+            let error = classify(message);
+            assert!(
+                matches!(&error, PredictError::OutOfMemory(said) if said == message),
+                "{error:?}"
+            );
+        }
+        for message in [
+            "CUDA failure 700: an illegal memory access was encountered",
+            "CUDA failure 719: unspecified launch failure",
+            "WebGPU device lost (1): a valid external Instance reference no longer exists",
+            "vkQueueSubmit failed with VK_ERROR_DEVICE_LOST",
+            "DXGI_ERROR_DEVICE_REMOVED (0x887A0005)",
+        ] {
+            let error = classify(message);
+            assert!(
+                matches!(&error, PredictError::DeviceLost(said) if said == message),
+                "{error:?}"
+            );
+        }
+        let error = classify("Got invalid dimensions for input: input");
+        assert!(matches!(&error, PredictError::Failed(_)), "{error:?}");
+    }
 }

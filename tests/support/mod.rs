@@ -6,44 +6,89 @@
 pub(crate) mod models;
 
 use std::fs::File;
-use std::path::PathBuf;
-use std::process::Command;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
 use std::sync::OnceLock;
-
-use spotcheck::dirs::{AppDirs, HOME_VARIABLE};
-use spotcheck::inference::runtime;
-use spotcheck::tasks::{ProgressUnit, TaskControl};
 
 /// The repository's root.
 pub(crate) fn repository() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// A home for Spotcheck with ONNX Runtime in it, shared by all tests that only read it. The first test of all installs the
-/// runtime, as a user's first prediction does.
-pub(crate) fn runtime_home() -> PathBuf {
-    static HOME: OnceLock<PathBuf> = OnceLock::new();
-    let install = || {
-        let home = repository().join("target/test-home");
-        std::fs::create_dir_all(&home).unwrap();
-        let lock = File::create(home.join("lock")).unwrap();
-        lock.lock().unwrap();
-        let dirs = AppDirs::below(&home);
-        if runtime::locate(&dirs, None).is_err() {
-            let control = TaskControl::new(ProgressUnit::Bytes);
-            runtime::install(&dirs, runtime::RuntimePackage::Cpu, None, &control).unwrap();
-        }
-        home
-    };
-    HOME.get_or_init(install).clone()
+/// The program with its arguments, in the repository's root, with the ONNX Runtime of [`runtime_home`].
+pub(crate) fn spotcheck(args: &[&str]) -> Command {
+    spotcheck_at(runtime_home(), args)
 }
 
-/// The program with its arguments, in the repository's root, with the shared home.
-pub(crate) fn spotcheck(args: &[&str]) -> Command {
+/// The program with its arguments, in the repository's root, that keeps its files below `home`.
+pub(crate) fn spotcheck_at(home: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_spotcheck"));
     command
         .args(args)
         .current_dir(repository())
-        .env(HOME_VARIABLE, runtime_home());
+        .env("SPOTCHECK_HOME", home)
+        .env_remove("ORT_DYLIB_PATH");
     command
+}
+
+/// A home folder with ONNX Runtime and the WebGPU plug-in, installed by the program itself with pip: once, for all tests.
+pub(crate) fn runtime_home() -> &'static Path {
+    static HOME: OnceLock<PathBuf> = OnceLock::new();
+    HOME.get_or_init(|| {
+        let home = target_folder("test-home");
+        let _lock = lock(&home);
+        for package in ["cpu", "webgpu"] {
+            if !home
+                .join("data/runtime")
+                .join(package)
+                .join("manifest.json")
+                .exists()
+            {
+                must_succeed(&mut spotcheck_at(&home, &["runtime", "install", package]));
+            }
+        }
+        home
+    })
+}
+
+/// What makes a Vulkan driver that computes on the processor known to a program, as `tests/setup/software-gpu.sh` wrote it.
+pub(crate) fn software_gpu() -> &'static [(String, String)] {
+    static ENVIRONMENT: OnceLock<Vec<(String, String)>> = OnceLock::new();
+    ENVIRONMENT.get_or_init(|| {
+        let folder = target_folder("test-tools/software-gpu");
+        let _lock = lock(&folder);
+        let script = repository().join("tests/setup/software-gpu.sh");
+        must_succeed(Command::new(script).arg(&folder));
+        let text =
+            std::fs::read_to_string(folder.join("environment")).expect("the script writes it");
+        let variables = text.lines().filter_map(|line| line.split_once('='));
+        variables
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .collect()
+    })
+}
+
+/// A folder below Cargo's target folder; kept between runs.
+fn target_folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name(name);
+    std::fs::create_dir_all(&folder).expect("the target folder is ours to write to");
+    folder
+}
+
+/// Keeps the other test programs away from `folder` until it is dropped.
+fn lock(folder: &Path) -> File {
+    let file =
+        File::create(folder.join(".test-lock")).expect("the target folder is ours to write to");
+    file.lock().expect("a fresh file can be locked");
+    file
+}
+
+fn must_succeed(command: &mut Command) -> Output {
+    let output = command.output().expect("the program exists");
+    assert!(
+        output.status.success(),
+        "{command:?} failed, and the tests need what it sets up; run ./test, which says what is missing:\n{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    output
 }

@@ -53,6 +53,8 @@ pub(super) fn download(
                 reason: "it downloaded nothing".to_owned(),
             });
         }
+        // Ctrl+C reaches pip as well as Spotcheck.
+        control.checkpoint()?;
         if !said.contains("No module named pip") && !said.is_empty() {
             return Err(explain(package, pin, python, folder, &said));
         }

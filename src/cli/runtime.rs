@@ -1,0 +1,165 @@
+//! `spotcheck runtime`: what runs the models, where it came from, and how to get another one.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use anyhow::Context;
+use clap::{Args, Subcommand};
+
+use super::Outcome;
+use super::progress::with_progress;
+use crate::dirs::AppDirs;
+use crate::domain::Device;
+use crate::inference::runtime::{
+    self, InstalledPackage, Loaded, RuntimeError, RuntimePackage, SearchStep,
+};
+use crate::inference::{DeviceSurvey, survey};
+use crate::tasks::{ProgressUnit, TaskControl};
+
+#[derive(Debug, Args)]
+pub(super) struct RuntimeArgs {
+    #[command(subcommand)]
+    command: Option<RuntimeCommand>,
+}
+
+#[derive(Debug, Subcommand)]
+enum RuntimeCommand {
+    /// Say where ONNX Runtime was looked for, what was found, and which devices it can use
+    Status,
+    /// Install ONNX Runtime with pip into Spotcheck's own folder
+    Install {
+        /// cpu, cuda (for NVIDIA cards, instead of cpu) or webgpu (for any graphics card, beside the others)
+        package: RuntimePackage,
+        /// A wheel (.whl) that you already have; nothing is downloaded then
+        #[arg(long, value_name = "WHEEL")]
+        from: Option<PathBuf>,
+    },
+}
+
+pub(super) fn run(args: &RuntimeArgs) -> anyhow::Result<Outcome> {
+    let dirs = AppDirs::find()?;
+    match &args.command {
+        None | Some(RuntimeCommand::Status) => status(&dirs),
+        Some(RuntimeCommand::Install { package, from }) => {
+            let control = TaskControl::new(ProgressUnit::Bytes);
+            let on_interrupt = control.clone();
+            ctrlc::set_handler(move || on_interrupt.cancel())
+                .context("Could not listen for Ctrl+C")?;
+            let installed = with_progress(package.name(), &control, || {
+                runtime::install(&dirs, *package, from.as_deref(), &control)
+            })?;
+            report_installation(&dirs, &installed)
+        }
+    }
+}
+
+fn report_installation(dirs: &AppDirs, installed: &InstalledPackage) -> anyhow::Result<Outcome> {
+    say(&format!(
+        "installed {} {} ({} MB): {}",
+        installed.package.name(),
+        installed.version,
+        installed.bytes.div_ceil(1_000_000),
+        installed.library.display()
+    ))?;
+    if !installed.is_pinned {
+        eprintln!(
+            "note: this wheel is not the one that Spotcheck knows (unpinned); its contents are as trustworthy as where you got it"
+        );
+    }
+    match installed.package {
+        RuntimePackage::Cpu => {}
+        RuntimePackage::Cuda => eprintln!(
+            "note: CUDA 13 and cuDNN 9 are not part of it. Where they are missing: `python3 -m pip install 'onnxruntime-gpu[cuda,cudnn]=={}'` \
+             (1.2 GB) brings them. The NVIDIA driver must be 580 or newer",
+            installed.version
+        ),
+        RuntimePackage::WebGpu => {
+            if let Err(RuntimeError::NotFound) = runtime::locate(dirs, None) {
+                eprintln!(
+                    "note: the plug-in needs ONNX Runtime itself; it is installed when it is first used, or now with `spotcheck runtime \
+                     install cpu`"
+                );
+            }
+        }
+    }
+    Ok(Outcome::AllWell)
+}
+
+fn status(dirs: &AppDirs) -> anyhow::Result<Outcome> {
+    say("looked for ONNX Runtime, in this order:")?;
+    for step in runtime::search(dirs, None) {
+        say(&describe_step(&step))?;
+    }
+    // Only what is there already: asking for the status must not install anything.
+    let library = runtime::locate(dirs, None)?;
+    let loaded = runtime::load(library)?;
+    say(&format!(
+        "ONNX Runtime {} from {}: {}",
+        loaded.version,
+        loaded.found_in.name(),
+        loaded.path.display()
+    ))?;
+    for plugin in &loaded.plugins {
+        say(&format!(
+            "with {} {}: {}",
+            plugin.package.name(),
+            plugin.version,
+            plugin.library.display()
+        ))?;
+    }
+    let survey = survey(&loaded)?;
+    for line in describe_devices(&survey) {
+        say(&line)?;
+    }
+    if let Some(next) = next_command(&loaded, &survey) {
+        say(&next)?;
+    }
+    Ok(Outcome::AllWell)
+}
+
+/// `  ORT_DYLIB_PATH: nothing`
+fn describe_step(step: &SearchStep) -> String {
+    let found = match &step.found {
+        None => "nothing".to_owned(),
+        Some(Ok(library)) => format!("{} {}", library.version, library.path.display()),
+        Some(Err(error)) => error.to_string(),
+    };
+    format!("  {}: {found}", step.place.name())
+}
+
+/// `running on CPU because …`, then `not on CUDA because …` for each device that would be faster.
+fn describe_devices(survey: &DeviceSurvey) -> Vec<String> {
+    let adapter = survey.adapter.as_ref();
+    let adapter = adapter.map_or_else(String::new, |adapter| format!(" ({adapter})"));
+    let running = format!(
+        "running on {}{adapter} because {}",
+        survey.device.name(),
+        survey.reason
+    );
+    let refused = survey.refused.iter().map(|refused| {
+        format!(
+            "not on {} because {}",
+            refused.device.name(),
+            refused.reason
+        )
+    });
+    std::iter::once(running).chain(refused).collect()
+}
+
+/// What to type for a faster device, if something can be done.
+fn next_command(loaded: &Loaded, survey: &DeviceSurvey) -> Option<String> {
+    let has_plugin = !loaded.plugins.is_empty();
+    let is_refused = |device: Device| {
+        survey
+            .refused
+            .iter()
+            .any(|refused| refused.device == device)
+    };
+    (!has_plugin && is_refused(Device::WebGpu)).then(|| {
+        "next: `spotcheck runtime install webgpu` for any graphics card, `spotcheck runtime install cuda` for one by NVIDIA".to_owned()
+    })
+}
+
+fn say(line: &str) -> anyhow::Result<()> {
+    writeln!(std::io::stdout(), "{line}").context("Could not write to stdout")
+}
