@@ -127,6 +127,22 @@ fn what_cannot_be_used_still_shows_its_graph_and_the_reason() {
 }
 
 #[test]
+fn a_file_that_is_missing_or_no_model_is_named_with_what_to_do() {
+    for (file, reason) in [
+        ("missing.onnx", "could not read the model missing.onnx"),
+        ("Cargo.toml", "damaged or is no ONNX model"),
+    ] {
+        let refused = ended(support::spotcheck(&["models", "inspect", file]));
+        assert_eq!(refused.code, Some(1), "{file}");
+        assert!(
+            refused.stderr.contains(reason),
+            "{file}: {}",
+            refused.stderr
+        );
+    }
+}
+
+#[test]
 fn a_known_model_is_shown_with_its_card() {
     let shown = ended(support::spotcheck(&[
         "models",
@@ -233,6 +249,13 @@ fn nothing_is_added_that_does_not_fit() {
         (["--set", "input.colour=rgb"], "colour"),
         (["--set", "input.std=[0, 1, 1]"], "input.std"),
         (["--set", "id=resnet50-v2"], "already"),
+        (
+            [
+                "--set",
+                r#"input.resize={"stretch": {"width": 0, "height": 9}}"#,
+            ],
+            "1 to 16384",
+        ),
     ] {
         let refused = with_home(
             home.path(),

@@ -43,6 +43,11 @@ impl Inspection {
     /// # Errors
     /// [`InspectError::Refused`] with ONNX Runtime's own text, and what to do, where it does not load.
     pub fn open(runtime: &Loaded, weights: &Path) -> Result<Self, InspectError> {
+        // ONNX Runtime's text for a missing file reads like that for a broken one.
+        std::fs::File::open(weights).map_err(|source| LibraryError::NoFile {
+            path: weights.to_owned(),
+            source,
+        })?;
         let session = OnnxSession::load(&runtime.environment, weights, |builder| {
             Ok(builder
                 .with_auto_device(AutoDevicePolicy::PreferCPU)?

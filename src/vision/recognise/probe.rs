@@ -11,6 +11,9 @@ use crate::vision::{Tensor, TensorData, preprocess};
 /// take any size and do not.
 const FREE_SIZES: [[u32; 2]; 3] = [[320, 256], [224, 224], [640, 640]];
 
+/// No model wants a larger side, in pixels; a graph that asks for one would only fill the memory.
+const MAX_SIDE: u32 = 16_384;
+
 /// Where the bright patch of a probe lies, as a share of the width.
 pub(super) const PATCH_X: [f64; 2] = [0.25, 0.75];
 
@@ -247,7 +250,38 @@ fn probe_input(
         let reason = "input.divide_by and input.std must not be 0, the pixels are divided by them";
         return Err(Refusal::new(reason).into());
     }
+    if !sides(&input.resize)
+        .iter()
+        .all(|side| (1..=MAX_SIDE).contains(side))
+    {
+        return Err(Refusal::new(format!(
+            "the sides of the input must be 1 to {MAX_SIDE} pixels, they are {:?}",
+            input.resize
+        ))
+        .into());
+    }
     Ok(input)
+}
+
+/// Every length that the rule makes pictures of.
+fn sides(rule: &ResizeRule) -> Vec<u32> {
+    match *rule {
+        ResizeRule::Keep {} => Vec::new(),
+        ResizeRule::Stretch { width, height } | ResizeRule::Letterbox { width, height, .. } => {
+            vec![width, height]
+        }
+        ResizeRule::ShortSideCrop {
+            short_side,
+            crop_width,
+            crop_height,
+            ..
+        } => vec![short_side, crop_width, crop_height],
+        ResizeRule::ShortSidePad {
+            short_side,
+            max_long_side,
+            pad_to_multiple,
+        } => vec![short_side, max_long_side, pad_to_multiple],
+    }
 }
 
 fn prepare(input: &ImageInput, picture: &Picture) -> Result<Tensor, Refusal> {

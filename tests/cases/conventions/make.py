@@ -17,7 +17,7 @@ from onnx import TensorProto, helper, numpy_helper
 from PIL import Image
 
 HERE = pathlib.Path(__file__).parent
-F32, U8, I64 = TensorProto.FLOAT, TensorProto.UINT8, TensorProto.INT64
+F32, F16, U8, I64 = TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.UINT8, TensorProto.INT64
 OPSET = 17
 random = np.random.default_rng(7)
 
@@ -248,6 +248,42 @@ def ultralytics_classifier():
     )
 
 
+def half_precision():
+    graph = Graph()
+    logits = classifier(graph, graph.op("Cast", "image", to=F32), 6, "nchw")
+    graph.op("Cast", logits, to=F16, outputs=["logits"])
+    write(
+        "half-precision",
+        graph.model([("image", F16, [1, 3, 64, 48])], [("logits", F16, [1, 6])]),
+        card={
+            "input": {"layout": "nchw", "type": "float16", "resize": {"stretch": {"width": 48, "height": 64}}, **IMAGENET_PIXELS},
+            "output": {"classification": {"values": "logits"}},
+        },
+        recognised=["task", "input.layout", "input.type", "output.classification.values"],
+        assumed=["labels", *PIXEL_FIELDS],
+        ignored=0,
+    )
+
+
+def size_only_said_to_be_free():
+    """Height and width have names and only 224 fits, as in many exports with too many dynamic axes."""
+    graph = Graph()
+    pooled = graph.op("AveragePool", "image", kernel_shape=[56, 56], strides=[56, 56])
+    flat = graph.op("Reshape", pooled, graph.const([-1, 48], np.int64))
+    graph.op("MatMul", flat, graph.const(random.normal(size=(48, 7))), outputs=["logits"])
+    write(
+        "size-only-said-to-be-free",
+        graph.model([("image", F32, ["n", 3, "h", "w"])], [("logits", F32, ["n", 7])]),
+        card={
+            "input": {"layout": "nchw", "batches": True, "resize": crop(256), **IMAGENET_PIXELS},
+            "output": {"classification": {"values": "logits"}},
+        },
+        recognised=["task", "input.layout", "input.batches", "output.classification.values"],
+        assumed=["labels", *PIXEL_FIELDS],
+        ignored=0,
+    )
+
+
 # Detectors: where a channel is bright, there is a box.
 
 
@@ -440,6 +476,41 @@ def tf_object_detection():
     photo.save(HERE / "tf-object-detection" / "picture.png")
 
 
+def mlperf_ssd():
+    """Normalised boxes that are not TensorFlow's: only where they move to tells that x comes first."""
+    graph = Graph()
+    batch = graph.op("Squeeze", "image", graph.const([0], np.int64))
+    small = graph.op("Slice", batch, graph.const([0, 0], np.int64), graph.const([1200, 1200], np.int64), graph.const([1, 2], np.int64), graph.const([10, 10], np.int64))
+    edges, mean, _ = patch_box(graph, channel(graph, small, 0, 0), 0.8, (1, 2))
+    box = graph.op("Concat", *(graph.op("Div", edges[edge], graph.const(120.0)) for edge in ("x1", "y1", "x2", "y2")), axis=0)
+    boxes = graph.op("Reshape", box, graph.const([1, 1, 4], np.int64))
+    graph.op("Concat", boxes, graph.const([[[0.1, 0.2, 0.9, 0.8]]]), axis=1, outputs=["bboxes"])
+    score = graph.op("Reshape", mean, graph.const([1, 1], np.int64))
+    graph.op("Concat", score, graph.const([[0.25]]), axis=1, outputs=["scores"])
+    label = graph.op("Cast", graph.op("Mul", score, graph.const(0.0)), to=I64)
+    graph.op("Add", label, graph.const([[17, 84]], np.int64), outputs=["labels"])
+    write(
+        "mlperf-ssd-resnet34",
+        graph.model(
+            [("image", F32, [1, 3, 1200, 1200])],
+            [("bboxes", F32, [1, "nbox", 4]), ("labels", I64, [1, "nbox"]), ("scores", F32, [1, "nbox"])],
+        ),
+        card={
+            "task": "detection",
+            "labels": "coco-91",
+            "input": {
+                "layout": "nchw", "channels": "rgb", "divide_by": 255.0, "mean": [0, 0, 0], "std": [1, 1, 1],
+                "resize": {"stretch": {"width": 1200, "height": 1200}},
+            },
+            "output": {"detection": {"box_format": "xyxy", "box_space": "normalised", "class_offset": 0}},
+        },
+        recognised=["task", "input.layout", "output.detection.boxes", "output.detection.labels", "output.detection.scores",
+                    "output.detection.box_format", "output.detection.box_space"],
+        assumed=["labels", "output.detection.class_offset", *PIXEL_FIELDS],
+        ignored=0,
+    )
+
+
 def check(model, feed, to_pixels, detections, scale):
     """The graph and the numbers by hand agree, or the case would prove nothing."""
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
@@ -466,6 +537,10 @@ def refusals():
     graph = Graph()
     graph.op("ReduceMean", "grey", axes=[2, 3], keepdims=0, outputs=["y"])
     write("refused-grey", graph.model([("grey", F32, [1, 1, 28, 28])], [("y", F32, [1, 1])]), refused="no dimension of 3")
+
+    graph = Graph()
+    graph.op("Identity", classifier(graph, "image", 10, "nchw"), outputs=["logits"])
+    write("refused-gigantic", graph.model([("image", F32, [1, 3, 1000000, 1000000])], [("logits", F32, [1, 10])]), refused="1 to 16384 pixels")
 
     graph = Graph()
     graph.op("Identity", classifier(graph, "image", 10, "nchw"), outputs=["logits"])
@@ -509,6 +584,9 @@ if __name__ == "__main__":
     keras_cifar()
     all_dimensions_free()
     ultralytics_classifier()
+    half_precision()
+    size_only_said_to_be_free()
     zoo_faster_rcnn()
     tf_object_detection()
+    mlperf_ssd()
     refusals()
