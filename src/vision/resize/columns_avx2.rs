@@ -31,21 +31,24 @@ pub(super) fn resize_columns(
 ) {
     let taps = columns.taps.iter();
     let outputs: Vec<Output> = taps.map(|taps| Output::of(columns, taps)).collect();
-    // The last step of a row may read behind its end.
-    let padded_row_bytes = source_row_bytes + TAPS_A_STEP * CHANNELS + READ_BYTES;
-    let mut padded = vec![0; padded_row_bytes * ROWS_A_STEP];
-    for (source_rows, target_rows) in source
-        .chunks(source_row_bytes * ROWS_A_STEP)
-        .zip(target.chunks_mut(target_row_bytes * ROWS_A_STEP))
+    let rows_bytes = source_row_bytes * ROWS_A_STEP;
+    // The last step of a row reads behind its end: into the next row, whose levels meet coefficients of zero. Behind the very
+    // last rows there is nothing to read, so those are copied.
+    let read_bytes = rows_bytes + TAPS_A_STEP * CHANNELS + READ_BYTES;
+    let mut last_rows = Vec::new();
+    for (number, target_rows) in target
+        .chunks_mut(target_row_bytes * ROWS_A_STEP)
+        .enumerate()
     {
-        for (row, padded) in source_rows
-            .chunks_exact(source_row_bytes)
-            .zip(padded.chunks_exact_mut(padded_row_bytes))
-        {
-            padded[..source_row_bytes].copy_from_slice(row);
-        }
+        let start = number * rows_bytes;
+        let rows = source.get(start..start + read_bytes).unwrap_or_else(|| {
+            last_rows.clear();
+            last_rows.extend_from_slice(&source[start..]);
+            last_rows.resize(read_bytes, 0);
+            &last_rows
+        });
         for (column, output) in outputs.iter().enumerate() {
-            let pixels = output.pixels(&padded, padded_row_bytes);
+            let pixels = output.pixels(rows, source_row_bytes);
             for (pixel, row) in pixels
                 .iter()
                 .zip(target_rows.chunks_exact_mut(target_row_bytes))
