@@ -34,7 +34,7 @@ fn ended(mut command: Command) -> Ended {
 
 /// The program with a home of its own and the shared runtime.
 fn with_home(home: &Path, args: &[&str]) -> Ended {
-    let library = runtime::locate(&AppDirs::below(&support::runtime_home()), None).unwrap();
+    let library = runtime::locate(&AppDirs::below(support::runtime_home()), None).unwrap();
     let mut command = support::spotcheck(args);
     command
         .env(HOME_VARIABLE, home)

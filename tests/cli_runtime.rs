@@ -8,7 +8,7 @@ mod support;
 
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 use support::{repository, runtime_home, software_gpu, spotcheck, spotcheck_at};
@@ -290,6 +290,75 @@ fn an_installed_library_with_one_changed_byte_is_refused() {
     file.read_at(&mut byte, 1 << 20).unwrap();
     file.write_at(&[!byte[0]], 1 << 20).unwrap();
     Answer::of(&mut status(home.path())).must_fail_with(&["damaged", "have changed"]);
+}
+
+#[test]
+fn a_damaged_plug_in_is_named_and_does_not_stop_the_rest() {
+    let home = home_with_runtime();
+    let plugin = home.path().join("data/runtime/webgpu");
+    std::fs::create_dir_all(&plugin).unwrap();
+    std::fs::write(plugin.join("manifest.json"), "{").unwrap();
+    let answer = Answer::of(&mut status(home.path())).must_succeed();
+    for line in [
+        "running on CPU because nothing faster works here",
+        "not on WebGPU because the installed onnxruntime-ep-webgpu is damaged",
+        "`spotcheck runtime install webgpu` installs it again",
+    ] {
+        assert!(
+            answer.stdout.contains(line),
+            "“{line}” is missing in:\n{}",
+            answer.stdout
+        );
+    }
+}
+
+#[test]
+fn two_installations_at_once_both_end_with_a_whole_runtime() {
+    let home = tempfile::tempdir().unwrap();
+    let start = || {
+        let mut install = spotcheck_at(home.path(), &["runtime", "install", "cpu"]);
+        let quiet = install.stdout(Stdio::null()).stderr(Stdio::null());
+        quiet.spawn().unwrap()
+    };
+    let both = [start(), start()];
+    for mut install in both {
+        assert!(install.wait().unwrap().success());
+    }
+    Answer::of(&mut status(home.path())).must_succeed();
+    let entries = std::fs::read_dir(home.path().join("data/runtime")).unwrap();
+    let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(names, [".lock", "cpu"]);
+}
+
+#[test]
+fn ctrl_c_ends_pip_and_leaves_nothing_behind() {
+    let home = tempfile::tempdir().unwrap();
+    let (python, started) = (home.path().join("python3"), home.path().join("started"));
+    Answer::of(Command::new("mkfifo").arg(&started)).must_succeed();
+    let script = format!(
+        "#!/bin/sh\necho $$ >{}\nexec /bin/sleep 600\n",
+        started.display()
+    );
+    std::fs::write(&python, script).unwrap();
+    make_executable(&python);
+    let mut install = spotcheck_at(home.path(), &["runtime", "install", "cpu"]);
+    install.env("PATH", home.path()).stderr(Stdio::piped());
+    let install = install.spawn().unwrap();
+    // Opening the pipe waits for the other side.
+    let pip = std::fs::read_to_string(&started).unwrap();
+    let kill = |signal: &str, process: &str| {
+        let mut kill = Command::new("kill");
+        Answer::of(kill.args([signal, process])).exit_code == Some(0)
+    };
+    assert!(kill("-INT", &install.id().to_string()));
+    let output = install.wait_with_output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("error: cancelled"), "{said}");
+    assert!(!kill("-0", pip.trim()), "pip is still running");
+    let left = std::fs::read_dir(home.path().join("data/runtime")).unwrap();
+    assert_eq!(left.count(), 1, "only the lock file stays");
 }
 
 #[test]

@@ -178,11 +178,14 @@ impl PreparedDevice<'_> {
 /// Registers the plug-in of the data folder, once per process.
 fn register_plugin(runtime: &Loaded) -> Result<(), String> {
     static REGISTERED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
-    let plugin = runtime
-        .plugins
-        .iter()
-        .find(|plugin| plugin.package == RuntimePackage::WebGpu)
-        .ok_or("its plug-in is not installed; `spotcheck runtime install webgpu` installs it")?;
+    let mut plugins = runtime.plugins.iter();
+    let plugin = plugins.find(|plugin| plugin.package == RuntimePackage::WebGpu);
+    let Some(plugin) = plugin else {
+        let not_installed =
+            "its plug-in is not installed; `spotcheck runtime install webgpu` installs it";
+        let problem = runtime.plugin_problem.as_deref();
+        return Err(problem.unwrap_or(not_installed).to_owned());
+    };
     let mut registered = REGISTERED.lock().unwrap_or_else(PoisonError::into_inner);
     if registered.contains(&plugin.library) {
         return Ok(());

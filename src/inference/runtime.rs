@@ -42,6 +42,8 @@ pub struct RuntimeLibrary {
     pub found_in: Place,
     /// Execution providers that are libraries of their own.
     pub plugins: Vec<InstalledPackage>,
+    /// Why a plug-in that is installed cannot be used; the rest works without it.
+    pub plugin_problem: Option<String>,
 }
 
 /// Where a library can come from, in the order of the search.
@@ -92,6 +94,8 @@ pub struct Loaded {
     pub version: String,
     pub found_in: Place,
     pub plugins: Vec<InstalledPackage>,
+    /// Why a plug-in that is installed cannot be used; the rest works without it.
+    pub plugin_problem: Option<String>,
     /// What the search finds now, where that is another library than the loaded one: a process loads only one. “Restart to
     /// use it”.
     pub restart_to_use: Option<RuntimeLibrary>,
@@ -100,7 +104,11 @@ pub struct Loaded {
 /// Looks at all places, in order, each when it is asked for. `setting` is the path in the user's settings: a library or
 /// the folder that holds it.
 pub fn search(dirs: &AppDirs, setting: Option<&Path>) -> impl Iterator<Item = SearchStep> {
-    Place::ALL.into_iter().map(move |place| SearchStep {
+    // Without a setting there is no such place.
+    let places = Place::ALL
+        .into_iter()
+        .filter(move |&place| place != Place::Setting || setting.is_some());
+    places.map(move |place| SearchStep {
         place,
         found: look_in(place, dirs, setting),
     })
@@ -155,16 +163,23 @@ fn look_in(
                 version: installed.version,
                 found_in: place,
                 plugins: Vec::new(),
+                plugin_problem: None,
             })
         }
         Place::System => first_good(system_libraries())?,
     };
-    Some(found.and_then(|library| {
-        let plugins = installed::find(dirs, RuntimePackage::WebGpu).transpose()?;
-        Ok(RuntimeLibrary {
-            plugins: plugins.into_iter().collect(),
+    Some(found.map(|library| {
+        let plugin = installed::find(dirs, RuntimePackage::WebGpu);
+        let (plugins, plugin_problem) = match plugin {
+            None => (Vec::new(), None),
+            Some(Ok(plugin)) => (vec![plugin], None),
+            Some(Err(error)) => (Vec::new(), Some(error.to_string())),
+        };
+        RuntimeLibrary {
+            plugins,
+            plugin_problem,
             ..library
-        })
+        }
     }))
 }
 
@@ -206,6 +221,7 @@ fn examine(path: &Path, place: Place) -> Result<RuntimeLibrary, RuntimeError> {
         version,
         found_in: place,
         plugins: Vec::new(),
+        plugin_problem: None,
     })
 }
 
@@ -299,6 +315,7 @@ pub fn load(library: RuntimeLibrary) -> Result<Loaded, RuntimeError> {
         version: first.version,
         found_in: first.found_in,
         plugins: library.plugins.clone(),
+        plugin_problem: library.plugin_problem.clone(),
         restart_to_use: (library.path != first.path).then_some(library),
     })
 }

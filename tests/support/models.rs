@@ -20,7 +20,7 @@ impl Runtime {
     pub(crate) fn load() -> &'static Self {
         static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
             Runtime(
-                ensure_loaded(&AppDirs::below(&super::runtime_home()), None, &control()).unwrap(),
+                ensure_loaded(&AppDirs::below(super::runtime_home()), None, &control()).unwrap(),
             )
         });
         &RUNTIME
