@@ -277,17 +277,15 @@ fn task_outcome(outcome: &PredictOutcome, secs: f64) -> TaskOutcome {
         }
         None => {
             let count = outcome.done + outcome.failed;
-            let mut text = format!(
-                "{count} images, {:.1} images/s",
-                count as f64 / secs.max(1e-3)
-            );
+            let rate = count as f64 / secs.max(1e-3);
+            let mut parts = vec![format!("{count} images, {rate:.1} images/s")];
             if outcome.failed > 0 {
-                text += &format!(", {} failed", outcome.failed);
+                parts.push(format!("{} failed", outcome.failed));
             }
             if let Some(stage) = outcome.stages.slowest() {
-                text += &format!("; most time went into {}", stage.name());
+                parts.push(format!("most time went into {}", stage.name()));
             }
-            TaskOutcome::Done(text)
+            TaskOutcome::Done(parts.join(", "))
         }
     }
 }

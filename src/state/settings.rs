@@ -58,7 +58,7 @@ impl Default for Settings {
         Self {
             theme: ThemeChoice::System,
             interface_zoom: 1.0,
-            thumbnail_side: 128.0,
+            thumbnail_side: 112.0,
             show_images_panel: true,
             show_inspector: true,
             show_tasks_panel: false,
@@ -80,7 +80,7 @@ impl Settings {
     pub fn checked(mut self) -> Self {
         let (low, high) = (*THUMBNAIL_SIDES.start(), *THUMBNAIL_SIDES.end());
         self.interface_zoom = number_in(self.interface_zoom, 0.5, 3.0, 1.0);
-        self.thumbnail_side = number_in(self.thumbnail_side, low, high, 128.0);
+        self.thumbnail_side = number_in(self.thumbnail_side, low, high, 112.0);
         self.recent.truncate(MAX_RECENT);
         self
     }

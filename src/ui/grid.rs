@@ -227,7 +227,7 @@ fn paint_background(ui: &Ui, state: &State, sample: SampleId, rect: Rect, is_hov
     let corner = CornerRadius::same(8);
     let is_shown = state.shown_sample() == Some(sample);
     if state.selection.contains(sample) {
-        let fill = visuals.selection.bg_fill;
+        let fill = visuals.selection.bg_fill.gamma_multiply(0.55);
         ui.painter().rect_filled(rect, corner, fill);
     } else if is_hovered {
         let fill = visuals.widgets.hovered.bg_fill;

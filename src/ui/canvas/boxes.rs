@@ -72,7 +72,7 @@ fn smallest_under(visible: &[usize], place: impl Fn(usize) -> Rect, at: Pos2) ->
 fn frame(painter: &Painter, rect: Rect, color: Color32, strength: f32, is_raised: bool) {
     let corner = CornerRadius::same(2);
     if is_raised {
-        let fill = color.gamma_multiply(0.16);
+        let fill = color.gamma_multiply(0.10);
         painter.rect_filled(rect, corner, fill);
     }
     let width = if is_raised { SELECTED_LINE } else { LINE };

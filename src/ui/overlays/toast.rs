@@ -45,7 +45,7 @@ pub(in super::super) fn toast_ui(
                 ui.set_max_width(520.0);
                 ui.horizontal(|ui| {
                     ui.add(Label::new(&notice.text).wrap());
-                    let close = ui.small_button("✖");
+                    let close = ui.small_button("×");
                     if close.clicked() {
                         commands.push(Command::DismissNotice);
                     }

@@ -9,6 +9,8 @@ use super::super::widgets::action_button_ui;
 use crate::domain::OutputConvention;
 use crate::state::{Action, Command, State, ViewChange};
 
+/// Below this a threshold inside the graph changes nothing: such boxes are not kept anyway.
+const WORTH_SAYING: f32 = 0.005;
 /// Where a slider that suppresses overlaps starts.
 const DEFAULT_IOU: f32 = 0.5;
 
@@ -35,7 +37,7 @@ fn threshold_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
             change(commands, ViewChange::MinScore(min_score));
         }
     });
-    if lowest > 0.0 {
+    if lowest >= WORTH_SAYING {
         ui.label(
             RichText::new(format!(
                 "The model itself leaves out boxes below {lowest:.2}"

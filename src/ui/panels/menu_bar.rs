@@ -1,8 +1,9 @@
 //! The menus: every action has a place here.
 
-use eframe::egui::{self, Align, Layout, Panel, Ui};
+use eframe::egui::{self, Align, Button, Layout, Panel, RichText, Stroke, Ui};
 
-use super::super::widgets::{action_button_ui, action_menu_item_ui};
+use super::super::widgets::action_menu_item_ui;
+use super::super::{keys, theme};
 use crate::state::{Action, Command, State};
 
 pub(in super::super) fn menu_bar_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
@@ -14,10 +15,28 @@ pub(in super::super) fn menu_bar_ui(ui: &mut Ui, state: &State, commands: &mut V
             menu_ui(ui, state, "View", &VIEW, commands);
             menu_ui(ui, state, "Help", &HELP, commands);
             ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
-                action_button_ui(ui, state, Action::Palette, commands);
+                palette_button_ui(ui, commands);
             });
         });
     });
+}
+
+/// Looks like a field to search in, because it leads to one.
+fn palette_button_ui(ui: &mut Ui, commands: &mut Vec<Command>) {
+    let visuals = ui.visuals();
+    let (fill, line) = (theme::sunken_fill(visuals), theme::line(visuals));
+    let mut button = Button::new(RichText::new(Action::Palette.label()).weak())
+        .fill(fill)
+        .stroke(Stroke::new(1.0, line))
+        .frame_when_inactive(true)
+        .min_size(egui::vec2(220.0, 0.0));
+    if let Some(keys) = keys::shortcut_text(ui.ctx(), Action::Palette) {
+        button = button.shortcut_text(RichText::new(keys).small().weak());
+    }
+    let response = ui.add(button).on_hover_text(Action::Palette.tooltip());
+    if response.clicked() {
+        commands.push(Action::Palette.into());
+    }
 }
 
 /// `None` is a line between groups.

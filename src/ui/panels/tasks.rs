@@ -115,7 +115,7 @@ fn progress_text(progress: &Progress, is_paused: bool) -> String {
 
 fn finished_ui(ui: &mut Ui, task: &FinishedTask) {
     let outcome = match &task.outcome {
-        TaskOutcome::Done(what) => format!("✔ {what}"),
+        TaskOutcome::Done(what) => format!("✓ {what}"),
         TaskOutcome::Cancelled => "Cancelled".to_owned(),
         TaskOutcome::Failed(why) => format!("⚠ Failed: {why}"),
     };

@@ -83,7 +83,7 @@ pub(in super::super) fn action_menu_item_ui(
 ) {
     let is_on = action.is_on(state);
     let label = match is_on {
-        Some(true) => format!("✔ {}", action.label()),
+        Some(true) => format!("✓ {}", action.label()),
         _ => action.label().to_owned(),
     };
     let mut button = Button::new(label);

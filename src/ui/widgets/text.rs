@@ -38,8 +38,9 @@ pub(in super::super) fn section_ui(
         .show_unindented(ui, |ui| {
             ui.add_space(2.0);
             contents(ui);
-            ui.add_space(8.0);
+            ui.add_space(6.0);
         });
+    ui.separator();
 }
 
 /// A name in weak and a value in normal type, on one line that may wrap.
