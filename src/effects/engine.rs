@@ -9,11 +9,13 @@ use std::time::{Duration, Instant};
 use super::Shared;
 use super::latest::{LatestSender, latest};
 use crate::domain::{DeviceReport, Prediction, Sample};
-use crate::inference::runtime::{self, RuntimeError};
+use crate::inference::runtime::{self, RuntimeError, RuntimePackage};
 use crate::inference::{InferenceError, LoadOptions, OnnxPredictor};
 use crate::library::LibraryError;
 use crate::predict::{PredictOutcome, PredictRequest, SampleResult, Stopped, predict};
-use crate::state::{Event, Offer, RunId, RunKey, SampleId, SourceId, TaskId, TaskOutcome};
+use crate::state::{
+    Event, Offer, RunId, RunKey, RuntimeKind, SampleId, SourceId, TaskId, TaskOutcome,
+};
 use crate::tasks::{ProgressUnit, TaskControl};
 use crate::vision::Predictor;
 
@@ -90,9 +92,10 @@ impl EngineWorker {
         shared.spawn("prepare a model", move |shared| {
             let task = preparation.task;
             let event = match load(shared, &loaded, &preparation) {
-                Ok(report) => Event::EngineReady {
+                Ok((report, restart_to_use)) => Event::EngineReady {
                     task,
                     report: Box::new(report),
+                    restart_to_use,
                 },
                 Err(error) if error.is_cancelled() => Event::EngineCancelled { task },
                 Err(error) => Event::EngineFailed {
@@ -155,7 +158,7 @@ fn load(
     shared: &Shared,
     loaded: &Loaded,
     preparation: &Preparation,
-) -> Result<DeviceReport, PrepareError> {
+) -> Result<(DeviceReport, Option<String>), PrepareError> {
     let _one_at_a_time = loaded
         .loading
         .lock()
@@ -182,14 +185,45 @@ fn load(
     control.checkpoint()?;
     let report = predictor.report();
     *loaded.lock() = Some((preparation.run, Arc::new(predictor)));
-    Ok(report)
+    let restart_to_use = runtime
+        .restart_to_use
+        .map(|library| library.path.display().to_string());
+    Ok((report, restart_to_use))
+}
+
+/// Installs a package of ONNX Runtime with the user's own pip.
+pub(super) fn install_runtime(
+    shared: &Arc<Shared>,
+    kind: RuntimeKind,
+    task: TaskId,
+    control: TaskControl,
+) {
+    shared.spawn("install ONNX Runtime", move |shared| {
+        let package = match kind {
+            RuntimeKind::Cpu => RuntimePackage::Cpu,
+            RuntimeKind::Cuda => RuntimePackage::Cuda,
+            RuntimeKind::WebGpu => RuntimePackage::WebGpu,
+        };
+        let outcome = match runtime::install(&shared.dirs, package, None, &control) {
+            Ok(_) => TaskOutcome::Done(format!("{} is installed", kind.name())),
+            Err(RuntimeError::Cancelled) => TaskOutcome::Cancelled,
+            Err(error) => TaskOutcome::Failed(error.to_string()),
+        };
+        shared.report(Event::TaskEnded {
+            task,
+            outcome,
+            notes: Vec::new(),
+        });
+    });
 }
 
 impl PrepareError {
     fn is_cancelled(&self) -> bool {
         matches!(
             self,
-            Self::Cancelled(_) | Self::Inference(InferenceError::Cancelled)
+            Self::Cancelled(_)
+                | Self::Runtime(RuntimeError::Cancelled)
+                | Self::Inference(InferenceError::Cancelled)
         )
     }
 

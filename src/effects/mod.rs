@@ -153,6 +153,11 @@ impl Effects {
                     control,
                 },
             ),
+            Effect::InstallRuntime {
+                kind,
+                task,
+                control,
+            } => engine::install_runtime(shared, kind, task, control),
             Effect::PredictOne {
                 source,
                 run,

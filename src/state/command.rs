@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{Action, CanvasView, Overlay, SampleId, TaskId, TaskSignal};
+use super::{Action, CanvasView, Overlay, RuntimeKind, SampleId, TaskId, TaskSignal};
 use crate::domain::DeviceChoice;
 
 /// Pushed by panels and by the start of the program.
@@ -40,6 +40,9 @@ pub enum Command {
     SetBatch(Option<usize>),
     /// `None` leaves it to the device.
     SetThreads(Option<usize>),
+    /// `None` looks for one in the usual places.
+    SetRuntimeLibrary(Option<PathBuf>),
+    InstallRuntime(RuntimeKind),
     SetPredictOnOpen(bool),
     SetThumbnailSide(f32),
     SignalTask(TaskId, TaskSignal),

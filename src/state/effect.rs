@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{RunId, RunKey, SampleId, SourceId, TaskId};
+use super::{RunId, RunKey, RuntimeKind, SampleId, SourceId, TaskId};
 use crate::domain::{Prediction, Sample, SampleUri, ViewSettings};
 use crate::tasks::TaskControl;
 
@@ -40,6 +40,11 @@ pub enum Effect {
         run: RunId,
         key: RunKey,
         runtime_library: Option<PathBuf>,
+        task: TaskId,
+        control: TaskControl,
+    },
+    InstallRuntime {
+        kind: RuntimeKind,
         task: TaskId,
         control: TaskControl,
     },
@@ -121,6 +126,7 @@ impl std::fmt::Debug for Effect {
                 write!(formatter, "Predict({run:?}, {} samples)", samples.len())
             }
             Self::Signal(_, signal) => write!(formatter, "Signal({signal:?})"),
+            Self::InstallRuntime { kind, .. } => write!(formatter, "InstallRuntime({kind:?})"),
             Self::PickFolder => formatter.write_str("PickFolder"),
             Self::PickImages => formatter.write_str("PickImages"),
             Self::Reveal(uri) => write!(formatter, "Reveal({uri})"),

@@ -9,6 +9,8 @@ pub struct Engine {
     /// The run that `status` speaks of.
     pub run: Option<RunId>,
     pub status: EngineStatus,
+    /// The ONNX Runtime library that would be used after a restart, where that is not the loaded one.
+    pub restart_to_use: Option<String>,
     /// What is loaded, or being loaded.
     pub(super) key: Option<RunKey>,
     /// The task that loads it, or did.
@@ -32,6 +34,27 @@ pub enum EngineStatus {
         message: String,
         offer: Option<Offer>,
     },
+}
+
+/// A package of ONNX Runtime that Spotcheck can install.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RuntimeKind {
+    /// For the processor.
+    Cpu,
+    /// For graphics cards of NVIDIA, instead of the one for the processor.
+    Cuda,
+    /// A plug-in for any graphics card.
+    WebGpu,
+}
+
+impl RuntimeKind {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Cpu => "ONNX Runtime",
+            Self::Cuda => "ONNX Runtime with CUDA",
+            Self::WebGpu => "the WebGPU plug-in",
+        }
+    }
 }
 
 /// What one click can do about a failure.

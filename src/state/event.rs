@@ -48,6 +48,8 @@ pub enum Event {
     EngineReady {
         task: TaskId,
         report: Box<DeviceReport>,
+        /// The ONNX Runtime library that would be used after a restart, where that is not the loaded one.
+        restart_to_use: Option<String>,
     },
     /// It is not, and will not be before the user does something.
     EngineFailed {

@@ -23,7 +23,7 @@ mod update;
 pub use action::Action;
 pub use command::{Command, Step, ViewChange};
 pub use effect::{Effect, SourceSpec, TaskSignal};
-pub use engine::{Engine, EngineStatus, Offer};
+pub use engine::{Engine, EngineStatus, Offer, RuntimeKind};
 pub use event::{DisplayInfo, Event, FilePick, ModelDefaults};
 pub use model_shelf::{ModelEntry, ModelShelf};
 pub use problems::{ProblemEntry, ProblemList};

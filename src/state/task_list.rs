@@ -30,6 +30,7 @@ pub enum TaskKind {
     Prepare {
         run: RunId,
     },
+    InstallRuntime,
     /// Downloading a model.
     Fetch {
         model_id: String,

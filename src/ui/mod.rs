@@ -25,6 +25,7 @@ use crate::state::{Command, State};
 pub struct Window {
     pub textures: Textures,
     images: panels::ImagesMemory,
+    device: panels::DeviceMemory,
     palette: overlays::PaletteMemory,
     toast: overlays::ToastMemory,
     applied: theme::Applied,
@@ -54,7 +55,7 @@ impl Window {
             panels::images_ui(ui, state, &mut self.images, &mut self.textures, commands);
         }
         if state.settings.show_inspector {
-            panels::inspector_ui(ui, state, commands);
+            panels::inspector_ui(ui, state, &mut self.device, commands);
         }
         canvas::canvas_ui(ui, state, &mut self.textures, commands);
     }

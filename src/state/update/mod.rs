@@ -65,6 +65,11 @@ fn on_command(state: &mut State, command: Command, effects: &mut Vec<Effect>) {
             state.settings.threads = threads;
             predict::settings_changed(state, effects);
         }
+        Command::SetRuntimeLibrary(path) => {
+            state.settings.runtime_library = path;
+            predict::try_again(state, effects);
+        }
+        Command::InstallRuntime(kind) => predict::install_runtime(state, kind, effects),
         Command::SetPredictOnOpen(enabled) => {
             state.settings.predict_on_open = enabled;
             predict::predict_shown_if_wanted(state, effects);
@@ -149,9 +154,11 @@ fn on_event(state: &mut State, event: Event, effects: &mut Vec<Effect>) {
             problems,
         } => predict::models_listed(state, entries, defaults, problems, effects),
         Event::ModelRemoved { id, result } => predict::model_removed(state, &id, result, effects),
-        Event::EngineReady { task, report } => {
-            predict::engine_ready(state, task, report, effects);
-        }
+        Event::EngineReady {
+            task,
+            report,
+            restart_to_use,
+        } => predict::engine_ready(state, task, report, restart_to_use, effects),
         Event::EngineFailed {
             task,
             message,

@@ -3,7 +3,8 @@
 use crate::domain::{DeviceReport, Prediction, Problem};
 use crate::state::{
     AnswerStatus, Effect, Engine, EngineStatus, ModelDefaults, ModelEntry, Offer, Run, RunId,
-    RunKey, SampleId, SampleSet, SourceId, State, TaskEntry, TaskId, TaskKind, TaskOutcome,
+    RunKey, RuntimeKind, SampleId, SampleSet, SourceId, State, TaskEntry, TaskId, TaskKind,
+    TaskOutcome,
 };
 use crate::tasks::{ProgressUnit, TaskControl};
 
@@ -256,6 +257,7 @@ pub(super) fn engine_ready(
     state: &mut State,
     task: TaskId,
     report: Box<DeviceReport>,
+    restart_to_use: Option<String>,
     effects: &mut Vec<Effect>,
 ) {
     state.tasks.forget(task);
@@ -263,6 +265,7 @@ pub(super) fn engine_ready(
         return;
     }
     state.engine.status = EngineStatus::Ready(report);
+    state.engine.restart_to_use = restart_to_use;
     let is_current = run_key(state) == state.engine.key;
     if !is_current {
         return;
@@ -387,6 +390,28 @@ pub(super) fn fetch_model(state: &mut State, id: String, effects: &mut Vec<Effec
     });
     state.settings.show_tasks_panel = true;
     effects.push(Effect::FetchModel { id, task, control });
+}
+
+pub(super) fn install_runtime(state: &mut State, kind: RuntimeKind, effects: &mut Vec<Effect>) {
+    let is_installing = |task: &TaskEntry| task.kind == TaskKind::InstallRuntime;
+    if state.tasks.running().iter().any(is_installing) {
+        state.tell("An installation is already under way");
+        return;
+    }
+    let control = TaskControl::new(ProgressUnit::Bytes);
+    let task = TaskId(state.ids.next());
+    state.tasks.start(TaskEntry {
+        id: task,
+        kind: TaskKind::InstallRuntime,
+        title: format!("Install {}", kind.name()),
+        control: control.clone(),
+    });
+    state.settings.show_tasks_panel = true;
+    effects.push(Effect::InstallRuntime {
+        kind,
+        task,
+        control,
+    });
 }
 
 pub(super) fn model_removed(

@@ -68,6 +68,8 @@ pub(super) fn ended(
             }
             effects.push(Effect::ListModels);
         }
-        TaskKind::List | TaskKind::Prepare { .. } => {}
+        // What is new may be what the model runs on next.
+        TaskKind::InstallRuntime if is_done => super::predict::try_again(state, effects),
+        TaskKind::InstallRuntime | TaskKind::List | TaskKind::Prepare { .. } => {}
     }
 }

@@ -108,6 +108,14 @@ fn report() -> Box<DeviceReport> {
     })
 }
 
+fn ready_event(task: TaskId) -> Event {
+    Event::EngineReady {
+        task,
+        report: report(),
+        restart_to_use: None,
+    }
+}
+
 fn cat() -> Prediction {
     Prediction {
         width: 3,
@@ -132,8 +140,7 @@ fn prepare_of(effects: &[Effect]) -> (RunId, TaskId) {
 fn ready() -> (State, SourceId, RunId) {
     let (mut state, source, effects) = opened();
     let (run, task) = prepare_of(&effects);
-    let report = report();
-    event(&mut state, Event::EngineReady { task, report });
+    event(&mut state, ready_event(task));
     (state, source, run)
 }
 
@@ -167,8 +174,7 @@ fn the_first_page_shows_the_first_image_and_prepares_the_model() {
 fn the_shown_image_is_predicted_as_soon_as_the_model_is_ready() {
     let (mut state, _, effects) = opened();
     let (_, task) = prepare_of(&effects);
-    let report = report();
-    let effects = event(&mut state, Event::EngineReady { task, report });
+    let effects = event(&mut state, ready_event(task));
     assert!(has(&effects, "PredictOne"), "{effects:?}");
     assert!(
         !state
@@ -263,8 +269,7 @@ fn predict_all_waits_for_the_model_and_then_starts() {
     let (_, task) = prepare_of(&effects);
     let effects = command(&mut state, Action::PredictAll);
     assert!(!has(&effects, "Prepare"), "it is under way: {effects:?}");
-    let report = report();
-    let effects = event(&mut state, Event::EngineReady { task, report });
+    let effects = event(&mut state, ready_event(task));
     assert!(has(&effects, "Predict(RunId"), "{effects:?}");
 }
 

@@ -1,12 +1,25 @@
 //! Where the model runs, and why not somewhere faster.
 
-use eframe::egui::{self, ComboBox, RichText, Ui};
+use std::path::PathBuf;
 
-use super::super::widgets::{key_value_ui, strong};
+use eframe::egui::{self, ComboBox, RichText, TextEdit, Ui};
+
+use super::super::widgets::{Tone, banner_ui, key_value_ui, strong};
 use crate::domain::{Device, DeviceChoice, DeviceReport};
-use crate::state::{Command, EngineStatus, State};
+use crate::state::{Command, EngineStatus, RuntimeKind, State};
 
-pub(super) fn device_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+/// The draft of the path field.
+#[derive(Default)]
+pub(in super::super) struct DeviceMemory {
+    library: Option<String>,
+}
+
+pub(super) fn device_ui(
+    ui: &mut Ui,
+    state: &State,
+    memory: &mut DeviceMemory,
+    commands: &mut Vec<Command>,
+) {
     choices_ui(ui, state, commands);
     match &state.engine.status {
         EngineStatus::Idle => {
@@ -20,7 +33,61 @@ pub(super) fn device_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>)
         }
         EngineStatus::Ready(report) => report_ui(ui, report),
     }
+    if let Some(library) = &state.engine.restart_to_use {
+        let message = format!("Another ONNX Runtime is loaded. Restart to use {library}");
+        banner_ui(ui, Tone::Hint, &message, |ui| {
+            if ui.button("Restart Spotcheck").clicked() {
+                commands.push(Command::Restart);
+            }
+        });
+    }
+    runtime_ui(ui, state, memory, commands);
 }
+
+/// Other packages of ONNX Runtime, and libraries that the user has.
+fn runtime_ui(ui: &mut Ui, state: &State, memory: &mut DeviceMemory, commands: &mut Vec<Command>) {
+    ui.add_space(6.0);
+    ui.label(RichText::new("Run on a graphics card").weak());
+    ui.horizontal_wrapped(|ui| {
+        for (label, kind, tooltip) in INSTALLABLE {
+            if ui.button(label).on_hover_text(tooltip).clicked() {
+                commands.push(Command::InstallRuntime(kind));
+            }
+        }
+    });
+    let chosen = state.settings.runtime_library.as_ref();
+    let draft = memory
+        .library
+        .get_or_insert_with(|| chosen.map_or_else(String::new, |path| path.display().to_string()));
+    let field = ui.add(
+        TextEdit::singleline(draft)
+            .hint_text("Path of an ONNX Runtime library")
+            .desired_width(f32::INFINITY),
+    );
+    let is_entered = field.lost_focus() && ui.input(|input| input.key_pressed(egui::Key::Enter));
+    field
+        .on_hover_text("Used instead of the one that Spotcheck finds or installs; leave it empty to look for one")
+        .accessible_name("Path of an ONNX Runtime library");
+    if is_entered {
+        let path = draft.trim();
+        let library = (!path.is_empty()).then(|| PathBuf::from(path));
+        commands.push(Command::SetRuntimeLibrary(library));
+    }
+}
+
+const INSTALLABLE: [(&str, RuntimeKind, &str); 2] = [
+    (
+        "Install for CUDA",
+        RuntimeKind::Cuda,
+        "Downloads ONNX Runtime for NVIDIA cards with your Python's pip into Spotcheck's own folder; needs CUDA 13 \
+         and cuDNN 9",
+    ),
+    (
+        "Install for WebGPU",
+        RuntimeKind::WebGpu,
+        "Downloads a plug-in for any graphics card with your Python's pip into Spotcheck's own folder",
+    ),
+];
 
 fn choices_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
     let settings = &state.settings;

@@ -3,11 +3,17 @@
 use eframe::egui::{Panel, ScrollArea, Ui};
 
 use super::super::widgets::section_ui;
-use super::{details, device, filters, model, results};
+use super::device::{DeviceMemory, device_ui};
+use super::{details, filters, model, results};
 use crate::domain::ModelTask;
 use crate::state::{Command, State};
 
-pub(in super::super) fn inspector_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+pub(in super::super) fn inspector_ui(
+    ui: &mut Ui,
+    state: &State,
+    device: &mut DeviceMemory,
+    commands: &mut Vec<Command>,
+) {
     Panel::right("inspector")
         .default_size(320.0)
         .size_range(260.0..=600.0)
@@ -16,12 +22,12 @@ pub(in super::super) fn inspector_ui(ui: &mut Ui, state: &State, commands: &mut 
                 .auto_shrink([false, false])
                 .show(ui, |ui| {
                     ui.add_space(6.0);
-                    sections_ui(ui, state, commands);
+                    sections_ui(ui, state, device, commands);
                 });
         });
 }
 
-fn sections_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+fn sections_ui(ui: &mut Ui, state: &State, device: &mut DeviceMemory, commands: &mut Vec<Command>) {
     section_ui(ui, "Model", true, |ui| model::model_ui(ui, state, commands));
     section_ui(ui, "Results", true, |ui| {
         results::results_ui(ui, state, commands);
@@ -33,7 +39,7 @@ fn sections_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
         });
     }
     section_ui(ui, "Device", false, |ui| {
-        device::device_ui(ui, state, commands);
+        device_ui(ui, state, device, commands);
     });
     section_ui(ui, "File", false, |ui| details::details_ui(ui, state));
 }

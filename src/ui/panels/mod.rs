@@ -11,6 +11,7 @@ mod results;
 mod status_bar;
 mod tasks;
 
+pub(super) use device::DeviceMemory;
 pub(super) use images::{ImagesMemory, images_ui};
 pub(super) use inspector::inspector_ui;
 pub(super) use menu_bar::menu_bar_ui;

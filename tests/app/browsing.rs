@@ -1,0 +1,145 @@
+use std::path::{Path, PathBuf};
+
+use egui::{Key, Modifiers};
+use egui_kittest::kittest::Queryable;
+
+use crate::window::{click, folder_of, open, samples, sees, wait_for, wait_until};
+
+const CLASSIFIER: &str = "efficientnet-lite0";
+
+#[test]
+fn an_empty_window_says_what_to_do_and_the_samples_are_one_click_away() {
+    let mut window = open(None, CLASSIFIER);
+    assert!(sees(&window, "See what a vision model sees"));
+    click(&mut window, "Open sample photographs");
+    wait_for(&mut window, "8 images");
+    wait_for(&mut window, "1 of 8 images");
+}
+
+#[test]
+fn a_path_that_is_typed_opens() {
+    let folder = folder_of(3, "chelsea.png");
+    let mut window = open(None, CLASSIFIER);
+    let field = window.get_by_label("Path of a folder or image");
+    field.focus();
+    field.type_text(folder.path().to_str().unwrap());
+    window.step();
+    window.key_press(Key::Enter);
+    wait_for(&mut window, "3 images");
+}
+
+#[test]
+fn a_folder_that_is_dropped_opens() {
+    let folder = folder_of(2, "chelsea.png");
+    let mut window = open(None, CLASSIFIER);
+    let dropped = Dropped(folder.path().to_owned());
+    window
+        .input_mut()
+        .dropped_files
+        .push(std::sync::Arc::new(dropped));
+    wait_for(&mut window, "2 images");
+}
+
+#[derive(Debug)]
+struct Dropped(PathBuf);
+
+impl egui::DroppedFile for Dropped {
+    fn path(&self) -> &Path {
+        &self.0
+    }
+
+    fn bytes(&self) -> Result<Vec<u8>, String> {
+        std::fs::read(&self.0).map_err(|error| error.to_string())
+    }
+}
+
+#[test]
+fn a_folder_that_does_not_exist_is_refused_with_its_path_and_the_reason() {
+    let mut window = open(Some(Path::new("/no/such/folder")), CLASSIFIER);
+    wait_for(&mut window, "This cannot be opened");
+    assert!(sees(&window, "Could not open /no/such/folder"));
+}
+
+#[test]
+fn a_folder_without_images_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut window = open(Some(folder.path()), CLASSIFIER);
+    wait_for(&mut window, "There are no images in this folder");
+}
+
+#[test]
+fn keys_walk_through_the_images() {
+    let mut window = open(Some(&samples()), CLASSIFIER);
+    wait_for(&mut window, "1 of 8 images");
+    window.key_press(Key::ArrowRight);
+    wait_for(&mut window, "2 of 8 images");
+    window.key_press(Key::End);
+    wait_for(&mut window, "8 of 8 images");
+    window.key_press(Key::ArrowRight);
+    window.step();
+    assert!(sees(&window, "8 of 8 images"));
+    window.key_press(Key::Home);
+    wait_for(&mut window, "1 of 8 images");
+}
+
+#[test]
+fn shift_and_arrow_select_several() {
+    let mut window = open(Some(&samples()), CLASSIFIER);
+    wait_for(&mut window, "1 of 8 images");
+    window.key_press_modifiers(Modifiers::SHIFT, Key::ArrowRight);
+    window.key_press_modifiers(Modifiers::SHIFT, Key::ArrowRight);
+    wait_for(&mut window, "3 selected");
+}
+
+#[test]
+fn the_file_of_the_picture_is_described() {
+    let mut window = open(Some(&samples().join("chelsea.png")), CLASSIFIER);
+    wait_for(&mut window, "1 of 1 image");
+    click(&mut window, "File");
+    // The menu has the same name; its first entry must not be what was opened.
+    if sees(&window, "Open images…") {
+        window.key_press(Key::Escape);
+        window.step();
+        let header = window.get_all_by_label("File").last().unwrap();
+        header.click();
+        window.step();
+    }
+    wait_for(&mut window, "451 × 300");
+    assert!(sees(&window, "PNG"));
+}
+
+#[test]
+fn a_broken_file_is_marked_listed_with_its_reason_and_found_again() {
+    let folder = folder_of(2, "chelsea.png");
+    std::fs::write(folder.path().join("broken.jpg"), b"not a picture").unwrap();
+    let mut window = open(Some(folder.path()), CLASSIFIER);
+    wait_for(&mut window, "broken.jpg, cannot be shown");
+    wait_for(&mut window, "1 problem");
+    click(&mut window, "1 problem");
+    wait_for(&mut window, "⚠ broken.jpg: ");
+    click(&mut window, "⚠ broken.jpg: ");
+    wait_for(&mut window, "3 of 3 images");
+    wait_for(&mut window, "This image cannot be shown");
+}
+
+#[test]
+fn a_folder_of_many_images_draws_only_what_is_on_screen() {
+    let folder = tempfile::tempdir().unwrap();
+    let original = samples().join("chelsea.png");
+    for number in 0..2000 {
+        std::fs::hard_link(&original, folder.path().join(format!("{number:04}.png")))
+            .or_else(|_| {
+                std::fs::copy(&original, folder.path().join(format!("{number:04}.png"))).map(drop)
+            })
+            .unwrap();
+    }
+    let mut window = open(Some(folder.path()), CLASSIFIER);
+    wait_for(&mut window, "2,000 images");
+    let drawn = window.query_all_by_label_contains(".png, ").count();
+    assert!((4..60).contains(&drawn), "{drawn} cells");
+    window.key_press(Key::End);
+    wait_until(&mut window, "the last cell", |window| {
+        sees(window, "1999.png, ")
+    });
+    assert!(!sees(&window, "0000.png, "));
+}

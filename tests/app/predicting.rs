@@ -1,0 +1,133 @@
+use egui_kittest::kittest::Queryable;
+
+use crate::window::{click, folder_of, open, samples, sees, wait_for, wait_until};
+
+const CLASSIFIER: &str = "efficientnet-lite0";
+const DETECTOR: &str = "ssd-mobilenet-coco";
+
+#[test]
+fn opening_a_picture_predicts_it_and_shows_the_top_classes() {
+    let mut window = open(Some(&samples().join("chelsea.png")), CLASSIFIER);
+    // The reference answer (tests/golden) is 0.383.
+    wait_for(&mut window, "tiger cat 38.3 %");
+    assert!(sees(&window, "chelsea.png, tiger cat 38 %"));
+    assert!(sees(&window, "EfficientNet-Lite0 on CPU"));
+}
+
+#[test]
+fn the_threshold_changes_boxes_and_headlines_at_once() {
+    let mut window = open(Some(&samples().join("coffee.png")), DETECTOR);
+    wait_for(&mut window, "cup ");
+    let before = boxes(&window);
+    let slider = window.get_by_role_and_label(egui::accesskit::Role::Slider, "Score at least");
+    slider.set_value_accesskit(0.1);
+    window.step();
+    window.step();
+    let after = boxes(&window);
+    assert!(after > before, "{before} boxes, then {after}");
+    let headline = format!("coffee.png, {after} boxes");
+    wait_for(&mut window, &headline);
+    click(&mut window, "Reset filters");
+    wait_until(&mut window, "the boxes as before", |window| {
+        boxes(window) == before
+    });
+}
+
+/// As the state counts them; each is a line of the list.
+fn boxes(window: &egui_kittest::Harness<'static, spotcheck::app::App>) -> usize {
+    let state = window.state().state();
+    let prediction = state.shown.prediction.as_ref().unwrap();
+    state.view().visible_detections(prediction).len()
+}
+
+#[test]
+fn a_box_is_selected_from_the_list() {
+    let mut window = open(Some(&samples().join("coffee.png")), DETECTOR);
+    wait_for(&mut window, "cup ");
+    click(&mut window, "cup ");
+    assert!(window.state().state().shown.selected_box.is_some());
+    click(&mut window, "cup ");
+    assert!(window.state().state().shown.selected_box.is_none());
+}
+
+#[test]
+fn hiding_a_class_takes_its_boxes_away() {
+    let mut window = open(Some(&samples().join("coffee.png")), DETECTOR);
+    wait_for(&mut window, "cup ");
+    click(&mut window, "By class");
+    window.step();
+    let before = boxes(&window);
+    let checkbox = window.get_by_role_and_label(egui::accesskit::Role::CheckBox, "cup");
+    checkbox.click();
+    window.step();
+    window.step();
+    assert!(boxes(&window) < before);
+}
+
+#[test]
+fn predict_all_answers_every_image() {
+    let mut window = open(Some(&samples()), DETECTOR);
+    wait_for(&mut window, "1 predicted");
+    click(&mut window, "Predict all");
+    wait_for(&mut window, "8 predicted");
+    wait_for(&mut window, "✓ ");
+}
+
+#[test]
+fn a_long_prediction_can_be_cancelled_and_keeps_its_answers() {
+    let folder = folder_of(400, "chelsea.png");
+    let mut window = open(Some(folder.path()), CLASSIFIER);
+    wait_for(&mut window, "1 predicted");
+    click(&mut window, "Predict all");
+    wait_until(&mut window, "some answers", |window| {
+        window.state().state().run().unwrap().answered() > 3
+    });
+    click(&mut window, "Cancel");
+    wait_for(&mut window, "Cancelled");
+    let answered = window.state().state().run().unwrap().answered();
+    assert!((3..400).contains(&answered), "{answered}");
+    assert!(sees(&window, &format!("{answered} predicted")));
+}
+
+#[test]
+fn a_paused_prediction_goes_on_where_it_was() {
+    let folder = folder_of(60, "chelsea.png");
+    let mut window = open(Some(folder.path()), CLASSIFIER);
+    wait_for(&mut window, "1 predicted");
+    click(&mut window, "Predict all");
+    wait_for(&mut window, "Pause");
+    click(&mut window, "Pause");
+    wait_for(&mut window, "paused");
+    click(&mut window, "Resume");
+    wait_for(&mut window, "60 predicted");
+}
+
+#[test]
+fn another_model_is_chosen_from_the_list_and_answers_at_once() {
+    let mut window = open(Some(&samples().join("chelsea.png")), DETECTOR);
+    wait_for(&mut window, "cat ");
+    let picker = window.get_by_role_and_label(egui::accesskit::Role::ComboBox, "Model");
+    picker.click();
+    window.run_steps(3);
+    let choice = window.query_all_by_label("EfficientNet-Lite0").next();
+    choice.expect("the other model is offered").click();
+    wait_for(&mut window, "tiger cat 38.3 %");
+}
+
+#[test]
+fn a_runtime_that_cannot_be_used_is_refused_with_the_reason_and_browsing_goes_on() {
+    let mut window = open(Some(&samples()), CLASSIFIER);
+    wait_for(&mut window, "1 predicted");
+    click(&mut window, "Device");
+    let field = window.get_by_label("Path of an ONNX Runtime library");
+    field.focus();
+    field.type_text("/no/such/libonnxruntime.so");
+    window.step();
+    window.key_press(egui::Key::Enter);
+    wait_for(&mut window, "Could not get ONNX Runtime ready");
+    assert!(sees(&window, "Try again"));
+    window.key_press(egui::Key::Escape);
+    window.step();
+    window.key_press(egui::Key::End);
+    wait_for(&mut window, "8 of 8 images");
+}

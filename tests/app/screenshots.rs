@@ -1,0 +1,62 @@
+//! Pictures of the real window for the README: they cannot show what the program does not do.
+//!
+//! The test always draws them and looks at what was drawn; it writes `screenshots/` only where
+//! `SPOTCHECK_WRITE_SCREENSHOTS` is set, because two versions of a software rasteriser differ in the last bit.
+
+use egui::Theme;
+use egui_kittest::Harness;
+use spotcheck::app::App;
+
+use crate::support::repository;
+use crate::window::{click, open_with, samples, wait_for};
+
+const CLASSIFIER: &str = "efficientnet-lite0";
+const DETECTOR: &str = "ssd-mobilenet-coco";
+
+fn window(model: &str, theme: Theme) -> Harness<'static, App> {
+    open_with(Some(&samples()), model, |builder| {
+        builder
+            .with_theme(theme)
+            .with_pixels_per_point(1.5)
+            .with_render_cursor(false)
+            .wgpu()
+    })
+}
+
+/// Every photograph predicted, the named one in the middle.
+fn predicted(model: &str, theme: Theme, shown: &str, answer: &str) -> Harness<'static, App> {
+    let mut window = window(model, theme);
+    wait_for(&mut window, "1 predicted");
+    click(&mut window, "Predict all");
+    wait_for(&mut window, "8 predicted");
+    wait_for(&mut window, "✓ ");
+    click(&mut window, &format!("{shown}, "));
+    wait_for(&mut window, answer);
+    window
+}
+
+/// Renders once more than needed, so that textures that were uploaded last are there.
+fn take(window: &mut Harness<'static, App>, name: &str) {
+    window.run_steps(4);
+    let image = window.render().unwrap();
+    let colors: std::collections::HashSet<[u8; 4]> = image.pixels().map(|pixel| pixel.0).collect();
+    assert!(colors.len() > 1000, "{name} shows no photograph");
+    if std::env::var_os("SPOTCHECK_WRITE_SCREENSHOTS").is_some() {
+        let folder = repository().join("screenshots");
+        std::fs::create_dir_all(&folder).unwrap();
+        image.save(folder.join(format!("{name}.png"))).unwrap();
+    }
+}
+
+#[test]
+fn the_window_draws_detections_in_the_dark() {
+    let mut window = predicted(DETECTOR, Theme::Dark, "coffee.png", "cup ");
+    take(&mut window, "detection-dark");
+}
+
+#[test]
+fn the_window_draws_classes_in_the_light() {
+    let mut window = predicted(CLASSIFIER, Theme::Light, "chelsea.png", "tiger cat 38.3 %");
+    click(&mut window, "Device");
+    take(&mut window, "classification-light");
+}

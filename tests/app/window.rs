@@ -1,0 +1,92 @@
+//! The window under test.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use egui_kittest::Harness;
+use egui_kittest::kittest::Queryable;
+use spotcheck::app::{App, WindowOptions};
+use spotcheck::dirs::AppDirs;
+
+use crate::support::{repository, runtime_home};
+
+/// Far beyond what anything here takes, even on a busy machine.
+const PATIENCE: Duration = Duration::from_mins(2);
+
+/// A window on `source`, with ONNX Runtime installed.
+pub(crate) fn open(source: Option<&Path>, model: &str) -> Harness<'static, App> {
+    open_with(source, model, |builder| builder)
+}
+
+pub(crate) fn open_with(
+    source: Option<&Path>,
+    model: &str,
+    configure: impl FnOnce(egui_kittest::HarnessBuilder<App>) -> egui_kittest::HarnessBuilder<App>,
+) -> Harness<'static, App> {
+    let options = WindowOptions {
+        source: source.map(Path::to_owned),
+        model: Some(model.to_owned()),
+        renderer: None,
+        dirs: AppDirs::below(&runtime_home()),
+    };
+    let builder = Harness::builder().with_size((1360.0, 860.0));
+    let mut harness = configure(builder).build_eframe(|creation| App::new(creation, options));
+    harness.step();
+    harness
+}
+
+pub(crate) fn samples() -> PathBuf {
+    repository().join("assets/samples")
+}
+
+/// Draws frames until `condition` holds; the workers have no clock of their own that a test could turn.
+#[track_caller]
+pub(crate) fn wait_until(
+    harness: &mut Harness<'static, App>,
+    what: &str,
+    condition: impl Fn(&Harness<'static, App>) -> bool,
+) {
+    let begun = Instant::now();
+    harness.step();
+    while !condition(harness) {
+        assert!(begun.elapsed() < PATIENCE, "waited in vain for: {what}");
+        std::thread::yield_now();
+        harness.step();
+    }
+    // What has just arrived is laid out in the next frame.
+    harness.step();
+}
+
+/// Waits for something whose label contains `text`.
+#[track_caller]
+pub(crate) fn wait_for(harness: &mut Harness<'static, App>, text: &str) {
+    wait_until(harness, text, |harness| sees(harness, text));
+}
+
+pub(crate) fn sees(harness: &Harness<'static, App>, text: &str) -> bool {
+    harness.query_all_by_label_contains(text).next().is_some()
+}
+
+/// Clicks the first thing whose label contains `text`, and draws what comes of it.
+#[track_caller]
+pub(crate) fn click(harness: &mut Harness<'static, App>, text: &str) {
+    // What has just opened may still be moving to its place.
+    harness.run_steps(2);
+    let found = harness.query_all_by_label_contains(text).next();
+    found
+        .unwrap_or_else(|| panic!("nothing on screen says “{text}”"))
+        .click();
+    harness.step();
+    harness.step();
+}
+
+/// A folder with `count` copies of a sample photograph.
+pub(crate) fn folder_of(count: usize, sample: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let bytes = std::fs::read(samples().join(sample)).unwrap();
+    for number in 0..count {
+        let name = format!("{number}-{sample}");
+        std::fs::write(folder.path().join(name), &bytes).unwrap();
+    }
+    folder
+}
