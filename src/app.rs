@@ -137,6 +137,10 @@ impl App {
                     self.window.textures.set_picture(source, sample, picture);
                 }
             }
+            Delivery::ImportPreview { import, picture } => {
+                let textures = &mut self.window.textures;
+                textures.set_import_preview(ctx, import, &picture);
+            }
             Delivery::CopyPicture(picture) => {
                 ctx.copy_image(crate::ui::color_image(&picture));
             }

@@ -31,8 +31,13 @@ fn list(
     spec: SourceSpec,
     control: &TaskControl,
 ) -> Result<(), String> {
+    let is_samples = spec == SourceSpec::SamplePhotographs;
     let source = open_spec(spec)?;
-    let name = source.name();
+    let name = if is_samples {
+        "Sample photographs".to_owned()
+    } else {
+        source.name()
+    };
     let pages = source.pages();
     shared.set_source(id, source);
     shared.report(Event::Opened { source: id, name });

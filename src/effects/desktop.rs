@@ -34,6 +34,16 @@ pub(super) fn pick_images(shared: &Arc<Shared>) {
     });
 }
 
+pub(super) fn pick_model(shared: &Arc<Shared>) {
+    pick(shared, |dialog| {
+        let file = dialog
+            .set_title("Add a model")
+            .add_filter("ONNX models", &["onnx"])
+            .pick_file()?;
+        Some(FilePick::Model(file))
+    });
+}
+
 fn pick(
     shared: &Arc<Shared>,
     ask: impl FnOnce(rfd::FileDialog) -> Option<FilePick> + Send + 'static,

@@ -8,6 +8,7 @@ mod browse;
 mod desktop;
 mod diagnostics;
 mod display;
+mod doctor;
 mod engine;
 mod latest;
 mod models;
@@ -22,7 +23,7 @@ use crate::dirs::AppDirs;
 use crate::domain::{DisplayPicture, Picture, Problem};
 use crate::library::Library;
 use crate::source::Source;
-use crate::state::{Effect, Event, SampleId, SourceId, TaskSignal};
+use crate::state::{Effect, Event, ImportId, SampleId, SourceId, TaskSignal};
 use crate::tasks::Waker;
 
 /// Workers wait when the window is this many answers behind.
@@ -35,6 +36,7 @@ pub struct Effects {
     thumbnails: thumbnails::ThumbnailMaker,
     display: display::DisplayMaker,
     engine: engine::EngineWorker,
+    doctor: doctor::Doctor,
 }
 
 /// Where the answers arrive.
@@ -55,6 +57,11 @@ pub enum Delivery {
         source: SourceId,
         sample: SampleId,
         picture: DisplayPicture,
+    },
+    /// What a model of the user's own gets of the shown picture.
+    ImportPreview {
+        import: ImportId,
+        picture: Picture,
     },
     CopyPicture(Picture),
     CopyText(String),
@@ -89,6 +96,7 @@ impl Effects {
             thumbnails: thumbnails::ThumbnailMaker::new(&shared),
             display: display::DisplayMaker::new(&shared),
             engine: engine::EngineWorker::new(&shared),
+            doctor: doctor::Doctor::default(),
             shared,
         };
         let answers = Answers {
@@ -98,6 +106,7 @@ impl Effects {
         (effects, answers)
     }
 
+    #[expect(clippy::too_many_lines, reason = "one line an effect, and rustfmt")]
     pub fn carry_out(&mut self, effect: Effect) {
         let shared = &self.shared;
         match effect {
@@ -158,6 +167,26 @@ impl Effects {
                 task,
                 control,
             } => engine::install_runtime(shared, kind, task, control),
+            Effect::Recognise {
+                import,
+                weights,
+                labels,
+                overrules,
+                picture,
+                runtime_library,
+            } => self.doctor.recognise(
+                shared,
+                doctor::Look {
+                    import,
+                    weights,
+                    labels,
+                    overrules,
+                    picture,
+                    runtime_library,
+                },
+            ),
+            Effect::AddModel { import } => self.doctor.add(shared, import),
+            Effect::PickModel => desktop::pick_model(shared),
             Effect::PredictOne {
                 source,
                 run,

@@ -9,6 +9,7 @@ pub enum Action {
     OpenFolder,
     OpenImages,
     OpenSamples,
+    AddModel,
     CopyPicture,
     CopyPath,
     Reveal,
@@ -56,10 +57,11 @@ struct Words {
 }
 
 impl Action {
-    pub const ALL: [Self; 39] = [
+    pub const ALL: [Self; 40] = [
         Self::OpenFolder,
         Self::OpenImages,
         Self::OpenSamples,
+        Self::AddModel,
         Self::CopyPicture,
         Self::CopyPath,
         Self::Reveal,
@@ -194,6 +196,11 @@ impl Action {
             Self::OpenSamples => words(
                 "Open sample photographs",
                 "Photographs that come with Spotcheck, to try it out",
+                &[],
+            ),
+            Self::AddModel => words(
+                "Add a model…",
+                "Looks into an .onnx file of your own and takes it into the list",
                 &[],
             ),
             Self::CopyPicture => words(

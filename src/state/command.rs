@@ -47,6 +47,14 @@ pub enum Command {
     SetThumbnailSide(f32),
     SignalTask(TaskId, TaskSignal),
     ClearFinishedTasks,
+    /// Sets a field of the draft card in the dialog about a model; an empty value takes that back.
+    OverruleImport {
+        field: String,
+        value: String,
+    },
+    SetImportLabels(Option<PathBuf>),
+    ConfirmImport,
+    CancelImport,
     /// After a failure: prepare the model again.
     TryAgain,
     Restart,

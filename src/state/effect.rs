@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{RunId, RunKey, RuntimeKind, SampleId, SourceId, TaskId};
+use super::{ImportId, RunId, RunKey, RuntimeKind, SampleId, SourceId, TaskId};
 use crate::domain::{Prediction, Sample, SampleUri, ViewSettings};
 use crate::tasks::TaskControl;
 
@@ -48,6 +48,21 @@ pub enum Effect {
         task: TaskId,
         control: TaskControl,
     },
+    /// Look into a model of the user's own.
+    Recognise {
+        import: ImportId,
+        weights: PathBuf,
+        labels: Option<PathBuf>,
+        overrules: Vec<(String, String)>,
+        /// To show what the model would get of it.
+        picture: Option<(SourceId, SampleUri)>,
+        runtime_library: Option<PathBuf>,
+    },
+    /// Take the model that this look was at into the library.
+    AddModel {
+        import: ImportId,
+    },
+    PickModel,
     /// Predict one sample with the loaded model, before everything else. Replaces one that has not begun.
     PredictOne {
         source: SourceId,
@@ -127,6 +142,11 @@ impl std::fmt::Debug for Effect {
             }
             Self::Signal(_, signal) => write!(formatter, "Signal({signal:?})"),
             Self::InstallRuntime { kind, .. } => write!(formatter, "InstallRuntime({kind:?})"),
+            Self::Recognise { weights, .. } => {
+                write!(formatter, "Recognise({})", weights.display())
+            }
+            Self::AddModel { .. } => formatter.write_str("AddModel"),
+            Self::PickModel => formatter.write_str("PickModel"),
             Self::PickFolder => formatter.write_str("PickFolder"),
             Self::PickImages => formatter.write_str("PickImages"),
             Self::Reveal(uri) => write!(formatter, "Reveal({uri})"),

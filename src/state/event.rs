@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use super::{ModelEntry, Offer, RunId, SampleId, SourceId, TaskId, TaskOutcome};
+use super::{
+    ImportDraft, ImportId, ModelEntry, Offer, RunId, SampleId, SourceId, TaskId, TaskOutcome,
+};
 use crate::domain::{DeviceReport, Page, Prediction, Problem};
 
 /// Answers of `effects`. Each carries the id of its question.
@@ -83,6 +85,16 @@ pub enum Event {
         /// What happened on the way and is worth knowing: “the batch was halved, the device ran out of memory”.
         notes: Vec<String>,
     },
+    /// What was found in a model of the user's own.
+    Recognised {
+        import: ImportId,
+        result: Result<Box<ImportDraft>, String>,
+    },
+    /// It is in the library, under this id.
+    ModelAdded {
+        import: ImportId,
+        result: Result<String, String>,
+    },
     FilesPicked(FilePick),
     /// Something small is done: “Copied the picture”.
     Told(String),
@@ -95,6 +107,7 @@ pub enum Event {
 pub enum FilePick {
     Folder(PathBuf),
     Files(Vec<PathBuf>),
+    Model(PathBuf),
     Cancelled,
     /// No dialog appeared; the message says why and what to do.
     Unavailable(String),

@@ -10,6 +10,7 @@ mod command;
 mod effect;
 mod engine;
 mod event;
+mod import;
 mod model_shelf;
 mod problems;
 mod runs;
@@ -25,6 +26,7 @@ pub use command::{Command, Step, ViewChange};
 pub use effect::{Effect, SourceSpec, TaskSignal};
 pub use engine::{Engine, EngineStatus, Offer, RuntimeKind};
 pub use event::{DisplayInfo, Event, FilePick, ModelDefaults};
+pub use import::{Import, ImportDraft, ImportField, ImportId, ImportStatus};
 pub use model_shelf::{ModelEntry, ModelShelf};
 pub use problems::{ProblemEntry, ProblemList};
 pub use runs::{AnswerStatus, Run, RunId, RunKey, Runs};
@@ -54,6 +56,8 @@ pub struct State {
     pub tasks: TaskList,
     pub problems: ProblemList,
     pub overlay: Overlay,
+    /// The dialog about a model of the user's own, while it is open.
+    pub import: Option<Import>,
     /// The last thing worth telling that needs no answer: “Copied the picture”.
     pub notice: Option<Notice>,
     /// What draws the window, for diagnostics.

@@ -27,6 +27,7 @@ pub struct Window {
     images: panels::ImagesMemory,
     device: panels::DeviceMemory,
     palette: overlays::PaletteMemory,
+    import: overlays::ImportMemory,
     toast: overlays::ToastMemory,
     applied: theme::Applied,
 }
@@ -40,6 +41,13 @@ impl Window {
         self.panels_ui(ui, state, &mut commands);
         overlays::palette_ui(ui.ctx(), state, &mut self.palette, &mut commands);
         overlays::help_ui(ui.ctx(), state, &mut commands);
+        overlays::import_ui(
+            ui.ctx(),
+            state,
+            &mut self.import,
+            &self.textures,
+            &mut commands,
+        );
         overlays::toast_ui(ui.ctx(), state, &mut self.toast, &mut commands);
         overlays::drop_target_ui(ui.ctx(), &mut commands);
         commands

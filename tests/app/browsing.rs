@@ -2,6 +2,7 @@ use std::path::{Path, PathBuf};
 
 use egui::{Key, Modifiers};
 use egui_kittest::kittest::Queryable;
+use spotcheck::app::App;
 
 use crate::window::{click, folder_of, open, samples, sees, wait_for, wait_until};
 
@@ -32,12 +33,15 @@ fn a_path_that_is_typed_opens() {
 fn a_folder_that_is_dropped_opens() {
     let folder = folder_of(2, "chelsea.png");
     let mut window = open(None, CLASSIFIER);
-    let dropped = Dropped(folder.path().to_owned());
-    window
-        .input_mut()
-        .dropped_files
-        .push(std::sync::Arc::new(dropped));
+    drop_on(&mut window, folder.path());
     wait_for(&mut window, "2 images");
+}
+
+/// As the desktop does it.
+pub(crate) fn drop_on(window: &mut egui_kittest::Harness<'static, App>, path: &Path) {
+    let dropped = Dropped(path.to_owned());
+    let files = &mut window.input_mut().dropped_files;
+    files.push(std::sync::Arc::new(dropped));
 }
 
 #[derive(Debug)]

@@ -6,21 +6,24 @@
 use egui::Theme;
 use egui_kittest::Harness;
 use spotcheck::app::App;
+use spotcheck::state::Action;
 
 use crate::support::repository;
-use crate::window::{click, open_with, samples, wait_for};
+use crate::window::{click, open_with, wait_for};
 
 const CLASSIFIER: &str = "efficientnet-lite0";
 const DETECTOR: &str = "ssd-mobilenet-coco";
 
 fn window(model: &str, theme: Theme) -> Harness<'static, App> {
-    open_with(Some(&samples()), model, |builder| {
+    let mut window = open_with(None, model, |builder| {
         builder
             .with_theme(theme)
             .with_pixels_per_point(1.5)
             .with_render_cursor(false)
             .wgpu()
-    })
+    });
+    click(&mut window, "Open sample photographs");
+    window
 }
 
 /// Every photograph predicted, the named one in the middle.
@@ -30,6 +33,7 @@ fn predicted(model: &str, theme: Theme, shown: &str, answer: &str) -> Harness<'s
     click(&mut window, "Predict all");
     wait_for(&mut window, "8 predicted");
     wait_for(&mut window, "✓ ");
+    window.state_mut().command(Action::ToggleTasks.into());
     click(&mut window, &format!("{shown}, "));
     wait_for(&mut window, answer);
     window

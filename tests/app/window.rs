@@ -27,7 +27,7 @@ pub(crate) fn open_with(
         source: source.map(Path::to_owned),
         model: Some(model.to_owned()),
         renderer: None,
-        dirs: AppDirs::below(&runtime_home()),
+        dirs: AppDirs::below(runtime_home()),
     };
     let builder = Harness::builder().with_size((1360.0, 860.0));
     let mut harness = configure(builder).build_eframe(|creation| App::new(creation, options));

@@ -24,6 +24,14 @@ pub(super) fn open_samples(state: &mut State, effects: &mut Vec<Effect>) {
 }
 
 pub(super) fn open_dropped(state: &mut State, mut paths: Vec<PathBuf>, effects: &mut Vec<Effect>) {
+    let is_model = |path: &PathBuf| {
+        let extension = path.extension();
+        extension.is_some_and(|extension| extension.eq_ignore_ascii_case("onnx"))
+    };
+    if let Some(position) = paths.iter().position(is_model) {
+        super::import::open(state, paths.swap_remove(position), effects);
+        return;
+    }
     match paths.len() {
         0 => {}
         1 => open_path(state, paths.remove(0), effects),
@@ -38,6 +46,7 @@ pub(super) fn picked(state: &mut State, pick: FilePick, effects: &mut Vec<Effect
     match pick {
         FilePick::Folder(path) => open_path(state, path, effects),
         FilePick::Files(paths) => open_dropped(state, paths, effects),
+        FilePick::Model(path) => super::import::open(state, path, effects),
         FilePick::Cancelled => {}
         FilePick::Unavailable(message) => super::went_wrong(state, Problem::general(message)),
     }

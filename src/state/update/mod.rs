@@ -1,6 +1,7 @@
 //! The only code that changes [`State`].
 
 mod browse;
+mod import;
 mod predict;
 mod run_tasks;
 #[cfg(test)]
@@ -77,6 +78,12 @@ fn on_command(state: &mut State, command: Command, effects: &mut Vec<Effect>) {
         Command::SetThumbnailSide(side) => view::set_thumbnail_side(state, side),
         Command::SignalTask(task, signal) => run_tasks::signal(state, task, signal, effects),
         Command::ClearFinishedTasks => state.tasks.clear_finished(),
+        Command::OverruleImport { field, value } => {
+            import::overrule(state, field, value, effects);
+        }
+        Command::SetImportLabels(labels) => import::set_labels(state, labels, effects),
+        Command::ConfirmImport => import::confirm(state, effects),
+        Command::CancelImport => state.import = None,
         Command::TryAgain => predict::try_again(state, effects),
         Command::Restart => effects.push(Effect::Restart),
         Command::SetOverlay(overlay) => state.overlay = overlay,
@@ -95,6 +102,7 @@ fn on_action(state: &mut State, action: Action, effects: &mut Vec<Effect>) {
         Action::OpenFolder => effects.push(Effect::PickFolder),
         Action::OpenImages => effects.push(Effect::PickImages),
         Action::OpenSamples => browse::open_samples(state, effects),
+        Action::AddModel => effects.push(Effect::PickModel),
         Action::CopyPicture => browse::copy_picture(state, effects),
         Action::CopyPath => browse::copy_path(state, effects),
         Action::Reveal => browse::reveal(state, effects),
@@ -177,6 +185,8 @@ fn on_event(state: &mut State, event: Event, effects: &mut Vec<Effect>) {
             outcome,
             notes,
         } => run_tasks::ended(state, task, outcome, notes, effects),
+        Event::Recognised { import, result } => import::recognised(state, import, result),
+        Event::ModelAdded { import, result } => import::added(state, import, result, effects),
         Event::FilesPicked(pick) => browse::picked(state, pick, effects),
         Event::Told(text) => state.tell(text),
         Event::WentWrong(problem) => went_wrong(state, problem),

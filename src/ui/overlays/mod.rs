@@ -2,10 +2,12 @@
 
 mod drop_target;
 mod help;
+mod import;
 mod palette;
 mod toast;
 
 pub(super) use drop_target::drop_target_ui;
 pub(super) use help::help_ui;
+pub(super) use import::{ImportMemory, import_ui};
 pub(super) use palette::{PaletteMemory, palette_ui};
 pub(super) use toast::{ToastMemory, toast_ui};

@@ -37,10 +37,10 @@ fn threshold_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
             change(commands, ViewChange::MinScore(min_score));
         }
     });
-    if lowest >= WORTH_SAYING {
+    if lowest > WORTH_SAYING {
         ui.label(
             RichText::new(format!(
-                "The model itself leaves out boxes below {lowest:.2}"
+                "The model itself leaves out boxes below {lowest:.3}"
             ))
             .small()
             .weak(),

@@ -53,7 +53,10 @@ fn open_row_ui(ui: &mut Ui, state: &State, memory: &mut ImagesMemory, commands: 
         && memory.path_of != Some(source.id)
     {
         memory.path_of = Some(source.id);
-        memory.path.clone_from(&source.name);
+        memory.path = match source.path {
+            Some(_) => source.name.clone(),
+            None => String::new(),
+        };
     }
     ui.horizontal(|ui| {
         action_button_ui(ui, state, Action::OpenFolder, commands);

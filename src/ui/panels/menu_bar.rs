@@ -25,6 +25,7 @@ pub(in super::super) fn menu_bar_ui(ui: &mut Ui, state: &State, commands: &mut V
 fn palette_button_ui(ui: &mut Ui, commands: &mut Vec<Command>) {
     let visuals = ui.visuals();
     let (fill, line) = (theme::sunken_fill(visuals), theme::line(visuals));
+    ui.spacing_mut().button_padding = egui::vec2(10.0, 3.0);
     let mut button = Button::new(RichText::new(Action::Palette.label()).weak())
         .fill(fill)
         .stroke(Stroke::new(1.0, line))
@@ -54,7 +55,7 @@ const FILE: [Option<Action>; 9] = [
     Some(Action::Quit),
 ];
 
-const PREDICT: [Option<Action>; 9] = [
+const PREDICT: [Option<Action>; 11] = [
     Some(Action::PredictShown),
     Some(Action::PredictSelection),
     Some(Action::PredictAll),
@@ -64,6 +65,8 @@ const PREDICT: [Option<Action>; 9] = [
     Some(Action::CancelTasks),
     None,
     Some(Action::ResetView),
+    None,
+    Some(Action::AddModel),
 ];
 
 const GO: [Option<Action>; 6] = [

@@ -2,9 +2,9 @@
 
 use eframe::egui::{self, Align, ComboBox, Layout, RichText, Ui};
 
-use super::super::widgets::{Tone, banner_ui, human_bytes, strong};
+use super::super::widgets::{Tone, action_button_ui, banner_ui, human_bytes, strong};
 use crate::domain::ModelTask;
-use crate::state::{Command, EngineStatus, ModelEntry, Offer, State};
+use crate::state::{Action, Command, EngineStatus, ModelEntry, Offer, State};
 
 pub(super) fn model_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
     if !state.models.is_listed() {
@@ -23,6 +23,7 @@ pub(super) fn model_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) 
         for entry in state.models.entries() {
             entry_ui(ui, state, entry, commands);
         }
+        action_button_ui(ui, state, Action::AddModel, commands);
         let bytes = state.models.disk_bytes();
         ui.weak(format!(
             "Downloads take {} on this disk",

@@ -13,10 +13,15 @@ use crate::tasks::{Progress, ProgressUnit};
 pub(in super::super) fn tasks_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
     Panel::bottom("tasks")
         .resizable(true)
-        .default_size(170.0)
+        .default_size(130.0)
         .size_range(90.0..=500.0)
         .show(ui, |ui| {
+            ui.add_space(4.0);
+            ui.spacing_mut().item_spacing.x = 24.0;
             ui.columns(2, |columns| {
+                for column in columns.iter_mut() {
+                    column.spacing_mut().item_spacing.x = 8.0;
+                }
                 task_list_ui(&mut columns[0], state, commands);
                 problem_list_ui(&mut columns[1], state, commands);
             });

@@ -9,13 +9,14 @@ pub(super) use picture::{PaintedPicture, ShownPicture};
 pub(super) use thumbnails::Thumbnails;
 
 use crate::domain::{DisplayPicture, Picture};
-use crate::state::{SampleId, SourceId};
+use crate::state::{ImportId, SampleId, SourceId};
 
 /// Every texture of the window.
 #[derive(Default)]
 pub struct Textures {
     pub(super) thumbnails: Thumbnails,
     pub(super) picture: Option<ShownPicture>,
+    import_preview: Option<(ImportId, TextureHandle)>,
 }
 
 impl Textures {
@@ -28,6 +29,17 @@ impl Textures {
         picture: &Picture,
     ) {
         self.thumbnails.add(ctx, source, sample, picture);
+    }
+
+    /// Takes what a model of the user's own gets to see.
+    pub fn set_import_preview(&mut self, ctx: &egui::Context, import: ImportId, picture: &Picture) {
+        let texture = upload(ctx, "model input", color_image(picture), false);
+        self.import_preview = Some((import, texture));
+    }
+
+    pub(super) fn import_preview(&self, import: ImportId) -> Option<&TextureHandle> {
+        let (of, texture) = self.import_preview.as_ref()?;
+        (*of == import).then_some(texture)
     }
 
     /// Takes the picture for the canvas.

@@ -101,11 +101,12 @@ pub(in super::super) fn human_bytes(bytes: u64) -> String {
     }
 }
 
-/// Rounded to what people say: `3 s`, `2 min 10 s`, `1 h 5 min`.
+/// Rounded to what people say: `3.1 s`, `42 s`, `2 min 10 s`, `1 h 5 min`.
 pub(in super::super) fn human_duration(duration: Duration) -> String {
     let secs = duration.as_secs();
     match secs {
-        0..60 => format!("{secs} s"),
+        0..10 => format!("{:.1} s", duration.as_secs_f64()),
+        10..60 => format!("{secs} s"),
         60..3600 => format!("{} min {} s", secs / 60, secs % 60),
         _ => format!("{} h {} min", secs / 3600, secs % 3600 / 60),
     }

@@ -1,0 +1,231 @@
+//! Looks into a model of the user's own and takes it into the library.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::{Delivery, Shared};
+use crate::decode;
+use crate::domain::{LabelSet, ModelCard, SampleUri};
+use crate::inference::{Inspection, labels_of, runtime};
+use crate::state::{Event, ImportDraft, ImportField, ImportId, SourceId};
+use crate::tasks::{ProgressUnit, TaskControl};
+use crate::vision::preprocess;
+use crate::vision::recognise::{Overrules, Recognition, preview};
+
+/// The file that is being looked at, and what was last found in it.
+#[derive(Default)]
+pub(super) struct Doctor {
+    patient: Arc<Mutex<Option<Patient>>>,
+}
+
+struct Patient {
+    weights: PathBuf,
+    inspection: Inspection,
+    recognised: Option<(ImportId, Recognition)>,
+}
+
+/// A question about a model.
+pub(super) struct Look {
+    pub(super) import: ImportId,
+    pub(super) weights: PathBuf,
+    pub(super) labels: Option<PathBuf>,
+    pub(super) overrules: Vec<(String, String)>,
+    /// To try the input on.
+    pub(super) picture: Option<(SourceId, SampleUri)>,
+    pub(super) runtime_library: Option<PathBuf>,
+}
+
+impl Doctor {
+    pub(super) fn recognise(&self, shared: &Arc<Shared>, look: Look) {
+        let patient = Arc::clone(&self.patient);
+        shared.spawn("look into a model", move |shared| {
+            let mut patient = patient.lock().unwrap_or_else(PoisonError::into_inner);
+            let result =
+                recognise(shared, &mut patient, &look).map_err(|error| format!("{error:#}"));
+            shared.report(Event::Recognised {
+                import: look.import,
+                result: result.map(Box::new),
+            });
+        });
+    }
+
+    pub(super) fn add(&self, shared: &Arc<Shared>, import: ImportId) {
+        let patient = Arc::clone(&self.patient);
+        shared.spawn("add a model", move |shared| {
+            let patient = patient.lock().unwrap_or_else(PoisonError::into_inner);
+            let result =
+                add(shared, patient.as_ref(), import).map_err(|error| format!("{error:#}"));
+            shared.report(Event::ModelAdded { import, result });
+        });
+    }
+}
+
+fn recognise(
+    shared: &Shared,
+    patient: &mut Option<Patient>,
+    look: &Look,
+) -> anyhow::Result<ImportDraft> {
+    let control = TaskControl::new(ProgressUnit::Bytes);
+    let items: Vec<String> = look
+        .overrules
+        .iter()
+        .map(|(field, value)| format!("{field}={value}"))
+        .collect();
+    let overrules = Overrules::parse(&items)?;
+    let labels = look.labels.as_deref().map(read_labels).transpose()?;
+    if patient
+        .as_ref()
+        .is_none_or(|known| known.weights != look.weights)
+    {
+        let runtime =
+            runtime::ensure_loaded(&shared.dirs, look.runtime_library.as_deref(), &control)?;
+        *patient = Some(Patient {
+            weights: look.weights.clone(),
+            inspection: Inspection::open(&runtime, &look.weights)?,
+            recognised: None,
+        });
+    }
+    let Some(patient) = patient else {
+        anyhow::bail!("nothing was opened");
+    };
+    patient.recognised = None;
+    let recognition = patient
+        .inspection
+        .recognise(labels.as_ref(), &overrules, &control)?;
+    let mut draft = draft(&recognition);
+    if let Some((source, uri)) = &look.picture {
+        draft.tensor = try_input(shared, look.import, &recognition.card, *source, uri)
+            .unwrap_or_else(|error| vec![format!("No preview: {error:#}")]);
+    }
+    patient.recognised = Some((look.import, recognition));
+    Ok(draft)
+}
+
+fn read_labels(path: &Path) -> anyhow::Result<LabelSet> {
+    use anyhow::Context as _;
+    let text = std::fs::read_to_string(path)
+        .with_context(|| format!("Could not read the label file {}", path.display()))?;
+    LabelSet::parse(&text)
+        .with_context(|| format!("Could not use the label file {}", path.display()))
+}
+
+/// Sends the exact tensor, turned back into a picture, to the window; gives its shape and numbers.
+fn try_input(
+    shared: &Shared,
+    import: ImportId,
+    card: &ModelCard,
+    source: SourceId,
+    uri: &SampleUri,
+) -> anyhow::Result<Vec<String>> {
+    let source = shared
+        .source(source)
+        .ok_or_else(|| anyhow::anyhow!("the folder has been closed"))?;
+    let picture = decode::decode(&source.read(uri)?, &shared.limits)?;
+    let prepared = preprocess(&card.input, &picture)?;
+    let seen = preview(&card.input, &prepared.tensor)?;
+    let mut lines = vec![format!(
+        "Shape {:?}, made from {}",
+        prepared.tensor.shape,
+        uri.file_name()
+    )];
+    for (index, channel) in seen.channels.iter().enumerate() {
+        lines.push(format!(
+            "Channel {index}: {:.3} to {:.3}, mean {:.3}",
+            channel.min, channel.max, channel.mean
+        ));
+    }
+    shared.deliver(Delivery::ImportPreview {
+        import,
+        picture: seen.picture,
+    });
+    Ok(lines)
+}
+
+fn draft(recognition: &Recognition) -> ImportDraft {
+    let card = &recognition.card;
+    let findings: Vec<ImportField> = recognition
+        .findings
+        .iter()
+        .map(|finding| ImportField {
+            field: finding.field.clone(),
+            value: finding.value.clone(),
+            basis: finding.basis.to_string(),
+            because: finding.because.clone(),
+        })
+        .collect();
+    let is_covered = |field: &str| {
+        findings.iter().any(|finding| {
+            let rest = field.strip_prefix(finding.field.as_str());
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        })
+    };
+    let mut other_fields = fields_of(card);
+    other_fields.retain(|other| !is_covered(&other.field));
+    ImportDraft {
+        id: card.id.clone(),
+        name: card.name.clone(),
+        task: card.task.word().to_owned(),
+        named_classes: labels_of(recognition).len(),
+        findings,
+        other_fields,
+        ignored_outputs: recognition.ignored_outputs.clone(),
+        tensor: Vec::new(),
+    }
+}
+
+/// Every single value of the card by its path, except what is filled in when it is added.
+fn fields_of(card: &ModelCard) -> Vec<ImportField> {
+    let mut fields = Vec::new();
+    if let Ok(serde_json::Value::Object(tables)) = serde_json::to_value(card) {
+        for (key, value) in tables {
+            if key != "file" && key != "assumed" {
+                collect_fields(key, value, &mut fields);
+            }
+        }
+    }
+    fields
+}
+
+fn collect_fields(path: String, value: serde_json::Value, fields: &mut Vec<ImportField>) {
+    match value {
+        serde_json::Value::Object(table) if !table.is_empty() => {
+            for (key, value) in table {
+                collect_fields(format!("{path}.{key}"), value, fields);
+            }
+        }
+        value => fields.push(ImportField {
+            field: path,
+            value: match value {
+                serde_json::Value::String(text) => text,
+                value => value.to_string(),
+            },
+            basis: String::new(),
+            because: String::new(),
+        }),
+    }
+}
+
+fn add(shared: &Shared, patient: Option<&Patient>, import: ImportId) -> anyhow::Result<String> {
+    let found = patient.and_then(|patient| {
+        let (looked, recognition) = patient.recognised.as_ref()?;
+        (*looked == import).then_some((patient, recognition))
+    });
+    let (patient, recognition) =
+        found.ok_or_else(|| anyhow::anyhow!("The model has changed; look at it once more"))?;
+    let label_file = recognition.labels.as_ref().map(write_labels).transpose()?;
+    let label_path = label_file.as_ref().map(tempfile::NamedTempFile::path);
+    let model = shared
+        .library
+        .add(&patient.weights, recognition.card.clone(), label_path)?;
+    Ok(model.card.id)
+}
+
+/// A label file for the library to copy.
+fn write_labels(labels: &LabelSet) -> anyhow::Result<tempfile::NamedTempFile> {
+    let mut file = tempfile::NamedTempFile::new()?;
+    for (id, name) in labels.iter() {
+        writeln!(file, "{id}\t{name}")?;
+    }
+    Ok(file)
+}

@@ -1,0 +1,67 @@
+//! A model of the user's own on its way into the library.
+
+use std::path::PathBuf;
+
+/// Which opening of the dialog, and which look at the model, an answer belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ImportId(pub u64);
+
+/// The dialog about an ONNX file.
+#[derive(Debug)]
+pub struct Import {
+    /// Changes with every look, so that a late answer is known.
+    pub id: ImportId,
+    pub weights: PathBuf,
+    /// A label file of the user's.
+    pub labels: Option<PathBuf>,
+    /// What the user knows better: field of the card and value, in the order given.
+    pub overrules: Vec<(String, String)>,
+    pub status: ImportStatus,
+}
+
+#[derive(Debug)]
+pub enum ImportStatus {
+    /// The file is being looked into.
+    Looking,
+    /// It cannot be used as it is; the message says why and what to do.
+    Refused(String),
+    Draft(Box<ImportDraft>),
+    /// It is being copied into the library.
+    Adding,
+}
+
+/// What the model was recognised as.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ImportDraft {
+    pub id: String,
+    pub name: String,
+    pub task: String,
+    /// How many classes have names.
+    pub named_classes: usize,
+    /// What was found out or assumed, with the reasons.
+    pub findings: Vec<ImportField>,
+    /// Every other field of the card.
+    pub other_fields: Vec<ImportField>,
+    /// Outputs of the graph that are not used.
+    pub ignored_outputs: Vec<String>,
+    /// Shape of the tensor and the numbers in it, for people; empty without a picture to try it on.
+    pub tensor: Vec<String>,
+}
+
+/// A field of the card.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ImportField {
+    /// Its place in the card, `input.layout`.
+    pub field: String,
+    pub value: String,
+    /// “recognised”, “assumed”, “given”; empty where nothing is known of it.
+    pub basis: String,
+    /// A clause that follows “because”; may be empty.
+    pub because: String,
+}
+
+impl Import {
+    pub fn is_looking(&self) -> bool {
+        matches!(self.status, ImportStatus::Looking)
+    }
+}

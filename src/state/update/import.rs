@@ -1,0 +1,103 @@
+//! The dialog about a model of the user's own.
+
+use std::path::PathBuf;
+
+use crate::state::import::{Import, ImportDraft, ImportId, ImportStatus};
+use crate::state::{Effect, State};
+
+pub(super) fn open(state: &mut State, weights: PathBuf, effects: &mut Vec<Effect>) {
+    state.import = Some(Import {
+        id: ImportId(0),
+        weights,
+        labels: None,
+        overrules: Vec::new(),
+        status: ImportStatus::Looking,
+    });
+    look(state, effects);
+}
+
+/// Looks at the model, again after every change; answers to earlier looks are dropped.
+fn look(state: &mut State, effects: &mut Vec<Effect>) {
+    let id = ImportId(state.ids.next());
+    let shown = state.selection.shown();
+    let picture = shown.and_then(|sample| {
+        let uri = state.samples.get(sample)?.uri.clone();
+        Some((state.source.as_ref()?.id, uri))
+    });
+    let Some(import) = &mut state.import else {
+        return;
+    };
+    import.id = id;
+    import.status = ImportStatus::Looking;
+    effects.push(Effect::Recognise {
+        import: id,
+        weights: import.weights.clone(),
+        labels: import.labels.clone(),
+        overrules: import.overrules.clone(),
+        picture,
+        runtime_library: state.settings.runtime_library.clone(),
+    });
+}
+
+/// An empty value takes the field back to what was recognised.
+pub(super) fn overrule(state: &mut State, field: String, value: String, effects: &mut Vec<Effect>) {
+    let Some(import) = &mut state.import else {
+        return;
+    };
+    import.overrules.retain(|(known, _)| *known != field);
+    if !value.is_empty() {
+        import.overrules.push((field, value));
+    }
+    look(state, effects);
+}
+
+pub(super) fn set_labels(state: &mut State, labels: Option<PathBuf>, effects: &mut Vec<Effect>) {
+    if let Some(import) = &mut state.import {
+        import.labels = labels;
+        look(state, effects);
+    }
+}
+
+pub(super) fn confirm(state: &mut State, effects: &mut Vec<Effect>) {
+    if let Some(import) = &mut state.import
+        && matches!(import.status, ImportStatus::Draft(_))
+    {
+        import.status = ImportStatus::Adding;
+        effects.push(Effect::AddModel { import: import.id });
+    }
+}
+
+pub(super) fn recognised(
+    state: &mut State,
+    id: ImportId,
+    result: Result<Box<ImportDraft>, String>,
+) {
+    if let Some(import) = state.import.as_mut().filter(|import| import.id == id) {
+        import.status = match result {
+            Ok(draft) => ImportStatus::Draft(draft),
+            Err(reason) => ImportStatus::Refused(reason),
+        };
+    }
+}
+
+pub(super) fn added(
+    state: &mut State,
+    id: ImportId,
+    result: Result<String, String>,
+    effects: &mut Vec<Effect>,
+) {
+    let Some(import) = state.import.as_mut().filter(|import| import.id == id) else {
+        effects.push(Effect::ListModels);
+        return;
+    };
+    match result {
+        Ok(model_id) => {
+            state.import = None;
+            state.tell(format!("Added the model {model_id}"));
+            state.settings.model = Some(model_id.clone());
+            state.models.choose(Some(model_id));
+            effects.push(Effect::ListModels);
+        }
+        Err(reason) => import.status = ImportStatus::Refused(reason),
+    }
+}

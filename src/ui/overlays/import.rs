@@ -1,0 +1,270 @@
+//! The dialog about a model of the user's own: what was recognised, what was only assumed, and what the model gets to see.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use eframe::egui::{
+    self, Grid, Id, Key, Modal, RichText, ScrollArea, TextEdit, TextureHandle, Ui, vec2,
+};
+
+use super::super::textures::Textures;
+use super::super::widgets::{Tone, banner_ui, strong};
+use crate::state::{Command, Import, ImportDraft, ImportField, ImportId, ImportStatus, State};
+
+const WIDTH: f32 = 860.0;
+const PREVIEW_SIDE: f32 = 224.0;
+
+/// Drafts of the text fields.
+#[derive(Default)]
+pub(in super::super) struct ImportMemory {
+    weights: Option<PathBuf>,
+    /// For which look `values` were taken over.
+    values_of: Option<ImportId>,
+    values: BTreeMap<String, String>,
+    labels: String,
+    other: String,
+}
+
+pub(in super::super) fn import_ui(
+    ctx: &egui::Context,
+    state: &State,
+    memory: &mut ImportMemory,
+    textures: &Textures,
+    commands: &mut Vec<Command>,
+) {
+    let Some(import) = &state.import else {
+        memory.weights = None;
+        return;
+    };
+    if memory.weights.as_ref() != Some(&import.weights) {
+        *memory = ImportMemory {
+            weights: Some(import.weights.clone()),
+            ..ImportMemory::default()
+        };
+    }
+    let modal = Modal::new(Id::unique("import a model")).show(ctx, |ui| {
+        ui.set_width(WIDTH.min(ctx.content_rect().width() - 60.0));
+        contents_ui(ui, import, memory, textures, commands);
+    });
+    if modal.should_close() {
+        commands.push(Command::CancelImport);
+    }
+}
+
+fn contents_ui(
+    ui: &mut Ui,
+    import: &Import,
+    memory: &mut ImportMemory,
+    textures: &Textures,
+    commands: &mut Vec<Command>,
+) {
+    ui.label(strong("Add a model").size(18.0));
+    ui.label(RichText::new(import.weights.display().to_string()).weak());
+    ui.add_space(8.0);
+    match &import.status {
+        ImportStatus::Looking => {
+            ui.weak("Looking into the file…");
+        }
+        ImportStatus::Adding => {
+            ui.weak("Copying the model into Spotcheck's folder…");
+        }
+        ImportStatus::Refused(reason) => banner_ui(ui, Tone::Error, reason, |_| {}),
+        ImportStatus::Draft(draft) => {
+            take_over(import.id, draft, memory);
+            draft_ui(
+                ui,
+                draft,
+                memory,
+                textures.import_preview(import.id),
+                commands,
+            );
+        }
+    }
+    ui.add_space(6.0);
+    labels_ui(ui, memory, commands);
+    other_field_ui(ui, import, memory, commands);
+    ui.add_space(10.0);
+    buttons_ui(ui, import, commands);
+}
+
+/// The fields show what the last look found.
+fn take_over(id: ImportId, draft: &ImportDraft, memory: &mut ImportMemory) {
+    if memory.values_of == Some(id) {
+        return;
+    }
+    memory.values_of = Some(id);
+    let all = draft.findings.iter().chain(&draft.other_fields);
+    memory.values = all
+        .map(|field| (field.field.clone(), field.value.clone()))
+        .collect();
+}
+
+fn draft_ui(
+    ui: &mut Ui,
+    draft: &ImportDraft,
+    memory: &mut ImportMemory,
+    preview: Option<&TextureHandle>,
+    commands: &mut Vec<Command>,
+) {
+    let labels = match draft.named_classes {
+        0 => "classes have no names".to_owned(),
+        count => format!("{count} named classes"),
+    };
+    ui.label(format!("This is a model for {}; {labels}", draft.task));
+    ui.add_space(6.0);
+    ui.horizontal_top(|ui| {
+        let height = (ui.ctx().content_rect().height() - 330.0).clamp(120.0, 420.0);
+        let width = (ui.available_width() - PREVIEW_SIDE - 24.0).max(240.0);
+        ui.allocate_ui(vec2(width, height), |ui| {
+            ScrollArea::vertical()
+                .auto_shrink([false, true])
+                .max_height(height)
+                .show(ui, |ui| {
+                    fields_ui(ui, "findings", &draft.findings, memory, commands);
+                    ui.collapsing("All other fields", |ui| {
+                        fields_ui(ui, "others", &draft.other_fields, memory, commands);
+                    });
+                    if !draft.ignored_outputs.is_empty() {
+                        let names = draft.ignored_outputs.join(", ");
+                        ui.weak(format!("Outputs that are not used: {names}"));
+                    }
+                });
+        });
+        ui.vertical(|ui| preview_ui(ui, draft, preview));
+    });
+}
+
+fn preview_ui(ui: &mut Ui, draft: &ImportDraft, preview: Option<&TextureHandle>) {
+    ui.label(strong("What the model gets"));
+    match preview {
+        Some(texture) => {
+            let size = texture.size_vec2();
+            let scale = PREVIEW_SIDE / size.max_elem().max(1.0);
+            ui.image((texture.id(), size * scale));
+        }
+        None if draft.tensor.is_empty() => {
+            ui.weak("Open an image to see it as the model does");
+        }
+        None => {}
+    }
+    for line in &draft.tensor {
+        ui.label(RichText::new(line).small().weak());
+    }
+}
+
+fn fields_ui(
+    ui: &mut Ui,
+    id: &str,
+    fields: &[ImportField],
+    memory: &mut ImportMemory,
+    commands: &mut Vec<Command>,
+) {
+    Grid::new(id)
+        .num_columns(3)
+        .spacing(vec2(12.0, 6.0))
+        .show(ui, |ui| {
+            for field in fields {
+                field_ui(ui, field, memory, commands);
+                ui.end_row();
+            }
+        });
+}
+
+fn field_ui(
+    ui: &mut Ui,
+    field: &ImportField,
+    memory: &mut ImportMemory,
+    commands: &mut Vec<Command>,
+) {
+    ui.label(&field.field);
+    let value = memory
+        .values
+        .entry(field.field.clone())
+        .or_insert_with(|| field.value.clone());
+    let edit = ui.add(TextEdit::singleline(value).desired_width(150.0));
+    if edit.lost_focus() && *value != field.value {
+        commands.push(Command::OverruleImport {
+            field: field.field.clone(),
+            value: value.trim().to_owned(),
+        });
+    }
+    edit.accessible_name(&field.field);
+    let mark = if field.basis == "assumed" { "⚠ " } else { "" };
+    let basis = format!("{mark}{}", field.basis);
+    let reason = match field.because.as_str() {
+        "" => String::new(),
+        because => format!(", {because}"),
+    };
+    ui.add(egui::Label::new(RichText::new(format!("{basis}{reason}")).small().weak()).wrap());
+}
+
+fn labels_ui(ui: &mut Ui, memory: &mut ImportMemory, commands: &mut Vec<Command>) {
+    ui.horizontal(|ui| {
+        ui.label("Label file");
+        let edit = ui.add(
+            TextEdit::singleline(&mut memory.labels)
+                .hint_text("Path of a text file, one class a line")
+                .desired_width(f32::INFINITY),
+        );
+        if edit.lost_focus() && ui.input(|input| input.key_pressed(Key::Enter)) {
+            let path = memory.labels.trim();
+            let labels = (!path.is_empty()).then(|| PathBuf::from(path));
+            commands.push(Command::SetImportLabels(labels));
+        }
+        edit.accessible_name("Label file");
+    });
+}
+
+/// For what was not recognised at all, and for a file that is refused as it is.
+fn other_field_ui(
+    ui: &mut Ui,
+    import: &Import,
+    memory: &mut ImportMemory,
+    commands: &mut Vec<Command>,
+) {
+    ui.horizontal(|ui| {
+        ui.label("Set a field");
+        let edit = ui.add(
+            TextEdit::singleline(&mut memory.other)
+                .hint_text("input.channels=bgr")
+                .desired_width(f32::INFINITY),
+        );
+        if edit.lost_focus()
+            && ui.input(|input| input.key_pressed(Key::Enter))
+            && let Some((field, value)) = memory.other.split_once('=')
+        {
+            commands.push(Command::OverruleImport {
+                field: field.trim().to_owned(),
+                value: value.trim().to_owned(),
+            });
+            memory.other.clear();
+        }
+        edit.accessible_name("Set a field");
+    });
+    for (field, value) in &import.overrules {
+        ui.horizontal(|ui| {
+            ui.label(format!("You set {field} = {value}"));
+            let undo = ui.small_button("Undo");
+            if undo.clicked() {
+                commands.push(Command::OverruleImport {
+                    field: field.clone(),
+                    value: String::new(),
+                });
+            }
+            undo.accessible_name(format!("Undo {field}"));
+        });
+    }
+}
+
+fn buttons_ui(ui: &mut Ui, import: &Import, commands: &mut Vec<Command>) {
+    ui.horizontal(|ui| {
+        let is_ready = matches!(import.status, ImportStatus::Draft(_));
+        let add = ui.add_enabled(is_ready, egui::Button::new(strong("Add this model")));
+        if add.clicked() {
+            commands.push(Command::ConfirmImport);
+        }
+        if ui.button("Cancel").clicked() {
+            commands.push(Command::CancelImport);
+        }
+    });
+}
