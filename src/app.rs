@@ -28,6 +28,8 @@ pub struct WindowOptions {
     /// `None` takes the one that suits the platform.
     pub renderer: Option<RendererChoice>,
     pub dirs: AppDirs,
+    /// When the program began, for the log.
+    pub started: Instant,
 }
 
 /// The window did not open, with what the graphics libraries said.
@@ -61,10 +63,13 @@ pub struct App {
     window: Window,
     effects: Effects,
     answers: Answers,
+    /// Since when the first frame is awaited; taken when it is there.
+    started: Option<Instant>,
 }
 
 impl App {
     pub fn new(creation: &eframe::CreationContext<'_>, options: WindowOptions) -> Self {
+        let started = options.started;
         let ctx = creation.egui_ctx.clone();
         apply_theme(&ctx);
         let settings = creation.storage.and_then(load_settings).unwrap_or_default();
@@ -75,6 +80,7 @@ impl App {
             window: Window::default(),
             effects,
             answers,
+            started: Some(started),
         };
         app.command(Command::Start {
             source: options.source,
@@ -157,6 +163,10 @@ impl eframe::App for App {
 
     fn ui(&mut self, ui: &mut egui::Ui, _frame: &mut eframe::Frame) {
         let commands = self.window.show(ui, &self.state);
+        if let Some(started) = self.started.take() {
+            let milliseconds = started.elapsed().as_millis();
+            log::info!("the first frame was laid out after {milliseconds} ms");
+        }
         if !commands.is_empty() {
             // What has just changed must be seen.
             ui.ctx().request_repaint();

@@ -37,6 +37,7 @@ pub(super) fn run(args: &WindowArgs) -> anyhow::Result<Outcome> {
             Renderer::Wgpu => RendererChoice::Wgpu,
         }),
         dirs: AppDirs::find()?,
+        started: std::time::Instant::now(),
     };
     run_window(options)?;
     Ok(Outcome::AllWell)

@@ -61,8 +61,6 @@ impl RuntimeKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Offer {
     TryAgain,
-    /// Another ONNX Runtime is chosen than the one that is loaded.
-    Restart,
     /// The chosen device does not work; let Spotcheck choose.
     UseAutomaticDevice,
 }

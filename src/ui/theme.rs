@@ -117,6 +117,13 @@ pub(super) fn text_on(background: Color32) -> Color32 {
     }
 }
 
+/// Around a dialog: a popup with more room.
+pub(super) fn dialog_frame(ctx: &egui::Context) -> egui::Frame {
+    egui::Frame::popup(&ctx.global_style())
+        .inner_margin(18)
+        .corner_radius(12)
+}
+
 /// The semi-bold family, for headings and what must stand out.
 pub(super) fn strong_family() -> FontFamily {
     FontFamily::Name("strong".into())
@@ -205,7 +212,7 @@ fn set_visuals(visuals: &mut Visuals, palette: &Palette) {
     set_widget(
         &mut widgets.inactive,
         palette.button,
-        Color32::TRANSPARENT,
+        palette.line,
         palette.text,
     );
     set_widget(

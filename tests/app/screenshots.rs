@@ -8,6 +8,7 @@ use egui_kittest::Harness;
 use spotcheck::app::App;
 use spotcheck::state::Action;
 
+use crate::browsing::drop_on;
 use crate::support::repository;
 use crate::window::{click, open_with, wait_for};
 
@@ -18,7 +19,7 @@ fn window(model: &str, theme: Theme) -> Harness<'static, App> {
     let mut window = open_with(None, model, |builder| {
         builder
             .with_theme(theme)
-            .with_pixels_per_point(1.5)
+            .with_pixels_per_point(1.0)
             .with_render_cursor(false)
             .wgpu()
     });
@@ -63,4 +64,13 @@ fn the_window_draws_classes_in_the_light() {
     let mut window = predicted(CLASSIFIER, Theme::Light, "chelsea.png", "tiger cat 38.3 %");
     click(&mut window, "Device");
     take(&mut window, "classification-light");
+}
+
+#[test]
+fn the_window_explains_a_model_of_ones_own() {
+    let mut window = predicted(CLASSIFIER, Theme::Dark, "coffee.png", "espresso ");
+    let model = repository().join("tests/cases/conventions/tensorflow-resnet50/model.onnx");
+    drop_on(&mut window, &model);
+    wait_for(&mut window, "made from coffee.png");
+    take(&mut window, "own-model-dark");
 }

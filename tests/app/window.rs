@@ -28,6 +28,7 @@ pub(crate) fn open_with(
         model: Some(model.to_owned()),
         renderer: None,
         dirs: AppDirs::below(runtime_home()),
+        started: Instant::now(),
     };
     let builder = Harness::builder().with_size((1360.0, 860.0));
     let mut harness = configure(builder).build_eframe(|creation| App::new(creation, options));

@@ -287,7 +287,11 @@ fn paint_picture(
 /// In place of a picture that is not there yet, or never will be.
 fn waiting_ui(ui: &mut Ui, state: &State, canvas: Rect) {
     let text = match &state.shown.display {
-        Display::Failed(reason) => format!("⚠ This image cannot be shown\n{reason}"),
+        Display::Failed(reason) => {
+            let entry = state.shown_sample().and_then(|id| state.samples.get(id));
+            let name = entry.map_or("", |entry| entry.uri.file_name());
+            format!("⚠ This image cannot be shown\n{name}: {reason}")
+        }
         _ => "Reading…".to_owned(),
     };
     let width = canvas.width().min(460.0);

@@ -4,15 +4,19 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use eframe::egui::{
-    self, Grid, Id, Key, Modal, RichText, ScrollArea, TextEdit, TextureHandle, Ui, vec2,
+    self, Align, Id, Key, Label, Layout, Modal, RichText, ScrollArea, TextEdit, TextureHandle, Ui,
+    vec2,
 };
 
 use super::super::textures::Textures;
+use super::super::theme;
 use super::super::widgets::{Tone, banner_ui, strong};
 use crate::state::{Command, Import, ImportDraft, ImportField, ImportId, ImportStatus, State};
 
 const WIDTH: f32 = 860.0;
 const PREVIEW_SIDE: f32 = 224.0;
+const NAME_WIDTH: f32 = 150.0;
+const VALUE_WIDTH: f32 = 130.0;
 
 /// Drafts of the text fields.
 #[derive(Default)]
@@ -42,10 +46,13 @@ pub(in super::super) fn import_ui(
             ..ImportMemory::default()
         };
     }
-    let modal = Modal::new(Id::unique("import a model")).show(ctx, |ui| {
-        ui.set_width(WIDTH.min(ctx.content_rect().width() - 60.0));
-        contents_ui(ui, import, memory, textures, commands);
-    });
+    let frame = theme::dialog_frame(ctx);
+    let modal = Modal::new(Id::unique("import a model"))
+        .frame(frame)
+        .show(ctx, |ui| {
+            ui.set_width(WIDTH.min(ctx.content_rect().width() - 60.0));
+            contents_ui(ui, import, memory, textures, commands);
+        });
     if modal.should_close() {
         commands.push(Command::CancelImport);
     }
@@ -59,7 +66,9 @@ fn contents_ui(
     commands: &mut Vec<Command>,
 ) {
     ui.label(strong("Add a model").size(18.0));
-    ui.label(RichText::new(import.weights.display().to_string()).weak());
+    let name = import.weights.file_name().unwrap_or_default();
+    ui.label(RichText::new(name.to_string_lossy()).weak())
+        .on_hover_text(import.weights.display().to_string());
     ui.add_space(8.0);
     match &import.status {
         ImportStatus::Looking => {
@@ -115,14 +124,14 @@ fn draft_ui(
     ui.horizontal_top(|ui| {
         let height = (ui.ctx().content_rect().height() - 330.0).clamp(120.0, 420.0);
         let width = (ui.available_width() - PREVIEW_SIDE - 24.0).max(240.0);
-        ui.allocate_ui(vec2(width, height), |ui| {
+        ui.allocate_ui_with_layout(vec2(width, height), Layout::top_down(Align::Min), |ui| {
             ScrollArea::vertical()
                 .auto_shrink([false, true])
                 .max_height(height)
                 .show(ui, |ui| {
-                    fields_ui(ui, "findings", &draft.findings, memory, commands);
+                    fields_ui(ui, &draft.findings, memory, commands);
                     ui.collapsing("All other fields", |ui| {
-                        fields_ui(ui, "others", &draft.other_fields, memory, commands);
+                        fields_ui(ui, &draft.other_fields, memory, commands);
                     });
                     if !draft.ignored_outputs.is_empty() {
                         let names = draft.ignored_outputs.join(", ");
@@ -154,20 +163,13 @@ fn preview_ui(ui: &mut Ui, draft: &ImportDraft, preview: Option<&TextureHandle>)
 
 fn fields_ui(
     ui: &mut Ui,
-    id: &str,
     fields: &[ImportField],
     memory: &mut ImportMemory,
     commands: &mut Vec<Command>,
 ) {
-    Grid::new(id)
-        .num_columns(3)
-        .spacing(vec2(12.0, 6.0))
-        .show(ui, |ui| {
-            for field in fields {
-                field_ui(ui, field, memory, commands);
-                ui.end_row();
-            }
-        });
+    for field in fields {
+        ui.horizontal_top(|ui| field_ui(ui, field, memory, commands));
+    }
 }
 
 fn field_ui(
@@ -176,12 +178,21 @@ fn field_ui(
     memory: &mut ImportMemory,
     commands: &mut Vec<Command>,
 ) {
-    ui.label(&field.field);
+    let height = ui.spacing().interact_size.y;
+    let name = Label::new(&field.field).truncate();
+    ui.allocate_ui_with_layout(
+        vec2(NAME_WIDTH, height),
+        Layout::left_to_right(Align::Center),
+        |ui| {
+            ui.set_min_width(NAME_WIDTH);
+            ui.add(name).on_hover_text(&field.field);
+        },
+    );
     let value = memory
         .values
         .entry(field.field.clone())
         .or_insert_with(|| field.value.clone());
-    let edit = ui.add(TextEdit::singleline(value).desired_width(150.0));
+    let edit = ui.add_sized([VALUE_WIDTH, height], TextEdit::singleline(value));
     if edit.lost_focus() && *value != field.value {
         commands.push(Command::OverruleImport {
             field: field.field.clone(),
@@ -195,7 +206,7 @@ fn field_ui(
         "" => String::new(),
         because => format!(", {because}"),
     };
-    ui.add(egui::Label::new(RichText::new(format!("{basis}{reason}")).small().weak()).wrap());
+    ui.add(Label::new(RichText::new(format!("{basis}{reason}")).small().weak()).wrap());
 }
 
 fn labels_ui(ui: &mut Ui, memory: &mut ImportMemory, commands: &mut Vec<Command>) {

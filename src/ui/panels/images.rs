@@ -6,9 +6,7 @@ use eframe::egui::{self, Align, Layout, Panel, RichText, TextEdit, Ui};
 
 use super::super::grid::{GridMemory, grid_ui};
 use super::super::textures::Textures;
-use super::super::widgets::{
-    Tone, action_button_ui, banner_ui, image_count, primary_action_button_ui,
-};
+use super::super::widgets::{Tone, action_button_ui, banner_ui, image_count};
 use crate::state::{Action, Command, Listing, SourceId, State, THUMBNAIL_SIDES};
 
 /// The draft of the path field, and what the grid remembers.
@@ -134,8 +132,7 @@ fn summary(state: &State) -> String {
 fn recent_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
     ui.add_space(12.0);
     ui.label("Nothing is open yet");
-    ui.add_space(4.0);
-    primary_action_button_ui(ui, state, Action::OpenSamples, commands);
+    ui.weak("Choose a folder above, type its path, or drop it on the window");
     if state.settings.recent.is_empty() {
         return;
     }

@@ -1,6 +1,6 @@
 //! Which model, and getting others.
 
-use eframe::egui::{self, Align, ComboBox, Layout, RichText, Ui};
+use eframe::egui::{self, Align, ComboBox, Label, Layout, RichText, Ui};
 
 use super::super::widgets::{Tone, action_button_ui, banner_ui, human_bytes, strong};
 use crate::domain::ModelTask;
@@ -77,7 +77,7 @@ fn chosen_ui(ui: &mut Ui, state: &State, chosen: &ModelEntry, commands: &mut Vec
     };
     let mut facts = vec![capitalised(card.task.word()), labels, card.licence.clone()];
     facts.extend(card.accuracy.clone());
-    ui.add(egui::Label::new(RichText::new(facts.join(" · ")).weak()).wrap());
+    ui.add(Label::new(RichText::new(facts.join(" · ")).weak()).wrap());
     if !card.assumed.is_empty() {
         let message = format!(
             "Assumed, not read from the file: {}",
@@ -105,11 +105,6 @@ fn engine_failure_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
     };
     banner_ui(ui, Tone::Error, message, |ui| {
         ui.horizontal_wrapped(|ui| match offer {
-            Some(Offer::Restart) => {
-                if ui.button("Restart Spotcheck").clicked() {
-                    commands.push(Command::Restart);
-                }
-            }
             Some(Offer::UseAutomaticDevice) => {
                 if ui.button("Choose the device automatically").clicked() {
                     commands.push(Command::ChooseDevice(crate::domain::DeviceChoice::Auto));
@@ -152,9 +147,14 @@ fn fetch_button_ui(
 }
 
 fn entry_ui(ui: &mut Ui, state: &State, entry: &ModelEntry, commands: &mut Vec<Command>) {
-    ui.horizontal(|ui| {
-        ui.vertical(|ui| {
-            ui.label(strong(&entry.card.name));
+    // From the right, so that the words give way to the button.
+    let height = ui.spacing().interact_size.y + 8.0;
+    let size = egui::vec2(ui.available_width(), height);
+    ui.allocate_ui_with_layout(size, Layout::right_to_left(Align::Center), |ui| {
+        entry_button_ui(ui, state, entry, commands);
+        ui.with_layout(Layout::top_down(Align::Min), |ui| {
+            ui.spacing_mut().item_spacing.y = 1.0;
+            ui.add(Label::new(strong(&entry.card.name)).truncate());
             let size = human_bytes(entry.card.file.bytes);
             let whereabouts = if entry.is_ready {
                 entry.origin.as_str()
@@ -165,23 +165,23 @@ fn entry_ui(ui: &mut Ui, state: &State, entry: &ModelEntry, commands: &mut Vec<C
                 "{} · {size} · {whereabouts}",
                 capitalised(entry.card.task.word())
             );
-            ui.label(RichText::new(facts).small().weak());
-        });
-        ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
-            if entry.can_remove {
-                let name = format!("Remove {}", entry.card.name);
-                let button = ui
-                    .button("Remove")
-                    .on_hover_text(format!("Frees {}", human_bytes(entry.disk_bytes)));
-                if button.clicked() {
-                    commands.push(Command::RemoveModel(entry.card.id.clone()));
-                }
-                button.accessible_name(name);
-            } else if !entry.is_ready && entry.can_fetch {
-                fetch_button_ui(ui, state, entry, "Download", commands);
-            }
+            ui.add(Label::new(RichText::new(facts).small().weak()).truncate());
         });
     });
+}
+
+fn entry_button_ui(ui: &mut Ui, state: &State, entry: &ModelEntry, commands: &mut Vec<Command>) {
+    if entry.can_remove {
+        let button = ui
+            .button("Remove")
+            .on_hover_text(format!("Frees {}", human_bytes(entry.disk_bytes)));
+        if button.clicked() {
+            commands.push(Command::RemoveModel(entry.card.id.clone()));
+        }
+        button.accessible_name(format!("Remove {}", entry.card.name));
+    } else if !entry.is_ready && entry.can_fetch {
+        fetch_button_ui(ui, state, entry, "Download", commands);
+    }
 }
 
 fn capitalised(word: &str) -> String {

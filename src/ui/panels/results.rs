@@ -17,7 +17,11 @@ pub(super) fn results_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>
         return;
     }
     if let Some(failure) = &state.shown.failure {
-        ui.label(format!("⚠ {failure}"));
+        let name = state
+            .samples
+            .get(sample)
+            .map_or("", |entry| entry.uri.file_name());
+        ui.label(format!("⚠ {name}: {failure}"));
         return;
     }
     let is_waiting = state
