@@ -15,14 +15,16 @@ pub(super) fn open(
     task: TaskId,
     control: TaskControl,
 ) {
-    shared.spawn("list images", move |shared| {
-        let result = list(shared, id, spec, &control);
-        shared.report(Event::ListingEnded {
-            source: id,
-            task,
-            result,
-        });
-    });
+    let ended = move |result| Event::ListingEnded {
+        source: id,
+        task,
+        result,
+    };
+    shared.spawn_answer(
+        "list images",
+        move |shared| ended(list(shared, id, spec, &control)),
+        move |mistake| ended(Err(mistake)),
+    );
 }
 
 fn list(

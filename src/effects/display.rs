@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::latest::{LatestSender, latest};
-use super::{Delivery, Shared};
+use super::{Delivery, Shared, guarded};
 use crate::decode::{self, ImageDetails};
 use crate::domain::{DisplayPicture, SampleUri};
 use crate::state::{DisplayInfo, Event, SampleId, SourceId};
@@ -43,7 +43,7 @@ impl DisplayMaker {
 
 /// False where the window is gone.
 fn answer(shared: &Shared, request: &Request) -> bool {
-    let result = decode_picture(shared, request);
+    let result = guarded(|| decode_picture(shared, request));
     let (result, picture) = match result {
         Ok((info, picture)) => (Ok(info), Some(picture)),
         Err(reason) => (Err(reason), None),

@@ -39,25 +39,30 @@ pub(super) struct Look {
 impl Doctor {
     pub(super) fn recognise(&self, shared: &Arc<Shared>, look: Look) {
         let patient = Arc::clone(&self.patient);
-        shared.spawn("look into a model", move |shared| {
+        let import = look.import;
+        let ended = move |result: Result<ImportDraft, String>| Event::Recognised {
+            import,
+            result: result.map(Box::new),
+        };
+        let work = move |shared: &Arc<Shared>| {
             let mut patient = patient.lock().unwrap_or_else(PoisonError::into_inner);
-            let result =
-                recognise(shared, &mut patient, &look).map_err(|error| format!("{error:#}"));
-            shared.report(Event::Recognised {
-                import: look.import,
-                result: result.map(Box::new),
-            });
+            let result = recognise(shared, &mut patient, &look);
+            ended(result.map_err(|error| format!("{error:#}")))
+        };
+        shared.spawn_answer("look into a model", work, move |mistake| {
+            ended(Err(mistake))
         });
     }
 
     pub(super) fn add(&self, shared: &Arc<Shared>, import: ImportId) {
         let patient = Arc::clone(&self.patient);
-        shared.spawn("add a model", move |shared| {
+        let ended = move |result| Event::ModelAdded { import, result };
+        let work = move |shared: &Arc<Shared>| {
             let patient = patient.lock().unwrap_or_else(PoisonError::into_inner);
-            let result =
-                add(shared, patient.as_ref(), import).map_err(|error| format!("{error:#}"));
-            shared.report(Event::ModelAdded { import, result });
-        });
+            let result = add(shared, patient.as_ref(), import);
+            ended(result.map_err(|error| format!("{error:#}")))
+        };
+        shared.spawn_answer("add a model", work, move |mistake| ended(Err(mistake)));
     }
 }
 

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::Shared;
 use super::latest::{LatestSender, latest};
+use super::{Shared, guarded};
 use crate::domain::{DeviceReport, Prediction, Sample};
 use crate::inference::runtime::{self, RuntimeError, RuntimePackage};
 use crate::inference::{InferenceError, LoadOptions, OnnxPredictor};
@@ -89,22 +89,26 @@ impl EngineWorker {
 
     pub(super) fn prepare(&self, shared: &Arc<Shared>, preparation: Preparation) {
         let loaded = Arc::clone(&self.loaded);
-        shared.spawn("prepare a model", move |shared| {
-            let task = preparation.task;
-            let event = match load(shared, &loaded, &preparation) {
-                Ok((report, restart_to_use)) => Event::EngineReady {
-                    task,
-                    report: Box::new(report),
-                    restart_to_use,
-                },
-                Err(error) if error.is_cancelled() => Event::EngineCancelled { task },
-                Err(error) => Event::EngineFailed {
-                    task,
-                    offer: Some(error.offer(&preparation.key)),
-                    message: error.to_string(),
-                },
-            };
-            shared.report(event);
+        let task = preparation.task;
+        let work = move |shared: &Arc<Shared>| match load(shared, &loaded, &preparation) {
+            Ok((report, restart_to_use)) => Event::EngineReady {
+                task,
+                report: Box::new(report),
+                restart_to_use,
+            },
+            Err(error) if error.is_cancelled() => Event::EngineCancelled { task },
+            Err(error) => Event::EngineFailed {
+                task,
+                offer: Some(error.offer(&preparation.key)),
+                message: error.to_string(),
+            },
+        };
+        shared.spawn_answer("prepare a model", work, move |message| {
+            Event::EngineFailed {
+                task,
+                message,
+                offer: Some(Offer::TryAgain),
+            }
         });
     }
 
@@ -125,18 +129,23 @@ impl EngineWorker {
 
     pub(super) fn predict_many(&self, shared: &Arc<Shared>, bulk: Bulk) {
         let predictor = self.loaded.get(bulk.run);
-        shared.spawn("predict images", move |shared| {
-            let task = bulk.task;
+        let task = bulk.task;
+        let work = move |shared: &Arc<Shared>| {
             let (outcome, notes) = match predictor {
                 Some(predictor) => predict_bulk(shared, &predictor, bulk),
                 // Another model has been loaded in the same moment.
                 None => (TaskOutcome::Cancelled, Vec::new()),
             };
-            shared.report(Event::TaskEnded {
+            Event::TaskEnded {
                 task,
                 outcome,
                 notes,
-            });
+            }
+        };
+        shared.spawn_answer("predict images", work, move |mistake| Event::TaskEnded {
+            task,
+            outcome: TaskOutcome::Failed(mistake),
+            notes: Vec::new(),
         });
     }
 }
@@ -198,22 +207,27 @@ pub(super) fn install_runtime(
     task: TaskId,
     control: TaskControl,
 ) {
-    shared.spawn("install ONNX Runtime", move |shared| {
+    let ended = move |outcome| Event::TaskEnded {
+        task,
+        outcome,
+        notes: Vec::new(),
+    };
+    let work = move |shared: &Arc<Shared>| {
         let package = match kind {
             RuntimeKind::Cpu => RuntimePackage::Cpu,
             RuntimeKind::Cuda => RuntimePackage::Cuda,
             RuntimeKind::WebGpu => RuntimePackage::WebGpu,
         };
-        let outcome = match runtime::install(&shared.dirs, package, None, &control) {
-            Ok(_) => TaskOutcome::Done(format!("{} is installed", kind.name())),
-            Err(RuntimeError::Cancelled) => TaskOutcome::Cancelled,
-            Err(error) => TaskOutcome::Failed(error.to_string()),
-        };
-        shared.report(Event::TaskEnded {
-            task,
-            outcome,
-            notes: Vec::new(),
-        });
+        ended(
+            match runtime::install(&shared.dirs, package, None, &control) {
+                Ok(_) => TaskOutcome::Done(format!("{} is installed", kind.name())),
+                Err(RuntimeError::Cancelled) => TaskOutcome::Cancelled,
+                Err(error) => TaskOutcome::Failed(error.to_string()),
+            },
+        )
+    };
+    shared.spawn_answer("install ONNX Runtime", work, move |mistake| {
+        ended(TaskOutcome::Failed(mistake))
     });
 }
 
@@ -249,15 +263,22 @@ fn predict_single(shared: &Shared, predictor: &Arc<OnnxPredictor>, request: Sing
     };
     let mut answers = Vec::new();
     let control = TaskControl::new(ProgressUnit::Images);
-    let outcome = predict(&pipeline, &control, |_, result| {
-        answers.push((request.sample, answer(result)));
+    let outcome = guarded(|| {
+        Ok(predict(&pipeline, &control, |_, result| {
+            answers.push((request.sample, answer(result)));
+        }))
     });
+    if let Err(mistake) = &outcome {
+        answers.push((request.sample, Err(mistake.clone())));
+    }
     shared.report(Event::Predicted {
         source: request.source,
         run: request.run,
         answers,
     });
-    report_device(shared, request.run, predictor, &outcome);
+    if let Ok(outcome) = outcome {
+        report_device(shared, request.run, predictor, &outcome);
+    }
 }
 
 fn answer(result: SampleResult) -> Result<Prediction, String> {

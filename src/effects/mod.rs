@@ -258,11 +258,50 @@ impl Shared {
             let shared = Arc::clone(self);
             let name = name.to_owned();
             move |text: String| {
-                shared.went_wrong(format!(
-                    "Spotcheck made a mistake in “{name}”; the rest goes on: {text}"
-                ));
+                shared.went_wrong(format!("{} ({name})", mistake(&text)));
             }
         };
         crate::tasks::spawn(name, move || work(&shared), on_panic);
+    }
+
+    /// A task that somebody waits for: `work` gives the answer, and `on_mistake` gives it where `work` panics.
+    fn spawn_answer(
+        self: &Arc<Self>,
+        name: &str,
+        work: impl FnOnce(&Arc<Self>) -> Event + Send + 'static,
+        on_mistake: impl FnOnce(String) -> Event + Send + 'static,
+    ) {
+        let shared = Arc::clone(self);
+        let work = move || {
+            let event = work(&shared);
+            shared.report(event);
+        };
+        let shared = Arc::clone(self);
+        let on_panic = move |text: String| {
+            shared.report(on_mistake(mistake(&text)));
+        };
+        crate::tasks::spawn(name, work, on_panic);
+    }
+}
+
+/// For a worker that must go on whatever one file does to it: a panic becomes a reason.
+fn guarded<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+    let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
+    result.unwrap_or_else(|panic| Err(mistake(&crate::tasks::panic_text(&*panic))))
+}
+
+fn mistake(panic_text: &str) -> String {
+    format!("Spotcheck made a mistake, the rest goes on; please report it: {panic_text}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_over_one_file_is_a_reason_and_the_worker_goes_on() {
+        let result: Result<(), String> = guarded(|| panic!("index out of bounds"));
+        let reason = result.unwrap_err();
+        assert!(reason.contains("index out of bounds"), "{reason}");
     }
 }

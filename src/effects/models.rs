@@ -46,17 +46,21 @@ fn model_entry(entry: LibraryEntry) -> ModelEntry {
 }
 
 pub(super) fn fetch(shared: &Arc<Shared>, id: String, task: TaskId, control: TaskControl) {
-    shared.spawn("download a model", move |shared| {
+    let ended = move |outcome| Event::TaskEnded {
+        task,
+        outcome,
+        notes: Vec::new(),
+    };
+    let work = move |shared: &Arc<Shared>| {
         let outcome = match shared.library.fetch(&id, None, &control) {
             Ok(model) => TaskOutcome::Done(format!("{} is ready", model.card.name)),
             Err(FetchError::Cancelled(_)) => TaskOutcome::Cancelled,
             Err(error) => TaskOutcome::Failed(error.to_string()),
         };
-        shared.report(Event::TaskEnded {
-            task,
-            outcome,
-            notes: Vec::new(),
-        });
+        ended(outcome)
+    };
+    shared.spawn_answer("download a model", work, move |mistake| {
+        ended(TaskOutcome::Failed(mistake))
     });
 }
 

@@ -3,7 +3,7 @@
 use std::collections::{HashSet, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use super::{Delivery, Shared};
+use super::{Delivery, Shared, guarded};
 use crate::decode;
 use crate::domain::SampleUri;
 use crate::state::{Event, SampleId, SourceId};
@@ -123,13 +123,10 @@ fn make(shared: &Shared, job: &Job) -> bool {
     let Some(source) = shared.source(job.source) else {
         return true;
     };
-    let picture = source
-        .read(&job.uri)
-        .map_err(|error| error.to_string())
-        .and_then(|bytes| {
-            decode::thumbnail(&bytes, THUMBNAIL_SIDE, &shared.limits)
-                .map_err(|error| error.to_string())
-        });
+    let picture = guarded(|| {
+        let bytes = source.read(&job.uri).map_err(|error| error.to_string())?;
+        decode::thumbnail(&bytes, THUMBNAIL_SIDE, &shared.limits).map_err(|error| error.to_string())
+    });
     match picture {
         Ok(picture) => shared.deliver(Delivery::Thumbnail {
             source: job.source,

@@ -481,3 +481,22 @@ fn pausing_goes_to_the_task_that_was_named() {
     let gone = Command::SignalTask(TaskId(9999), TaskSignal::Pause);
     assert!(command(&mut state, gone).is_empty());
 }
+
+#[test]
+fn a_late_look_at_a_model_does_not_replace_a_newer_one() {
+    let (mut state, ..) = opened();
+    command(&mut state, Command::Drop(vec![PathBuf::from("/m.onnx")]));
+    let first = state.import.as_ref().unwrap().id;
+    let field = "input.channels".to_owned();
+    let value = "bgr".to_owned();
+    let effects = command(&mut state, Command::OverruleImport { field, value });
+    assert!(has(&effects, "Recognise(/m.onnx)"), "{effects:?}");
+    let late = Event::Recognised {
+        import: first,
+        result: Err("late".to_owned()),
+    };
+    event(&mut state, late);
+    assert!(state.import.as_ref().unwrap().is_looking());
+    command(&mut state, Command::CancelImport);
+    assert!(state.import.is_none());
+}

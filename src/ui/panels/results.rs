@@ -1,11 +1,13 @@
 //! What the model said about the picture in the middle.
 
-use eframe::egui::{RichText, Sense, Ui};
+use eframe::egui::{Label, ProgressBar, RichText, Sense, Ui};
 
 use super::super::theme;
 use super::super::widgets::{primary_action_button_ui, score_row_ui};
 use crate::domain::{Answer, Prediction};
-use crate::state::{Action, AnswerStatus, Command, EngineStatus, State};
+use crate::state::{
+    Action, AnswerStatus, Command, EngineStatus, State, TaskEntry, TaskKind, TaskSignal,
+};
 
 pub(super) fn results_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
     let Some(sample) = state.shown_sample() else {
@@ -30,11 +32,28 @@ pub(super) fn results_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>
     if is_waiting {
         ui.weak("Predicting…");
     } else if matches!(state.engine.status, EngineStatus::Preparing) {
-        ui.weak("Getting the model ready…");
+        preparing_ui(ui, state, commands);
     } else {
         ui.weak("No answer yet");
         ui.add_space(4.0);
         primary_action_button_ui(ui, state, Action::PredictShown, commands);
+    }
+}
+
+/// The first time this takes a while: ONNX Runtime is downloaded.
+fn preparing_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+    ui.label("Getting the model ready…");
+    let is_preparing = |task: &&TaskEntry| matches!(task.kind, TaskKind::Prepare { .. });
+    let Some(task) = state.tasks.running().iter().find(is_preparing) else {
+        return;
+    };
+    let progress = task.control.progress();
+    ui.add(Label::new(RichText::new(&progress.step).weak()).wrap());
+    if let Some(fraction) = progress.fraction() {
+        ui.add(ProgressBar::new(fraction).desired_height(8.0));
+    }
+    if ui.button("Cancel").clicked() {
+        commands.push(Command::SignalTask(task.id, TaskSignal::Cancel));
     }
 }
 
