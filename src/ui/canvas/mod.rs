@@ -12,7 +12,8 @@ use self::placement::Placement;
 use super::textures::{PaintedPicture, ShownPicture, Textures};
 use super::theme;
 use super::widgets::{
-    action_button_ui, action_icon_ui, image_count, primary_action_button_ui, strong, truncated,
+    action_button_ui, action_icon_ui, grouped, image_count, primary_action_button_ui, strong,
+    truncated,
 };
 use crate::state::{Action, Command, Display, Listing, Overlay, State};
 
@@ -118,7 +119,7 @@ fn name_ui(ui: &mut Ui, state: &State) {
     };
     let position = format!(
         "{} of {}",
-        sample.index() + 1,
+        grouped(sample.index() + 1),
         image_count(state.samples.len())
     );
     ui.label(RichText::new(position).weak());

@@ -31,6 +31,7 @@ fn threshold_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
     let mut min_score = state.view().min_score;
     ui.horizontal(|ui| {
         let label = ui.label("Score at least");
+        fit_slider(ui);
         let slider = Slider::new(&mut min_score, lowest..=1.0).fixed_decimals(2);
         let response = ui.add(slider).labelled_by(label.id);
         if response.changed() {
@@ -61,6 +62,7 @@ fn overlap_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
             change(commands, ViewChange::NmsIou(is_on.then_some(DEFAULT_IOU)));
         }
         if let Some(mut iou) = iou {
+            fit_slider(ui);
             let slider = Slider::new(&mut iou, 0.0..=1.0).fixed_decimals(2);
             let response = ui.add(slider).accessible_name("Overlap, as IoU");
             if response.changed() {
@@ -79,6 +81,13 @@ fn overlap_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
         let text = format!("The model itself hides overlaps above {in_graph:.2}");
         ui.label(RichText::new(text).small().weak());
     }
+}
+
+/// A slider with its number takes the rest of the line; a fixed width would push the panel wider.
+fn fit_slider(ui: &mut Ui) {
+    let number_width = 62.0;
+    let rest = ui.available_width() - number_width;
+    ui.spacing_mut().slider_width = rest.clamp(40.0, 220.0);
 }
 
 /// The scores below which the graph gives nothing: the threshold's slider ends there.

@@ -156,15 +156,10 @@ fn entry_ui(ui: &mut Ui, state: &State, entry: &ModelEntry, commands: &mut Vec<C
             ui.spacing_mut().item_spacing.y = 1.0;
             ui.add(Label::new(strong(&entry.card.name)).truncate());
             let size = human_bytes(entry.card.file.bytes);
-            let whereabouts = if entry.is_ready {
-                entry.origin.as_str()
-            } else {
-                "not on this machine"
-            };
-            let facts = format!(
-                "{} · {size} · {whereabouts}",
-                capitalised(entry.card.task.word())
-            );
+            let mut facts = vec![capitalised(entry.card.task.word()), size];
+            // A model that is not here has a button that says so.
+            facts.extend(entry.is_ready.then(|| entry.origin.clone()));
+            let facts = facts.join(" · ");
             ui.add(Label::new(RichText::new(facts).small().weak()).truncate());
         });
     });

@@ -120,7 +120,7 @@ pub(in super::super) fn image_count(count: usize) -> String {
 }
 
 /// `100,000`.
-fn grouped(number: usize) -> String {
+pub(in super::super) fn grouped(number: usize) -> String {
     let digits = number.to_string();
     let mut grouped = String::new();
     for (position, digit) in digits.chars().enumerate() {
