@@ -65,7 +65,7 @@ const MAY_IMPORT: [(&str, &[&str]); 15] = [
 ];
 
 /// Heavy crates and the modules that may name them.
-const HOMES: [(&str, &[&str]); 18] = [
+const HOMES: [(&str, &[&str]); 17] = [
     ("turbojpeg", &["decode"]),
     ("image", &["decode"]),
     ("fast_image_resize", &["decode"]),
@@ -78,7 +78,6 @@ const HOMES: [(&str, &[&str]); 18] = [
     ("ab_glyph", &["export"]),
     ("rfd", &["effects"]),
     ("opener", &["effects"]),
-    ("poll_promise", &["effects"]),
     ("egui", &["ui", "app"]),
     ("eframe", &["ui", "app"]),
     ("clap", &["cli"]),

@@ -2,7 +2,11 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::task::{Context, Poll, Wake};
+use std::thread::Thread;
 use std::time::{Duration, Instant};
+
+use rfd::AsyncFileDialog;
 
 use super::{Delivery, Shared};
 use crate::decode;
@@ -18,40 +22,43 @@ const IMAGE_EXTENSIONS: [&str; 11] = [
 ];
 
 pub(super) fn pick_folder(shared: &Arc<Shared>) {
-    pick(shared, |dialog| {
-        let folder = dialog.set_title("Open folder").pick_folder()?;
-        Some(FilePick::Folder(folder))
+    pick(shared, async |dialog| {
+        let folder = dialog.set_title("Open folder").pick_folder().await?;
+        Some(FilePick::Folder(folder.path().to_owned()))
     });
 }
 
 pub(super) fn pick_images(shared: &Arc<Shared>) {
-    pick(shared, |dialog| {
+    pick(shared, async |dialog| {
         let files = dialog
             .set_title("Open images")
             .add_filter("Images", &IMAGE_EXTENSIONS)
-            .pick_files()?;
-        Some(FilePick::Files(files))
+            .pick_files()
+            .await?;
+        let paths = files.iter().map(|file| file.path().to_owned());
+        Some(FilePick::Files(paths.collect()))
     });
 }
 
 pub(super) fn pick_model(shared: &Arc<Shared>) {
-    pick(shared, |dialog| {
+    pick(shared, async |dialog| {
         let file = dialog
             .set_title("Add a model")
             .add_filter("ONNX models", &["onnx"])
-            .pick_file()?;
-        Some(FilePick::Model(file))
+            .pick_file()
+            .await?;
+        Some(FilePick::Model(file.path().to_owned()))
     });
 }
 
+/// The dialogs that do not block: macOS shows the others on its main thread only.
 fn pick(
     shared: &Arc<Shared>,
-    ask: impl FnOnce(rfd::FileDialog) -> Option<FilePick> + Send + 'static,
+    ask: impl AsyncFnOnce(AsyncFileDialog) -> Option<FilePick> + Send + 'static,
 ) {
-    shared.spawn("file dialog", |shared| {
+    shared.spawn("file dialog", move |shared| {
         let begun = Instant::now();
-        let pick = ask(rfd::FileDialog::new());
-        let pick = match pick {
+        let pick = match block_on(ask(AsyncFileDialog::new())) {
             Some(pick) => pick,
             None if begun.elapsed() < SOONER_THAN_A_PERSON => FilePick::Unavailable(
                 "Your desktop could not show a file dialog (it offers no file chooser portal). Type the \
@@ -62,6 +69,25 @@ fn pick(
         };
         shared.report(Event::FilesPicked(pick));
     });
+}
+
+/// Waits on this thread, which has nothing else to do.
+fn block_on<F: Future>(future: F) -> F::Output {
+    struct Unpark(Thread);
+    impl Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let waker = std::task::Waker::from(Arc::new(Unpark(std::thread::current())));
+    let mut context = Context::from_waker(&waker);
+    let mut future = std::pin::pin!(future);
+    loop {
+        match future.as_mut().poll(&mut context) {
+            Poll::Ready(output) => return output,
+            Poll::Pending => std::thread::park(),
+        }
+    }
 }
 
 pub(super) fn reveal(shared: &Arc<Shared>, uri: SampleUri) {
