@@ -36,11 +36,11 @@ fn samples() -> std::path::PathBuf {
     repository().join("assets/samples")
 }
 
+/// Width and height of a good picture, or a word of the reason why it is none.
+type Expected = Result<(u32, u32), &'static str>;
+
 /// A folder with good pictures and every kind of bad one, and what the run must say of each.
-fn mixed_folder() -> (
-    tempfile::TempDir,
-    Vec<(&'static str, Result<(u32, u32), &'static str>)>,
-) {
+fn mixed_folder() -> (tempfile::TempDir, Vec<(&'static str, Expected)>) {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, bytes: &[u8]| std::fs::write(folder.path().join(name), bytes).unwrap();
     let rocket = std::fs::read(samples().join("rocket.jpg")).unwrap();
@@ -207,6 +207,42 @@ fn limit_top_k_and_min_score_keep_less() {
     assert!(
         !scores.is_empty() && scores.iter().all(|score| *score >= 0.9),
         "{scores:?}"
+    );
+}
+
+#[test]
+fn a_batch_gives_the_same_classes_and_is_refused_aloud_where_the_model_takes_one_image() {
+    /// Another order of the same sums moves a score this much at most.
+    const TOLERANCE: f64 = 1e-5;
+    let of_batch = |size: &str| {
+        let output = run(predict(
+            &samples(),
+            "efficientnet-lite0",
+            &["--out", "-", "--batch", size],
+        ));
+        assert!(
+            stderr(&output).contains(&format!("images a call: {size}")),
+            "{}",
+            stderr(&output)
+        );
+        lines(&output)
+    };
+    for (single, batched) in of_batch("1").iter().zip(of_batch("3")) {
+        assert_eq!(single["uri"], batched["uri"]);
+        let classes = [single, &batched].map(|line| line["classes"].as_array().unwrap().clone());
+        for (single, batched) in classes[0].iter().zip(&classes[1]) {
+            let scores = [single, batched].map(|class| class["score"].as_f64().unwrap());
+            assert!(
+                (scores[0] - scores[1]).abs() < TOLERANCE,
+                "{single} {batched}"
+            );
+        }
+    }
+    let output = run(predict(&samples(), "ssd-mobilenet-coco", &["--batch", "4"]));
+    assert!(
+        stderr(&output).contains("takes one image a call"),
+        "{}",
+        stderr(&output)
     );
 }
 

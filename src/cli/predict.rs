@@ -21,7 +21,7 @@ use crate::library::{Library, LibraryError};
 use crate::predict::{PredictOutcome, PredictRequest, SampleResult, Stopped, jsonl_line, predict};
 use crate::source::{LocalSource, Source};
 use crate::tasks::{ProgressUnit, TaskControl};
-use crate::vision::KeepRule;
+use crate::vision::{KeepRule, Predictor};
 
 #[derive(Debug, Args)]
 pub(super) struct PredictArgs {
@@ -83,9 +83,15 @@ pub(super) fn run(args: &PredictArgs) -> anyhow::Result<Outcome> {
     let interrupt = TaskControl::new(ProgressUnit::Bytes);
     let on_interrupt = interrupt.clone();
     ctrlc::set_handler(move || on_interrupt.cancel()).context("Could not listen for Ctrl+C")?;
-    let predictor = load(args, &dirs, &interrupt)?;
+    let predictor = Arc::new(load(args, &dirs, &interrupt)?);
     let card = predictor.card().clone();
     print_report(&card, &predictor.report());
+    if args.batch.is_some_and(|batch| batch > 1) && !card.input.batches {
+        eprintln!(
+            "note: {} takes one image a call, so --batch changes nothing",
+            card.id
+        );
+    }
 
     let limits = DecodeLimits {
         max_megapixels: args.max_megapixels,
@@ -95,7 +101,7 @@ pub(super) fn run(args: &PredictArgs) -> anyhow::Result<Outcome> {
     let request = PredictRequest {
         source: Arc::clone(&source),
         samples: samples.into(),
-        predictor: Arc::new(predictor),
+        predictor: Arc::clone(&predictor) as Arc<dyn Predictor>,
         limits,
     };
     let control = TaskControl::new(ProgressUnit::Images);
@@ -115,6 +121,7 @@ pub(super) fn run(args: &PredictArgs) -> anyhow::Result<Outcome> {
         return Err(error);
     }
     eprintln!("{}", summary(&control.progress()));
+    print_latency(&predictor.report());
     conclude(
         &outcome,
         &failures,
@@ -198,6 +205,18 @@ fn print_report(card: &ModelCard, report: &DeviceReport) {
     for assumed in &card.assumed {
         eprintln!("assumed, not known: {assumed}");
     }
+}
+
+/// How long the model itself took.
+fn print_latency(report: &DeviceReport) {
+    let Some(latency) = report.latency else {
+        return;
+    };
+    eprintln!(
+        "a call of the model took {:.1} ms (median; 95 % took less than {:.1} ms), warm-up not counted; \
+         sessions: {}, threads each: {}, images a call: {}",
+        latency.p50, latency.p95, report.sessions, report.threads_per_session, report.batch
+    );
 }
 
 /// Everything that a run writes.

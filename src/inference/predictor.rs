@@ -74,25 +74,27 @@ struct LaneLayout {
 }
 
 impl LaneLayout {
-    /// On the processor one session a core, as far as memory allows, one image in each call. A graphics card wants one
-    /// session and many images at once; the threads only compute what it cannot.
+    /// On the processor one session a core, as far as memory allows, one image in each call; with a batch one session on all
+    /// cores. A graphics card wants one session and many images at once; the threads only compute what it cannot.
     fn of(device: Device, card: &ModelCard, options: &LoadOptions) -> Self {
         let threads = options
             .threads
             .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
             .max(1);
         let affordable = LANES_MEMORY_BYTES / (4 * card.file.bytes.max(1));
-        let (lanes, usual_batch) = match device {
-            Device::Cpu => (
-                threads
-                    .min(usize::try_from(affordable).unwrap_or(threads))
-                    .max(1),
-                1,
-            ),
-            Device::Cuda | Device::WebGpu | Device::CoreMl => (1, GRAPHICS_BATCH),
+        let usual_batch = match device {
+            Device::Cpu => 1,
+            Device::Cuda | Device::WebGpu | Device::CoreMl => GRAPHICS_BATCH,
         };
         let batch = if card.input.batches {
             options.batch.unwrap_or(usual_batch).max(1)
+        } else {
+            1
+        };
+        let lanes = if device == Device::Cpu && batch == 1 {
+            threads
+                .min(usize::try_from(affordable).unwrap_or(threads))
+                .max(1)
         } else {
             1
         };
