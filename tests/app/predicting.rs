@@ -1,5 +1,7 @@
 use egui_kittest::kittest::Queryable;
+use spotcheck::domain::{Answer, SampleUri};
 
+use crate::support::spotcheck;
 use crate::window::{click, folder_of, open, samples, sees, wait_for, wait_until};
 
 const CLASSIFIER: &str = "efficientnet-lite0";
@@ -71,6 +73,33 @@ fn predict_all_answers_every_image() {
     click(&mut window, "Predict all");
     wait_for(&mut window, "8 predicted");
     wait_for(&mut window, "✓ ");
+}
+
+#[test]
+fn the_window_and_the_command_line_give_the_same_predictions_bit_for_bit() {
+    for (model, answers) in [(CLASSIFIER, "classes"), (DETECTOR, "detections")] {
+        let mut window = open(Some(&samples()), model);
+        wait_for(&mut window, "1 predicted");
+        click(&mut window, "Predict all");
+        wait_for(&mut window, "8 predicted");
+        let arguments = ["predict", "assets/samples", "--model", model, "--out", "-"];
+        let output = spotcheck(&arguments).output().unwrap();
+        let state = window.state().state();
+        for line in String::from_utf8(output.stdout).unwrap().lines() {
+            let line: serde_json::Value = serde_json::from_str(line).unwrap();
+            let uri = SampleUri::new(line["uri"].as_str().unwrap());
+            let sample = state.samples.find(&uri).unwrap();
+            let shown = state.run().unwrap().prediction(sample).unwrap();
+            let written = line[answers].clone();
+            let written = match shown.answer {
+                Answer::Classes(_) => Answer::Classes(serde_json::from_value(written).unwrap()),
+                Answer::Detections(_) => {
+                    Answer::Detections(serde_json::from_value(written).unwrap())
+                }
+            };
+            assert_eq!(shown.answer, written, "{uri}");
+        }
+    }
 }
 
 #[test]
