@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::latest::{LatestSender, latest};
 use super::{Delivery, Shared, guarded};
 use crate::decode::{self, ImageDetails};
-use crate::domain::{DisplayPicture, SampleUri};
+use crate::domain::{DisplayPicture, SampleUri, human_bytes};
 use crate::state::{DisplayInfo, Event, SampleId, SourceId};
 
 /// Decodes one picture at a time; a newer request replaces one that has not begun.
@@ -105,12 +105,4 @@ fn rows(details: &ImageDetails, size: [u32; 2], bytes: u64) -> Vec<(String, Stri
     }
     rows.extend(details.exif.iter().cloned());
     rows
-}
-
-fn human_bytes(bytes: u64) -> String {
-    match bytes {
-        0..1_000 => format!("{bytes} bytes"),
-        1_000..1_000_000 => format!("{:.0} kB", bytes as f64 / 1e3),
-        _ => format!("{:.1} MB", bytes as f64 / 1e6),
-    }
 }

@@ -1,6 +1,6 @@
 //! Choosing a model and asking it.
 
-use crate::domain::{DeviceReport, Prediction, Problem};
+use crate::domain::{DeviceReport, Prediction, Problem, human_bytes};
 use crate::state::{
     AnswerStatus, Effect, Engine, EngineStatus, ModelDefaults, ModelEntry, Offer, Run, RunId,
     RunKey, RuntimeKind, SampleId, SampleSet, SourceId, State, TaskEntry, TaskId, TaskKind,
@@ -427,7 +427,7 @@ pub(super) fn model_removed(
                 .models
                 .get(id)
                 .map_or(id, |entry| entry.card.name.as_str());
-            let text = format!("Removed {name}, {:.1} MB freed", bytes as f64 / 1_000_000.0);
+            let text = format!("Removed {name}, {} freed", human_bytes(bytes));
             state.tell(text);
             refresh_shown(state);
         }

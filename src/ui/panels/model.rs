@@ -2,8 +2,8 @@
 
 use eframe::egui::{self, Align, ComboBox, Label, Layout, RichText, Ui};
 
-use super::super::widgets::{Tone, action_button_ui, banner_ui, human_bytes, strong};
-use crate::domain::ModelTask;
+use super::super::widgets::{Tone, action_button_ui, banner_ui, strong};
+use crate::domain::{ModelTask, human_bytes};
 use crate::state::{Action, Command, EngineStatus, ModelEntry, Offer, State};
 
 pub(super) fn model_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {

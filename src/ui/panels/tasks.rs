@@ -4,7 +4,8 @@ use eframe::egui::{
     self, Align, Label, Layout, Panel, ProgressBar, RichText, ScrollArea, Sense, Ui,
 };
 
-use super::super::widgets::{action_button_ui, human_bytes, human_duration, strong};
+use super::super::widgets::{action_button_ui, human_duration, strong};
+use crate::domain::human_bytes;
 use crate::state::{
     Action, Command, FinishedTask, ProblemEntry, State, TaskEntry, TaskOutcome, TaskSignal,
 };

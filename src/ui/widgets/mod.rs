@@ -9,6 +9,6 @@ pub(super) use action::{
 };
 pub(super) use score_bar::score_row_ui;
 pub(super) use text::{
-    Tone, banner_ui, grouped, human_bytes, human_duration, image_count, key_value_ui, section_ui,
-    strong, truncated,
+    Tone, banner_ui, grouped, human_duration, image_count, key_value_ui, section_ui, strong,
+    truncated,
 };

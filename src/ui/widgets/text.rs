@@ -92,15 +92,6 @@ pub(in super::super) fn banner_ui(
         });
 }
 
-pub(in super::super) fn human_bytes(bytes: u64) -> String {
-    match bytes {
-        0..1_000 => format!("{bytes} bytes"),
-        1_000..1_000_000 => format!("{:.0} kB", bytes as f64 / 1e3),
-        1_000_000..1_000_000_000 => format!("{:.1} MB", bytes as f64 / 1e6),
-        _ => format!("{:.2} GB", bytes as f64 / 1e9),
-    }
-}
-
 /// Rounded to what people say: `3.1 s`, `42 s`, `2 min 10 s`, `1 h 5 min`.
 pub(in super::super) fn human_duration(duration: Duration) -> String {
     let secs = duration.as_secs();
@@ -140,7 +131,6 @@ mod tests {
     fn numbers_are_written_as_people_read_them() {
         assert_eq!(image_count(1), "1 image");
         assert_eq!(image_count(100_000), "100,000 images");
-        assert_eq!(human_bytes(102_600_000), "102.6 MB");
         assert_eq!(human_duration(Duration::from_secs(131)), "2 min 11 s");
     }
 }
