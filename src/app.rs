@@ -217,7 +217,11 @@ pub fn run_window(options: WindowOptions) -> Result<(), WindowError> {
                 second.name()
             );
             log::warn!("{warning}");
-            run_with(second, options, Some(warning))
+            run_with(second, options, Some(warning)).map_err(|second_error| {
+                // The first one says why; the second often only says that it came second.
+                log::error!("{} failed too: {second_error}", second.name());
+                error
+            })
         })
         .map_err(|error| WindowError(error.to_string()))
 }
