@@ -115,6 +115,9 @@ fn status_says_where_it_looked_what_runs_where_and_why_nowhere_faster() {
         "ONNX Runtime 1.31.1 from Spotcheck's own folder: /",
         "running on CPU because nothing faster works here",
         "not on WebGPU because ",
+        "efficientnet-lite0: a call of the model took ",
+        "(p50; p95 ",
+        "not counted; sessions: ",
     ] {
         assert!(
             answer.stdout.contains(line),

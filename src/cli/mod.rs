@@ -17,6 +17,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use crate::domain::DeviceReport;
+
 /// See what a vision model sees.
 #[derive(Debug, Parser)]
 #[command(version, args_conflicts_with_subcommands = true)]
@@ -61,4 +63,19 @@ pub fn run() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// How long the model itself took; `None` before its second call, as the first one warms it up.
+fn describe_latency(report: &DeviceReport) -> Option<String> {
+    let latency = report.latency?;
+    Some(format!(
+        "a call of the model took {:.1} ms (p50; p95 {:.1} ms), the warm-up of {:.0} ms not counted; sessions: {}, threads \
+         each: {}, images a call: {}",
+        latency.p50,
+        latency.p95,
+        report.warm_up_ms,
+        report.sessions,
+        report.threads_per_session,
+        report.batch
+    ))
 }

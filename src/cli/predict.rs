@@ -7,9 +7,9 @@ use std::sync::Arc;
 use anyhow::{Context, bail};
 use clap::Args;
 
-use super::Outcome;
 use super::inspect::recognise_for_run;
 use super::progress::{summary, with_progress};
+use super::{Outcome, describe_latency};
 use crate::decode::DecodeLimits;
 use crate::dirs::AppDirs;
 use crate::domain::{
@@ -121,7 +121,9 @@ pub(super) fn run(args: &PredictArgs) -> anyhow::Result<Outcome> {
         return Err(error);
     }
     eprintln!("{}", summary(&control.progress()));
-    print_latency(&predictor.report());
+    if let Some(latency) = describe_latency(&predictor.report()) {
+        eprintln!("{latency}");
+    }
     conclude(
         &outcome,
         &failures,
@@ -205,18 +207,6 @@ fn print_report(card: &ModelCard, report: &DeviceReport) {
     for assumed in &card.assumed {
         eprintln!("assumed, not known: {assumed}");
     }
-}
-
-/// How long the model itself took.
-fn print_latency(report: &DeviceReport) {
-    let Some(latency) = report.latency else {
-        return;
-    };
-    eprintln!(
-        "a call of the model took {:.1} ms (median; 95 % took less than {:.1} ms), warm-up not counted; \
-         sessions: {}, threads each: {}, images a call: {}",
-        latency.p50, latency.p95, report.sessions, report.threads_per_session, report.batch
-    );
 }
 
 /// Everything that a run writes.

@@ -2,19 +2,22 @@
 
 use std::io::Write;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use clap::{Args, Subcommand};
 
-use super::Outcome;
 use super::progress::with_progress;
+use super::{Outcome, describe_latency};
 use crate::dirs::AppDirs;
-use crate::domain::Device;
+use crate::domain::{Device, DeviceReport, ModelTask, Picture};
 use crate::inference::runtime::{
     self, InstalledPackage, Loaded, RuntimeError, RuntimePackage, SearchStep,
 };
-use crate::inference::{DeviceSurvey, survey};
+use crate::inference::{DeviceSurvey, LoadOptions, OnnxPredictor, survey};
+use crate::library::Library;
 use crate::tasks::{ProgressUnit, TaskControl};
+use crate::vision::Predictor;
 
 #[derive(Debug, Args)]
 pub(super) struct RuntimeArgs {
@@ -35,6 +38,10 @@ enum RuntimeCommand {
         from: Option<PathBuf>,
     },
 }
+
+/// Enough calls for a stable median, and the time after which fewer have to do.
+const MEASURED_CALLS: usize = 30;
+const MEASURED_TIME: Duration = Duration::from_secs(2);
 
 pub(super) fn run(args: &RuntimeArgs) -> anyhow::Result<Outcome> {
     let dirs = AppDirs::find()?;
@@ -111,10 +118,40 @@ fn status(dirs: &AppDirs) -> anyhow::Result<Outcome> {
     for line in describe_devices(&survey) {
         say(&line)?;
     }
+    match measure(dirs, &loaded) {
+        Ok((model, report)) => {
+            let latency =
+                describe_latency(&report).unwrap_or_else(|| "too slow to measure".to_owned());
+            say(&format!("{model}: {latency}"))?;
+        }
+        Err(error) => say(&format!("speed not measured: {error:#}"))?,
+    }
     if let Some(next) = next_command(&loaded, &survey) {
         say(&next)?;
     }
     Ok(Outcome::AllWell)
+}
+
+/// Calls the default classifier on the device that would be chosen, one image a call, on one session.
+fn measure(dirs: &AppDirs, loaded: &Loaded) -> anyhow::Result<(String, DeviceReport)> {
+    let control = TaskControl::new(ProgressUnit::Steps);
+    let model = Library::open(dirs).default_for(ModelTask::Classification)?;
+    let options = LoadOptions {
+        batch: Some(1),
+        ..LoadOptions::default()
+    };
+    let predictor = OnnxPredictor::load(loaded, &model, &options, &control)?;
+    let grey = vec![128; 224 * 224 * 3];
+    let picture = Picture::new(224, 224, grey).context("a grey picture")?;
+    let prepared = predictor.prepare(&picture)?;
+    let begun = Instant::now();
+    for call in 0..=MEASURED_CALLS {
+        predictor.predict(0, std::slice::from_ref(&prepared), &control)?;
+        if call > 0 && begun.elapsed() > MEASURED_TIME {
+            break;
+        }
+    }
+    Ok((model.card.id, predictor.report()))
 }
 
 /// `  ORT_DYLIB_PATH: nothing`
