@@ -140,7 +140,7 @@ pub(super) fn copy_picture(
             .read(&uri)
             .map_err(|error| error.to_string())
             .and_then(|bytes| {
-                decode::decode_for_display(&bytes, &shared.limits)
+                decode::decode_for_display(&bytes, &shared.limits())
                     .map_err(|error| error.to_string())
             });
         match picture {

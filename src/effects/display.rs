@@ -74,7 +74,7 @@ fn decode_picture(
         .read(&request.uri)
         .map_err(|error| error.to_string())?;
     let displayed =
-        decode::decode_for_display(&bytes, &shared.limits).map_err(|error| error.to_string())?;
+        decode::decode_for_display(&bytes, &shared.limits()).map_err(|error| error.to_string())?;
     let size = [displayed.picture.width(), displayed.picture.height()];
     let info = DisplayInfo {
         size,

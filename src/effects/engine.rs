@@ -259,7 +259,7 @@ fn predict_single(shared: &Shared, predictor: &Arc<OnnxPredictor>, request: Sing
         source,
         samples: [request.entry].into(),
         predictor: Arc::clone(predictor) as Arc<dyn Predictor>,
-        limits: shared.limits.clone(),
+        limits: shared.limits(),
     };
     let mut answers = Vec::new();
     let control = TaskControl::new(ProgressUnit::Images);
@@ -312,7 +312,7 @@ fn predict_bulk(
         source,
         samples: samples.into(),
         predictor: Arc::clone(predictor) as Arc<dyn Predictor>,
-        limits: shared.limits.clone(),
+        limits: shared.limits(),
     };
     let mut bundle = Bundle::new(shared, bulk.source, bulk.run);
     let outcome = predict(&pipeline, &bulk.control, |index, result| {

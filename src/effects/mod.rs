@@ -72,7 +72,7 @@ pub enum Delivery {
 struct Shared {
     dirs: AppDirs,
     library: Library,
-    limits: DecodeLimits,
+    limits: Mutex<DecodeLimits>,
     waker: Waker,
     events: Sender<Event>,
     deliveries: Sender<Delivery>,
@@ -86,7 +86,7 @@ impl Effects {
         let shared = Arc::new(Shared {
             library: Library::open(&dirs),
             dirs,
-            limits: DecodeLimits::default(),
+            limits: Mutex::default(),
             waker,
             events,
             deliveries,
@@ -125,6 +125,7 @@ impl Effects {
             Effect::ListModels => models::list(shared),
             Effect::FetchModel { id, task, control } => models::fetch(shared, id, task, control),
             Effect::RemoveModel { id } => models::remove(shared, id),
+            Effect::LimitMegapixels(max) => shared.lock_limits().max_megapixels = max,
             Effect::Signal(control, signal) => match signal {
                 TaskSignal::Pause => control.pause(),
                 TaskSignal::Resume => control.resume(),
@@ -214,6 +215,14 @@ impl Effects {
 }
 
 impl Shared {
+    fn limits(&self) -> DecodeLimits {
+        self.lock_limits().clone()
+    }
+
+    fn lock_limits(&self) -> MutexGuard<'_, DecodeLimits> {
+        self.limits.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// False where the window is gone; the worker then stops.
     fn report(&self, event: Event) -> bool {
         let is_open = self.events.send(event).is_ok();

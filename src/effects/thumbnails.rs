@@ -125,7 +125,8 @@ fn make(shared: &Shared, job: &Job) -> bool {
     };
     let picture = guarded(|| {
         let bytes = source.read(&job.uri).map_err(|error| error.to_string())?;
-        decode::thumbnail(&bytes, THUMBNAIL_SIDE, &shared.limits).map_err(|error| error.to_string())
+        decode::thumbnail(&bytes, THUMBNAIL_SIDE, &shared.limits())
+            .map_err(|error| error.to_string())
     });
     match picture {
         Ok(picture) => shared.deliver(Delivery::Thumbnail {

@@ -44,6 +44,8 @@ pub enum Command {
     SetRuntimeLibrary(Option<PathBuf>),
     InstallRuntime(RuntimeKind),
     SetPredictOnOpen(bool),
+    /// For images that are opened from now on.
+    SetMaxMegapixels(u64),
     SetThumbnailSide(f32),
     SignalTask(TaskId, TaskSignal),
     ClearFinishedTasks,

@@ -79,6 +79,8 @@ pub enum Effect {
         control: TaskControl,
     },
     Signal(TaskControl, TaskSignal),
+    /// Refuse larger images from now on.
+    LimitMegapixels(u64),
     PickFolder,
     PickImages,
     Reveal(SampleUri),
@@ -140,6 +142,7 @@ impl std::fmt::Debug for Effect {
             Self::Predict { run, samples, .. } => {
                 write!(formatter, "Predict({run:?}, {} samples)", samples.len())
             }
+            Self::LimitMegapixels(max) => write!(formatter, "LimitMegapixels({max})"),
             Self::Signal(_, signal) => write!(formatter, "Signal({signal:?})"),
             Self::InstallRuntime { kind, .. } => write!(formatter, "InstallRuntime({kind:?})"),
             Self::Recognise { weights, .. } => {

@@ -33,7 +33,7 @@ pub use runs::{AnswerStatus, Run, RunId, RunKey, Runs};
 pub use sample_set::SampleSet;
 pub use samples::{Listing, OpenSource, SampleId, Samples, SourceId};
 pub use selection::Selection;
-pub use settings::{Settings, THUMBNAIL_SIDES, ThemeChoice};
+pub use settings::{MEGAPIXELS, Settings, THUMBNAIL_SIDES, ThemeChoice};
 pub use task_list::{FinishedTask, TaskEntry, TaskId, TaskKind, TaskList, TaskOutcome};
 pub use update::update;
 

@@ -12,6 +12,9 @@ const MAX_RECENT: usize = 10;
 /// Thumbnail sides on screen, in points.
 pub const THUMBNAIL_SIDES: std::ops::RangeInclusive<f32> = 72.0..=256.0;
 
+/// What the limit of megapixels can be set to.
+pub const MEGAPIXELS: std::ops::RangeInclusive<u64> = 1..=65_536;
+
 /// Written to the configuration folder. Fields that an older file lacks take their defaults.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -39,6 +42,8 @@ pub struct Settings {
     pub runtime_library: Option<PathBuf>,
     /// Whether opening a picture predicts it.
     pub predict_on_open: bool,
+    /// Images with more megapixels are refused.
+    pub max_megapixels: u64,
     /// The live filters by model id.
     views: BTreeMap<String, ViewSettings>,
     default_view: ViewSettings,
@@ -69,6 +74,7 @@ impl Default for Settings {
             threads: None,
             runtime_library: None,
             predict_on_open: true,
+            max_megapixels: 512,
             views: BTreeMap::new(),
             default_view: ViewSettings::default(),
         }
@@ -81,6 +87,9 @@ impl Settings {
         let (low, high) = (*THUMBNAIL_SIDES.start(), *THUMBNAIL_SIDES.end());
         self.interface_zoom = number_in(self.interface_zoom, 0.5, 3.0, 1.0);
         self.thumbnail_side = number_in(self.thumbnail_side, low, high, 112.0);
+        self.max_megapixels = self
+            .max_megapixels
+            .clamp(*MEGAPIXELS.start(), *MEGAPIXELS.end());
         self.recent.truncate(MAX_RECENT);
         self
     }
@@ -139,11 +148,13 @@ mod tests {
         let settings = Settings {
             interface_zoom: 0.0,
             thumbnail_side: f32::NAN,
+            max_megapixels: 0,
             ..Settings::default()
         }
         .checked();
         assert!(settings.interface_zoom >= 0.5);
         assert!(THUMBNAIL_SIDES.contains(&settings.thumbnail_side));
+        assert!(MEGAPIXELS.contains(&settings.max_megapixels));
     }
 
     #[test]

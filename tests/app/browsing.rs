@@ -3,6 +3,7 @@ use std::path::{Path, PathBuf};
 use egui::{Key, Modifiers};
 use egui_kittest::kittest::Queryable;
 use spotcheck::app::App;
+use spotcheck::state::Command;
 
 use crate::window::{click, folder_of, open, samples, sees, wait_for, wait_until};
 
@@ -146,4 +147,20 @@ fn a_folder_of_many_images_draws_only_what_is_on_screen() {
         sees(window, "1999.png, ")
     });
     assert!(!sees(&window, "0000.png, "));
+}
+
+#[test]
+fn an_image_above_the_limit_of_megapixels_is_refused_with_the_limit() {
+    let folder = folder_of(1, "chelsea.png");
+    image::RgbImage::new(2000, 1000)
+        .save(folder.path().join("large.png"))
+        .unwrap();
+    let mut window = open(None, CLASSIFIER);
+    window.state_mut().command(Command::SetMaxMegapixels(1));
+    window
+        .state_mut()
+        .command(Command::Open(folder.path().to_owned()));
+    wait_for(&mut window, "1 problem");
+    click(&mut window, "1 problem");
+    wait_for(&mut window, "megapixel");
 }

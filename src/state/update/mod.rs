@@ -32,6 +32,7 @@ fn on_command(state: &mut State, command: Command, effects: &mut Vec<Effect>) {
             state
                 .models
                 .choose(model.or_else(|| state.settings.model.clone()));
+            effects.push(Effect::LimitMegapixels(state.settings.max_megapixels));
             effects.push(Effect::ListModels);
             if let Some(path) = source {
                 browse::open_path(state, path, effects);
@@ -74,6 +75,10 @@ fn on_command(state: &mut State, command: Command, effects: &mut Vec<Effect>) {
         Command::SetPredictOnOpen(enabled) => {
             state.settings.predict_on_open = enabled;
             predict::predict_shown_if_wanted(state, effects);
+        }
+        Command::SetMaxMegapixels(max) => {
+            state.settings.max_megapixels = max;
+            effects.push(Effect::LimitMegapixels(max));
         }
         Command::SetThumbnailSide(side) => view::set_thumbnail_side(state, side),
         Command::SignalTask(task, signal) => run_tasks::signal(state, task, signal, effects),

@@ -6,7 +6,7 @@ use eframe::egui::{self, ComboBox, RichText, TextEdit, Ui};
 
 use super::super::widgets::{Tone, banner_ui, key_value_ui, strong};
 use crate::domain::{Device, DeviceChoice, DeviceReport};
-use crate::state::{Command, EngineStatus, RuntimeKind, State};
+use crate::state::{Command, EngineStatus, MEGAPIXELS, RuntimeKind, State};
 
 /// The draft of the path field.
 #[derive(Default)]
@@ -125,6 +125,22 @@ fn choices_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
     if checkbox.changed() {
         commands.push(Command::SetPredictOnOpen(predict_on_open));
     }
+    ui.horizontal(|ui| {
+        let name = "Refuse images above";
+        ui.label(name);
+        let mut megapixels = settings.max_megapixels;
+        let drag = egui::DragValue::new(&mut megapixels)
+            .range(MEGAPIXELS)
+            .suffix(" megapixels")
+            .update_while_editing(false);
+        let response = ui
+            .add(drag)
+            .on_hover_text("For images that are opened from now on");
+        response.accessible_name(name);
+        if megapixels != settings.max_megapixels {
+            commands.push(Command::SetMaxMegapixels(megapixels));
+        }
+    });
 }
 
 /// Zero, shown as “auto”, leaves it to the device.
