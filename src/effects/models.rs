@@ -46,11 +46,14 @@ fn model_entry(entry: LibraryEntry) -> ModelEntry {
 }
 
 pub(super) fn fetch(shared: &Arc<Shared>, id: String, task: TaskId, control: TaskControl) {
+    // A mirror that was given up is told, also where the next one did it.
+    let told = control.clone();
     let ended = move |outcome| Event::TaskEnded {
         task,
         outcome,
-        notes: Vec::new(),
+        notes: told.notes(),
     };
+    let ended_early = ended.clone();
     let work = move |shared: &Arc<Shared>| {
         let outcome = match shared.library.fetch(&id, None, &control) {
             Ok(model) => TaskOutcome::Done(format!("{} is ready", model.card.name)),
@@ -60,7 +63,7 @@ pub(super) fn fetch(shared: &Arc<Shared>, id: String, task: TaskId, control: Tas
         ended(outcome)
     };
     shared.spawn_answer("download a model", work, move |mistake| {
-        ended(TaskOutcome::Failed(mistake))
+        ended_early(TaskOutcome::Failed(mistake))
     });
 }
 
