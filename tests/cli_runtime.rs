@@ -49,6 +49,18 @@ impl Answer {
         }
     }
 
+    /// Says all of `words` on stdout.
+    #[track_caller]
+    fn must_say(&self, words: &[&str]) {
+        for word in words {
+            assert!(
+                self.stdout.contains(word),
+                "“{word}” is missing in:\n{}",
+                self.stdout
+            );
+        }
+    }
+
     #[track_caller]
     fn must_succeed(self) -> Self {
         assert_eq!(self.exit_code, Some(0), "{}{}", self.stdout, self.stderr);
@@ -110,7 +122,7 @@ const METADATA: &str = "onnxruntime-1.31.1.dist-info/METADATA";
 #[test]
 fn status_says_where_it_looked_what_runs_where_and_why_nowhere_faster() {
     let answer = Answer::of(&mut spotcheck(&["runtime", "status"])).must_succeed();
-    for line in [
+    answer.must_say(&[
         "ORT_DYLIB_PATH: nothing",
         "ONNX Runtime 1.31.1 from Spotcheck's own folder: /",
         "running on CPU because nothing faster works here",
@@ -118,13 +130,7 @@ fn status_says_where_it_looked_what_runs_where_and_why_nowhere_faster() {
         "efficientnet-lite0: a call of the model took ",
         "(p50; p95 ",
         "not counted; sessions: ",
-    ] {
-        assert!(
-            answer.stdout.contains(line),
-            "“{line}” is missing in:\n{}",
-            answer.stdout
-        );
-    }
+    ]);
 }
 
 #[test]
@@ -302,17 +308,11 @@ fn a_damaged_plug_in_is_named_and_does_not_stop_the_rest() {
     std::fs::create_dir_all(&plugin).unwrap();
     std::fs::write(plugin.join("manifest.json"), "{").unwrap();
     let answer = Answer::of(&mut status(home.path())).must_succeed();
-    for line in [
+    answer.must_say(&[
         "running on CPU because nothing faster works here",
         "not on WebGPU because the installed onnxruntime-ep-webgpu is damaged",
         "`spotcheck runtime install webgpu` installs it again",
-    ] {
-        assert!(
-            answer.stdout.contains(line),
-            "“{line}” is missing in:\n{}",
-            answer.stdout
-        );
-    }
+    ]);
 }
 
 #[test]

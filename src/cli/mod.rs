@@ -17,7 +17,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::domain::DeviceReport;
+use crate::domain::{DeviceReport, RefusedDevice};
 
 /// See what a vision model sees.
 #[derive(Debug, Parser)]
@@ -78,4 +78,15 @@ fn describe_latency(report: &DeviceReport) -> Option<String> {
         report.threads_per_session,
         report.batch
     ))
+}
+
+/// `not on CUDA because …`, a line for each device that would be faster.
+fn describe_refused(refused: &[RefusedDevice]) -> impl Iterator<Item = String> {
+    refused.iter().map(|refused| {
+        format!(
+            "not on {} because {}",
+            refused.device.name(),
+            refused.reason
+        )
+    })
 }

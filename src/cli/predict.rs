@@ -9,7 +9,7 @@ use clap::Args;
 
 use super::inspect::recognise_for_run;
 use super::progress::{summary, with_progress};
-use super::{Outcome, describe_latency};
+use super::{Outcome, describe_latency, describe_refused};
 use crate::decode::DecodeLimits;
 use crate::dirs::AppDirs;
 use crate::domain::{
@@ -197,12 +197,8 @@ fn print_report(card: &ModelCard, report: &DeviceReport) {
         report.device.name(),
         report.reason
     );
-    for refused in &report.refused {
-        eprintln!(
-            "not on {} because {}",
-            refused.device.name(),
-            refused.reason
-        );
+    for line in describe_refused(&report.refused) {
+        eprintln!("{line}");
     }
     for assumed in &card.assumed {
         eprintln!("assumed, not known: {assumed}");

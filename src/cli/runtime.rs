@@ -8,7 +8,7 @@ use anyhow::Context;
 use clap::{Args, Subcommand};
 
 use super::progress::with_progress;
-use super::{Outcome, describe_latency};
+use super::{Outcome, describe_latency, describe_refused};
 use crate::dirs::AppDirs;
 use crate::domain::{Device, DeviceReport, ModelTask, Picture};
 use crate::inference::runtime::{
@@ -173,14 +173,9 @@ fn describe_devices(survey: &DeviceSurvey) -> Vec<String> {
         survey.device.name(),
         survey.reason
     );
-    let refused = survey.refused.iter().map(|refused| {
-        format!(
-            "not on {} because {}",
-            refused.device.name(),
-            refused.reason
-        )
-    });
-    std::iter::once(running).chain(refused).collect()
+    std::iter::once(running)
+        .chain(describe_refused(&survey.refused))
+        .collect()
 }
 
 /// What to type for a faster device, if something can be done.

@@ -352,7 +352,9 @@ fn a_lost_device_stops_the_run_and_keeps_what_was_done() {
 #[test]
 fn cancel_ends_a_run_within_a_second_even_inside_the_model() {
     for lanes in [1, 2] {
-        let endless = |_: &[u32], control: &TaskControl| {
+        let (entered_sender, entered) = bounded(2);
+        let endless = move |_: &[u32], control: &TaskControl| {
+            let _ = entered_sender.try_send(());
             let (sender, cancelled) = bounded(1);
             let _hook = control.on_cancel(move || {
                 let _ = sender.try_send(());
@@ -364,7 +366,7 @@ fn cancel_ends_a_run_within_a_second_even_inside_the_model() {
         let control = TaskControl::new(ProgressUnit::Images);
         let owner = control.clone();
         let run = std::thread::spawn(move || predict(&request, &control, |_, _| ()));
-        std::thread::sleep(Duration::from_millis(50));
+        entered.recv().unwrap();
         let start = Instant::now();
         owner.cancel();
         let outcome = run.join().unwrap();
