@@ -13,7 +13,7 @@ use super::{Outcome, describe_latency, describe_refused};
 use crate::decode::DecodeLimits;
 use crate::dirs::AppDirs;
 use crate::domain::{
-    DeviceChoice, DeviceReport, ModelCard, Prediction, Problem, Sample, ViewSettings,
+    DeviceChoice, DeviceReport, KeepRule, ModelCard, Prediction, Problem, Sample, ViewSettings,
 };
 use crate::export::AnnotatedFolder;
 use crate::inference::{LoadOptions, OnnxPredictor, runtime};
@@ -21,7 +21,7 @@ use crate::library::{Library, LibraryError};
 use crate::predict::{PredictOutcome, PredictRequest, SampleResult, Stopped, jsonl_line, predict};
 use crate::source::{LocalSource, Source};
 use crate::tasks::{ProgressUnit, TaskControl};
-use crate::vision::{KeepRule, Predictor};
+use crate::vision::Predictor;
 
 #[derive(Debug, Args)]
 pub(super) struct PredictArgs {

@@ -13,7 +13,10 @@ mod model_card;
 mod picture;
 mod prediction;
 mod problem;
+mod run;
 mod sample;
+mod sample_set;
+mod verdict;
 mod view_settings;
 
 pub use bytes::human_bytes;
@@ -30,5 +33,8 @@ pub use model_card::{
 pub use picture::Picture;
 pub use prediction::{Answer, ClassScore, Detection, Prediction};
 pub use problem::Problem;
-pub use sample::{Page, Sample, SampleUri};
+pub use run::{KeepRule, RunId, RunInfo, RunKey};
+pub use sample::{Page, Sample, SampleId, SampleUri};
+pub use sample_set::SampleSet;
+pub use verdict::{Verdict, VerdictTarget};
 pub use view_settings::ViewSettings;

@@ -1,17 +1,19 @@
 //! One image of a source, wherever it lies.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use super::Problem;
 
-/// Where a sample lies: an absolute path, as the user would type it (not percent-encoded).
+/// Where a sample lies: an absolute path, as the user would type it (not percent-encoded). Clones share their text.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct SampleUri(String);
+#[serde(from = "String", into = "String")]
+pub struct SampleUri(Arc<str>);
 
 impl SampleUri {
     pub fn new(uri: impl Into<String>) -> Self {
-        Self(uri.into())
+        Self(uri.into().into())
     }
 
     pub fn as_str(&self) -> &str {
@@ -24,9 +26,35 @@ impl SampleUri {
     }
 }
 
+impl From<String> for SampleUri {
+    fn from(uri: String) -> Self {
+        Self::new(uri)
+    }
+}
+
+impl From<SampleUri> for String {
+    fn from(uri: SampleUri) -> Self {
+        uri.as_str().to_owned()
+    }
+}
+
 impl std::fmt::Display for SampleUri {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.write_str(&self.0)
+    }
+}
+
+/// Position in the listing of the open source. Stable while the source is open: what appears later is added at the end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SampleId(pub u32);
+
+impl SampleId {
+    pub fn from_index(index: usize) -> Self {
+        Self(u32::try_from(index).unwrap_or(u32::MAX))
+    }
+
+    pub fn index(self) -> usize {
+        self.0 as usize
     }
 }
 
@@ -37,6 +65,8 @@ pub struct Sample {
     /// The path below the opened folder, with `/` between its parts; the file name for a single file.
     pub name: String,
     pub size_bytes: u64,
+    /// When the file was last written, in nanoseconds since 1970-01-01 UTC, where the source knows it.
+    pub modified_ns: Option<i64>,
 }
 
 /// A part of a listing.

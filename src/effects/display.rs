@@ -5,8 +5,9 @@ use std::sync::Arc;
 use super::latest::{LatestSender, latest};
 use super::{Delivery, Shared, guarded};
 use crate::decode::{self, ImageDetails};
+use crate::domain::SampleId;
 use crate::domain::{DisplayPicture, SampleUri, human_bytes};
-use crate::state::{DisplayInfo, Event, SampleId, SourceId};
+use crate::state::{DisplayInfo, Event, SourceId};
 
 /// Decodes one picture at a time; a newer request replaces one that has not begun.
 pub(super) struct DisplayMaker {

@@ -9,13 +9,12 @@ use std::time::{Duration, Instant};
 use super::latest::{LatestSender, latest};
 use super::{Shared, guarded};
 use crate::domain::{DeviceReport, Prediction, Sample};
+use crate::domain::{RunId, RunKey, SampleId};
 use crate::inference::runtime::{self, RuntimeError, RuntimePackage};
 use crate::inference::{InferenceError, LoadOptions, OnnxPredictor};
 use crate::library::LibraryError;
 use crate::predict::{PredictOutcome, PredictRequest, SampleResult, Stopped, predict};
-use crate::state::{
-    Event, Offer, RunId, RunKey, RuntimeKind, SampleId, SourceId, TaskId, TaskOutcome,
-};
+use crate::state::{Event, Offer, RuntimeKind, SourceId, TaskId, TaskOutcome};
 use crate::tasks::{ProgressUnit, TaskControl};
 use crate::vision::Predictor;
 

@@ -20,10 +20,11 @@ use crossbeam_channel::{Receiver, Sender};
 
 use crate::decode::DecodeLimits;
 use crate::dirs::AppDirs;
+use crate::domain::SampleId;
 use crate::domain::{DisplayPicture, Picture, Problem};
 use crate::library::Library;
 use crate::source::Source;
-use crate::state::{Effect, Event, ImportId, SampleId, SourceId, TaskSignal};
+use crate::state::{Effect, Event, ImportId, SourceId, TaskSignal};
 use crate::tasks::Waker;
 
 /// Workers wait when the window is this many answers behind.

@@ -5,8 +5,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::{Delivery, Shared, guarded};
 use crate::decode;
+use crate::domain::SampleId;
 use crate::domain::SampleUri;
-use crate::state::{Event, SampleId, SourceId};
+use crate::state::{Event, SourceId};
 
 /// Longer side in pixels: sharp at the largest size of the grid on an ordinary screen.
 const THUMBNAIL_SIDE: u32 = 256;

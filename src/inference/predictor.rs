@@ -9,13 +9,13 @@ use super::device::{self, PreparedDevice};
 use super::runtime::Loaded;
 use super::session::OnnxSession;
 use crate::domain::{
-    Device, DeviceChoice, DeviceReport, LabelSet, LatencyMs, ModelCard, OutputConvention, Picture,
-    Prediction,
+    Device, DeviceChoice, DeviceReport, KeepRule, LabelSet, LatencyMs, ModelCard, OutputConvention,
+    Picture, Prediction,
 };
 use crate::library::Model;
 use crate::tasks::TaskControl;
 use crate::vision::{
-    KeepRule, PredictError, Predictor, Prepared, Tensor, TensorData, postprocess, preprocess,
+    PredictError, Predictor, Prepared, Tensor, TensorData, postprocess, preprocess,
 };
 
 /// How a model is loaded.

@@ -48,6 +48,7 @@ impl TestSource {
             uri: SampleUri::new(number.to_string()),
             name: number.to_string(),
             size_bytes: 0,
+            modified_ns: None,
         };
         (0..self.len).map(sample).collect()
     }

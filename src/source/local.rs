@@ -1,7 +1,9 @@
 //! Folders and files of this machine.
 
 use std::collections::VecDeque;
+use std::fs::Metadata;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use super::{Page, Source, SourceError};
 use crate::domain::{Problem, Sample, SampleUri};
@@ -96,7 +98,7 @@ fn list_root(root: PathBuf) -> Box<dyn Iterator<Item = Entry> + Send> {
         Ok(metadata) if metadata.is_dir() => Box::new(Walk::new(root)),
         Ok(metadata) => {
             let name = file_name(&root).into_owned();
-            Box::new(std::iter::once(sample(&root, name, metadata.len())))
+            Box::new(std::iter::once(sample(&root, name, &metadata)))
         }
         Err(error) => Box::new(std::iter::once(Err(problem(&root, error)))),
     }
@@ -168,7 +170,7 @@ impl Walk {
             return self.enter(path);
         }
         let is_image = metadata.is_file() && has_image_extension(path);
-        is_image.then(|| sample(path, self.name_below_root(path), metadata.len()))
+        is_image.then(|| sample(path, self.name_below_root(path), &metadata))
     }
 
     fn name_below_root(&self, path: &Path) -> String {
@@ -196,17 +198,30 @@ impl Iterator for Walk {
     }
 }
 
-fn sample(path: &Path, name: String, size_bytes: u64) -> Entry {
+fn sample(path: &Path, name: String, metadata: &Metadata) -> Entry {
     match path.to_str() {
         Some(uri) => Ok(Sample {
             uri: SampleUri::new(uri),
             name,
-            size_bytes,
+            size_bytes: metadata.len(),
+            modified_ns: metadata.modified().ok().and_then(nanoseconds),
         }),
         None => Err(Problem::of_sample(
             uri_of(path),
             "has a name that is not valid Unicode; rename it to open it",
         )),
+    }
+}
+
+/// Since 1970; `None` for a clock that is centuries off.
+fn nanoseconds(time: SystemTime) -> Option<i64> {
+    let since = time.duration_since(SystemTime::UNIX_EPOCH);
+    match since {
+        Ok(after) => i64::try_from(after.as_nanos()).ok(),
+        Err(before) => {
+            let before = i64::try_from(before.duration().as_nanos()).ok()?;
+            before.checked_neg()
+        }
     }
 }
 

@@ -30,6 +30,7 @@ impl Source for MemorySource {
             uri: uri.clone(),
             name: uri.file_name().to_owned(),
             size_bytes: bytes.len() as u64,
+            modified_ns: None,
         });
         let page = Page {
             samples: samples.collect(),

@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
-use super::{Action, CanvasView, Overlay, RuntimeKind, SampleId, TaskId, TaskSignal};
+use super::{Action, CanvasView, Overlay, RuntimeKind, TaskId, TaskSignal};
 use crate::domain::DeviceChoice;
+use crate::domain::SampleId;
 
 /// Pushed by panels and by the start of the program.
 #[derive(Debug, Clone, PartialEq)]

@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
-use super::{ImportId, RunId, RunKey, RuntimeKind, SampleId, SourceId, TaskId};
+use super::{ImportId, RuntimeKind, SourceId, TaskId};
 use crate::domain::{Prediction, Sample, SampleUri, ViewSettings};
+use crate::domain::{RunId, RunKey, SampleId};
 use crate::tasks::TaskControl;
 
 /// Carried out by `effects`, in order.

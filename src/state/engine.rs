@@ -1,7 +1,8 @@
 //! Whether the chosen model can run, and where it does.
 
-use super::{RunId, RunKey, SampleId, SampleSet, TaskId};
+use super::TaskId;
 use crate::domain::DeviceReport;
+use crate::domain::{RunId, RunKey, SampleId, SampleSet};
 
 /// The loaded model.
 #[derive(Debug, Default)]

@@ -2,10 +2,9 @@
 
 use std::path::PathBuf;
 
-use super::{
-    ImportDraft, ImportId, ModelEntry, Offer, RunId, SampleId, SourceId, TaskId, TaskOutcome,
-};
+use super::{ImportDraft, ImportId, ModelEntry, Offer, SourceId, TaskId, TaskOutcome};
 use crate::domain::{DeviceReport, Page, Prediction, Problem};
+use crate::domain::{RunId, SampleId};
 
 /// Answers of `effects`. Each carries the id of its question.
 #[derive(Debug)]

@@ -14,7 +14,6 @@ mod import;
 mod model_shelf;
 mod problems;
 mod runs;
-mod sample_set;
 mod samples;
 mod selection;
 mod settings;
@@ -29,15 +28,14 @@ pub use event::{DisplayInfo, Event, FilePick, ModelDefaults};
 pub use import::{Import, ImportDraft, ImportField, ImportId, ImportStatus};
 pub use model_shelf::{ModelEntry, ModelShelf};
 pub use problems::{ProblemEntry, ProblemList};
-pub use runs::{AnswerStatus, Run, RunId, RunKey, Runs};
-pub use sample_set::SampleSet;
-pub use samples::{Listing, OpenSource, SampleId, Samples, SourceId};
+pub use runs::{AnswerStatus, Run, Runs};
+pub use samples::{Listing, OpenSource, Samples, SourceId};
 pub use selection::Selection;
 pub use settings::{MEGAPIXELS, Settings, THUMBNAIL_SIDES, ThemeChoice};
 pub use task_list::{FinishedTask, TaskEntry, TaskId, TaskKind, TaskList, TaskOutcome};
 pub use update::update;
 
-use crate::domain::{Prediction, ViewSettings};
+use crate::domain::{Prediction, SampleId, ViewSettings};
 
 /// Everything the window shows. Read by panels, changed by [`update`] alone.
 #[derive(Default)]

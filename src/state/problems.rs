@@ -1,7 +1,7 @@
 //! What went wrong, one line each.
 
-use super::SampleId;
 use crate::domain::Problem;
+use crate::domain::SampleId;
 
 /// More than this are counted, not kept: a folder full of broken files must not fill the memory.
 const MAX_KEPT: usize = 10_000;

@@ -2,25 +2,10 @@
 
 use std::sync::Arc;
 
-use super::SampleId;
 use crate::domain::{
-    Answer, ClassScore, Detection, DeviceChoice, LabelSet, ModelTask, Prediction, ViewSettings,
+    Answer, ClassScore, Detection, LabelSet, ModelTask, Prediction, RunId, RunKey, SampleId,
+    ViewSettings,
 };
-
-/// Which run an answer belongs to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct RunId(pub u64);
-
-/// What makes two runs give the same answers.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct RunKey {
-    pub model_id: String,
-    pub device: DeviceChoice,
-    /// `None` leaves it to the device.
-    pub batch: Option<usize>,
-    /// `None` leaves it to the device.
-    pub threads: Option<usize>,
-}
 
 /// The runs over the open source. Going back to an earlier model finds its answers again.
 #[derive(Default)]
@@ -266,13 +251,16 @@ impl Run {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::{DeviceChoice, KeepRule};
 
     fn run(task: ModelTask) -> Run {
         let key = RunKey {
             model_id: "m".to_owned(),
+            weights_sha256: String::new(),
             device: DeviceChoice::Auto,
             batch: None,
             threads: None,
+            keep: KeepRule::default(),
         };
         let labels = Arc::new(LabelSet::parse("cat\ndog").unwrap());
         Run::new(RunId(1), key, task, labels)

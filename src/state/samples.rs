@@ -2,25 +2,11 @@
 
 use std::path::PathBuf;
 
-use crate::domain::{Sample, SampleUri};
+use crate::domain::{Sample, SampleId, SampleUri};
 
 /// Which opening of a source an answer belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SourceId(pub u64);
-
-/// Position in the listing of the open source. Stable while the source is open.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct SampleId(pub u32);
-
-impl SampleId {
-    pub fn from_index(index: usize) -> Self {
-        Self(u32::try_from(index).unwrap_or(u32::MAX))
-    }
-
-    pub fn index(self) -> usize {
-        self.0 as usize
-    }
-}
 
 /// What was opened.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Which sample is shown and which are selected.
 
-use super::{SampleId, SampleSet};
+use crate::domain::{SampleId, SampleSet};
 
 /// The shown sample is always one of the selected.
 #[derive(Debug, Default)]

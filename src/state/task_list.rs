@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{RunId, SampleSet};
+use crate::domain::{RunId, SampleSet};
 use crate::tasks::TaskControl;
 
 const MAX_FINISHED: usize = 20;

@@ -8,7 +8,8 @@ use eframe::egui::{
 use super::textures::Textures;
 use super::theme;
 use super::widgets::truncated;
-use crate::state::{AnswerStatus, Command, Overlay, SampleId, State, Step};
+use crate::domain::SampleId;
+use crate::state::{AnswerStatus, Command, Overlay, State, Step};
 
 const GAP: f32 = 6.0;
 const PADDING: f32 = 6.0;

@@ -8,7 +8,7 @@ pub mod recognise;
 mod resize;
 mod tensor;
 
-pub use postprocess::{KeepRule, postprocess};
+pub use postprocess::postprocess;
 pub use predictor::{PredictError, Predictor, Prepared};
 pub use preprocess::preprocess;
 pub use resize::{ResizeWindow, resize_bilinear};

@@ -5,26 +5,8 @@ use std::collections::BTreeMap;
 use super::{PredictError, Prepared, Tensor};
 use crate::domain::{
     Answer, BoundingBox, BoxFormat, BoxSpace, ClassScore, ClassValues, ClassificationOutput,
-    Detection, DetectionOutput, LabelSet, OutputConvention, Prediction,
+    Detection, DetectionOutput, KeepRule, LabelSet, OutputConvention, Prediction,
 };
-
-/// What of the model's answer is kept.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct KeepRule {
-    /// Detections below this score are dropped, `0.0..=1.0`. Classes are not.
-    pub min_score: f32,
-    /// How many classes of a classifier are kept.
-    pub top_k: usize,
-}
-
-impl Default for KeepRule {
-    fn default() -> Self {
-        Self {
-            min_score: 0.005,
-            top_k: 5,
-        }
-    }
-}
 
 /// Reads the outputs of one call, which had `batch` as its pictures: one prediction for each, in order.
 ///

@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use super::predict;
+use crate::domain::SampleId;
 use crate::domain::{Page, Problem};
 use crate::state::{
-    CanvasView, Display, DisplayInfo, Effect, FilePick, Listing, OpenSource, SampleId, Shown,
-    SourceId, SourceSpec, State, Step, TaskEntry, TaskId, TaskKind, TaskOutcome,
+    CanvasView, Display, DisplayInfo, Effect, FilePick, Listing, OpenSource, Shown, SourceId,
+    SourceSpec, State, Step, TaskEntry, TaskId, TaskKind, TaskOutcome,
 };
 use crate::tasks::{ProgressUnit, TaskControl};
 

@@ -1,10 +1,10 @@
 //! Choosing a model and asking it.
 
-use crate::domain::{DeviceReport, Prediction, Problem, human_bytes};
+use crate::domain::{DeviceReport, KeepRule, Prediction, Problem, human_bytes};
+use crate::domain::{RunId, RunKey, SampleId, SampleSet};
 use crate::state::{
-    AnswerStatus, Effect, Engine, EngineStatus, ModelDefaults, ModelEntry, Offer, Run, RunId,
-    RunKey, RuntimeKind, SampleId, SampleSet, SourceId, State, TaskEntry, TaskId, TaskKind,
-    TaskOutcome,
+    AnswerStatus, Effect, Engine, EngineStatus, ModelDefaults, ModelEntry, Offer, Run, RuntimeKind,
+    SourceId, State, TaskEntry, TaskId, TaskKind, TaskOutcome,
 };
 use crate::tasks::{ProgressUnit, TaskControl};
 
@@ -64,9 +64,11 @@ fn run_key(state: &State) -> Option<RunKey> {
     let chosen = state.models.chosen().filter(|chosen| chosen.is_ready)?;
     Some(RunKey {
         model_id: chosen.card.id.clone(),
+        weights_sha256: chosen.card.file.sha256.clone(),
         device: state.settings.device,
         batch: state.settings.batch,
         threads: state.settings.threads,
+        keep: KeepRule::default(),
     })
 }
 

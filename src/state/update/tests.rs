@@ -6,10 +6,11 @@ use crate::domain::{
     Answer, ClassScore, Device, DeviceReport, LabelSet, ModelCard, Page, Prediction, Problem,
     Sample, SampleUri,
 };
+use crate::domain::{RunId, SampleId};
 use crate::state::{
     Action, AnswerStatus, Command, Display, DisplayInfo, Effect, EngineStatus, Event, Listing,
-    Message, ModelDefaults, ModelEntry, RunId, SampleId, SourceId, State, Step, TaskId, TaskKind,
-    TaskOutcome, TaskSignal, ViewChange,
+    Message, ModelDefaults, ModelEntry, SourceId, State, Step, TaskId, TaskKind, TaskOutcome,
+    TaskSignal, ViewChange,
 };
 
 fn command(state: &mut State, command: impl Into<Command>) -> Vec<Effect> {
@@ -25,6 +26,7 @@ fn page(names: &[&str]) -> Page {
         uri: SampleUri::new(format!("/photos/{name}")),
         name: (*name).to_owned(),
         size_bytes: 1,
+        modified_ns: None,
     });
     Page {
         samples: samples.collect(),

@@ -8,8 +8,9 @@ use eframe::egui::{self, ColorImage, TextureHandle};
 pub(super) use picture::{PaintedPicture, ShownPicture};
 pub(super) use thumbnails::Thumbnails;
 
+use crate::domain::SampleId;
 use crate::domain::{DisplayPicture, Picture};
-use crate::state::{ImportId, SampleId, SourceId};
+use crate::state::{ImportId, SourceId};
 
 /// Every texture of the window.
 #[derive(Default)]

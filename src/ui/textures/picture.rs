@@ -5,8 +5,9 @@ use std::collections::HashMap;
 use eframe::egui::{self, Color32, ColorImage, Pos2, Rect, TextureHandle, pos2};
 
 use super::upload;
+use crate::domain::SampleId;
 use crate::domain::{DisplayPicture, Picture};
-use crate::state::{SampleId, SourceId};
+use crate::state::SourceId;
 
 /// Without the border.
 const TILE_SIDE: u32 = 512;

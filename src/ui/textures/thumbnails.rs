@@ -6,7 +6,8 @@ use eframe::egui::{self, TextureHandle};
 
 use super::{color_image, upload};
 use crate::domain::Picture;
-use crate::state::{SampleId, SourceId};
+use crate::domain::SampleId;
+use crate::state::SourceId;
 
 /// About 500 thumbnails of 256 x 192.
 const MAX_BYTES: usize = 96 << 20;

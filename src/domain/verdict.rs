@@ -1,0 +1,38 @@
+//! What a person says about an answer.
+
+use serde::{Deserialize, Serialize};
+
+use super::RunId;
+
+/// A person's judgement of an answer for an image, or of one of its boxes.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    Accept,
+    Reject,
+    Unsure,
+    /// The place is right, the class is not; with the name of the right one, which need not be one of the model's.
+    WrongClass(String),
+}
+
+impl Verdict {
+    /// One word for files, queries and people: `accept`, `reject`, `unsure`, `wrong`.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Accept => "accept",
+            Self::Reject => "reject",
+            Self::Unsure => "unsure",
+            Self::WrongClass(_) => "wrong",
+        }
+    }
+}
+
+/// What a verdict is about. A verdict belongs to the run whose answer it judges; an image may be judged before any
+/// model has seen it. Notes and tags belong to the image whatever the run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct VerdictTarget {
+    /// `None` where the image was judged without an answer.
+    pub run: Option<RunId>,
+    /// Index into the detections of the stored prediction; `None` for the image as a whole.
+    pub box_index: Option<u32>,
+}
