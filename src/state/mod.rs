@@ -12,6 +12,7 @@ mod engine;
 mod event;
 mod import;
 mod model_shelf;
+mod order;
 mod problems;
 mod runs;
 mod samples;
@@ -27,6 +28,7 @@ pub use engine::{Engine, EngineStatus, Offer, RuntimeKind};
 pub use event::{DisplayInfo, Event, FilePick, ModelDefaults};
 pub use import::{Import, ImportDraft, ImportField, ImportId, ImportStatus};
 pub use model_shelf::{ModelEntry, ModelShelf};
+pub use order::Order;
 pub use problems::{ProblemEntry, ProblemList};
 pub use runs::{AnswerStatus, Run, Runs};
 pub use samples::{Listing, OpenSource, Samples, SourceId};
@@ -150,6 +152,11 @@ impl State {
     /// The run whose answers are on screen.
     pub fn run(&self) -> Option<&Run> {
         self.runs.current()
+    }
+
+    /// What the grid shows, first to last.
+    pub fn order(&self) -> Order {
+        Order::of_listing(self.samples.len())
     }
 
     /// The sample in the middle.

@@ -1,5 +1,6 @@
 //! Which sample is shown and which are selected.
 
+use super::Order;
 use crate::domain::{SampleId, SampleSet};
 
 /// The shown sample is always one of the selected.
@@ -47,11 +48,16 @@ impl Selection {
         self.anchor = Some(id);
     }
 
-    /// Everything between the anchor and `id`; shows `id`.
-    pub(super) fn extend_to(&mut self, id: SampleId) {
+    /// Everything on screen between the anchor and `id`; shows `id`.
+    pub(super) fn extend_to(&mut self, id: SampleId, order: &Order) {
         let anchor = self.anchor.unwrap_or(id);
-        let (first, last) = (anchor.min(id), anchor.max(id));
-        self.selected = (first.0..=last.0).map(SampleId).collect();
+        let place = |id| order.place_of(id);
+        let (Some(from), Some(to)) = (place(anchor).or(place(id)), place(id)) else {
+            return;
+        };
+        self.selected = (from.min(to)..=from.max(to))
+            .filter_map(|place| order.at(place))
+            .collect();
         self.shown = Some(id);
         self.anchor = Some(anchor);
     }
@@ -78,9 +84,10 @@ mod tests {
     fn a_range_grows_and_shrinks_around_its_anchor() {
         let mut selection = Selection::default();
         selection.show(SampleId(5));
-        selection.extend_to(SampleId(7));
+        let order = Order::of_listing(10);
+        selection.extend_to(SampleId(7), &order);
         assert_eq!(selected(&selection), [5, 6, 7]);
-        selection.extend_to(SampleId(4));
+        selection.extend_to(SampleId(4), &order);
         assert_eq!(selected(&selection), [4, 5]);
         assert_eq!(selection.shown(), Some(SampleId(4)));
     }

@@ -85,7 +85,7 @@ pub(super) fn grid_ui(
     let page_height = ui.available_height();
     let scroll_bar = ui.spacing().scroll.bar_width + ui.spacing().scroll.bar_inner_margin;
     let width = ui.available_width() - scroll_bar;
-    let layout = Layout::new(width, state.settings.thumbnail_side, state.samples.len());
+    let layout = Layout::new(width, state.settings.thumbnail_side, state.order().len());
     take_keys(ui, state, layout, page_height, commands);
     egui::ScrollArea::vertical()
         .id_salt("grid")
@@ -103,8 +103,8 @@ fn scroll_to_shown(ui: &Ui, state: &State, memory: &mut GridMemory, layout: Layo
     let shown = state.shown_sample();
     if memory.last_shown != shown {
         memory.last_shown = shown;
-        if let Some(shown) = shown {
-            ui.scroll_to_rect(layout.rect(origin, shown.index()).expand(GAP), None);
+        if let Some(place) = shown.and_then(|shown| state.order().place_of(shown)) {
+            ui.scroll_to_rect(layout.rect(origin, place).expand(GAP), None);
         }
     }
 }
@@ -118,9 +118,12 @@ fn cells_ui(
     commands: &mut Vec<Command>,
 ) {
     let origin = ui.max_rect().min;
+    let order = state.order();
     let mut missing = Vec::new();
     for index in layout.visible(viewport.top(), viewport.bottom()) {
-        let sample = SampleId::from_index(index);
+        let Some(sample) = order.at(index) else {
+            continue;
+        };
         let rect = layout.rect(origin, index);
         let has_pixels = cell_ui(ui, state, textures, sample, rect, commands);
         if !has_pixels && state.samples.unreadable(sample).is_none() {

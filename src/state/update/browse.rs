@@ -152,34 +152,45 @@ pub(super) fn toggle_selected(state: &mut State, sample: SampleId, effects: &mut
 
 pub(super) fn extend_selection(state: &mut State, sample: SampleId, effects: &mut Vec<Effect>) {
     if state.samples.get(sample).is_some() {
-        state.selection.extend_to(sample);
+        let order = state.order();
+        state.selection.extend_to(sample, &order);
         shown_changed(state, effects);
     }
 }
 
 pub(super) fn select_all(state: &mut State, effects: &mut Vec<Effect>) {
     let before = state.selection.shown();
-    state.selection.select_all(state.samples.ids());
+    let order = state.order();
+    state.selection.select_all(order.ids());
     if state.selection.shown() != before {
         shown_changed(state, effects);
     }
 }
 
 pub(super) fn walk(state: &mut State, step: Step, effects: &mut Vec<Effect>) {
-    let Some(last) = state.samples.len().checked_sub(1) else {
+    let order = state.order();
+    let Some(last) = order.len().checked_sub(1) else {
         return;
     };
-    let from = state.selection.shown().map(|id| id.index() as i64);
-    let target = |by: i64| match from {
-        Some(from) => SampleId::from_index((from + by).clamp(0, last as i64) as usize),
-        None => SampleId(0),
+    let shown = state.selection.shown();
+    let from = shown.and_then(|id| order.place_of(id));
+    let place_after = |by: i64| match from {
+        Some(from) => (from as i64 + by).clamp(0, last as i64) as usize,
+        None => 0,
     };
-    match step {
-        Step::By(by) if from == Some(target(by).index() as i64) => {}
-        Step::By(by) => show(state, target(by), effects),
-        Step::ExtendBy(by) => extend_selection(state, target(by), effects),
-        Step::First => show(state, SampleId(0), effects),
-        Step::Last => show(state, SampleId::from_index(last), effects),
+    let (place, extends) = match step {
+        Step::By(by) => (place_after(by), false),
+        Step::ExtendBy(by) => (place_after(by), true),
+        Step::First => (0, false),
+        Step::Last => (last, false),
+    };
+    let Some(target) = order.at(place) else {
+        return;
+    };
+    if extends {
+        extend_selection(state, target, effects);
+    } else if shown != Some(target) || !matches!(step, Step::By(_)) {
+        show(state, target, effects);
     }
 }
 
