@@ -4,6 +4,7 @@
 //! in these types, so a prediction looks the same wherever it was computed.
 
 mod bytes;
+mod change;
 mod class_color;
 mod device;
 mod display_picture;
@@ -20,6 +21,7 @@ mod verdict;
 mod view_settings;
 
 pub use bytes::human_bytes;
+pub use change::Change;
 pub use class_color::{TEXT_ON_CLASS_COLOR, class_color};
 pub use device::{Device, DeviceChoice, DeviceReport, LatencyMs, RefusedDevice};
 pub use display_picture::DisplayPicture;

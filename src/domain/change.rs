@@ -1,0 +1,38 @@
+//! What is written to a project file, one change at a time.
+
+use super::{Prediction, RunId, RunInfo, SampleUri, Verdict, VerdictTarget};
+
+/// A change of a project. Applied in the order in which they were made.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Change {
+    AddRun(Box<RunInfo>),
+    RenameRun(RunId, String),
+    /// With its answers and the verdicts on them.
+    DeleteRun(RunId),
+    /// Answers of one run, or why there is none. One that is there already is replaced.
+    Answers {
+        run: RunId,
+        answers: Vec<(SampleUri, Result<Prediction, String>)>,
+    },
+    /// `None` takes the verdict back.
+    SetVerdict {
+        sample: SampleUri,
+        target: VerdictTarget,
+        verdict: Option<Verdict>,
+    },
+    /// An empty text takes the note away.
+    SetNote {
+        sample: SampleUri,
+        text: String,
+    },
+    /// Replaces all tags of the image.
+    SetTags {
+        sample: SampleUri,
+        tags: Vec<String>,
+    },
+    /// How things are looked at, by name, as JSON.
+    SetView {
+        name: String,
+        json: String,
+    },
+}
