@@ -11,6 +11,7 @@ pub mod export;
 pub mod inference;
 pub mod library;
 pub mod predict;
+pub mod review;
 pub mod source;
 pub mod state;
 pub mod tasks;

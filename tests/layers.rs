@@ -7,10 +7,11 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 /// Each module and those it may import, from the ground up.
-const MAY_IMPORT: [(&str, &[&str]); 15] = [
+const MAY_IMPORT: [(&str, &[&str]); 16] = [
     ("dirs", &[]),
     ("domain", &[]),
     ("tasks", &[]),
+    ("review", &["domain"]),
     ("source", &["domain"]),
     ("decode", &["domain"]),
     ("vision", &["domain", "tasks"]),
@@ -23,8 +24,8 @@ const MAY_IMPORT: [(&str, &[&str]); 15] = [
         "predict",
         &["domain", "tasks", "source", "decode", "vision"],
     ),
-    ("export", &["domain", "tasks", "source", "decode"]),
-    ("state", &["domain", "tasks"]),
+    ("export", &["domain", "tasks", "source", "decode", "review"]),
+    ("state", &["domain", "tasks", "review"]),
     (
         "effects",
         &[
@@ -37,11 +38,12 @@ const MAY_IMPORT: [(&str, &[&str]); 15] = [
             "library",
             "inference",
             "predict",
+            "review",
             "export",
             "state",
         ],
     ),
-    ("ui", &["domain", "tasks", "state"]),
+    ("ui", &["domain", "tasks", "review", "state"]),
     (
         "cli",
         &[
@@ -54,6 +56,7 @@ const MAY_IMPORT: [(&str, &[&str]); 15] = [
             "library",
             "inference",
             "predict",
+            "review",
             "export",
             "app",
         ],
