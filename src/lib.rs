@@ -7,6 +7,7 @@ pub mod decode;
 pub mod dirs;
 pub mod domain;
 pub mod effects;
+pub mod evaluation;
 pub mod export;
 pub mod inference;
 pub mod library;

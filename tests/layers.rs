@@ -7,11 +7,12 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 /// Each module and those it may import, from the ground up.
-const MAY_IMPORT: [(&str, &[&str]); 16] = [
+const MAY_IMPORT: [(&str, &[&str]); 17] = [
     ("dirs", &[]),
     ("domain", &[]),
     ("tasks", &[]),
     ("review", &["domain"]),
+    ("evaluation", &["domain", "review"]),
     ("source", &["domain"]),
     ("decode", &["domain"]),
     ("vision", &["domain", "tasks"]),
@@ -25,7 +26,7 @@ const MAY_IMPORT: [(&str, &[&str]); 16] = [
         &["domain", "tasks", "source", "decode", "vision"],
     ),
     ("export", &["domain", "tasks", "source", "decode", "review"]),
-    ("state", &["domain", "tasks", "review"]),
+    ("state", &["domain", "tasks", "review", "evaluation"]),
     (
         "effects",
         &[
@@ -39,11 +40,12 @@ const MAY_IMPORT: [(&str, &[&str]); 16] = [
             "inference",
             "predict",
             "review",
+            "evaluation",
             "export",
             "state",
         ],
     ),
-    ("ui", &["domain", "tasks", "review", "state"]),
+    ("ui", &["domain", "tasks", "review", "evaluation", "state"]),
     (
         "cli",
         &[

@@ -1,0 +1,524 @@
+//! The agreement of two runs, image after image and as a whole.
+
+use std::collections::BTreeMap;
+
+use super::{ClassMap, ScoredBox, match_boxes};
+use crate::domain::{Answer, ClassScore, Prediction, SampleId, ViewSettings};
+
+/// Takes the answers of two runs, one image after the other. Of detections it compares what each run's view shows: scores
+/// down to 0.005 are stored, and among those two runs never agree.
+#[derive(Debug)]
+pub struct Comparison {
+    classes: ClassMap,
+    left_view: ViewSettings,
+    right_view: ViewSettings,
+    agreement: Agreement,
+    confusion: BTreeMap<(u32, u32), usize>,
+}
+
+/// How far two runs agree. Enough to sort, to count and to tell; the boxes themselves are matched again for the image that
+/// is looked at.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Agreement {
+    /// By sample; `None` where not both runs have an answer. May be shorter than the listing.
+    images: Vec<Option<ImageAgreement>>,
+    pub summary: AgreementSummary,
+}
+
+/// One image. In a classification there are no boxes: the counts are zero.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ImageAgreement {
+    /// `0.0..=1.0`, see the module's documentation.
+    pub disagreement: f32,
+    /// The two runs put different classes first. Never in a detection.
+    pub is_flip: bool,
+    pub matched: u32,
+    pub only_left: u32,
+    pub only_right: u32,
+    /// The largest difference of the scores of one class (classification: the left run's first) or of two matched boxes;
+    /// zero where there is none.
+    pub largest_difference: f32,
+}
+
+impl ImageAgreement {
+    /// Same class first, or every box of the one run matched by one of the other.
+    pub fn agrees(&self) -> bool {
+        !self.is_flip && self.only_left == 0 && self.only_right == 0
+    }
+}
+
+/// All images together.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct AgreementSummary {
+    /// Images with an answer of both runs.
+    pub compared: usize,
+    /// Images that agree ([`ImageAgreement::agrees`]).
+    pub agreeing: usize,
+    pub answered_only_left: usize,
+    pub answered_only_right: usize,
+    /// Classification: of the left run's first class, wherever the right run kept it. Detection: of matched boxes.
+    pub differences: ScoreDifferences,
+    /// Boxes of both runs that show the same.
+    pub matched: usize,
+    pub only_left: usize,
+    pub only_right: usize,
+    /// Which class became which, most often first.
+    pub confusion: Vec<Confusion>,
+}
+
+impl AgreementSummary {
+    /// Share of the compared images that agree, `0.0..=1.0`; `None` where there are none.
+    pub fn rate(&self) -> Option<f64> {
+        (self.compared > 0).then(|| self.agreeing as f64 / self.compared as f64)
+    }
+}
+
+/// Absolute differences of scores.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct ScoreDifferences {
+    pub count: usize,
+    sum: f64,
+    /// Zero where there are none.
+    pub largest: f32,
+}
+
+impl ScoreDifferences {
+    /// `None` where there are none.
+    pub fn mean(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum / self.count as f64)
+    }
+
+    fn add(&mut self, difference: f32) {
+        self.count += 1;
+        self.sum += f64::from(difference);
+        self.largest = self.largest.max(difference);
+    }
+}
+
+/// A class of the left run where the right run said another one: in the first place of a classification, or in boxes that
+/// overlap by at least [`super::MATCHING_IOU`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Confusion {
+    /// The left run's id.
+    pub left: u32,
+    /// The right run's own id.
+    pub right: u32,
+    /// Images of a classification, pairs of boxes of a detection.
+    pub count: usize,
+}
+
+impl Agreement {
+    /// `None` where not both runs have an answer.
+    pub fn of(&self, id: SampleId) -> Option<&ImageAgreement> {
+        self.images.get(id.index())?.as_ref()
+    }
+
+    /// Disagreement by sample, not a number where there is none: a column to sort by. May be shorter than the listing.
+    pub fn column(&self) -> Vec<f32> {
+        let disagreement =
+            |image: &Option<ImageAgreement>| image.map_or(f32::NAN, |image| image.disagreement);
+        self.images.iter().map(disagreement).collect()
+    }
+
+    fn set(&mut self, id: SampleId, image: ImageAgreement) {
+        if id.index() >= self.images.len() {
+            self.images.resize(id.index() + 1, None);
+        }
+        self.images[id.index()] = Some(image);
+    }
+}
+
+impl Comparison {
+    /// Each view is that of its run; `classes` maps the right run's classes to the left one's.
+    pub fn new(classes: ClassMap, left_view: ViewSettings, right_view: ViewSettings) -> Self {
+        Self {
+            classes,
+            left_view,
+            right_view,
+            agreement: Agreement::default(),
+            confusion: BTreeMap::new(),
+        }
+    }
+
+    /// The answers for one image, `None` where the run has none. Each sample once. A classification and a detection cannot
+    /// be compared: such an image counts as one that neither has answered.
+    pub fn add(&mut self, id: SampleId, left: Option<&Prediction>, right: Option<&Prediction>) {
+        let (left, right) = match (left, right) {
+            (Some(left), Some(right)) => (left, right),
+            (left, right) => {
+                let summary = &mut self.agreement.summary;
+                summary.answered_only_left += usize::from(left.is_some());
+                summary.answered_only_right += usize::from(right.is_some());
+                return;
+            }
+        };
+        let image = match (&left.answer, &right.answer) {
+            (Answer::Classes(left), Answer::Classes(right)) => self.classes_of(left, right),
+            (Answer::Detections(_), Answer::Detections(_)) => self.boxes_of(left, right),
+            _ => return,
+        };
+        let summary = &mut self.agreement.summary;
+        summary.compared += 1;
+        summary.agreeing += usize::from(image.agrees());
+        self.agreement.set(id, image);
+    }
+
+    pub fn finish(self) -> Agreement {
+        let mut agreement = self.agreement;
+        let confusion = self.confusion.into_iter();
+        let mut confusion: Vec<Confusion> = confusion
+            .map(|((left, right), count)| Confusion { left, right, count })
+            .collect();
+        confusion.sort_by_key(|entry| std::cmp::Reverse(entry.count));
+        agreement.summary.confusion = confusion;
+        agreement
+    }
+
+    fn classes_of(&mut self, left: &[ClassScore], right: &[ClassScore]) -> ImageAgreement {
+        let mut image = ImageAgreement {
+            disagreement: 0.0,
+            is_flip: false,
+            matched: 0,
+            only_left: 0,
+            only_right: 0,
+            largest_difference: 0.0,
+        };
+        let (Some(top_left), Some(top_right)) = (left.first(), right.first()) else {
+            // One run gave no class at all: as different as can be, unless both did.
+            image.is_flip = left.is_empty() != right.is_empty();
+            image.disagreement = if image.is_flip { 0.5 } else { 0.0 };
+            return image;
+        };
+        let same_class = |class: &&ClassScore| self.classes.left_of(class.index) == top_left.index;
+        let difference = right
+            .iter()
+            .find(same_class)
+            .map(|class| difference(class.score, top_left.score));
+        image.is_flip = self.classes.left_of(top_right.index) != top_left.index;
+        if let Some(difference) = difference {
+            self.agreement.summary.differences.add(difference);
+            image.largest_difference = difference;
+        }
+        if image.is_flip {
+            let confused = (top_left.index, top_right.index);
+            *self.confusion.entry(confused).or_default() += 1;
+            image.disagreement = 0.5 + number(top_left.score.min(top_right.score)) / 2.0;
+        } else {
+            image.disagreement = image.largest_difference / 2.0;
+        }
+        image
+    }
+
+    fn boxes_of(&mut self, left: &Prediction, right: &Prediction) -> ImageAgreement {
+        let (left_boxes, right_boxes) = (
+            shown_boxes(left, &self.left_view, |class| class),
+            shown_boxes(right, &self.right_view, |class| self.classes.left_of(class)),
+        );
+        let matches = match_boxes(&left_boxes.boxes, &right_boxes.boxes);
+        let summary = &mut self.agreement.summary;
+        let mut wrong = (matches.only_left.len() + matches.only_right.len()) as f32;
+        let parts = wrong + matches.matched.len() as f32;
+        let mut largest_difference = 0.0_f32;
+        for &(one, other) in &matches.matched {
+            let scores = (left_boxes.boxes[one].score, right_boxes.boxes[other].score);
+            let difference = difference(scores.0, scores.1);
+            summary.differences.add(difference);
+            wrong += difference;
+            largest_difference = largest_difference.max(difference);
+        }
+        summary.matched += matches.matched.len();
+        summary.only_left += matches.only_left.len();
+        summary.only_right += matches.only_right.len();
+        for &(one, other) in &matches.other_class {
+            let class =
+                |prediction: &Prediction, index: usize| prediction.detections()[index].class_id;
+            let confused = (
+                class(left, left_boxes.indices[one]),
+                class(right, right_boxes.indices[other]),
+            );
+            *self.confusion.entry(confused).or_default() += 1;
+        }
+        ImageAgreement {
+            disagreement: if parts > 0.0 { wrong / parts } else { 0.0 },
+            is_flip: false,
+            matched: matches.matched.len() as u32,
+            only_left: matches.only_left.len() as u32,
+            only_right: matches.only_right.len() as u32,
+            largest_difference,
+        }
+    }
+}
+
+/// The boxes that a view shows, and where they stand in the prediction.
+struct ShownBoxes {
+    boxes: Vec<ScoredBox>,
+    indices: Vec<usize>,
+}
+
+fn shown_boxes(
+    prediction: &Prediction,
+    view: &ViewSettings,
+    left_id: impl Fn(u32) -> u32,
+) -> ShownBoxes {
+    let indices = view.visible_detections(prediction);
+    let boxes = indices.iter().map(|&index| {
+        let detection = &prediction.detections()[index];
+        ScoredBox {
+            bounds: detection.bounds,
+            class_id: left_id(detection.class_id),
+            score: detection.score,
+        }
+    });
+    ShownBoxes {
+        boxes: boxes.collect(),
+        indices,
+    }
+}
+
+fn difference(one: f32, other: f32) -> f32 {
+    number((one - other).abs())
+}
+
+/// A score that is not a number must not spoil the sums; it says nothing.
+fn number(score: f32) -> f32 {
+    if score.is_finite() { score } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+
+    use super::*;
+    use crate::domain::{Detection, LabelSet};
+    use crate::evaluation::BoxMatches;
+
+    /// Written by `tests/agreement/make.py`, with NumPy.
+    #[derive(Deserialize)]
+    struct Expected {
+        detections: Vec<DetectionCase>,
+        classifications: Vec<ClassificationCase>,
+        summary: ExpectedSummaries,
+    }
+
+    #[derive(Deserialize)]
+    struct DetectionCase {
+        left: Vec<Detection>,
+        right: Vec<Detection>,
+        matched: Vec<(usize, usize)>,
+        only_left: Vec<usize>,
+        only_right: Vec<usize>,
+        confused: Vec<(u32, u32)>,
+        disagreement: f32,
+    }
+
+    #[derive(Deserialize)]
+    struct ClassificationCase {
+        left: Vec<ClassScore>,
+        right: Vec<ClassScore>,
+        flipped: bool,
+        difference: Option<f32>,
+        disagreement: f32,
+    }
+
+    #[derive(Deserialize)]
+    struct ExpectedSummaries {
+        detection: ExpectedBoxes,
+        classification: ExpectedClasses,
+    }
+
+    #[derive(Deserialize)]
+    struct ExpectedBoxes {
+        agreeing: usize,
+        matched: usize,
+        only_left: usize,
+        only_right: usize,
+        mean_difference: f64,
+        largest_difference: f32,
+    }
+
+    #[derive(Deserialize)]
+    struct ExpectedClasses {
+        agreeing: usize,
+        mean_difference: f64,
+        largest_difference: f32,
+    }
+
+    /// Sums of scores written with three or four digits, in 32-bit floats.
+    const CLOSE: f32 = 1e-5;
+
+    fn expected() -> Expected {
+        serde_json::from_str(include_str!("../../tests/agreement/expected.json")).unwrap()
+    }
+
+    /// Shows every box.
+    fn comparison() -> Comparison {
+        let view = ViewSettings {
+            min_score: 0.0,
+            ..ViewSettings::default()
+        };
+        let same = LabelSet::default();
+        Comparison::new(ClassMap::between(&same, &same), view.clone(), view)
+    }
+
+    fn boxes(detections: Vec<Detection>) -> Prediction {
+        prediction(Answer::Detections(detections))
+    }
+
+    fn classes(classes: &[(u32, f32)]) -> Prediction {
+        let classes = classes.iter().map(|&(index, score)| ClassScore {
+            index,
+            label: String::new(),
+            score,
+        });
+        prediction(Answer::Classes(classes.collect()))
+    }
+
+    fn prediction(answer: Answer) -> Prediction {
+        Prediction {
+            width: 300,
+            height: 300,
+            answer,
+        }
+    }
+
+    #[track_caller]
+    fn check_close(case: usize, got: f32, expected: f32) {
+        let is_close = (got - expected).abs() < CLOSE;
+        assert!(
+            is_close,
+            "case {case}: got {got}, expected {expected}, to {CLOSE}"
+        );
+    }
+
+    #[test]
+    fn boxes_are_matched_as_numpy_matches_them() {
+        let expected = expected();
+        let mut comparison = comparison();
+        for (number, case) in expected.detections.iter().enumerate() {
+            let of = |detections: &[Detection]| -> Vec<ScoredBox> {
+                let shown = shown_boxes(
+                    &boxes(detections.to_vec()),
+                    &comparison.left_view,
+                    |class| class,
+                );
+                shown.boxes
+            };
+            let BoxMatches {
+                matched,
+                only_left,
+                only_right,
+                other_class,
+            } = match_boxes(&of(&case.left), &of(&case.right));
+            assert_eq!(matched, case.matched, "case {number}");
+            assert_eq!(only_left, case.only_left, "case {number}");
+            assert_eq!(only_right, case.only_right, "case {number}");
+            let confused: Vec<(u32, u32)> = other_class
+                .iter()
+                .map(|&(one, other)| (case.left[one].class_id, case.right[other].class_id))
+                .collect();
+            assert_eq!(confused, case.confused, "case {number}");
+            let id = SampleId::from_index(number);
+            let (left, right) = (boxes(case.left.clone()), boxes(case.right.clone()));
+            comparison.add(id, Some(&left), Some(&right));
+        }
+        let agreement = comparison.finish();
+        for (number, case) in expected.detections.iter().enumerate() {
+            let image = agreement.of(SampleId::from_index(number)).unwrap();
+            check_close(number, image.disagreement, case.disagreement);
+        }
+        let (summary, expected) = (&agreement.summary, &expected.summary.detection);
+        assert_eq!(summary.agreeing, expected.agreeing);
+        assert_eq!(
+            (summary.matched, summary.only_left, summary.only_right),
+            (expected.matched, expected.only_left, expected.only_right)
+        );
+        let mean = summary.differences.mean().unwrap();
+        assert!((mean - expected.mean_difference).abs() < f64::from(CLOSE));
+        check_close(0, summary.differences.largest, expected.largest_difference);
+    }
+
+    #[test]
+    fn classes_are_compared_as_numpy_compares_them() {
+        let expected = expected();
+        let mut comparison = comparison();
+        for (number, case) in expected.classifications.iter().enumerate() {
+            let left = prediction(Answer::Classes(case.left.clone()));
+            let right = prediction(Answer::Classes(case.right.clone()));
+            comparison.add(SampleId::from_index(number), Some(&left), Some(&right));
+        }
+        let agreement = comparison.finish();
+        for (number, case) in expected.classifications.iter().enumerate() {
+            let image = agreement.of(SampleId::from_index(number)).unwrap();
+            assert_eq!(image.is_flip, case.flipped, "case {number}");
+            check_close(number, image.disagreement, case.disagreement);
+            let difference = case.difference.unwrap_or(0.0);
+            check_close(number, image.largest_difference, difference);
+        }
+        let (summary, expected) = (&agreement.summary, &expected.summary.classification);
+        assert_eq!(summary.agreeing, expected.agreeing);
+        let mean = summary.differences.mean().unwrap();
+        assert!((mean - expected.mean_difference).abs() < f64::from(CLOSE));
+        check_close(0, summary.differences.largest, expected.largest_difference);
+    }
+
+    #[test]
+    fn any_flip_is_worse_than_any_difference_of_scores() {
+        let mut comparison = comparison();
+        let sure = classes(&[(1, 1.0)]);
+        comparison.add(SampleId(0), Some(&sure), Some(&classes(&[(1, 0.0)])));
+        comparison.add(
+            SampleId(1),
+            Some(&classes(&[(1, 0.01)])),
+            Some(&classes(&[(2, 0.01)])),
+        );
+        let agreement = comparison.finish();
+        let of = |id| agreement.of(SampleId(id)).unwrap().disagreement;
+        assert!(of(1) > of(0));
+        assert_eq!(
+            agreement.summary.confusion,
+            [Confusion {
+                left: 1,
+                right: 2,
+                count: 1
+            }]
+        );
+    }
+
+    #[test]
+    fn images_that_one_run_has_not_answered_are_counted_and_not_compared() {
+        let mut comparison = comparison();
+        let answer = classes(&[(1, 0.9)]);
+        comparison.add(SampleId(0), Some(&answer), None);
+        comparison.add(SampleId(1), None, Some(&answer));
+        comparison.add(SampleId(2), None, Some(&answer));
+        comparison.add(SampleId(3), None, None);
+        let agreement = comparison.finish();
+        assert_eq!(agreement.summary.compared, 0);
+        assert_eq!(agreement.summary.answered_only_left, 1);
+        assert_eq!(agreement.summary.answered_only_right, 2);
+        assert_eq!(agreement.summary.rate(), None);
+        assert_eq!(agreement.of(SampleId(0)), None);
+        assert!(agreement.column().iter().all(|value| value.is_nan()));
+    }
+
+    #[test]
+    fn two_runs_without_a_box_agree() {
+        let mut comparison = comparison();
+        comparison.add(SampleId(5), Some(&boxes(vec![])), Some(&boxes(vec![])));
+        let agreement = comparison.finish();
+        let image = agreement.of(SampleId(5)).unwrap();
+        assert!(image.agrees() && image.disagreement.abs() < f32::EPSILON);
+        assert_eq!(agreement.summary.rate(), Some(1.0));
+    }
+
+    #[test]
+    fn scores_that_are_no_numbers_do_not_spoil_the_sums() {
+        let mut comparison = comparison();
+        let broken = classes(&[(1, f32::NAN)]);
+        comparison.add(SampleId(0), Some(&broken), Some(&classes(&[(1, 0.5)])));
+        comparison.add(SampleId(1), Some(&broken), Some(&classes(&[(2, 0.5)])));
+        let agreement = comparison.finish();
+        assert!(agreement.summary.differences.mean().unwrap().is_finite());
+        assert!(agreement.of(SampleId(1)).unwrap().disagreement.is_finite());
+    }
+}

@@ -1,0 +1,137 @@
+//! Which box of one run is which box of another.
+
+use crate::domain::BoundingBox;
+
+/// Boxes that overlap by at least this IoU show the same thing.
+pub const MATCHING_IOU: f32 = 0.5;
+
+/// What matching needs of a detection.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ScoredBox {
+    /// In pixels of the upright image.
+    pub bounds: BoundingBox,
+    /// The left run's id, on both sides ([`super::ClassMap`]).
+    pub class_id: u32,
+    /// `0.0..=1.0`.
+    pub score: f32,
+}
+
+/// Indices into the boxes that were given.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct BoxMatches {
+    /// Left and right, highest left score first.
+    pub matched: Vec<(usize, usize)>,
+    /// Lowest index first.
+    pub only_left: Vec<usize>,
+    /// Lowest index first.
+    pub only_right: Vec<usize>,
+    /// Of the unmatched ones, those that lie over each other with different classes. They still count as unmatched.
+    pub other_class: Vec<(usize, usize)>,
+}
+
+/// Greedy: in order of the left scores, highest first (the first of equals first), each left box takes that free right box
+/// of its class which overlaps it most, if the IoU is at least [`MATCHING_IOU`]. What remains on both sides is matched
+/// once more in the same way among boxes of different classes.
+pub fn match_boxes(left: &[ScoredBox], right: &[ScoredBox]) -> BoxMatches {
+    let mut order: Vec<usize> = (0..left.len()).collect();
+    order.sort_by(|&one, &other| left[other].score.total_cmp(&left[one].score));
+    let mut left_free = vec![true; left.len()];
+    let mut right_free = vec![true; right.len()];
+    let pair_up = |is_allowed: fn(u32, u32) -> bool, free: &mut Free<'_>| {
+        let mut pairs = Vec::new();
+        for &index in &order {
+            if !free.left[index] {
+                continue;
+            }
+            if let Some(partner) = best_partner(&left[index], right, free.right, is_allowed) {
+                free.left[index] = false;
+                free.right[partner] = false;
+                pairs.push((index, partner));
+            }
+        }
+        pairs
+    };
+    let mut free = Free {
+        left: &mut left_free,
+        right: &mut right_free,
+    };
+    let matched = pair_up(|one, other| one == other, &mut free);
+    let unmatched = |free: &[bool]| (0..free.len()).filter(|&index| free[index]).collect();
+    let (only_left, only_right) = (unmatched(free.left), unmatched(free.right));
+    let other_class = pair_up(|one, other| one != other, &mut free);
+    BoxMatches {
+        matched,
+        only_left,
+        only_right,
+        other_class,
+    }
+}
+
+/// Boxes that have no partner yet.
+struct Free<'a> {
+    left: &'a mut [bool],
+    right: &'a mut [bool],
+}
+
+/// The free right box that overlaps `of` most; the first of equals.
+fn best_partner(
+    of: &ScoredBox,
+    right: &[ScoredBox],
+    is_free: &[bool],
+    is_allowed: fn(u32, u32) -> bool,
+) -> Option<usize> {
+    let mut best: Option<(usize, f32)> = None;
+    for (index, candidate) in right.iter().enumerate() {
+        if !is_free[index] || !is_allowed(of.class_id, candidate.class_id) {
+            continue;
+        }
+        let iou = of.bounds.iou(&candidate.bounds);
+        if iou >= MATCHING_IOU && best.is_none_or(|(_, most)| iou > most) {
+            best = Some((index, iou));
+        }
+    }
+    best.map(|(index, _)| index)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scored(class_id: u32, score: f32, bounds: [f32; 4]) -> ScoredBox {
+        ScoredBox {
+            bounds: bounds.into(),
+            class_id,
+            score,
+        }
+    }
+
+    const HERE: [f32; 4] = [0.0, 0.0, 10.0, 10.0];
+    const NEARLY_HERE: [f32; 4] = [0.0, 0.0, 10.0, 8.0];
+    const ELSEWHERE: [f32; 4] = [50.0, 0.0, 60.0, 10.0];
+
+    #[test]
+    fn the_surest_box_chooses_first_and_takes_the_closest() {
+        let left = [scored(1, 0.4, HERE), scored(1, 0.9, HERE)];
+        let right = [scored(1, 0.5, NEARLY_HERE), scored(1, 0.3, HERE)];
+        let matches = match_boxes(&left, &right);
+        assert_eq!(matches.matched, [(1, 1), (0, 0)]);
+    }
+
+    #[test]
+    fn a_box_over_another_of_a_different_class_is_unmatched_and_named() {
+        let left = [scored(1, 0.9, HERE), scored(1, 0.8, ELSEWHERE)];
+        let right = [scored(2, 0.9, NEARLY_HERE)];
+        let matches = match_boxes(&left, &right);
+        assert!(matches.matched.is_empty());
+        assert_eq!(matches.only_left, [0, 1]);
+        assert_eq!(matches.only_right, [0]);
+        assert_eq!(matches.other_class, [(0, 0)]);
+    }
+
+    #[test]
+    fn boxes_that_are_no_numbers_match_nothing() {
+        let broken = [scored(1, f32::NAN, [f32::NAN; 4])];
+        let matches = match_boxes(&broken, &broken);
+        assert_eq!(matches.only_left, [0]);
+    }
+}
