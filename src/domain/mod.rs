@@ -38,5 +38,5 @@ pub use problem::Problem;
 pub use run::{KeepRule, RunId, RunInfo, RunKey};
 pub use sample::{Page, Sample, SampleId, SampleUri};
 pub use sample_set::SampleSet;
-pub use verdict::{Verdict, VerdictTarget};
+pub use verdict::{JudgedSample, Verdict, VerdictTarget};
 pub use view_settings::ViewSettings;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::RunId;
+use super::{RunId, SampleUri};
 
 /// A person's judgement of an answer for an image, or of one of its boxes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -35,4 +35,14 @@ pub struct VerdictTarget {
     pub run: Option<RunId>,
     /// Index into the detections of the stored prediction; `None` for the image as a whole.
     pub box_index: Option<u32>,
+}
+
+/// Everything a person has said about one image.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JudgedSample {
+    pub sample: SampleUri,
+    pub verdicts: Vec<(VerdictTarget, Verdict)>,
+    /// Empty where there is none.
+    pub note: String,
+    pub tags: Vec<String>,
 }

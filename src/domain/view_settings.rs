@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Answer, BoundingBox, ClassScore, Detection, Prediction};
+use super::{BoundingBox, ClassScore, Detection, Prediction};
 
 /// Live filters of the window. `visible_detections` and `visible_classes` are their only implementation: canvas,
 /// grid, lists and exports all ask them.
@@ -42,7 +42,7 @@ impl ViewSettings {
     pub fn visible_detections(&self, prediction: &Prediction) -> Vec<usize> {
         let detections = prediction.detections();
         let mut visible: Vec<usize> = (0..detections.len())
-            .filter(|&index| self.passes(&detections[index]))
+            .filter(|&index| self.passes(detections[index].class_id, detections[index].score))
             .collect();
         visible.sort_by(|&left, &right| detections[right].score.total_cmp(&detections[left].score));
         match self.nms_iou {
@@ -55,19 +55,6 @@ impl ViewSettings {
     pub fn visible_classes<'p>(&self, prediction: &'p Prediction) -> &'p [ClassScore] {
         let classes = prediction.classes();
         &classes[..classes.len().min(self.top_k)]
-    }
-
-    /// What the grid writes under a thumbnail: the top class, or the number of boxes shown.
-    pub fn headline(&self, prediction: &Prediction) -> String {
-        match &prediction.answer {
-            Answer::Classes(classes) => classes.first().map_or_else(String::new, |top| {
-                format!("{} {:.0} %", top.label, top.score * 100.0)
-            }),
-            Answer::Detections(_) => match self.visible_detections(prediction).len() {
-                1 => "1 box".to_owned(),
-                count => format!("{count} boxes"),
-            },
-        }
     }
 
     /// The score a box of this class needs.
@@ -83,9 +70,9 @@ impl ViewSettings {
             && !self.hidden_classes.contains(&class_id)
     }
 
-    fn passes(&self, detection: &Detection) -> bool {
-        self.shows_class(detection.class_id)
-            && detection.score >= self.min_score_of(detection.class_id)
+    /// Whether a box of this class and score is shown, as far as overlaps with others do not hide it.
+    pub fn passes(&self, class_id: u32, score: f32) -> bool {
+        self.shows_class(class_id) && score >= self.min_score_of(class_id)
     }
 }
 
@@ -109,6 +96,7 @@ fn suppress_overlaps(by_score: &[usize], detections: &[Detection], max_iou: f32)
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::Answer;
 
     fn prediction(boxes: &[(u32, f32, [f32; 4])]) -> Prediction {
         let detections = boxes.iter().map(|&(class_id, score, bounds)| Detection {

@@ -42,6 +42,7 @@ fn list(
     };
     let pages = source.pages();
     shared.set_source(id, source);
+    super::project::open(shared, id);
     shared.report(Event::Opened { source: id, name });
     for page in pages {
         // Cancelled: another source is being opened. What was listed so far stays.
@@ -59,6 +60,7 @@ fn list(
 fn open_spec(spec: SourceSpec) -> Result<Arc<dyn Source>, String> {
     let source = match spec {
         SourceSpec::Path(path) => open_path(&path)?,
+        SourceSpec::Project(path) => return Err(format!("{}", path.display())),
         SourceSpec::Paths(paths) => LocalSource::from_paths(paths),
         SourceSpec::SamplePhotographs => {
             let folder = sample_photographs().ok_or(

@@ -17,6 +17,8 @@ use crate::state::{Event, FilePick, SourceId};
 /// A dialog that ends without an answer sooner than a person can click was never shown.
 const SOONER_THAN_A_PERSON: Duration = Duration::from_millis(250);
 
+const PROJECT_EXTENSION: &str = "spotcheck";
+
 const IMAGE_EXTENSIONS: [&str; 11] = [
     "jpg", "jpeg", "jpe", "jfif", "png", "webp", "bmp", "dib", "tif", "tiff", "gif",
 ];
@@ -48,6 +50,37 @@ pub(super) fn pick_model(shared: &Arc<Shared>) {
             .pick_file()
             .await?;
         Some(FilePick::Model(file.path().to_owned()))
+    });
+}
+
+pub(super) fn pick_project(shared: &Arc<Shared>) {
+    pick(shared, async |dialog| {
+        let file = dialog
+            .set_title("Open project")
+            .add_filter("Spotcheck projects", &[PROJECT_EXTENSION])
+            .pick_file()
+            .await?;
+        Some(FilePick::Project(file.path().to_owned()))
+    });
+}
+
+pub(super) fn pick_project_target(shared: &Arc<Shared>) {
+    pick(shared, async |dialog| {
+        let file = dialog
+            .set_title("Save project as")
+            .add_filter("Spotcheck projects", &[PROJECT_EXTENSION])
+            .set_file_name(format!("images.{PROJECT_EXTENSION}"))
+            .save_file()
+            .await?;
+        Some(FilePick::ProjectTarget(file.path().to_owned()))
+    });
+}
+
+pub(super) fn pick_moved_folder(shared: &Arc<Shared>) {
+    pick(shared, async |dialog| {
+        let title = "Where the images lie now";
+        let folder = dialog.set_title(title).pick_folder().await?;
+        Some(FilePick::MovedFolder(folder.path().to_owned()))
     });
 }
 

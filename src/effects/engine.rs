@@ -4,12 +4,11 @@
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use super::latest::{LatestSender, latest};
 use super::{Shared, guarded};
-use crate::domain::{DeviceReport, Prediction, Sample};
-use crate::domain::{RunId, RunKey, SampleId};
+use crate::domain::{DeviceReport, Prediction, RunId, RunKey, Sample, SampleId};
 use crate::inference::runtime::{self, RuntimeError, RuntimePackage};
 use crate::inference::{InferenceError, LoadOptions, OnnxPredictor};
 use crate::library::LibraryError;
@@ -27,16 +26,15 @@ pub(super) struct EngineWorker {
     single: LatestSender<Single>,
 }
 
-/// The loaded model and the run it answers for.
+/// The loaded model and its settings.
 #[derive(Default)]
 struct Loaded {
-    current: Mutex<Option<(RunId, Arc<OnnxPredictor>)>>,
+    current: Mutex<Option<(RunKey, Arc<OnnxPredictor>)>>,
     /// Held while a model is being loaded, so that two are never loaded at once.
     loading: Mutex<()>,
 }
 
 pub(super) struct Preparation {
-    pub(super) run: RunId,
     pub(super) key: RunKey,
     pub(super) runtime_library: Option<PathBuf>,
     pub(super) task: TaskId,
@@ -46,16 +44,18 @@ pub(super) struct Preparation {
 pub(super) struct Bulk {
     pub(super) source: SourceId,
     pub(super) run: RunId,
+    pub(super) key: RunKey,
     pub(super) samples: Vec<(SampleId, Sample)>,
     pub(super) task: TaskId,
     pub(super) control: TaskControl,
 }
 
-struct Single {
-    source: SourceId,
-    run: RunId,
-    sample: SampleId,
-    entry: Sample,
+pub(super) struct Single {
+    pub(super) source: SourceId,
+    pub(super) run: RunId,
+    pub(super) key: RunKey,
+    pub(super) sample: SampleId,
+    pub(super) entry: Sample,
 }
 
 /// Why a model cannot run.
@@ -78,7 +78,7 @@ impl EngineWorker {
         let predictors = Arc::clone(&loaded);
         shared.spawn("predict one image", move |shared| {
             while let Some(request) = taken.take() {
-                if let Some(predictor) = predictors.get(request.run) {
+                if let Some(predictor) = predictors.get(&request.key) {
                     predict_single(shared, &predictor, request);
                 }
             }
@@ -111,23 +111,13 @@ impl EngineWorker {
         });
     }
 
-    pub(super) fn predict_one(
-        &self,
-        source: SourceId,
-        run: RunId,
-        sample: SampleId,
-        entry: Sample,
-    ) {
-        self.single.put(Single {
-            source,
-            run,
-            sample,
-            entry,
-        });
+    /// Replaces one that has not begun.
+    pub(super) fn predict_one(&self, request: Single) {
+        self.single.put(request);
     }
 
     pub(super) fn predict_many(&self, shared: &Arc<Shared>, bulk: Bulk) {
-        let predictor = self.loaded.get(bulk.run);
+        let predictor = self.loaded.get(&bulk.key);
         let task = bulk.task;
         let work = move |shared: &Arc<Shared>| {
             let (outcome, notes) = match predictor {
@@ -150,14 +140,14 @@ impl EngineWorker {
 }
 
 impl Loaded {
-    /// The predictor, where it is the one that answers for this run.
-    fn get(&self, run: RunId) -> Option<Arc<OnnxPredictor>> {
+    /// The predictor, where it is the one with this model and these settings.
+    fn get(&self, key: &RunKey) -> Option<Arc<OnnxPredictor>> {
         let current = self.lock();
-        let (loaded_run, predictor) = current.as_ref()?;
-        (*loaded_run == run).then(|| Arc::clone(predictor))
+        let (loaded, predictor) = current.as_ref()?;
+        (loaded == key).then(|| Arc::clone(predictor))
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<(RunId, Arc<OnnxPredictor>)>> {
+    fn lock(&self) -> MutexGuard<'_, Option<(RunKey, Arc<OnnxPredictor>)>> {
         self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -187,12 +177,12 @@ fn load(
         device: preparation.key.device,
         batch: preparation.key.batch,
         threads: preparation.key.threads,
-        ..LoadOptions::default()
+        keep: preparation.key.keep,
     };
     let predictor = OnnxPredictor::load(&runtime, &model, &options, control)?;
     control.checkpoint()?;
     let report = predictor.report();
-    *loaded.lock() = Some((preparation.run, Arc::new(predictor)));
+    *loaded.lock() = Some((preparation.key.clone(), Arc::new(predictor)));
     let restart_to_use = runtime
         .restart_to_use
         .map(|library| library.path.display().to_string());
@@ -273,11 +263,18 @@ fn predict_single(shared: &Shared, predictor: &Arc<OnnxPredictor>, request: Sing
     shared.report(Event::Predicted {
         source: request.source,
         run: request.run,
+        at_ms: now_ms(),
         answers,
     });
     if let Ok(outcome) = outcome {
-        report_device(shared, request.run, predictor, &outcome);
+        report_device(shared, request.key, predictor, &outcome);
     }
+}
+
+/// Milliseconds since 1970-01-01 UTC.
+fn now_ms() -> i64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    since.map_or(0, |since| since.as_millis() as i64)
 }
 
 fn answer(result: SampleResult) -> Result<Prediction, String> {
@@ -285,14 +282,20 @@ fn answer(result: SampleResult) -> Result<Prediction, String> {
 }
 
 /// Tells the window how fast the device is, or that it is gone.
-fn report_device(shared: &Shared, run: RunId, predictor: &OnnxPredictor, outcome: &PredictOutcome) {
+fn report_device(
+    shared: &Shared,
+    key: RunKey,
+    predictor: &OnnxPredictor,
+    outcome: &PredictOutcome,
+) {
+    let key = Box::new(key);
     shared.report(match &outcome.stopped {
         Some(Stopped::DeviceLost(reason)) => Event::DeviceLost {
-            run,
+            key,
             message: format!("The device was lost; all answers so far are kept: {reason}"),
         },
         _ => Event::Report {
-            run,
+            key,
             report: Box::new(predictor.report()),
         },
     });
@@ -318,7 +321,7 @@ fn predict_bulk(
         bundle.add(ids[index], answer(result));
     });
     bundle.send();
-    report_device(shared, bulk.run, predictor, &outcome);
+    report_device(shared, bulk.key, predictor, &outcome);
     let secs = bulk.control.progress().elapsed.as_secs_f64();
     (task_outcome(&outcome, secs), outcome.notes)
 }
@@ -379,6 +382,7 @@ impl<'s> Bundle<'s> {
         self.shared.report(Event::Predicted {
             source: self.source,
             run: self.run,
+            at_ms: now_ms(),
             answers: std::mem::take(&mut self.answers),
         });
     }

@@ -12,6 +12,7 @@ mod doctor;
 mod engine;
 mod latest;
 mod models;
+mod project;
 mod thumbnails;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -123,6 +124,23 @@ impl Effects {
                 sample,
                 uri,
             } => self.display.want(source, sample, uri),
+            Effect::Save {
+                source,
+                ticket,
+                changes,
+            } => project::save(shared, source, ticket, changes),
+            Effect::LoadRun {
+                source,
+                run,
+                task,
+                control,
+            } => project::load_run(shared, source, run, task, control),
+            Effect::ReadAnswers { source, wanted } => project::read_answers(shared, source, wanted),
+            Effect::SaveProjectAs { source, path } => project::save_as(shared, source, path),
+            Effect::MoveProject { project, folder } => project::move_to(shared, project, folder),
+            Effect::PickProject => desktop::pick_project(shared),
+            Effect::PickProjectTarget => desktop::pick_project_target(shared),
+            Effect::PickMovedFolder => desktop::pick_moved_folder(shared),
             Effect::ListModels => models::list(shared),
             Effect::FetchModel { id, task, control } => models::fetch(shared, id, task, control),
             Effect::RemoveModel { id } => models::remove(shared, id),
@@ -149,7 +167,6 @@ impl Effects {
                 shared.deliver(Delivery::Close);
             }
             Effect::Prepare {
-                run,
                 key,
                 runtime_library,
                 task,
@@ -157,7 +174,6 @@ impl Effects {
             } => self.engine.prepare(
                 shared,
                 engine::Preparation {
-                    run,
                     key,
                     runtime_library,
                     task,
@@ -192,12 +208,20 @@ impl Effects {
             Effect::PredictOne {
                 source,
                 run,
+                key,
                 sample,
                 entry,
-            } => self.engine.predict_one(source, run, sample, entry),
+            } => self.engine.predict_one(engine::Single {
+                source,
+                run,
+                key,
+                sample,
+                entry,
+            }),
             Effect::Predict {
                 source,
                 run,
+                key,
                 samples,
                 task,
                 control,
@@ -206,6 +230,7 @@ impl Effects {
                 engine::Bulk {
                     source,
                     run,
+                    key,
                     samples,
                     task,
                     control,

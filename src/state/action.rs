@@ -9,6 +9,9 @@ pub enum Action {
     OpenFolder,
     OpenImages,
     OpenSamples,
+    OpenProject,
+    SaveProjectAs,
+    MoveProject,
     AddModel,
     CopyPicture,
     CopyPath,
@@ -57,10 +60,13 @@ struct Words {
 }
 
 impl Action {
-    pub const ALL: [Self; 40] = [
+    pub const ALL: &'static [Self] = &[
         Self::OpenFolder,
         Self::OpenImages,
         Self::OpenSamples,
+        Self::OpenProject,
+        Self::SaveProjectAs,
+        Self::MoveProject,
         Self::AddModel,
         Self::CopyPicture,
         Self::CopyPath,
@@ -124,6 +130,8 @@ impl Action {
             | Self::ActualSize
             | Self::ZoomIn
             | Self::ZoomOut => has_shown(state),
+            Self::SaveProjectAs => need(state.source.is_some(), "Open a folder first"),
+            Self::MoveProject => need(state.project.path.is_some(), "Open a project first"),
             Self::PredictShown => has_shown(state).and_then(|()| has_model(state)),
             Self::PredictSelection => need(
                 !state.selection.selected().is_empty(),
@@ -196,6 +204,21 @@ impl Action {
             Self::OpenSamples => words(
                 "Open sample photographs",
                 "Photographs that come with Spotcheck, to try it out",
+                &[],
+            ),
+            Self::OpenProject => words(
+                "Open project…",
+                "Opens a project file: its images, answers and verdicts",
+                &[],
+            ),
+            Self::SaveProjectAs => words(
+                "Save project as…",
+                "Goes on in a copy of the project, to be taken along or handed on",
+                &["Ctrl+Shift+S"],
+            ),
+            Self::MoveProject => words(
+                "Images have moved…",
+                "Tells the open project in which folder its images lie now",
                 &[],
             ),
             Self::AddModel => words(
@@ -359,6 +382,7 @@ fn has_model(state: &State) -> Result<(), &'static str> {
     let Some(chosen) = state.models.chosen() else {
         return Err("Choose a model first");
     };
+    state.project.check_writable()?;
     let reason = match chosen.card.task {
         ModelTask::Classification => "Download the classifier first",
         ModelTask::Detection => "Download the detector first",

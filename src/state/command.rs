@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 
 use super::{Action, CanvasView, Overlay, RuntimeKind, TaskId, TaskSignal};
-use crate::domain::DeviceChoice;
-use crate::domain::SampleId;
+use crate::domain::{DeviceChoice, RunId, SampleId};
 
 /// Pushed by panels and by the start of the program.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,6 +29,16 @@ pub enum Command {
     Walk(Step),
     /// The thumbnails on screen that have no pixels yet, most wanted first. Replaces what was asked for before.
     WantThumbnails(Vec<SampleId>),
+    /// The samples whose whole answers are looked at, most wanted first. Replaces what was asked for before.
+    WantAnswers(Vec<SampleId>),
+    /// Looks at the answers of another run.
+    SwitchRun(RunId),
+    RenameRun(RunId, String),
+    /// With its answers and the verdicts on them.
+    DeleteRun(RunId),
+    SaveProjectAs(PathBuf),
+    /// The images of the open project lie in this folder now.
+    MoveProject(PathBuf),
     SetCanvas(CanvasView),
     SelectBox(Option<usize>),
     ChangeView(ViewChange),

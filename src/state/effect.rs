@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 
 use super::{ImportId, RuntimeKind, SourceId, TaskId};
-use crate::domain::{Prediction, Sample, SampleUri, ViewSettings};
-use crate::domain::{RunId, RunKey, SampleId};
+use crate::domain::{Change, Prediction, RunId, RunKey, Sample, SampleId, SampleUri, ViewSettings};
 use crate::tasks::TaskControl;
 
 /// Carried out by `effects`, in order.
@@ -15,6 +14,38 @@ pub enum Effect {
         spec: SourceSpec,
         task: TaskId,
         control: TaskControl,
+    },
+    /// Write changes to the project of the source.
+    Save {
+        source: SourceId,
+        /// Comes back when they are on the disk.
+        ticket: u64,
+        changes: Vec<Change>,
+    },
+    /// Read the summary of a run's answers.
+    LoadRun {
+        source: SourceId,
+        run: RunId,
+        task: TaskId,
+        control: TaskControl,
+    },
+    /// Read whole answers, most wanted first. Replaces what was asked for before.
+    ReadAnswers {
+        source: SourceId,
+        wanted: Vec<(RunId, SampleId, SampleUri)>,
+    },
+    PickProject,
+    PickProjectTarget,
+    PickMovedFolder,
+    /// Go on with a copy of the project in this file.
+    SaveProjectAs {
+        source: SourceId,
+        path: PathBuf,
+    },
+    /// The images of this project file lie in this folder now; opens it anew.
+    MoveProject {
+        project: PathBuf,
+        folder: PathBuf,
     },
     /// Most wanted first; replaces what was asked for before.
     MakeThumbnails {
@@ -38,7 +69,6 @@ pub enum Effect {
     },
     /// Find or install ONNX Runtime and load a model. Replaces the loaded one.
     Prepare {
-        run: RunId,
         key: RunKey,
         runtime_library: Option<PathBuf>,
         task: TaskId,
@@ -68,6 +98,7 @@ pub enum Effect {
     PredictOne {
         source: SourceId,
         run: RunId,
+        key: RunKey,
         sample: SampleId,
         entry: Sample,
     },
@@ -75,6 +106,7 @@ pub enum Effect {
     Predict {
         source: SourceId,
         run: RunId,
+        key: RunKey,
         samples: Vec<(SampleId, Sample)>,
         task: TaskId,
         control: TaskControl,
@@ -111,6 +143,8 @@ pub enum SourceSpec {
     Paths(Vec<PathBuf>),
     /// The photographs that come with Spotcheck.
     SamplePhotographs,
+    /// A project file: the images that it is about, wherever they lie.
+    Project(PathBuf),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -134,9 +168,24 @@ impl std::fmt::Debug for Effect {
             Self::ListModels => formatter.write_str("ListModels"),
             Self::FetchModel { id, .. } => write!(formatter, "FetchModel({id})"),
             Self::RemoveModel { id } => write!(formatter, "RemoveModel({id})"),
-            Self::Prepare { run, key, .. } => {
-                write!(formatter, "Prepare({run:?}, {})", key.model_id)
+            Self::Save {
+                ticket, changes, ..
+            } => write!(formatter, "Save({ticket}, {changes:?})"),
+            Self::LoadRun { run, .. } => write!(formatter, "LoadRun({run:?})"),
+            Self::ReadAnswers { wanted, .. } => {
+                write!(formatter, "ReadAnswers({})", wanted.len())
             }
+            Self::PickProject => formatter.write_str("PickProject"),
+            Self::PickProjectTarget => formatter.write_str("PickProjectTarget"),
+            Self::PickMovedFolder => formatter.write_str("PickMovedFolder"),
+            Self::SaveProjectAs { path, .. } => {
+                write!(formatter, "SaveProjectAs({})", path.display())
+            }
+            Self::MoveProject { project, folder } => {
+                let (project, folder) = (project.display(), folder.display());
+                write!(formatter, "MoveProject({project}, {folder})")
+            }
+            Self::Prepare { key, .. } => write!(formatter, "Prepare({})", key.model_id),
             Self::PredictOne { run, sample, .. } => {
                 write!(formatter, "PredictOne({run:?}, {sample:?})")
             }

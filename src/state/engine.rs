@@ -2,24 +2,30 @@
 
 use super::TaskId;
 use crate::domain::DeviceReport;
-use crate::domain::{RunId, RunKey, SampleId, SampleSet};
+use crate::domain::{RunKey, SampleId, SampleSet};
 
 /// The loaded model.
 #[derive(Debug, Default)]
 pub struct Engine {
-    /// The run that `status` speaks of.
-    pub run: Option<RunId>,
     pub status: EngineStatus,
     /// The ONNX Runtime library that would be used after a restart, where that is not the loaded one.
     pub restart_to_use: Option<String>,
-    /// What is loaded, or being loaded.
+    /// What `status` speaks of: the model and settings that are loaded, or being loaded.
     pub(super) key: Option<RunKey>,
     /// The task that loads it, or did.
     pub(super) task: Option<TaskId>,
     /// To be predicted as soon as the model is ready.
-    pub(super) waiting: Option<SampleSet>,
+    pub(super) waiting: Option<Wish>,
     /// The single sample that was asked for last.
     pub(super) asked: Option<SampleId>,
+}
+
+/// Which images are to be predicted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Wish {
+    /// All that have no answer by then.
+    Unanswered,
+    These(SampleSet),
 }
 
 #[derive(Debug, Default)]
@@ -72,6 +78,11 @@ impl Engine {
             EngineStatus::Ready(report) => Some(report),
             _ => None,
         }
+    }
+
+    /// Whether the model of this run is loaded with its settings.
+    pub(super) fn is_ready_for(&self, key: &RunKey) -> bool {
+        self.key.as_ref() == Some(key) && self.report().is_some()
     }
 
     /// True where asking again would only fail again until the user does something.

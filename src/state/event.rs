@@ -2,9 +2,10 @@
 
 use std::path::PathBuf;
 
-use super::{ImportDraft, ImportId, ModelEntry, Offer, SourceId, TaskId, TaskOutcome};
-use crate::domain::{DeviceReport, Page, Prediction, Problem};
-use crate::domain::{RunId, SampleId};
+use super::{
+    ImportDraft, ImportId, ModelEntry, Offer, ProjectContent, SourceId, TaskId, TaskOutcome,
+};
+use crate::domain::{DeviceReport, Page, Prediction, Problem, RunId, RunKey, SampleId, SampleUri};
 
 /// Answers of `effects`. Each carries the id of its question.
 #[derive(Debug)]
@@ -13,6 +14,43 @@ pub enum Event {
     Opened {
         source: SourceId,
         name: String,
+    },
+    /// The project of the source, with what it holds beside the answers.
+    ProjectOpened {
+        source: SourceId,
+        content: Box<ProjectContent>,
+    },
+    /// Everything up to this ticket is on the disk.
+    Saved {
+        source: SourceId,
+        up_to: u64,
+    },
+    /// It is not; it is kept and tried again.
+    SaveFailed {
+        source: SourceId,
+        reason: String,
+    },
+    /// A part of a run's summary, read from the project.
+    RunLoaded {
+        source: SourceId,
+        run: RunId,
+        answers: Vec<(SampleUri, StoredAnswer)>,
+    },
+    RunLoadingEnded {
+        source: SourceId,
+        run: RunId,
+        task: TaskId,
+        result: Result<(), String>,
+    },
+    /// Whole answers, read from the project; `None` where it holds none.
+    AnswersRead {
+        source: SourceId,
+        answers: Vec<(RunId, SampleId, Option<Prediction>)>,
+    },
+    /// The project goes on in another file.
+    ProjectSavedAs {
+        source: SourceId,
+        result: Result<PathBuf, String>,
     },
     /// A part of a listing.
     Listed {
@@ -64,17 +102,19 @@ pub enum Event {
     },
     /// The device is gone; what was computed stays.
     DeviceLost {
-        run: RunId,
+        key: Box<RunKey>,
         message: String,
     },
     /// Fresh timings.
     Report {
-        run: RunId,
+        key: Box<RunKey>,
         report: Box<DeviceReport>,
     },
     Predicted {
         source: SourceId,
         run: RunId,
+        /// Milliseconds since 1970-01-01 UTC.
+        at_ms: i64,
         answers: Vec<(SampleId, Result<Prediction, String>)>,
     },
     /// A task that needs no event of its own has ended.
@@ -101,12 +141,30 @@ pub enum Event {
     WentWrong(Problem),
 }
 
+/// What the summary of a run keeps of an answer.
+#[derive(Debug, Clone, PartialEq)]
+pub enum StoredAnswer {
+    Answered {
+        width: u32,
+        height: u32,
+        classes: Vec<u32>,
+        scores: Vec<f32>,
+    },
+    Failed(String),
+}
+
 /// The answer of a file dialog.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FilePick {
     Folder(PathBuf),
     Files(Vec<PathBuf>),
     Model(PathBuf),
+    /// A project file to open.
+    Project(PathBuf),
+    /// Where a copy of the project is to lie.
+    ProjectTarget(PathBuf),
+    /// Where the images of the project lie now.
+    MovedFolder(PathBuf),
     Cancelled,
     /// No dialog appeared; the message says why and what to do.
     Unavailable(String),

@@ -13,7 +13,9 @@ mod event;
 mod import;
 mod model_shelf;
 mod order;
+mod pages;
 mod problems;
+mod project;
 mod runs;
 mod samples;
 mod selection;
@@ -25,17 +27,20 @@ pub use action::Action;
 pub use command::{Command, Step, ViewChange};
 pub use effect::{Effect, SourceSpec, TaskSignal};
 pub use engine::{Engine, EngineStatus, Offer, RuntimeKind};
-pub use event::{DisplayInfo, Event, FilePick, ModelDefaults};
+pub use event::{DisplayInfo, Event, FilePick, ModelDefaults, StoredAnswer};
 pub use import::{Import, ImportDraft, ImportField, ImportId, ImportStatus};
 pub use model_shelf::{ModelEntry, ModelShelf};
 pub use order::Order;
 pub use problems::{ProblemEntry, ProblemList};
-pub use runs::{AnswerStatus, Run, Runs};
+pub use project::{Project, ProjectContent, ProjectStatus};
+pub use runs::{Run, Runs};
 pub use samples::{Listing, OpenSource, Samples, SourceId};
 pub use selection::Selection;
 pub use settings::{MEGAPIXELS, Settings, THUMBNAIL_SIDES, ThemeChoice};
 pub use task_list::{FinishedTask, TaskEntry, TaskId, TaskKind, TaskList, TaskOutcome};
 pub use update::update;
+
+use std::sync::Arc;
 
 use crate::domain::{Prediction, SampleId, ViewSettings};
 
@@ -44,6 +49,7 @@ use crate::domain::{Prediction, SampleId, ViewSettings};
 pub struct State {
     pub settings: Settings,
     pub source: Option<OpenSource>,
+    pub project: Project,
     pub samples: Samples,
     pub selection: Selection,
     pub shown: Shown,
@@ -79,7 +85,7 @@ pub enum Message {
 pub struct Shown {
     pub display: Display,
     /// The answer of the current run, whole; `None` before there is one.
-    pub prediction: Option<Prediction>,
+    pub prediction: Option<Arc<Prediction>>,
     /// Why there is no answer, where that is known.
     pub failure: Option<String>,
     /// Index into the detections of `prediction`.
@@ -140,13 +146,18 @@ impl State {
         }
     }
 
-    /// The live filters of the chosen model; each model keeps its own.
+    /// The live filters of the model on screen; each model keeps its own.
     pub fn view(&self) -> &ViewSettings {
-        let chosen = self.models.chosen_id();
-        chosen.map_or_else(
+        self.viewed_model_id().map_or_else(
             || self.settings.default_view(),
             |id| self.settings.view_of(id),
         )
+    }
+
+    /// The model whose answers are on screen: that of the current run, or the chosen one while there is no run.
+    fn viewed_model_id(&self) -> Option<&str> {
+        let run = self.run().map(|run| run.info.key.model_id.as_str());
+        run.or_else(|| self.models.chosen_id())
     }
 
     /// The run whose answers are on screen.
@@ -157,6 +168,13 @@ impl State {
     /// What the grid shows, first to last.
     pub fn order(&self) -> Order {
         Order::of_listing(self.samples.len())
+    }
+
+    /// The whole answer of the current run for a sample, where it is in memory; ask for others with
+    /// [`Command::WantAnswers`].
+    pub fn answer_of(&self, sample: SampleId) -> Option<&Prediction> {
+        let prediction = self.runs.prediction(self.run()?.id(), sample)?;
+        Some(prediction)
     }
 
     /// The sample in the middle.

@@ -27,7 +27,9 @@ pub enum TaskKind {
         samples: SampleSet,
     },
     /// Finding or installing ONNX Runtime and loading a model.
-    Prepare {
+    Prepare,
+    /// Reading the answers of a run out of the project.
+    LoadRun {
         run: RunId,
     },
     InstallRuntime,

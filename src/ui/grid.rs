@@ -9,7 +9,8 @@ use super::textures::Textures;
 use super::theme;
 use super::widgets::truncated;
 use crate::domain::SampleId;
-use crate::state::{AnswerStatus, Command, Overlay, State, Step};
+use crate::review::AnswerStatus;
+use crate::state::{Command, Overlay, State, Step};
 
 const GAP: f32 = 6.0;
 const PADDING: f32 = 6.0;

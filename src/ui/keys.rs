@@ -55,9 +55,9 @@ pub(super) fn shortcut_text(ctx: &egui::Context, action: Action) -> Option<Strin
 }
 
 fn shortcuts() -> impl Iterator<Item = (Action, KeyboardShortcut)> {
-    Action::ALL.into_iter().flat_map(|action| {
+    Action::ALL.iter().flat_map(|action| {
         let parsed = action.keys().iter().filter_map(|keys| parse(keys));
-        parsed.map(move |shortcut| (action, shortcut))
+        parsed.map(move |shortcut| (*action, shortcut))
     })
 }
 

@@ -89,7 +89,7 @@ fn the_window_and_the_command_line_give_the_same_predictions_bit_for_bit() {
             let line: serde_json::Value = serde_json::from_str(line).unwrap();
             let uri = SampleUri::new(line["uri"].as_str().unwrap());
             let sample = state.samples.find(&uri).unwrap();
-            let shown = state.run().unwrap().prediction(sample).unwrap();
+            let shown = state.answer_of(sample).unwrap().clone();
             let written = line[answers].clone();
             let written = match shown.answer {
                 Answer::Classes(_) => Answer::Classes(serde_json::from_value(written).unwrap()),
@@ -109,11 +109,11 @@ fn a_long_prediction_can_be_cancelled_and_keeps_its_answers() {
     wait_for(&mut window, "1 predicted");
     click(&mut window, "Predict all");
     wait_until(&mut window, "some answers", |window| {
-        window.state().state().run().unwrap().answered() > 3
+        window.state().state().run().unwrap().answers.answered() > 3
     });
     click(&mut window, "Cancel");
     wait_for(&mut window, "Cancelled");
-    let answered = window.state().state().run().unwrap().answered();
+    let answered = window.state().state().run().unwrap().answers.answered();
     assert!((3..400).contains(&answered), "{answered}");
     assert!(sees(&window, &format!("{answered} predicted")));
 }

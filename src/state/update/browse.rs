@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::predict;
+use super::{predict, project};
 use crate::domain::SampleId;
 use crate::domain::{Page, Problem};
 use crate::state::{
@@ -13,7 +13,12 @@ use crate::tasks::{ProgressUnit, TaskControl};
 
 pub(super) fn open_path(state: &mut State, path: PathBuf, effects: &mut Vec<Effect>) {
     let name = path.display().to_string();
-    open(state, SourceSpec::Path(path.clone()), &name, effects);
+    let spec = if has_extension(&path, "spotcheck") {
+        SourceSpec::Project(path.clone())
+    } else {
+        SourceSpec::Path(path.clone())
+    };
+    open(state, spec, &name, effects);
     if let Some(source) = &mut state.source {
         source.path = Some(path);
     }
@@ -25,10 +30,7 @@ pub(super) fn open_samples(state: &mut State, effects: &mut Vec<Effect>) {
 }
 
 pub(super) fn open_dropped(state: &mut State, mut paths: Vec<PathBuf>, effects: &mut Vec<Effect>) {
-    let is_model = |path: &PathBuf| {
-        let extension = path.extension();
-        extension.is_some_and(|extension| extension.eq_ignore_ascii_case("onnx"))
-    };
+    let is_model = |path: &PathBuf| has_extension(path, "onnx");
     if let Some(position) = paths.iter().position(is_model) {
         super::import::open(state, paths.swap_remove(position), effects);
         return;
@@ -43,11 +45,18 @@ pub(super) fn open_dropped(state: &mut State, mut paths: Vec<PathBuf>, effects: 
     }
 }
 
+fn has_extension(path: &Path, wanted: &str) -> bool {
+    let extension = path.extension();
+    extension.is_some_and(|extension| extension.eq_ignore_ascii_case(wanted))
+}
+
 pub(super) fn picked(state: &mut State, pick: FilePick, effects: &mut Vec<Effect>) {
     match pick {
-        FilePick::Folder(path) => open_path(state, path, effects),
+        FilePick::Folder(path) | FilePick::Project(path) => open_path(state, path, effects),
         FilePick::Files(paths) => open_dropped(state, paths, effects),
         FilePick::Model(path) => super::import::open(state, path, effects),
+        FilePick::ProjectTarget(path) => project::save_as(state, path, effects),
+        FilePick::MovedFolder(folder) => project::move_to(state, folder, effects),
         FilePick::Cancelled => {}
         FilePick::Unavailable(message) => super::went_wrong(state, Problem::general(message)),
     }
@@ -66,6 +75,7 @@ fn open(state: &mut State, spec: SourceSpec, name: &str, effects: &mut Vec<Effec
     state.samples.clear();
     state.selection.clear();
     state.runs.clear();
+    state.project.reopen();
     state.problems.clear();
     state.shown = Shown::default();
     state.canvas = CanvasView::Fit;
@@ -120,6 +130,7 @@ pub(super) fn listing_ended(
     source: SourceId,
     task: TaskId,
     result: Result<(), String>,
+    effects: &mut Vec<Effect>,
 ) {
     match &result {
         Ok(()) => state.tasks.forget(task),
@@ -130,6 +141,7 @@ pub(super) fn listing_ended(
             Ok(()) => Listing::Done,
             Err(reason) => Listing::Failed(reason),
         };
+        project::load_current_run(state, effects);
     }
 }
 
@@ -211,7 +223,7 @@ fn shown_changed(state: &mut State, effects: &mut Vec<Effect>) {
         sample,
         uri: entry.uri.clone(),
     });
-    predict::refresh_shown(state);
+    predict::refresh_shown(state, effects);
     predict::predict_shown_if_wanted(state, effects);
 }
 
@@ -268,7 +280,7 @@ pub(super) fn copy_picture(state: &State, effects: &mut Vec<Effect>) {
         effects.push(Effect::CopyPicture {
             source: source.id,
             uri: entry.uri.clone(),
-            prediction: state.shown.prediction.clone(),
+            prediction: state.shown.prediction.as_deref().cloned(),
             view: state.view().clone(),
         });
     }

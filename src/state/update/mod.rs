@@ -3,6 +3,7 @@
 mod browse;
 mod import;
 mod predict;
+mod project;
 mod run_tasks;
 #[cfg(test)]
 mod tests;
@@ -46,12 +47,18 @@ fn on_command(state: &mut State, command: Command, effects: &mut Vec<Effect>) {
         Command::ExtendSelection(sample) => browse::extend_selection(state, sample, effects),
         Command::Walk(step) => browse::walk(state, step, effects),
         Command::WantThumbnails(wanted) => browse::want_thumbnails(state, &wanted, effects),
+        Command::WantAnswers(wanted) => project::want_answers(state, &wanted, effects),
+        Command::SwitchRun(run) => project::switch_run(state, run, effects),
+        Command::RenameRun(run, name) => project::rename_run(state, run, &name, effects),
+        Command::DeleteRun(run) => project::delete_run(state, run, effects),
+        Command::SaveProjectAs(path) => project::save_as(state, path, effects),
+        Command::MoveProject(folder) => project::move_to(state, folder, effects),
         Command::SetCanvas(view) => {
             state.canvas = view;
             state.canvas_request = None;
         }
         Command::SelectBox(selected) => state.shown.selected_box = selected,
-        Command::ChangeView(change) => view::change(state, change),
+        Command::ChangeView(change) => view::change(state, change, effects),
         Command::ChooseModel(id) => predict::choose_model(state, id, effects),
         Command::FetchModel(id) => predict::fetch_model(state, id, effects),
         Command::RemoveModel(id) => effects.push(Effect::RemoveModel { id }),
@@ -107,6 +114,9 @@ fn on_action(state: &mut State, action: Action, effects: &mut Vec<Effect>) {
         Action::OpenFolder => effects.push(Effect::PickFolder),
         Action::OpenImages => effects.push(Effect::PickImages),
         Action::OpenSamples => browse::open_samples(state, effects),
+        Action::OpenProject => effects.push(Effect::PickProject),
+        Action::SaveProjectAs => effects.push(Effect::PickProjectTarget),
+        Action::MoveProject => effects.push(Effect::PickMovedFolder),
         Action::AddModel => effects.push(Effect::PickModel),
         Action::CopyPicture => browse::copy_picture(state, effects),
         Action::CopyPath => browse::copy_path(state, effects),
@@ -130,7 +140,7 @@ fn on_action(state: &mut State, action: Action, effects: &mut Vec<Effect>) {
             lines: view::diagnostics(state),
         }),
         Action::OpenLog => effects.push(Effect::OpenLog),
-        _ => view::on_action(state, action),
+        _ => view::on_action(state, action, effects),
     }
 }
 
@@ -150,7 +160,27 @@ fn on_event(state: &mut State, event: Event, effects: &mut Vec<Effect>) {
             source,
             task,
             result,
-        } => browse::listing_ended(state, source, task, result),
+        } => browse::listing_ended(state, source, task, result, effects),
+        Event::ProjectOpened { source, content } => {
+            project::opened(state, source, *content, effects);
+        }
+        Event::Saved { source, up_to } => project::saved(state, source, up_to),
+        Event::SaveFailed { source, reason } => project::save_failed(state, source, reason),
+        Event::RunLoaded {
+            source,
+            run,
+            answers,
+        } => project::run_loaded(state, source, run, answers),
+        Event::RunLoadingEnded {
+            source,
+            run,
+            task,
+            result,
+        } => project::run_loading_ended(state, source, run, task, result, effects),
+        Event::AnswersRead { source, answers } => {
+            project::answers_read(state, source, answers, effects);
+        }
+        Event::ProjectSavedAs { source, result } => project::saved_as(state, source, result),
         Event::ThumbnailFailed {
             source,
             sample,
@@ -178,13 +208,14 @@ fn on_event(state: &mut State, event: Event, effects: &mut Vec<Effect>) {
             offer,
         } => predict::engine_failed(state, task, message, offer),
         Event::EngineCancelled { task } => predict::engine_cancelled(state, task),
-        Event::DeviceLost { run, message } => predict::device_lost(state, run, message),
-        Event::Report { run, report } => predict::reported(state, run, report),
+        Event::DeviceLost { key, message } => predict::device_lost(state, &key, message),
+        Event::Report { key, report } => predict::reported(state, &key, report),
         Event::Predicted {
             source,
             run,
+            at_ms,
             answers,
-        } => predict::predicted(state, source, run, answers),
+        } => predict::predicted(state, source, run, at_ms, answers, effects),
         Event::TaskEnded {
             task,
             outcome,

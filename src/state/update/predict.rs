@@ -1,10 +1,18 @@
 //! Choosing a model and asking it.
 
-use crate::domain::{DeviceReport, KeepRule, Prediction, Problem, human_bytes};
+use std::sync::Arc;
+
+use super::project;
+use crate::domain::{
+    Change, DeviceChoice, DeviceReport, KeepRule, LabelSet, ModelCard, Prediction, Problem,
+    RunInfo, human_bytes,
+};
 use crate::domain::{RunId, RunKey, SampleId, SampleSet};
+use crate::review::AnswerStatus;
+use crate::state::engine::Wish;
 use crate::state::{
-    AnswerStatus, Effect, Engine, EngineStatus, ModelDefaults, ModelEntry, Offer, Run, RuntimeKind,
-    SourceId, State, TaskEntry, TaskId, TaskKind, TaskOutcome,
+    Effect, Engine, EngineStatus, ModelDefaults, ModelEntry, Offer, Run, RuntimeKind, SourceId,
+    State, TaskEntry, TaskId, TaskKind, TaskOutcome,
 };
 use crate::tasks::{ProgressUnit, TaskControl};
 
@@ -46,11 +54,18 @@ pub(super) fn settings_changed(state: &mut State, effects: &mut Vec<Effect>) {
     chosen_changed(state, effects);
 }
 
-fn chosen_changed(state: &mut State, effects: &mut Vec<Effect>) {
+/// Goes to the run of the chosen model and settings.
+pub(super) fn chosen_changed(state: &mut State, effects: &mut Vec<Effect>) {
     let run = run_key(state).and_then(|key| state.runs.find(&key));
     state.runs.switch_to(run);
+    run_changed(state, effects);
+}
+
+/// Other answers are on screen.
+pub(super) fn run_changed(state: &mut State, effects: &mut Vec<Effect>) {
     state.shown.selected_box = None;
-    refresh_shown(state);
+    project::load_current_run(state, effects);
+    refresh_shown(state, effects);
     predict_shown_if_wanted(state, effects);
 }
 
@@ -80,26 +95,59 @@ fn ensure_run(state: &mut State) -> Option<RunId> {
         return Some(run);
     }
     let chosen = state.models.chosen()?;
-    let (task, labels) = (chosen.card.task, chosen.labels.clone());
-    // The model that is loaded for the same key goes on under its old number, with the answers of another source gone.
-    let loaded = state.engine.key.as_ref() == Some(&key);
-    let id = match state.engine.run {
-        Some(run) if loaded => run,
-        _ => RunId(state.ids.next()),
-    };
-    state.runs.add(Run::new(id, key, task, labels));
+    let (card, labels) = (chosen.card.clone(), LabelSet::clone(&chosen.labels));
+    let id = state.runs.new_id();
+    state.runs.add(Run::new(RunInfo {
+        id,
+        name: name_of_run(state, &card, &key),
+        key,
+        card,
+        labels,
+        // Set with the first answer.
+        created_ms: 0,
+    }));
+    state.runs.switch_to(Some(id));
     Some(id)
+}
+
+/// The model's name with the settings that are not the usual ones, and a number where that is taken.
+fn name_of_run(state: &State, card: &ModelCard, key: &RunKey) -> String {
+    let device = (key.device != DeviceChoice::Auto).then(|| key.device.to_string());
+    let batch = key.batch.map(|batch| format!("batch {batch}"));
+    let threads = key.threads.map(|threads| format!("{threads} threads"));
+    let unusual = [device, batch, threads].into_iter().flatten();
+    let parts: Vec<String> = std::iter::once(card.name.clone()).chain(unusual).collect();
+    let name = parts.join(", ");
+    let is_free = |name: &str| state.runs.iter().all(|run| run.info.name != name);
+    let numbered = (2..).map(|number| format!("{name} ({number})"));
+    std::iter::once(name.clone())
+        .chain(numbered)
+        .find(|name| is_free(name))
+        .unwrap_or(name)
 }
 
 /// Opening a picture predicts it at once, unless it has an answer or asking could only fail again.
 pub(super) fn predict_shown_if_wanted(state: &mut State, effects: &mut Vec<Effect>) {
-    let is_wanted = state.settings.predict_on_open && !state.engine.has_failed();
+    // Where the run is still being read, the project is asked for this one answer first (`project::read_missing`).
+    let is_known = state.run().is_none_or(Run::is_loaded);
+    if is_known {
+        predict_unanswered(state, effects);
+    }
+}
+
+/// Predicts the shown image unless the run has an answer for it.
+pub(super) fn predict_unanswered(state: &mut State, effects: &mut Vec<Effect>) {
+    let is_wanted =
+        state.settings.predict_on_open && !state.engine.has_failed() && state.project.is_writable();
     let Some(sample) = state.selection.shown().filter(|_| is_wanted) else {
         return;
     };
     let status = state.run().map(|run| run.status(sample));
     let has_answer = matches!(status, Some(AnswerStatus::Answered | AnswerStatus::Failed));
-    if !has_answer {
+    let is_current = state
+        .run()
+        .is_none_or(|run| run_key(state).as_ref() == Some(&run.info.key));
+    if !has_answer && is_current {
         predict_shown(state, effects);
     }
 }
@@ -120,37 +168,53 @@ pub(super) fn predict_shown(state: &mut State, effects: &mut Vec<Effect>) {
 
 pub(super) fn predict_selection(state: &mut State, effects: &mut Vec<Effect>) {
     let samples = state.selection.selected().clone();
-    predict_many(state, samples, effects);
+    predict_many(state, Wish::These(samples), effects);
 }
 
 pub(super) fn predict_all(state: &mut State, effects: &mut Vec<Effect>) {
-    let Some(run) = ensure_run(state).and_then(|run| state.runs.get(run)) else {
-        return;
-    };
-    let unanswered = |id: &SampleId| {
-        !matches!(
-            run.status(*id),
-            AnswerStatus::Answered | AnswerStatus::Failed
-        )
-    };
-    let samples: SampleSet = state.samples.ids().filter(unanswered).collect();
-    if samples.is_empty() {
-        state.tell("Every image has an answer already");
-        return;
-    }
-    predict_many(state, samples, effects);
+    predict_many(state, Wish::Unanswered, effects);
 }
 
-fn predict_many(state: &mut State, samples: SampleSet, effects: &mut Vec<Effect>) {
+fn predict_many(state: &mut State, wish: Wish, effects: &mut Vec<Effect>) {
     let Some(run) = ensure_run(state) else {
         return;
     };
     state.settings.show_tasks_panel = true;
+    state.engine.waiting = Some(wish);
+    project::load_current_run(state, effects);
     if is_loaded(state, run) {
-        start_many(state, run, samples, effects);
+        grant_wish(state, effects);
     } else {
-        state.engine.waiting = Some(samples);
         prepare(state, run, effects);
+    }
+}
+
+/// Starts what waits for the model, once it is ready and it is known which images have an answer.
+pub(super) fn grant_wish(state: &mut State, effects: &mut Vec<Effect>) {
+    let Some(run) = state.runs.current() else {
+        return;
+    };
+    if !run.is_loaded() || !is_loaded(state, run.id()) {
+        return;
+    }
+    let run_id = run.id();
+    let samples = match state.engine.waiting.take() {
+        None => return,
+        Some(Wish::These(samples)) => samples,
+        Some(Wish::Unanswered) => {
+            let unanswered = |id: &SampleId| {
+                !matches!(
+                    run.status(*id),
+                    AnswerStatus::Answered | AnswerStatus::Failed
+                )
+            };
+            state.samples.ids().filter(unanswered).collect()
+        }
+    };
+    if samples.is_empty() {
+        state.tell("Every image has an answer already");
+    } else {
+        start_many(state, run_id, samples, effects);
     }
 }
 
@@ -161,18 +225,21 @@ fn start_many(state: &mut State, run_id: RunId, samples: SampleSet, effects: &mu
     let mut asked = Vec::with_capacity(samples.len());
     for id in samples.iter() {
         if let Some(entry) = state.samples.get(id) {
-            run.set_waiting(id);
+            run.answers.set_waiting(id);
             asked.push((id, entry.clone()));
         }
     }
     let control = TaskControl::new(ProgressUnit::Images);
     control.set_total(Some(asked.len() as u64));
     let task = TaskId(state.ids.next());
-    let model = state.models.get(&run.key.model_id);
-    let model_name = model.map_or(run.key.model_id.as_str(), |entry| entry.card.name.as_str());
+    let key = run.info.key.clone();
     state.tasks.start(TaskEntry {
         id: task,
-        title: format!("Predict {} with {model_name}", images(asked.len())),
+        title: format!(
+            "Predict {} with {}",
+            images(asked.len()),
+            run.info.card.name
+        ),
         kind: TaskKind::Predict {
             run: run_id,
             samples,
@@ -182,6 +249,7 @@ fn start_many(state: &mut State, run_id: RunId, samples: SampleSet, effects: &mu
     effects.push(Effect::Predict {
         source: source.id,
         run: run_id,
+        key,
         samples: asked,
         task,
         control,
@@ -200,7 +268,7 @@ fn ask_one(state: &mut State, run_id: RunId, sample: SampleId, effects: &mut Vec
         && !is_in_a_task(state, passed)
         && let Some(run) = state.runs.get_mut(run_id)
     {
-        run.stop_waiting(std::iter::once(passed));
+        run.answers.stop_waiting(std::iter::once(passed));
     }
     let (Some(source), Some(run), Some(entry)) = (
         &state.source,
@@ -209,32 +277,34 @@ fn ask_one(state: &mut State, run_id: RunId, sample: SampleId, effects: &mut Vec
     ) else {
         return;
     };
-    run.set_waiting(sample);
+    run.answers.set_waiting(sample);
     effects.push(Effect::PredictOne {
         source: source.id,
         run: run_id,
+        key: run.info.key.clone(),
         sample,
         entry: entry.clone(),
     });
 }
 
 fn is_loaded(state: &State, run: RunId) -> bool {
-    state.engine.run == Some(run) && state.engine.report().is_some()
+    let run = state.runs.get(run);
+    run.is_some_and(|run| state.engine.is_ready_for(&run.info.key))
 }
 
 /// Starts loading unless that is under way already.
 fn prepare(state: &mut State, run_id: RunId, effects: &mut Vec<Effect>) {
-    let is_under_way =
-        state.engine.run == Some(run_id) && matches!(state.engine.status, EngineStatus::Preparing);
-    let Some(run) = state.runs.get(run_id).filter(|_| !is_under_way) else {
+    let Some(run) = state.runs.get(run_id) else {
         return;
     };
-    let key = run.key.clone();
-    let model = state.models.get(&key.model_id);
-    let model_name = model.map_or(key.model_id.as_str(), |entry| entry.card.name.as_str());
-    let title = format!("Prepare {model_name}");
+    let is_under_way = state.engine.key.as_ref() == Some(&run.info.key)
+        && matches!(state.engine.status, EngineStatus::Preparing);
+    if is_under_way {
+        return;
+    }
+    let key = run.info.key.clone();
+    let title = format!("Prepare {}", run.info.card.name);
     super::run_tasks::cancel_preparation(state, effects);
-    state.engine.run = Some(run_id);
     state.engine.key = Some(key.clone());
     state.engine.status = EngineStatus::Preparing;
     let control = TaskControl::new(ProgressUnit::Bytes);
@@ -242,12 +312,11 @@ fn prepare(state: &mut State, run_id: RunId, effects: &mut Vec<Effect>) {
     state.engine.task = Some(task);
     state.tasks.start(TaskEntry {
         id: task,
-        kind: TaskKind::Prepare { run: run_id },
+        kind: TaskKind::Prepare,
         title,
         control: control.clone(),
     });
     effects.push(Effect::Prepare {
-        run: run_id,
         key,
         runtime_library: state.settings.runtime_library.clone(),
         task,
@@ -272,13 +341,9 @@ pub(super) fn engine_ready(
     if !is_current {
         return;
     }
-    let Some(run) = ensure_run(state) else {
-        return;
-    };
-    let waiting = state.engine.waiting.take();
-    predict_shown_if_wanted(state, effects);
-    if let Some(samples) = waiting {
-        start_many(state, run, samples, effects);
+    if ensure_run(state).is_some() {
+        predict_shown_if_wanted(state, effects);
+        grant_wish(state, effects);
     }
 }
 
@@ -308,9 +373,9 @@ pub(super) fn engine_cancelled(state: &mut State, task: TaskId) {
 }
 
 /// What was computed stays; the rest can be asked for again once the model is loaded anew.
-pub(super) fn device_lost(state: &mut State, run: RunId, message: String) {
+pub(super) fn device_lost(state: &mut State, key: &RunKey, message: String) {
     state.problems.add(Problem::general(message.clone()), None);
-    if state.engine.run == Some(run) {
+    if state.engine.key.as_ref() == Some(key) {
         state.engine.status = EngineStatus::Failed {
             message,
             offer: Some(Offer::TryAgain),
@@ -323,8 +388,8 @@ pub(super) fn try_again(state: &mut State, effects: &mut Vec<Effect>) {
     predict_shown(state, effects);
 }
 
-pub(super) fn reported(state: &mut State, run: RunId, report: Box<DeviceReport>) {
-    if state.engine.run == Some(run) && state.engine.report().is_some() {
+pub(super) fn reported(state: &mut State, key: &RunKey, report: Box<DeviceReport>) {
+    if state.engine.is_ready_for(key) {
         state.engine.status = EngineStatus::Ready(report);
     }
 }
@@ -333,12 +398,28 @@ pub(super) fn predicted(
     state: &mut State,
     source: SourceId,
     run_id: RunId,
+    at_ms: i64,
     answers: Vec<(SampleId, Result<Prediction, String>)>,
+    effects: &mut Vec<Effect>,
 ) {
     let is_open = state.source.as_ref().is_some_and(|open| open.id == source);
     let Some(run) = state.runs.get_mut(run_id).filter(|_| is_open) else {
         return;
     };
+    let mut changes = Vec::new();
+    if !run.is_in_project {
+        run.is_in_project = true;
+        run.info.created_ms = at_ms;
+        changes.push(Change::AddRun(Box::new(run.info.clone())));
+    }
+    let with_uri = |(sample, result): &(SampleId, Result<Prediction, String>)| {
+        Some((state.samples.get(*sample)?.uri.clone(), result.clone()))
+    };
+    changes.push(Change::Answers {
+        run: run_id,
+        answers: answers.iter().filter_map(with_uri).collect(),
+    });
+    let ticket = project::save(state, changes, effects);
     let mut shown_has_answer = false;
     for (sample, result) in answers {
         shown_has_answer |= state.selection.shown() == Some(sample);
@@ -348,18 +429,26 @@ pub(super) fn predicted(
             let problem = Problem::of_sample(entry.uri.clone(), reason.clone());
             state.problems.add(problem, Some(sample));
         }
-        run.record(sample, result);
+        state
+            .runs
+            .record(run_id, sample, result.map(Arc::new), ticket);
     }
     if shown_has_answer {
-        refresh_shown(state);
+        refresh_shown(state, effects);
     }
 }
 
-/// Takes the shown sample's answer out of the current run.
-pub(super) fn refresh_shown(state: &mut State) {
+/// Takes the shown sample's answer out of the current run, or asks the project for it.
+pub(super) fn refresh_shown(state: &mut State, effects: &mut Vec<Effect>) {
+    take_shown(state);
+    project::read_missing(state, effects);
+}
+
+/// Takes the shown sample's answer, where it is in memory.
+pub(super) fn take_shown(state: &mut State) {
     let (prediction, failure) = match (state.runs.current(), state.selection.shown()) {
         (Some(run), Some(sample)) => (
-            run.prediction(sample),
+            state.runs.prediction(run.id(), sample).cloned(),
             run.failure(sample).map(str::to_owned),
         ),
         _ => (None, None),
@@ -424,14 +513,12 @@ pub(super) fn model_removed(
 ) {
     match result {
         Ok(bytes) => {
-            state.runs.forget_model(id);
             let name = state
                 .models
                 .get(id)
                 .map_or(id, |entry| entry.card.name.as_str());
             let text = format!("Removed {name}, {} freed", human_bytes(bytes));
             state.tell(text);
-            refresh_shown(state);
         }
         Err(message) => super::went_wrong(state, Problem::general(message)),
     }

@@ -1,6 +1,6 @@
 //! Tasks: pausing, cancelling, ending.
 
-use crate::domain::Problem;
+use crate::domain::{Problem, RunId};
 use crate::state::{Effect, State, TaskEntry, TaskId, TaskKind, TaskOutcome, TaskSignal};
 
 pub(super) fn signal(state: &State, task: TaskId, signal: TaskSignal, effects: &mut Vec<Effect>) {
@@ -19,15 +19,25 @@ pub(super) fn signal_all(state: &State, signal: TaskSignal, effects: &mut Vec<Ef
 /// The samples they work on are about to be forgotten. Their ends are still waited for.
 pub(super) fn cancel_work_on_samples(state: &State, effects: &mut Vec<Effect>) {
     cancel(state, effects, |kind| {
-        matches!(kind, TaskKind::List | TaskKind::Predict { .. })
+        matches!(
+            kind,
+            TaskKind::List | TaskKind::Predict { .. } | TaskKind::LoadRun { .. }
+        )
     });
 }
 
 /// Another model is wanted than the one that is being loaded.
 pub(super) fn cancel_preparation(state: &State, effects: &mut Vec<Effect>) {
-    cancel(state, effects, |kind| {
-        matches!(kind, TaskKind::Prepare { .. })
-    });
+    cancel(state, effects, |kind| matches!(kind, TaskKind::Prepare));
+}
+
+/// The answers of this run are about to be deleted.
+pub(super) fn cancel_run(state: &State, doomed: RunId, effects: &mut Vec<Effect>) {
+    cancel(
+        state,
+        effects,
+        |kind| matches!(kind, TaskKind::Predict { run, .. } | TaskKind::LoadRun { run } if *run == doomed),
+    );
 }
 
 fn cancel(state: &State, effects: &mut Vec<Effect>, is_concerned: impl Fn(&TaskKind) -> bool) {
@@ -58,7 +68,7 @@ pub(super) fn ended(
     match entry.kind {
         TaskKind::Predict { run, samples } => {
             if let Some(run) = state.runs.get_mut(run) {
-                run.stop_waiting(samples.iter());
+                run.answers.stop_waiting(samples.iter());
             }
         }
         TaskKind::Fetch { model_id } => {
@@ -70,6 +80,9 @@ pub(super) fn ended(
         }
         // What is new may be what the model runs on next.
         TaskKind::InstallRuntime if is_done => super::predict::try_again(state, effects),
-        TaskKind::InstallRuntime | TaskKind::List | TaskKind::Prepare { .. } => {}
+        TaskKind::InstallRuntime
+        | TaskKind::List
+        | TaskKind::Prepare
+        | TaskKind::LoadRun { .. } => {}
     }
 }

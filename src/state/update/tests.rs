@@ -7,10 +7,11 @@ use crate::domain::{
     Sample, SampleUri,
 };
 use crate::domain::{RunId, SampleId};
+use crate::review::AnswerStatus;
 use crate::state::{
-    Action, AnswerStatus, Command, Display, DisplayInfo, Effect, EngineStatus, Event, Listing,
-    Message, ModelDefaults, ModelEntry, SourceId, State, Step, TaskId, TaskKind, TaskOutcome,
-    TaskSignal, ViewChange,
+    Action, Command, Display, DisplayInfo, Effect, EngineStatus, Event, Listing, Message,
+    ModelDefaults, ModelEntry, ProjectContent, ProjectStatus, SourceId, State, Step, TaskId,
+    TaskKind, TaskOutcome, TaskSignal, ViewChange,
 };
 
 fn command(state: &mut State, command: impl Into<Command>) -> Vec<Effect> {
@@ -58,9 +59,24 @@ fn opened() -> (State, SourceId, Vec<Effect>) {
         &mut state,
         Command::Open(PathBuf::from("/photos")),
     ));
+    event(&mut state, empty_project(source));
     let page = page(&["a.jpg", "b.jpg", "c.jpg"]);
     let effects = event(&mut state, Event::Listed { source, page });
     (state, source, effects)
+}
+
+fn empty_project(source: SourceId) -> Event {
+    Event::ProjectOpened {
+        source,
+        content: Box::new(ProjectContent {
+            path: Some(PathBuf::from("/data/photos.spotcheck")),
+            status: ProjectStatus::Writable,
+            runs: Vec::new(),
+            judgements: Vec::new(),
+            views: Vec::new(),
+            notes: Vec::new(),
+        }),
+    }
 }
 
 fn models(ids: &[&str]) -> Event {
@@ -130,9 +146,9 @@ fn cat() -> Prediction {
     }
 }
 
-fn prepare_of(effects: &[Effect]) -> (RunId, TaskId) {
+fn prepare_of(effects: &[Effect]) -> TaskId {
     let found = effects.iter().find_map(|effect| match effect {
-        Effect::Prepare { run, task, .. } => Some((*run, *task)),
+        Effect::Prepare { task, .. } => Some(*task),
         _ => None,
     });
     found.expect("a model is prepared")
@@ -141,8 +157,9 @@ fn prepare_of(effects: &[Effect]) -> (RunId, TaskId) {
 /// As [`opened`], with the model loaded and the first image asked for.
 fn ready() -> (State, SourceId, RunId) {
     let (mut state, source, effects) = opened();
-    let (run, task) = prepare_of(&effects);
+    let task = prepare_of(&effects);
     event(&mut state, ready_event(task));
+    let run = state.run().unwrap().id();
     (state, source, run)
 }
 
@@ -153,6 +170,7 @@ fn answer(state: &mut State, source: SourceId, run: RunId, sample: u32) {
         Event::Predicted {
             source,
             run,
+            at_ms: 1,
             answers,
         },
     );
@@ -175,7 +193,7 @@ fn the_first_page_shows_the_first_image_and_prepares_the_model() {
 #[test]
 fn the_shown_image_is_predicted_as_soon_as_the_model_is_ready() {
     let (mut state, _, effects) = opened();
-    let (_, task) = prepare_of(&effects);
+    let task = prepare_of(&effects);
     let effects = event(&mut state, ready_event(task));
     assert!(has(&effects, "PredictOne"), "{effects:?}");
     assert!(
@@ -183,7 +201,7 @@ fn the_shown_image_is_predicted_as_soon_as_the_model_is_ready() {
             .tasks
             .running()
             .iter()
-            .any(|task| matches!(task.kind, TaskKind::Prepare { .. }))
+            .any(|task| matches!(task.kind, TaskKind::Prepare))
     );
 }
 
@@ -214,6 +232,7 @@ fn a_late_answer_is_dropped() {
     let (mut state, old, run) = ready();
     let effects = command(&mut state, Command::Open(PathBuf::from("/other")));
     let source = source_of(&effects);
+    event(&mut state, empty_project(source));
     let page = page(&["new.jpg"]);
     event(&mut state, Event::Listed { source, page });
     answer(&mut state, old, run, 0);
@@ -221,7 +240,7 @@ fn a_late_answer_is_dropped() {
     answer(&mut state, source, RunId(9999), 0);
     assert_eq!(state.shown.prediction, None);
     answer(&mut state, source, run, 0);
-    assert_eq!(state.shown.prediction, Some(cat()));
+    assert_eq!(state.shown.prediction.as_deref(), Some(&cat()));
 }
 
 #[test]
@@ -244,6 +263,7 @@ fn a_late_picture_does_not_replace_the_one_that_is_shown() {
 fn a_loaded_model_is_not_loaded_again_for_another_folder() {
     let (mut state, _, run) = ready();
     let source = source_of(&command(&mut state, Command::Open(PathBuf::from("/other"))));
+    event(&mut state, empty_project(source));
     let page = page(&["new.jpg"]);
     let effects = event(&mut state, Event::Listed { source, page });
     assert!(!has(&effects, "Prepare"), "{effects:?}");
@@ -268,7 +288,7 @@ fn predict_all_asks_only_for_what_has_no_answer() {
 #[test]
 fn predict_all_waits_for_the_model_and_then_starts() {
     let (mut state, _, effects) = opened();
-    let (_, task) = prepare_of(&effects);
+    let task = prepare_of(&effects);
     let effects = command(&mut state, Action::PredictAll);
     assert!(!has(&effects, "Prepare"), "it is under way: {effects:?}");
     let effects = event(&mut state, ready_event(task));
@@ -311,7 +331,7 @@ fn another_model_has_other_answers_and_going_back_finds_the_first_ones() {
     command(&mut state, Command::ChooseModel("large".to_owned()));
     assert_eq!(state.shown.prediction, None);
     let effects = command(&mut state, Command::ChooseModel("small".to_owned()));
-    assert_eq!(state.shown.prediction, Some(cat()));
+    assert_eq!(state.shown.prediction.as_deref(), Some(&cat()));
     assert!(
         !has(&effects, "Prepare"),
         "the answer is there: {effects:?}"
@@ -321,7 +341,7 @@ fn another_model_has_other_answers_and_going_back_finds_the_first_ones() {
 #[test]
 fn a_preparation_that_was_replaced_cannot_fail_the_new_one() {
     let (mut state, _, effects) = opened();
-    let (_, old) = prepare_of(&effects);
+    let old = prepare_of(&effects);
     event(&mut state, models(&["small", "large"]));
     command(&mut state, Command::ChooseModel("large".to_owned()));
     let effects = command(&mut state, Command::ChooseModel("small".to_owned()));
@@ -333,7 +353,7 @@ fn a_preparation_that_was_replaced_cannot_fail_the_new_one() {
 #[test]
 fn after_a_failure_nothing_is_tried_again_before_the_user_says_so() {
     let (mut state, _, effects) = opened();
-    let (_, task) = prepare_of(&effects);
+    let task = prepare_of(&effects);
     let message = "no network".to_owned();
     event(
         &mut state,
@@ -353,8 +373,9 @@ fn a_lost_device_keeps_the_answers_and_offers_to_try_again() {
     let (mut state, source, run) = ready();
     answer(&mut state, source, run, 0);
     let message = "gone".to_owned();
-    event(&mut state, Event::DeviceLost { run, message });
-    assert_eq!(state.run().unwrap().answered(), 1);
+    let key = Box::new(state.run().unwrap().info.key.clone());
+    event(&mut state, Event::DeviceLost { key, message });
+    assert_eq!(state.run().unwrap().answers.answered(), 1);
     assert!(state.engine.has_failed());
 }
 
@@ -406,6 +427,7 @@ fn a_broken_image_is_one_line_in_the_list_of_problems() {
         Event::Predicted {
             source,
             run,
+            at_ms: 1,
             answers,
         },
     );

@@ -1,14 +1,19 @@
 //! How things are looked at: live filters, zoom, panels, theme.
 
+use crate::domain::Change;
 use crate::state::settings::THUMBNAIL_SIDES;
-use crate::state::{Action, CanvasView, EngineStatus, Listing, State, ThemeChoice, ViewChange};
+use crate::state::{
+    Action, CanvasView, Effect, EngineStatus, Listing, State, ThemeChoice, ViewChange,
+};
 
 const THUMBNAIL_STEP: f32 = 24.0;
 const INTERFACE_STEP: f32 = 0.1;
 const LAST_PROBLEMS: usize = 20;
+/// The live filters of a model are kept in the project under this and the model's id.
+const FILTERS_OF: &str = "filters/";
 
-pub(super) fn change(state: &mut State, change: ViewChange) {
-    let Some(id) = state.models.chosen_id().map(str::to_owned) else {
+pub(super) fn change(state: &mut State, change: ViewChange, effects: &mut Vec<Effect>) {
+    let Some(id) = state.viewed_model_id().map(str::to_owned) else {
         return;
     };
     let view = state.settings.view_of_mut(&id);
@@ -30,13 +35,35 @@ pub(super) fn change(state: &mut State, change: ViewChange) {
         ViewChange::NmsIou(iou) => view.nms_iou = iou.map(|iou| iou.clamp(0.0, 1.0)),
         ViewChange::TopK(count) => view.top_k = count.max(1),
     }
+    keep(state, &id, effects);
+}
+
+/// Writes the live filters of a model to the project, which travels with them.
+fn keep(state: &mut State, model_id: &str, effects: &mut Vec<Effect>) {
+    if !state.project.is_writable() {
+        return;
+    }
+    let Ok(json) = serde_json::to_string(state.settings.view_of(model_id)) else {
+        return;
+    };
+    let name = format!("{FILTERS_OF}{model_id}");
+    super::project::save(state, vec![Change::SetView { name, json }], effects);
+}
+
+/// Takes over how the project was looked at last. What a newer version wrote and this one cannot read is left alone.
+pub(super) fn restore(state: &mut State, name: &str, json: &str) {
+    if let Some(model_id) = name.strip_prefix(FILTERS_OF)
+        && let Ok(view) = serde_json::from_str(json)
+    {
+        *state.settings.view_of_mut(model_id) = view;
+    }
 }
 
 pub(super) fn set_thumbnail_side(state: &mut State, side: f32) {
     state.settings.thumbnail_side = side.clamp(*THUMBNAIL_SIDES.start(), *THUMBNAIL_SIDES.end());
 }
 
-pub(super) fn on_action(state: &mut State, action: Action) {
+pub(super) fn on_action(state: &mut State, action: Action, effects: &mut Vec<Effect>) {
     let settings = &mut state.settings;
     match action {
         Action::ToggleImages => settings.show_images_panel ^= true,
@@ -58,8 +85,9 @@ pub(super) fn on_action(state: &mut State, action: Action) {
         }
         Action::FitPicture => state.canvas = CanvasView::Fit,
         Action::ResetView => {
-            if let Some(id) = state.models.chosen_id().map(str::to_owned) {
+            if let Some(id) = state.viewed_model_id().map(str::to_owned) {
                 *state.settings.view_of_mut(&id) = crate::domain::ViewSettings::default();
+                keep(state, &id, effects);
             }
         }
         // The canvas turns these into a `SetCanvas`, because only it knows its size.
@@ -118,7 +146,7 @@ pub(super) fn diagnostics(state: &State) -> Vec<String> {
     };
     lines.push(format!("images: {}, {listing}", state.samples.len()));
     if let Some(run) = state.run() {
-        let (answered, failed) = (run.answered(), run.failed());
+        let (answered, failed) = (run.answers.answered(), run.answers.failed());
         lines.push(format!("answers: {answered}, failed: {failed}"));
     }
     lines.push(format!("problems: {}", state.problems.len()));

@@ -62,7 +62,7 @@ fn keys_ui(ui: &mut egui::Ui) {
                 ui.label(RichText::new(meaning).weak());
                 ui.end_row();
             }
-            for action in Action::ALL {
+            for &action in Action::ALL {
                 if let Some(keys) = keys::shortcut_text(ui.ctx(), action) {
                     ui.label(keys);
                     ui.label(RichText::new(action.label().trim_end_matches('…')).weak());

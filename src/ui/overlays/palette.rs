@@ -123,7 +123,8 @@ fn matching(query: &str) -> Vec<Action> {
     let words: Vec<&str> = query.split_whitespace().collect();
     let label = |action: &Action| action.label().to_lowercase();
     let mut found: Vec<Action> = Action::ALL
-        .into_iter()
+        .iter()
+        .copied()
         .filter(|action| *action != Action::Palette)
         .filter(|action| words.iter().all(|word| label(action).contains(word)))
         .collect();

@@ -119,8 +119,8 @@ fn summary(state: &State) -> String {
     if is_listing {
         parts.push("still listing…".to_owned());
     }
-    if let Some(run) = state.run().filter(|run| run.answered() > 0) {
-        parts.push(format!("{} predicted", run.answered()));
+    if let Some(run) = state.run().filter(|run| run.answers.answered() > 0) {
+        parts.push(format!("{} predicted", run.answers.answered()));
     }
     if selected > 1 {
         parts.push(format!("{selected} selected"));

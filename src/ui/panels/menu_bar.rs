@@ -43,10 +43,14 @@ fn palette_button_ui(ui: &mut Ui, commands: &mut Vec<Command>) {
 /// `None` is a line between groups.
 type Menu = [Option<Action>];
 
-const FILE: [Option<Action>; 9] = [
+const FILE: [Option<Action>; 13] = [
     Some(Action::OpenFolder),
     Some(Action::OpenImages),
     Some(Action::OpenSamples),
+    None,
+    Some(Action::OpenProject),
+    Some(Action::SaveProjectAs),
+    Some(Action::MoveProject),
     None,
     Some(Action::CopyPicture),
     Some(Action::CopyPath),
@@ -130,7 +134,7 @@ mod tests {
     fn every_action_is_in_a_menu() {
         let menus: [&Menu; 5] = [&FILE, &PREDICT, &GO, &VIEW, &HELP];
         let listed: BTreeSet<Action> = menus.into_iter().flatten().copied().flatten().collect();
-        for action in Action::ALL {
+        for &action in Action::ALL {
             // The palette has its button beside the menus.
             assert!(
                 action == Action::Palette || listed.contains(&action),

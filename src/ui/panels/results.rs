@@ -5,9 +5,8 @@ use eframe::egui::{Label, ProgressBar, RichText, Sense, Ui};
 use super::super::theme;
 use super::super::widgets::{primary_action_button_ui, score_row_ui};
 use crate::domain::{Answer, Prediction};
-use crate::state::{
-    Action, AnswerStatus, Command, EngineStatus, State, TaskEntry, TaskKind, TaskSignal,
-};
+use crate::review::AnswerStatus;
+use crate::state::{Action, Command, EngineStatus, State, TaskEntry, TaskKind, TaskSignal};
 
 pub(super) fn results_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
     let Some(sample) = state.shown_sample() else {
@@ -43,7 +42,7 @@ pub(super) fn results_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>
 /// The first time this takes a while: ONNX Runtime is downloaded.
 fn preparing_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
     ui.label("Getting the model ready…");
-    let is_preparing = |task: &&TaskEntry| matches!(task.kind, TaskKind::Prepare { .. });
+    let is_preparing = |task: &&TaskEntry| matches!(task.kind, TaskKind::Prepare);
     let Some(task) = state.tasks.running().iter().find(is_preparing) else {
         return;
     };

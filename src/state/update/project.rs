@@ -1,0 +1,350 @@
+//! The project: what is read from it and written to it.
+
+use std::path::PathBuf;
+
+use super::predict;
+use crate::domain::{Change, Prediction, Problem, RunId, SampleId, SampleUri};
+use crate::review::AnswerStatus;
+use crate::state::runs::Loading;
+use crate::state::{
+    Effect, Listing, ProjectContent, Run, SourceId, State, StoredAnswer, TaskEntry, TaskId,
+    TaskKind, TaskOutcome,
+};
+use crate::tasks::{ProgressUnit, TaskControl};
+
+/// Sends changes to the disk. The ticket says, once it is saved, that they are there.
+pub(super) fn save(state: &mut State, changes: Vec<Change>, effects: &mut Vec<Effect>) -> u64 {
+    let ticket = state.project.next_ticket();
+    if let Some(source) = &state.source {
+        effects.push(Effect::Save {
+            source: source.id,
+            ticket,
+            changes,
+        });
+    }
+    ticket
+}
+
+pub(super) fn opened(
+    state: &mut State,
+    source: SourceId,
+    content: ProjectContent,
+    effects: &mut Vec<Effect>,
+) {
+    if !is_open(state, source) {
+        return;
+    }
+    state.project.status = content.status;
+    state.project.path = content.path;
+    for info in content.runs {
+        state.runs.add(Run::stored(info));
+    }
+    for (name, json) in &content.views {
+        super::view::restore(state, name, json);
+    }
+    for note in content.notes {
+        super::went_wrong(state, Problem::general(note));
+    }
+    predict::chosen_changed(state, effects);
+    // Without a run of the chosen model the newest one is better than nothing.
+    if state.run().is_none()
+        && let Some(newest) = state.runs.iter().last().map(Run::id)
+    {
+        switch_run(state, newest, effects);
+    }
+}
+
+pub(super) fn saved(state: &mut State, source: SourceId, up_to: u64) {
+    if is_open(state, source) {
+        state.project.set_saved(up_to);
+        state.runs.set_saved(up_to);
+    }
+}
+
+pub(super) fn save_failed(state: &mut State, source: SourceId, reason: String) {
+    if is_open(state, source) && state.project.trouble.as_ref() != Some(&reason) {
+        super::went_wrong(state, Problem::general(reason.clone()));
+        state.project.trouble = Some(reason);
+    }
+}
+
+/// Reads the summary of the current run, once the listing is known well enough to say whose answers they are.
+pub(super) fn load_current_run(state: &mut State, effects: &mut Vec<Effect>) {
+    let Some(source) = &state.source else {
+        return;
+    };
+    let source_id = source.id;
+    if source.listing == Listing::Running {
+        return;
+    }
+    let Some(run) = state.runs.current().map(Run::id) else {
+        return;
+    };
+    load_run(state, source_id, run, effects);
+}
+
+fn load_run(state: &mut State, source: SourceId, run_id: RunId, effects: &mut Vec<Effect>) {
+    let Some(run) = state.runs.get_mut(run_id) else {
+        return;
+    };
+    if run.loading != Loading::NotYet {
+        return;
+    }
+    run.loading = Loading::Running;
+    let title = format!("Read the answers of {}", run.info.name);
+    let control = TaskControl::new(ProgressUnit::Images);
+    let task = TaskId(state.ids.next());
+    state.tasks.start(TaskEntry {
+        id: task,
+        kind: TaskKind::LoadRun { run: run_id },
+        title,
+        control: control.clone(),
+    });
+    effects.push(Effect::LoadRun {
+        source,
+        run: run_id,
+        task,
+        control,
+    });
+}
+
+pub(super) fn run_loaded(
+    state: &mut State,
+    source: SourceId,
+    run_id: RunId,
+    answers: Vec<(SampleUri, StoredAnswer)>,
+) {
+    if !is_open(state, source) {
+        return;
+    }
+    let Some(run) = state.runs.get_mut(run_id) else {
+        return;
+    };
+    for (uri, answer) in answers {
+        // Images that have been moved away since keep their answers in the project.
+        let Some(sample) = state.samples.find(&uri) else {
+            continue;
+        };
+        // What was computed meanwhile is newer.
+        if matches!(
+            run.answers.status(sample),
+            AnswerStatus::Answered | AnswerStatus::Failed
+        ) {
+            continue;
+        }
+        match answer {
+            StoredAnswer::Answered {
+                width,
+                height,
+                classes,
+                scores,
+            } => run
+                .answers
+                .record_summary(sample, width, height, &classes, &scores),
+            StoredAnswer::Failed(reason) => run.answers.record_failure(sample, reason),
+        }
+    }
+}
+
+pub(super) fn run_loading_ended(
+    state: &mut State,
+    source: SourceId,
+    run_id: RunId,
+    task: TaskId,
+    result: Result<(), String>,
+    effects: &mut Vec<Effect>,
+) {
+    match &result {
+        Ok(()) => state.tasks.forget(task),
+        Err(reason) => drop(state.tasks.end(task, TaskOutcome::Failed(reason.clone()))),
+    }
+    if !is_open(state, source) {
+        return;
+    }
+    if let Some(run) = state.runs.get_mut(run_id) {
+        run.loading = if result.is_ok() {
+            Loading::Done
+        } else {
+            Loading::NotYet
+        };
+    }
+    match result {
+        Ok(()) => {
+            predict::refresh_shown(state, effects);
+            predict::predict_shown_if_wanted(state, effects);
+            predict::grant_wish(state, effects);
+        }
+        Err(reason) => super::went_wrong(state, Problem::general(reason)),
+    }
+}
+
+/// The whole answers that panels look at. Those that are not in memory are read.
+pub(super) fn want_answers(state: &mut State, samples: &[SampleId], effects: &mut Vec<Effect>) {
+    if let Some(run) = state.runs.current().map(Run::id) {
+        state.runs.wanted = samples.iter().map(|sample| (run, *sample)).collect();
+        read_missing(state, effects);
+    }
+}
+
+/// Asks for what is looked at and not in memory; the shown image comes first.
+pub(super) fn read_missing(state: &mut State, effects: &mut Vec<Effect>) {
+    let shown = state
+        .runs
+        .current()
+        .map(Run::id)
+        .zip(state.selection.shown());
+    let shown = shown.filter(|(run, sample)| may_hold(state, *run, *sample));
+    let mut missing: Vec<(RunId, SampleId)> = shown.into_iter().collect();
+    missing.extend(
+        state
+            .runs
+            .missing()
+            .into_iter()
+            .filter(|it| Some(*it) != shown),
+    );
+    let Some(source) = state.source.as_ref().filter(|_| !missing.is_empty()) else {
+        return;
+    };
+    let with_uri = |(run, sample): (RunId, SampleId)| {
+        Some((run, sample, state.samples.get(sample)?.uri.clone()))
+    };
+    effects.push(Effect::ReadAnswers {
+        source: source.id,
+        wanted: missing.into_iter().filter_map(with_uri).collect(),
+    });
+}
+
+/// Whether the project may have this answer while the memory has not.
+fn may_hold(state: &State, run: RunId, sample: SampleId) -> bool {
+    let Some(known) = state.runs.get(run) else {
+        return false;
+    };
+    let is_possible = match known.status(sample) {
+        AnswerStatus::Answered => true,
+        AnswerStatus::Failed => false,
+        AnswerStatus::Unasked | AnswerStatus::Waiting => !known.is_loaded(),
+    };
+    is_possible && state.runs.prediction(run, sample).is_none()
+}
+
+pub(super) fn answers_read(
+    state: &mut State,
+    source: SourceId,
+    answers: Vec<(RunId, SampleId, Option<Prediction>)>,
+    effects: &mut Vec<Effect>,
+) {
+    if !is_open(state, source) {
+        return;
+    }
+    let shown = state
+        .runs
+        .current()
+        .map(Run::id)
+        .zip(state.selection.shown());
+    let mut is_shown_missing = false;
+    for (run_id, sample, prediction) in answers {
+        let Some(prediction) = prediction else {
+            is_shown_missing |= shown == Some((run_id, sample));
+            continue;
+        };
+        if let Some(run) = state.runs.get_mut(run_id)
+            && !run.is_loaded()
+            && matches!(
+                run.status(sample),
+                AnswerStatus::Unasked | AnswerStatus::Waiting
+            )
+        {
+            run.answers.record(sample, &prediction);
+        }
+        state.runs.page_in(run_id, sample, prediction);
+    }
+    predict::take_shown(state);
+    if is_shown_missing {
+        predict::predict_unanswered(state, effects);
+    }
+}
+
+pub(super) fn switch_run(state: &mut State, run_id: RunId, effects: &mut Vec<Effect>) {
+    let Some(key) = state.runs.get(run_id).map(|run| run.info.key.clone()) else {
+        return;
+    };
+    // So that asking for more answers goes on with this run, where its model is still there.
+    if state.models.get(&key.model_id).is_some() {
+        state.settings.model = Some(key.model_id.clone());
+        state.models.choose(Some(key.model_id));
+        state.settings.device = key.device;
+        state.settings.batch = key.batch;
+        state.settings.threads = key.threads;
+    }
+    state.runs.switch_to(Some(run_id));
+    predict::run_changed(state, effects);
+}
+
+pub(super) fn rename_run(state: &mut State, run_id: RunId, name: &str, effects: &mut Vec<Effect>) {
+    let name = name.trim();
+    if let Err(reason) = state.project.check_writable() {
+        state.tell(reason);
+        return;
+    }
+    let Some(run) = state.runs.get_mut(run_id).filter(|_| !name.is_empty()) else {
+        return;
+    };
+    name.clone_into(&mut run.info.name);
+    if run.is_in_project {
+        save(
+            state,
+            vec![Change::RenameRun(run_id, name.to_owned())],
+            effects,
+        );
+    }
+}
+
+pub(super) fn delete_run(state: &mut State, run_id: RunId, effects: &mut Vec<Effect>) {
+    if let Err(reason) = state.project.check_writable() {
+        state.tell(reason);
+        return;
+    }
+    let Some(run) = state.runs.get(run_id) else {
+        return;
+    };
+    let is_in_project = run.is_in_project;
+    super::run_tasks::cancel_run(state, run_id, effects);
+    state.runs.remove(run_id);
+    if is_in_project {
+        save(state, vec![Change::DeleteRun(run_id)], effects);
+    }
+    predict::take_shown(state);
+}
+
+pub(super) fn save_as(state: &State, path: PathBuf, effects: &mut Vec<Effect>) {
+    if let Some(source) = &state.source {
+        effects.push(Effect::SaveProjectAs {
+            source: source.id,
+            path,
+        });
+    }
+}
+
+pub(super) fn saved_as(state: &mut State, source: SourceId, result: Result<PathBuf, String>) {
+    if !is_open(state, source) {
+        return;
+    }
+    match result {
+        Ok(path) => {
+            state.tell(format!("The project is {} now", path.display()));
+            state.project.path = Some(path);
+            state.project.status = crate::state::ProjectStatus::Writable;
+        }
+        Err(reason) => super::went_wrong(state, Problem::general(reason)),
+    }
+}
+
+pub(super) fn move_to(state: &State, folder: PathBuf, effects: &mut Vec<Effect>) {
+    if let Some(project) = state.project.path.clone() {
+        effects.push(Effect::MoveProject { project, folder });
+    }
+}
+
+fn is_open(state: &State, source: SourceId) -> bool {
+    state.source.as_ref().is_some_and(|open| open.id == source)
+}
