@@ -12,6 +12,8 @@ pub const HOME_VARIABLE: &str = "SPOTCHECK_HOME";
 pub struct AppDirs {
     /// Models and the ONNX Runtime library.
     pub data: PathBuf,
+    /// The project file of each source that was opened.
+    pub projects: PathBuf,
     /// Settings.
     pub config: PathBuf,
     /// What can be made again: thumbnails, logs.
@@ -32,10 +34,11 @@ impl AppDirs {
         }
     }
 
-    /// All three below one folder.
+    /// All below one folder.
     pub fn below(home: &std::path::Path) -> Self {
         Self {
             data: home.join("data"),
+            projects: home.join("data/projects"),
             config: home.join("config"),
             cache: home.join("cache"),
         }
@@ -49,6 +52,7 @@ impl AppDirs {
     fn of_project(project: &ProjectDirs) -> Self {
         Self {
             data: project.data_local_dir().to_owned(),
+            projects: project.data_local_dir().join("projects"),
             config: project.config_dir().to_owned(),
             cache: project.cache_dir().to_owned(),
         }

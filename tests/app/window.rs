@@ -1,6 +1,7 @@
 //! The window under test.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use egui_kittest::Harness;
@@ -27,13 +28,26 @@ pub(crate) fn open_with(
         source: source.map(Path::to_owned),
         model: Some(model.to_owned()),
         renderer: None,
-        dirs: AppDirs::below(runtime_home()),
+        dirs: AppDirs {
+            projects: fresh_projects(),
+            ..AppDirs::below(runtime_home())
+        },
         started: Instant::now(),
     };
     let builder = Harness::builder().with_size((1360.0, 860.0));
     let mut harness = configure(builder).build_eframe(|creation| App::new(creation, options));
     harness.step();
     harness
+}
+
+/// A folder of its own for each window, so that no test sees the answers of another.
+fn fresh_projects() -> PathBuf {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("projects-{number}"));
+    // What the last run of the tests left there.
+    drop(std::fs::remove_dir_all(&folder));
+    folder
 }
 
 pub(crate) fn samples() -> PathBuf {

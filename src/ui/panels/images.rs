@@ -7,6 +7,7 @@ use eframe::egui::{self, Align, Layout, Panel, RichText, TextEdit, Ui};
 use super::super::grid::{GridMemory, grid_ui};
 use super::super::textures::Textures;
 use super::super::widgets::{Tone, action_button_ui, banner_ui, image_count};
+use super::project::{moved_folder_ui, project_banners_ui};
 use crate::state::{Action, Command, Listing, SourceId, State, THUMBNAIL_SIDES};
 
 /// The draft of the path field, and what the grid remembers.
@@ -33,8 +34,11 @@ pub(in super::super) fn images_ui(
             open_row_ui(ui, state, memory, commands);
             if let Some(source) = &state.source {
                 if let Listing::Failed(reason) = &source.listing {
-                    banner_ui(ui, Tone::Error, reason, |_| {});
+                    banner_ui(ui, Tone::Error, reason, |ui| {
+                        moved_folder_ui(ui, state, commands);
+                    });
                 }
+                project_banners_ui(ui, state, commands);
                 summary_ui(ui, state, commands);
             } else {
                 recent_ui(ui, state, commands);

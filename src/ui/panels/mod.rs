@@ -7,6 +7,7 @@ mod images;
 mod inspector;
 mod menu_bar;
 mod model;
+mod project;
 mod results;
 mod status_bar;
 mod tasks;

@@ -3,6 +3,7 @@
 use eframe::egui::{Align, Button, Layout, Panel, ProgressBar, RichText, Ui};
 
 use super::super::widgets::human_duration;
+use super::project::saved_ui;
 use crate::state::{Action, Command, EngineStatus, State, TaskEntry};
 
 pub(in super::super) fn status_bar_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
@@ -17,6 +18,10 @@ pub(in super::super) fn status_bar_ui(ui: &mut Ui, state: &State, commands: &mut
                 panel_button_ui(ui, state, commands);
                 ui.separator();
                 ui.label(RichText::new(engine_text(state)).weak());
+                if state.source.is_some() {
+                    ui.separator();
+                    saved_ui(ui, state);
+                }
             });
         });
     });

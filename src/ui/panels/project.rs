@@ -1,0 +1,57 @@
+//! Where answers and verdicts are kept, said where it is not as usual.
+
+use eframe::egui::{RichText, Ui};
+
+use super::super::widgets::{Tone, action_button_ui, banner_ui};
+use crate::state::{Action, Command, Listing, ProjectStatus, State};
+
+/// Above the thumbnails: what keeps changes from being saved, and what can be done about it.
+pub(super) fn project_banners_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+    match &state.project.status {
+        ProjectStatus::ReadOnly { holder } => {
+            let message = format!("Read-only: this project is held by {holder}");
+            banner_ui(ui, Tone::Warning, &message, |ui| {
+                action_button_ui(ui, state, Action::SaveProjectAs, commands);
+            });
+        }
+        ProjectStatus::InMemory { reason } => {
+            let message =
+                format!("Nothing is saved; answers and verdicts end with this window: {reason}");
+            banner_ui(ui, Tone::Warning, &message, |ui| {
+                action_button_ui(ui, state, Action::SaveProjectAs, commands);
+            });
+        }
+        ProjectStatus::Closed | ProjectStatus::Opening | ProjectStatus::Writable => {}
+    }
+    if let Some(reason) = &state.project.trouble {
+        let unsaved = state.project.unsaved();
+        let message =
+            format!("Not saved yet ({unsaved} changes), tried again all the time: {reason}");
+        banner_ui(ui, Tone::Error, &message, |_| {});
+    }
+}
+
+/// Where a project is open whose folder cannot be listed: it may have been moved.
+pub(super) fn moved_folder_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+    let listing = state.source.as_ref().map(|source| &source.listing);
+    if matches!(listing, Some(Listing::Failed(_))) && state.project.path.is_some() {
+        action_button_ui(ui, state, Action::MoveProject, commands);
+    }
+}
+
+/// At the bottom: whether everything is on the disk.
+pub(super) fn saved_ui(ui: &mut Ui, state: &State) {
+    let project = &state.project;
+    let text = match &project.status {
+        ProjectStatus::Closed | ProjectStatus::Opening => return,
+        ProjectStatus::ReadOnly { .. } => "Read-only",
+        ProjectStatus::InMemory { .. } => "⚠ Not saved",
+        ProjectStatus::Writable if project.trouble.is_some() => "⚠ Not saved yet",
+        ProjectStatus::Writable if project.unsaved() > 0 => "Saving…",
+        ProjectStatus::Writable => "All saved",
+    };
+    let label = ui.label(RichText::new(text).weak());
+    if let Some(path) = &project.path {
+        label.on_hover_text(path.display().to_string());
+    }
+}
