@@ -70,11 +70,12 @@ const MAY_IMPORT: [(&str, &[&str]); 17] = [
 ];
 
 /// Heavy crates and the modules that may name them.
-const HOMES: [(&str, &[&str]); 17] = [
+const HOMES: [(&str, &[&str]); 18] = [
     ("turbojpeg", &["decode"]),
     ("image", &["decode"]),
     ("fast_image_resize", &["decode"]),
     ("exif", &["decode"]),
+    ("notify", &["source"]),
     ("ort", &["inference"]),
     ("half", &["inference"]),
     ("zip", &["inference"]),

@@ -36,7 +36,7 @@ pub use picture::Picture;
 pub use prediction::{Answer, ClassScore, Detection, Prediction};
 pub use problem::Problem;
 pub use run::{KeepRule, RunId, RunInfo, RunKey};
-pub use sample::{Page, Sample, SampleId, SampleUri};
+pub use sample::{ListingChange, Page, Sample, SampleId, SampleUri};
 pub use sample_set::SampleSet;
 pub use verdict::{JudgedSample, Verdict, VerdictTarget};
 pub use view_settings::ViewSettings;

@@ -76,3 +76,16 @@ pub struct Page {
     /// What could not be listed, and why; the rest goes on.
     pub problems: Vec<Problem>,
 }
+
+/// What happened to the files of an open source.
+#[derive(Debug, PartialEq, Eq)]
+pub enum ListingChange {
+    /// Files that are new, that were written to, or that are as they were.
+    Seen(Vec<Sample>),
+    /// Files, or folders with all that was in them, that are no longer there.
+    Gone(Vec<SampleUri>),
+    /// Everything there is now: some changes were missed.
+    Relisted(Vec<Sample>),
+    /// Changes are not noticed, wholly or in part, and why.
+    Unwatched(String),
+}

@@ -1,11 +1,16 @@
 //! Folders and files of this machine.
 
-use std::collections::VecDeque;
+mod walk;
+mod watch;
+
 use std::fs::Metadata;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
 
-use super::{Page, Source, SourceError};
+use self::walk::Walk;
+use self::watch::FolderWatch;
+use super::{ListingChange, Page, Source, SourceError};
 use crate::domain::{Problem, Sample, SampleUri};
 
 /// A first page small enough to come at once; later pages are larger.
@@ -19,10 +24,11 @@ const IMAGE_EXTENSIONS: [&str; 11] = [
 
 /// A folder (everything below it, hidden files left out, in natural order: `img2` before `img10`), a single file, or a
 /// list of either.
-#[derive(Debug, Clone)]
 pub struct LocalSource {
     name: String,
     roots: Vec<PathBuf>,
+    /// Set once somebody wants to know of changes; folders are added to it as they are listed.
+    watch: OnceLock<Option<FolderWatch>>,
 }
 
 impl LocalSource {
@@ -31,10 +37,7 @@ impl LocalSource {
     pub fn open(path: &Path) -> Result<Self, SourceError> {
         let root = std::path::absolute(path)?;
         root.metadata()?;
-        Ok(Self {
-            name: root.display().to_string(),
-            roots: vec![root],
-        })
+        Ok(Self::new(root.display().to_string(), vec![root]))
     }
 
     /// Files and folders in the given order. Those that do not exist become problems of the listing.
@@ -43,9 +46,14 @@ impl LocalSource {
             .into_iter()
             .map(|path| std::path::absolute(&path).unwrap_or(path))
             .collect();
+        Self::new(format!("{} paths", roots.len()), roots)
+    }
+
+    fn new(name: String, roots: Vec<PathBuf>) -> Self {
         Self {
-            name: format!("{} paths", roots.len()),
+            name,
             roots,
+            watch: OnceLock::new(),
         }
     }
 }
@@ -56,15 +64,21 @@ impl Source for LocalSource {
     }
 
     fn pages(&self) -> Box<dyn Iterator<Item = Page> + Send> {
-        let entries = self.roots.clone().into_iter().flat_map(list_root);
+        let watch = self.watch.get().cloned().flatten();
+        let list = move |root| list_root(root, watch.clone());
         Box::new(Pages {
-            entries: Box::new(entries),
+            entries: Box::new(self.roots.clone().into_iter().flat_map(list)),
             next_len: FIRST_PAGE_LEN,
         })
     }
 
     fn read(&self, uri: &SampleUri) -> Result<Vec<u8>, SourceError> {
         Ok(std::fs::read(uri.as_str())?)
+    }
+
+    fn watch(&self, report: Box<dyn Fn(ListingChange) + Send + Sync>) {
+        self.watch
+            .get_or_init(|| FolderWatch::start(&self.roots, &Arc::from(report)));
     }
 }
 
@@ -93,108 +107,17 @@ impl Iterator for Pages {
 }
 
 /// The samples of one root. A file that was named explicitly is a sample whatever its extension.
-fn list_root(root: PathBuf) -> Box<dyn Iterator<Item = Entry> + Send> {
+fn list_root(root: PathBuf, watch: Option<FolderWatch>) -> Box<dyn Iterator<Item = Entry> + Send> {
     match root.metadata() {
-        Ok(metadata) if metadata.is_dir() => Box::new(Walk::new(root)),
+        Ok(metadata) if metadata.is_dir() => Box::new(Walk::new(root, watch)),
         Ok(metadata) => {
+            if let Some(watch) = watch {
+                watch.add_folder_of(&root);
+            }
             let name = file_name(&root).into_owned();
             Box::new(std::iter::once(sample(&root, name, &metadata)))
         }
         Err(error) => Box::new(std::iter::once(Err(problem(&root, error)))),
-    }
-}
-
-/// Walks a folder depth first, each folder in natural order, without recursion and without following a symbolic link
-/// back into a folder that it is inside of.
-struct Walk {
-    root: PathBuf,
-    pending: VecDeque<Pending>,
-    /// The real paths of the folders between the root and the current one.
-    ancestors: Vec<PathBuf>,
-}
-
-enum Pending {
-    Visit(PathBuf),
-    /// Everything below the innermost folder has been visited.
-    Leave,
-}
-
-impl Walk {
-    fn new(root: PathBuf) -> Self {
-        Self {
-            pending: VecDeque::from([Pending::Visit(root.clone())]),
-            root,
-            ancestors: Vec::new(),
-        }
-    }
-
-    /// Puts the entries of `folder` before everything else that is pending.
-    fn enter(&mut self, folder: &Path) -> Option<Entry> {
-        let real_path = match folder.canonicalize() {
-            Ok(real_path) => real_path,
-            Err(error) => return Some(Err(problem(folder, error))),
-        };
-        if self.ancestors.contains(&real_path) {
-            let message = "is a symbolic link to a folder that it lies in; it was skipped";
-            return Some(Err(Problem::of_sample(uri_of(folder), message)));
-        }
-        let entries = match std::fs::read_dir(folder) {
-            Ok(entries) => entries,
-            Err(error) => return Some(Err(problem(folder, error))),
-        };
-        let mut paths: Vec<PathBuf> = entries
-            .filter_map(Result::ok)
-            .map(|entry| entry.path())
-            .filter(|path| !file_name(path).starts_with('.'))
-            .collect();
-        paths.sort_by(|left, right| {
-            alphanumeric_sort::compare_str(file_name(left), file_name(right)).then(left.cmp(right))
-        });
-        self.ancestors.push(real_path);
-        self.pending.push_front(Pending::Leave);
-        paths
-            .into_iter()
-            .rev()
-            .for_each(|path| self.pending.push_front(Pending::Visit(path)));
-        None
-    }
-
-    /// A sample, a problem, or nothing for a file of another kind.
-    fn visit(&mut self, path: &Path) -> Option<Entry> {
-        let metadata = match path.metadata() {
-            Ok(metadata) => metadata,
-            Err(_) if !has_image_extension(path) => return None,
-            Err(error) => return Some(Err(problem(path, error))),
-        };
-        if metadata.is_dir() {
-            return self.enter(path);
-        }
-        let is_image = metadata.is_file() && has_image_extension(path);
-        is_image.then(|| sample(path, self.name_below_root(path), &metadata))
-    }
-
-    fn name_below_root(&self, path: &Path) -> String {
-        let below = path.strip_prefix(&self.root).unwrap_or(path);
-        let parts: Vec<_> = below.iter().map(|part| part.to_string_lossy()).collect();
-        parts.join("/")
-    }
-}
-
-impl Iterator for Walk {
-    type Item = Entry;
-
-    fn next(&mut self) -> Option<Entry> {
-        while let Some(pending) = self.pending.pop_front() {
-            match pending {
-                Pending::Leave => drop(self.ancestors.pop()),
-                Pending::Visit(path) => {
-                    if let Some(entry) = self.visit(&path) {
-                        return Some(entry);
-                    }
-                }
-            }
-        }
-        None
     }
 }
 
@@ -229,6 +152,13 @@ fn problem(path: &Path, error: std::io::Error) -> Problem {
     Problem::of_sample(uri_of(path), SourceError::from(error).to_string())
 }
 
+/// The path below `root`, with `/` between its parts.
+fn name_below(root: &Path, path: &Path) -> String {
+    let below = path.strip_prefix(root).unwrap_or(path);
+    let parts: Vec<_> = below.iter().map(|part| part.to_string_lossy()).collect();
+    parts.join("/")
+}
+
 fn uri_of(path: &Path) -> SampleUri {
     SampleUri::new(path.to_string_lossy())
 }
@@ -239,8 +169,9 @@ fn file_name(path: &Path) -> std::borrow::Cow<'_, str> {
         .to_string_lossy()
 }
 
-fn has_image_extension(path: &Path) -> bool {
-    let extension = path.extension().and_then(|extension| extension.to_str());
+fn has_image_extension(path: impl AsRef<Path>) -> bool {
+    let extension = path.as_ref().extension();
+    let extension = extension.and_then(|extension| extension.to_str());
     extension.is_some_and(|extension| {
         IMAGE_EXTENSIONS
             .iter()
@@ -324,6 +255,13 @@ mod tests {
             .unwrap();
         assert_eq!(page.samples.len(), 1);
         assert_eq!(page.problems.len(), 1);
+    }
+
+    #[test]
+    fn a_large_folder_comes_in_natural_order_though_its_first_page_is_not_waited_for() {
+        let names_in: Vec<String> = (0..1000).map(|number| format!("{number}.jpg")).collect();
+        let folder = folder_with(&names_in.iter().map(String::as_str).collect::<Vec<_>>());
+        assert_eq!(names(folder.path()), names_in);
     }
 
     #[test]

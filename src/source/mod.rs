@@ -10,8 +10,8 @@ mod memory;
 pub use local::LocalSource;
 pub use memory::MemorySource;
 
-pub use crate::domain::Page;
 use crate::domain::SampleUri;
+pub use crate::domain::{ListingChange, Page};
 
 /// Images to be listed and read. Never written to.
 pub trait Source: Send + Sync {
@@ -23,6 +23,13 @@ pub trait Source: Send + Sync {
 
     /// The whole file.
     fn read(&self, uri: &SampleUri) -> Result<Vec<u8>, SourceError>;
+
+    /// Tells of files that appear, change or vanish, as long as the source lives. To be called before the listing
+    /// begins, so that nothing is missed; what happens meanwhile may be told twice. A source that never changes says
+    /// nothing.
+    fn watch(&self, report: Box<dyn Fn(ListingChange) + Send + Sync>) {
+        drop(report);
+    }
 }
 
 #[derive(Debug, thiserror::Error)]
