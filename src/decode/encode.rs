@@ -33,6 +33,15 @@ pub fn encode_png(picture: &Picture) -> Result<Vec<u8>, EncodeError> {
 
 /// A JPEG file without chroma subsampling, which would smear coloured lines and text. `quality` is `1..=100`.
 pub fn encode_jpeg(picture: &Picture, quality: u8) -> Result<Vec<u8>, EncodeError> {
+    compress(picture, quality, Subsamp::None)
+}
+
+/// A JPEG file as small as a thumbnail may be before one sees it.
+pub(super) fn encode_thumbnail(picture: &Picture) -> Result<Vec<u8>, EncodeError> {
+    compress(picture, 88, Subsamp::Sub2x2)
+}
+
+fn compress(picture: &Picture, quality: u8, subsampling: Subsamp) -> Result<Vec<u8>, EncodeError> {
     let image = Image {
         pixels: picture.rgb(),
         width: picture.width() as usize,
@@ -41,7 +50,7 @@ pub fn encode_jpeg(picture: &Picture, quality: u8) -> Result<Vec<u8>, EncodeErro
         format: PixelFormat::RGB,
     };
     let quality = i32::from(quality.clamp(1, 100));
-    turbojpeg::compress(image, quality, Subsamp::None)
+    turbojpeg::compress(image, quality, subsampling)
         .map(|file| file.to_vec())
         .map_err(|error| EncodeError {
             format: "JPEG",

@@ -4,6 +4,7 @@
 //! may take short cuts. The format is found by the first bytes, never by the file's name. Knows nothing of
 //! files, folders or models; everything here blocks and belongs on a worker thread.
 
+mod cache;
 mod details;
 mod encode;
 mod error;
@@ -15,6 +16,7 @@ mod orientation;
 mod raster;
 mod thumbnail;
 
+pub use cache::{CacheError, CacheUsage, ThumbnailCache, ThumbnailKey};
 pub use details::{ImageDetails, details};
 pub use encode::{EncodeError, encode_jpeg, encode_png};
 pub use error::DecodeError;

@@ -1,5 +1,7 @@
 //! Small pictures for the grid: as fast as they can be had, so not for models.
 
+use std::cell::RefCell;
+
 use fast_image_resize::images::{Image, ImageRef};
 use fast_image_resize::{FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer};
 
@@ -37,13 +39,20 @@ fn shrunk(decoded: Decoded, max_side: u32) -> Result<Decoded, DecodeError> {
     })
 }
 
+thread_local! {
+    /// Keeps its buffers and what it found out about the processor from one image to the next.
+    static RESIZER: RefCell<Resizer> = RefCell::new(Resizer::new());
+}
+
 fn resize(decoded: &Decoded, width: u32, height: u32) -> Result<Vec<u8>, String> {
     let source = ImageRef::new(decoded.width, decoded.height, &decoded.rgb, PixelType::U8x3)
         .map_err(|error| error.to_string())?;
     let mut target = Image::new(width, height, PixelType::U8x3);
     let options = ResizeOptions::new().resize_alg(ResizeAlg::Convolution(FilterType::Bilinear));
-    Resizer::new()
-        .resize(&source, &mut target, &options)
-        .map_err(|error| error.to_string())?;
+    RESIZER.with_borrow_mut(|resizer| {
+        resizer
+            .resize(&source, &mut target, &options)
+            .map_err(|error| error.to_string())
+    })?;
     Ok(target.into_vec())
 }
