@@ -15,6 +15,7 @@ pub mod predict;
 pub mod review;
 pub mod source;
 pub mod state;
+pub mod store;
 pub mod tasks;
 pub mod ui;
 pub mod vision;

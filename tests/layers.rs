@@ -7,7 +7,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 /// Each module and those it may import, from the ground up.
-const MAY_IMPORT: [(&str, &[&str]); 17] = [
+const MAY_IMPORT: [(&str, &[&str]); 18] = [
     ("dirs", &[]),
     ("domain", &[]),
     ("tasks", &[]),
@@ -25,6 +25,7 @@ const MAY_IMPORT: [(&str, &[&str]); 17] = [
         "predict",
         &["domain", "tasks", "source", "decode", "vision"],
     ),
+    ("store", &["dirs", "domain", "tasks"]),
     ("export", &["domain", "tasks", "source", "decode", "review"]),
     ("state", &["domain", "tasks", "review", "evaluation"]),
     (
@@ -41,6 +42,7 @@ const MAY_IMPORT: [(&str, &[&str]); 17] = [
             "predict",
             "review",
             "evaluation",
+            "store",
             "export",
             "state",
         ],
@@ -59,6 +61,7 @@ const MAY_IMPORT: [(&str, &[&str]); 17] = [
             "inference",
             "predict",
             "review",
+            "store",
             "export",
             "app",
         ],
@@ -82,6 +85,7 @@ const HOMES: [(&str, &[&str]); 18] = [
     ("toml", &["library"]),
     ("ureq", &["library"]),
     ("ab_glyph", &["export"]),
+    ("rusqlite", &["store"]),
     ("rfd", &["effects"]),
     ("opener", &["effects"]),
     ("egui", &["ui", "app"]),

@@ -1,6 +1,6 @@
 //! What is written to a project file, one change at a time.
 
-use super::{Prediction, RunId, RunInfo, SampleUri, Verdict, VerdictTarget};
+use super::{FileStamp, Prediction, RunId, RunInfo, SampleUri, Verdict, VerdictTarget};
 
 /// A change of a project. Applied in the order in which they were made.
 #[derive(Debug, Clone, PartialEq)]
@@ -12,7 +12,7 @@ pub enum Change {
     /// Answers of one run, or why there is none. One that is there already is replaced.
     Answers {
         run: RunId,
-        answers: Vec<(SampleUri, Result<Prediction, String>)>,
+        answers: Vec<SampleAnswer>,
     },
     /// `None` takes the verdict back.
     SetVerdict {
@@ -35,4 +35,14 @@ pub enum Change {
         name: String,
         json: String,
     },
+}
+
+/// What a run says of one sample.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SampleAnswer {
+    pub sample: SampleUri,
+    /// The file that was looked at; another size or time means that the answer is out of date.
+    pub stamp: FileStamp,
+    /// Or why there is none.
+    pub result: Result<Prediction, String>,
 }

@@ -87,6 +87,15 @@ impl LabelSet {
     }
 }
 
+/// Ids with their names; of an id that comes twice the last name counts.
+impl FromIterator<(u32, String)> for LabelSet {
+    fn from_iter<I: IntoIterator<Item = (u32, String)>>(names: I) -> Self {
+        Self {
+            names: names.into_iter().collect(),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -21,7 +21,7 @@ mod verdict;
 mod view_settings;
 
 pub use bytes::human_bytes;
-pub use change::Change;
+pub use change::{Change, SampleAnswer};
 pub use class_color::{TEXT_ON_CLASS_COLOR, class_color};
 pub use device::{Device, DeviceChoice, DeviceReport, LatencyMs, RefusedDevice};
 pub use display_picture::DisplayPicture;
@@ -36,7 +36,7 @@ pub use picture::Picture;
 pub use prediction::{Answer, ClassScore, Detection, Prediction};
 pub use problem::Problem;
 pub use run::{KeepRule, RunId, RunInfo, RunKey};
-pub use sample::{ListingChange, Page, Sample, SampleId, SampleUri};
+pub use sample::{FileStamp, ListingChange, Page, Sample, SampleId, SampleUri};
 pub use sample_set::SampleSet;
 pub use verdict::{JudgedSample, Verdict, VerdictTarget};
 pub use view_settings::ViewSettings;

@@ -69,6 +69,23 @@ pub struct Sample {
     pub modified_ns: Option<i64>,
 }
 
+/// Tells one state of a file from another without reading it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct FileStamp {
+    pub size_bytes: u64,
+    /// Nanoseconds since 1970-01-01 UTC, where the source knows it.
+    pub modified_ns: Option<i64>,
+}
+
+impl Sample {
+    pub fn stamp(&self) -> FileStamp {
+        FileStamp {
+            size_bytes: self.size_bytes,
+            modified_ns: self.modified_ns,
+        }
+    }
+}
+
 /// A part of a listing.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Page {

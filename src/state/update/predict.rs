@@ -7,7 +7,7 @@ use crate::domain::{
     Change, DeviceChoice, DeviceReport, KeepRule, LabelSet, ModelCard, Prediction, Problem,
     RunInfo, human_bytes,
 };
-use crate::domain::{RunId, RunKey, SampleId, SampleSet};
+use crate::domain::{RunId, RunKey, SampleAnswer, SampleId, SampleSet};
 use crate::review::AnswerStatus;
 use crate::state::engine::Wish;
 use crate::state::{
@@ -412,12 +412,17 @@ pub(super) fn predicted(
         run.info.created_ms = at_ms;
         changes.push(Change::AddRun(Box::new(run.info.clone())));
     }
-    let with_uri = |(sample, result): &(SampleId, Result<Prediction, String>)| {
-        Some((state.samples.get(*sample)?.uri.clone(), result.clone()))
+    let of_sample = |(sample, result): &(SampleId, Result<Prediction, String>)| {
+        let sample = state.samples.get(*sample)?;
+        Some(SampleAnswer {
+            sample: sample.uri.clone(),
+            stamp: sample.stamp(),
+            result: result.clone(),
+        })
     };
     changes.push(Change::Answers {
         run: run_id,
-        answers: answers.iter().filter_map(with_uri).collect(),
+        answers: answers.iter().filter_map(of_sample).collect(),
     });
     let ticket = project::save(state, changes, effects);
     let mut shown_has_answer = false;

@@ -1,0 +1,132 @@
+//! A prediction as columns of bytes: class ids (u32), scores (f32) and boxes (four f32 each: left, top, right, bottom), all
+//! little-endian, in the order of the prediction. Floats keep every bit.
+
+use crate::domain::{Answer, BoundingBox, ClassScore, Detection, LabelSet, Prediction, SampleUri};
+
+/// The columns of one prediction.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Columns {
+    pub(super) kind: Kind,
+    pub(super) classes: Vec<u8>,
+    pub(super) scores: Vec<u8>,
+    /// Empty for a classifier.
+    pub(super) boxes: Vec<u8>,
+}
+
+/// What an answer in the file is; the numbers stand in the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Failure = 0,
+    Classes = 1,
+    Detections = 2,
+}
+
+impl Kind {
+    pub(super) fn of_number(number: i64) -> Option<Self> {
+        [Self::Failure, Self::Classes, Self::Detections]
+            .into_iter()
+            .find(|kind| *kind as i64 == number)
+    }
+}
+
+/// What sorting, filtering and counting need of a prediction: without labels and boxes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Summary {
+    /// Of the upright image, in pixels.
+    pub width: u32,
+    pub height: u32,
+    /// In the order of the stored prediction.
+    pub classes: Vec<u32>,
+    /// `0.0..=1.0`, one for each of `classes`.
+    pub scores: Vec<f32>,
+}
+
+/// What is stored of one image.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SampleSummary {
+    pub sample: SampleUri,
+    /// Or why there is no prediction.
+    pub result: Result<Summary, String>,
+}
+
+impl Columns {
+    pub(super) fn of(prediction: &Prediction) -> Self {
+        let bytes = |values: &mut dyn Iterator<Item = [u8; 4]>| values.flatten().collect();
+        match &prediction.answer {
+            Answer::Classes(classes) => Self {
+                kind: Kind::Classes,
+                classes: bytes(&mut classes.iter().map(|class| class.index.to_le_bytes())),
+                scores: bytes(&mut classes.iter().map(|class| class.score.to_le_bytes())),
+                boxes: Vec::new(),
+            },
+            Answer::Detections(detections) => Self {
+                kind: Kind::Detections,
+                classes: bytes(&mut detections.iter().map(|found| found.class_id.to_le_bytes())),
+                scores: bytes(&mut detections.iter().map(|found| found.score.to_le_bytes())),
+                boxes: bytes(
+                    &mut detections
+                        .iter()
+                        .flat_map(|found| <[f32; 4]>::from(found.bounds).map(f32::to_le_bytes)),
+                ),
+            },
+        }
+    }
+
+    /// `None` where the columns do not fit each other: the file is damaged.
+    pub(super) fn to_answer(&self, labels: &LabelSet) -> Option<Answer> {
+        let (classes, scores) = (u32_column(&self.classes)?, f32_column(&self.scores)?);
+        if classes.len() != scores.len() {
+            return None;
+        }
+        let scored = classes.into_iter().zip(scores);
+        match self.kind {
+            Kind::Failure => None,
+            Kind::Classes => {
+                let class = |(index, score)| ClassScore {
+                    index,
+                    label: labels.name(index),
+                    score,
+                };
+                Some(Answer::Classes(scored.map(class).collect()))
+            }
+            Kind::Detections => {
+                let edges = f32_column(&self.boxes)?;
+                let (boxes, rest) = edges.as_chunks::<4>();
+                if boxes.len() != scored.len() || !rest.is_empty() {
+                    return None;
+                }
+                let detection = |((class_id, score), bounds): ((u32, f32), &[f32; 4])| Detection {
+                    bounds: BoundingBox::from(*bounds),
+                    class_id,
+                    label: labels.name(class_id),
+                    score,
+                };
+                Some(Answer::Detections(
+                    scored.zip(boxes).map(detection).collect(),
+                ))
+            }
+        }
+    }
+}
+
+/// `None` where the bytes are no whole numbers of this size.
+pub(super) fn u32_column(bytes: &[u8]) -> Option<Vec<u32>> {
+    let (values, rest) = bytes.as_chunks::<4>();
+    rest.is_empty().then(|| {
+        values
+            .iter()
+            .map(|value| u32::from_le_bytes(*value))
+            .collect()
+    })
+}
+
+/// `None` where the bytes are no whole numbers of this size.
+pub(super) fn f32_column(bytes: &[u8]) -> Option<Vec<f32>> {
+    let (values, rest) = bytes.as_chunks::<4>();
+    rest.is_empty().then(|| {
+        values
+            .iter()
+            .map(|value| f32::from_le_bytes(*value))
+            .collect()
+    })
+}

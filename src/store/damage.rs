@@ -1,0 +1,130 @@
+//! What becomes of a file that cannot be read as it should: kept under another name, and what can be read taken from it.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use rusqlite::types::Value;
+use rusqlite::{Connection, OpenFlags, params_from_iter};
+
+use super::EXTENSION;
+use super::error::StoreError;
+use super::lock::now_ms;
+use super::schema::TABLES;
+
+/// The names of the files that SQLite keeps beside a database.
+pub(super) fn companion(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+/// Renames a damaged project to `name.damaged-2026-11-21.spotcheck`. Gives the new path.
+pub(super) fn set_aside(path: &Path) -> Result<PathBuf, StoreError> {
+    let failed = |path: &Path| StoreError::io("put the damaged project file aside", path);
+    let aside = free_name(path);
+    // The journal first: left behind, it would be taken for that of the fresh file.
+    let journal = companion(path, "-wal");
+    if journal.exists() {
+        std::fs::rename(&journal, companion(&aside, "-wal")).map_err(failed(&journal))?;
+    }
+    std::fs::rename(path, &aside).map_err(failed(path))?;
+    remove_if_there(&companion(path, "-shm"));
+    Ok(aside)
+}
+
+fn free_name(path: &Path) -> PathBuf {
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let today = jiff::Timestamp::from_millisecond(now_ms()).unwrap_or_default();
+    let today = today
+        .to_zoned(jiff::tz::TimeZone::system())
+        .strftime("%Y-%m-%d")
+        .to_string();
+    let name = |number: u32| match number {
+        1 => format!("{stem}.damaged-{today}.{EXTENSION}"),
+        _ => format!("{stem}.damaged-{today}-{number}.{EXTENSION}"),
+    };
+    let mut number = 1;
+    loop {
+        let aside = path.with_file_name(name(number));
+        if !aside.exists() {
+            return aside;
+        }
+        number += 1;
+    }
+}
+
+/// Copies every row that can still be read into the fresh project. Says what that is; empty where nothing can be read.
+pub(super) fn rescue(fresh: &mut Connection, aside: &Path) -> rusqlite::Result<String> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let Ok(damaged) = Connection::open_with_flags(aside, flags) else {
+        return Ok(String::new());
+    };
+    // Lets SQLite read a file that is shorter than it should be.
+    let _ = damaged.execute_batch("PRAGMA writable_schema = on");
+    let transaction = fresh.transaction()?;
+    let mut rescued = Vec::new();
+    for table in TABLES {
+        let rows = rescue_table(&transaction, &damaged, table)?;
+        if rows > 0 && table != "facts" && table != "boxes" {
+            rescued.push(format!("{rows} {table}"));
+        }
+    }
+    transaction.commit()?;
+    drop(damaged);
+    let journal = companion(aside, "-wal");
+    if journal.metadata().is_ok_and(|metadata| metadata.len() == 0) {
+        remove_if_there(&journal);
+    }
+    remove_if_there(&companion(aside, "-shm"));
+    Ok(rescued.join(", "))
+}
+
+/// Copies rows up to the first that cannot be read. Errors are those of the fresh file.
+fn rescue_table(fresh: &Connection, damaged: &Connection, table: &str) -> rusqlite::Result<usize> {
+    let Ok(there) = columns_of(damaged, table) else {
+        return Ok(0);
+    };
+    let here = columns_of(fresh, table)?;
+    let columns: Vec<&str> = there.intersection(&here).map(String::as_str).collect();
+    if columns.is_empty() {
+        return Ok(0);
+    }
+    let names = columns.join(", ");
+    let Ok(mut read) = damaged.prepare(&format!("SELECT {names} FROM {table}")) else {
+        return Ok(0);
+    };
+    let places = vec!["?"; columns.len()].join(", ");
+    let insert = format!("INSERT OR REPLACE INTO {table} ({names}) VALUES ({places})");
+    let mut write = fresh.prepare(&insert)?;
+    let mut rows = read.raw_query();
+    let mut rescued = 0;
+    while let Ok(Some(row)) = rows.next() {
+        let values: Result<Vec<Value>, _> =
+            (0..columns.len()).map(|index| row.get(index)).collect();
+        let Ok(values) = values else { continue };
+        match write.execute(params_from_iter(values)) {
+            Ok(_) => rescued += 1,
+            // It refers to a row that is lost, or has lost a part of its own.
+            Err(error) if super::error::is_of_the_change(&error) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(rescued)
+}
+
+fn columns_of(connection: &Connection, table: &str) -> rusqlite::Result<BTreeSet<String>> {
+    let mut columns = BTreeSet::new();
+    connection.pragma(None, "table_info", table, |row| {
+        columns.insert(row.get("name")?);
+        Ok(())
+    })?;
+    Ok(columns)
+}
+
+pub(super) fn remove_if_there(path: &Path) {
+    if let Err(error) = std::fs::remove_file(path)
+        && error.kind() != std::io::ErrorKind::NotFound
+    {
+        log::warn!("could not remove {}: {error}", path.display());
+    }
+}

@@ -1,0 +1,37 @@
+//! Where the project of a source lies that was never given a place.
+
+use std::path::PathBuf;
+
+use sha2::{Digest, Sha256};
+
+use super::EXTENSION;
+use crate::dirs::AppDirs;
+
+/// Long enough to recognise, short enough for every file system.
+const MAX_NAME_CHARS: usize = 40;
+
+/// `projects/photos-3f2a9c01b7de.spotcheck` in the folder of projects: one for each root, the name for people, the hash to tell
+/// roots of one name apart.
+pub fn default_path(dirs: &AppDirs, root: &str) -> PathBuf {
+    let last = root
+        .trim_end_matches(std::path::is_separator)
+        .rsplit(std::path::is_separator)
+        .next()
+        .unwrap_or_default();
+    let plain = |c: char| {
+        if c.is_alphanumeric() || "-_.".contains(c) {
+            c
+        } else {
+            '-'
+        }
+    };
+    let name: String = last.chars().take(MAX_NAME_CHARS).map(plain).collect();
+    let name = if name.is_empty() { "root" } else { &name };
+    let hash = Sha256::digest(root.as_bytes());
+    let hash: String = hash
+        .iter()
+        .take(6)
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    dirs.projects.join(format!("{name}-{hash}.{EXTENSION}"))
+}

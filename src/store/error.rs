@@ -1,0 +1,118 @@
+//! What can go wrong with a project file, in words.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rusqlite::ErrorCode;
+
+use crate::tasks::Cancelled;
+
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    #[error("a project file ends in .spotcheck, choose such a name: {}", .0.display())]
+    WrongExtension(PathBuf),
+    #[error("this is not a project of Spotcheck but another kind of database; it was left as it is, choose another name: {}", .0.display())]
+    NotAProject(PathBuf),
+    #[error(
+        "this project was written by a newer version of Spotcheck (format {found}, this one reads up to {known}); it was left as \
+         it is, open it with the newer version: {}",
+        path.display()
+    )]
+    Newer {
+        path: PathBuf,
+        found: u32,
+        known: u32,
+    },
+    /// Only where nothing may be written; a writer copies a damaged file aside and begins a fresh one.
+    #[error("the project file is damaged ({reason}); open it in the window or give it to `spotcheck predict --project`, which copies it aside and rescues what can be read: {}", path.display())]
+    Damaged { path: PathBuf, reason: String },
+    #[error("the project is open elsewhere, {holder}; close it there, or save a copy under another name: {}", path.display())]
+    Held { path: PathBuf, holder: String },
+    #[error("the project is read-only, nothing can be saved in it: {0}")]
+    ReadOnly(String),
+    #[error("this is the project that is open already; choose another name: {}", .0.display())]
+    SamePath(PathBuf),
+    #[error("could not {what}: {source}: {}", path.display())]
+    Io {
+        /// What was attempted: “make the folder”.
+        what: &'static str,
+        path: PathBuf,
+        source: io::Error,
+    },
+    #[error("could not {what}: {reason}")]
+    Database {
+        /// What was attempted: “read the answers”.
+        what: &'static str,
+        reason: String,
+    },
+    /// What was queued is kept in memory and tried again.
+    #[error("not everything is saved yet: {0}")]
+    Unsaved(String),
+    #[error(transparent)]
+    Cancelled(#[from] Cancelled),
+}
+
+impl StoreError {
+    /// For `map_err`: a failed file operation with what was attempted.
+    pub(super) fn io(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self + use<> {
+        let path = path.to_owned();
+        move |source| Self::Io { what, path, source }
+    }
+
+    /// For `map_err`: a failed statement with what was attempted.
+    pub(super) fn database(what: &'static str) -> impl FnOnce(rusqlite::Error) -> Self {
+        move |error| Self::Database {
+            what,
+            reason: explain(&error),
+        }
+    }
+}
+
+/// The reason in words, and what to do about it where something can be done.
+pub(super) fn explain(error: &rusqlite::Error) -> String {
+    let advice = match error.sqlite_error_code() {
+        Some(ErrorCode::DiskFull) => "the disk is full; free some space",
+        Some(ErrorCode::SystemIoFailure) => {
+            "the disk could not be read or written; check that it is still connected and not full"
+        }
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+            "another program is using the project file; close it there"
+        }
+        Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => {
+            "the project file is write-protected; make it writable for you"
+        }
+        Some(ErrorCode::CannotOpen) => {
+            "the project file cannot be opened; check that its folder is there and writable"
+        }
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
+            "the project file is damaged; save the project under another name"
+        }
+        _ => return error.to_string(),
+    };
+    format!("{advice} ({error})")
+}
+
+/// Whether the fault lies in what was to be written and not in the disk: trying again would never help.
+pub(super) fn is_of_the_change(error: &rusqlite::Error) -> bool {
+    match error.sqlite_error_code() {
+        Some(code) => matches!(
+            code,
+            ErrorCode::ConstraintViolation
+                | ErrorCode::TypeMismatch
+                | ErrorCode::TooBig
+                | ErrorCode::ParameterOutOfRange
+        ),
+        None => true,
+    }
+}
+
+/// Whether the file is not what it should be, rather than out of reach.
+pub(super) fn is_damage(error: &rusqlite::Error) -> bool {
+    match error.sqlite_error_code() {
+        Some(code) => matches!(
+            code,
+            ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase | ErrorCode::Unknown
+        ),
+        None => true,
+    }
+}

@@ -1,0 +1,154 @@
+//! Who may write: a lock on a small file beside the project. Never on the project file itself, as closing that would drop
+//! SQLite's own locks (sqlite.org/howtocorrupt.html, 2.2). The operating system frees it however the holder ends.
+
+use std::fs::{File, TryLockError};
+use std::io::{self, Read, Seek, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+
+/// The right to write a project, until it is dropped.
+#[derive(Debug)]
+pub(super) struct FileLock {
+    /// Only held: closing it frees the lock.
+    _file: File,
+    path: PathBuf,
+}
+
+pub(super) enum Locking {
+    Ours(FileLock),
+    Held(Holder),
+}
+
+/// Who has a project open for writing.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Holder {
+    program: String,
+    pid: u32,
+    /// `None` where the machine does not tell its name.
+    pub(super) host: Option<String>,
+    /// Milliseconds since 1970-01-01 UTC.
+    since_ms: i64,
+}
+
+impl Holder {
+    pub(super) fn this_process(program: &str) -> Self {
+        Self {
+            program: program.to_owned(),
+            pid: std::process::id(),
+            host: host_name(),
+            since_ms: now_ms(),
+        }
+    }
+}
+
+/// `by the window of Spotcheck (process 4711 on desk, since 2026-11-21 10:31)`
+impl std::fmt::Display for Holder {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.pid == 0 {
+            return formatter.write_str("by another Spotcheck");
+        }
+        write!(formatter, "by {} (process {}", self.program, self.pid)?;
+        if let Some(host) = &self.host {
+            write!(formatter, " on {host}")?;
+        }
+        if let Ok(since) = jiff::Timestamp::from_millisecond(self.since_ms) {
+            let since = since.to_zoned(jiff::tz::TimeZone::system());
+            write!(formatter, ", since {}", since.strftime("%Y-%m-%d %H:%M"))?;
+        }
+        formatter.write_str(")")
+    }
+}
+
+impl FileLock {
+    /// # Errors
+    /// The lock file cannot be made: the folder is missing or write-protected.
+    pub(super) fn acquire(project: &Path, program: &str) -> io::Result<Locking> {
+        let path = lock_path(project);
+        loop {
+            let mut file = File::options()
+                .read(true)
+                .write(true)
+                .create(true)
+                .truncate(false)
+                .open(&path)?;
+            match file.try_lock() {
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => return Ok(Locking::Held(read_holder(&mut file))),
+                Err(TryLockError::Error(error)) => return Err(error),
+            }
+            // Whoever held it before may have removed this file between our opening and our locking it.
+            if !is_still_at(&file, &path) {
+                continue;
+            }
+            let holder = serde_json::to_vec(&Holder::this_process(program))?;
+            file.set_len(0)?;
+            file.write_all(&holder)?;
+            return Ok(Locking::Ours(Self { _file: file, path }));
+        }
+    }
+}
+
+impl Drop for FileLock {
+    fn drop(&mut self) {
+        // While it is still locked, so that nobody else's file is removed. Where that cannot be known, it stays.
+        if cfg!(unix)
+            && let Err(error) = std::fs::remove_file(&self.path)
+        {
+            log::warn!("could not remove {}: {error}", self.path.display());
+        }
+    }
+}
+
+fn lock_path(project: &Path) -> PathBuf {
+    let mut name = std::ffi::OsString::from(".");
+    name.push(project.file_name().unwrap_or_default());
+    name.push(".lock");
+    project.with_file_name(name)
+}
+
+/// The holder writes its name right after it got the lock.
+fn read_holder(file: &mut File) -> Holder {
+    for _ in 0..20 {
+        let mut text = String::new();
+        let read = file.rewind().and_then(|()| file.read_to_string(&mut text));
+        if let (Ok(_), Ok(holder)) = (read, serde_json::from_str(&text)) {
+            return holder;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    Holder::default()
+}
+
+/// Whether `path` leads to the open `file` and not to another one that has taken its place, or to nothing.
+#[cfg(unix)]
+pub(super) fn is_still_at(file: &File, path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    match (file.metadata(), path.metadata()) {
+        (Ok(open), Ok(there)) => (open.dev(), open.ino()) == (there.dev(), there.ino()),
+        _ => false,
+    }
+}
+
+/// An open file cannot be removed or renamed here.
+#[cfg(not(unix))]
+pub(super) fn is_still_at(_file: &File, path: &Path) -> bool {
+    path.exists()
+}
+
+pub(super) fn host_name() -> Option<String> {
+    let from_kernel = std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
+    let name = from_kernel.or_else(|| {
+        ["COMPUTERNAME", "HOSTNAME"]
+            .into_iter()
+            .find_map(|variable| std::env::var(variable).ok())
+    })?;
+    let name = name.trim();
+    (!name.is_empty()).then(|| name.to_owned())
+}
+
+pub(super) fn now_ms() -> i64 {
+    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
+    since_epoch.map_or(0, |elapsed| elapsed.as_millis() as i64)
+}

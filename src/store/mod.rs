@@ -1,0 +1,272 @@
+//! The project file (`*.spotcheck`): runs, answers, verdicts, notes, tags and view settings, in SQLite.
+//!
+//! One thread writes, readers have their own connections, and nobody waits for the disk but those who ask to. What was
+//! reported as saved survives the end of the program and of the machine. Knows nothing of windows, models or pictures.
+
+mod columns;
+mod damage;
+mod default_path;
+mod error;
+mod lock;
+mod names;
+mod open;
+mod place;
+mod queue;
+mod reader;
+mod save_as;
+mod schema;
+mod writer;
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use rusqlite::Connection;
+
+pub use columns::{SampleSummary, Summary};
+pub use default_path::default_path;
+pub use error::StoreError;
+pub use open::{OpenRequest, Opened, Wanted};
+pub use reader::{AnswerCounts, StoredStamp};
+
+use crate::domain::{Change, JudgedSample, Prediction, RunId, RunInfo, SampleAnswer, SampleUri};
+use crate::tasks::TaskControl;
+use lock::FileLock;
+use place::Place;
+use queue::{Queue, WRITER_GONE};
+use reader::Readers;
+
+/// How a project file's name ends, without the dot.
+pub const EXTENSION: &str = "spotcheck";
+
+/// How long a connection waits for another program that has the file locked.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// An open project. Clones are handles of the same one; it is closed with the last of them, which waits until everything
+/// queued is saved (or, where the disk refuses it, for about a second).
+#[derive(Clone)]
+pub struct Project(Arc<Inner>);
+
+struct Inner {
+    readers: Readers,
+    access: Access,
+    place: Arc<Place>,
+    root: Arc<Root>,
+    /// The next run's id.
+    next_run: AtomicU64,
+    writing: Option<Writing>,
+    /// The copy that is read where the file's own folder cannot be written. Removed after the connections are closed.
+    _copy: Option<tempfile::TempDir>,
+    /// Freed last.
+    _lock: Option<FileLock>,
+}
+
+/// What only a project has that may be written.
+struct Writing {
+    queue: Arc<Queue>,
+    connection: Arc<Mutex<Connection>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What may be done with an open project.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Access {
+    Writer,
+    /// Nothing will be saved. `reason` says why, for people: “it is open elsewhere, by spotcheck predict (process 4711 on
+    /// desk, since 2026-11-21 10:31)”.
+    ReadOnly {
+        reason: String,
+    },
+}
+
+/// What became of changes. Comes from the writer's thread.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SaveEvent {
+    /// Every change up to this ticket is on the disk and survives whatever happens.
+    Saved { up_to: u64 },
+    /// Saving failed; what, why, what to do. The changes are kept and tried again until [`SaveEvent::Saved`] comes.
+    Failed { reason: String },
+    /// This one change cannot be saved at all; the others are.
+    Rejected { ticket: u64, reason: String },
+}
+
+/// The folder that samples are named from, as a URI.
+#[derive(Default)]
+struct Root(RwLock<Option<Arc<str>>>);
+
+impl Root {
+    fn get(&self) -> Option<Arc<str>> {
+        self.0
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    fn set(&self, root: Option<&str>) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = root.map(Arc::from);
+    }
+}
+
+impl Project {
+    pub fn access(&self) -> &Access {
+        &self.0.access
+    }
+
+    /// Where the project lies; `None` for one in memory.
+    pub fn path(&self) -> Option<&Path> {
+        self.0.place.path()
+    }
+
+    /// The folder that samples are named from.
+    pub fn root(&self) -> Option<Arc<str>> {
+        self.0.root.get()
+    }
+
+    /// An id that no run of this project has or had.
+    pub fn new_run_id(&self) -> RunId {
+        RunId(self.0.next_run.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Queues a change and never waits. It is on the disk within a tenth of a second, as [`SaveEvent::Saved`] tells; `ticket` is the
+    /// caller's number for it and must not fall from one call to the next. Refused where the project is read-only.
+    pub fn write(&self, ticket: u64, change: Change) -> Result<(), StoreError> {
+        let writing = self.writing()?;
+        writing.queue.push(ticket, change);
+        Ok(())
+    }
+
+    /// As [`Project::write`], for workers: waits while too much is queued, so that a slow or full disk slows them down
+    /// instead of filling the memory.
+    pub fn write_when_there_is_room(
+        &self,
+        ticket: u64,
+        change: Change,
+        control: &TaskControl,
+    ) -> Result<(), StoreError> {
+        let writing = self.writing()?;
+        writing
+            .queue
+            .push_when_there_is_room(ticket, change, control)?;
+        Ok(())
+    }
+
+    /// Waits until everything queued before is saved.
+    ///
+    /// # Errors
+    /// An attempt to save it failed. It is tried again all the same.
+    pub fn flush(&self) -> Result<(), StoreError> {
+        match &self.0.writing {
+            Some(writing) => writing.queue.flush().map_err(StoreError::Unsaved),
+            None => Ok(()),
+        }
+    }
+
+    /// How many changes are not saved yet.
+    pub fn unsaved(&self) -> usize {
+        self.0
+            .writing
+            .as_ref()
+            .map_or(0, |writing| writing.queue.unsaved())
+    }
+
+    /// All runs, the oldest first.
+    pub fn runs(&self) -> Result<Vec<RunInfo>, StoreError> {
+        self.0.readers.runs()
+    }
+
+    pub fn answer_counts(&self, run: RunId) -> Result<AnswerCounts, StoreError> {
+        self.0.readers.answer_counts(run)
+    }
+
+    /// What a run says of one sample; `None` where it was not asked or the answer is not saved yet.
+    pub fn answer(
+        &self,
+        run: RunId,
+        sample: &SampleUri,
+    ) -> Result<Option<Result<Prediction, String>>, StoreError> {
+        let answers = self.0.readers.answers(run, std::slice::from_ref(sample))?;
+        Ok(answers
+            .into_iter()
+            .flatten()
+            .next()
+            .map(|answer| answer.result))
+    }
+
+    /// One entry for each of `samples`, in their order.
+    pub fn answers(
+        &self,
+        run: RunId,
+        samples: &[SampleUri],
+    ) -> Result<Vec<Option<SampleAnswer>>, StoreError> {
+        self.0.readers.answers(run, samples)
+    }
+
+    /// All answers of a run, some at a time, in the order in which their samples came to be known. Reports progress and can be
+    /// cancelled between batches; what is saved meanwhile may or may not be among them.
+    pub fn each_answer(
+        &self,
+        run: RunId,
+        control: &TaskControl,
+        visit: impl FnMut(Vec<SampleAnswer>),
+    ) -> Result<(), StoreError> {
+        self.0.readers.each_answer(run, control, visit)
+    }
+
+    /// As [`Project::each_answer`] without boxes and labels, which takes a third of the time.
+    pub fn each_summary(
+        &self,
+        run: RunId,
+        control: &TaskControl,
+        visit: impl FnMut(Vec<SampleSummary>),
+    ) -> Result<(), StoreError> {
+        self.0.readers.each_summary(run, control, visit)
+    }
+
+    /// For going on with a run: which images it has answers for, and of which state of their files.
+    pub fn stamps(&self, run: RunId) -> Result<HashMap<SampleUri, StoredStamp>, StoreError> {
+        self.0.readers.stamps(run)
+    }
+
+    /// Everything people said about samples, those first that were known first; tags in alphabetical order.
+    pub fn judgements(&self) -> Result<Vec<JudgedSample>, StoreError> {
+        self.0.readers.judgements()
+    }
+
+    /// View settings by name, as JSON.
+    pub fn views(&self) -> Result<BTreeMap<String, String>, StoreError> {
+        self.0.readers.views()
+    }
+
+    fn writing(&self) -> Result<&Writing, StoreError> {
+        match (&self.0.writing, &self.0.access) {
+            (Some(writing), _) if writing.queue.is_dead() => {
+                Err(StoreError::Unsaved(WRITER_GONE.to_owned()))
+            }
+            (Some(writing), _) => Ok(writing),
+            (None, Access::ReadOnly { reason }) => Err(StoreError::ReadOnly(reason.clone())),
+            (None, Access::Writer) => Err(StoreError::Unsaved(WRITER_GONE.to_owned())),
+        }
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        let Some(writing) = &mut self.writing else {
+            return;
+        };
+        writing.queue.close();
+        // The last handle may be held by the writer's own callback.
+        if let Some(thread) = writing.thread.take()
+            && thread.thread().id() != std::thread::current().id()
+            && thread.join().is_err()
+        {
+            log::error!("the thread that saves the project ended in a panic");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

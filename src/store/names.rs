@@ -1,0 +1,146 @@
+//! How samples and the project's root are named in the file, so that a folder and its project can move.
+
+use std::path::{Component, Path, PathBuf};
+
+use crate::domain::SampleUri;
+
+/// A sample's name in the file.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct StoredName {
+    /// Whether `name` is a path below the project's root, with `/` between its parts; otherwise it is the whole URI.
+    pub(super) is_below_root: bool,
+    pub(super) name: String,
+}
+
+/// The name of `uri` in a project of the images below `root`.
+pub(super) fn to_stored(root: Option<&str>, uri: &SampleUri) -> StoredName {
+    let below = root.and_then(|root| {
+        let rest = uri.as_str().strip_prefix(without_end(root))?;
+        let rest = rest.strip_prefix(std::path::is_separator)?;
+        (!rest.is_empty()).then_some(rest)
+    });
+    match below {
+        Some(below) => StoredName {
+            is_below_root: true,
+            name: if std::path::MAIN_SEPARATOR == '/' {
+                below.to_owned()
+            } else {
+                below.replace(std::path::MAIN_SEPARATOR, "/")
+            },
+        },
+        None => StoredName {
+            is_below_root: false,
+            name: uri.as_str().to_owned(),
+        },
+    }
+}
+
+/// Where the sample lies now. Without a root, a name below it stands for itself.
+pub(super) fn from_stored(root: Option<&str>, stored: &StoredName) -> SampleUri {
+    match root {
+        Some(root) if stored.is_below_root => {
+            let separator = if root.contains("://") {
+                '/'
+            } else {
+                std::path::MAIN_SEPARATOR
+            };
+            let mut uri = String::with_capacity(root.len() + 1 + stored.name.len());
+            uri.push_str(without_end(root));
+            uri.push(separator);
+            if separator == '/' {
+                uri.push_str(&stored.name);
+            } else {
+                uri.extend(
+                    stored
+                        .name
+                        .chars()
+                        .map(|c| if c == '/' { separator } else { c }),
+                );
+            }
+            SampleUri::new(uri)
+        }
+        _ => SampleUri::new(stored.name.clone()),
+    }
+}
+
+fn without_end(root: &str) -> &str {
+    root.trim_end_matches(std::path::is_separator)
+}
+
+/// The root as seen from the project file, where one of them lies inside the other's folder: then both can move together.
+/// `/` between its parts; `.` for the file's own folder.
+pub(super) fn root_from_file(file: &Path, root: &str) -> Option<String> {
+    let (folder, root) = (file.parent()?, Path::new(root));
+    if let Ok(below) = root.strip_prefix(folder) {
+        let parts: Option<Vec<&str>> = below.iter().map(|part| part.to_str()).collect();
+        let path = parts?.join("/");
+        return Some(if path.is_empty() {
+            ".".to_owned()
+        } else {
+            path
+        });
+    }
+    let below = folder.strip_prefix(root).ok()?;
+    // A project deep inside a home folder that is itself the root does not travel with it.
+    let depth = below.components().count();
+    Some(vec![".."; depth].join("/"))
+}
+
+/// The inverse of [`root_from_file`], with `.` and `..` resolved.
+pub(super) fn root_beside_file(file: &Path, from_file: &str) -> Option<String> {
+    let mut root: PathBuf = file.parent()?.to_owned();
+    for part in Path::new(from_file).components() {
+        match part {
+            Component::ParentDir => {
+                root.pop();
+            }
+            Component::Normal(part) => root.push(part),
+            Component::CurDir | Component::RootDir | Component::Prefix(_) => {}
+        }
+    }
+    root.to_str().map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sample_below_the_root_is_named_from_there_and_found_under_another_root() {
+        for (root, uri, expected) in [
+            ("/photos", "/photos/a/b.jpg", Some("a/b.jpg")),
+            ("/photos/", "/photos/b.jpg", Some("b.jpg")),
+            ("/", "/b.jpg", Some("b.jpg")),
+            ("/photos", "/photos2/b.jpg", None),
+            ("/photos", "/photos", None),
+            ("/photos", "C:\\b.jpg", None),
+        ] {
+            let stored = to_stored(Some(root), &SampleUri::new(uri));
+            assert_eq!(stored.is_below_root, expected.is_some(), "{root} {uri}");
+            assert_eq!(stored.name, expected.unwrap_or(uri));
+            assert_eq!(from_stored(Some(root), &stored).as_str(), uri);
+        }
+        let stored = to_stored(Some("/old"), &SampleUri::new("/old/b.jpg"));
+        assert_eq!(
+            from_stored(Some("/new/place"), &stored).as_str(),
+            "/new/place/b.jpg"
+        );
+    }
+
+    #[test]
+    fn a_root_inside_or_around_the_files_folder_travels_with_the_file() {
+        for (file, root, expected) in [
+            ("/photos/p.spotcheck", "/photos", Some(".")),
+            ("/photos/p.spotcheck", "/photos/a/b", Some("a/b")),
+            ("/photos/work/p.spotcheck", "/photos", Some("..")),
+            ("/elsewhere/p.spotcheck", "/photos", None),
+        ] {
+            let from_file = root_from_file(Path::new(file), root);
+            assert_eq!(from_file.as_deref(), expected, "{file} {root}");
+            if let Some(from_file) = from_file {
+                let again = root_beside_file(Path::new(file), &from_file);
+                assert_eq!(again.as_deref(), Some(root));
+            }
+        }
+    }
+}

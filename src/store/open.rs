@@ -1,0 +1,524 @@
+//! Opening a project: whoever comes first writes, everyone else reads; old files are brought up to date, newer ones left
+//! alone, damaged ones put aside.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags, OptionalExtension};
+
+use super::damage::{companion, remove_if_there, rescue, set_aside};
+use super::error::{StoreError, explain, is_damage};
+use super::lock::{FileLock, Holder, Locking, host_name, now_ms};
+use super::names::{root_beside_file, root_from_file};
+use super::place::Place;
+use super::queue::Queue;
+use super::reader::{Readers, open_reader};
+use super::save_as::vacuum_into;
+use super::schema::{self, APPLICATION_ID, VERSION};
+use super::writer::Writer;
+use super::{Access, EXTENSION, Inner, Project, Root, SaveEvent, Writing};
+
+/// Larger files are looked through only where the last program that wrote them did not close them.
+const CHECKED_BYTES: u64 = 64 << 20;
+
+/// Which project, and what for.
+#[derive(Debug, Clone, Copy)]
+pub struct OpenRequest<'r> {
+    /// Ends in `.spotcheck`. Made, with its folder, where it is not there and may be written.
+    pub path: &'r Path,
+    /// The folder whose images it is about; samples below it are named from there. A project that has a root keeps it.
+    pub root: Option<&'r str>,
+    pub wanted: Wanted,
+    /// Who asks, for whoever comes second: “the window of Spotcheck”.
+    pub program: &'r str,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wanted {
+    /// Read-only all the same where somebody else has it, or where it cannot be written; see [`Project::access`].
+    Write,
+    /// Keeps nobody from writing.
+    Read,
+}
+
+/// An open project, and what a person should know about how it was opened.
+pub struct Opened {
+    pub project: Project,
+    /// Whole sentences without a full stop.
+    pub notes: Vec<String>,
+}
+
+/// What a look at a file says.
+enum Finding {
+    /// Not there, or empty.
+    Nothing,
+    Project {
+        version: u32,
+    },
+    Damaged(String),
+}
+
+impl Project {
+    /// Slow: reads and may check the file. `on_save` is called on the writer's thread and must not wait.
+    pub fn open(
+        request: &OpenRequest<'_>,
+        on_save: impl Fn(SaveEvent) + Send + 'static,
+    ) -> Result<Opened, StoreError> {
+        let path = resolve(request.path)?;
+        match request.wanted {
+            Wanted::Read => open_to_read(&path, READ_ON_PURPOSE.to_owned()),
+            Wanted::Write => open_to_write(&path, request, Box::new(on_save)),
+        }
+    }
+
+    /// A project that is gone with the program, for where no file can be written. Whoever opens it says so.
+    pub fn in_memory(
+        root: Option<&str>,
+        on_save: impl Fn(SaveEvent) + Send + 'static,
+    ) -> Result<Self, StoreError> {
+        let make = || {
+            let mut connection = Connection::open_in_memory()?;
+            schema::prepare_writer(&connection)?;
+            schema::migrate(&mut connection)?;
+            Ok(connection)
+        };
+        let connection = make().map_err(StoreError::database("make a project in memory"))?;
+        let shared_root = Arc::new(Root::default());
+        shared_root.set(root);
+        start_writer(
+            connection,
+            Place::Memory,
+            shared_root,
+            None,
+            Box::new(on_save),
+        )
+    }
+}
+
+const READ_ON_PURPOSE: &str = "it was opened to be read only";
+
+type OnSave = Box<dyn Fn(SaveEvent) + Send>;
+
+/// The absolute path, with links resolved so that one file has one lock.
+pub(super) fn resolve(path: &Path) -> Result<PathBuf, StoreError> {
+    if path
+        .extension()
+        .is_none_or(|extension| extension != EXTENSION)
+    {
+        return Err(StoreError::WrongExtension(path.to_owned()));
+    }
+    let absolute = std::path::absolute(path).map_err(StoreError::io("find the project", path))?;
+    Ok(absolute.canonicalize().unwrap_or(absolute))
+}
+
+fn open_to_write(
+    path: &Path,
+    request: &OpenRequest<'_>,
+    on_save: OnSave,
+) -> Result<Opened, StoreError> {
+    if let Some(folder) = path.parent()
+        && let Err(error) = std::fs::create_dir_all(folder)
+    {
+        return Err(StoreError::io("make the folder of the project", folder)(
+            error,
+        ));
+    }
+    match FileLock::acquire(path, request.program) {
+        Ok(Locking::Ours(lock)) => write_locked(path, lock, request.root, on_save),
+        Ok(Locking::Held(holder)) => open_held(path, &holder),
+        Err(error) if path.exists() => {
+            let reason = format!("nothing can be written beside it ({error})");
+            open_to_read(path, reason)
+        }
+        Err(error) => Err(StoreError::io("make the project file", path)(error)),
+    }
+}
+
+/// The holder may be about to make the file.
+fn open_held(path: &Path, holder: &Holder) -> Result<Opened, StoreError> {
+    let held = || StoreError::Held {
+        path: path.to_owned(),
+        holder: holder.to_string(),
+    };
+    // SQLite's journal is shared memory, which ends at the machine.
+    if holder.host.is_some() && holder.host != host_name() {
+        return Err(held());
+    }
+    for _ in 0..40 {
+        if let Ok(Finding::Project { .. }) = look_at(path, Look::Quick) {
+            return open_to_read(path, format!("it is open elsewhere, {holder}"));
+        }
+        std::thread::sleep(Duration::from_millis(25));
+    }
+    Err(held())
+}
+
+fn write_locked(
+    path: &Path,
+    lock: FileLock,
+    wanted_root: Option<&str>,
+    on_save: OnSave,
+) -> Result<Opened, StoreError> {
+    let mut notes = Vec::new();
+    let mut aside = None;
+    match look_at(path, Look::Thorough)? {
+        // What a journal without its file holds belongs to a file that is no longer there.
+        Finding::Nothing => {
+            if path.exists() {
+                notes.push(format!("The project file was empty and was begun anew: {}", path.display()));
+            }
+        }
+        Finding::Project { version: VERSION } => {}
+        Finding::Project { version } => notes.push(format!(
+            "The project was written by an older version of Spotcheck and was brought from format {version} to {VERSION}, which \
+             older versions cannot open: {}",
+            path.display()
+        )),
+        Finding::Damaged(reason) => {
+            let kept = set_aside(path)?;
+            notes.push(format!(
+                "The project file was damaged ({reason}); it was kept as {} and a fresh one begun: {}",
+                kept.display(),
+                path.display()
+            ));
+            aside = Some(kept);
+        }
+    }
+    let failed = StoreError::database("open the project file");
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+        | OpenFlags::SQLITE_OPEN_CREATE
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut connection = match Connection::open_with_flags(path, flags) {
+        Ok(connection) => connection,
+        Err(error) => return Err(failed(error)),
+    };
+    if connection.is_readonly("main").unwrap_or(false) {
+        drop((connection, lock));
+        return open_to_read(path, "the file is write-protected".to_owned());
+    }
+    let prepare = |connection: &mut Connection| {
+        schema::prepare_writer(connection)?;
+        schema::migrate(connection)
+    };
+    prepare(&mut connection).map_err(failed)?;
+    if let Some(aside) = &aside {
+        let rescued = rescue(&mut connection, aside).map_err(StoreError::database(
+            "rescue what can be read of the damaged project",
+        ))?;
+        notes.push(if rescued.is_empty() {
+            "Nothing could be read of the damaged project".to_owned()
+        } else {
+            format!("Rescued from the damaged project: {rescued}")
+        });
+    }
+    let root = Arc::new(Root::default());
+    let set_up = settle_root(&connection, path, wanted_root, &mut notes);
+    root.set(
+        set_up
+            .map_err(StoreError::database("note where the images lie"))?
+            .as_deref(),
+    );
+    let place = Place::of_file(path.to_owned());
+    let project = start_writer(connection, place, root, Some(lock), on_save)?;
+    Ok(Opened { project, notes })
+}
+
+fn start_writer(
+    connection: Connection,
+    place: Place,
+    root: Arc<Root>,
+    lock: Option<FileLock>,
+    on_save: OnSave,
+) -> Result<Project, StoreError> {
+    let next_run = next_run(&connection).map_err(StoreError::database("read the runs"))?;
+    let connection = Arc::new(Mutex::new(connection));
+    let place = Arc::new(place);
+    let readers = match &*place {
+        Place::Memory => Readers::of_memory(Arc::clone(&connection), Arc::clone(&root)),
+        Place::File { .. } => Readers::of_file(Arc::clone(&place), Arc::clone(&root)),
+    };
+    let queue = Arc::new(Queue::default());
+    let writer = Writer {
+        connection: Arc::clone(&connection),
+        place: Arc::clone(&place),
+        queue: Arc::clone(&queue),
+        root: Arc::clone(&root),
+        on_save,
+        deleted: HashSet::new(),
+    };
+    let thread = std::thread::Builder::new()
+        .name("project".to_owned())
+        .spawn(move || writer.run())
+        .map_err(StoreError::io("start the thread that saves", Path::new("")))?;
+    Ok(Project(Arc::new(Inner {
+        readers,
+        access: Access::Writer,
+        place,
+        root,
+        next_run: AtomicU64::new(next_run),
+        writing: Some(Writing {
+            queue,
+            connection,
+            thread: Some(thread),
+        }),
+        _copy: None,
+        _lock: lock,
+    })))
+}
+
+/// Opens the file itself where SQLite can share it, otherwise a copy: where nothing can be written beside it, and where it
+/// is of an older version.
+fn open_to_read(path: &Path, reason: String) -> Result<Opened, StoreError> {
+    let damaged = |reason| StoreError::Damaged {
+        path: path.to_owned(),
+        reason,
+    };
+    let io = StoreError::io("read the project", path);
+    if let Err(error) = path.metadata() {
+        return Err(io(error));
+    }
+    let shares = can_write_beside(path);
+    let mut copy = None;
+    if !shares {
+        copy = Some(copy_files(path)?);
+    }
+    let mut read_path = copy
+        .as_ref()
+        .map_or(path.to_owned(), |copy| copy.path().join(COPY));
+    match look_at(&read_path, Look::Quick)? {
+        Finding::Nothing => return Err(damaged("it is empty".to_owned())),
+        Finding::Damaged(reason) => return Err(damaged(reason)),
+        Finding::Project { version: VERSION } => {}
+        Finding::Project { .. } => {
+            let migrated = migrated_copy(&read_path)?;
+            read_path = migrated.path().join(COPY);
+            copy = Some(migrated);
+        }
+    }
+    let failed = StoreError::database("open the project file");
+    let read = || {
+        let connection = open_reader(&read_path)?;
+        Ok((read_root(&connection, path)?, next_run(&connection)?))
+    };
+    let (stored_root, next_run) = read().map_err(failed)?;
+    let root = Arc::new(Root::default());
+    root.set(stored_root.as_deref());
+    let place = Arc::new(Place::of_file(read_path));
+    let notes = vec![format!("The project is read-only: {reason}")];
+    let inner = Inner {
+        readers: Readers::of_file(place, Arc::clone(&root)),
+        access: Access::ReadOnly { reason },
+        place: Arc::new(Place::of_file(path.to_owned())),
+        root,
+        next_run: AtomicU64::new(next_run),
+        writing: None,
+        _copy: copy,
+        _lock: None,
+    };
+    Ok(Opened {
+        project: Project(Arc::new(inner)),
+        notes,
+    })
+}
+
+/// The name of a copy in its own folder.
+const COPY: &str = "copy.spotcheck";
+
+fn can_write_beside(path: &Path) -> bool {
+    path.parent()
+        .is_some_and(|folder| tempfile::tempfile_in(folder).is_ok())
+}
+
+/// With its journal, which may hold what the file does not have yet.
+fn copy_files(path: &Path) -> Result<tempfile::TempDir, StoreError> {
+    let failed = || StoreError::io("copy the project to read it", path);
+    let folder = tempfile::tempdir().map_err(failed())?;
+    let copy = folder.path().join(COPY);
+    std::fs::copy(path, &copy).map_err(failed())?;
+    let journal = companion(path, "-wal");
+    if journal.exists() {
+        std::fs::copy(&journal, companion(&copy, "-wal")).map_err(failed())?;
+    }
+    Ok(folder)
+}
+
+fn migrated_copy(path: &Path) -> Result<tempfile::TempDir, StoreError> {
+    let folder =
+        tempfile::tempdir().map_err(StoreError::io("copy the project to read it", path))?;
+    let copy = folder.path().join(COPY);
+    let make = || {
+        vacuum_into(&open_reader(path)?, &copy)?;
+        let mut connection = Connection::open(&copy)?;
+        schema::migrate(&mut connection)
+    };
+    make().map_err(StoreError::database(
+        "bring a copy of the older project up to date",
+    ))?;
+    Ok(folder)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Look {
+    /// Whether it is a project at all.
+    Quick,
+    /// Whether it is whole, too, as far as that does not take long.
+    Thorough,
+}
+
+/// Looks at a file without changing it: never through the file system, as closing a file that is also open in SQLite would drop
+/// SQLite's locks.
+fn look_at(path: &Path, look: Look) -> Result<Finding, StoreError> {
+    let Ok(metadata) = path.metadata() else {
+        return Ok(Finding::Nothing);
+    };
+    if metadata.len() == 0 {
+        return Ok(Finding::Nothing);
+    }
+    if !metadata.is_file() {
+        return Err(StoreError::NotAProject(path.to_owned()));
+    }
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let read = || {
+        let connection = Connection::open_with_flags(path, flags)?;
+        connection.busy_timeout(super::BUSY_TIMEOUT)?;
+        let application_id: i64 =
+            connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
+        let tables: i64 =
+            connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+        Ok((
+            schema::version(&connection)?,
+            application_id,
+            tables,
+            connection,
+        ))
+    };
+    let (version, application_id, tables, connection) = match read() {
+        Ok(read) => read,
+        Err(error) if is_damage(&error) => return Ok(Finding::Damaged(error.to_string())),
+        Err(error) => return Err(StoreError::database("read the project file")(error)),
+    };
+    if application_id == 0 && version == 0 && tables == 0 {
+        return Ok(Finding::Nothing);
+    }
+    if application_id != APPLICATION_ID {
+        return Err(StoreError::NotAProject(path.to_owned()));
+    }
+    if version > VERSION {
+        return Err(StoreError::Newer {
+            path: path.to_owned(),
+            found: version,
+            known: VERSION,
+        });
+    }
+    let was_left_open = companion(path, "-wal")
+        .metadata()
+        .is_ok_and(|journal| journal.len() > 0);
+    if look == Look::Thorough && (metadata.len() <= CHECKED_BYTES || was_left_open) {
+        let check =
+            connection.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0));
+        match check {
+            Ok(verdict) if verdict == "ok" => {}
+            Ok(fault) => return Ok(Finding::Damaged(fault)),
+            Err(error) if is_damage(&error) => return Ok(Finding::Damaged(explain(&error))),
+            Err(error) => return Err(StoreError::database("check the project file")(error)),
+        }
+    }
+    Ok(Finding::Project { version })
+}
+
+fn next_run(connection: &Connection) -> rusqlite::Result<u64> {
+    let sql = "SELECT seq FROM sqlite_sequence WHERE name = 'runs'";
+    let last: Option<i64> = connection.query_row(sql, [], |row| row.get(0)).optional()?;
+    Ok(last.unwrap_or(0) as u64 + 1)
+}
+
+fn fact(connection: &Connection, name: &str) -> rusqlite::Result<Option<String>> {
+    let sql = "SELECT value FROM facts WHERE name = ?1";
+    connection
+        .query_row(sql, [name], |row| row.get(0))
+        .optional()
+}
+
+pub(super) fn set_fact(
+    connection: &Connection,
+    name: &str,
+    value: Option<&str>,
+) -> rusqlite::Result<()> {
+    match value {
+        Some(value) => {
+            let sql = "INSERT INTO facts (name, value) VALUES (?1, ?2)
+                       ON CONFLICT (name) DO UPDATE SET value = excluded.value";
+            connection.execute(sql, [name, value])?;
+        }
+        None => {
+            connection.execute("DELETE FROM facts WHERE name = ?1", [name])?;
+        }
+    }
+    Ok(())
+}
+
+/// Notes where the images lie: absolute, and from the file where both can move together.
+pub(super) fn set_root(
+    connection: &Connection,
+    file: &Path,
+    root: Option<&str>,
+) -> rusqlite::Result<()> {
+    let from_file = root.and_then(|root| root_from_file(file, root));
+    set_fact(connection, "root", root)?;
+    set_fact(connection, "root_from_file", from_file.as_deref())
+}
+
+/// Where the images lie: beside the file, where they moved together, otherwise where they were.
+fn read_root(connection: &Connection, file: &Path) -> rusqlite::Result<Option<String>> {
+    let from_file = fact(connection, "root_from_file")?;
+    let beside = from_file
+        .and_then(|from_file| root_beside_file(file, &from_file))
+        .filter(|root| Path::new(root).is_dir());
+    match beside {
+        Some(root) => Ok(Some(root)),
+        None => fact(connection, "root"),
+    }
+}
+
+/// The root of a project that may be written; a fresh one gets the one that is wanted.
+fn settle_root(
+    connection: &Connection,
+    file: &Path,
+    wanted: Option<&str>,
+    notes: &mut Vec<String>,
+) -> rusqlite::Result<Option<String>> {
+    let stored = fact(connection, "root")?;
+    let Some(before) = stored else {
+        set_root(connection, file, wanted)?;
+        set_fact(connection, "created_ms", Some(&now_ms().to_string()))?;
+        set_fact(connection, "created_by", Some(env!("CARGO_PKG_VERSION")))?;
+        return Ok(wanted.map(str::to_owned));
+    };
+    let root = read_root(connection, file)?.unwrap_or_else(|| before.clone());
+    if root != before {
+        notes.push(format!(
+            "The images moved together with the project, from {before} to {root}"
+        ));
+        set_root(connection, file, Some(&root))?;
+    } else if let Some(wanted) = wanted.filter(|wanted| *wanted != root)
+        && !root.contains("://")
+        && !Path::new(&root).exists()
+    {
+        notes.push(format!(
+            "The project is about {root}, which is not there; if {wanted} is the same folder moved, point the project to it"
+        ));
+    }
+    Ok(Some(root))
+}
+
+/// Lets SQLite put what the journal of a file holds into the file, before another file takes its place.
+pub(super) fn fold_journal(path: &Path) {
+    if let Ok(connection) = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE) {
+        let _ = connection.query_row("PRAGMA wal_checkpoint(truncate)", [], |_| Ok(()));
+    }
+    remove_if_there(&companion(path, "-wal"));
+    remove_if_there(&companion(path, "-shm"));
+}

@@ -1,0 +1,245 @@
+//! What waits to be saved. Nothing leaves it before it is committed.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::domain::{Change, Prediction};
+use crate::tasks::{Cancelled, TaskControl};
+
+/// Between two commits at least this long, so that a run of thousands of answers does not mean thousands of disk flushes.
+/// The first change after a rest is committed at once.
+const COMMIT_EVERY: Duration = Duration::from_millis(50);
+/// As much as this is committed at once, however short ago the last commit was.
+const PLENTY_BYTES: usize = 4 << 20;
+/// Workers wait while more than this is queued; the window never does.
+const FULL_BYTES: usize = 64 << 20;
+
+/// A change with the number that its caller knows it by.
+#[derive(Debug, Clone)]
+pub(super) struct Queued {
+    pub(super) ticket: u64,
+    pub(super) change: Change,
+}
+
+#[derive(Default)]
+pub(super) struct Queue {
+    state: Mutex<State>,
+    moved: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    waiting: VecDeque<Queued>,
+    /// Taken by the writer and not committed yet.
+    in_flight: Arc<Vec<Queued>>,
+    bytes: usize,
+    in_flight_bytes: usize,
+    /// How many changes were ever queued, and how many of them are done with.
+    queued: u64,
+    settled: u64,
+    /// Somebody waits for what is queued to be saved.
+    flushers: usize,
+    /// Why the last attempt failed, until one succeeds.
+    failure: Option<String>,
+    /// Counts failed attempts, so that a flush can wait for the next one.
+    failures: u64,
+    is_closing: bool,
+    /// The writer is gone; nothing will be saved any more.
+    is_dead: bool,
+}
+
+/// What the writer should do after a failed attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum AfterWait {
+    TryAgain,
+    Closing,
+}
+
+impl Queue {
+    /// Never waits.
+    pub(super) fn push(&self, ticket: u64, change: Change) {
+        Self::push_locked(&mut self.lock(), ticket, change);
+        self.moved.notify_all();
+    }
+
+    /// Waits while too much is queued.
+    pub(super) fn push_when_there_is_room(
+        self: &Arc<Self>,
+        ticket: u64,
+        change: Change,
+        control: &TaskControl,
+    ) -> Result<(), Cancelled> {
+        let queue = Arc::clone(self);
+        let _wake_on_cancel = control.on_cancel(move || {
+            // Taking the lock first, or the wake-up could fall between the question and the wait.
+            drop(queue.lock());
+            queue.moved.notify_all();
+        });
+        let mut state = self.lock();
+        while state.bytes > FULL_BYTES && !state.is_dead {
+            drop(state);
+            control.checkpoint()?;
+            state = self.lock();
+            if state.bytes > FULL_BYTES && !state.is_dead {
+                state = self
+                    .moved
+                    .wait_timeout(state, Duration::from_millis(100))
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .0;
+            }
+        }
+        Self::push_locked(&mut state, ticket, change);
+        self.moved.notify_all();
+        Ok(())
+    }
+
+    fn push_locked(state: &mut State, ticket: u64, change: Change) {
+        state.bytes += size_of_change(&change);
+        state.queued += 1;
+        state.waiting.push_back(Queued { ticket, change });
+    }
+
+    /// For the writer: all that waits, once it is time for a commit; `None` when the queue is closed and empty.
+    pub(super) fn next_batch(&self, last_commit: Option<Instant>) -> Option<Arc<Vec<Queued>>> {
+        let mut state = self.lock();
+        loop {
+            if state.waiting.is_empty() {
+                if state.is_closing {
+                    return None;
+                }
+                state = self
+                    .moved
+                    .wait(state)
+                    .unwrap_or_else(PoisonError::into_inner);
+                continue;
+            }
+            let rest = last_commit.map_or(Duration::ZERO, |last| {
+                COMMIT_EVERY.saturating_sub(last.elapsed())
+            });
+            let in_a_hurry = state.is_closing || state.flushers > 0 || state.bytes >= PLENTY_BYTES;
+            if rest.is_zero() || in_a_hurry {
+                state.in_flight = Arc::new(state.waiting.drain(..).collect());
+                state.in_flight_bytes = state.bytes;
+                return Some(Arc::clone(&state.in_flight));
+            }
+            state = self
+                .moved
+                .wait_timeout(state, rest)
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
+        }
+    }
+
+    /// For the writer: the batch it took is saved.
+    pub(super) fn settle(&self) {
+        let mut state = self.lock();
+        state.settled += state.in_flight.len() as u64;
+        state.bytes -= state.in_flight_bytes;
+        (state.in_flight, state.in_flight_bytes) = (Arc::default(), 0);
+        state.failure = None;
+        drop(state);
+        self.moved.notify_all();
+    }
+
+    /// For the writer: the batch could not be saved. Waits before the next attempt, shorter when somebody closes the
+    /// project or waits for it to be saved.
+    pub(super) fn wait_after_failure(&self, reason: &str, delay: Duration) -> AfterWait {
+        let mut state = self.lock();
+        state.failure = Some(reason.to_owned());
+        state.failures += 1;
+        self.moved.notify_all();
+        let flushers = state.flushers;
+        let idle = |state: &mut State| !state.is_closing && state.flushers <= flushers;
+        let state = self.moved.wait_timeout_while(state, delay, idle);
+        if state.unwrap_or_else(PoisonError::into_inner).0.is_closing {
+            AfterWait::Closing
+        } else {
+            AfterWait::TryAgain
+        }
+    }
+
+    /// Waits until everything queued so far is saved, or an attempt to save it has failed.
+    pub(super) fn flush(&self) -> Result<(), String> {
+        let mut state = self.lock();
+        let (target, failures) = (state.queued, state.failures);
+        state.flushers += 1;
+        self.moved.notify_all();
+        let waits = |state: &mut State| {
+            state.settled < target && state.failures == failures && !state.is_dead
+        };
+        let mut state = self
+            .moved
+            .wait_while(state, waits)
+            .unwrap_or_else(PoisonError::into_inner);
+        state.flushers -= 1;
+        if state.settled >= target {
+            return Ok(());
+        }
+        Err(state
+            .failure
+            .clone()
+            .unwrap_or_else(|| WRITER_GONE.to_owned()))
+    }
+
+    /// No more changes come; the writer ends once everything is saved.
+    pub(super) fn close(&self) {
+        self.lock().is_closing = true;
+        self.moved.notify_all();
+    }
+
+    /// How many changes are not saved yet.
+    pub(super) fn unsaved(&self) -> usize {
+        let state = self.lock();
+        state.waiting.len() + state.in_flight.len()
+    }
+
+    /// Those changes, the oldest first.
+    pub(super) fn unsaved_changes(&self) -> Vec<Queued> {
+        let state = self.lock();
+        state
+            .in_flight
+            .iter()
+            .chain(&state.waiting)
+            .cloned()
+            .collect()
+    }
+
+    /// The writer has ended.
+    pub(super) fn set_dead(&self) {
+        self.lock().is_dead = true;
+        self.moved.notify_all();
+    }
+
+    pub(super) fn is_dead(&self) -> bool {
+        self.lock().is_dead
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+pub(super) const WRITER_GONE: &str = "the part of Spotcheck that saves has stopped; save the project under another name and start Spotcheck again";
+
+/// Roughly what a queued change takes in memory.
+fn size_of_change(change: &Change) -> usize {
+    const PER_CHANGE: usize = 256;
+    let more = match change {
+        Change::Answers { answers, .. } => answers
+            .iter()
+            .map(|answer| PER_CHANGE + answer.result.as_ref().map_or(0, size_of_prediction))
+            .sum(),
+        Change::SetNote { text, .. } => text.len(),
+        Change::SetView { json, .. } => json.len(),
+        _ => 0,
+    };
+    PER_CHANGE + more
+}
+
+fn size_of_prediction(prediction: &Prediction) -> usize {
+    // A label has its own allocation.
+    const LABEL: usize = 32;
+    prediction.detections().len() * (size_of::<crate::domain::Detection>() + LABEL)
+        + prediction.classes().len() * (size_of::<crate::domain::ClassScore>() + LABEL)
+}

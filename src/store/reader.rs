@@ -1,0 +1,470 @@
+//! Reading a project while it is written: every read has its own connection, and sees what is committed.
+
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
+
+use super::Root;
+use super::columns::{Columns, Kind, SampleSummary, Summary, f32_column, u32_column};
+use super::error::StoreError;
+use super::names::{StoredName, from_stored, to_stored};
+use super::place::Place;
+use super::writer::run_number;
+use crate::domain::{
+    FileStamp, JudgedSample, LabelSet, Prediction, RunId, RunInfo, SampleAnswer, SampleUri,
+    Verdict, VerdictTarget,
+};
+use crate::tasks::TaskControl;
+
+/// Connections that are kept for the next read.
+const KEPT_CONNECTIONS: usize = 4;
+/// Samples that are read at once when all of a run are read.
+const BATCH_LEN: usize = 1000;
+
+pub(super) struct Readers {
+    place: Arc<Place>,
+    /// For a project in memory, which lives in its only connection.
+    memory: Option<Arc<Mutex<Connection>>>,
+    idle: Mutex<Vec<Connection>>,
+    root: Arc<Root>,
+    /// The label sets of runs that were read; they never change.
+    labels: Mutex<HashMap<RunId, Arc<LabelSet>>>,
+}
+
+/// Why a read stopped.
+type ReadResult<T> = Result<T, StoreError>;
+
+impl Readers {
+    pub(super) fn of_file(place: Arc<Place>, root: Arc<Root>) -> Self {
+        Self::new(place, None, root)
+    }
+
+    pub(super) fn of_memory(connection: Arc<Mutex<Connection>>, root: Arc<Root>) -> Self {
+        Self::new(Arc::new(Place::Memory), Some(connection), root)
+    }
+
+    fn new(place: Arc<Place>, memory: Option<Arc<Mutex<Connection>>>, root: Arc<Root>) -> Self {
+        Self {
+            place,
+            memory,
+            idle: Mutex::default(),
+            root,
+            labels: Mutex::default(),
+        }
+    }
+
+    /// Reads with a connection that nobody else uses meanwhile.
+    pub(super) fn read<T>(
+        &self,
+        what: &'static str,
+        read: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> ReadResult<T> {
+        let failed = StoreError::database(what);
+        let Some(path) = self.place.path() else {
+            let memory = self
+                .memory
+                .as_ref()
+                .expect("a project without a file lives in memory");
+            let connection = memory.lock().unwrap_or_else(PoisonError::into_inner);
+            return read(&connection).map_err(failed);
+        };
+        let idle = self.lock_idle().pop();
+        let connection = match idle {
+            Some(connection) => connection,
+            None => match open_reader(path) {
+                Ok(connection) => connection,
+                Err(error) => return Err(failed(error)),
+            },
+        };
+        let result = read(&connection).map_err(failed);
+        let mut idle = self.lock_idle();
+        if idle.len() < KEPT_CONNECTIONS {
+            idle.push(connection);
+        }
+        result
+    }
+
+    fn lock_idle(&self) -> std::sync::MutexGuard<'_, Vec<Connection>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn runs(&self) -> ReadResult<Vec<RunInfo>> {
+        self.read("read the runs of the project", |connection| {
+            let sql = "SELECT id, name, run_key, card, labels, created_ms FROM runs ORDER BY id";
+            connection
+                .prepare(sql)?
+                .query_map([], run_of_row)?
+                .collect()
+        })
+    }
+
+    pub(super) fn answer_counts(&self, run: RunId) -> ReadResult<AnswerCounts> {
+        self.read("count the answers of a run", |connection| {
+            let sql = "SELECT count(*), coalesce(sum(kind = 0), 0) FROM answers WHERE run = ?1";
+            connection.query_row(sql, [run_number(run)], |row| {
+                let (all, failed): (i64, i64) = (row.get(0)?, row.get(1)?);
+                Ok(AnswerCounts {
+                    answered: (all - failed) as usize,
+                    failed: failed as usize,
+                })
+            })
+        })
+    }
+
+    pub(super) fn answers(
+        &self,
+        run: RunId,
+        samples: &[SampleUri],
+    ) -> ReadResult<Vec<Option<SampleAnswer>>> {
+        let labels = self.labels_of(run)?;
+        let root = self.root.get();
+        self.read("read the answers of a run", |connection| {
+            let sql = format!("{ANSWERS} WHERE samples.name = ?2 AND samples.is_below_root = ?3");
+            let mut statement = connection.prepare(&sql)?;
+            let one = |sample: &SampleUri| {
+                let StoredName {
+                    is_below_root,
+                    name,
+                } = to_stored(root.as_deref(), sample);
+                let key = params![run_number(run), name, is_below_root];
+                let answer = |row: &Row<'_>| answer_of_row(row, root.as_deref(), &labels);
+                statement
+                    .query_row(key, |row| Ok(answer(row)))
+                    .optional()?
+                    .transpose()
+            };
+            samples.iter().map(one).collect()
+        })
+    }
+
+    pub(super) fn each_answer(
+        &self,
+        run: RunId,
+        control: &TaskControl,
+        mut visit: impl FnMut(Vec<SampleAnswer>),
+    ) -> ReadResult<()> {
+        let labels = self.labels_of(run)?;
+        let page = format!(
+            "{ANSWERS} WHERE answers.sample > ?2 ORDER BY answers.sample LIMIT {BATCH_LEN}"
+        );
+        self.each_page(run, &page, control, &mut visit, &|row, root| {
+            answer_of_row(row, root, &labels)
+        })
+    }
+
+    pub(super) fn each_summary(
+        &self,
+        run: RunId,
+        control: &TaskControl,
+        mut visit: impl FnMut(Vec<SampleSummary>),
+    ) -> ReadResult<()> {
+        let page =
+            format!("{SUMMARIES} WHERE run = ?1 AND sample > ?2 ORDER BY sample LIMIT {BATCH_LEN}");
+        self.each_page(run, &page, control, &mut visit, &summary_of_row)
+    }
+
+    /// Reads all rows of a run in pages, so that neither memory nor the time that a snapshot is held grows with the run.
+    fn each_page<T>(
+        &self,
+        run: RunId,
+        sql: &str,
+        control: &TaskControl,
+        visit: &mut dyn FnMut(Vec<T>),
+        of_row: &dyn Fn(&Row<'_>, Option<&str>) -> rusqlite::Result<T>,
+    ) -> ReadResult<()> {
+        let counts = self.answer_counts(run)?;
+        control.set_total(Some((counts.answered + counts.failed) as u64));
+        let root = self.root.get();
+        let mut last_sample: i64 = 0;
+        loop {
+            control.checkpoint()?;
+            let after = last_sample;
+            let page: Vec<T> = self.read("read the answers of a run", |connection| {
+                let mut statement = connection.prepare(sql)?;
+                let rows = statement.query_map(params![run_number(run), after], |row| {
+                    last_sample = row.get("sample")?;
+                    of_row(row, root.as_deref())
+                })?;
+                rows.collect()
+            })?;
+            let len = page.len();
+            if len > 0 {
+                visit(page);
+                control.add_done(len as u64);
+            }
+            if len < BATCH_LEN {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Which state of which files a run has answers for, and whether they are failures.
+    pub(super) fn stamps(&self, run: RunId) -> ReadResult<HashMap<SampleUri, StoredStamp>> {
+        let root = self.root.get();
+        self.read("read which images have an answer", |connection| {
+            let sql = "SELECT name, is_below_root, kind, size_bytes, modified_ns FROM answers
+                       JOIN samples ON samples.id = answers.sample WHERE run = ?1";
+            let stamp = |row: &Row<'_>| {
+                let size_bytes: Option<i64> = row.get("size_bytes")?;
+                let stamp = size_bytes
+                    .map(|size_bytes| stamp_of(size_bytes, row))
+                    .transpose()?;
+                let is_failure = row.get::<_, i64>("kind")? == Kind::Failure as i64;
+                Ok((
+                    sample_of_row(row, root.as_deref())?,
+                    StoredStamp { stamp, is_failure },
+                ))
+            };
+            connection
+                .prepare(sql)?
+                .query_map([run_number(run)], stamp)?
+                .collect()
+        })
+    }
+
+    pub(super) fn judgements(&self) -> ReadResult<Vec<JudgedSample>> {
+        self.read("read the verdicts, notes and tags", |connection| {
+            let mut judged: BTreeMap<i64, JudgedSample> = BTreeMap::new();
+            let root = self.root.get();
+            let mut each = |columns: &str, table: &str, order: &str, add: &dyn Fn(&Row<'_>, &mut JudgedSample) -> rusqlite::Result<()>| {
+                let sql = format!(
+                    "SELECT sample, name, is_below_root, {columns} FROM {table} JOIN samples ON samples.id = sample ORDER BY {order}"
+                );
+                let mut statement = connection.prepare(&sql)?;
+                let mut rows = statement.query([])?;
+                while let Some(row) = rows.next()? {
+                    let of_sample = match judged.entry(row.get("sample")?) {
+                        Entry::Occupied(entry) => entry.into_mut(),
+                        Entry::Vacant(entry) => entry.insert(JudgedSample {
+                            sample: sample_of_row(row, root.as_deref())?,
+                            verdicts: Vec::new(),
+                            note: String::new(),
+                            tags: Vec::new(),
+                        }),
+                    };
+                    add(row, of_sample)?;
+                }
+                Ok::<(), rusqlite::Error>(())
+            };
+            each("run, box, verdict, right_class", "verdicts", "sample, run, box", &|row, judged| {
+                judged.verdicts.push(verdict_of_row(row)?);
+                Ok(())
+            })?;
+            each("text", "notes", "sample", &|row, judged| {
+                judged.note = row.get("text")?;
+                Ok(())
+            })?;
+            each("tag", "tags", "sample, tag", &|row, judged| {
+                judged.tags.push(row.get("tag")?);
+                Ok(())
+            })?;
+            Ok(judged.into_values().collect())
+        })
+    }
+
+    pub(super) fn views(&self) -> ReadResult<BTreeMap<String, String>> {
+        self.read("read the view settings of the project", |connection| {
+            let pair = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
+            connection
+                .prepare("SELECT name, json FROM views")?
+                .query_map([], pair)?
+                .collect()
+        })
+    }
+
+    fn labels_of(&self, run: RunId) -> ReadResult<Arc<LabelSet>> {
+        let known = self
+            .labels
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(&run)
+            .cloned();
+        if let Some(labels) = known {
+            return Ok(labels);
+        }
+        let read = self.read("read the classes of a run", |connection| {
+            let sql = "SELECT labels FROM runs WHERE id = ?1";
+            let labels = |row: &Row<'_>| labels_of_row(row, 0);
+            connection
+                .query_row(sql, [run_number(run)], labels)
+                .optional()
+        })?;
+        // A run that is not there has no answers either, and may be added at any time.
+        let Some(labels) = read.map(Arc::new) else {
+            return Ok(Arc::default());
+        };
+        self.labels
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(run, Arc::clone(&labels));
+        Ok(labels)
+    }
+}
+
+/// How many images of a run have an answer, and how many a reason why there is none.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct AnswerCounts {
+    pub answered: usize,
+    pub failed: usize,
+}
+
+/// What is known of an answer without reading it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StoredStamp {
+    /// `None` in files of the first version, which did not know it.
+    pub stamp: Option<FileStamp>,
+    pub is_failure: bool,
+}
+
+const SUMMARIES: &str = "SELECT answers.sample AS sample, name, is_below_root, kind, width, height, classes, scores, failure
+     FROM answers JOIN samples ON samples.id = answers.sample";
+
+const ANSWERS: &str = "SELECT answers.sample AS sample, name, is_below_root, kind, width, height, classes, scores, failure,
+     size_bytes, modified_ns, bounds FROM answers JOIN samples ON samples.id = answers.sample AND answers.run = ?1
+     LEFT JOIN boxes ON boxes.run = answers.run AND boxes.sample = answers.sample";
+
+/// A connection that never changes the file.
+pub(super) fn open_reader(path: &std::path::Path) -> rusqlite::Result<Connection> {
+    // Not read-only as far as the file system is concerned: the last one to close tidies up behind a program that was killed.
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(super::BUSY_TIMEOUT)?;
+    connection.pragma_update(None, "query_only", true)?;
+    Ok(connection)
+}
+
+fn sample_of_row(row: &Row<'_>, root: Option<&str>) -> rusqlite::Result<SampleUri> {
+    let stored = StoredName {
+        is_below_root: row.get("is_below_root")?,
+        name: row.get("name")?,
+    };
+    Ok(from_stored(root, &stored))
+}
+
+fn run_of_row(row: &Row<'_>) -> rusqlite::Result<RunInfo> {
+    Ok(RunInfo {
+        id: RunId(row.get::<_, i64>(0)? as u64),
+        name: row.get(1)?,
+        key: json_of_row(row, 2)?,
+        card: json_of_row(row, 3)?,
+        labels: labels_of_row(row, 4)?,
+        created_ms: row.get(5)?,
+    })
+}
+
+fn labels_of_row(row: &Row<'_>, column: usize) -> rusqlite::Result<LabelSet> {
+    let names: BTreeMap<u32, String> = json_of_row(row, column)?;
+    Ok(names.into_iter().collect())
+}
+
+fn json_of_row<T: serde::de::DeserializeOwned>(
+    row: &Row<'_>,
+    column: usize,
+) -> rusqlite::Result<T> {
+    let text: String = row.get(column)?;
+    serde_json::from_str(&text).map_err(|error| {
+        let kind = rusqlite::types::Type::Text;
+        rusqlite::Error::FromSqlConversionFailure(column, kind, error.into())
+    })
+}
+
+fn verdict_of_row(row: &Row<'_>) -> rusqlite::Result<(VerdictTarget, Verdict)> {
+    let (run, box_number): (i64, i64) = (row.get("run")?, row.get("box")?);
+    let word: String = row.get("verdict")?;
+    let verdict = match word.as_str() {
+        "accept" => Verdict::Accept,
+        "reject" => Verdict::Reject,
+        "unsure" => Verdict::Unsure,
+        "wrong" => Verdict::WrongClass(row.get("right_class")?),
+        _ => return Err(damaged("verdict", format!("“{word}” is no verdict"))),
+    };
+    let target = VerdictTarget {
+        run: (run != 0).then_some(RunId(run as u64)),
+        box_index: u32::try_from(box_number).ok(),
+    };
+    Ok((target, verdict))
+}
+
+fn kind_of_row(row: &Row<'_>) -> rusqlite::Result<Kind> {
+    let number = row.get("kind")?;
+    Kind::of_number(number).ok_or_else(|| damaged("kind", format!("{number} is no kind of answer")))
+}
+
+fn stamp_of(size_bytes: i64, row: &Row<'_>) -> rusqlite::Result<FileStamp> {
+    Ok(FileStamp {
+        size_bytes: size_bytes as u64,
+        modified_ns: row.get("modified_ns")?,
+    })
+}
+
+fn summary_of_row(row: &Row<'_>, root: Option<&str>) -> rusqlite::Result<SampleSummary> {
+    let sample = sample_of_row(row, root)?;
+    if kind_of_row(row)? == Kind::Failure {
+        let result = Err(row.get("failure")?);
+        return Ok(SampleSummary { sample, result });
+    }
+    let column = |name: &str| row.get_ref(name)?.as_blob().map_err(rusqlite::Error::from);
+    let (Some(classes), Some(scores)) = (
+        u32_column(column("classes")?),
+        f32_column(column("scores")?),
+    ) else {
+        return Err(misfit());
+    };
+    if classes.len() != scores.len() {
+        return Err(misfit());
+    }
+    let summary = Summary {
+        width: row.get("width")?,
+        height: row.get("height")?,
+        classes,
+        scores,
+    };
+    Ok(SampleSummary {
+        sample,
+        result: Ok(summary),
+    })
+}
+
+fn answer_of_row(
+    row: &Row<'_>,
+    root: Option<&str>,
+    labels: &LabelSet,
+) -> rusqlite::Result<SampleAnswer> {
+    let kind = kind_of_row(row)?;
+    let result = if kind == Kind::Failure {
+        Err(row.get("failure")?)
+    } else {
+        let columns = Columns {
+            kind,
+            classes: row.get("classes")?,
+            scores: row.get("scores")?,
+            boxes: row.get::<_, Option<Vec<u8>>>("bounds")?.unwrap_or_default(),
+        };
+        Ok(Prediction {
+            width: row.get("width")?,
+            height: row.get("height")?,
+            answer: columns.to_answer(labels).ok_or_else(misfit)?,
+        })
+    };
+    let size_bytes: Option<i64> = row.get("size_bytes")?;
+    Ok(SampleAnswer {
+        sample: sample_of_row(row, root)?,
+        stamp: stamp_of(size_bytes.unwrap_or_default(), row)?,
+        result,
+    })
+}
+
+fn misfit() -> rusqlite::Error {
+    damaged(
+        "answers",
+        "the columns of an answer do not fit each other".to_owned(),
+    )
+}
+
+fn damaged(column: &str, reason: String) -> rusqlite::Error {
+    let kind = rusqlite::types::Type::Blob;
+    log::error!("damaged entry in column {column} of the project file: {reason}");
+    rusqlite::Error::FromSqlConversionFailure(0, kind, reason.into())
+}

@@ -1,0 +1,170 @@
+//! A project under another name, and a project whose images moved.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::PoisonError;
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::error::StoreError;
+use super::lock::{FileLock, Locking};
+use super::names::{StoredName, to_stored};
+use super::open::{fold_journal, resolve, set_root};
+use super::queue::Queued;
+use super::writer::apply_all;
+use super::{EXTENSION, Project};
+use crate::domain::SampleUri;
+
+impl Project {
+    /// Writes a copy, with everything that is queued, and gives its path; `.spotcheck` is added where it is missing. The project stays
+    /// where it is. Works also where the project's own disk is full or its file was
+    /// removed, but always under another name. What is at `target` is replaced in one
+    /// step, once the copy is whole. Slow.
+    pub fn save_as(&self, target: &Path, program: &str) -> Result<PathBuf, StoreError> {
+        let mut target = target.to_owned();
+        if target
+            .extension()
+            .is_none_or(|extension| extension != EXTENSION)
+        {
+            let mut name = target.into_os_string();
+            name.push(format!(".{EXTENSION}"));
+            target = PathBuf::from(name);
+        }
+        let target = resolve(&target)?;
+        if self.path() == Some(&target) {
+            return Err(StoreError::SamePath(target));
+        }
+        let failed = |what| StoreError::io(what, &target);
+        let folder = target.parent().unwrap_or(Path::new("."));
+        let _lock = match FileLock::acquire(&target, program).map_err(failed("write here"))? {
+            Locking::Ours(lock) => lock,
+            Locking::Held(holder) => {
+                return Err(StoreError::Held {
+                    path: target,
+                    holder: holder.to_string(),
+                });
+            }
+        };
+        let copy = tempfile::Builder::new()
+            .prefix(".spotcheck-")
+            .suffix(".part")
+            .tempfile_in(folder)
+            .map_err(failed("write here"))?
+            .into_temp_path();
+        let root = self.root();
+        let fill = |unsaved: &[Queued]| {
+            let mut connection = Connection::open(&copy)?;
+            connection.execute_batch("PRAGMA foreign_keys = on")?;
+            let transaction = connection.transaction()?;
+            apply_all(&transaction, root.as_deref(), unsaved, &mut HashSet::new())?;
+            set_root(&transaction, &target, root.as_deref())?;
+            transaction.commit()
+        };
+        let unsaved = self.copy_into(&copy)?;
+        fill(&unsaved).map_err(StoreError::database("write the copy of the project"))?;
+        let sync = || std::fs::File::open(&copy)?.sync_all();
+        sync().map_err(failed("write the copy of the project"))?;
+        if target.exists() {
+            fold_journal(&target);
+        }
+        copy.persist(&target)
+            .map_err(|error| failed("write the copy of the project")(error.error))?;
+        // Only makes the new name survive a power cut; not every system can.
+        if let Ok(folder) = std::fs::File::open(folder) {
+            let _ = folder.sync_all();
+        }
+        Ok(target)
+    }
+
+    /// Copies what is committed, and gives what is not.
+    fn copy_into(&self, copy: &Path) -> Result<Vec<Queued>, StoreError> {
+        let what = "copy the project";
+        match &self.0.writing {
+            // While nothing can be committed, so that what is still queued is exactly what the copy lacks.
+            Some(writing) => {
+                let connection = writing
+                    .connection
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner);
+                vacuum_into(&connection, copy).map_err(StoreError::database(what))?;
+                Ok(writing.queue.unsaved_changes())
+            }
+            None => {
+                self.0
+                    .readers
+                    .read(what, |connection| vacuum_into(connection, copy))?;
+                Ok(Vec::new())
+            }
+        }
+    }
+
+    /// Points the project to the folder that its images were moved to. Samples outside the old root that lie in the new
+    /// one become part of it; where a sample was known under both names, what was said of it under the later name counts.
+    /// Slow; do it while no run is writing.
+    pub fn relocate(&self, new_root: &str) -> Result<(), StoreError> {
+        let writing = self.writing()?;
+        writing.queue.flush().map_err(StoreError::Unsaved)?;
+        let mut connection = writing
+            .connection
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let mut relocate = || {
+            let transaction = connection.transaction()?;
+            transaction.pragma_update(None, "defer_foreign_keys", true)?;
+            take_in(&transaction, new_root)?;
+            match self.path() {
+                Some(path) => set_root(&transaction, path, Some(new_root))?,
+                None => super::open::set_fact(&transaction, "root", Some(new_root))?,
+            }
+            transaction.commit()
+        };
+        relocate().map_err(StoreError::database("point the project to another folder"))?;
+        self.0.root.set(Some(new_root));
+        Ok(())
+    }
+}
+
+/// A compact copy of what is committed; only reads the original, although SQLite counts it as writing.
+pub(super) fn vacuum_into(connection: &Connection, copy: &Path) -> rusqlite::Result<()> {
+    let query_only: bool = connection.pragma_query_value(None, "query_only", |row| row.get(0))?;
+    connection.pragma_update(None, "query_only", false)?;
+    let copied = connection.execute("VACUUM INTO ?1", [copy.to_string_lossy()]);
+    connection.pragma_update(None, "query_only", query_only)?;
+    copied.map(drop)
+}
+
+/// Names samples from `root` that were named by their whole URI so far.
+fn take_in(connection: &Connection, root: &str) -> rusqlite::Result<()> {
+    let mut outside = connection.prepare("SELECT id, name FROM samples WHERE NOT is_below_root")?;
+    let outside: Vec<(i64, String)> = outside
+        .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .collect::<Result<_, _>>()?;
+    for (id, uri) in outside {
+        let StoredName {
+            is_below_root: true,
+            name,
+        } = to_stored(Some(root), &SampleUri::new(uri))
+        else {
+            continue;
+        };
+        let older = "SELECT id FROM samples WHERE name = ?1 AND is_below_root";
+        let older: Option<i64> = connection
+            .query_row(older, [&name], |row| row.get(0))
+            .optional()?;
+        match older {
+            Some(older) => {
+                for table in ["answers", "boxes", "verdicts", "notes", "tags"] {
+                    let sql =
+                        format!("UPDATE OR REPLACE {table} SET sample = ?1 WHERE sample = ?2");
+                    connection.execute(&sql, [older, id])?;
+                }
+                connection.execute("DELETE FROM samples WHERE id = ?1", [id])?;
+            }
+            None => {
+                let sql = "UPDATE samples SET name = ?2, is_below_root = 1 WHERE id = ?1";
+                connection.execute(sql, params![id, name])?;
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,134 @@
+//! The tables of a project file, and how older files become today's.
+//!
+//! A change of the tables, or of the JSON in them, is a new version: add a step to [`MIGRATIONS`] and a file of the
+//! version before to `tests/projects/`.
+
+use rusqlite::{Connection, Transaction};
+
+/// `PRAGMA application_id` of a project: “spot” in ASCII.
+pub(super) const APPLICATION_ID: i64 = 0x7370_6f74;
+
+/// `PRAGMA user_version` that this program writes.
+pub(super) const VERSION: u32 = MIGRATIONS.len() as u32;
+
+/// The step at place `n` makes a file of version `n + 1` from one of version `n`; 0 is an empty file. Never change a step
+/// that was released.
+const MIGRATIONS: [&str; 2] = [VERSION_1, VERSION_2];
+
+const VERSION_1: &str = "
+CREATE TABLE facts (
+    name TEXT PRIMARY KEY,
+    value TEXT NOT NULL
+) WITHOUT ROWID;
+
+-- AUTOINCREMENT: an id is never given twice, even after its run was deleted.
+CREATE TABLE runs (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    name TEXT NOT NULL,
+    run_key TEXT NOT NULL, -- JSON
+    card TEXT NOT NULL, -- JSON
+    labels TEXT NOT NULL, -- JSON, names by class id
+    created_ms INTEGER NOT NULL
+);
+
+CREATE TABLE samples (
+    id INTEGER PRIMARY KEY,
+    is_below_root INTEGER NOT NULL,
+    name TEXT NOT NULL, -- from the root, with slashes, or a whole URI
+    UNIQUE (name, is_below_root)
+);
+
+CREATE TABLE answers (
+    run INTEGER NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
+    sample INTEGER NOT NULL REFERENCES samples (id),
+    kind INTEGER NOT NULL, -- 0 failure, 1 classes, 2 detections
+    width INTEGER NOT NULL, -- of the upright image, in pixels
+    height INTEGER NOT NULL,
+    classes BLOB NOT NULL, -- u32, little-endian
+    scores BLOB NOT NULL, -- f32, little-endian
+    failure TEXT,
+    PRIMARY KEY (run, sample)
+) WITHOUT ROWID;
+
+-- Apart from the answers, so that summaries are read without them.
+CREATE TABLE boxes (
+    run INTEGER NOT NULL,
+    sample INTEGER NOT NULL,
+    bounds BLOB NOT NULL, -- f32 left, top, right, bottom for each detection
+    PRIMARY KEY (run, sample),
+    FOREIGN KEY (run, sample) REFERENCES answers (run, sample) ON DELETE CASCADE
+) WITHOUT ROWID;
+
+CREATE TABLE verdicts (
+    sample INTEGER NOT NULL REFERENCES samples (id),
+    run INTEGER NOT NULL, -- 0: judged without an answer
+    box INTEGER NOT NULL, -- -1: the image as a whole
+    verdict TEXT NOT NULL, -- accept, reject, unsure, wrong
+    right_class TEXT, -- where the verdict is wrong
+    PRIMARY KEY (sample, run, box)
+) WITHOUT ROWID;
+
+CREATE TABLE notes (
+    sample INTEGER PRIMARY KEY REFERENCES samples (id),
+    text TEXT NOT NULL
+);
+
+CREATE TABLE views (
+    name TEXT PRIMARY KEY,
+    json TEXT NOT NULL
+) WITHOUT ROWID;
+";
+
+/// Tags, and which state of a file an answer belongs to.
+const VERSION_2: &str = "
+CREATE TABLE tags (
+    sample INTEGER NOT NULL REFERENCES samples (id),
+    tag TEXT NOT NULL,
+    PRIMARY KEY (sample, tag)
+) WITHOUT ROWID;
+
+ALTER TABLE answers ADD COLUMN size_bytes INTEGER;
+ALTER TABLE answers ADD COLUMN modified_ns INTEGER;
+";
+
+/// The tables in an order in which what is referred to comes first.
+pub(super) const TABLES: [&str; 9] = [
+    "facts", "runs", "samples", "verdicts", "notes", "tags", "views", "answers", "boxes",
+];
+
+/// How a connection that writes is set up. Sizes that must be chosen before the first table stand first.
+pub(super) fn prepare_writer(connection: &Connection) -> rusqlite::Result<()> {
+    connection.busy_timeout(super::BUSY_TIMEOUT)?;
+    // Several answers a page.
+    connection.pragma_update(None, "page_size", 16384)?;
+    let set =
+        |name: &str, value: &str| connection.pragma_update_and_check(None, name, value, |_| Ok(()));
+    set("journal_mode", "wal")?;
+    connection.execute_batch(
+        "PRAGMA synchronous = full; PRAGMA fullfsync = on; PRAGMA checkpoint_fullfsync = on; PRAGMA foreign_keys = on;",
+    )
+}
+
+/// Brings a file of any older version, or an empty one, to today's, in one transaction.
+pub(super) fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
+    let found = version(connection)?;
+    if found == VERSION {
+        return Ok(());
+    }
+    let transaction =
+        connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+    for step in &MIGRATIONS[found as usize..] {
+        transaction.execute_batch(step)?;
+    }
+    set_version(&transaction, VERSION)?;
+    transaction.commit()
+}
+
+pub(super) fn version(connection: &Connection) -> rusqlite::Result<u32> {
+    connection.pragma_query_value(None, "user_version", |row| row.get(0))
+}
+
+fn set_version(transaction: &Transaction<'_>, version: u32) -> rusqlite::Result<()> {
+    transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+    transaction.pragma_update(None, "user_version", version)
+}

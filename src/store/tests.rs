@@ -1,0 +1,913 @@
+//! What a project keeps, through everything that can happen to a file.
+
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use super::*;
+use crate::domain::{
+    Answer, BoundingBox, ClassScore, Detection, DeviceChoice, FileStamp, KeepRule, LabelSet,
+    RunKey, Verdict, VerdictTarget,
+};
+use crate::tasks::ProgressUnit;
+
+/// Long enough for the slowest machine; only reached where a test fails.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+struct Bench {
+    folder: tempfile::TempDir,
+}
+
+impl Bench {
+    fn new() -> Self {
+        Self {
+            folder: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.path().join("photos.spotcheck")
+    }
+
+    fn open(&self) -> Opened {
+        open_at(&self.path(), Wanted::Write).unwrap().0
+    }
+
+    /// Does something with the project, and closes it.
+    fn with<T>(&self, work: impl FnOnce(&Project) -> T) -> T {
+        let opened = self.open();
+        assert_eq!(opened.project.access(), &Access::Writer);
+        work(&opened.project)
+    }
+
+    fn names(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(self.folder.path()).unwrap();
+        let mut names: Vec<String> = entries
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+}
+
+fn open_at(path: &Path, wanted: Wanted) -> Result<(Opened, Receiver<SaveEvent>), StoreError> {
+    let (sender, events) = channel();
+    let request = OpenRequest {
+        path,
+        root: Some("/photos"),
+        wanted,
+        program: "a test",
+    };
+    let opened = Project::open(&request, move |event| drop(sender.send(event)))?;
+    Ok((opened, events))
+}
+
+fn run_info(id: RunId, name: &str) -> RunInfo {
+    let card = serde_json::json!({
+        "id": "toy", "name": "Toy", "task": "detection", "licence": "unknown", "origin": "a test",
+        "file": { "name": "model.onnx", "bytes": 1, "sha256": "00" },
+        "input": { "layout": "nhwc", "type": "uint8", "mean": [0.1, 0.2, 0.3], "resize": { "keep": {} } },
+        "output": { "detection": {
+            "boxes": "b", "labels": "l", "scores": "s", "box_format": "xyxy", "box_space": "model-pixels",
+        } },
+    });
+    RunInfo {
+        id,
+        name: name.to_owned(),
+        key: RunKey {
+            model_id: "toy".to_owned(),
+            weights_sha256: "00".to_owned(),
+            device: DeviceChoice::Auto,
+            batch: None,
+            threads: Some(2),
+            keep: KeepRule::default(),
+        },
+        card: serde_json::from_value(card).unwrap(),
+        labels: LabelSet::parse("1\tcat\n2\tdog\n90\ta \"quoted\" 고양이").unwrap(),
+        created_ms: 1_700_000_000_000,
+    }
+}
+
+fn add_run(project: &Project, name: &str) -> RunId {
+    let id = project.new_run_id();
+    let change = Change::AddRun(Box::new(run_info(id, name)));
+    project.write(0, change).unwrap();
+    id
+}
+
+fn stamp() -> FileStamp {
+    FileStamp {
+        size_bytes: 1234,
+        modified_ns: Some(-5),
+    }
+}
+
+fn prediction(boxes: &[(u32, f32, [f32; 4])]) -> Prediction {
+    let labels = run_info(RunId(1), "").labels;
+    let detection = |&(class_id, score, bounds): &(u32, f32, [f32; 4])| Detection {
+        bounds: BoundingBox::from(bounds),
+        class_id,
+        label: labels.name(class_id),
+        score,
+    };
+    Prediction {
+        width: 640,
+        height: 480,
+        answer: Answer::Detections(boxes.iter().map(detection).collect()),
+    }
+}
+
+fn answer(sample: &str, result: Result<Prediction, String>) -> SampleAnswer {
+    SampleAnswer {
+        sample: SampleUri::new(sample),
+        stamp: stamp(),
+        result,
+    }
+}
+
+fn answers(run: RunId, answers: Vec<SampleAnswer>) -> Change {
+    Change::Answers { run, answers }
+}
+
+fn verdict(
+    sample: &str,
+    run: Option<RunId>,
+    box_index: Option<u32>,
+    verdict: Option<Verdict>,
+) -> Change {
+    Change::SetVerdict {
+        sample: SampleUri::new(sample),
+        target: VerdictTarget { run, box_index },
+        verdict,
+    }
+}
+
+fn note(sample: &str, text: &str) -> Change {
+    Change::SetNote {
+        sample: SampleUri::new(sample),
+        text: text.to_owned(),
+    }
+}
+
+fn tags(sample: &str, tags: &[&str]) -> Change {
+    Change::SetTags {
+        sample: SampleUri::new(sample),
+        tags: tags.iter().map(|tag| (*tag).to_owned()).collect(),
+    }
+}
+
+fn notes_of(project: &Project) -> Vec<(String, String)> {
+    let judged = project.judgements().unwrap().into_iter();
+    judged
+        .filter(|judged| !judged.note.is_empty())
+        .map(|judged| (judged.sample.as_str().to_owned(), judged.note))
+        .collect()
+}
+
+fn control() -> TaskControl {
+    TaskControl::new(ProgressUnit::Images)
+}
+
+fn wait_for(events: &Receiver<SaveEvent>, wanted: impl Fn(&SaveEvent) -> bool) -> SaveEvent {
+    loop {
+        let event = events.recv_timeout(PATIENCE).expect("the event comes");
+        if wanted(&event) {
+            return event;
+        }
+    }
+}
+
+#[test]
+fn everything_that_was_written_is_there_after_opening_again() {
+    let bench = Bench::new();
+    let (run, other) = bench.with(|project| {
+        let (run, other) = (add_run(project, "first"), add_run(project, "second"));
+        let wolf = Verdict::WrongClass("wolf".to_owned());
+        for change in [
+            Change::RenameRun(other, "renamed".to_owned()),
+            answers(
+                run,
+                vec![answer(
+                    "/photos/a.jpg",
+                    Ok(prediction(&[(1, 0.5, [1.0; 4])])),
+                )],
+            ),
+            verdict("/photos/a.jpg", Some(run), Some(0), Some(wolf.clone())),
+            verdict("/photos/a.jpg", Some(run), None, Some(Verdict::Accept)),
+            verdict("/photos/b.jpg", None, None, Some(Verdict::Reject)),
+            verdict("/photos/c.jpg", None, None, Some(Verdict::Unsure)),
+            verdict("/photos/c.jpg", None, None, None),
+            note("/photos/a.jpg", "blurred"),
+            note("/photos/b.jpg", "soon gone"),
+            note("/photos/b.jpg", ""),
+            tags("/photos/a.jpg", &["night", "rain"]),
+            tags("/photos/a.jpg", &["fog", "night"]),
+            Change::SetView {
+                name: "view".to_owned(),
+                json: "{\"a\":1}".to_owned(),
+            },
+            Change::SetView {
+                name: "view".to_owned(),
+                json: "{\"a\":2}".to_owned(),
+            },
+        ] {
+            project.write(1, change).unwrap();
+        }
+        (run, other)
+    });
+    let opened = bench.open();
+    assert_eq!(opened.notes, Vec::<String>::new());
+    let project = opened.project;
+    assert_eq!(
+        project.runs().unwrap(),
+        [run_info(run, "first"), run_info(other, "renamed")]
+    );
+    let target = |run, box_index| VerdictTarget { run, box_index };
+    let a = JudgedSample {
+        sample: SampleUri::new("/photos/a.jpg"),
+        verdicts: vec![
+            (target(Some(run), None), Verdict::Accept),
+            (
+                target(Some(run), Some(0)),
+                Verdict::WrongClass("wolf".to_owned()),
+            ),
+        ],
+        note: "blurred".to_owned(),
+        tags: vec!["fog".to_owned(), "night".to_owned()],
+    };
+    let b = JudgedSample {
+        sample: SampleUri::new("/photos/b.jpg"),
+        verdicts: vec![(target(None, None), Verdict::Reject)],
+        note: String::new(),
+        tags: Vec::new(),
+    };
+    assert_eq!(project.judgements().unwrap(), [a, b]);
+    assert_eq!(project.views().unwrap()["view"], "{\"a\":2}");
+}
+
+#[test]
+fn floats_keep_every_bit_and_failures_their_reason() {
+    let odd = [
+        f32::MIN_POSITIVE / 3.0,
+        -0.0,
+        f32::NAN,
+        f32::NEG_INFINITY,
+        0.1 + 0.2,
+        f32::MAX,
+    ];
+    let boxes: Vec<(u32, f32, [f32; 4])> = odd
+        .iter()
+        .map(|&value| (90, value, [value, -value, 1e-20, value]))
+        .collect();
+    let classes = Prediction {
+        width: 1,
+        height: u32::MAX,
+        answer: Answer::Classes(vec![ClassScore {
+            index: 7,
+            label: "class 7".to_owned(),
+            score: 0.3,
+        }]),
+    };
+    let bench = Bench::new();
+    bench.with(|project| {
+        let run = add_run(project, "run");
+        let given = vec![
+            answer("/photos/boxes.jpg", Ok(prediction(&boxes))),
+            answer("/photos/none.jpg", Ok(prediction(&[]))),
+            answer("/photos/classes.jpg", Ok(classes.clone())),
+            answer("/photos/bad.jpg", Err("the file is truncated".to_owned())),
+        ];
+        project.write(1, answers(run, given.clone())).unwrap();
+        project.flush().unwrap();
+        let bits = |answer: &SampleAnswer| format!("{answer:?}").replace("NaN", "nan");
+        let samples: Vec<SampleUri> = given.iter().map(|given| given.sample.clone()).collect();
+        let stored = project.answers(run, &samples).unwrap();
+        for (given, stored) in given.iter().zip(stored) {
+            assert_eq!(bits(given), bits(&stored.unwrap()));
+        }
+        let stored = project.answer(run, &samples[0]).unwrap().unwrap().unwrap();
+        for (given, stored) in boxes.iter().zip(stored.detections()) {
+            assert_eq!(given.1.to_bits(), stored.score.to_bits());
+            assert_eq!(given.2[0].to_bits(), stored.bounds.x1.to_bits());
+        }
+        let unknown = SampleUri::new("/photos/unknown.jpg");
+        assert_eq!(project.answer(run, &unknown).unwrap(), None);
+        assert_eq!(project.answer(RunId(99), &samples[0]).unwrap(), None);
+    });
+}
+
+#[test]
+fn an_answer_is_replaced_as_a_whole() {
+    let project = Project::in_memory(Some("/photos"), |_| ()).unwrap();
+    let run = add_run(&project, "run");
+    let sample = SampleUri::new("/photos/a.jpg");
+    for result in [
+        Ok(prediction(&[(1, 0.5, [1.0; 4])])),
+        Err("gone".to_owned()),
+        Ok(prediction(&[])),
+    ] {
+        let change = answers(run, vec![answer(sample.as_str(), result.clone())]);
+        project.write(1, change).unwrap();
+        project.flush().unwrap();
+        assert_eq!(project.answer(run, &sample).unwrap(), Some(result));
+    }
+    let counts = project.answer_counts(run).unwrap();
+    assert_eq!((counts.answered, counts.failed), (1, 0));
+}
+
+#[test]
+fn a_deleted_run_takes_its_answers_and_verdicts_and_its_id_is_never_given_again() {
+    let bench = Bench::new();
+    let run = bench.with(|project| {
+        let run = add_run(project, "run");
+        let late = || {
+            answers(
+                run,
+                vec![answer(
+                    "/photos/a.jpg",
+                    Ok(prediction(&[(1, 0.5, [1.0; 4])])),
+                )],
+            )
+        };
+        let judged = || verdict("/photos/a.jpg", Some(run), Some(0), Some(Verdict::Accept));
+        for change in [late(), judged(), Change::DeleteRun(run), late(), judged()] {
+            project.write(1, change).unwrap();
+        }
+        run
+    });
+    bench.with(|project| {
+        assert_eq!(project.runs().unwrap(), []);
+        assert_eq!(project.judgements().unwrap(), []);
+        assert_eq!(
+            project
+                .answer(run, &SampleUri::new("/photos/a.jpg"))
+                .unwrap(),
+            None
+        );
+        assert!(project.new_run_id() > run);
+    });
+}
+
+#[test]
+fn what_can_never_be_saved_is_said_and_does_not_hold_up_the_rest() {
+    let bench = Bench::new();
+    let (opened, events) = open_at(&bench.path(), Wanted::Write).unwrap();
+    let nobody = answers(RunId(99), vec![answer("/photos/a.jpg", Err(String::new()))]);
+    opened.project.write(1, nobody).unwrap();
+    opened
+        .project
+        .write(2, note("/photos/a.jpg", "kept"))
+        .unwrap();
+    let rejected = wait_for(&events, |event| !matches!(event, SaveEvent::Saved { .. }));
+    assert!(
+        matches!(rejected, SaveEvent::Rejected { ticket: 1, .. }),
+        "{rejected:?}"
+    );
+    wait_for(&events, |event| *event == SaveEvent::Saved { up_to: 2 });
+    assert_eq!(notes_of(&opened.project).len(), 1);
+}
+
+#[test]
+fn a_full_disk_is_said_the_changes_are_kept_and_saved_once_there_is_room() {
+    let bench = Bench::new();
+    let (opened, events) = open_at(&bench.path(), Wanted::Write).unwrap();
+    let project = &opened.project;
+    project
+        .write(1, note("/photos/before.jpg", "saved"))
+        .unwrap();
+    wait_for(&events, |event| *event == SaveEvent::Saved { up_to: 1 });
+    limit_pages(project, 1);
+    let long = "x".repeat(100_000);
+    project.write(2, note("/photos/a.jpg", &long)).unwrap();
+    let failed = wait_for(&events, |event| !matches!(event, SaveEvent::Saved { .. }));
+    let SaveEvent::Failed { reason } = failed else {
+        panic!("{failed:?}")
+    };
+    assert!(
+        reason.contains("the disk is full; free some space"),
+        "{reason}"
+    );
+    assert!(project.flush().unwrap_err().to_string().contains("full"));
+    project.write(3, note("/photos/b.jpg", "later")).unwrap();
+    assert_eq!(project.unsaved(), 2);
+    assert_eq!(notes_of(project).len(), 1, "half a commit is never seen");
+    limit_pages(project, 1_000_000);
+    wait_for(&events, |event| *event == SaveEvent::Saved { up_to: 3 });
+    assert_eq!(notes_of(project).len(), 3);
+    assert_eq!(project.unsaved(), 0);
+}
+
+/// The next page that the file would need is refused, as on a full disk.
+fn limit_pages(project: &Project, pages: u32) {
+    let connection = project
+        .0
+        .writing
+        .as_ref()
+        .unwrap()
+        .connection
+        .lock()
+        .unwrap();
+    connection
+        .pragma_update_and_check(None, "max_page_count", pages, |_| Ok(()))
+        .unwrap();
+}
+
+#[test]
+fn a_copy_holds_what_could_not_be_saved_in_the_full_original() {
+    let bench = Bench::new();
+    let (opened, events) = open_at(&bench.path(), Wanted::Write).unwrap();
+    let run = add_run(&opened.project, "run");
+    opened.project.flush().unwrap();
+    limit_pages(&opened.project, 1);
+    let long = "x".repeat(100_000);
+    opened
+        .project
+        .write(2, note("/photos/a.jpg", &long))
+        .unwrap();
+    wait_for(&events, |event| matches!(event, SaveEvent::Failed { .. }));
+    let copy = opened
+        .project
+        .save_as(&bench.folder.path().join("copy"), "a test")
+        .unwrap();
+    drop(opened);
+    let (opened, _) = open_at(&copy, Wanted::Write).unwrap();
+    assert_eq!(
+        notes_of(&opened.project),
+        [("/photos/a.jpg".to_owned(), long)]
+    );
+    assert_eq!(opened.project.runs().unwrap(), [run_info(run, "run")]);
+}
+
+#[test]
+fn a_project_file_that_was_removed_while_open_is_said_and_can_be_saved_elsewhere() {
+    let bench = Bench::new();
+    let (opened, events) = open_at(&bench.path(), Wanted::Write).unwrap();
+    opened
+        .project
+        .write(1, note("/photos/a.jpg", "before"))
+        .unwrap();
+    opened.project.flush().unwrap();
+    std::fs::remove_file(bench.path()).unwrap();
+    opened
+        .project
+        .write(2, note("/photos/b.jpg", "after"))
+        .unwrap();
+    let failed = wait_for(&events, |event| matches!(event, SaveEvent::Failed { .. }));
+    assert!(
+        format!("{failed:?}").contains("save the project under another name"),
+        "{failed:?}"
+    );
+    let elsewhere = bench.folder.path().join("elsewhere.spotcheck");
+    let again = opened.project.save_as(&elsewhere, "a test").unwrap();
+    drop(opened);
+    let (opened, _) = open_at(&again, Wanted::Write).unwrap();
+    assert_eq!(notes_of(&opened.project).len(), 2);
+}
+
+#[test]
+fn the_second_opener_reads_is_told_who_writes_and_sees_what_is_saved() {
+    let bench = Bench::new();
+    let first = bench.open().project;
+    let (second, _) = open_at(&bench.path(), Wanted::Write).unwrap();
+    let Access::ReadOnly { reason } = second.project.access() else {
+        panic!("two writers")
+    };
+    let process = format!("by a test (process {}", std::process::id());
+    assert!(
+        reason.contains(&process) && reason.contains(", since 2"),
+        "{reason}"
+    );
+    let refused = second
+        .project
+        .write(1, note("/photos/a.jpg", "lost?"))
+        .unwrap_err();
+    assert!(refused.to_string().contains("read-only"), "{refused}");
+    first.write(1, note("/photos/a.jpg", "seen")).unwrap();
+    first.flush().unwrap();
+    assert_eq!(notes_of(&second.project).len(), 1);
+    drop(second);
+    drop(first);
+    assert_eq!(
+        bench.names(),
+        ["photos.spotcheck"],
+        "nothing is left beside it"
+    );
+    bench.with(|_| ());
+}
+
+#[test]
+fn reading_on_purpose_keeps_nobody_from_writing() {
+    let bench = Bench::new();
+    bench.with(|project| project.write(1, note("/photos/a.jpg", "first")).unwrap());
+    let (reader, _) = open_at(&bench.path(), Wanted::Read).unwrap();
+    bench.with(|project| project.write(1, note("/photos/b.jpg", "second")).unwrap());
+    assert_eq!(notes_of(&reader.project).len(), 2);
+    drop(reader);
+    assert_eq!(bench.names(), ["photos.spotcheck"]);
+    let missing = open_at(&bench.folder.path().join("none.spotcheck"), Wanted::Read);
+    assert!(matches!(missing, Err(StoreError::Io { .. })));
+}
+
+#[test]
+fn where_nothing_can_be_written_beside_a_project_it_is_read_from_a_copy() {
+    let bench = Bench::new();
+    bench.with(|project| project.write(1, note("/photos/a.jpg", "there")).unwrap());
+    // A folder in the lock's place refuses the lock to every user, also to the one who may write everywhere.
+    std::fs::create_dir(bench.folder.path().join(".photos.spotcheck.lock")).unwrap();
+    let opened = bench.open();
+    assert!(matches!(opened.project.access(), Access::ReadOnly { .. }));
+    assert_eq!(notes_of(&opened.project).len(), 1);
+    assert_eq!(opened.project.path(), Some(&*bench.path()));
+}
+
+#[test]
+fn a_project_in_memory_does_everything_but_stay() {
+    let project = Project::in_memory(Some("/photos"), |_| ()).unwrap();
+    let run = add_run(&project, "run");
+    let boxes = prediction(&[(1, 0.5, [1.0; 4])]);
+    let change = answers(run, vec![answer("/photos/a.jpg", Ok(boxes.clone()))]);
+    project.write(1, change).unwrap();
+    project.flush().unwrap();
+    let mut seen = Vec::new();
+    let visit = |batch: Vec<SampleAnswer>| seen.extend(batch);
+    project.each_answer(run, &control(), visit).unwrap();
+    assert_eq!(seen, [answer("/photos/a.jpg", Ok(boxes))]);
+    assert_eq!(project.path(), None);
+    let folder = tempfile::tempdir().unwrap();
+    let copy = project
+        .save_as(&folder.path().join("kept"), "a test")
+        .unwrap();
+    let (opened, _) = open_at(&copy, Wanted::Read).unwrap();
+    assert_eq!(opened.project.answer_counts(run).unwrap().answered, 1);
+}
+
+#[test]
+fn a_hundred_thousand_answers_are_streamed_and_counted() {
+    const COUNT: usize = 100_000;
+    let bench = Bench::new();
+    let run = bench.with(|project| {
+        let run = add_run(project, "run");
+        for start in (0..COUNT).step_by(1000) {
+            let batch = (start..start + 1000)
+                .map(|n| {
+                    let boxes = prediction(&[(1, n as f32, [n as f32; 4])]);
+                    answer(&format!("/photos/{n:06}.jpg"), Ok(boxes))
+                })
+                .collect();
+            let change = answers(run, batch);
+            project
+                .write_when_there_is_room(start as u64, change, &control())
+                .unwrap();
+        }
+        run
+    });
+    bench.with(|project| {
+        let (mut next, watch) = (0, control());
+        let check = |batch: Vec<SampleSummary>| {
+            for summary in batch {
+                assert_eq!(summary.sample.file_name(), format!("{next:06}.jpg"));
+                let expected = (vec![1], vec![next as f32]);
+                let summary = summary.result.unwrap();
+                assert_eq!((summary.classes, summary.scores), expected);
+                next += 1;
+            }
+        };
+        project.each_summary(run, &watch, check).unwrap();
+        assert_eq!(next, COUNT);
+        assert_eq!(watch.progress().fraction(), Some(1.0));
+        assert_eq!(project.stamps(run).unwrap().len(), COUNT);
+
+        let (mut batches, stop) = (0, control());
+        let cancelled = project.each_answer(run, &stop, |_| {
+            batches += 1;
+            stop.cancel();
+        });
+        assert!(matches!(cancelled, Err(StoreError::Cancelled(_))));
+        assert_eq!(batches, 1);
+    });
+}
+
+#[test]
+fn a_worker_waits_while_too_much_is_queued_and_can_be_cancelled() {
+    let bench = Bench::new();
+    let (opened, events) = open_at(&bench.path(), Wanted::Write).unwrap();
+    opened.project.flush().unwrap();
+    limit_pages(&opened.project, 1);
+    let note = note("/photos/a.jpg", &"x".repeat(80 << 20));
+    opened.project.write(1, note).unwrap();
+    wait_for(&events, |event| matches!(event, SaveEvent::Failed { .. }));
+    let control = control();
+    let (worker_control, project) = (control.clone(), opened.project.clone());
+    let worker = std::thread::spawn(move || {
+        let change = tags("/photos/a.jpg", &["late"]);
+        project.write_when_there_is_room(2, change, &worker_control)
+    });
+    control.cancel();
+    assert!(matches!(
+        worker.join().unwrap(),
+        Err(StoreError::Cancelled(_))
+    ));
+    limit_pages(&opened.project, 1_000_000);
+    wait_for(&events, |event| *event == SaveEvent::Saved { up_to: 1 });
+}
+
+#[test]
+fn a_file_of_the_first_format_is_brought_up_to_date() {
+    let bench = Bench::new();
+    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/projects/version-1.spotcheck");
+    std::fs::copy(fixture, bench.path()).unwrap();
+    let run = RunId(3);
+    let (cat, dog) = (
+        SampleUri::new("/photos/a/cat.jpg"),
+        SampleUri::new("/elsewhere/dog.jpg"),
+    );
+    let check = |project: &Project| {
+        assert_eq!(project.runs().unwrap()[0].name, "the old run");
+        let boxes = prediction(&[
+            (1, 0.75, [1.0, 2.0, 3.0, 4.0]),
+            (2, 0.5, [-5.0, 6.5, 700.0, 8.0]),
+        ]);
+        assert_eq!(project.answer(run, &cat).unwrap(), Some(Ok(boxes)));
+        let failure = Some(Err("the file is truncated".to_owned()));
+        assert_eq!(project.answer(run, &dog).unwrap(), failure);
+        let target = |run, box_index| VerdictTarget { run, box_index };
+        let judged = project.judgements().unwrap();
+        let verdicts: Vec<_> = judged
+            .iter()
+            .map(|judged| (&judged.sample, &*judged.verdicts))
+            .collect();
+        let wolf = (
+            target(Some(run), Some(1)),
+            Verdict::WrongClass("wolf".to_owned()),
+        );
+        let unsure = (target(None, None), Verdict::Unsure);
+        assert_eq!(verdicts, [(&cat, &[wolf][..]), (&dog, &[unsure])]);
+        assert_eq!(project.stamps(run).unwrap()[&cat].stamp, None);
+        assert_eq!(project.new_run_id(), RunId(4));
+    };
+    let before = std::fs::read(bench.path()).unwrap();
+    let (reader, _) = open_at(&bench.path(), Wanted::Read).unwrap();
+    check(&reader.project);
+    drop(reader);
+    assert!(
+        std::fs::read(bench.path()).unwrap() == before,
+        "who only reads changes nothing"
+    );
+
+    let opened = bench.open();
+    assert!(
+        opened.notes[0].contains("from format 1 to 2"),
+        "{:?}",
+        opened.notes
+    );
+    check(&opened.project);
+    opened
+        .project
+        .write(1, tags("/photos/a/cat.jpg", &["new"]))
+        .unwrap();
+    drop(opened);
+    let opened = bench.open();
+    assert_eq!(opened.notes, Vec::<String>::new());
+    check(&opened.project);
+    assert_eq!(opened.project.judgements().unwrap()[0].tags, ["new"]);
+}
+
+#[test]
+fn a_file_of_a_newer_format_is_refused_and_left_as_it_is() {
+    let bench = Bench::new();
+    bench.with(|_| ());
+    let connection = rusqlite::Connection::open(bench.path()).unwrap();
+    connection.pragma_update(None, "user_version", 99).unwrap();
+    drop(connection);
+    let before = std::fs::read(bench.path()).unwrap();
+    for wanted in [Wanted::Write, Wanted::Read] {
+        let error = open_at(&bench.path(), wanted).err().unwrap();
+        assert!(
+            error.to_string().contains("newer version of Spotcheck"),
+            "{error}"
+        );
+    }
+    assert!(std::fs::read(bench.path()).unwrap() == before);
+}
+
+#[test]
+fn another_programs_file_is_refused_and_left_as_it_is() {
+    let bench = Bench::new();
+    let connection = rusqlite::Connection::open(bench.path()).unwrap();
+    connection
+        .execute_batch("CREATE TABLE shopping (thing TEXT)")
+        .unwrap();
+    drop(connection);
+    let before = std::fs::read(bench.path()).unwrap();
+    assert!(matches!(
+        open_at(&bench.path(), Wanted::Write),
+        Err(StoreError::NotAProject(_))
+    ));
+    assert!(std::fs::read(bench.path()).unwrap() == before);
+    let photo = bench.folder.path().join("photo.jpg");
+    assert!(matches!(
+        open_at(&photo, Wanted::Write),
+        Err(StoreError::WrongExtension(_))
+    ));
+}
+
+/// A project with `notes` notes, whole and closed.
+fn filled(bench: &Bench, notes: usize) -> Vec<u8> {
+    bench.with(|project| {
+        add_run(project, "run");
+        for n in 0..notes {
+            let text = format!("{n} {}", "word ".repeat(40));
+            project
+                .write(1, note(&format!("/photos/{n}.jpg"), &text))
+                .unwrap();
+        }
+    });
+    std::fs::read(bench.path()).unwrap()
+}
+
+#[test]
+fn a_damaged_file_is_kept_aside_and_what_can_be_read_is_rescued() {
+    type Damage = fn(&mut Vec<u8>);
+    let cases: [(&str, Damage, bool); 4] = [
+        (
+            "garbage",
+            |bytes| *bytes = b"not a database at all ".repeat(300),
+            false,
+        ),
+        ("a bad header", |bytes| bytes[..16].fill(b'?'), false),
+        (
+            "truncated",
+            |bytes| bytes.truncate(bytes.len() - 3 * 16384),
+            true,
+        ),
+        (
+            "a bad page",
+            |bytes| {
+                let end = bytes.len();
+                bytes[end - 16384..].fill(0xa5);
+            },
+            true,
+        ),
+    ];
+    for (name, damage, is_readable) in cases {
+        let bench = Bench::new();
+        let mut bytes = filled(&bench, 1000);
+        damage(&mut bytes);
+        std::fs::write(bench.path(), &bytes).unwrap();
+        let reading = open_at(&bench.path(), Wanted::Read);
+        assert!(
+            name == "a bad page" || matches!(reading, Err(StoreError::Damaged { .. })),
+            "{name}"
+        );
+        drop(reading);
+
+        let opened = bench.open();
+        assert!(
+            opened.notes[0].contains("was damaged"),
+            "{name}: {:?}",
+            opened.notes
+        );
+        let kept = bench
+            .names()
+            .into_iter()
+            .find(|name| name.contains(".damaged-2"))
+            .unwrap();
+        assert!(
+            std::fs::read(bench.folder.path().join(&kept)).unwrap() == bytes,
+            "{name}"
+        );
+        assert!(opened.notes[0].contains(&kept));
+        let rescued = notes_of(&opened.project).len();
+        assert_eq!(
+            rescued > 100,
+            is_readable,
+            "{name}: {rescued} notes, {:?}",
+            opened.notes
+        );
+        opened
+            .project
+            .write(1, note("/photos/new.jpg", "goes on"))
+            .unwrap();
+        opened.project.flush().unwrap();
+        assert_eq!(notes_of(&opened.project).len(), rescued + 1);
+        drop(opened);
+        assert_eq!(
+            bench.names(),
+            [kept, "photos.spotcheck".to_owned()],
+            "{name}"
+        );
+        assert_eq!(bench.open().notes, Vec::<String>::new());
+    }
+}
+
+#[test]
+fn an_empty_file_is_begun_anew_and_said() {
+    let bench = Bench::new();
+    std::fs::write(bench.path(), b"").unwrap();
+    let opened = bench.open();
+    assert!(opened.notes[0].contains("was empty"), "{:?}", opened.notes);
+}
+
+#[test]
+fn a_copy_replaces_what_was_there_and_is_about_the_same_images() {
+    let bench = Bench::new();
+    let target = bench.folder.path().join("copy.spotcheck");
+    let (old, _) = open_at(&target, Wanted::Write).unwrap();
+    old.project
+        .write(1, note("/photos/old.jpg", "old"))
+        .unwrap();
+    bench.with(|project| {
+        project.write(1, note("/photos/a.jpg", "new")).unwrap();
+        let held = project.save_as(&target, "a test").unwrap_err();
+        assert!(matches!(held, StoreError::Held { .. }), "{held}");
+        drop(old);
+        project.save_as(&target, "a test").unwrap();
+        let same = project.save_as(&bench.path(), "a test").unwrap_err();
+        assert!(matches!(same, StoreError::SamePath(_)));
+    });
+    assert_eq!(bench.names(), ["copy.spotcheck", "photos.spotcheck"]);
+    let (opened, _) = open_at(&target, Wanted::Write).unwrap();
+    assert_eq!(
+        notes_of(&opened.project),
+        [("/photos/a.jpg".to_owned(), "new".to_owned())]
+    );
+}
+
+#[test]
+fn a_project_that_moves_together_with_its_images_finds_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path().canonicalize().unwrap();
+    let (before, after) = (folder.join("before"), folder.join("after"));
+    std::fs::create_dir_all(before.join("images")).unwrap();
+    let root = before.join("images").to_str().unwrap().to_owned();
+    let open = |folder: &Path| {
+        let request = OpenRequest {
+            path: &folder.join("p.spotcheck"),
+            root: Some(&root),
+            wanted: Wanted::Write,
+            program: "a test",
+        };
+        Project::open(&request, |_| ()).unwrap()
+    };
+    let project = open(&before).project;
+    project
+        .write(1, note(&format!("{root}/a.jpg"), "moves"))
+        .unwrap();
+    drop(project);
+    std::fs::rename(&before, &after).unwrap();
+    let opened = open(&after);
+    assert!(
+        opened.notes[0].contains("moved together"),
+        "{:?}",
+        opened.notes
+    );
+    let moved = after.join("images/a.jpg").to_str().unwrap().to_owned();
+    assert_eq!(notes_of(&opened.project), [(moved, "moves".to_owned())]);
+}
+
+#[test]
+fn a_project_is_pointed_to_the_place_where_its_images_are_now() {
+    let bench = Bench::new();
+    bench.with(|project| {
+        let run = add_run(project, "run");
+        let both = ["/photos/a.jpg", "/moved/a.jpg"];
+        for (sample, boxes) in both.into_iter().zip([1, 2]) {
+            let boxes = vec![(1, 0.5, [1.0; 4]); boxes];
+            let change = answers(run, vec![answer(sample, Ok(prediction(&boxes)))]);
+            project.write(1, change).unwrap();
+        }
+        project.write(2, note("/photos/a.jpg", "early")).unwrap();
+        project.write(3, note("/moved/a.jpg", "late")).unwrap();
+        project.write(4, note("/photos/b.jpg", "early")).unwrap();
+        project.relocate("/moved").unwrap();
+        project.write(5, note("/moved/c.jpg", "later")).unwrap();
+    });
+    let opened = bench.open();
+    let note = |name: &str, text: &str| (format!("/moved/{name}.jpg"), text.to_owned());
+    let mut notes = notes_of(&opened.project);
+    notes.sort();
+    assert_eq!(
+        notes,
+        [note("a", "late"), note("b", "early"), note("c", "later")]
+    );
+    let run = opened.project.runs().unwrap()[0].id;
+    let answer = opened
+        .project
+        .answer(run, &SampleUri::new("/moved/a.jpg"))
+        .unwrap();
+    assert_eq!(answer.unwrap().unwrap().detections().len(), 2);
+}
+
+#[test]
+fn each_root_has_its_own_default_place() {
+    let dirs = crate::dirs::AppDirs::below(Path::new("/home"));
+    let place = |root: &str| default_path(&dirs, root).to_str().unwrap().to_owned();
+    let photos = place("/data/my photos");
+    assert!(
+        photos.starts_with("/home/data/projects/my-photos-"),
+        "{photos}"
+    );
+    assert!(photos.ends_with(".spotcheck"));
+    assert_ne!(photos, place("/other/my photos"));
+    assert!(place("/").contains("/projects/root-"));
+}

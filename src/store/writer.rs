@@ -1,0 +1,384 @@
+//! The one thread that writes: takes what is queued and commits it together.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use rusqlite::{Connection, OptionalExtension, Statement, TransactionBehavior, params};
+
+use super::columns::{Columns, Kind};
+use super::error::{explain, is_of_the_change};
+use super::names::{StoredName, to_stored};
+use super::place::Place;
+use super::queue::{AfterWait, Queue, Queued, WRITER_GONE};
+use super::{Root, SaveEvent};
+use crate::domain::{Change, RunId, RunInfo, SampleAnswer, SampleUri, Verdict, VerdictTarget};
+
+const FIRST_RETRY: Duration = Duration::from_millis(200);
+const LONGEST_RETRY: Duration = Duration::from_secs(5);
+/// How often a project that is being closed tries to save what is left, `FIRST_RETRY` apart.
+const LAST_ATTEMPTS: usize = 5;
+
+pub(super) struct Writer {
+    pub(super) connection: Arc<Mutex<Connection>>,
+    pub(super) place: Arc<Place>,
+    pub(super) queue: Arc<Queue>,
+    pub(super) root: Arc<Root>,
+    pub(super) on_save: Box<dyn Fn(SaveEvent) + Send>,
+    /// Runs that were deleted while the project was open: late answers of theirs are dropped.
+    pub(super) deleted: HashSet<RunId>,
+}
+
+/// A change that can never be saved, and why.
+pub(super) type Rejected = (u64, String);
+
+impl Writer {
+    /// Until the queue is closed and empty.
+    pub(super) fn run(mut self) {
+        let queue = Arc::clone(&self.queue);
+        let work = std::panic::AssertUnwindSafe(|| self.save_all());
+        if std::panic::catch_unwind(work).is_err() {
+            (self.on_save)(SaveEvent::Failed {
+                reason: WRITER_GONE.to_owned(),
+            });
+        }
+        queue.set_dead();
+    }
+
+    fn save_all(&mut self) {
+        let mut last_commit = None;
+        while let Some(batch) = self.queue.next_batch(last_commit) {
+            last_commit = Some(Instant::now());
+            if !self.save(&batch) {
+                return;
+            }
+        }
+    }
+
+    /// Tries until it succeeds. False where the project was closed meanwhile and the last attempts failed, too.
+    fn save(&mut self, batch: &[Queued]) -> bool {
+        let mut delay = FIRST_RETRY;
+        let mut told = None;
+        let mut attempts_left = LAST_ATTEMPTS;
+        loop {
+            let reason = match self.commit(batch) {
+                Ok(rejected) => {
+                    self.queue.settle();
+                    for (ticket, reason) in rejected {
+                        (self.on_save)(SaveEvent::Rejected { ticket, reason });
+                    }
+                    if let Some(last) = batch.last() {
+                        (self.on_save)(SaveEvent::Saved { up_to: last.ticket });
+                    }
+                    return true;
+                }
+                Err(reason) => reason,
+            };
+            if told.as_ref() != Some(&reason) {
+                log::error!("could not save: {reason}");
+                (self.on_save)(SaveEvent::Failed {
+                    reason: reason.clone(),
+                });
+                told = Some(reason.clone());
+            }
+            if self.queue.wait_after_failure(&reason, delay) == AfterWait::Closing {
+                if attempts_left == 0 {
+                    log::error!(
+                        "closed with {} changes that could not be saved: {reason}",
+                        self.queue.unsaved()
+                    );
+                    return false;
+                }
+                attempts_left -= 1;
+                std::thread::sleep(FIRST_RETRY);
+            }
+            delay = (delay * 2).min(LONGEST_RETRY);
+        }
+    }
+
+    /// All of `batch` in one transaction, or nothing. What can never be saved is left out and given back.
+    fn commit(&mut self, batch: &[Queued]) -> Result<Vec<Rejected>, String> {
+        self.place.check_still_there()?;
+        let attempt = self.commit_to_database(batch);
+        let rejected = attempt.map_err(|error| explain(&error))?;
+        // Saved to a file that somebody removed meanwhile is not saved.
+        self.place.check_still_there()?;
+        Ok(rejected)
+    }
+
+    fn commit_to_database(&mut self, batch: &[Queued]) -> rusqlite::Result<Vec<Rejected>> {
+        let mut connection = self
+            .connection
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let root = self.root.get();
+        let rejected = apply_all(&transaction, root.as_deref(), batch, &mut self.deleted)?;
+        transaction.commit()?;
+        Ok(rejected)
+    }
+}
+
+/// Applies changes in their order, but for those that can never be saved, which are given back.
+pub(super) fn apply_all(
+    connection: &Connection,
+    root: Option<&str>,
+    batch: &[Queued],
+    deleted: &mut HashSet<RunId>,
+) -> rusqlite::Result<Vec<Rejected>> {
+    let mut rejected = Vec::new();
+    let mut statements = Statements::prepare(connection, root)?;
+    for Queued { ticket, change } in batch {
+        match statements.apply(change, deleted) {
+            Ok(()) => {}
+            Err(error) if is_of_the_change(&error) => {
+                log::error!("a change could not be saved: {error}");
+                rejected.push((*ticket, explain(&error)));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(rejected)
+}
+
+/// The statements of one transaction.
+struct Statements<'t> {
+    connection: &'t Connection,
+    root: Option<&'t str>,
+    run_exists: Statement<'t>,
+    add_sample: Statement<'t>,
+    find_sample: Statement<'t>,
+    set_answer: Statement<'t>,
+    set_boxes: Statement<'t>,
+    remove_boxes: Statement<'t>,
+    set_verdict: Statement<'t>,
+    remove_verdict: Statement<'t>,
+}
+
+impl<'t> Statements<'t> {
+    fn prepare(connection: &'t Connection, root: Option<&'t str>) -> rusqlite::Result<Self> {
+        Ok(Self {
+            connection,
+            root,
+            run_exists: connection.prepare("SELECT 1 FROM runs WHERE id = ?1")?,
+            add_sample: connection.prepare(
+                "INSERT INTO samples (name, is_below_root) VALUES (?1, ?2) ON CONFLICT DO NOTHING",
+            )?,
+            find_sample: connection
+                .prepare("SELECT id FROM samples WHERE name = ?1 AND is_below_root = ?2")?,
+            set_answer: connection.prepare(
+                "INSERT INTO answers (run, sample, kind, width, height, classes, scores, failure, size_bytes, modified_ns)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
+                 ON CONFLICT (run, sample) DO UPDATE SET kind = excluded.kind, width = excluded.width,
+                 height = excluded.height, classes = excluded.classes, scores = excluded.scores,
+                 failure = excluded.failure, size_bytes = excluded.size_bytes, modified_ns = excluded.modified_ns",
+            )?,
+            set_boxes: connection.prepare(
+                "INSERT INTO boxes (run, sample, bounds) VALUES (?1, ?2, ?3)
+                 ON CONFLICT (run, sample) DO UPDATE SET bounds = excluded.bounds",
+            )?,
+            remove_boxes: connection.prepare("DELETE FROM boxes WHERE run = ?1 AND sample = ?2")?,
+            set_verdict: connection.prepare(
+                "INSERT INTO verdicts (sample, run, box, verdict, right_class) VALUES (?1, ?2, ?3, ?4, ?5)
+                 ON CONFLICT (sample, run, box) DO UPDATE SET verdict = excluded.verdict,
+                 right_class = excluded.right_class",
+            )?,
+            remove_verdict: connection
+                .prepare("DELETE FROM verdicts WHERE sample = ?1 AND run = ?2 AND box = ?3")?,
+        })
+    }
+
+    fn apply(&mut self, change: &Change, deleted: &mut HashSet<RunId>) -> rusqlite::Result<()> {
+        match change {
+            Change::AddRun(info) => self.add_run(info),
+            Change::RenameRun(run, name) => {
+                let sql = "UPDATE runs SET name = ?2 WHERE id = ?1";
+                self.connection
+                    .execute(sql, params![run_number(*run), name])?;
+                Ok(())
+            }
+            Change::DeleteRun(run) => {
+                deleted.insert(*run);
+                let run = run_number(*run);
+                let sql = "DELETE FROM verdicts WHERE run = ?1";
+                self.connection.execute(sql, [run])?;
+                self.connection
+                    .execute("DELETE FROM runs WHERE id = ?1", [run])?;
+                Ok(())
+            }
+            Change::Answers { run, answers } => {
+                if deleted.contains(run) {
+                    return Ok(());
+                }
+                self.require_run(*run)?;
+                answers
+                    .iter()
+                    .try_for_each(|answer| self.set_answer(*run, answer))
+            }
+            Change::SetVerdict {
+                sample,
+                target,
+                verdict,
+            } => {
+                if target.run.is_some_and(|run| deleted.contains(&run)) {
+                    return Ok(());
+                }
+                self.set_verdict(sample, *target, verdict.as_ref())
+            }
+            Change::SetNote { sample, text } => self.set_note(sample, text),
+            Change::SetTags { sample, tags } => self.set_tags(sample, tags),
+            Change::SetView { name, json } => {
+                let sql = "INSERT INTO views (name, json) VALUES (?1, ?2)
+                           ON CONFLICT (name) DO UPDATE SET json = excluded.json";
+                self.connection.execute(sql, [name, json])?;
+                Ok(())
+            }
+        }
+    }
+
+    /// A run that is there already gets the new name and keeps its answers.
+    fn add_run(&self, info: &RunInfo) -> rusqlite::Result<()> {
+        let json = |value: Result<String, serde_json::Error>| {
+            value.map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))
+        };
+        let labels: std::collections::BTreeMap<u32, &str> = info.labels.iter().collect();
+        let sql = "INSERT INTO runs (id, name, run_key, card, labels, created_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+                   ON CONFLICT (id) DO UPDATE SET name = excluded.name";
+        let values = params![
+            run_number(info.id),
+            info.name,
+            json(serde_json::to_string(&info.key))?,
+            json(serde_json::to_string(&info.card))?,
+            json(serde_json::to_string(&labels))?,
+            info.created_ms,
+        ];
+        self.connection.execute(sql, values)?;
+        Ok(())
+    }
+
+    fn set_answer(&mut self, run: RunId, answer: &SampleAnswer) -> rusqlite::Result<()> {
+        let (run, sample) = (run_number(run), self.sample_number(&answer.sample)?);
+        let (size_bytes, modified_ns) = (answer.stamp.size_bytes as i64, answer.stamp.modified_ns);
+        match &answer.result {
+            Ok(prediction) => {
+                let columns = Columns::of(prediction);
+                self.set_answer.execute(params![
+                    run,
+                    sample,
+                    columns.kind as i64,
+                    prediction.width,
+                    prediction.height,
+                    columns.classes,
+                    columns.scores,
+                    None::<&str>,
+                    size_bytes,
+                    modified_ns,
+                ])?;
+                if columns.boxes.is_empty() {
+                    self.remove_boxes.execute(params![run, sample])?;
+                } else {
+                    self.set_boxes
+                        .execute(params![run, sample, columns.boxes])?;
+                }
+            }
+            Err(reason) => {
+                let nothing: &[u8] = &[];
+                self.set_answer.execute(params![
+                    run,
+                    sample,
+                    Kind::Failure as i64,
+                    0,
+                    0,
+                    nothing,
+                    nothing,
+                    reason,
+                    size_bytes,
+                    modified_ns,
+                ])?;
+                self.remove_boxes.execute(params![run, sample])?;
+            }
+        }
+        Ok(())
+    }
+
+    fn set_verdict(
+        &mut self,
+        sample: &SampleUri,
+        target: VerdictTarget,
+        verdict: Option<&Verdict>,
+    ) -> rusqlite::Result<()> {
+        if let Some(run) = target.run {
+            self.require_run(run)?;
+        }
+        let sample = self.sample_number(sample)?;
+        let run = target.run.map_or(0, run_number);
+        let box_number = target.box_index.map_or(-1, i64::from);
+        match verdict {
+            Some(verdict) => {
+                let right_class = match verdict {
+                    Verdict::WrongClass(right) => Some(right),
+                    Verdict::Accept | Verdict::Reject | Verdict::Unsure => None,
+                };
+                let values = params![sample, run, box_number, verdict.word(), right_class];
+                self.set_verdict.execute(values)?;
+            }
+            None => {
+                self.remove_verdict.execute([sample, run, box_number])?;
+            }
+        }
+        Ok(())
+    }
+
+    fn set_note(&mut self, sample: &SampleUri, text: &str) -> rusqlite::Result<()> {
+        let sample = self.sample_number(sample)?;
+        if text.is_empty() {
+            let sql = "DELETE FROM notes WHERE sample = ?1";
+            self.connection.execute(sql, [sample])?;
+        } else {
+            let sql = "INSERT INTO notes (sample, text) VALUES (?1, ?2)
+                       ON CONFLICT (sample) DO UPDATE SET text = excluded.text";
+            self.connection.execute(sql, params![sample, text])?;
+        }
+        Ok(())
+    }
+
+    fn set_tags(&mut self, sample: &SampleUri, tags: &[String]) -> rusqlite::Result<()> {
+        let sample = self.sample_number(sample)?;
+        let sql = "DELETE FROM tags WHERE sample = ?1";
+        self.connection.execute(sql, [sample])?;
+        let sql = "INSERT INTO tags (sample, tag) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
+        let mut add = self.connection.prepare(sql)?;
+        tags.iter()
+            .try_for_each(|tag| add.execute(params![sample, tag]).map(drop))
+    }
+
+    /// The number of a sample, which is given one where it has none yet.
+    fn sample_number(&mut self, uri: &SampleUri) -> rusqlite::Result<i64> {
+        let StoredName {
+            is_below_root,
+            name,
+        } = to_stored(self.root, uri);
+        let key = params![name, is_below_root];
+        if let Some(number) = self
+            .find_sample
+            .query_row(key, |row| row.get(0))
+            .optional()?
+        {
+            return Ok(number);
+        }
+        self.add_sample.insert(key)
+    }
+
+    fn require_run(&mut self, run: RunId) -> rusqlite::Result<()> {
+        if self.run_exists.exists([run_number(run)])? {
+            return Ok(());
+        }
+        let reason = format!("there is no run {} in this project", run.0);
+        Err(rusqlite::Error::ToSqlConversionFailure(reason.into()))
+    }
+}
+
+/// SQLite's integers have a sign; ids never come near its end.
+pub(super) fn run_number(run: RunId) -> i64 {
+    run.0 as i64
+}
