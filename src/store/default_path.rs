@@ -1,5 +1,6 @@
 //! Where the project of a source lies that was never given a place.
 
+use std::fmt::Write;
 use std::path::PathBuf;
 
 use sha2::{Digest, Sha256};
@@ -28,10 +29,10 @@ pub fn default_path(dirs: &AppDirs, root: &str) -> PathBuf {
     let name: String = last.chars().take(MAX_NAME_CHARS).map(plain).collect();
     let name = if name.is_empty() { "root" } else { &name };
     let hash = Sha256::digest(root.as_bytes());
-    let hash: String = hash
-        .iter()
-        .take(6)
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
-    dirs.projects.join(format!("{name}-{hash}.{EXTENSION}"))
+    let mut short = String::new();
+    for byte in hash.iter().take(6) {
+        // Writing to a string cannot fail.
+        let _ = write!(short, "{byte:02x}");
+    }
+    dirs.projects.join(format!("{name}-{short}.{EXTENSION}"))
 }

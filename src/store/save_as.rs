@@ -79,23 +79,19 @@ impl Project {
     /// Copies what is committed, and gives what is not.
     fn copy_into(&self, copy: &Path) -> Result<Vec<Queued>, StoreError> {
         let what = "copy the project";
-        match &self.0.writing {
-            // While nothing can be committed, so that what is still queued is exactly what the copy lacks.
-            Some(writing) => {
-                let connection = writing
-                    .connection
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner);
-                vacuum_into(&connection, copy).map_err(StoreError::database(what))?;
-                Ok(writing.queue.unsaved_changes())
-            }
-            None => {
-                self.0
-                    .readers
-                    .read(what, |connection| vacuum_into(connection, copy))?;
-                Ok(Vec::new())
-            }
-        }
+        let Some(writing) = &self.0.writing else {
+            self.0
+                .readers
+                .read(what, |connection| vacuum_into(connection, copy))?;
+            return Ok(Vec::new());
+        };
+        // While nothing can be committed, so that what is still queued is exactly what the copy lacks.
+        let connection = writing
+            .connection
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        vacuum_into(&connection, copy).map_err(StoreError::database(what))?;
+        Ok(writing.queue.unsaved_changes())
     }
 
     /// Points the project to the folder that its images were moved to. Samples outside the old root that lie in the new
@@ -151,19 +147,15 @@ fn take_in(connection: &Connection, root: &str) -> rusqlite::Result<()> {
         let older: Option<i64> = connection
             .query_row(older, [&name], |row| row.get(0))
             .optional()?;
-        match older {
-            Some(older) => {
-                for table in ["answers", "boxes", "verdicts", "notes", "tags"] {
-                    let sql =
-                        format!("UPDATE OR REPLACE {table} SET sample = ?1 WHERE sample = ?2");
-                    connection.execute(&sql, [older, id])?;
-                }
-                connection.execute("DELETE FROM samples WHERE id = ?1", [id])?;
+        if let Some(older) = older {
+            for table in ["answers", "boxes", "verdicts", "notes", "tags"] {
+                let sql = format!("UPDATE OR REPLACE {table} SET sample = ?1 WHERE sample = ?2");
+                connection.execute(&sql, [older, id])?;
             }
-            None => {
-                let sql = "UPDATE samples SET name = ?2, is_below_root = 1 WHERE id = ?1";
-                connection.execute(sql, params![id, name])?;
-            }
+            connection.execute("DELETE FROM samples WHERE id = ?1", [id])?;
+        } else {
+            let sql = "UPDATE samples SET name = ?2, is_below_root = 1 WHERE id = ?1";
+            connection.execute(sql, params![id, name])?;
         }
     }
     Ok(())

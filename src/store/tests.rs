@@ -12,7 +12,7 @@ use crate::domain::{
 use crate::tasks::ProgressUnit;
 
 /// Long enough for the slowest machine; only reached where a test fails.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 struct Bench {
     folder: tempfile::TempDir,
