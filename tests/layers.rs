@@ -73,7 +73,7 @@ const MAY_IMPORT: [(&str, &[&str]); 18] = [
 ];
 
 /// Heavy crates and the modules that may name them.
-const HOMES: [(&str, &[&str]); 18] = [
+const HOMES: [(&str, &[&str]); 19] = [
     ("turbojpeg", &["decode"]),
     ("image", &["decode"]),
     ("fast_image_resize", &["decode"]),
