@@ -17,6 +17,7 @@ mod problem;
 mod run;
 mod sample;
 mod sample_set;
+mod shared_list;
 mod verdict;
 mod view_settings;
 
@@ -38,5 +39,6 @@ pub use problem::Problem;
 pub use run::{KeepRule, RunId, RunInfo, RunKey};
 pub use sample::{FileStamp, ListingChange, Page, Sample, SampleId, SampleUri};
 pub use sample_set::SampleSet;
+pub use shared_list::SharedList;
 pub use verdict::{JudgedSample, Verdict, VerdictTarget};
-pub use view_settings::ViewSettings;
+pub use view_settings::{ViewSettings, not_suppressed};

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::{BoundingBox, ClassScore, Detection, Prediction};
+use super::{BoundingBox, ClassScore, Prediction};
 
 /// Live filters of the window. `visible_detections` and `visible_classes` are their only implementation: canvas,
 /// grid, lists and exports all ask them.
@@ -22,6 +22,9 @@ pub struct ViewSettings {
     pub nms_iou: Option<f32>,
     /// How many classes of a classifier are listed.
     pub top_k: usize,
+    /// Classes of a classifier below this score are not listed, `0.0..=1.0`. Of its own, because half is a good start
+    /// for boxes and would hide most answers of a classifier.
+    pub min_class_score: f32,
 }
 
 impl Default for ViewSettings {
@@ -33,6 +36,7 @@ impl Default for ViewSettings {
             solo_class: None,
             nms_iou: None,
             top_k: 5,
+            min_class_score: 0.0,
         }
     }
 }
@@ -46,15 +50,20 @@ impl ViewSettings {
             .collect();
         visible.sort_by(|&left, &right| detections[right].score.total_cmp(&detections[left].score));
         match self.nms_iou {
-            Some(max_iou) => suppress_overlaps(&visible, detections, max_iou),
+            Some(max_iou) => {
+                let place = |index: usize| (detections[index].class_id, detections[index].bounds);
+                not_suppressed(&visible, place, max_iou)
+            }
             None => visible,
         }
     }
 
-    /// The first `top_k` classes, best first. Empty for a detector.
+    /// The first `top_k` classes of at least `min_class_score`, best first. Empty for a detector.
     pub fn visible_classes<'p>(&self, prediction: &'p Prediction) -> &'p [ClassScore] {
         let classes = prediction.classes();
-        &classes[..classes.len().min(self.top_k)]
+        let is_listed = |class: &&ClassScore| self.lists(class.score);
+        let listed = classes.iter().take(self.top_k).take_while(is_listed);
+        &classes[..listed.count()]
     }
 
     /// The score a box of this class needs.
@@ -70,23 +79,36 @@ impl ViewSettings {
             && !self.hidden_classes.contains(&class_id)
     }
 
-    /// Whether a box of this class and score is shown, as far as overlaps with others do not hide it.
+    /// Whether a box of this class and score is shown, as long as no better one hides it.
     pub fn passes(&self, class_id: u32, score: f32) -> bool {
         self.shows_class(class_id) && score >= self.min_score_of(class_id)
     }
+
+    /// Whether a class of a classifier with this score is listed, as long as it is among the first.
+    pub fn lists(&self, score: f32) -> bool {
+        score >= self.min_class_score
+    }
 }
 
-/// Greedy non-maximum suppression within each class, as torchvision's `batched_nms` does it.
-fn suppress_overlaps(by_score: &[usize], detections: &[Detection], max_iou: f32) -> Vec<usize> {
+/// Greedy non-maximum suppression within each class, as torchvision's `batched_nms` does it. `by_score` are the indices of
+/// the boxes, highest score first; `place` gives class id and bounds of one. Gives the indices that are left, in the same
+/// order.
+///
+/// A box is only ever hidden by a better one of its class. So a threshold, which takes away the lowest scores of a class,
+/// changes nothing for those above it: what is left of all boxes, and of it what passes the threshold, is what is left of
+/// those that pass.
+pub fn not_suppressed(
+    by_score: &[usize],
+    place: impl Fn(usize) -> (u32, BoundingBox),
+    max_iou: f32,
+) -> Vec<usize> {
     let mut kept: Vec<usize> = Vec::with_capacity(by_score.len());
     let mut kept_by_class: BTreeMap<u32, Vec<BoundingBox>> = BTreeMap::new();
     for &index in by_score {
-        let Detection {
-            bounds, class_id, ..
-        } = &detections[index];
-        let rivals = kept_by_class.entry(*class_id).or_default();
-        if rivals.iter().all(|rival| rival.iou(bounds) <= max_iou) {
-            rivals.push(*bounds);
+        let (class_id, bounds) = place(index);
+        let rivals = kept_by_class.entry(class_id).or_default();
+        if rivals.iter().all(|rival| rival.iou(&bounds) <= max_iou) {
+            rivals.push(bounds);
             kept.push(index);
         }
     }
@@ -95,6 +117,7 @@ fn suppress_overlaps(by_score: &[usize], detections: &[Detection], max_iou: f32)
 
 #[cfg(test)]
 mod tests {
+    use super::super::Detection;
     use super::*;
     use crate::domain::Answer;
 
@@ -156,5 +179,25 @@ mod tests {
                 .visible_detections(&prediction)
                 .is_empty()
         );
+    }
+
+    #[test]
+    fn classes_below_the_least_score_are_not_listed() {
+        let class = |label: &str, score| ClassScore {
+            index: 0,
+            label: label.to_owned(),
+            score,
+        };
+        let prediction = Prediction {
+            width: 1,
+            height: 1,
+            answer: Answer::Classes(vec![class("cat", 0.6), class("dog", 0.3)]),
+        };
+        let mut view = ViewSettings::default();
+        assert_eq!(view.visible_classes(&prediction).len(), 2);
+        view.min_class_score = 0.5;
+        assert_eq!(view.visible_classes(&prediction).len(), 1);
+        view.min_class_score = 0.7;
+        assert!(view.visible_classes(&prediction).is_empty());
     }
 }

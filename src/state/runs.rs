@@ -233,7 +233,11 @@ impl Run {
             ModelTask::Classification => {
                 let top = summary.classes.first().zip(summary.scores.first());
                 top.map_or_else(String::new, |(&class, &score)| {
-                    format!("{} {:.0} %", self.labels().name(class), score * 100.0)
+                    if view.lists(score) {
+                        format!("{} {:.0} %", self.labels().name(class), score * 100.0)
+                    } else {
+                        format!("none above {:.0} %", view.min_class_score * 100.0)
+                    }
                 })
             }
             ModelTask::Detection => {

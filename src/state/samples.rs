@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::domain::{Sample, SampleId, SampleUri};
+use crate::domain::{Sample, SampleId, SampleUri, SharedList};
 
 /// Which opening of a source an answer belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -29,7 +29,7 @@ pub enum Listing {
 /// One column per property that the grid needs, in listing order.
 #[derive(Debug, Default)]
 pub struct Samples {
-    entries: Vec<Sample>,
+    entries: SharedList<Sample>,
     /// Why an image could not be shown; few, so not a column.
     unreadable: std::collections::BTreeMap<SampleId, String>,
     by_uri: std::collections::HashMap<SampleUri, SampleId>,
