@@ -20,6 +20,7 @@ pub struct Answers {
     pieces: Vec<Arc<Piece>>,
     answered: usize,
     failed: usize,
+    revision: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -74,6 +75,7 @@ impl Answers {
             pieces: Vec::new(),
             answered: 0,
             failed: 0,
+            revision: 0,
         }
     }
 
@@ -93,6 +95,12 @@ impl Answers {
     /// Samples whose prediction failed; kept, not counted.
     pub fn failed(&self) -> usize {
         self.failed
+    }
+
+    /// Another number after every answer or failure that came or went, so that what was counted can be told from what is
+    /// to be counted anew. Waiting does not change it.
+    pub fn revision(&self) -> u64 {
+        self.revision
     }
 
     /// Why the prediction of this sample failed.
@@ -172,6 +180,7 @@ impl Answers {
         piece.failures.insert(position(id).1, reason);
         piece.settle();
         self.failed += 1;
+        self.revision += 1;
     }
 
     /// The sample is unasked again, whatever was known of it.
@@ -182,6 +191,7 @@ impl Answers {
             AnswerStatus::Answered => self.answered -= 1,
             AnswerStatus::Failed => self.failed -= 1,
         }
+        self.revision += 1;
         self.piece_mut(id).forget(position(id).1);
     }
 
@@ -208,6 +218,7 @@ impl Answers {
         };
         piece.settle();
         self.answered += 1;
+        self.revision += 1;
     }
 
     fn row(&self, id: SampleId) -> Option<&Row> {

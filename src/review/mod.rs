@@ -4,5 +4,27 @@
 //! to take; the command line asks it directly.
 
 mod answers;
+mod arrange;
+mod by_class;
+mod facts;
+mod filter;
+mod marks;
+mod query;
+mod sort;
+mod statistics;
+mod suppressed;
+#[cfg(test)]
+mod testing;
 
 pub use answers::{AnswerStatus, Answers, Summary};
+pub use arrange::{ArrangeRequest, Arrangement, Arranger, FilterCounts, arrange};
+pub use marks::{Mark, Marks, VerdictKind};
+pub use query::{
+    Completion, Query, QueryError, class_term, complete, has_term, with_term, without_term,
+};
+pub use sort::{Direction, Sort, SortBy};
+pub use statistics::{ClassRow, ClassTable, ScoreHistogram, Statistics, statistics};
+pub use suppressed::Suppressed;
+
+/// How many samples are looked at between two looks at whether the result is still wanted.
+const SAMPLES_A_LOOK: usize = 1024;

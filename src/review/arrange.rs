@@ -1,0 +1,273 @@
+//! Which samples are wanted, and in which order.
+
+use std::sync::Arc;
+
+use super::facts::Gate;
+use super::filter::{Filter, Look};
+use super::{
+    Answers, Direction, Mark, Marks, Query, SAMPLES_A_LOOK, Sort, SortBy, Suppressed, VerdictKind,
+};
+use crate::domain::{LabelSet, ModelTask, Sample, SampleId, SampleSet, SharedList, ViewSettings};
+
+/// Snapshots of all that an order depends on.
+#[derive(Debug, Clone, Default)]
+pub struct ArrangeRequest {
+    /// Which listing this is of. While it stays the same, samples are only ever added.
+    pub listing: u64,
+    pub samples: SharedList<Sample>,
+    /// Those that are not there any more: they are left out.
+    pub gone: SampleSet,
+    /// Those that could not be decoded.
+    pub unreadable: SampleSet,
+    /// Of the run that is looked at.
+    pub answers: Option<Answers>,
+    pub labels: Arc<LabelSet>,
+    pub view: ViewSettings,
+    /// Which boxes are hidden by better ones, where that is known.
+    pub suppressed: Option<Suppressed>,
+    pub marks: Marks,
+    /// By sample, `0.0..=1.0`; not a number where it is not known. May be shorter than the listing.
+    pub disagreement: Option<Arc<[f32]>>,
+    pub query: Query,
+    pub sort: Sort,
+}
+
+/// The samples that a query wants, in order.
+#[derive(Debug, Clone, Default)]
+pub struct Arrangement {
+    order: Arc<[SampleId]>,
+    /// By sample; [`NOWHERE`] for one that is left out.
+    places: Arc<[u32]>,
+    pub counts: FilterCounts,
+}
+
+const NOWHERE: u32 = u32::MAX;
+
+/// How many samples of the whole listing each of the quick filters would show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct FilterCounts {
+    /// All that are there.
+    pub all: usize,
+    pub answered: usize,
+    /// Could not be shown or predicted.
+    pub problems: usize,
+    /// Answered by a detector, and no box is shown.
+    pub no_box: usize,
+    pub unjudged: usize,
+    /// In the order of [`VerdictKind::ALL`]; of the image or a box of it.
+    pub verdicts: [usize; 4],
+    /// False while boxes are to be hidden by better ones and that is not known of every sample yet: those of the others
+    /// are all counted.
+    pub is_exact: bool,
+}
+
+/// Arranges again and again, and keeps what need not be found out anew: the order of the names.
+#[derive(Debug, Default)]
+pub struct Arranger {
+    names: NameOrder,
+}
+
+/// Arranges once. `cancelled` is asked now and then; once it says so, there is no arrangement.
+pub fn arrange(request: &ArrangeRequest, cancelled: &dyn Fn() -> bool) -> Option<Arrangement> {
+    Arranger::default().arrange(request, cancelled)
+}
+
+impl Arranger {
+    /// As [`arrange`].
+    pub fn arrange(
+        &mut self,
+        request: &ArrangeRequest,
+        cancelled: &dyn Fn() -> bool,
+    ) -> Option<Arrangement> {
+        let suppressed = request.suppressed.as_ref();
+        let gate = request
+            .answers
+            .as_ref()
+            .map(|answers| Gate::new(answers.task(), &request.view, suppressed));
+        let filter = Filter::new(&request.query, &request.labels);
+        let mut counts = FilterCounts {
+            is_exact: true,
+            ..FilterCounts::default()
+        };
+        let mut ranked = Vec::with_capacity(if filter.is_open() {
+            request.samples.len()
+        } else {
+            0
+        });
+        for (index, sample) in request.samples.iter().enumerate() {
+            if index.is_multiple_of(SAMPLES_A_LOOK) && cancelled() {
+                return None;
+            }
+            let id = SampleId::from_index(index);
+            if request.gone.contains(id) {
+                continue;
+            }
+            let look = request.look(id, sample, gate.as_ref());
+            counts.add(&look, gate.as_ref(), &request.view);
+            if filter.wants(&look, gate.as_ref()) {
+                let facts = look.answer.map(|(_, facts)| facts);
+                let rank = request.sort.by.rank(request, id, sample, facts);
+                ranked.push(Ranked::new(rank, request.sort.direction, id));
+            }
+        }
+        if request.sort.by == SortBy::Name {
+            let ranks = self.names.ranks(request, cancelled)?;
+            for entry in &mut ranked {
+                let rank = ranks.get(entry.id.index()).copied().unwrap_or(NOWHERE);
+                *entry = Ranked::new(Some(rank.into()), request.sort.direction, entry.id);
+            }
+        }
+        if request.sort != Sort::default() {
+            ranked.sort_unstable();
+        }
+        Some(Arrangement::new(
+            ranked.iter().map(|entry| entry.id).collect(),
+            request.samples.len(),
+            counts,
+        ))
+    }
+}
+
+impl ArrangeRequest {
+    fn look<'a>(&'a self, id: SampleId, sample: &'a Sample, gate: Option<&Gate<'_>>) -> Look<'a> {
+        let answers = self.answers.as_ref();
+        let summary = answers.and_then(|answers| answers.summary(id));
+        let failed = answers.is_some_and(|answers| answers.failure(id).is_some());
+        Look {
+            id,
+            sample,
+            answer: summary
+                .zip(gate)
+                .map(|(summary, gate)| (summary, gate.facts(id, summary))),
+            mark: self.marks.of(id),
+            has_problem: failed || self.unreadable.contains(id),
+        }
+    }
+}
+
+/// Sorted by `key`: those without a rank last, ties in the order of the listing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Ranked {
+    is_last: bool,
+    key: u64,
+    id: SampleId,
+}
+
+impl Ranked {
+    fn new(rank: Option<u64>, direction: Direction, id: SampleId) -> Self {
+        let key = rank.unwrap_or_default();
+        Self {
+            is_last: rank.is_none(),
+            key: match direction {
+                Direction::Ascending => key,
+                Direction::Descending => !key,
+            },
+            id,
+        }
+    }
+}
+
+impl FilterCounts {
+    pub fn verdict(&self, kind: VerdictKind) -> usize {
+        self.verdicts[kind as usize]
+    }
+
+    fn add(&mut self, look: &Look<'_>, gate: Option<&Gate<'_>>, view: &ViewSettings) {
+        self.all += 1;
+        self.problems += usize::from(look.has_problem);
+        self.unjudged += usize::from(!look.mark.is_some_and(Mark::is_judged));
+        if let Some(mark) = look.mark {
+            for kind in VerdictKind::ALL {
+                self.verdicts[kind as usize] += usize::from(mark.has(kind));
+            }
+        }
+        if let (Some((_, facts)), Some(gate)) = (look.answer, gate) {
+            let is_detection = gate.task() == ModelTask::Detection;
+            self.answered += 1;
+            self.no_box += usize::from(is_detection && facts.boxes == 0);
+            let hides_overlaps = is_detection && view.nms_iou.is_some();
+            self.is_exact &= !hides_overlaps || gate.hidden(look.id).is_some();
+        }
+    }
+}
+
+impl Arrangement {
+    fn new(order: Arc<[SampleId]>, listed: usize, counts: FilterCounts) -> Self {
+        let mut places = vec![NOWHERE; listed];
+        for (place, id) in order.iter().enumerate() {
+            places[id.index()] = place as u32;
+        }
+        Self {
+            order,
+            places: places.into(),
+            counts,
+        }
+    }
+
+    /// First to last.
+    pub fn order(&self) -> &Arc<[SampleId]> {
+        &self.order
+    }
+
+    /// `None` for a sample that is left out.
+    pub fn place_of(&self, id: SampleId) -> Option<usize> {
+        let place = *self.places.get(id.index())?;
+        (place != NOWHERE).then_some(place as usize)
+    }
+
+    /// The place that a sample has, or would take if it had not dropped out since `before`: after the nearest sample
+    /// that stood before it and is still there.
+    pub fn place_after(&self, before: &dyn Fn(usize) -> Option<SampleId>, place: usize) -> usize {
+        let earlier = (0..place).rev().filter_map(before);
+        let mut places = earlier.filter_map(|id| self.place_of(id));
+        places.next().map_or(0, |place| place + 1)
+    }
+}
+
+/// The samples by name. Names do not change, so only those that are new are sorted.
+#[derive(Debug, Default)]
+struct NameOrder {
+    listing: u64,
+    sorted: Vec<SampleId>,
+    /// By sample; the same name, the same rank.
+    ranks: Vec<u32>,
+}
+
+impl NameOrder {
+    fn ranks(&mut self, request: &ArrangeRequest, cancelled: &dyn Fn() -> bool) -> Option<&[u32]> {
+        let samples = &request.samples;
+        if self.listing != request.listing || self.sorted.len() > samples.len() {
+            *self = Self {
+                listing: request.listing,
+                ..Self::default()
+            };
+        }
+        if self.sorted.len() < samples.len() {
+            if cancelled() {
+                return None;
+            }
+            let name = |id: SampleId| {
+                samples
+                    .get(id.index())
+                    .map_or("", |sample| sample.name.as_str())
+            };
+            let compare = |left: SampleId, right: SampleId| {
+                alphanumeric_sort::compare_str(name(left), name(right))
+            };
+            let new = (self.sorted.len()..samples.len()).map(SampleId::from_index);
+            self.sorted.extend(new);
+            // The sort takes advantage of the parts that are in order already: those sorted before, and a listing's own.
+            self.sorted.sort_by(|left, right| compare(*left, *right));
+            self.ranks = vec![0; samples.len()];
+            let mut rank = 0;
+            for pair in self.sorted.windows(2) {
+                rank += u32::from(compare(pair[0], pair[1]).is_ne());
+                self.ranks[pair[1].index()] = rank;
+            }
+        }
+        Some(&self.ranks)
+    }
+}
+
+#[cfg(test)]
+mod tests;

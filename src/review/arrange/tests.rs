@@ -1,0 +1,433 @@
+//! Against a plain implementation: every answer as a `Prediction`, every question asked of `ViewSettings`.
+
+use super::super::testing::Random;
+use super::*;
+use crate::domain::{Answer, ClassScore, Detection, Prediction, SampleUri};
+
+const NEVER: &dyn Fn() -> bool = &|| false;
+const NAMES: [&str; 6] = ["cat", "dog", "traffic light", "tree", "cat", "sofa"];
+
+struct World {
+    request: ArrangeRequest,
+    predictions: Vec<Option<Prediction>>,
+}
+
+fn sample(name: &str, size_bytes: u64, modified_ns: Option<i64>) -> Sample {
+    Sample {
+        uri: SampleUri::new(format!("/photos/{name}")),
+        name: name.to_owned(),
+        size_bytes,
+        modified_ns,
+    }
+}
+
+fn prediction(random: &mut Random, task: ModelTask) -> Prediction {
+    let mut scores: Vec<f32> = (0..random.below(6))
+        .map(|_| (random.unit() * 20.0).round() / 20.0)
+        .collect();
+    scores.sort_by(|left, right| right.total_cmp(left));
+    let class = |random: &mut Random| random.below(NAMES.len()) as u32;
+    Prediction {
+        width: 10,
+        height: 10,
+        answer: match task {
+            ModelTask::Classification => Answer::Classes(
+                scores
+                    .into_iter()
+                    .map(|score| ClassScore {
+                        index: class(random),
+                        label: String::new(),
+                        score,
+                    })
+                    .collect(),
+            ),
+            ModelTask::Detection => Answer::Detections(
+                scores
+                    .into_iter()
+                    .map(|score| Detection {
+                        bounds: [random.unit() * 4.0, 0.0, 6.0, 6.0].into(),
+                        class_id: class(random),
+                        label: String::new(),
+                        score,
+                    })
+                    .collect(),
+            ),
+        },
+    }
+}
+
+fn world(task: ModelTask, view: ViewSettings) -> World {
+    let mut random = Random::new(7);
+    let mut answers = Answers::new(task);
+    let mut suppressed = Suppressed::new(0.5);
+    let mut request = ArrangeRequest {
+        labels: Arc::new(LabelSet::parse(&NAMES.join("\n")).unwrap()),
+        ..ArrangeRequest::default()
+    };
+    let mut predictions = Vec::new();
+    for index in 0..900 {
+        let id = SampleId(index);
+        let name = format!("{}/IMG_{}.jpg", random.below(4), random.below(400));
+        let modified = (random.below(5) > 0).then(|| random.below(50) as i64 - 25);
+        let size = random.below(30) as u64;
+        request.samples.push(sample(&name, size, modified));
+        let mut known = None;
+        match random.below(8) {
+            0 => answers.record_failure(id, "broken".to_owned()),
+            1 => drop(request.unreadable.insert(id)),
+            2 => {}
+            _ => {
+                let answer = prediction(&mut random, task);
+                answers.record(id, &answer);
+                let found = answer.detections();
+                let bounds: Vec<_> = found.iter().map(|found| found.bounds).collect();
+                let classes: Vec<_> = found.iter().map(|found| found.class_id).collect();
+                let scores: Vec<_> = found.iter().map(|found| found.score).collect();
+                suppressed.record(id, &bounds, &classes, &scores);
+                known = Some(answer);
+            }
+        }
+        predictions.push(known);
+        if random.below(10) == 0 {
+            request.gone.insert(id);
+        }
+        if random.below(3) == 0 {
+            let mut mark = Mark::default();
+            let verdict = VerdictKind::ALL.get(random.below(6)).copied();
+            mark.verdict = verdict;
+            mark.box_verdicts[random.below(4)] = random.below(2) as u32;
+            mark.note = (random.below(2) == 0).then(|| "Too DARK".into());
+            mark.tags = vec!["Night".to_owned(); random.below(2)].into();
+            request.marks.set(id, mark);
+        }
+    }
+    request.disagreement = Some((0..800).map(|_| random.unit()).collect());
+    request.answers = Some(answers);
+    request.suppressed = Some(suppressed);
+    request.view = view;
+    World {
+        request,
+        predictions,
+    }
+}
+
+impl World {
+    fn there(&self) -> Vec<SampleId> {
+        let ids = (0..self.request.samples.len()).map(SampleId::from_index);
+        ids.filter(|id| !self.request.gone.contains(*id)).collect()
+    }
+
+    fn prediction(&self, id: SampleId) -> Option<&Prediction> {
+        self.predictions[id.index()].as_ref()
+    }
+
+    fn name(&self, id: SampleId) -> &str {
+        &self.request.samples.get(id.index()).unwrap().name
+    }
+
+    fn mark(&self, id: SampleId) -> Mark {
+        self.request.marks.get(id)
+    }
+
+    fn best(&self, id: SampleId) -> Option<f32> {
+        let prediction = self.prediction(id)?;
+        let view = &self.request.view;
+        let boxes = prediction.detections().iter();
+        let shown = boxes.filter(|found| view.shows_class(found.class_id));
+        let boxes = shown.map(|found| found.score);
+        let classes = prediction.classes().iter().map(|class| class.score);
+        boxes.chain(classes).reduce(f32::max)
+    }
+
+    /// Scores of the boxes of classes with this name that are shown.
+    fn shown(&self, id: SampleId, name: &str) -> Vec<f32> {
+        let Some(prediction) = self.prediction(id) else {
+            return Vec::new();
+        };
+        let visible = self.request.view.visible_detections(prediction);
+        let boxes = visible.iter().map(|at| &prediction.detections()[*at]);
+        let of_class = boxes.filter(|found| NAMES[found.class_id as usize] == name);
+        of_class.map(|found| found.score).collect()
+    }
+
+    fn boxes(&self, id: SampleId) -> Option<usize> {
+        let prediction = self.prediction(id)?;
+        Some(self.request.view.visible_detections(prediction).len())
+    }
+
+    fn first_class(&self, id: SampleId) -> Option<&str> {
+        let classes = self.request.view.visible_classes(self.prediction(id)?);
+        classes.first().map(|class| NAMES[class.index as usize])
+    }
+
+    fn problem(&self, id: SampleId) -> bool {
+        let failed = self.request.answers.as_ref().unwrap().failure(id).is_some();
+        failed || self.request.unreadable.contains(id)
+    }
+
+    fn arranged(&self, query: &str, sort: Sort) -> Arrangement {
+        let request = ArrangeRequest {
+            query: Query::parse(query).unwrap(),
+            sort,
+            ..self.request.clone()
+        };
+        arrange(&request, NEVER).unwrap()
+    }
+
+    fn check(&self, query: &str, is_wanted: impl Fn(SampleId) -> bool) {
+        let got = self.arranged(query, Sort::default());
+        let mut expected = self.there();
+        expected.retain(|id| is_wanted(*id));
+        assert_eq!(&got.order()[..], &expected, "{query}");
+        assert!(!expected.is_empty(), "{query} finds nothing to compare");
+        assert!(
+            expected.len() < self.there().len(),
+            "{query} finds everything"
+        );
+    }
+}
+
+fn detector() -> World {
+    world(
+        ModelTask::Detection,
+        ViewSettings {
+            min_score: 0.4,
+            min_score_by_class: [(1, 0.6)].into(),
+            hidden_classes: [3].into(),
+            nms_iou: Some(0.5),
+            ..ViewSettings::default()
+        },
+    )
+}
+
+#[test]
+fn a_query_finds_what_a_plain_look_at_every_prediction_finds() {
+    let world = detector();
+    let cats = |id| world.shown(id, "cat");
+    let best = |id| world.best(id);
+    let boxes = |id| world.boxes(id);
+    world.check("img_1", |id| world.name(id).contains("IMG_1"));
+    world.check("!img_1", |id| !world.name(id).contains("IMG_1"));
+    world.check("class:cat", |id| !cats(id).is_empty());
+    world.check("class:\"traffic light\" or class:dog", |id| {
+        !world.shown(id, "traffic light").is_empty() || !world.shown(id, "dog").is_empty()
+    });
+    world.check("class:cat class:dog", |id| {
+        !cats(id).is_empty() && !world.shown(id, "dog").is_empty()
+    });
+    world.check("class:cat score>0.7", |id| {
+        cats(id).into_iter().any(|score| score > 0.7)
+    });
+    world.check("class:cat boxes>=2", |id| cats(id).len() >= 2);
+    world.check("class:cat boxes:0", |id| {
+        world.prediction(id).is_some() && cats(id).is_empty()
+    });
+    world.check("class:* !class:cat", |id| {
+        boxes(id).is_some_and(|count| count > 0) && cats(id).is_empty()
+    });
+    world.check("score:0.5..0.8", |id| {
+        best(id).is_some_and(|best| (0.5..=0.8).contains(&best))
+    });
+    world.check("score<0.4", |id| best(id).is_some_and(|best| best < 0.4));
+    world.check("boxes:0", |id| boxes(id) == Some(0));
+    world.check("boxes>1 boxes<4", |id| {
+        boxes(id).is_some_and(|count| (2..4).contains(&count))
+    });
+    world.check("!verdict", |id| !world.mark(id).is_judged());
+    world.check("verdict:reject", |id| {
+        world.mark(id).has(VerdictKind::Reject)
+    });
+    world.check("tag:night", |id| !world.mark(id).tags.is_empty());
+    world.check("note:dark", |id| world.mark(id).note.is_some());
+    world.check("problem", |id| world.problem(id));
+    world.check("!answered !problem", |id| {
+        world.prediction(id).is_none() && !world.problem(id)
+    });
+    world.check("answered (verdict or tag) !(img_1 or img_2)", |id| {
+        let mark = world.mark(id);
+        let name = world.name(id);
+        world.prediction(id).is_some()
+            && (mark.is_judged() || !mark.tags.is_empty())
+            && !name.contains("IMG_1")
+            && !name.contains("IMG_2")
+    });
+}
+
+#[test]
+fn a_query_about_a_classifier_is_about_the_class_that_comes_first() {
+    let world = world(
+        ModelTask::Classification,
+        ViewSettings {
+            min_class_score: 0.5,
+            ..ViewSettings::default()
+        },
+    );
+    world.check("class:cat", |id| world.first_class(id) == Some("cat"));
+    world.check("class:cat score<0.5", |id| {
+        let classes = world.prediction(id).map(Prediction::classes);
+        let first = classes.and_then(<[ClassScore]>::first);
+        first.is_some_and(|first| NAMES[first.index as usize] == "cat" && first.score < 0.5)
+    });
+    world.check("margin<0.1", |id| {
+        let Some([first, rest @ ..]) = world.prediction(id).map(Prediction::classes) else {
+            return false;
+        };
+        first.score - rest.first().map_or(0.0, |second| second.score) < 0.1
+    });
+}
+
+#[test]
+fn every_sort_puts_the_ranks_in_order_ties_by_listing_and_the_rest_last() {
+    let world = detector();
+    let order = |by| {
+        let sort = |direction| world.arranged("", Sort { by, direction });
+        let ascending = sort(Direction::Ascending).order().to_vec();
+        (ascending, sort(Direction::Descending).order().to_vec())
+    };
+    let check = |by: SortBy, rank: &dyn Fn(SampleId) -> Option<f64>| {
+        let (mut ranked, unranked): (Vec<_>, Vec<_>) = world
+            .there()
+            .into_iter()
+            .partition(|id| rank(*id).is_some());
+        let (ascending, descending) = order(by);
+        ranked.sort_by(|left, right| rank(*left).partial_cmp(&rank(*right)).unwrap());
+        assert_eq!(
+            ascending,
+            [ranked.clone(), unranked.clone()].concat(),
+            "{by:?}"
+        );
+        ranked.sort();
+        ranked.sort_by(|left, right| rank(*right).partial_cmp(&rank(*left)).unwrap());
+        assert_eq!(descending, [ranked, unranked].concat(), "{by:?}");
+    };
+    let sample = |id: SampleId| world.request.samples.get(id.index()).unwrap();
+    check(SortBy::Listing, &|id| Some(f64::from(id.0)));
+    check(SortBy::Date, &|id| {
+        sample(id).modified_ns.map(|ns| ns as f64)
+    });
+    check(SortBy::Size, &|id| Some(sample(id).size_bytes as f64));
+    check(SortBy::TopScore, &|id| world.best(id).map(f64::from));
+    check(SortBy::Boxes, &|id| {
+        world.boxes(id).map(|count| count as f64)
+    });
+    check(SortBy::Verdict, &|id| {
+        world.mark(id).worst().map(|kind| f64::from(kind as u32))
+    });
+    check(SortBy::Disagreement, &|id| {
+        let all = world.request.disagreement.as_ref().unwrap();
+        all.get(id.index()).map(|value| f64::from(*value))
+    });
+    check(SortBy::Uncertainty, &|id| {
+        let prediction = world.prediction(id)?;
+        let view = &world.request.view;
+        let all = ViewSettings {
+            min_score: 0.0,
+            min_score_by_class: std::collections::BTreeMap::new(),
+            ..view.clone()
+        };
+        let boxes = all.visible_detections(prediction);
+        let distance = |at: usize| {
+            let found = &prediction.detections()[at];
+            (found.score - view.min_score_of(found.class_id)).abs()
+        };
+        let nearest = boxes.into_iter().map(distance).reduce(f32::min);
+        nearest.map(|nearest| -f64::from(nearest))
+    });
+    let (by_name, _) = order(SortBy::Name);
+    let name = |id: &SampleId| world.name(*id);
+    assert!(by_name.is_sorted_by(|left, right| {
+        alphanumeric_sort::compare_str(name(left), name(right))
+            .then(left.cmp(right))
+            .is_lt()
+    }));
+}
+
+#[test]
+fn the_counts_are_those_of_the_queries_that_the_quick_filters_make() {
+    let world = detector();
+    let counts = world.arranged("class:cat", Sort::default()).counts;
+    let found = |query: &str| world.arranged(query, Sort::default()).order().len();
+    assert_eq!(counts.all, found(""));
+    assert_eq!(counts.answered, found("answered"));
+    assert_eq!(counts.problems, found("problem"));
+    assert_eq!(counts.no_box, found("boxes:0"));
+    assert_eq!(counts.unjudged, found("!verdict"));
+    for kind in VerdictKind::ALL {
+        let query = format!("verdict:{}", kind.word());
+        assert_eq!(counts.verdict(kind), found(&query), "{query}");
+    }
+    assert!(counts.is_exact);
+    let mut unknown = world.request.clone();
+    unknown.suppressed = None;
+    assert!(!arrange(&unknown, NEVER).unwrap().counts.is_exact);
+}
+
+#[test]
+fn names_that_come_later_take_their_place_among_the_others() {
+    let sort = Sort {
+        by: SortBy::Name,
+        direction: Direction::Ascending,
+    };
+    let mut arranger = Arranger::default();
+    let mut request = ArrangeRequest {
+        sort,
+        ..ArrangeRequest::default()
+    };
+    let mut names = |request: &ArrangeRequest| {
+        let arrangement = arranger.arrange(request, NEVER).unwrap();
+        let order = arrangement.order().iter();
+        let name = |id: &SampleId| request.samples.get(id.index()).unwrap().name.clone();
+        order.map(name).collect::<Vec<_>>()
+    };
+    for name in ["img10", "img9", "b"] {
+        request.samples.push(sample(name, 1, None));
+    }
+    assert_eq!(names(&request), ["b", "img9", "img10"]);
+    request.samples.push(sample("a", 1, None));
+    request.samples.push(sample("img9b", 1, None));
+    assert_eq!(names(&request), ["a", "b", "img9", "img9b", "img10"]);
+    let other = ArrangeRequest {
+        listing: 2,
+        samples: [sample("z", 1, None), sample("y", 1, None)]
+            .into_iter()
+            .collect(),
+        sort,
+        ..ArrangeRequest::default()
+    };
+    assert_eq!(names(&other), ["y", "z"]);
+}
+
+#[test]
+fn places_are_the_order_the_other_way_round() {
+    let world = detector();
+    let arrangement = world.arranged(
+        "class:cat",
+        Sort {
+            by: SortBy::Size,
+            direction: Direction::Descending,
+        },
+    );
+    for (place, id) in arrangement.order().iter().enumerate() {
+        assert_eq!(arrangement.place_of(*id), Some(place));
+    }
+    let listed = (0..world.request.samples.len()).map(SampleId::from_index);
+    let placed = listed.filter(|id| arrangement.place_of(*id).is_some());
+    assert_eq!(placed.count(), arrangement.order().len());
+    assert_eq!(arrangement.place_of(SampleId(9_999_999)), None);
+}
+
+#[test]
+fn one_that_drops_out_leaves_its_place_to_the_next() {
+    let before = [4, 2, 7, 5].map(SampleId);
+    let ids = |ids: &[u32]| ids.iter().copied().map(SampleId).collect();
+    let now = Arrangement::new(ids(&[2, 5, 9]), 10, FilterCounts::default());
+    let at = |place: usize| before.get(place).copied();
+    assert_eq!(now.place_after(&at, 2), 1, "after 2, where 5 is now");
+    assert_eq!(now.place_after(&at, 0), 0);
+    assert_eq!(now.place_after(&at, 4), 2);
+}
+
+#[test]
+fn what_nobody_wants_any_more_is_not_arranged() {
+    assert!(arrange(&detector().request, &|| true).is_none());
+}

@@ -1,0 +1,221 @@
+//! What sorting and counting want to know of an answer, in one pass over its scores.
+
+use super::by_class::ByClass;
+use super::suppressed::HiddenBoxes;
+use super::{Summary, Suppressed};
+use crate::domain::{ModelTask, SampleId, ViewSettings};
+
+/// The columnar form of a view: what [`ViewSettings::passes`] says, as one comparison a box.
+#[derive(Debug, Clone)]
+pub(super) struct Gate<'a> {
+    task: ModelTask,
+    /// The least score of each class; not a number, which no score reaches, for a class that is not shown.
+    least: ByClass<f32>,
+    /// Where all classes have the same.
+    least_of_all: Option<f32>,
+    min_class_score: f32,
+    suppressed: Option<&'a Suppressed>,
+}
+
+/// Of one sample.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Facts {
+    /// Boxes that are shown; zero for a classifier.
+    pub(super) boxes: u32,
+    /// The highest score of the classes that are shown, whatever the threshold; `None` where there is none.
+    pub(super) best: Option<f32>,
+    /// How near the answer is to being another one; see [`Gate::facts`].
+    pub(super) margin: Option<f32>,
+}
+
+impl<'a> Gate<'a> {
+    /// `suppressed` counts only where the view hides overlaps, and only where it was made for the same IoU.
+    pub(super) fn new(
+        task: ModelTask,
+        view: &ViewSettings,
+        suppressed: Option<&'a Suppressed>,
+    ) -> Self {
+        let classes = view
+            .min_score_by_class
+            .keys()
+            .chain(&view.hidden_classes)
+            .chain(&view.solo_class);
+        let otherwise = match view.solo_class {
+            Some(_) => f32::NAN,
+            None => view.min_score,
+        };
+        let mut least = ByClass::new(otherwise);
+        let mut is_same = view.solo_class.is_none();
+        for &class in classes {
+            is_same = false;
+            *least.get_mut(class) = if view.shows_class(class) {
+                view.min_score_of(class)
+            } else {
+                f32::NAN
+            };
+        }
+        Self {
+            task,
+            least,
+            least_of_all: is_same.then_some(view.min_score),
+            min_class_score: view.min_class_score,
+            suppressed: suppressed.filter(|bits| view.nms_iou == Some(bits.max_iou())),
+        }
+    }
+
+    pub(super) fn task(&self) -> ModelTask {
+        self.task
+    }
+
+    pub(super) fn shows_class(&self, class: u32) -> bool {
+        !self.least.get(class).is_nan()
+    }
+
+    /// Whether a box passes the threshold of its class.
+    pub(super) fn passes(&self, class: u32, score: f32) -> bool {
+        score >= *self.least.get(class)
+    }
+
+    /// The boxes of a sample that better ones hide; `None` where overlaps are shown, or not known.
+    pub(super) fn hidden(&self, id: SampleId) -> Option<HiddenBoxes<'a>> {
+        self.suppressed?.of(id)
+    }
+
+    /// The class that a classifier answers, with its score; `None` where that is below the least score listed.
+    pub(super) fn top_class(&self, summary: Summary<'_>) -> Option<(u32, f32)> {
+        let (&class, &score) = (summary.classes.first()?, summary.scores.first()?);
+        (score >= self.min_class_score).then_some((class, score))
+    }
+
+    /// The margin of a classifier is the difference of its first two scores. The margin of a detector is how far the
+    /// nearest box lies from its threshold, on either side: the box that the smallest change of the threshold would show
+    /// or hide.
+    pub(super) fn facts(&self, id: SampleId, summary: Summary<'_>) -> Facts {
+        match self.task {
+            ModelTask::Classification => classification_facts(summary.scores),
+            ModelTask::Detection => match (self.least_of_all, self.hidden(id)) {
+                (Some(least), None) => plain_facts(summary.scores, least),
+                (_, hidden) => self.detection_facts(summary, hidden),
+            },
+        }
+    }
+
+    fn detection_facts(&self, summary: Summary<'_>, hidden: Option<HiddenBoxes<'_>>) -> Facts {
+        let mut boxes = 0;
+        let (mut best, mut margin) = (f32::NAN, f32::NAN);
+        for (at, (&class, &score)) in summary.classes.iter().zip(summary.scores).enumerate() {
+            let least = *self.least.get(class);
+            if least.is_nan() {
+                continue;
+            }
+            best = best.max(score);
+            if hidden.is_some_and(|hidden| hidden.hides(at)) {
+                continue;
+            }
+            boxes += u32::from(score >= least);
+            margin = margin.min((score - least).abs());
+        }
+        Facts {
+            boxes,
+            best: number(best),
+            margin: number(margin),
+        }
+    }
+}
+
+fn classification_facts(scores: &[f32]) -> Facts {
+    let best = scores.first().copied();
+    let second = scores.get(1).copied().unwrap_or(0.0);
+    Facts {
+        boxes: 0,
+        best: best.and_then(number),
+        margin: best.and_then(|best| number(best - second)),
+    }
+}
+
+/// Every class has the same threshold and no box hides another: only the scores matter. (`max` and `min` leave out what is
+/// not a number.)
+fn plain_facts(scores: &[f32], least: f32) -> Facts {
+    let boxes = scores.iter().map(|score| u32::from(*score >= least)).sum();
+    let best = scores.iter().copied().fold(f32::NAN, f32::max);
+    let distances = scores.iter().map(|score| (score - least).abs());
+    let margin = distances.fold(f32::NAN, f32::min);
+    Facts {
+        boxes,
+        best: number(best),
+        margin: number(margin),
+    }
+}
+
+fn number(value: f32) -> Option<f32> {
+    (!value.is_nan()).then_some(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::review::testing::Random;
+
+    #[test]
+    fn the_columnar_form_passes_what_the_view_passes() {
+        let mut random = Random::new(1);
+        for round in 0..200_u32 {
+            let mut view = ViewSettings {
+                min_score: random.unit(),
+                ..ViewSettings::default()
+            };
+            for class in 0..6 {
+                match random.below(4) {
+                    0 => drop(view.min_score_by_class.insert(class, random.unit())),
+                    1 => drop(view.hidden_classes.insert(class)),
+                    _ => {}
+                }
+            }
+            view.hidden_classes.insert(u32::MAX);
+            view.solo_class = (round % 3 == 0).then(|| random.below(7) as u32);
+            let gate = Gate::new(ModelTask::Detection, &view, None);
+            for class in [0, 1, 2, 3, 4, 5, 6, 1 << 20, u32::MAX] {
+                let scores = [f32::NAN, 0.0, 1.0, f32::INFINITY];
+                for score in scores.into_iter().chain((0..5).map(|_| random.unit())) {
+                    let expected = view.passes(class, score);
+                    assert_eq!(
+                        gate.passes(class, score),
+                        expected,
+                        "{view:?} {class} {score}"
+                    );
+                }
+                assert_eq!(gate.shows_class(class), view.shows_class(class));
+            }
+        }
+    }
+
+    #[test]
+    fn the_fast_way_and_the_general_way_agree() {
+        let mut random = Random::new(2);
+        let view = ViewSettings::default();
+        let gate = Gate::new(ModelTask::Detection, &view, None);
+        for _ in 0..200 {
+            let count = random.below(40);
+            let scores: Vec<f32> = (0..count)
+                .map(|at| if at % 7 == 6 { f32::NAN } else { random.unit() })
+                .collect();
+            let classes = vec![3; count];
+            let summary = Summary {
+                width: 1,
+                height: 1,
+                classes: &classes,
+                scores: &scores,
+            };
+            let fast = gate.facts(SampleId(0), summary);
+            assert_eq!(fast, gate.detection_facts(summary, None));
+        }
+    }
+
+    #[test]
+    fn a_classifier_is_as_certain_as_its_first_two_scores_differ() {
+        let facts = classification_facts(&[0.5, 0.25, 0.1]);
+        assert_eq!((facts.best, facts.margin), (Some(0.5), Some(0.25)));
+        assert_eq!(classification_facts(&[0.5]).margin, Some(0.5));
+        assert_eq!(classification_facts(&[]).margin, None);
+    }
+}

@@ -1,0 +1,386 @@
+//! The small language of the search field.
+//!
+//! ```text
+//! class:cat score>0.8 !verdict
+//! ```
+//!
+//! A word is looked for in names. `key:value`, or `score>0.8`, asks for something else; `!` turns the next one around; a
+//! space means “and”, `or` means “or”, parentheses group. A `score` or `boxes` beside a `class` is about the boxes of that
+//! class.
+
+mod complete;
+mod parse;
+
+use std::ops::Range;
+
+pub use complete::{Completion, class_term, complete, has_term, with_term, without_term};
+
+use super::VerdictKind;
+use crate::domain::{LabelSet, ModelTask};
+
+/// What of the images is wanted. The default wants all of them.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Query {
+    pub(super) root: Option<Node>,
+}
+
+/// Why a text is no query.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct QueryError {
+    /// Where in the text, in bytes.
+    pub at: Range<usize>,
+    /// What is wrong, and what to write instead.
+    pub message: String,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Node {
+    All(Vec<Self>),
+    Any(Vec<Self>),
+    Not(Box<Self>),
+    Term(Term),
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Term {
+    /// Part of the name, in lower case.
+    Name(String),
+    Class(ClassTerm),
+    /// The best score.
+    Score(Span),
+    /// The number of boxes shown.
+    Boxes(Span),
+    Margin(Span),
+    /// `None` asks whether there is any.
+    Verdict(Option<VerdictKind>),
+    /// In lower case; `None` asks whether there is any.
+    Tag(Option<String>),
+    /// Part of the note, in lower case; `None` asks whether there is one.
+    Note(Option<String>),
+    Problem,
+    Answered,
+}
+
+/// A class that is shown, with what is said of its boxes beside it.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct ClassTerm {
+    /// The name, with `*` for any characters; in lower case.
+    pub(super) pattern: String,
+    pub(super) at: Range<usize>,
+    /// Asks for the best score of the class instead of for a box that is shown.
+    pub(super) score: Option<Span>,
+    /// How many boxes of the class are shown.
+    pub(super) boxes: Option<Span>,
+}
+
+/// Numbers from `low` to `high`, each end with or without itself. As precise as scores are, so that `0.8` is the 0.8 of a
+/// score.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Span {
+    pub(super) low: f32,
+    pub(super) includes_low: bool,
+    pub(super) high: f32,
+    pub(super) includes_high: bool,
+}
+
+impl Query {
+    /// An empty text wants all images.
+    ///
+    /// # Errors
+    /// Something that cannot be understood; the message says what, and what to write instead.
+    pub fn parse(text: &str) -> Result<Self, QueryError> {
+        parse::parse(text)
+    }
+
+    /// True where every image is wanted.
+    pub fn is_empty(&self) -> bool {
+        self.root.is_none()
+    }
+
+    /// What in the query can find nothing with this model: a class that it does not know, boxes of a classifier. Nothing
+    /// is wrong with the text itself, so this is for telling and the query can be used all the same.
+    pub fn warnings(&self, task: ModelTask, labels: &LabelSet) -> Vec<QueryError> {
+        let mut warnings = Vec::new();
+        if let Some(root) = &self.root {
+            root.each_term(&mut |term| warnings.extend(term.warning(task, labels)));
+        }
+        warnings
+    }
+
+    /// Examples with what they find, for people.
+    pub fn help() -> &'static [(&'static str, &'static str)] {
+        &HELP
+    }
+}
+
+const HELP: [(&str, &str); 17] = [
+    ("beach", "“beach” in the name, small or capital letters"),
+    ("\"two words\"", "Both words, with the space, in the name"),
+    ("class:cat", "A cat is shown; for a classifier: comes first"),
+    ("class:\"traffic light\"", "A name with a space"),
+    ("class:*light*", "Any class with “light” in its name"),
+    (
+        "class:cat score>0.8",
+        "The best cat scores above 0.8, whatever the threshold",
+    ),
+    ("class:cat boxes>=3", "At least three cats are shown"),
+    ("score:0.4..0.6", "The best score lies between the two"),
+    ("boxes:0", "No box is shown"),
+    ("margin<0.1", "Nearly another answer, see the sort menu"),
+    ("!verdict", "Neither the image nor a box of it is judged"),
+    (
+        "verdict:reject",
+        "Judged so, the image or a box: accept, reject, unsure, wrong",
+    ),
+    ("tag:night", "Has this tag; tag alone: any tag"),
+    ("note:blurry", "Has this in its note; note alone: any note"),
+    ("problem", "Could not be shown or predicted"),
+    ("!answered", "The model has not answered yet"),
+    (
+        "class:cat or (dog !tag)",
+        "Either of the two; parentheses group, ! turns around",
+    ),
+];
+
+impl Node {
+    fn each_term(&self, visit: &mut impl FnMut(&Term)) {
+        match self {
+            Self::All(nodes) | Self::Any(nodes) => {
+                for node in nodes {
+                    node.each_term(visit);
+                }
+            }
+            Self::Not(node) => node.each_term(visit),
+            Self::Term(term) => visit(term),
+        }
+    }
+}
+
+impl Term {
+    fn warning(&self, task: ModelTask, labels: &LabelSet) -> Option<QueryError> {
+        let Self::Class(class) = self else {
+            return None;
+        };
+        let warning = |message: String| {
+            Some(QueryError {
+                at: class.at.clone(),
+                message,
+            })
+        };
+        if class.boxes.is_some() && task == ModelTask::Classification {
+            return warning("This model gives classes, not boxes; leave “boxes” out".to_owned());
+        }
+        if !class.ids(labels).is_empty() || class.id_by_number(labels).is_some() {
+            return None;
+        }
+        let near = nearest(&class.pattern, labels.iter().map(|(_, name)| name));
+        let advice = match near {
+            Some(name) => format!("did you mean “{name}”?"),
+            None => "* stands for any letters: class:*part*".to_owned(),
+        };
+        warning(format!(
+            "This model knows no class “{}”; {advice}",
+            class.pattern
+        ))
+    }
+}
+
+impl ClassTerm {
+    /// The ids of the classes that are meant.
+    pub(super) fn ids(&self, labels: &LabelSet) -> Vec<u32> {
+        let named = labels.iter();
+        let mut ids: Vec<u32> = named
+            .filter(|(_, name)| matches(&self.pattern, &name.to_lowercase()))
+            .map(|(id, _)| id)
+            .collect();
+        if ids.is_empty() {
+            ids.extend(self.id_by_number(labels));
+        }
+        ids
+    }
+
+    /// A class that has no name is written as it is shown, `class 17`, or by its number alone.
+    fn id_by_number(&self, labels: &LabelSet) -> Option<u32> {
+        let number = self.pattern.strip_prefix("class ").unwrap_or(&self.pattern);
+        let id = number.parse().ok()?;
+        labels.get(id).is_none().then_some(id)
+    }
+}
+
+impl Span {
+    pub(super) const ANY: Self = Self {
+        low: f32::NEG_INFINITY,
+        includes_low: true,
+        high: f32::INFINITY,
+        includes_high: true,
+    };
+
+    pub(super) fn contains(&self, value: f32) -> bool {
+        let is_above = if self.includes_low {
+            value >= self.low
+        } else {
+            value > self.low
+        };
+        let is_below = if self.includes_high {
+            value <= self.high
+        } else {
+            value < self.high
+        };
+        is_above && is_below
+    }
+
+    /// What lies in both.
+    fn and(self, other: Self) -> Self {
+        let mut both = self;
+        if other.low > both.low || (other.low == both.low && !other.includes_low) {
+            (both.low, both.includes_low) = (other.low, other.includes_low);
+        }
+        if other.high < both.high || (other.high == both.high && !other.includes_high) {
+            (both.high, both.includes_high) = (other.high, other.includes_high);
+        }
+        both
+    }
+}
+
+/// Whether a text is the pattern, in which `*` stands for any characters, none included. Both in lower case.
+fn matches(pattern: &str, text: &str) -> bool {
+    let Some((first, rest)) = pattern.split_once('*') else {
+        return pattern == text;
+    };
+    let Some(mut text) = text.strip_prefix(first) else {
+        return false;
+    };
+    let mut parts: Vec<&str> = rest.split('*').collect();
+    let last = parts.pop().unwrap_or_default();
+    for part in parts {
+        match text.find(part) {
+            Some(start) => text = &text[start + part.len()..],
+            None => return false,
+        }
+    }
+    text.ends_with(last)
+}
+
+/// The one that is at most two changes away, or that begins or contains the word; `None` where nothing is like it.
+fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let rank = |name: &&str| {
+        let name = name.to_lowercase();
+        let allowed = word.chars().count().div_ceil(4).min(2);
+        let distance = distance(word, &name);
+        if distance <= allowed {
+            Some((0, distance))
+        } else if word.chars().count() >= 3 && name.contains(word) {
+            Some((1, name.len()))
+        } else {
+            None
+        }
+    };
+    known
+        .filter_map(|name| Some((rank(&name)?, name)))
+        .min_by_key(|(rank, _)| *rank)
+        .map(|(_, name)| name)
+}
+
+/// Levenshtein's: how many letters to add, take away or change.
+fn distance(left: &str, right: &str) -> usize {
+    let right: Vec<char> = right.chars().collect();
+    let mut row: Vec<usize> = (0..=right.len()).collect();
+    for (above, letter) in left.chars().enumerate() {
+        let mut diagonal = above;
+        row[0] = above + 1;
+        for (at, other) in right.iter().enumerate() {
+            let changed = diagonal + usize::from(letter != *other);
+            diagonal = row[at + 1];
+            row[at + 1] = changed.min(diagonal + 1).min(row[at] + 1);
+        }
+    }
+    row[right.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn warnings(text: &str, task: ModelTask) -> Vec<String> {
+        let labels = LabelSet::parse("cat\nTraffic light\ncrane\ncrane").unwrap();
+        let warnings = Query::parse(text).unwrap().warnings(task, &labels);
+        warnings
+            .into_iter()
+            .map(|warning| warning.message)
+            .collect()
+    }
+
+    #[test]
+    fn a_class_that_the_model_does_not_know_is_told_with_a_near_one() {
+        let check = |text: &str, expected: &str| {
+            let got = warnings(text, ModelTask::Detection);
+            assert!(
+                got.len() == 1 && got[0].contains(expected),
+                "{text}: {got:?}"
+            );
+        };
+        check("class:cst", "did you mean “cat”?");
+        check("!class:light", "did you mean “Traffic light”?");
+        check("a or class:zebra", "class:*part*");
+        assert!(warnings("class:CAT class:traffic* class:99", ModelTask::Detection).is_empty());
+        assert_eq!(
+            warnings("class:cat boxes>2", ModelTask::Classification).len(),
+            1
+        );
+    }
+
+    #[test]
+    fn two_classes_of_one_name_are_both_meant_and_a_nameless_one_goes_by_its_number() {
+        let labels = LabelSet::parse("1\tcrane\n2\tcrane\n3\t7").unwrap();
+        let ids = |pattern: &str| {
+            let Some(Node::Term(Term::Class(class))) =
+                Query::parse(&format!("class:\"{pattern}\"")).unwrap().root
+            else {
+                panic!("{pattern} is a class");
+            };
+            class.ids(&labels)
+        };
+        assert_eq!(ids("Crane"), [1, 2]);
+        assert_eq!(ids("7"), [3], "a name before a number");
+        assert_eq!(ids("class 17"), [17]);
+        assert_eq!(ids("17"), [17]);
+        assert_eq!(ids("2"), [] as [u32; 0], "it has a name");
+    }
+
+    #[test]
+    fn a_star_stands_for_any_letters() {
+        for (pattern, text, expected) in [
+            ("cat", "cat", true),
+            ("cat", "cats", false),
+            ("cat*", "cats", true),
+            ("*cat", "tomcat", true),
+            ("*a*a*", "banana", true),
+            ("b*na", "banana", true),
+            ("b*x*", "banana", false),
+            ("*", "", true),
+        ] {
+            assert_eq!(matches(pattern, text), expected, "{pattern} {text}");
+        }
+    }
+
+    #[test]
+    fn every_example_of_the_help_can_be_typed() {
+        for (example, meaning) in Query::help() {
+            assert!(Query::parse(example).is_ok(), "{example}: {meaning}");
+        }
+    }
+
+    #[test]
+    fn two_bounds_make_a_span() {
+        let span = |low, high| Span {
+            low,
+            includes_low: false,
+            high,
+            includes_high: true,
+        };
+        let both = span(0.2, 0.8).and(span(0.5, 0.9)).and(Span::ANY);
+        assert_eq!(both, span(0.5, 0.8));
+        assert!(!both.contains(0.5) && both.contains(0.8) && !both.contains(f32::NAN));
+    }
+}

@@ -1,0 +1,753 @@
+//! Reads the text of a query.
+
+use std::ops::Range;
+
+use super::{ClassTerm, Node, Query, QueryError, Span, Term, nearest};
+use crate::review::VerdictKind;
+
+/// Keys as they are typed. Those that may stand alone ask whether there is any.
+const KEYS: [(&str, Key); 13] = [
+    ("class", Key::Class),
+    ("score", Key::Score),
+    ("boxes", Key::Boxes),
+    ("verdict", Key::Verdict),
+    ("tag", Key::Tag),
+    ("note", Key::Note),
+    ("problem", Key::Problem),
+    ("answered", Key::Answered),
+    ("margin", Key::Margin),
+    ("name", Key::Name),
+    ("box", Key::Boxes),
+    ("tags", Key::Tag),
+    ("problems", Key::Problem),
+];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Key {
+    Name,
+    Class,
+    Score,
+    Boxes,
+    Margin,
+    Verdict,
+    Tag,
+    Note,
+    Problem,
+    Answered,
+}
+
+impl Key {
+    fn is_number(self) -> bool {
+        matches!(self, Self::Score | Self::Boxes | Self::Margin)
+    }
+
+    /// What the key means where nothing follows it; `None` where something must.
+    fn alone(self) -> Option<Term> {
+        let at_least_one = Span {
+            low: 1.0,
+            ..Span::ANY
+        };
+        match self {
+            Self::Boxes => Some(Term::Boxes(at_least_one)),
+            Self::Verdict => Some(Term::Verdict(None)),
+            Self::Tag => Some(Term::Tag(None)),
+            Self::Note => Some(Term::Note(None)),
+            Self::Problem => Some(Term::Problem),
+            Self::Answered => Some(Term::Answered),
+            Self::Name | Self::Class | Self::Score | Self::Margin => None,
+        }
+    }
+}
+
+pub(super) fn parse(text: &str) -> Result<Query, QueryError> {
+    let mut parser = Parser { text, at: 0 };
+    parser.skip_spaces();
+    if parser.is_done() {
+        return Ok(Query::default());
+    }
+    let root = parser.any()?;
+    if !parser.is_done() {
+        let at = parser.at..parser.at + 1;
+        return fail(at, "This ) closes nothing; take it away or open it with (");
+    }
+    Ok(Query { root: Some(root) })
+}
+
+struct Parser<'t> {
+    text: &'t str,
+    /// In bytes.
+    at: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Operator {
+    /// `:` or `=`.
+    Is,
+    Above,
+    AtLeast,
+    Below,
+    AtMost,
+}
+
+/// A word as it was typed, without its quotes.
+struct Word {
+    text: String,
+    at: Range<usize>,
+    is_quoted: bool,
+}
+
+impl Parser<'_> {
+    fn any(&mut self) -> Result<Node, QueryError> {
+        let mut nodes = vec![self.all()?];
+        while let Some(at) = self.take_word_or() {
+            if self.is_at_end_of_group() {
+                return fail(
+                    at,
+                    "Something must follow “or”; to look for it in names, write \"or\"",
+                );
+            }
+            nodes.push(self.all()?);
+        }
+        Ok(one_or(nodes, Node::Any))
+    }
+
+    fn all(&mut self) -> Result<Node, QueryError> {
+        let mut nodes = Vec::new();
+        while !self.is_at_end_of_group() {
+            if let Some(at) = self.peek_word_or() {
+                if nodes.is_empty() {
+                    return fail(
+                        at,
+                        "Something must come before “or”; to look for it in names, write \"or\"",
+                    );
+                }
+                break;
+            }
+            nodes.push(self.one()?);
+            self.skip_spaces();
+        }
+        Ok(one_or(join_class_terms(nodes), Node::All))
+    }
+
+    fn one(&mut self) -> Result<Node, QueryError> {
+        let start = self.at;
+        if self.take("!") {
+            self.skip_spaces();
+            if self.is_at_end_of_group() {
+                return fail(
+                    start..start + 1,
+                    "Something must follow “!”, such as !verdict",
+                );
+            }
+            return Ok(Node::Not(Box::new(self.one()?)));
+        }
+        if self.take("(") {
+            self.skip_spaces();
+            if self.take(")") {
+                return fail(start..self.at, "There is nothing in these parentheses");
+            }
+            if self.is_done() {
+                return fail(start..start + 1, "This ( is never closed; add ) at the end");
+            }
+            let node = self.any()?;
+            if !self.take(")") {
+                return fail(start..start + 1, "This ( is never closed; add ) at the end");
+            }
+            self.skip_spaces();
+            return Ok(node);
+        }
+        self.term().map(Node::Term)
+    }
+
+    fn term(&mut self) -> Result<Term, QueryError> {
+        let word = self.word(|letter| ":=<>≤≥".contains(letter))?;
+        if word.is_quoted {
+            return Ok(Term::Name(word.text.to_lowercase()));
+        }
+        let key = KEYS
+            .iter()
+            .find(|(name, _)| name.eq_ignore_ascii_case(&word.text))
+            .map(|(_, key)| *key);
+        let after_word = self.at;
+        if key.is_some_and(Key::is_number) {
+            self.skip_spaces();
+        }
+        match (key, self.operator()) {
+            (Some(key), Some(operator)) => self.value(key, &word, operator),
+            (None, Some(_)) => self.unknown_key(&word),
+            (Some(key), None) => {
+                self.at = after_word;
+                match key.alone() {
+                    Some(term) => Ok(term),
+                    None => self.lacks_value(key, &word),
+                }
+            }
+            (None, None) => Ok(Term::Name(word.text.to_lowercase())),
+        }
+    }
+
+    fn value(&mut self, key: Key, word: &Word, operator: Operator) -> Result<Term, QueryError> {
+        if key.is_number() {
+            self.skip_spaces();
+            return self.number_term(key, word, operator);
+        }
+        if operator != Operator::Is {
+            let message = format!("“{}” goes with a colon: {}", word.text, example(key));
+            return fail(word.at.start..self.at, message);
+        }
+        if self.is_at_end_of_word() {
+            return key.alone().map_or_else(|| self.lacks_value(key, word), Ok);
+        }
+        let value = self.word(|_| false)?;
+        let lower = value.text.to_lowercase();
+        Ok(match key {
+            Key::Name => Term::Name(lower),
+            Key::Class => Term::Class(ClassTerm {
+                pattern: lower,
+                at: word.at.start..value.at.end,
+                score: None,
+                boxes: None,
+            }),
+            Key::Tag => Term::Tag(Some(lower)),
+            Key::Note => Term::Note(Some(lower)),
+            Key::Verdict => Term::Verdict(Some(verdict(&value, &lower)?)),
+            _ => {
+                let message = format!(
+                    "“{0}” stands alone; write {0}, or !{0} for those without",
+                    word.text
+                );
+                return fail(word.at.start..value.at.end, message);
+            }
+        })
+    }
+
+    fn number_term(
+        &mut self,
+        key: Key,
+        word: &Word,
+        operator: Operator,
+    ) -> Result<Term, QueryError> {
+        if self.is_at_end_of_word() {
+            return self.lacks_value(key, word);
+        }
+        let value = self.word(|_| false)?;
+        let span = span(key, &value, operator)?;
+        Ok(match key {
+            Key::Boxes => Term::Boxes(span),
+            Key::Margin => Term::Margin(span),
+            _ => Term::Score(span),
+        })
+    }
+
+    fn unknown_key<T>(&self, word: &Word) -> Result<T, QueryError> {
+        let known = KEYS.iter().map(|(name, _)| *name);
+        let near = nearest(&word.text.to_lowercase(), known);
+        let advice = near.map_or_else(String::new, |name| format!("did you mean {name}? "));
+        let rest = self.text[word.at.start..].split_whitespace().next();
+        let message = format!(
+            "Nothing is called “{}” here; {advice}To look for it in names, put it in quotes: \"{}\"",
+            word.text,
+            rest.unwrap_or_default().trim_end_matches(')')
+        );
+        fail(word.at.clone(), capitals_after_question(message))
+    }
+
+    fn lacks_value<T>(&self, key: Key, word: &Word) -> Result<T, QueryError> {
+        let message = format!(
+            "“{0}” needs a value, such as {1}; to look for it in names, write \"{0}\"",
+            word.text,
+            example(key)
+        );
+        fail(word.at.start..self.at, message)
+    }
+
+    /// A word, or what lies in quotes. It ends before a space, a parenthesis and whatever `ends` says.
+    fn word(&mut self, ends: impl Fn(char) -> bool) -> Result<Word, QueryError> {
+        let start = self.at;
+        if self.peek() == Some('"') {
+            return self.quoted(start);
+        }
+        let rest = &self.text[start..];
+        let is_end =
+            |letter: char| letter.is_whitespace() || "()\"".contains(letter) || ends(letter);
+        let len = rest.find(is_end).unwrap_or(rest.len());
+        if len == 0 {
+            let letter: String = rest.chars().take(1).collect();
+            let message = format!(
+                "“{letter}” needs something before it, such as score{letter}0.5 or class:cat"
+            );
+            return fail(start..start + letter.len(), message);
+        }
+        self.at += len;
+        Ok(Word {
+            text: rest[..len].to_owned(),
+            at: start..self.at,
+            is_quoted: false,
+        })
+    }
+
+    /// `\"` is a quote in it.
+    fn quoted(&mut self, start: usize) -> Result<Word, QueryError> {
+        let mut text = String::new();
+        let mut letters = self.text[start + 1..].char_indices();
+        while let Some((offset, letter)) = letters.next() {
+            match letter {
+                '"' => {
+                    self.at = start + 1 + offset + 1;
+                    if text.is_empty() {
+                        return fail(start..self.at, "There is nothing between these quotes");
+                    }
+                    return Ok(Word {
+                        text,
+                        at: start..self.at,
+                        is_quoted: true,
+                    });
+                }
+                '\\' if letters.as_str().starts_with('"') => {
+                    letters.next();
+                    text.push('"');
+                }
+                _ => text.push(letter),
+            }
+        }
+        let message = "This quote is never closed; add \" at its end";
+        fail(start..self.text.len(), message)
+    }
+
+    fn operator(&mut self) -> Option<Operator> {
+        let operators = [
+            (">=", Operator::AtLeast),
+            ("<=", Operator::AtMost),
+            ("≥", Operator::AtLeast),
+            ("≤", Operator::AtMost),
+            (">", Operator::Above),
+            ("<", Operator::Below),
+            (":", Operator::Is),
+            ("=", Operator::Is),
+        ];
+        let found = operators.into_iter().find(|(text, _)| self.take(text));
+        found.map(|(_, operator)| operator)
+    }
+
+    fn peek_word_or(&self) -> Option<Range<usize>> {
+        let (word, rest) = self.text[self.at..].split_at_checked(2)?;
+        let ends = |letter: char| letter.is_whitespace() || "()!\"".contains(letter);
+        let is_whole = rest.chars().next().is_none_or(ends);
+        (word.eq_ignore_ascii_case("or") && is_whole).then(|| self.at..self.at + 2)
+    }
+
+    fn take_word_or(&mut self) -> Option<Range<usize>> {
+        let at = self.peek_word_or()?;
+        self.at = at.end;
+        self.skip_spaces();
+        Some(at)
+    }
+
+    fn take(&mut self, text: &str) -> bool {
+        let is_next = self.text[self.at..].starts_with(text);
+        if is_next {
+            self.at += text.len();
+        }
+        is_next
+    }
+
+    fn peek(&self) -> Option<char> {
+        self.text[self.at..].chars().next()
+    }
+
+    fn skip_spaces(&mut self) {
+        let rest = &self.text[self.at..];
+        self.at += rest.len() - rest.trim_start().len();
+    }
+
+    fn is_done(&self) -> bool {
+        self.at == self.text.len()
+    }
+
+    fn is_at_end_of_group(&self) -> bool {
+        self.peek().is_none_or(|letter| letter == ')')
+    }
+
+    fn is_at_end_of_word(&self) -> bool {
+        let next = self.peek();
+        next.is_none_or(|letter| letter.is_whitespace() || "()".contains(letter))
+    }
+}
+
+/// `score` and `boxes` beside a class are about that class.
+fn join_class_terms(nodes: Vec<Node>) -> Vec<Node> {
+    let is_class = |node: &Node| matches!(node, Node::Term(Term::Class(_)));
+    if !nodes.iter().any(is_class) {
+        return nodes;
+    }
+    let (mut score, mut boxes) = (None::<Span>, None::<Span>);
+    let mut rest = Vec::new();
+    for node in nodes {
+        match node {
+            Node::Term(Term::Score(span)) => score = Some(score.map_or(span, |all| all.and(span))),
+            Node::Term(Term::Boxes(span)) => boxes = Some(boxes.map_or(span, |all| all.and(span))),
+            other => rest.push(other),
+        }
+    }
+    for node in &mut rest {
+        if let Node::Term(Term::Class(class)) = node {
+            class.score = score;
+            class.boxes = boxes;
+        }
+    }
+    rest
+}
+
+fn one_or(mut nodes: Vec<Node>, many: impl Fn(Vec<Node>) -> Node) -> Node {
+    match (nodes.pop(), nodes.is_empty()) {
+        (Some(only), true) => only,
+        (last, _) => {
+            nodes.extend(last);
+            many(nodes)
+        }
+    }
+}
+
+fn verdict(value: &Word, lower: &str) -> Result<VerdictKind, QueryError> {
+    let known = [
+        ("accept", VerdictKind::Accept),
+        ("reject", VerdictKind::Reject),
+        ("unsure", VerdictKind::Unsure),
+        ("wrong", VerdictKind::WrongClass),
+    ];
+    let exact = known.iter().find(|(word, _)| lower == *word);
+    // “accepted”, “rejected”, “wrong class”.
+    let longer = || known.iter().find(|(word, _)| lower.starts_with(word));
+    exact.or_else(longer).map(|(_, kind)| *kind).ok_or_else(|| {
+        let message = format!(
+            "There is no verdict “{}”; write accept, reject, unsure or wrong, or !verdict for none",
+            value.text
+        );
+        QueryError {
+            at: value.at.clone(),
+            message,
+        }
+    })
+}
+
+fn span(key: Key, value: &Word, operator: Operator) -> Result<Span, QueryError> {
+    if let (Operator::Is, Some((low, high))) = (operator, value.text.split_once("..")) {
+        let low = bound(key, low, value)?.unwrap_or(f32::NEG_INFINITY);
+        let high = bound(key, high, value)?.unwrap_or(f32::INFINITY);
+        if low > high {
+            let message = format!(
+                "Nothing lies in {}; write the smaller number first",
+                value.text
+            );
+            return fail(value.at.clone(), message);
+        }
+        return Ok(Span {
+            low,
+            high,
+            ..Span::ANY
+        });
+    }
+    let Some(number) = bound(key, &value.text, value)? else {
+        return fail(value.at.clone(), not_a_number(key, value));
+    };
+    let any = Span::ANY;
+    Ok(match operator {
+        Operator::Above => Span {
+            low: number,
+            includes_low: false,
+            ..any
+        },
+        Operator::AtLeast => Span { low: number, ..any },
+        Operator::Below => Span {
+            high: number,
+            includes_high: false,
+            ..any
+        },
+        Operator::AtMost => Span {
+            high: number,
+            ..any
+        },
+        Operator::Is if key == Key::Boxes => Span {
+            low: number,
+            high: number,
+            ..any
+        },
+        Operator::Is => {
+            let message = format!(
+                "Hardly any score is exactly {0}; write score>={0}, or a range such as score:{0}..1",
+                value.text
+            );
+            let message = if key == Key::Margin {
+                message.replace("score", "margin")
+            } else {
+                message
+            };
+            return fail(value.at.clone(), message);
+        }
+    })
+}
+
+/// A number; `80%` is 0.8. `None` for an empty text, which is an open end.
+fn bound(key: Key, text: &str, value: &Word) -> Result<Option<f32>, QueryError> {
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let percent = text.strip_suffix('%').filter(|_| key != Key::Boxes);
+    // People who write 0,8 mean it.
+    let digits = percent.unwrap_or(text).replace(',', ".");
+    let is_number = digits.starts_with(|letter: char| letter.is_ascii_digit() || letter == '.');
+    let number = digits.parse::<f64>().ok().filter(|_| is_number);
+    let Some(number) = number else {
+        return fail(value.at.clone(), not_a_number(key, value));
+    };
+    let number = if percent.is_some() {
+        number / 100.0
+    } else {
+        number
+    };
+    if key != Key::Boxes && number > 1.0 {
+        let message = format!("Scores go from 0 to 1; for {text} of a hundred write {text}%");
+        return fail(value.at.clone(), message.replace("%%", "%"));
+    }
+    Ok(Some(number as f32))
+}
+
+fn not_a_number(key: Key, value: &Word) -> String {
+    format!(
+        "“{}” is no number; write it such as in {}",
+        value.text,
+        example(key)
+    )
+}
+
+fn example(key: Key) -> &'static str {
+    match key {
+        Key::Name => "name:beach",
+        Key::Class => "class:cat",
+        Key::Score => "score>0.8",
+        Key::Boxes => "boxes>3",
+        Key::Margin => "margin<0.1",
+        Key::Verdict => "verdict:accept",
+        Key::Tag => "tag:night",
+        Key::Note => "note:blurry",
+        Key::Problem => "problem",
+        Key::Answered => "answered",
+    }
+}
+
+/// A sentence that follows a semicolon begins small, one that follows a question does not.
+fn capitals_after_question(message: String) -> String {
+    if message.contains('?') {
+        message
+    } else {
+        message.replace("; To look", "; to look")
+    }
+}
+
+fn fail<T>(at: Range<usize>, message: impl Into<String>) -> Result<T, QueryError> {
+    Err(QueryError {
+        at,
+        message: message.into(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(text: &str) -> Node {
+        Node::Term(Term::Name(text.to_owned()))
+    }
+
+    fn class(pattern: &str, score: Option<Span>, boxes: Option<Span>) -> Node {
+        Node::Term(Term::Class(ClassTerm {
+            pattern: pattern.to_owned(),
+            at: 0..0,
+            score,
+            boxes,
+        }))
+    }
+
+    /// Places in the text are compared elsewhere.
+    fn without_places(node: Node) -> Node {
+        let all = |nodes: Vec<Node>| nodes.into_iter().map(without_places).collect();
+        match node {
+            Node::All(nodes) => Node::All(all(nodes)),
+            Node::Any(nodes) => Node::Any(all(nodes)),
+            Node::Not(node) => Node::Not(Box::new(without_places(*node))),
+            Node::Term(Term::Class(term)) => {
+                Node::Term(Term::Class(ClassTerm { at: 0..0, ..term }))
+            }
+            term @ Node::Term(_) => term,
+        }
+    }
+
+    fn above(low: f32) -> Span {
+        Span {
+            low,
+            includes_low: false,
+            ..Span::ANY
+        }
+    }
+
+    fn from_to(low: f32, high: f32) -> Span {
+        Span {
+            low,
+            high,
+            ..Span::ANY
+        }
+    }
+
+    #[test]
+    fn a_query_is_understood() {
+        let check = |text: &str, expected: Node| {
+            let got = Query::parse(text).map(|query| query.root.map(without_places));
+            assert_eq!(got, Ok(Some(expected)), "{text}");
+        };
+        let not = |node| Node::Not(Box::new(node));
+        let verdict = |kind| Node::Term(Term::Verdict(kind));
+        check("Beach", name("beach"));
+        check("\"a \\\"b\\\" C\"", name("a \"b\" c"));
+        check("name:a.png", name("a.png"));
+        check("a  b", Node::All(vec![name("a"), name("b")]));
+        check(
+            "a or b OR c",
+            Node::Any(vec![name("a"), name("b"), name("c")]),
+        );
+        check(
+            "orange or \"or\"",
+            Node::Any(vec![name("orange"), name("or")]),
+        );
+        check(
+            "a (b or c)",
+            Node::All(vec![name("a"), Node::Any(vec![name("b"), name("c")])]),
+        );
+        check(
+            "!(a b)!c",
+            Node::All(vec![
+                not(Node::All(vec![name("a"), name("b")])),
+                not(name("c")),
+            ]),
+        );
+        check(
+            "class:\"traffic Light\"",
+            class("traffic light", None, None),
+        );
+        check("class=cat", class("cat", None, None));
+        check(
+            "class:cat score>0.8 !verdict",
+            Node::All(vec![
+                class("cat", Some(above(0.8)), None),
+                not(verdict(None)),
+            ]),
+        );
+        check(
+            "boxes > 3 class:cat boxes<=5",
+            class(
+                "cat",
+                None,
+                Some(Span {
+                    low: 3.0,
+                    includes_low: false,
+                    high: 5.0,
+                    includes_high: true,
+                }),
+            ),
+        );
+        check(
+            "score>80% class:a or score:0,5..",
+            Node::Any(vec![
+                class("a", Some(above(0.8)), None),
+                Node::Term(Term::Score(from_to(0.5, f32::INFINITY))),
+            ]),
+        );
+        check(
+            "!class:a score>0.5",
+            Node::All(vec![
+                not(class("a", None, None)),
+                Node::Term(Term::Score(above(0.5))),
+            ]),
+        );
+        check("boxes:0", Node::Term(Term::Boxes(from_to(0.0, 0.0))));
+        check(
+            "score≥0.5",
+            Node::Term(Term::Score(from_to(0.5, f32::INFINITY))),
+        );
+        check(
+            "boxes",
+            Node::Term(Term::Boxes(from_to(1.0, f32::INFINITY))),
+        );
+        check(
+            "margin<.1",
+            Node::Term(Term::Margin(Span {
+                high: 0.1,
+                includes_high: false,
+                ..Span::ANY
+            })),
+        );
+        check("verdict:rejected", verdict(Some(VerdictKind::Reject)));
+        check("verdict:wrong", verdict(Some(VerdictKind::WrongClass)));
+        check("tag:Night", Node::Term(Term::Tag(Some("night".to_owned()))));
+        check("tag:", Node::Term(Term::Tag(None)));
+        check(
+            "note:\"very dark\"",
+            Node::Term(Term::Note(Some("very dark".to_owned()))),
+        );
+        check("problem:", Node::Term(Term::Problem));
+        check("answered", Node::Term(Term::Answered));
+        assert!(Query::parse("  ").unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_mistake_is_told_with_its_place_and_what_to_write_instead() {
+        let check = |text: &str, at: &str, says: &str| {
+            let error = Query::parse(text).expect_err(text);
+            assert_eq!(&text[error.at.clone()], at, "{text}: {error}");
+            assert!(error.message.contains(says), "{text}: {error}");
+        };
+        check("scor>0.5", "scor", "did you mean score?");
+        check("a c:/photos", "c", "\"c:/photos\"");
+        check("class:", "class:", "class:cat");
+        check("class", "class", "write \"class\"");
+        check("score", "score", "score>0.8");
+        check("score>", "score>", "score>0.8");
+        check("score>high", "high", "no number");
+        check("score>-1", "-1", "no number");
+        check("score>nan", "nan", "no number");
+        check("score>80", "80", "write 80%");
+        check("score:0.8", "0.8", "score>=0.8");
+        check("score:0.8..0.2", "0.8..0.2", "smaller number first");
+        check("boxes>many", "many", "boxes>3");
+        check("class>cat", "class>", "class:cat");
+        check("verdict:good", "good", "accept, reject, unsure or wrong");
+        check("problem:yes", "problem:yes", "!problem");
+        check("a or", "or", "follow “or”");
+        check("or a", "or", "before “or”");
+        check("a !", "!", "!verdict");
+        check("(a", "(", "add )");
+        check("(", "(", "add )");
+        check("a)", ")", "closes nothing");
+        check("()", "()", "nothing in these");
+        check("\"a", "\"a", "never closed");
+        check("class:\"\"", "\"\"", "nothing between");
+        check(">0.5", ">", "score>0.5");
+    }
+
+    #[test]
+    fn no_text_makes_the_parser_stumble() {
+        let parts = [
+            "a", "é", "\"", "\\", "(", ")", "!", "or", " ", ":", ">", "=", "..", "0.5", "%",
+            "class", "score", "≥", "猫",
+        ];
+        let mut random = crate::review::testing::Random::new(9);
+        for _ in 0..20_000 {
+            let count = random.below(8);
+            let text: String = (0..count)
+                .map(|_| parts[random.below(parts.len())])
+                .collect();
+            if let Err(error) = Query::parse(&text) {
+                assert!(text.get(error.at.clone()).is_some(), "{text}: {error:?}");
+            }
+        }
+    }
+}

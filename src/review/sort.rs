@@ -1,0 +1,189 @@
+//! What samples are sorted by.
+
+use super::arrange::ArrangeRequest;
+use super::facts::Facts;
+use crate::domain::{Sample, SampleId};
+
+/// An order of samples. Samples of the same rank stay in the order of the listing, and those without one (no answer, no
+/// date) come last in either direction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Sort {
+    pub by: SortBy,
+    pub direction: Direction,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
+pub enum SortBy {
+    #[default]
+    Listing,
+    /// By the whole name, numbers in it by their value.
+    Name,
+    Date,
+    Size,
+    /// The highest score of the classes that are shown, whatever the threshold.
+    TopScore,
+    /// Classifier: how near the first two scores are. Detector: how near a box is to its threshold.
+    Uncertainty,
+    /// The number of boxes that are shown.
+    Boxes,
+    /// The worst verdict of the image and its boxes.
+    Verdict,
+    /// How far two runs differ, while they are compared.
+    Disagreement,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
+pub enum Direction {
+    #[default]
+    Ascending,
+    Descending,
+}
+
+impl SortBy {
+    pub const ALL: [Self; 9] = [
+        Self::Listing,
+        Self::Name,
+        Self::Date,
+        Self::Size,
+        Self::TopScore,
+        Self::Uncertainty,
+        Self::Boxes,
+        Self::Verdict,
+        Self::Disagreement,
+    ];
+
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Listing => "Listing",
+            Self::Name => "Name",
+            Self::Date => "Date",
+            Self::Size => "File size",
+            Self::TopScore => "Top score",
+            Self::Uncertainty => "Uncertainty",
+            Self::Boxes => "Number of boxes",
+            Self::Verdict => "Verdict",
+            Self::Disagreement => "Disagreement",
+        }
+    }
+
+    pub fn tooltip(self) -> &'static str {
+        match self {
+            Self::Listing => "As the folder lists them, subfolders after each other",
+            Self::Name => "By name, numbers in it by their value",
+            Self::Date => "By when the file was last written",
+            Self::Size => "By the bytes of the file",
+            Self::TopScore => {
+                "By the best score of the classes that are shown, whatever the threshold"
+            }
+            Self::Uncertainty => {
+                "Classifier: how near the first two scores are. Detector: how near to its threshold the nearest box is"
+            }
+            Self::Boxes => "By how many boxes are shown",
+            Self::Verdict => "By the worst verdict on the image or a box of it",
+            Self::Disagreement => "By how far the two compared runs differ",
+        }
+    }
+
+    /// The direction that is wanted most often.
+    pub fn usual_direction(self) -> Direction {
+        match self {
+            Self::Listing | Self::Name | Self::Verdict => Direction::Ascending,
+            Self::Date
+            | Self::Size
+            | Self::TopScore
+            | Self::Uncertainty
+            | Self::Boxes
+            | Self::Disagreement => Direction::Descending,
+        }
+    }
+
+    /// What a direction means for people.
+    pub fn direction_label(self, direction: Direction) -> &'static str {
+        let (ascending, descending) = match self {
+            Self::Listing => ("First to last", "Last to first"),
+            Self::Name => ("A to Z", "Z to A"),
+            Self::Date => ("Oldest first", "Newest first"),
+            Self::Size => ("Smallest first", "Largest first"),
+            Self::TopScore => ("Lowest first", "Highest first"),
+            Self::Uncertainty => ("Most certain first", "Least certain first"),
+            Self::Boxes => ("Fewest first", "Most first"),
+            Self::Verdict => ("Accepted first", "Rejected first"),
+            Self::Disagreement => ("Least first", "Most first"),
+        };
+        match direction {
+            Direction::Ascending => ascending,
+            Direction::Descending => descending,
+        }
+    }
+
+    /// Whether answers of a run are needed.
+    pub fn needs_answers(self) -> bool {
+        matches!(
+            self,
+            Self::TopScore | Self::Uncertainty | Self::Boxes | Self::Disagreement
+        )
+    }
+
+    /// The rank in ascending order; `None` where the sample has none.
+    pub(super) fn rank(
+        self,
+        request: &ArrangeRequest,
+        id: SampleId,
+        sample: &Sample,
+        facts: Option<Facts>,
+    ) -> Option<u64> {
+        match self {
+            Self::Listing | Self::Name => Some(u64::from(id.0)),
+            Self::Date => Some(from_signed(sample.modified_ns?)),
+            Self::Size => Some(sample.size_bytes),
+            Self::TopScore => from_float(facts?.best?),
+            Self::Uncertainty => from_float(-facts?.margin?),
+            Self::Boxes => Some(u64::from(facts?.boxes)),
+            Self::Verdict => Some(request.marks.of(id)?.worst()? as u64),
+            Self::Disagreement => {
+                let all = request.disagreement.as_ref()?;
+                from_float(*all.get(id.index())?)
+            }
+        }
+    }
+}
+
+impl Direction {
+    pub fn reversed(self) -> Self {
+        match self {
+            Self::Ascending => Self::Descending,
+            Self::Descending => Self::Ascending,
+        }
+    }
+}
+
+fn from_signed(value: i64) -> u64 {
+    (value as u64) ^ (1 << 63)
+}
+
+/// In the order of the numbers; `None` for what is none.
+fn from_float(value: f32) -> Option<u64> {
+    // Both zeros are one number.
+    let bits = (value + 0.0).to_bits();
+    let ordered = if bits >> 31 == 1 {
+        !bits
+    } else {
+        bits | 1 << 31
+    };
+    (!value.is_nan()).then_some(u64::from(ordered))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_are_in_the_order_of_their_numbers() {
+        let floats = [-1.5, -0.25, 0.0, 0.125, 0.5, 1.0, f32::INFINITY];
+        assert!(floats.is_sorted_by_key(|value| from_float(*value)));
+        assert_eq!(from_float(-0.0), from_float(0.0));
+        assert_eq!(from_float(f32::NAN), None);
+        let signed = [i64::MIN, -5, 0, 7, i64::MAX];
+        assert!(signed.is_sorted_by_key(|value| from_signed(*value)));
+    }
+}

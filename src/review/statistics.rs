@@ -1,0 +1,303 @@
+//! How scores and classes are spread over a run.
+
+use std::sync::Arc;
+
+use super::by_class::ByClass;
+use super::facts::Gate;
+use super::{Answers, SAMPLES_A_LOOK, Suppressed};
+use crate::domain::{ModelTask, ViewSettings};
+
+/// What the filters show beside their sliders.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Statistics {
+    pub task: ModelTask,
+    pub histogram: ScoreHistogram,
+    pub classes: ClassTable,
+    /// Samples with an answer.
+    pub images: usize,
+    /// Of them, those with at least one box that is shown (classifier: whose first class is listed).
+    pub images_above: usize,
+    /// Boxes that are shown; zero for a classifier.
+    pub boxes_above: usize,
+    /// False while boxes are to be hidden by better ones and that is not known of every sample yet: those of the others
+    /// are all counted.
+    pub is_exact: bool,
+}
+
+/// The scores of all boxes of the classes that are shown, whatever the threshold; for a classifier those of the first
+/// classes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScoreHistogram {
+    bins: [u32; Self::BINS],
+}
+
+/// The classes that are shown at least once.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ClassTable {
+    /// Lowest id first.
+    pub rows: Arc<[ClassRow]>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ClassRow {
+    pub class: u32,
+    /// Images that show it (classifier: that it comes first in).
+    pub images: usize,
+    /// Boxes of it that are shown; for a classifier as many as images.
+    pub boxes: usize,
+    /// Of these boxes, `0.0..=1.0`.
+    pub mean_score: f32,
+}
+
+impl ScoreHistogram {
+    pub const BINS: usize = 50;
+
+    /// Counts of the scores in `0.00..0.02`, `0.02..0.04`, …; the last one has 1 in it too.
+    pub fn bins(&self) -> &[u32; Self::BINS] {
+        &self.bins
+    }
+
+    /// The highest count.
+    pub fn highest(&self) -> u32 {
+        self.bins.iter().copied().max().unwrap_or(0)
+    }
+
+    fn add(&mut self, score: f32) {
+        // Beyond the ends is at the ends; what is no number becomes zero in the cast, so it is left out before.
+        if !score.is_nan() {
+            let bin = (score * Self::BINS as f32) as usize;
+            self.bins[bin.min(Self::BINS - 1)] += 1;
+        }
+    }
+}
+
+/// Counts a run in one pass. `cancelled` is asked now and then; once it says so, there is nothing.
+pub fn statistics(
+    answers: &Answers,
+    view: &ViewSettings,
+    suppressed: Option<&Suppressed>,
+    cancelled: &dyn Fn() -> bool,
+) -> Option<Statistics> {
+    let gate = Gate::new(answers.task(), view, suppressed);
+    let mut counting = Counting {
+        histogram: ScoreHistogram {
+            bins: [0; ScoreHistogram::BINS],
+        },
+        classes: ByClass::new(ClassCount::default()),
+        images: 0,
+        images_above: 0,
+        boxes_above: 0,
+        is_exact: true,
+    };
+    let hides_overlaps = answers.task() == ModelTask::Detection && view.nms_iou.is_some();
+    for (id, summary) in answers.iter() {
+        if counting.images.is_multiple_of(SAMPLES_A_LOOK) && cancelled() {
+            return None;
+        }
+        counting.images += 1;
+        if answers.task() == ModelTask::Classification {
+            if let Some(&score) = summary.scores.first() {
+                counting.histogram.add(score);
+            }
+            if let Some((class, score)) = gate.top_class(summary) {
+                counting.images_above += 1;
+                counting.add(class, score);
+            }
+            continue;
+        }
+        let hidden = gate.hidden(id);
+        counting.is_exact &= !hides_overlaps || hidden.is_some();
+        let before = counting.boxes_above;
+        for (at, (&class, &score)) in summary.classes.iter().zip(summary.scores).enumerate() {
+            if !gate.shows_class(class) || hidden.is_some_and(|hidden| hidden.hides(at)) {
+                continue;
+            }
+            counting.histogram.add(score);
+            if gate.passes(class, score) {
+                counting.boxes_above += 1;
+                counting.add(class, score);
+            }
+        }
+        counting.images_above += usize::from(counting.boxes_above > before);
+    }
+    Some(counting.finish(answers.task()))
+}
+
+struct Counting {
+    histogram: ScoreHistogram,
+    classes: ByClass<ClassCount>,
+    images: usize,
+    images_above: usize,
+    boxes_above: usize,
+    is_exact: bool,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct ClassCount {
+    images: usize,
+    boxes: usize,
+    scores: f64,
+    /// How many images had been begun when this class was last seen, to count each image once.
+    last_seen: usize,
+}
+
+impl Counting {
+    fn add(&mut self, class: u32, score: f32) {
+        let count = self.classes.get_mut(class);
+        count.boxes += 1;
+        count.scores += f64::from(score);
+        count.images += usize::from(count.last_seen != self.images);
+        count.last_seen = self.images;
+    }
+
+    fn finish(self, task: ModelTask) -> Statistics {
+        let seen = self.classes.iter().filter(|(_, count)| count.boxes > 0);
+        let rows = seen.map(|(class, count)| ClassRow {
+            class,
+            images: count.images,
+            boxes: count.boxes,
+            mean_score: (count.scores / count.boxes as f64) as f32,
+        });
+        Statistics {
+            task,
+            classes: ClassTable {
+                rows: rows.collect(),
+            },
+            histogram: self.histogram,
+            images: self.images,
+            images_above: self.images_above,
+            boxes_above: self.boxes_above,
+            is_exact: self.is_exact,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{BoundingBox, SampleId};
+    use crate::review::testing::Random;
+
+    const NEVER: &dyn Fn() -> bool = &|| false;
+
+    /// One pass over everything for each question: slow and plain.
+    fn check(answers: &Answers, view: &ViewSettings, suppressed: Option<&Suppressed>) {
+        let got = statistics(answers, view, suppressed, NEVER).unwrap();
+        let is_hidden =
+            |id, at| view.nms_iou.is_some() && suppressed.is_some_and(|bits| bits.hides(id, at));
+        let mut boxes: Vec<(SampleId, u32, f32)> = Vec::new();
+        for (id, summary) in answers.iter() {
+            for at in 0..summary.scores.len() {
+                if !is_hidden(id, at) {
+                    boxes.push((id, summary.classes[at], summary.scores[at]));
+                }
+            }
+        }
+        let shown: Vec<_> = boxes
+            .iter()
+            .copied()
+            .filter(|(_, class, score)| view.passes(*class, *score))
+            .collect();
+        assert_eq!(got.boxes_above, shown.len());
+        let images = |boxes: &[(SampleId, u32, f32)]| {
+            let ids: std::collections::BTreeSet<SampleId> =
+                boxes.iter().map(|found| found.0).collect();
+            ids.len()
+        };
+        assert_eq!(got.images_above, images(&shown));
+        for class in 0..12 {
+            let of_class: Vec<_> = shown
+                .iter()
+                .copied()
+                .filter(|found| found.1 == class)
+                .collect();
+            let row = got.classes.rows.iter().find(|row| row.class == class);
+            assert_eq!(row.map_or(0, |row| row.boxes), of_class.len());
+            assert_eq!(row.map_or(0, |row| row.images), images(&of_class));
+            if let Some(row) = row {
+                let sum: f64 = of_class.iter().map(|found| f64::from(found.2)).sum();
+                let mean = sum / of_class.len() as f64;
+                assert!((f64::from(row.mean_score) - mean).abs() < 1e-6);
+            }
+        }
+        for (bin, count) in got.histogram.bins().iter().enumerate() {
+            let in_bin = boxes.iter().filter(|(_, class, score)| {
+                view.shows_class(*class) && ((score * 50.0) as usize).min(49) == bin
+            });
+            assert_eq!(*count as usize, in_bin.count(), "bin {bin}");
+        }
+    }
+
+    #[test]
+    fn one_pass_counts_what_many_plain_ones_count() {
+        let mut random = Random::new(3);
+        let mut answers = Answers::new(ModelTask::Detection);
+        let mut suppressed = Suppressed::new(0.5);
+        for sample in 0..600 {
+            if sample % 7 == 0 {
+                continue;
+            }
+            let count = random.below(30);
+            let classes: Vec<u32> = (0..count).map(|_| random.below(12) as u32).collect();
+            let scores: Vec<f32> = (0..count).map(|_| random.unit()).collect();
+            let bounds: Vec<BoundingBox> = (0..count)
+                .map(|_| {
+                    let x = random.unit() * 10.0;
+                    BoundingBox::new(x, 0.0, x + 6.0, 5.0)
+                })
+                .collect();
+            answers.record_summary(SampleId(sample), 10, 10, &classes, &scores);
+            suppressed.record(SampleId(sample), &bounds, &classes, &scores);
+        }
+        let plain = ViewSettings::default();
+        let varied = ViewSettings {
+            min_score: 0.3,
+            min_score_by_class: [(2, 0.7), (5, 0.0)].into(),
+            hidden_classes: [3, 4].into(),
+            nms_iou: Some(0.5),
+            ..ViewSettings::default()
+        };
+        let solo = ViewSettings {
+            solo_class: Some(6),
+            ..ViewSettings::default()
+        };
+        for view in [&plain, &varied, &solo] {
+            check(&answers, view, Some(&suppressed));
+            check(&answers, view, None);
+        }
+        let exact = |suppressed| {
+            statistics(&answers, &varied, suppressed, NEVER)
+                .unwrap()
+                .is_exact
+        };
+        assert!(exact(Some(&suppressed)) && !exact(None));
+    }
+
+    #[test]
+    fn a_classifier_counts_its_first_classes() {
+        let mut answers = Answers::new(ModelTask::Classification);
+        for (sample, score) in [0.9, 0.6, 0.2].into_iter().enumerate() {
+            answers.record_summary(SampleId::from_index(sample), 1, 1, &[4, 7], &[score, 0.1]);
+        }
+        let view = ViewSettings {
+            min_class_score: 0.5,
+            ..ViewSettings::default()
+        };
+        let got = statistics(&answers, &view, None, NEVER).unwrap();
+        assert_eq!((got.images, got.images_above, got.boxes_above), (3, 2, 0));
+        assert_eq!(got.classes.rows.len(), 1);
+        assert_eq!(
+            (got.classes.rows[0].class, got.classes.rows[0].images),
+            (4, 2)
+        );
+        assert!((got.classes.rows[0].mean_score - 0.75).abs() < 1e-6);
+        assert_eq!(got.histogram.bins().iter().sum::<u32>(), 3);
+    }
+
+    #[test]
+    fn what_nobody_wants_any_more_is_not_counted() {
+        let mut answers = Answers::new(ModelTask::Detection);
+        answers.record_summary(SampleId(0), 1, 1, &[1], &[0.5]);
+        assert!(statistics(&answers, &ViewSettings::default(), None, &|| true).is_none());
+    }
+}

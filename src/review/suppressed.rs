@@ -1,0 +1,180 @@
+//! Which boxes are hidden by better ones.
+
+use std::sync::Arc;
+
+use crate::domain::{BoundingBox, SampleId, SharedList, not_suppressed};
+
+/// One bit a box: hidden by a better box of its class that it overlaps by more than one IoU. Built by whoever has the
+/// places of the boxes; [`super::Answers`] has not.
+///
+/// It holds for every threshold, so moving the threshold needs no geometry. Suppression is greedy and goes by score within
+/// a class: whether a box is hidden depends on better boxes of its own class only. A threshold takes away the worst boxes
+/// of a class and hiding a class takes away all of it, so what a box that is left depends on is left too.
+///
+/// A clone is a snapshot that costs next to nothing.
+#[derive(Debug, Clone)]
+pub struct Suppressed {
+    max_iou: f32,
+    /// By sample: a bit a box; `None` where nothing is known yet.
+    samples: SharedList<Option<Arc<[u64]>>>,
+    known: usize,
+}
+
+impl Suppressed {
+    pub fn new(max_iou: f32) -> Self {
+        Self {
+            max_iou,
+            samples: SharedList::default(),
+            known: 0,
+        }
+    }
+
+    /// From the boxes of many samples: bounds, class ids and scores, as many of each.
+    pub fn build<'a>(
+        max_iou: f32,
+        samples: impl IntoIterator<Item = (SampleId, &'a [BoundingBox], &'a [u32], &'a [f32])>,
+    ) -> Self {
+        let mut suppressed = Self::new(max_iou);
+        for (id, bounds, classes, scores) in samples {
+            suppressed.record(id, bounds, classes, scores);
+        }
+        suppressed
+    }
+
+    /// The IoU above which a box is hidden.
+    pub fn max_iou(&self) -> f32 {
+        self.max_iou
+    }
+
+    /// Takes the boxes of one sample, in the order of its stored prediction. Replaces what was known of it.
+    pub fn record(
+        &mut self,
+        id: SampleId,
+        bounds: &[BoundingBox],
+        classes: &[u32],
+        scores: &[f32],
+    ) {
+        let len = bounds.len().min(classes.len()).min(scores.len());
+        // A score that is no number is never shown, so it hides nothing.
+        let mut by_score: Vec<usize> = (0..len).filter(|&at| !scores[at].is_nan()).collect();
+        by_score.sort_by(|&left, &right| scores[right].total_cmp(&scores[left]));
+        let kept = not_suppressed(&by_score, |at| (classes[at], bounds[at]), self.max_iou);
+        let mut bits = vec![u64::MAX; len.div_ceil(64)];
+        for at in kept {
+            bits[at / 64] &= !(1 << (at % 64));
+        }
+        self.known += usize::from(!self.is_known(id));
+        self.samples.set(id.index(), Some(bits.into()));
+    }
+
+    /// Its answer was taken back or is another now.
+    pub fn forget(&mut self, id: SampleId) {
+        if self.is_known(id) {
+            self.samples.set(id.index(), None);
+            self.known -= 1;
+        }
+    }
+
+    /// Samples that something is known of; kept, not counted.
+    pub fn known(&self) -> usize {
+        self.known
+    }
+
+    pub fn is_known(&self, id: SampleId) -> bool {
+        self.of(id).is_some()
+    }
+
+    /// False where nothing is known.
+    pub fn hides(&self, id: SampleId, box_index: usize) -> bool {
+        self.of(id).is_some_and(|bits| bits.hides(box_index))
+    }
+
+    pub(super) fn of(&self, id: SampleId) -> Option<HiddenBoxes<'_>> {
+        let bits = self.samples.get(id.index())?.as_deref()?;
+        Some(HiddenBoxes(bits))
+    }
+}
+
+/// Of one sample.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct HiddenBoxes<'a>(&'a [u64]);
+
+impl HiddenBoxes<'_> {
+    pub(super) fn hides(self, box_index: usize) -> bool {
+        let word = self.0.get(box_index / 64);
+        word.is_some_and(|word| word >> (box_index % 64) & 1 == 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{Answer, Detection, Prediction, ViewSettings};
+    use crate::review::testing::Random;
+
+    /// Boxes that often overlap, of three classes, some with a score that is no number.
+    fn random_boxes(random: &mut Random) -> Vec<Detection> {
+        let count = random.below(150);
+        let one = |random: &mut Random| {
+            let (x, y) = (random.unit() * 20.0, random.unit() * 20.0);
+            Detection {
+                bounds: [x, y, x + 5.0 + random.unit() * 5.0, y + 8.0].into(),
+                class_id: random.below(3) as u32,
+                label: String::new(),
+                score: match random.below(20) {
+                    0 => f32::NAN,
+                    _ => (random.unit() * 20.0).round() / 20.0,
+                },
+            }
+        };
+        (0..count).map(|_| one(random)).collect()
+    }
+
+    #[test]
+    fn the_bits_hide_what_the_view_hides_at_every_threshold() {
+        let mut random = Random::new(5);
+        let mut suppressed = Suppressed::new(0.4);
+        for sample in 0..40 {
+            let id = SampleId(sample);
+            let detections = random_boxes(&mut random);
+            let bounds: Vec<BoundingBox> = detections.iter().map(|found| found.bounds).collect();
+            let classes: Vec<u32> = detections.iter().map(|found| found.class_id).collect();
+            let scores: Vec<f32> = detections.iter().map(|found| found.score).collect();
+            suppressed.record(id, &bounds, &classes, &scores);
+            let prediction = Prediction {
+                width: 40,
+                height: 40,
+                answer: Answer::Detections(detections),
+            };
+            for min_score in [0.0, 0.3, 0.5, 0.95] {
+                let view = ViewSettings {
+                    min_score,
+                    nms_iou: Some(0.4),
+                    hidden_classes: [sample % 4].into(),
+                    ..ViewSettings::default()
+                };
+                let mut expected = view.visible_detections(&prediction);
+                expected.sort_unstable();
+                let got: Vec<usize> = (0..scores.len())
+                    .filter(|&at| view.passes(classes[at], scores[at]))
+                    .filter(|&at| !suppressed.hides(id, at))
+                    .collect();
+                assert_eq!(got, expected, "sample {sample}, threshold {min_score}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_forgotten_hides_nothing() {
+        let square = BoundingBox::new(0.0, 0.0, 5.0, 5.0);
+        let boxes = (&[square; 2][..], &[1, 1][..], &[0.9, 0.8][..]);
+        let sample = |id| (SampleId(id), boxes.0, boxes.1, boxes.2);
+        let mut suppressed = Suppressed::build(0.5, [sample(0), sample(3)]);
+        assert!(suppressed.hides(SampleId(3), 1) && !suppressed.hides(SampleId(3), 0));
+        suppressed.forget(SampleId(3));
+        suppressed.forget(SampleId(2));
+        assert_eq!(suppressed.known(), 1);
+        assert!(!suppressed.hides(SampleId(3), 1));
+        assert!(!suppressed.is_known(SampleId(3)));
+    }
+}
