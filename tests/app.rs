@@ -8,6 +8,8 @@ mod browsing;
 mod commands;
 #[path = "app/predicting.rs"]
 mod predicting;
+#[path = "app/projects.rs"]
+mod projects;
 #[path = "app/screenshots.rs"]
 mod screenshots;
 mod support;

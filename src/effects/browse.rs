@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::Shared;
+use super::{Shared, project};
 use crate::source::{LocalSource, Source};
 use crate::state::{Event, SourceId, SourceSpec, TaskId};
 use crate::tasks::TaskControl;
@@ -28,22 +28,21 @@ pub(super) fn open(
 }
 
 fn list(
-    shared: &Shared,
+    shared: &Arc<Shared>,
     id: SourceId,
     spec: SourceSpec,
     control: &TaskControl,
 ) -> Result<(), String> {
-    let is_samples = spec == SourceSpec::SamplePhotographs;
-    let source = open_spec(spec)?;
-    let name = if is_samples {
-        "Sample photographs".to_owned()
-    } else {
-        source.name()
-    };
-    let pages = source.pages();
-    shared.set_source(id, source);
-    super::project::open(shared, id);
-    shared.report(Event::Opened { source: id, name });
+    let place = find(shared, id, spec)?;
+    let pages = place.source.pages();
+    shared.set_source(id, Arc::new(place.source));
+    if let Some(root) = place.project_root {
+        project::open_default(shared, id, root);
+    }
+    shared.report(Event::Opened {
+        source: id,
+        name: place.name,
+    });
     for page in pages {
         // Cancelled: another source is being opened. What was listed so far stays.
         if control.checkpoint().is_err() {
@@ -57,24 +56,87 @@ fn list(
     Ok(())
 }
 
-fn open_spec(spec: SourceSpec) -> Result<Arc<dyn Source>, String> {
-    let source = match spec {
-        SourceSpec::Path(path) => open_path(&path)?,
-        SourceSpec::Project(path) => return Err(format!("{}", path.display())),
-        SourceSpec::Paths(paths) => LocalSource::from_paths(paths),
+/// A source that can be listed.
+struct Place {
+    source: LocalSource,
+    name: String,
+    /// The folder whose default project is to be opened; `None` where a project is open already.
+    project_root: Option<String>,
+}
+
+fn find(shared: &Arc<Shared>, id: SourceId, spec: SourceSpec) -> Result<Place, String> {
+    match spec {
+        SourceSpec::Path(path) => {
+            let source = open_path(&path)?;
+            let root = folder_of(Path::new(&source.name()));
+            Ok(Place::with_default_project(source, &root))
+        }
+        SourceSpec::Paths(paths) => {
+            let root = common_folder(&paths);
+            let source = LocalSource::from_paths(paths);
+            Ok(Place::with_default_project(source, &root))
+        }
         SourceSpec::SamplePhotographs => {
             let folder = sample_photographs().ok_or(
                 "The sample photographs are not beside the program; open the folder `assets/samples` of Spotcheck's sources",
             )?;
-            open_path(&folder)?
+            let place = Place::with_default_project(open_path(&folder)?, &folder);
+            Ok(Place {
+                name: "Sample photographs".to_owned(),
+                ..place
+            })
         }
-    };
-    Ok(Arc::new(source))
+        SourceSpec::Project(path) => {
+            let path = with_home(&path);
+            let root = project::open_chosen(shared, id, &path)?;
+            let source = LocalSource::open(Path::new(&root)).map_err(|error| {
+                format!("The images of this project are not where they were, {root}: {error}")
+            })?;
+            Ok(Place {
+                name: source.name(),
+                source,
+                project_root: None,
+            })
+        }
+    }
+}
+
+impl Place {
+    fn with_default_project(source: LocalSource, root: &Path) -> Self {
+        Self {
+            name: source.name(),
+            source,
+            project_root: Some(root.to_string_lossy().into_owned()),
+        }
+    }
 }
 
 fn open_path(path: &Path) -> Result<LocalSource, String> {
     let path = with_home(path);
     LocalSource::open(&path).map_err(|error| format!("Could not open {}: {error}", path.display()))
+}
+
+/// The project of a single image is that of its folder.
+fn folder_of(path: &Path) -> PathBuf {
+    match path.parent() {
+        Some(parent) if !path.is_dir() => parent.to_owned(),
+        _ => path.to_owned(),
+    }
+}
+
+/// The innermost folder that everything lies in.
+fn common_folder(paths: &[PathBuf]) -> PathBuf {
+    let folders = paths.iter().map(|path| {
+        let absolute = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+        folder_of(&absolute)
+    });
+    let common = folders.reduce(|left, right| {
+        let same = left.iter().zip(right.iter());
+        same.take_while(|(left, right)| left == right)
+            .map(|(part, _)| part)
+            .collect()
+    });
+    common.unwrap_or_default()
 }
 
 /// People type `~/pictures`.
@@ -101,4 +163,16 @@ fn sample_photographs() -> Option<PathBuf> {
         .into_iter()
         .flatten()
         .find(|folder| folder.is_dir())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn images_of_several_folders_share_the_project_of_the_folder_around_them() {
+        let paths = ["/photos/a/1.jpg", "/photos/b/c/2.jpg"].map(PathBuf::from);
+        assert_eq!(common_folder(&paths), PathBuf::from("/photos"));
+        assert_eq!(common_folder(&paths[..1]), PathBuf::from("/photos/a"));
+    }
 }

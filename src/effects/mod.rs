@@ -26,6 +26,7 @@ use crate::domain::{DisplayPicture, Picture, Problem};
 use crate::library::Library;
 use crate::source::Source;
 use crate::state::{Effect, Event, ImportId, SourceId, TaskSignal};
+use crate::store::Project;
 use crate::tasks::Waker;
 
 /// Workers wait when the window is this many answers behind.
@@ -37,6 +38,7 @@ pub struct Effects {
     shared: Arc<Shared>,
     thumbnails: thumbnails::ThumbnailMaker,
     display: display::DisplayMaker,
+    answers: project::AnswerReader,
     engine: engine::EngineWorker,
     doctor: doctor::Doctor,
 }
@@ -79,6 +81,7 @@ struct Shared {
     events: Sender<Event>,
     deliveries: Sender<Delivery>,
     source: Mutex<Option<(SourceId, Arc<dyn Source>)>>,
+    project: Mutex<Option<(SourceId, Project)>>,
 }
 
 impl Effects {
@@ -93,10 +96,12 @@ impl Effects {
             events,
             deliveries,
             source: Mutex::new(None),
+            project: Mutex::new(None),
         });
         let effects = Self {
             thumbnails: thumbnails::ThumbnailMaker::new(&shared),
             display: display::DisplayMaker::new(&shared),
+            answers: project::AnswerReader::new(&shared),
             engine: engine::EngineWorker::new(&shared),
             doctor: doctor::Doctor::default(),
             shared,
@@ -135,9 +140,9 @@ impl Effects {
                 task,
                 control,
             } => project::load_run(shared, source, run, task, control),
-            Effect::ReadAnswers { source, wanted } => project::read_answers(shared, source, wanted),
+            Effect::ReadAnswers { source, wanted } => self.answers.want(source, wanted),
             Effect::SaveProjectAs { source, path } => project::save_as(shared, source, path),
-            Effect::MoveProject { project, folder } => project::move_to(shared, project, folder),
+            Effect::MoveProject { source, folder } => project::move_to(shared, source, folder),
             Effect::PickProject => desktop::pick_project(shared),
             Effect::PickProjectTarget => desktop::pick_project_target(shared),
             Effect::PickMovedFolder => desktop::pick_moved_folder(shared),
@@ -240,6 +245,18 @@ impl Effects {
     }
 }
 
+/// What is queued for the project must be on the disk before the program ends.
+impl Drop for Effects {
+    fn drop(&mut self) {
+        let project = self.shared.lock_project().take();
+        if let Some((_, project)) = project
+            && let Err(error) = project.flush()
+        {
+            log::error!("the project was closed before everything was saved: {error}");
+        }
+    }
+}
+
 impl Shared {
     fn limits(&self) -> DecodeLimits {
         self.lock_limits().clone()
@@ -280,6 +297,35 @@ impl Shared {
         if current.as_ref().is_none_or(|(open, _)| *open < id) {
             *current = Some((id, source));
         }
+    }
+
+    /// The project of the open source, once it is open.
+    fn project(&self, id: SourceId) -> Option<Project> {
+        let current = self.lock_project();
+        let (open, project) = current.as_ref()?;
+        (*open == id).then(|| project.clone())
+    }
+
+    /// Makes a project that of the open source, unless a later source has been opened meanwhile.
+    fn set_project(&self, id: SourceId, project: Project) {
+        let mut current = self.lock_project();
+        let before = match &*current {
+            Some((open, _)) if *open > id => Some((id, project)),
+            _ => current.replace((id, project)),
+        };
+        drop(current);
+        // Closing waits until everything is saved: not with the lock.
+        drop(before);
+    }
+
+    /// Closes the project of a source that was open before this one.
+    fn close_project_before(&self, id: SourceId) {
+        let earlier = self.lock_project().take_if(|(open, _)| *open < id);
+        drop(earlier);
+    }
+
+    fn lock_project(&self) -> MutexGuard<'_, Option<(SourceId, Project)>> {
+        self.project.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn lock_source(&self) -> MutexGuard<'_, Option<(SourceId, Arc<dyn Source>)>> {

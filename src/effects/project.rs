@@ -1,34 +1,338 @@
-//! The project of the open source.
+//! The project of the open source: opening it, writing to it, reading from it.
 
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
 
-use super::Shared;
-use crate::domain::{Change, RunId, SampleId, SampleUri};
-use crate::state::{Event, ProjectContent, ProjectStatus, SourceId, TaskId};
-use crate::tasks::TaskControl;
+use super::latest::{LatestSender, latest};
+use super::{Shared, guarded};
+use crate::domain::{Change, Prediction, RunId, SampleId, SampleUri};
+use crate::state::{
+    Event, FilePick, ProjectContent, ProjectStatus, SourceId, StoredAnswer, TaskId,
+};
+use crate::store::{
+    Access, OpenRequest, Opened, Project, SampleSummary, SaveEvent, StoreError, Wanted,
+    default_path,
+};
+use crate::tasks::{Cancelled, TaskControl};
 
-pub(super) fn open(shared: &Shared, source: SourceId) {
-    shared.report(Event::ProjectOpened {
-        source,
-        content: Box::new(ProjectContent {
-            path: None,
-            status: ProjectStatus::InMemory {
-                reason: "project files are not there yet".to_owned(),
-            },
-            runs: Vec::new(),
-            judgements: Vec::new(),
-            views: Vec::new(),
-            notes: Vec::new(),
-        }),
+/// Answers that are read in one go: few enough that the first ones are on screen soon.
+const READ_LEN: usize = 64;
+/// For the threads that still read from the project when it is opened anew.
+const HANDOVER_ATTEMPTS: u32 = 40;
+/// How whoever comes second is told who holds a project.
+const PROGRAM: &str = "the window of Spotcheck";
+const HANDOVER_PAUSE: Duration = Duration::from_millis(50);
+
+/// Reads whole answers, one request at a time; a newer one replaces one that has not begun.
+pub(super) struct AnswerReader {
+    requests: LatestSender<Request>,
+}
+
+struct Request {
+    source: SourceId,
+    wanted: Vec<(RunId, SampleId, SampleUri)>,
+}
+
+impl AnswerReader {
+    pub(super) fn new(shared: &Arc<Shared>) -> Self {
+        let (requests, taken) = latest::<Request>();
+        shared.spawn("read answers", move |shared| {
+            while let Some(request) = taken.take() {
+                if !answer(shared, &request) {
+                    break;
+                }
+            }
+        });
+        Self { requests }
+    }
+
+    pub(super) fn want(&self, source: SourceId, wanted: Vec<(RunId, SampleId, SampleUri)>) {
+        self.requests.put(Request { source, wanted });
+    }
+}
+
+/// False where the window is gone.
+fn answer(shared: &Shared, request: &Request) -> bool {
+    let Some(project) = shared.project(request.source) else {
+        return true;
+    };
+    for part in request.wanted.chunks(READ_LEN) {
+        match guarded(|| read_part(&project, part).map_err(|error| error.to_string())) {
+            Ok(answers) => {
+                let source = request.source;
+                if !shared.report(Event::AnswersRead { source, answers }) {
+                    return false;
+                }
+            }
+            Err(reason) => shared.went_wrong(format!("Could not read answers: {reason}")),
+        }
+    }
+    true
+}
+
+type ReadAnswer = (RunId, SampleId, Option<Prediction>);
+
+fn read_part(
+    project: &Project,
+    part: &[(RunId, SampleId, SampleUri)],
+) -> Result<Vec<ReadAnswer>, StoreError> {
+    let mut answers = Vec::with_capacity(part.len());
+    for of_one_run in part.chunk_by(|(left, ..), (right, ..)| left == right) {
+        let run = of_one_run[0].0;
+        let uris: Vec<SampleUri> = of_one_run.iter().map(|(.., uri)| uri.clone()).collect();
+        let found = project.answers(run, &uris)?;
+        for ((_, sample, _), answer) in of_one_run.iter().zip(found) {
+            let prediction = answer.and_then(|answer| answer.result.ok());
+            answers.push((run, *sample, prediction));
+        }
+    }
+    Ok(answers)
+}
+
+/// Opens the default project of the folder `root`, whatever thread it takes, and tells the window. Where no file can be
+/// used the project is in memory, and the window says so.
+pub(super) fn open_default(shared: &Arc<Shared>, source: SourceId, root: String) {
+    shared.spawn("open the project", move |shared| {
+        let path = default_path(&shared.dirs, &root);
+        let opened = open_file(shared, source, &path, Some(&root));
+        let in_memory = |error: StoreError| {
+            let project = Project::in_memory(Some(&root), on_saved(shared, source))?;
+            Ok((project, Vec::new(), Some(error.to_string())))
+        };
+        let opened = opened
+            .map(|opened| (opened.project, opened.notes, None))
+            .or_else(in_memory);
+        match opened {
+            Ok((project, notes, in_memory_because)) => {
+                take_over(shared, source, project, notes, in_memory_because);
+            }
+            Err::<_, StoreError>(error) => shared.went_wrong(error.to_string()),
+        }
     });
 }
 
-pub(super) fn save(_: &Shared, _: SourceId, _: u64, _: Vec<Change>) {}
+/// Opens a project file that the user chose; gives the folder that its images lie in.
+///
+/// # Errors
+/// It cannot be opened, or does not know where its images lie.
+pub(super) fn open_chosen(
+    shared: &Arc<Shared>,
+    source: SourceId,
+    path: &Path,
+) -> Result<String, String> {
+    let opened = open_file(shared, source, path, None).map_err(|error| error.to_string())?;
+    let root = opened.project.root();
+    take_over(shared, source, opened.project, opened.notes, None);
+    root.map(|root| root.to_string()).ok_or_else(|| {
+        format!(
+            "The project does not say where its images lie: {}",
+            path.display()
+        )
+    })
+}
 
-pub(super) fn load_run(_: &Shared, _: SourceId, _: RunId, _: TaskId, _: TaskControl) {}
+fn open_file(
+    shared: &Arc<Shared>,
+    source: SourceId,
+    path: &Path,
+    root: Option<&str>,
+) -> Result<Opened, StoreError> {
+    // The project of the source before may be the same file.
+    shared.close_project_before(source);
+    let own_process = format!("process {} ", std::process::id());
+    let request = OpenRequest {
+        path,
+        root,
+        wanted: Wanted::Write,
+        program: PROGRAM,
+    };
+    let mut attempts_left = HANDOVER_ATTEMPTS;
+    loop {
+        let opened = Project::open(&request, on_saved(shared, source))?;
+        let is_held_by_ourselves = matches!(
+            opened.project.access(),
+            Access::ReadOnly { reason } if reason.contains(&own_process)
+        );
+        if !is_held_by_ourselves || attempts_left == 0 {
+            return Ok(opened);
+        }
+        attempts_left -= 1;
+        drop(opened);
+        std::thread::sleep(HANDOVER_PAUSE);
+    }
+}
 
-pub(super) fn read_answers(_: &Shared, _: SourceId, _: Vec<(RunId, SampleId, SampleUri)>) {}
+fn on_saved(shared: &Arc<Shared>, source: SourceId) -> impl Fn(SaveEvent) + Send + use<> {
+    // The project lies in `Shared`: held strongly from here it would never be closed.
+    let shared: Weak<Shared> = Arc::downgrade(shared);
+    move |event| {
+        let Some(shared) = shared.upgrade() else {
+            return;
+        };
+        shared.report(match event {
+            SaveEvent::Saved { up_to } => Event::Saved { source, up_to },
+            SaveEvent::Failed { reason } | SaveEvent::Rejected { reason, .. } => {
+                Event::SaveFailed { source, reason }
+            }
+        });
+    }
+}
 
-pub(super) fn save_as(_: &Shared, _: SourceId, _: PathBuf) {}
+/// Makes the project that of the open source and tells the window what it holds.
+fn take_over(
+    shared: &Shared,
+    source: SourceId,
+    project: Project,
+    mut notes: Vec<String>,
+    in_memory_because: Option<String>,
+) {
+    let mut noted =
+        |what: &str, error: StoreError| notes.push(format!("Could not read {what}: {error}"));
+    let runs = project.runs().unwrap_or_else(|error| {
+        noted("the runs of the project", error);
+        Vec::new()
+    });
+    let judgements = project.judgements().unwrap_or_else(|error| {
+        noted("the verdicts of the project", error);
+        Vec::new()
+    });
+    let views = project.views().unwrap_or_else(|error| {
+        noted("the filters of the project", error);
+        BTreeMap::new()
+    });
+    let status = match (in_memory_because, project.access()) {
+        (Some(reason), _) => ProjectStatus::InMemory { reason },
+        (None, Access::Writer) => ProjectStatus::Writable,
+        (None, Access::ReadOnly { reason }) => ProjectStatus::ReadOnly {
+            reason: reason.clone(),
+        },
+    };
+    let content = ProjectContent {
+        path: project.path().map(Path::to_owned),
+        status,
+        runs,
+        judgements,
+        views: views.into_iter().collect(),
+        notes,
+    };
+    shared.set_project(source, project);
+    shared.report(Event::ProjectOpened {
+        source,
+        content: Box::new(content),
+    });
+}
 
-pub(super) fn move_to(_: &Shared, _: PathBuf, _: PathBuf) {}
+pub(super) fn save(shared: &Shared, source: SourceId, ticket: u64, changes: Vec<Change>) {
+    let Some(project) = shared.project(source) else {
+        return;
+    };
+    let last = changes.len().saturating_sub(1);
+    for (position, change) in changes.into_iter().enumerate() {
+        // The ticket counts as saved with its last change, not with its first.
+        let ticket = if position == last { ticket } else { ticket - 1 };
+        if let Err(error) = project.write(ticket, change) {
+            let reason = error.to_string();
+            shared.report(Event::SaveFailed { source, reason });
+            return;
+        }
+    }
+}
+
+pub(super) fn load_run(
+    shared: &Arc<Shared>,
+    source: SourceId,
+    run: RunId,
+    task: TaskId,
+    control: TaskControl,
+) {
+    let ended = move |result| Event::RunLoadingEnded {
+        source,
+        run,
+        task,
+        result,
+    };
+    shared.spawn_answer(
+        "read the answers of a run",
+        move |shared| {
+            let Some(project) = shared.project(source) else {
+                return ended(Err("the project was closed".to_owned()));
+            };
+            let read = project.each_summary(run, &control, |summaries| {
+                let answers = summaries.into_iter().map(stored_answer).collect();
+                shared.report(Event::RunLoaded {
+                    source,
+                    run,
+                    answers,
+                });
+            });
+            ended(match read {
+                Err(StoreError::Cancelled(Cancelled)) => {
+                    Err("Reading the answers was cancelled".to_owned())
+                }
+                read => read.map_err(|error| error.to_string()),
+            })
+        },
+        move |mistake| ended(Err(mistake)),
+    );
+}
+
+fn stored_answer(summary: SampleSummary) -> (SampleUri, StoredAnswer) {
+    let answer = match summary.result {
+        Ok(summary) => StoredAnswer::Answered {
+            width: summary.width,
+            height: summary.height,
+            classes: summary.classes,
+            scores: summary.scores,
+        },
+        Err(reason) => StoredAnswer::Failed(reason),
+    };
+    (summary.sample, answer)
+}
+
+/// Writes a copy and goes on in it.
+pub(super) fn save_as(shared: &Arc<Shared>, source: SourceId, path: PathBuf) {
+    let ended = move |result| Event::ProjectSavedAs { source, result };
+    shared.spawn_answer(
+        "save the project as",
+        move |shared| {
+            let Some(project) = shared.project(source) else {
+                return ended(Err("No project is open".to_owned()));
+            };
+            let root = project.root();
+            let copied = project.save_as(&path, PROGRAM);
+            drop(project);
+            let opened = copied.and_then(|path| {
+                let opened = open_file(shared, source, &path, root.as_deref())?;
+                Ok((opened.project, path))
+            });
+            ended(match opened {
+                Ok((project, path)) => {
+                    shared.set_project(source, project);
+                    Ok(path)
+                }
+                Err(error) => Err(format!("Could not save the project: {error}")),
+            })
+        },
+        move |mistake| ended(Err(mistake)),
+    );
+}
+
+/// Tells a project where its images lie now and opens it anew.
+pub(super) fn move_to(shared: &Arc<Shared>, source: SourceId, folder: PathBuf) {
+    shared.spawn("move a project", move |shared| {
+        let Some(project) = shared.project(source) else {
+            return;
+        };
+        let moved = project.relocate(&folder.display().to_string());
+        match (moved, project.path()) {
+            (Ok(()), Some(path)) => {
+                let pick = FilePick::Project(path.to_owned());
+                shared.report(Event::FilesPicked(pick));
+            }
+            (Ok(()), None) => {}
+            (Err(error), _) => shared.went_wrong(format!("Could not move the project: {error}")),
+        }
+    });
+}

@@ -382,7 +382,7 @@ fn has_model(state: &State) -> Result<(), &'static str> {
     let Some(chosen) = state.models.chosen() else {
         return Err("Choose a model first");
     };
-    state.project.check_writable()?;
+    state.project.check_soon_writable()?;
     let reason = match chosen.card.task {
         ModelTask::Classification => "Download the classifier first",
         ModelTask::Detection => "Download the detector first",

@@ -42,9 +42,9 @@ pub enum Effect {
         source: SourceId,
         path: PathBuf,
     },
-    /// The images of this project file lie in this folder now; opens it anew.
+    /// The images of the project lie in this folder now; opens it anew.
     MoveProject {
-        project: PathBuf,
+        source: SourceId,
         folder: PathBuf,
     },
     /// Most wanted first; replaces what was asked for before.
@@ -181,9 +181,8 @@ impl std::fmt::Debug for Effect {
             Self::SaveProjectAs { path, .. } => {
                 write!(formatter, "SaveProjectAs({})", path.display())
             }
-            Self::MoveProject { project, folder } => {
-                let (project, folder) = (project.display(), folder.display());
-                write!(formatter, "MoveProject({project}, {folder})")
+            Self::MoveProject { folder, .. } => {
+                write!(formatter, "MoveProject({})", folder.display())
             }
             Self::Prepare { key, .. } => write!(formatter, "Prepare({})", key.model_id),
             Self::PredictOne { run, sample, .. } => {

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::TaskId;
 use crate::domain::{JudgedSample, RunInfo};
 
 /// Where answers and verdicts are kept, and how much of it is on the disk.
@@ -12,6 +13,8 @@ pub struct Project {
     pub path: Option<PathBuf>,
     /// Why what was last changed could not be saved yet; it is tried again.
     pub trouble: Option<String>,
+    /// Predictions that are held until their answers can be saved again.
+    pub(super) held_back: Vec<TaskId>,
     /// Of the change made last.
     ticket: u64,
     /// Of the last change that is on the disk.
@@ -25,10 +28,9 @@ pub enum ProjectStatus {
     Closed,
     Opening,
     Writable,
-    /// Another program holds it.
+    /// Nothing can be changed: another program holds it, or its folder cannot be written.
     ReadOnly {
-        /// “Spotcheck (process 4711 on bench-2) since 14:03”.
-        holder: String,
+        reason: String,
     },
     /// No file can be written, so everything is lost when the window is closed.
     InMemory {
@@ -57,8 +59,16 @@ impl Project {
             ProjectStatus::Opening => Err("The project is still being opened"),
             ProjectStatus::Writable | ProjectStatus::InMemory { .. } => Ok(()),
             ProjectStatus::ReadOnly { .. } => Err(
-                "Another Spotcheck holds this project; close it there, or work on a copy with “Save project as…”",
+                "This project is read-only, as the banner above the thumbnails says; “Save project as…” makes a copy to work on",
             ),
+        }
+    }
+
+    /// As [`Project::check_writable`], for what can wait until the project is open.
+    pub fn check_soon_writable(&self) -> Result<(), &'static str> {
+        match self.status {
+            ProjectStatus::Opening => Ok(()),
+            _ => self.check_writable(),
         }
     }
 

@@ -19,7 +19,25 @@ pub(crate) fn open(source: Option<&Path>, model: &str) -> Harness<'static, App> 
     open_with(source, model, |builder| builder)
 }
 
+/// A window that keeps its projects in a folder that the test knows.
+pub(crate) fn open_in(
+    projects: &Path,
+    source: Option<&Path>,
+    model: &str,
+) -> Harness<'static, App> {
+    open_window(projects.to_owned(), source, model, |builder| builder)
+}
+
 pub(crate) fn open_with(
+    source: Option<&Path>,
+    model: &str,
+    configure: impl FnOnce(egui_kittest::HarnessBuilder<App>) -> egui_kittest::HarnessBuilder<App>,
+) -> Harness<'static, App> {
+    open_window(fresh_projects(), source, model, configure)
+}
+
+fn open_window(
+    projects: PathBuf,
     source: Option<&Path>,
     model: &str,
     configure: impl FnOnce(egui_kittest::HarnessBuilder<App>) -> egui_kittest::HarnessBuilder<App>,
@@ -29,7 +47,7 @@ pub(crate) fn open_with(
         model: Some(model.to_owned()),
         renderer: None,
         dirs: AppDirs {
-            projects: fresh_projects(),
+            projects,
             ..AppDirs::below(runtime_home())
         },
         started: Instant::now(),

@@ -164,8 +164,10 @@ fn on_event(state: &mut State, event: Event, effects: &mut Vec<Effect>) {
         Event::ProjectOpened { source, content } => {
             project::opened(state, source, *content, effects);
         }
-        Event::Saved { source, up_to } => project::saved(state, source, up_to),
-        Event::SaveFailed { source, reason } => project::save_failed(state, source, reason),
+        Event::Saved { source, up_to } => project::saved(state, source, up_to, effects),
+        Event::SaveFailed { source, reason } => {
+            project::save_failed(state, source, reason, effects);
+        }
         Event::RunLoaded {
             source,
             run,

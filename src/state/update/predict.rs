@@ -5,9 +5,9 @@ use std::sync::Arc;
 use super::project;
 use crate::domain::{
     Change, DeviceChoice, DeviceReport, KeepRule, LabelSet, ModelCard, Prediction, Problem,
-    RunInfo, human_bytes,
+    RunInfo, SampleAnswer, human_bytes,
 };
-use crate::domain::{RunId, RunKey, SampleAnswer, SampleId, SampleSet};
+use crate::domain::{RunId, RunKey, SampleId, SampleSet};
 use crate::review::AnswerStatus;
 use crate::state::engine::Wish;
 use crate::state::{
@@ -156,6 +156,11 @@ pub(super) fn predict_shown(state: &mut State, effects: &mut Vec<Effect>) {
     let Some(sample) = state.selection.shown() else {
         return;
     };
+    if !state.project.is_writable() {
+        // Its runs are not known yet.
+        state.engine.waiting = Some(Wish::These([sample].into_iter().collect()));
+        return;
+    }
     let Some(run) = ensure_run(state) else {
         return;
     };
@@ -176,11 +181,17 @@ pub(super) fn predict_all(state: &mut State, effects: &mut Vec<Effect>) {
 }
 
 fn predict_many(state: &mut State, wish: Wish, effects: &mut Vec<Effect>) {
-    let Some(run) = ensure_run(state) else {
-        return;
-    };
     state.settings.show_tasks_panel = true;
     state.engine.waiting = Some(wish);
+    pursue_wish(state, effects);
+}
+
+/// Gets ready whatever the wish waits for: the project, the model, the answers that are there already.
+pub(super) fn pursue_wish(state: &mut State, effects: &mut Vec<Effect>) {
+    let is_possible = state.engine.waiting.is_some() && state.project.is_writable();
+    let Some(run) = is_possible.then(|| ensure_run(state)).flatten() else {
+        return;
+    };
     project::load_current_run(state, effects);
     if is_loaded(state, run) {
         grant_wish(state, effects);
@@ -412,17 +423,17 @@ pub(super) fn predicted(
         run.info.created_ms = at_ms;
         changes.push(Change::AddRun(Box::new(run.info.clone())));
     }
-    let of_sample = |(sample, result): &(SampleId, Result<Prediction, String>)| {
-        let sample = state.samples.get(*sample)?;
+    let with_uri = |(sample, result): &(SampleId, Result<Prediction, String>)| {
+        let entry = state.samples.get(*sample)?;
         Some(SampleAnswer {
-            sample: sample.uri.clone(),
-            stamp: sample.stamp(),
+            sample: entry.uri.clone(),
+            stamp: entry.stamp(),
             result: result.clone(),
         })
     };
     changes.push(Change::Answers {
         run: run_id,
-        answers: answers.iter().filter_map(of_sample).collect(),
+        answers: answers.iter().filter_map(with_uri).collect(),
     });
     let ticket = project::save(state, changes, effects);
     let mut shown_has_answer = false;

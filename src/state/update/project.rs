@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
-use super::predict;
+use super::{predict, run_tasks};
 use crate::domain::{Change, Prediction, Problem, RunId, SampleId, SampleUri};
 use crate::review::AnswerStatus;
 use crate::state::runs::Loading;
 use crate::state::{
     Effect, Listing, ProjectContent, Run, SourceId, State, StoredAnswer, TaskEntry, TaskId,
-    TaskKind, TaskOutcome,
+    TaskKind, TaskOutcome, TaskSignal,
 };
 use crate::tasks::{ProgressUnit, TaskControl};
 
@@ -52,20 +52,41 @@ pub(super) fn opened(
     {
         switch_run(state, newest, effects);
     }
+    predict::pursue_wish(state, effects);
 }
 
-pub(super) fn saved(state: &mut State, source: SourceId, up_to: u64) {
-    if is_open(state, source) {
-        state.project.set_saved(up_to);
-        state.runs.set_saved(up_to);
+pub(super) fn saved(state: &mut State, source: SourceId, up_to: u64, effects: &mut Vec<Effect>) {
+    if !is_open(state, source) {
+        return;
+    }
+    state.project.set_saved(up_to);
+    state.runs.set_saved(up_to);
+    for task in std::mem::take(&mut state.project.held_back) {
+        run_tasks::signal(state, task, TaskSignal::Resume, effects);
     }
 }
 
-pub(super) fn save_failed(state: &mut State, source: SourceId, reason: String) {
-    if is_open(state, source) && state.project.trouble.as_ref() != Some(&reason) {
-        super::went_wrong(state, Problem::general(reason.clone()));
-        state.project.trouble = Some(reason);
+/// What is not saved stays in memory, so nothing more is computed until there is room on the disk.
+pub(super) fn save_failed(
+    state: &mut State,
+    source: SourceId,
+    reason: String,
+    effects: &mut Vec<Effect>,
+) {
+    if !is_open(state, source) || state.project.trouble.as_ref() == Some(&reason) {
+        return;
     }
+    super::went_wrong(state, Problem::general(reason.clone()));
+    state.project.trouble = Some(reason);
+    let runs = state.tasks.running().iter();
+    let held_back: Vec<TaskId> = runs
+        .filter(|task| task.can_pause() && !task.control.is_paused())
+        .map(|task| task.id)
+        .collect();
+    for task in &held_back {
+        run_tasks::signal(state, *task, TaskSignal::Pause, effects);
+    }
+    state.project.held_back.extend(held_back);
 }
 
 /// Reads the summary of the current run, once the listing is known well enough to say whose answers they are.
@@ -308,7 +329,7 @@ pub(super) fn delete_run(state: &mut State, run_id: RunId, effects: &mut Vec<Eff
         return;
     };
     let is_in_project = run.is_in_project;
-    super::run_tasks::cancel_run(state, run_id, effects);
+    run_tasks::cancel_run(state, run_id, effects);
     state.runs.remove(run_id);
     if is_in_project {
         save(state, vec![Change::DeleteRun(run_id)], effects);
@@ -340,8 +361,11 @@ pub(super) fn saved_as(state: &mut State, source: SourceId, result: Result<PathB
 }
 
 pub(super) fn move_to(state: &State, folder: PathBuf, effects: &mut Vec<Effect>) {
-    if let Some(project) = state.project.path.clone() {
-        effects.push(Effect::MoveProject { project, folder });
+    if let Some(source) = &state.source {
+        effects.push(Effect::MoveProject {
+            source: source.id,
+            folder,
+        });
     }
 }
 

@@ -4,14 +4,14 @@ use std::sync::Arc;
 use super::update;
 use crate::domain::{
     Answer, ClassScore, Device, DeviceReport, LabelSet, ModelCard, Page, Prediction, Problem,
-    Sample, SampleUri,
+    RunInfo, Sample, SampleUri,
 };
 use crate::domain::{RunId, SampleId};
 use crate::review::AnswerStatus;
 use crate::state::{
     Action, Command, Display, DisplayInfo, Effect, EngineStatus, Event, Listing, Message,
-    ModelDefaults, ModelEntry, ProjectContent, ProjectStatus, SourceId, State, Step, TaskId,
-    TaskKind, TaskOutcome, TaskSignal, ViewChange,
+    ModelDefaults, ModelEntry, ProjectContent, ProjectStatus, SourceId, State, Step, StoredAnswer,
+    TaskId, TaskKind, TaskOutcome, TaskSignal, ViewChange,
 };
 
 fn command(state: &mut State, command: impl Into<Command>) -> Vec<Effect> {
@@ -523,4 +523,161 @@ fn a_late_look_at_a_model_does_not_replace_a_newer_one() {
     assert!(state.import.as_ref().unwrap().is_looking());
     command(&mut state, Command::CancelImport);
     assert!(state.import.is_none());
+}
+
+/// A stored run of the model `small` over the three images, the first of which has an answer.
+fn stored_run(id: RunId) -> RunInfo {
+    let (mut state, ..) = ready();
+    let info = state.runs.get_mut(RunId(1)).unwrap().info.clone();
+    RunInfo { id, ..info }
+}
+
+fn project_with(source: SourceId, runs: Vec<RunInfo>) -> Event {
+    match empty_project(source) {
+        Event::ProjectOpened { mut content, .. } => {
+            content.runs = runs;
+            Event::ProjectOpened { source, content }
+        }
+        other => other,
+    }
+}
+
+/// A window on a folder whose project has a run, before anything of it has been read.
+fn reopened() -> (State, SourceId, RunId, Vec<Effect>) {
+    let mut state = State::default();
+    event(&mut state, models(&["small"]));
+    let source = source_of(&command(
+        &mut state,
+        Command::Open(PathBuf::from("/photos")),
+    ));
+    let run = RunId(7);
+    event(&mut state, project_with(source, vec![stored_run(run)]));
+    let page = page(&["a.jpg", "b.jpg", "c.jpg"]);
+    let effects = event(&mut state, Event::Listed { source, page });
+    (state, source, run, effects)
+}
+
+#[test]
+fn the_project_is_asked_for_an_answer_before_the_model_is() {
+    let (mut state, source, run, effects) = reopened();
+    assert!(has(&effects, "ReadAnswers(1)"), "{effects:?}");
+    assert!(!has(&effects, "Prepare"), "{effects:?}");
+    let answers = vec![(run, SampleId(0), Some(cat()))];
+    let effects = event(&mut state, Event::AnswersRead { source, answers });
+    assert_eq!(state.shown.prediction.as_deref(), Some(&cat()));
+    assert!(!has(&effects, "Prepare"), "{effects:?}");
+}
+
+#[test]
+fn what_the_project_has_no_answer_for_is_predicted() {
+    let (mut state, source, run, _) = reopened();
+    let answers = vec![(run, SampleId(0), None)];
+    let effects = event(&mut state, Event::AnswersRead { source, answers });
+    assert!(has(&effects, "Prepare"), "{effects:?}");
+}
+
+#[test]
+fn the_answers_of_a_stored_run_are_read_once_the_folder_is_listed() {
+    let (mut state, source, run, _) = reopened();
+    let task = state.tasks.running()[0].id;
+    let ended = Event::ListingEnded {
+        source,
+        task,
+        result: Ok(()),
+    };
+    let effects = event(&mut state, ended);
+    assert!(has(&effects, "LoadRun(RunId(7))"), "{effects:?}");
+    let answer = StoredAnswer::Failed("is empty".to_owned());
+    let answers = vec![
+        (SampleUri::new("/photos/b.jpg"), answer.clone()),
+        (SampleUri::new("/elsewhere/gone.jpg"), answer),
+    ];
+    let loaded = Event::RunLoaded {
+        source,
+        run,
+        answers,
+    };
+    event(&mut state, loaded);
+    assert_eq!(
+        state.run().unwrap().status(SampleId(1)),
+        AnswerStatus::Failed
+    );
+    assert_eq!(state.run().unwrap().answers.failed(), 1);
+}
+
+#[test]
+fn an_answer_is_being_saved_until_the_project_says_that_it_is_there() {
+    let (mut state, source, run) = ready();
+    let answers = vec![(SampleId(0), Ok(cat()))];
+    let predicted = Event::Predicted {
+        source,
+        run,
+        at_ms: 1,
+        answers,
+    };
+    let effects = event(&mut state, predicted);
+    let ticket = effects.iter().find_map(|effect| match effect {
+        Effect::Save { ticket, .. } => Some(*ticket),
+        _ => None,
+    });
+    assert!(has(&effects, "Save(1, [AddRun"), "{effects:?}");
+    assert!(state.run().unwrap().is_saving(SampleId(0)));
+    let up_to = ticket.unwrap();
+    event(&mut state, Event::Saved { source, up_to });
+    assert!(!state.run().unwrap().is_saving(SampleId(0)));
+    assert_eq!(state.answer_of(SampleId(0)), Some(&cat()));
+}
+
+#[test]
+fn a_full_disk_holds_predictions_back_and_room_on_it_lets_them_go_on() {
+    let (mut state, source, _) = ready();
+    command(&mut state, Action::PredictAll);
+    let failed = Event::SaveFailed {
+        source,
+        reason: "the disk is full".to_owned(),
+    };
+    let effects = event(&mut state, failed);
+    assert!(has(&effects, "Signal(Pause)"), "{effects:?}");
+    assert!(state.project.trouble.is_some());
+    let effects = event(&mut state, Event::Saved { source, up_to: 1 });
+    assert!(has(&effects, "Signal(Resume)"), "{effects:?}");
+    assert_eq!(state.project.trouble, None);
+}
+
+#[test]
+fn a_read_only_project_is_looked_at_and_not_predicted() {
+    let mut state = State::default();
+    event(&mut state, models(&["small"]));
+    let source = source_of(&command(
+        &mut state,
+        Command::Open(PathBuf::from("/photos")),
+    ));
+    let Event::ProjectOpened { mut content, .. } = empty_project(source) else {
+        unreachable!("that is what it makes");
+    };
+    content.status = ProjectStatus::ReadOnly {
+        reason: "it is open elsewhere".to_owned(),
+    };
+    event(&mut state, Event::ProjectOpened { source, content });
+    let page = page(&["a.jpg"]);
+    let effects = event(&mut state, Event::Listed { source, page });
+    assert!(has(&effects, "Display"), "{effects:?}");
+    assert!(!has(&effects, "Prepare"), "{effects:?}");
+    assert!(Action::PredictAll.check(&state).is_err());
+}
+
+#[test]
+fn predict_all_in_the_first_moment_waits_for_the_project() {
+    let mut state = State::default();
+    event(&mut state, models(&["small"]));
+    let source = source_of(&command(
+        &mut state,
+        Command::Open(PathBuf::from("/photos")),
+    ));
+    let page = page(&["a.jpg", "b.jpg"]);
+    event(&mut state, Event::Listed { source, page });
+    assert!(!has(&command(&mut state, Action::PredictAll), "Prepare"));
+    let effects = event(&mut state, empty_project(source));
+    let effects = event(&mut state, ready_event(prepare_of(&effects)));
+    assert!(has(&effects, "Predict(RunId(1), 2 samples)"), "{effects:?}");
 }

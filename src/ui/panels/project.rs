@@ -8,8 +8,8 @@ use crate::state::{Action, Command, Listing, ProjectStatus, State};
 /// Above the thumbnails: what keeps changes from being saved, and what can be done about it.
 pub(super) fn project_banners_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
     match &state.project.status {
-        ProjectStatus::ReadOnly { holder } => {
-            let message = format!("Read-only: this project is held by {holder}");
+        ProjectStatus::ReadOnly { reason } => {
+            let message = format!("Answers and verdicts are read-only: {reason}");
             banner_ui(ui, Tone::Warning, &message, |ui| {
                 action_button_ui(ui, state, Action::SaveProjectAs, commands);
             });

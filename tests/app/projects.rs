@@ -1,0 +1,84 @@
+//! Answers outlive the window: they lie in the project of the folder.
+
+use std::path::{Path, PathBuf};
+
+use super::window::{click, folder_of, open_in, sees, wait_for, wait_until};
+
+const CLASSIFIER: &str = "efficientnet-lite0";
+
+fn home() -> tempfile::TempDir {
+    tempfile::tempdir().unwrap()
+}
+
+fn project_files(projects: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(projects).unwrap();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    paths
+        .filter(|path| path.extension().is_some_and(|it| it == "spotcheck"))
+        .collect()
+}
+
+#[test]
+fn what_was_predicted_is_there_when_the_folder_is_opened_again() {
+    let (images, projects) = (folder_of(3, "chelsea.png"), home());
+    let mut window = open_in(projects.path(), Some(images.path()), CLASSIFIER);
+    wait_for(&mut window, "1 predicted");
+    click(&mut window, "Predict all");
+    wait_for(&mut window, "3 predicted");
+    wait_for(&mut window, "All saved");
+    drop(window);
+
+    let mut again = open_in(projects.path(), Some(images.path()), CLASSIFIER);
+    wait_for(&mut again, "3 predicted");
+    wait_for(&mut again, "tiger cat");
+    let state = again.state().state();
+    assert!(
+        state.engine.report().is_none(),
+        "no model is loaded to look at what is there"
+    );
+}
+
+#[test]
+fn a_second_window_on_the_same_folder_is_read_only_and_says_who_holds_it() {
+    let (images, projects) = (folder_of(1, "chelsea.png"), home());
+    let mut window = open_in(projects.path(), Some(images.path()), CLASSIFIER);
+    wait_for(&mut window, "All saved");
+    let mut second = open_in(projects.path(), Some(images.path()), CLASSIFIER);
+    wait_for(&mut second, "read-only");
+    wait_for(&mut second, "the window of Spotcheck");
+}
+
+#[test]
+fn a_project_folder_that_cannot_be_written_is_said_and_predicting_works_all_the_same() {
+    let (images, projects) = (folder_of(1, "chelsea.png"), home());
+    let blocked = projects.path().join("a-file");
+    std::fs::write(&blocked, b"not a folder").unwrap();
+    let mut window = open_in(&blocked, Some(images.path()), CLASSIFIER);
+    wait_for(&mut window, "Nothing is saved");
+    wait_for(&mut window, "tiger cat");
+}
+
+#[test]
+fn a_project_file_opens_its_images_and_finds_them_where_they_were_moved_to() {
+    let (images, projects) = (folder_of(2, "chelsea.png"), home());
+    let mut window = open_in(projects.path(), Some(images.path()), CLASSIFIER);
+    wait_for(&mut window, "1 predicted");
+    click(&mut window, "Predict all");
+    wait_for(&mut window, "2 predicted");
+    wait_for(&mut window, "All saved");
+    drop(window);
+    let project = project_files(projects.path()).remove(0);
+    let elsewhere = home();
+    let moved = elsewhere.path().join("moved");
+    std::fs::rename(images.path(), &moved).unwrap();
+
+    let mut again = open_in(projects.path(), Some(&project), CLASSIFIER);
+    wait_for(&mut again, "not where they were");
+    assert!(sees(&again, "Images have moved"));
+    again
+        .state_mut()
+        .command(spotcheck::state::Command::MoveProject(moved));
+    wait_until(&mut again, "the images where they are now", |window| {
+        sees(window, "2 predicted")
+    });
+}
