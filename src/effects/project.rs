@@ -9,10 +9,11 @@ use super::latest::{LatestSender, latest};
 use super::{Shared, guarded};
 use crate::domain::{Change, Prediction, RunId, SampleId, SampleUri};
 use crate::state::{
-    Event, FilePick, ProjectContent, ProjectStatus, SourceId, StoredAnswer, TaskId,
+    Event, FilePick, ProjectContent, ProjectStatus, SourceId, StoredAnswer, StoredRow, TaskId,
+    WantedAnswer,
 };
 use crate::store::{
-    Access, OpenRequest, Opened, Project, SampleSummary, SaveEvent, StoreError, Wanted,
+    Access, OpenRequest, Opened, Project, SampleSummary, SaveEvent, StoreError, Summary, Wanted,
     default_path,
 };
 use crate::tasks::{Cancelled, TaskControl};
@@ -32,7 +33,7 @@ pub(super) struct AnswerReader {
 
 struct Request {
     source: SourceId,
-    wanted: Vec<(RunId, SampleId, SampleUri)>,
+    wanted: Vec<WantedAnswer>,
 }
 
 impl AnswerReader {
@@ -48,7 +49,7 @@ impl AnswerReader {
         Self { requests }
     }
 
-    pub(super) fn want(&self, source: SourceId, wanted: Vec<(RunId, SampleId, SampleUri)>) {
+    pub(super) fn want(&self, source: SourceId, wanted: Vec<WantedAnswer>) {
         self.requests.put(Request { source, wanted });
     }
 }
@@ -74,18 +75,16 @@ fn answer(shared: &Shared, request: &Request) -> bool {
 
 type ReadAnswer = (RunId, SampleId, Option<Prediction>);
 
-fn read_part(
-    project: &Project,
-    part: &[(RunId, SampleId, SampleUri)],
-) -> Result<Vec<ReadAnswer>, StoreError> {
+fn read_part(project: &Project, part: &[WantedAnswer]) -> Result<Vec<ReadAnswer>, StoreError> {
     let mut answers = Vec::with_capacity(part.len());
-    for of_one_run in part.chunk_by(|(left, ..), (right, ..)| left == right) {
-        let run = of_one_run[0].0;
-        let uris: Vec<SampleUri> = of_one_run.iter().map(|(.., uri)| uri.clone()).collect();
+    for of_one_run in part.chunk_by(|left, right| left.run == right.run) {
+        let run = of_one_run[0].run;
+        let uris: Vec<SampleUri> = of_one_run.iter().map(|wanted| wanted.uri.clone()).collect();
         let found = project.answers(run, &uris)?;
-        for ((_, sample, _), answer) in of_one_run.iter().zip(found) {
-            let prediction = answer.and_then(|answer| answer.result.ok());
-            answers.push((run, *sample, prediction));
+        for (wanted, answer) in of_one_run.iter().zip(found) {
+            let of_this_file = answer.filter(|answer| answer.stamp == wanted.stamp);
+            let prediction = of_this_file.and_then(|answer| answer.result.ok());
+            answers.push((run, wanted.sample, prediction));
         }
     }
     Ok(answers)
@@ -259,8 +258,17 @@ pub(super) fn load_run(
             let Some(project) = shared.project(source) else {
                 return ended(Err("the project was closed".to_owned()));
             };
+            let stamps = match project.stamps(run) {
+                Ok(stamps) => stamps,
+                Err(error) => return ended(Err(error.to_string())),
+            };
             let read = project.each_summary(run, &control, |summaries| {
-                let answers = summaries.into_iter().map(stored_answer).collect();
+                let row = |summary: SampleSummary| StoredRow {
+                    stamp: stamps.get(&summary.sample).and_then(|seen| seen.stamp),
+                    sample: summary.sample,
+                    answer: stored_answer(summary.result),
+                };
+                let answers = summaries.into_iter().map(row).collect();
                 shared.report(Event::RunLoaded {
                     source,
                     run,
@@ -278,8 +286,8 @@ pub(super) fn load_run(
     );
 }
 
-fn stored_answer(summary: SampleSummary) -> (SampleUri, StoredAnswer) {
-    let answer = match summary.result {
+fn stored_answer(result: Result<Summary, String>) -> StoredAnswer {
+    match result {
         Ok(summary) => StoredAnswer::Answered {
             width: summary.width,
             height: summary.height,
@@ -287,8 +295,7 @@ fn stored_answer(summary: SampleSummary) -> (SampleUri, StoredAnswer) {
             scores: summary.scores,
         },
         Err(reason) => StoredAnswer::Failed(reason),
-    };
-    (summary.sample, answer)
+    }
 }
 
 /// Writes a copy and goes on in it.

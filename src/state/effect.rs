@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 
 use super::{ImportId, RuntimeKind, SourceId, TaskId};
-use crate::domain::{Change, Prediction, RunId, RunKey, Sample, SampleId, SampleUri, ViewSettings};
+use crate::domain::{
+    Change, FileStamp, Prediction, RunId, RunKey, Sample, SampleId, SampleUri, ViewSettings,
+};
 use crate::tasks::TaskControl;
 
 /// Carried out by `effects`, in order.
@@ -32,7 +34,7 @@ pub enum Effect {
     /// Read whole answers, most wanted first. Replaces what was asked for before.
     ReadAnswers {
         source: SourceId,
-        wanted: Vec<(RunId, SampleId, SampleUri)>,
+        wanted: Vec<WantedAnswer>,
     },
     PickProject,
     PickProjectTarget,
@@ -134,6 +136,16 @@ pub enum Effect {
     OpenLog,
     Restart,
     Quit,
+}
+
+/// An answer to be read from the project.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WantedAnswer {
+    pub run: RunId,
+    pub sample: SampleId,
+    pub uri: SampleUri,
+    /// Of the file as it is now: an answer about an older one is none.
+    pub stamp: FileStamp,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

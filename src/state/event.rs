@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use super::{
     ImportDraft, ImportId, ModelEntry, Offer, ProjectContent, SourceId, TaskId, TaskOutcome,
 };
-use crate::domain::{DeviceReport, Page, Prediction, Problem, RunId, RunKey, SampleId, SampleUri};
+use crate::domain::{
+    DeviceReport, FileStamp, Page, Prediction, Problem, RunId, RunKey, SampleId, SampleUri,
+};
 
 /// Answers of `effects`. Each carries the id of its question.
 #[derive(Debug)]
@@ -34,7 +36,7 @@ pub enum Event {
     RunLoaded {
         source: SourceId,
         run: RunId,
-        answers: Vec<(SampleUri, StoredAnswer)>,
+        answers: Vec<StoredRow>,
     },
     RunLoadingEnded {
         source: SourceId,
@@ -139,6 +141,15 @@ pub enum Event {
     Told(String),
     /// Something small is not.
     WentWrong(Problem),
+}
+
+/// One answer of a run's summary.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoredRow {
+    pub sample: SampleUri,
+    /// The state of the file that the model saw, where that is known.
+    pub stamp: Option<FileStamp>,
+    pub answer: StoredAnswer,
 }
 
 /// What the summary of a run keeps of an answer.

@@ -25,9 +25,9 @@ mod update;
 
 pub use action::Action;
 pub use command::{Command, Step, ViewChange};
-pub use effect::{Effect, SourceSpec, TaskSignal};
+pub use effect::{Effect, SourceSpec, TaskSignal, WantedAnswer};
 pub use engine::{Engine, EngineStatus, Offer, RuntimeKind};
-pub use event::{DisplayInfo, Event, FilePick, ModelDefaults, StoredAnswer};
+pub use event::{DisplayInfo, Event, FilePick, ModelDefaults, StoredAnswer, StoredRow};
 pub use import::{Import, ImportDraft, ImportField, ImportId, ImportStatus};
 pub use model_shelf::{ModelEntry, ModelShelf};
 pub use order::Order;

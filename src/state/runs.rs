@@ -25,6 +25,8 @@ pub struct Run {
     pub info: RunInfo,
     pub answers: Answers,
     pub(super) loading: Loading,
+    /// Answers of the project that are about older states of their files, and so are none.
+    pub(super) outdated: usize,
     /// Whether the project knows the run; it is told with the first answer.
     pub(super) is_in_project: bool,
     /// Answers that are not on the disk yet.
@@ -181,6 +183,7 @@ impl Run {
             answers: Answers::new(info.card.task),
             info,
             loading: Loading::Done,
+            outdated: 0,
             is_in_project: false,
             unsaved: HashMap::new(),
         }

@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 
 use super::{predict, run_tasks};
-use crate::domain::{Change, Prediction, Problem, RunId, SampleId, SampleUri};
+use crate::domain::{Change, Prediction, Problem, RunId, Sample, SampleId};
 use crate::review::AnswerStatus;
 use crate::state::runs::Loading;
 use crate::state::{
-    Effect, Listing, ProjectContent, Run, SourceId, State, StoredAnswer, TaskEntry, TaskId,
-    TaskKind, TaskOutcome, TaskSignal,
+    Effect, Listing, ProjectContent, Run, SourceId, State, StoredAnswer, StoredRow, TaskEntry,
+    TaskId, TaskKind, TaskOutcome, TaskSignal, WantedAnswer,
 };
 use crate::tasks::{ProgressUnit, TaskControl};
 
@@ -133,7 +133,7 @@ pub(super) fn run_loaded(
     state: &mut State,
     source: SourceId,
     run_id: RunId,
-    answers: Vec<(SampleUri, StoredAnswer)>,
+    answers: Vec<StoredRow>,
 ) {
     if !is_open(state, source) {
         return;
@@ -141,11 +141,16 @@ pub(super) fn run_loaded(
     let Some(run) = state.runs.get_mut(run_id) else {
         return;
     };
-    for (uri, answer) in answers {
+    for row in answers {
         // Images that have been moved away since keep their answers in the project.
-        let Some(sample) = state.samples.find(&uri) else {
+        let Some(sample) = state.samples.find(&row.sample) else {
             continue;
         };
+        let is_of_this_file = |entry: &Sample| row.stamp.is_none_or(|seen| seen == entry.stamp());
+        if !state.samples.get(sample).is_some_and(is_of_this_file) {
+            run.outdated += 1;
+            continue;
+        }
         // What was computed meanwhile is newer.
         if matches!(
             run.answers.status(sample),
@@ -153,7 +158,7 @@ pub(super) fn run_loaded(
         ) {
             continue;
         }
-        match answer {
+        match row.answer {
             StoredAnswer::Answered {
                 width,
                 height,
@@ -191,12 +196,25 @@ pub(super) fn run_loading_ended(
     }
     match result {
         Ok(()) => {
+            tell_outdated(state, run_id);
             predict::refresh_shown(state, effects);
             predict::predict_shown_if_wanted(state, effects);
             predict::grant_wish(state, effects);
         }
         Err(reason) => super::went_wrong(state, Problem::general(reason)),
     }
+}
+
+fn tell_outdated(state: &mut State, run_id: RunId) {
+    let outdated = state.runs.get(run_id).map_or(0, |run| run.outdated);
+    let text = match outdated {
+        0 => return,
+        1 => "1 image has changed since it was predicted; predict it again".to_owned(),
+        count => {
+            format!("{count} images have changed since they were predicted; predict them again")
+        }
+    };
+    super::went_wrong(state, Problem::general(text));
 }
 
 /// The whole answers that panels look at. Those that are not in memory are read.
@@ -227,7 +245,13 @@ pub(super) fn read_missing(state: &mut State, effects: &mut Vec<Effect>) {
         return;
     };
     let with_uri = |(run, sample): (RunId, SampleId)| {
-        Some((run, sample, state.samples.get(sample)?.uri.clone()))
+        let entry = state.samples.get(sample)?;
+        Some(WantedAnswer {
+            run,
+            sample,
+            uri: entry.uri.clone(),
+            stamp: entry.stamp(),
+        })
     };
     effects.push(Effect::ReadAnswers {
         source: source.id,

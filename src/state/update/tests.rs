@@ -3,15 +3,15 @@ use std::sync::Arc;
 
 use super::update;
 use crate::domain::{
-    Answer, ClassScore, Device, DeviceReport, LabelSet, ModelCard, Page, Prediction, Problem,
-    RunInfo, Sample, SampleUri,
+    Answer, ClassScore, Device, DeviceReport, FileStamp, LabelSet, ModelCard, Page, Prediction,
+    Problem, RunInfo, Sample, SampleUri,
 };
 use crate::domain::{RunId, SampleId};
 use crate::review::AnswerStatus;
 use crate::state::{
     Action, Command, Display, DisplayInfo, Effect, EngineStatus, Event, Listing, Message,
     ModelDefaults, ModelEntry, ProjectContent, ProjectStatus, SourceId, State, Step, StoredAnswer,
-    TaskId, TaskKind, TaskOutcome, TaskSignal, ViewChange,
+    StoredRow, TaskId, TaskKind, TaskOutcome, TaskSignal, ViewChange,
 };
 
 fn command(state: &mut State, command: impl Into<Command>) -> Vec<Effect> {
@@ -588,9 +588,19 @@ fn the_answers_of_a_stored_run_are_read_once_the_folder_is_listed() {
     let effects = event(&mut state, ended);
     assert!(has(&effects, "LoadRun(RunId(7))"), "{effects:?}");
     let answer = StoredAnswer::Failed("is empty".to_owned());
+    let row = |uri: &str, stamp| StoredRow {
+        sample: SampleUri::new(uri),
+        stamp,
+        answer: answer.clone(),
+    };
+    let other_file = FileStamp {
+        size_bytes: 99,
+        modified_ns: None,
+    };
     let answers = vec![
-        (SampleUri::new("/photos/b.jpg"), answer.clone()),
-        (SampleUri::new("/elsewhere/gone.jpg"), answer),
+        row("/photos/b.jpg", None),
+        row("/photos/c.jpg", Some(other_file)),
+        row("/elsewhere/gone.jpg", None),
     ];
     let loaded = Event::RunLoaded {
         source,
@@ -603,6 +613,16 @@ fn the_answers_of_a_stored_run_are_read_once_the_folder_is_listed() {
         AnswerStatus::Failed
     );
     assert_eq!(state.run().unwrap().answers.failed(), 1);
+    let task = state.tasks.running()[0].id;
+    let ended = Event::RunLoadingEnded {
+        source,
+        run,
+        task,
+        result: Ok(()),
+    };
+    event(&mut state, ended);
+    let problem = &state.problems.entries()[0].problem.message;
+    assert!(problem.starts_with("1 image has changed"), "{problem}");
 }
 
 #[test]
