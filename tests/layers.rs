@@ -73,7 +73,7 @@ const MAY_IMPORT: [(&str, &[&str]); 18] = [
 ];
 
 /// Heavy crates and the modules that may name them.
-const HOMES: [(&str, &[&str]); 19] = [
+const HOMES: [(&str, &[&str]); 22] = [
     ("turbojpeg", &["decode"]),
     ("image", &["decode"]),
     ("fast_image_resize", &["decode"]),
@@ -85,6 +85,9 @@ const HOMES: [(&str, &[&str]); 19] = [
     ("toml", &["library"]),
     ("ureq", &["library"]),
     ("ab_glyph", &["export"]),
+    ("csv", &["export"]),
+    ("maud", &["export"]),
+    ("quick_xml", &["export"]),
     ("rusqlite", &["store"]),
     ("rfd", &["effects"]),
     ("opener", &["effects"]),

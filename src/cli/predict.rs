@@ -15,10 +15,10 @@ use crate::dirs::AppDirs;
 use crate::domain::{
     DeviceChoice, DeviceReport, KeepRule, ModelCard, Prediction, Problem, Sample, ViewSettings,
 };
-use crate::export::AnnotatedFolder;
+use crate::export::{AnnotatedFolder, jsonl_line};
 use crate::inference::{LoadOptions, OnnxPredictor, runtime};
 use crate::library::{Library, LibraryError};
-use crate::predict::{PredictOutcome, PredictRequest, SampleResult, Stopped, jsonl_line, predict};
+use crate::predict::{PredictOutcome, PredictRequest, SampleResult, Stopped, predict};
 use crate::source::{LocalSource, Source};
 use crate::tasks::{ProgressUnit, TaskControl};
 use crate::vision::Predictor;

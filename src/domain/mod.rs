@@ -8,6 +8,7 @@ mod change;
 mod class_color;
 mod device;
 mod display_picture;
+mod export_options;
 mod geometry;
 mod label_set;
 mod model_card;
@@ -26,6 +27,9 @@ pub use change::{Change, SampleAnswer};
 pub use class_color::{TEXT_ON_CLASS_COLOR, class_color};
 pub use device::{Device, DeviceChoice, DeviceReport, LatencyMs, RefusedDevice};
 pub use display_picture::DisplayPicture;
+pub use export_options::{
+    BoxChoice, ClassChoice, ExportFormat, ExportOptions, PictureKind, VerdictChoice,
+};
 pub use geometry::{AxisTransform, BoundingBox};
 pub use label_set::{LabelError, LabelSet};
 pub use model_card::{

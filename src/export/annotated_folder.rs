@@ -1,31 +1,26 @@
 //! A folder of pictures with what the model saw drawn over them.
 
-use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::thread::JoinHandle;
 
-use crossbeam_channel::{Sender, bounded};
-
-use super::annotated::annotate;
-use super::picture_file::write_picture;
-use crate::decode::{DecodeLimits, decode};
-use crate::domain::{Prediction, Problem, Sample, SampleUri, ViewSettings};
+use super::file_names::{FileNames, safe_stem};
+use super::picture_pool::{Job, PicturePool};
+use super::row::{ChosenAnswer, ChosenImage, ExportContext};
+use super::tally::Tally;
+use super::target::{ExportTarget, FOLDER_MARK, WholeFolder};
+use super::{ExportError, Writer, dataset_folder::folder_mark};
+use crate::decode::DecodeLimits;
+use crate::domain::{
+    Answer, ExportOptions, PictureKind, Prediction, Problem, Sample, ViewSettings,
+};
 use crate::source::Source;
 
-/// Draws and writes on its own threads; the folder's structure is that of the source. JPEG and PNG keep their names, other
+/// What `predict` writes while it runs. The folder's structure is that of the source; JPEG and PNG keep their names, other
 /// formats become `NAME.png`.
 pub struct AnnotatedFolder {
     folder: PathBuf,
-    used_names: HashSet<String>,
-    jobs: Sender<Job>,
-    workers: Vec<JoinHandle<Vec<Problem>>>,
-}
-
-struct Job {
-    uri: SampleUri,
-    target: PathBuf,
-    prediction: Prediction,
+    names: FileNames,
+    pool: PicturePool,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -54,92 +49,147 @@ impl AnnotatedFolder {
         {
             return Err(AnnotatedFolderError::InsideSource);
         }
-        let worker_count = std::thread::available_parallelism().map_or(1, usize::from);
-        let (jobs, queue) = bounded::<Job>(worker_count * 2);
-        let workers = (0..worker_count).map(|_| {
-            let (queue, source, limits, view) = (
-                queue.clone(),
-                Arc::clone(source),
-                limits.clone(),
-                view.clone(),
-            );
-            std::thread::spawn(move || {
-                let failed = |job: Job| {
-                    draw(&job, &*source, &limits, &view).err().map(|reason| {
-                        let message = format!("could not write {}: {reason}", job.target.display());
-                        Problem::of_sample(job.uri, message)
-                    })
-                };
-                queue.into_iter().filter_map(failed).collect()
-            })
-        });
         Ok(Self {
             folder: folder.to_owned(),
-            used_names: HashSet::new(),
-            workers: workers.collect(),
-            jobs,
+            names: FileNames::default(),
+            pool: PicturePool::start(source, limits, view),
         })
     }
 
     /// Queues one picture; waits where the queue is full.
     pub fn add(&mut self, sample: &Sample, prediction: Prediction) {
-        let name = self.free_name(&sample.name);
-        let target = self.folder.join(name);
-        // The workers end only after this sender is dropped.
-        let _ = self.jobs.send(Job {
+        let name = picture_name(&mut self.names, &sample.name, PictureKind::AsImage);
+        self.pool.add(Job {
             uri: sample.uri.clone(),
-            target,
+            target: self.folder.join(name),
             prediction,
         });
     }
 
     /// Waits for the last picture. Gives those that could not be written.
     pub fn finish(self) -> Vec<Problem> {
-        drop(self.jobs);
-        let join = |worker: JoinHandle<Vec<Problem>>| {
-            worker.join().unwrap_or_else(|panic| {
-                let text = crate::tasks::panic_text(&*panic);
-                vec![Problem::general(format!(
-                    "an internal error while drawing, please report it: {text}"
-                ))]
-            })
-        };
-        self.workers.into_iter().flat_map(join).collect()
-    }
-
-    /// The sample's name with an extension that can be written; numbered where two samples share it.
-    fn free_name(&mut self, name: &str) -> String {
-        let lower = name.to_ascii_lowercase();
-        let keeps_format = [".jpg", ".jpeg", ".png"]
-            .iter()
-            .any(|extension| lower.ends_with(extension));
-        let name = if keeps_format {
-            name.to_owned()
-        } else {
-            format!("{name}.png")
-        };
-        let (stem, extension) = name.rsplit_once('.').unwrap_or((&name, "png"));
-        let numbered = (2..).map(|number| format!("{stem}-{number}.{extension}"));
-        let mut candidates = std::iter::once(name.clone()).chain(numbered);
-        let free = candidates
-            .find(|candidate| !self.used_names.contains(candidate))
-            .unwrap_or_else(|| name.clone());
-        self.used_names.insert(free.clone());
-        free
+        self.pool.finish().0
     }
 }
 
-fn draw(
-    job: &Job,
-    source: &dyn Source,
-    limits: &DecodeLimits,
-    view: &ViewSettings,
-) -> Result<(), String> {
-    let bytes = source.read(&job.uri).map_err(|error| error.to_string())?;
-    let picture = decode(&bytes, limits).map_err(|error| error.to_string())?;
-    if let Some(parent) = job.target.parent() {
-        std::fs::create_dir_all(parent).map_err(|error| error.to_string())?;
+/// The export of annotated pictures: only answered images, only what was chosen.
+pub(super) struct PicturesWriter<'c> {
+    /// Before the folder, so that nobody writes into it any more when it is removed.
+    pool: PicturePool,
+    folder: WholeFolder,
+    context: &'c ExportContext,
+    options: ExportOptions,
+    names: FileNames,
+    target: ExportTarget,
+}
+
+impl<'c> PicturesWriter<'c> {
+    pub(super) fn create(
+        target: &ExportTarget,
+        context: &'c ExportContext,
+        options: ExportOptions,
+    ) -> Result<Self, ExportError> {
+        let everything = ViewSettings {
+            min_score: 0.0,
+            top_k: usize::MAX,
+            ..ViewSettings::default()
+        };
+        let folder = WholeFolder::create(target)?;
+        Ok(Self {
+            pool: PicturePool::start(&context.source, &context.limits, &everything),
+            folder,
+            context,
+            options,
+            names: FileNames::default(),
+            target: target.clone(),
+        })
     }
-    write_picture(&annotate(&picture, &job.prediction, view), &job.target)
-        .map_err(|error| error.to_string())
+
+    fn check_disk(&self) -> Result<(), ExportError> {
+        let error = self.pool.take_disk_error();
+        error.map_or(Ok(()), |error| {
+            Err(ExportError::write(&self.target.path)(error))
+        })
+    }
+}
+
+impl Writer for PicturesWriter<'_> {
+    fn write(&mut self, image: &ChosenImage, tally: &mut Tally) -> Result<(), ExportError> {
+        let (prediction, boxes) = match &image.answer {
+            ChosenAnswer::Boxes {
+                width,
+                height,
+                boxes,
+            } => {
+                let detections = boxes.iter().map(|chosen| chosen.detection.clone());
+                let prediction = Prediction {
+                    width: *width,
+                    height: *height,
+                    answer: Answer::Detections(detections.collect()),
+                };
+                let inside = boxes.iter().filter(|chosen| chosen.clipped.is_some());
+                (prediction, inside.count())
+            }
+            ChosenAnswer::Classes {
+                width,
+                height,
+                classes,
+            } => {
+                let prediction = Prediction {
+                    width: *width,
+                    height: *height,
+                    answer: Answer::Classes(classes.to_vec()),
+                };
+                (prediction, classes.len())
+            }
+            ChosenAnswer::Unasked | ChosenAnswer::Failed(_) => {
+                image.count_unanswered(tally);
+                return Ok(());
+            }
+        };
+        self.check_disk()?;
+        let sample = &image.row.sample;
+        let name = picture_name(&mut self.names, &sample.name, self.options.picture_kind);
+        tally.images += 1;
+        tally.boxes += boxes as u64;
+        self.pool.add(Job {
+            uri: sample.uri.clone(),
+            target: self.folder.partial().join(name),
+            prediction,
+        });
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>, tally: &mut Tally) -> Result<(), ExportError> {
+        let Self {
+            pool,
+            folder,
+            context,
+            options,
+            target,
+            ..
+        } = *self;
+        let (problems, disk_error) = pool.finish();
+        if let Some(error) = disk_error {
+            return Err(ExportError::write(&target.path)(error));
+        }
+        tally.images = tally.images.saturating_sub(problems.len() as u64);
+        tally.problems.extend(problems);
+        let mark = folder_mark(context, options, tally);
+        folder
+            .write(FOLDER_MARK, mark.as_bytes())
+            .map_err(ExportError::write(&target.path))?;
+        folder.commit()
+    }
+}
+
+/// The sample's name with an extension that can be written; numbered where two samples share it.
+fn picture_name(names: &mut FileNames, name: &str, kind: PictureKind) -> String {
+    let (stem, extension) = safe_stem(name);
+    match (kind, extension.to_ascii_lowercase().as_str()) {
+        (PictureKind::Png, _) | (PictureKind::AsImage, "") => names.free(&stem, "png"),
+        (PictureKind::Jpeg, _) => names.free(&stem, "jpg"),
+        (PictureKind::AsImage, "jpg" | "jpeg" | "png") => names.free(&stem, &extension),
+        (PictureKind::AsImage, _) => names.free(&format!("{stem}.{extension}"), "png"),
+    }
 }

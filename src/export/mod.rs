@@ -1,10 +1,110 @@
-//! Predictions in forms that other programs and people read. One format a file.
+//! Images, predictions and verdicts in forms that other programs and people read. One format a file.
+//!
+//! Every format is a writer over a stream of rows, so memory does not grow with the number of images. What is exported of a
+//! row is decided in one place ([`row`]). Files and folders appear under their name only when they are whole ([`target`]).
+//! Knows nothing of projects and windows: whoever exports gives the rows.
 
 mod annotated;
 mod annotated_folder;
+mod coco;
+mod csv_table;
+mod dataset_folder;
 mod drawing;
+mod error;
+mod file_names;
+mod jsonl;
 mod picture_file;
+mod picture_pool;
+mod report;
+mod row;
+#[cfg(test)]
+mod sampler;
+mod tally;
+mod target;
+#[cfg(test)]
+mod tests;
+mod voc;
+mod yolo;
 
 pub use annotated::annotate;
 pub use annotated_folder::{AnnotatedFolder, AnnotatedFolderError};
+pub use error::ExportError;
+pub use jsonl::jsonl_line;
 pub use picture_file::{PictureFileError, write_picture};
+pub use row::{ExportContext, ExportRow};
+pub use tally::ExportReport;
+pub use target::{Existing, ExportTarget};
+
+use self::annotated_folder::PicturesWriter;
+use self::coco::CocoWriter;
+use self::csv_table::CsvWriter;
+use self::jsonl::JsonlWriter;
+use self::report::ReportWriter;
+use self::row::{Chooser, ChosenImage};
+use self::tally::Tally;
+use self::voc::VocWriter;
+use self::yolo::YoloWriter;
+use crate::domain::{ExportFormat, ExportOptions};
+use crate::tasks::TaskControl;
+
+/// One format. Dropped before it is finished, it removes what it has begun.
+trait Writer {
+    /// Writes one image and counts what it wrote.
+    fn write(&mut self, image: &ChosenImage, tally: &mut Tally) -> Result<(), ExportError>;
+
+    /// Puts the whole in its place.
+    fn finish(self: Box<Self>, tally: &mut Tally) -> Result<(), ExportError>;
+}
+
+/// Why the next row cannot be had.
+pub type RowError = Box<dyn std::error::Error + Send + Sync>;
+
+/// Writes all rows, in their order. Asks `control` before each row and counts there; its total is the caller's to set.
+///
+/// # Errors
+/// Nothing is left of the export then, whatever the reason, also when it was cancelled.
+pub fn export(
+    rows: &mut dyn Iterator<Item = Result<ExportRow, RowError>>,
+    context: &ExportContext,
+    options: ExportOptions,
+    target: &ExportTarget,
+    control: &TaskControl,
+) -> Result<ExportReport, ExportError> {
+    let chooser = Chooser::new(context, options)?;
+    let mut writer = open(context, options, target, control)?;
+    let mut tally = Tally::default();
+    for row in rows {
+        control.checkpoint()?;
+        let row = row.map_err(ExportError::Rows)?;
+        if let Some(image) = chooser.choose(&row, &mut tally) {
+            writer.write(&image, &mut tally)?;
+        }
+        control.add_done(1);
+    }
+    control.checkpoint()?;
+    writer.finish(&mut tally)?;
+    Ok(ExportReport {
+        path: target.path.clone(),
+        images: tally.images,
+        boxes: tally.boxes,
+        notes: tally.notes(options.format),
+        problems: tally.problems,
+    })
+}
+
+fn open<'c>(
+    context: &'c ExportContext,
+    options: ExportOptions,
+    target: &ExportTarget,
+    control: &'c TaskControl,
+) -> Result<Box<dyn Writer + 'c>, ExportError> {
+    Ok(match options.format {
+        ExportFormat::Jsonl => Box::new(JsonlWriter::create(target, &context.run.card)?),
+        ExportFormat::Csv => Box::new(CsvWriter::create(target, &context.run.card.id)?),
+        ExportFormat::Coco => Box::new(CocoWriter::create(target, context)?),
+        ExportFormat::Yolo => Box::new(YoloWriter::create(target, context, options)?),
+        ExportFormat::Voc => Box::new(VocWriter::create(target, context, options)?),
+        ExportFormat::Pictures => Box::new(PicturesWriter::create(target, context, options)?),
+        ExportFormat::Report => Box::new(ReportWriter::create(target, context, options, control)?),
+    })
+}

@@ -3,7 +3,6 @@
 //! Knows nothing of where images come from or where the model computes; it feeds any [`Source`] to any [`Predictor`].
 
 mod gate;
-mod jsonl;
 mod stages;
 mod workers;
 
@@ -12,7 +11,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crossbeam_channel::{Receiver, bounded};
 
-pub use jsonl::jsonl_line;
 pub use stages::{Stage, StageTimes};
 
 use crate::decode::DecodeLimits;

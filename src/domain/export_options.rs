@@ -1,0 +1,240 @@
+//! What a person can choose about an export. How it is written is the business of `export`.
+
+use serde::{Deserialize, Serialize};
+
+use super::ModelTask;
+
+/// The form in which images, predictions and verdicts leave Spotcheck.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ExportFormat {
+    /// One object an image, as `spotcheck predict --out` writes it.
+    Jsonl,
+    /// A table with a row a box, or a row a class.
+    Csv,
+    /// One dataset file with scores.
+    Coco,
+    /// A text file an image.
+    Yolo,
+    /// An XML file an image.
+    Voc,
+    /// The images with boxes or classes drawn over them.
+    Pictures,
+    /// One HTML page for people.
+    Report,
+}
+
+impl ExportFormat {
+    pub const ALL: [Self; 7] = [
+        Self::Jsonl,
+        Self::Csv,
+        Self::Coco,
+        Self::Yolo,
+        Self::Voc,
+        Self::Pictures,
+        Self::Report,
+    ];
+
+    /// The word of the command line.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Jsonl => "jsonl",
+            Self::Csv => "csv",
+            Self::Coco => "coco",
+            Self::Yolo => "yolo",
+            Self::Voc => "voc",
+            Self::Pictures => "pictures",
+            Self::Report => "report",
+        }
+    }
+
+    /// The name on screen.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Jsonl => "JSON Lines",
+            Self::Csv => "CSV",
+            Self::Coco => "COCO",
+            Self::Yolo => "YOLO",
+            Self::Voc => "Pascal VOC",
+            Self::Pictures => "Annotated pictures",
+            Self::Report => "HTML report",
+        }
+    }
+
+    /// What one gets, for people.
+    pub fn description(self) -> &'static str {
+        match self {
+            Self::Jsonl => "One line an image with everything that is known of it",
+            Self::Csv => "A table with a row for each box, for spreadsheets",
+            Self::Coco => "One dataset file with scores and verdicts",
+            Self::Yolo => "A folder with a label file for each image, for training",
+            Self::Voc => "A folder with an XML file for each image",
+            Self::Pictures => "A folder of pictures, drawn as on screen",
+            Self::Report => "One page to read and to pass on: summary, charts, examples",
+        }
+    }
+
+    /// The extension of the one file that is written; `None` where it is a folder.
+    pub fn extension(self) -> Option<&'static str> {
+        match self {
+            Self::Jsonl => Some("jsonl"),
+            Self::Csv => Some("csv"),
+            Self::Coco => Some("json"),
+            Self::Report => Some("html"),
+            Self::Yolo | Self::Voc | Self::Pictures => None,
+        }
+    }
+
+    /// Whether answers of this kind can be written in this form: the dataset formats know only boxes.
+    pub fn takes(self, task: ModelTask) -> bool {
+        task == ModelTask::Detection || !self.is_dataset()
+    }
+
+    /// Formats that hold only boxes and their classes: what is judged is put right in them instead of being written beside.
+    pub fn is_dataset(self) -> bool {
+        matches!(self, Self::Coco | Self::Yolo | Self::Voc)
+    }
+}
+
+impl std::str::FromStr for ExportFormat {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Self, Self::Err> {
+        let format = Self::ALL.into_iter().find(|format| format.word() == word);
+        format.ok_or_else(|| "one of jsonl, csv, coco, yolo, voc, pictures, report".to_owned())
+    }
+}
+
+/// What of the run is exported, and how.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExportOptions {
+    pub format: ExportFormat,
+    pub boxes: BoxChoice,
+    pub verdicts: VerdictChoice,
+    /// Whose classes datasets hold.
+    pub classes: ClassChoice,
+    /// YOLO: a sixth column with the score. Many trainers refuse it.
+    pub yolo_scores: bool,
+    /// YOLO and Pascal VOC: copies of the images beside the labels, so that the folder is a whole dataset.
+    pub with_images: bool,
+    pub picture_kind: PictureKind,
+}
+
+impl ExportOptions {
+    /// What most people want of a format.
+    pub fn of_format(format: ExportFormat) -> Self {
+        Self {
+            format,
+            boxes: BoxChoice::Visible,
+            verdicts: VerdictChoice::All,
+            classes: ClassChoice::Judged,
+            yolo_scores: false,
+            with_images: false,
+            picture_kind: PictureKind::AsImage,
+        }
+    }
+}
+
+/// Which boxes (or classes of a classifier) are exported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum BoxChoice {
+    /// Those that the view settings show.
+    Visible,
+    /// All that are stored.
+    All,
+}
+
+/// Which judged and unjudged boxes are exported. A box without a verdict of its own has the one of its image (accept,
+/// reject or unsure).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum VerdictChoice {
+    All,
+    /// Neither rejected boxes nor rejected images.
+    WithoutRejected,
+    /// Only what was accepted, and what was judged to be of another class that is exported as that class.
+    Accepted,
+}
+
+impl VerdictChoice {
+    pub const ALL: [Self; 3] = [Self::All, Self::WithoutRejected, Self::Accepted];
+
+    /// The word of the command line.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::All => "all",
+            Self::WithoutRejected => "without-rejected",
+            Self::Accepted => "accepted",
+        }
+    }
+
+    /// The name on screen.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::All => "All, judged or not",
+            Self::WithoutRejected => "Without the rejected",
+            Self::Accepted => "Accepted only",
+        }
+    }
+}
+
+impl std::str::FromStr for VerdictChoice {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Self, Self::Err> {
+        let choice = Self::ALL.into_iter().find(|choice| choice.word() == word);
+        choice.ok_or_else(|| "one of all, without-rejected, accepted".to_owned())
+    }
+}
+
+/// Which class a box has in a dataset that was judged to be of another class. The other formats hold both.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ClassChoice {
+    /// The right one, where it is one of the model's labels.
+    Judged,
+    /// What the model said.
+    Model,
+}
+
+/// The file format of annotated pictures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PictureKind {
+    /// JPEG stays JPEG; everything else becomes PNG.
+    AsImage,
+    Png,
+    Jpeg,
+}
+
+impl PictureKind {
+    pub const ALL: [Self; 3] = [Self::AsImage, Self::Png, Self::Jpeg];
+
+    /// The word of the command line.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::AsImage => "as-image",
+            Self::Png => "png",
+            Self::Jpeg => "jpeg",
+        }
+    }
+
+    /// The name on screen.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::AsImage => "As the images",
+            Self::Png => "PNG",
+            Self::Jpeg => "JPEG",
+        }
+    }
+}
+
+impl std::str::FromStr for PictureKind {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Self, Self::Err> {
+        let kind = Self::ALL.into_iter().find(|kind| kind.word() == word);
+        kind.ok_or_else(|| "one of as-image, png, jpeg".to_owned())
+    }
+}

@@ -1,0 +1,190 @@
+//! What the dataset formats with a file an image have in common: names, copies of the images, and the mark of an export.
+
+use std::io;
+
+use super::ExportError;
+use super::error::ends_everything;
+use super::file_names::{FileNames, safe_stem};
+use super::row::{ChosenImage, ExportContext};
+use super::tally::Tally;
+use super::target::{ExportTarget, FOLDER_MARK, WholeFolder};
+use crate::domain::{ExportOptions, Problem};
+
+/// A folder in the making with a label file, and perhaps a copy, of each image.
+pub(super) struct DatasetFolder<'c> {
+    folder: WholeFolder,
+    context: &'c ExportContext,
+    options: ExportOptions,
+    names: FileNames,
+    places: Places,
+}
+
+/// Where things lie in the folder.
+#[derive(Clone, Copy)]
+pub(super) struct Places {
+    pub(super) labels: &'static str,
+    /// Of the label files.
+    pub(super) extension: &'static str,
+    pub(super) images: &'static str,
+}
+
+/// The names of one image's files, below the folders of [`Places`], with `/` between their parts.
+pub(super) struct ImageNames {
+    /// Of the label file, without folder and extension.
+    pub(super) label: String,
+    /// Of the image: its copy's, or its own.
+    pub(super) image: String,
+}
+
+impl<'c> DatasetFolder<'c> {
+    pub(super) fn create(
+        target: &ExportTarget,
+        context: &'c ExportContext,
+        options: ExportOptions,
+        places: Places,
+    ) -> Result<Self, ExportError> {
+        Ok(Self {
+            folder: WholeFolder::create(target)?,
+            context,
+            options,
+            names: FileNames::default(),
+            places,
+        })
+    }
+
+    /// Names that no other image has. The label's follows the image's; the copy's follows the label's, as readers find one
+    /// by the other.
+    pub(super) fn name(&mut self, image: &ChosenImage, tally: &mut Tally) -> ImageNames {
+        let name = &image.row.sample.name;
+        let (stem, extension) = safe_stem(name);
+        let file = self.names.free(&stem, self.places.extension);
+        let label = file
+            .strip_suffix(self.places.extension)
+            .and_then(|stem| stem.strip_suffix('.'))
+            .unwrap_or(&file)
+            .to_owned();
+        let own_stem = name
+            .rsplit_once('.')
+            .map_or(name.as_str(), |(stem, _)| stem);
+        if label != own_stem {
+            tally.rename(name, &file);
+        }
+        let copied_name = if extension.is_empty() {
+            label.clone()
+        } else {
+            format!("{label}.{extension}")
+        };
+        ImageNames {
+            image: if self.options.with_images {
+                copied_name
+            } else {
+                name.clone()
+            },
+            label,
+        }
+    }
+
+    /// Writes the label file and, where it was asked for, the image's copy. False for an image that cannot be read: it is
+    /// listed and has neither.
+    pub(super) fn write_image(
+        &self,
+        image: &ChosenImage,
+        names: &ImageNames,
+        content: &[u8],
+        boxes: u64,
+        tally: &mut Tally,
+    ) -> Result<bool, ExportError> {
+        let Places {
+            labels,
+            extension,
+            images,
+        } = self.places;
+        let uri = &image.row.sample.uri;
+        if self.options.with_images {
+            match self.context.source.read(uri) {
+                Ok(bytes) => {
+                    let copied = self
+                        .folder
+                        .write(&format!("{images}/{}", names.image), &bytes);
+                    if !self.is_written(copied, image, tally)? {
+                        return Ok(false);
+                    }
+                }
+                Err(error) => {
+                    let message = format!("left out, because the image {error}");
+                    tally
+                        .problems
+                        .push(Problem::of_sample(uri.clone(), message));
+                    return Ok(false);
+                }
+            }
+        }
+        let name = format!("{labels}/{}.{extension}", names.label);
+        let is_written = self.is_written(self.folder.write(&name, content), image, tally)?;
+        if is_written {
+            tally.images += 1;
+            tally.boxes += boxes;
+        }
+        Ok(is_written)
+    }
+
+    /// Writes a file for the dataset as a whole.
+    pub(super) fn write(&self, name: &str, content: &[u8]) -> Result<(), ExportError> {
+        self.folder
+            .write(name, content)
+            .map_err(ExportError::write(self.folder.partial()))
+    }
+
+    /// Where a file for the dataset as a whole can be streamed to.
+    pub(super) fn create_file(&self, name: &str) -> Result<std::fs::File, ExportError> {
+        std::fs::File::create(self.folder.partial().join(name))
+            .map_err(ExportError::write(self.folder.partial()))
+    }
+
+    pub(super) fn commit(self, tally: &Tally) -> Result<(), ExportError> {
+        let mark = folder_mark(self.context, self.options, tally);
+        self.write(FOLDER_MARK, mark.as_bytes())?;
+        self.folder.commit()
+    }
+
+    /// False where this one file could not be written, which is listed; an error where no other could either.
+    fn is_written(
+        &self,
+        result: io::Result<()>,
+        image: &ChosenImage,
+        tally: &mut Tally,
+    ) -> Result<bool, ExportError> {
+        match result {
+            Ok(()) => Ok(true),
+            Err(error) if ends_everything(&error) => {
+                Err(ExportError::write(self.folder.partial())(error))
+            }
+            Err(error) => {
+                let message = format!("left out, because its file could not be written: {error}");
+                let uri = image.row.sample.uri.clone();
+                tally.problems.push(Problem::of_sample(uri, message));
+                Ok(false)
+            }
+        }
+    }
+}
+
+/// What the folder holds and where it came from, for people and programs, and the sign by which it is known to be an export.
+pub(super) fn folder_mark(
+    context: &ExportContext,
+    options: ExportOptions,
+    tally: &Tally,
+) -> String {
+    let mark = serde_json::json!({
+        "spotcheck": env!("CARGO_PKG_VERSION"),
+        "source": context.source_name,
+        "run": context.run.name,
+        "key": context.run.key,
+        "view": context.view,
+        "options": options,
+        "images": tally.images,
+        "boxes": tally.boxes,
+        "notes": tally.notes(options.format),
+    });
+    format!("{mark:#}\n")
+}

@@ -1,0 +1,59 @@
+//! Why an export was not made.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::domain::ExportFormat;
+use crate::tasks::Cancelled;
+
+/// Nothing was written under the name that was asked for; what had been begun is removed.
+#[derive(Debug, thiserror::Error)]
+pub enum ExportError {
+    #[error("there is already a file or folder of that name; choose another one, or say that it may be replaced: {}", path.display())]
+    Exists { path: PathBuf },
+    #[error(
+        "the folder was not written by an export of Spotcheck, so it is never replaced; choose another name: {}", path.display()
+    )]
+    NotAnExport { path: PathBuf },
+    #[error("an image lies under that name and is never replaced; choose another one: {}", path.display())]
+    IsImage { path: PathBuf },
+    #[error("there is no such folder to write into; make it first, or choose another one: {}", path.display())]
+    NoFolder { path: PathBuf },
+    #[error("{} holds boxes, and a classifier gives none; choose JSON Lines, CSV, annotated pictures or the report", format.name())]
+    NeedsBoxes { format: ExportFormat },
+    #[error("the disk is full; make room or choose another disk, then export again: {}", path.display())]
+    DiskFull { path: PathBuf },
+    #[error("could not be written: {reason}: {}", path.display())]
+    Write { path: PathBuf, reason: io::Error },
+    #[error("the answers could not be read: {0}")]
+    Rows(Box<dyn std::error::Error + Send + Sync>),
+    #[error("{0}; nothing was written")]
+    Cancelled(#[from] Cancelled),
+}
+
+impl ExportError {
+    /// For `map_err`: what went wrong while writing at `path`.
+    pub(super) fn write(path: &Path) -> impl Fn(io::Error) -> Self + use<> {
+        let path = path.to_owned();
+        move |reason| {
+            let path = path.clone();
+            match reason.kind() {
+                io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                    Self::DiskFull { path }
+                }
+                _ => Self::Write { path, reason },
+            }
+        }
+    }
+}
+
+/// Whether the next file will fail for the same reason.
+pub(super) fn ends_everything(error: &io::Error) -> bool {
+    use io::ErrorKind::{
+        NotFound, PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull,
+    };
+    matches!(
+        error.kind(),
+        StorageFull | QuotaExceeded | ReadOnlyFilesystem | PermissionDenied | NotFound
+    )
+}

@@ -1,0 +1,107 @@
+//! Names of exported files, made of the names of images.
+
+use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+/// Gives each image its own name below the exported folder; sub-folders stay. Eight bytes an image.
+#[derive(Debug, Default)]
+pub(super) struct FileNames {
+    /// Hashes of the names given so far. Two names with one hash only cost a number behind one of them.
+    taken: HashSet<u64>,
+}
+
+/// A name that leaves room for a number and an extension within the 255 bytes of common file systems.
+const MAX_PART_BYTES: usize = 230;
+
+impl FileNames {
+    /// `stem.extension` that no other image has, on any file system: with a number behind the stem where it is taken.
+    pub(super) fn free(&mut self, stem: &str, extension: &str) -> String {
+        let mut name = format!("{stem}.{extension}");
+        // Two names that differ only in case are one on Windows and macOS.
+        for number in 2u64.. {
+            if self.take(&name.to_lowercase()) {
+                break;
+            }
+            name = format!("{stem}-{number}.{extension}");
+        }
+        name
+    }
+
+    /// False where the name was taken before.
+    pub(super) fn take(&mut self, name: &str) -> bool {
+        let mut hasher = DefaultHasher::new();
+        name.hash(&mut hasher);
+        self.taken.insert(hasher.finish())
+    }
+}
+
+/// Stem (with its folders) and extension (empty where there is none) of an image's name, safe to be joined to a
+/// folder: never outside of it, and without what a file system refuses.
+pub(super) fn safe_stem(name: &str) -> (String, String) {
+    let parts: Vec<&str> = name
+        .split('/')
+        .filter(|part| !["", ".", ".."].contains(part))
+        .collect();
+    let Some((file, folders)) = parts.split_last() else {
+        return ("image".to_owned(), String::new());
+    };
+    let (stem, extension) = match file.rsplit_once('.') {
+        Some((stem, extension)) if !stem.is_empty() => (stem, extension),
+        _ => (*file, ""),
+    };
+    let mut safe: Vec<String> = folders.iter().map(|folder| safe_part(folder)).collect();
+    safe.push(safe_part(stem));
+    (safe.join("/"), safe_part(extension))
+}
+
+fn safe_part(part: &str) -> String {
+    let mut safe: String = part
+        .chars()
+        .map(|letter| match letter {
+            '<' | '>' | ':' | '"' | '|' | '?' | '*' | '\\' => '_',
+            letter if letter.is_control() => '_',
+            letter => letter,
+        })
+        .collect();
+    while safe.len() > MAX_PART_BYTES {
+        safe.pop();
+    }
+    // Windows drops dots and blanks at the end without a word.
+    if safe.ends_with(['.', ' ']) {
+        safe.pop();
+        safe.push('_');
+    }
+    safe
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn images_that_differ_only_in_extension_or_case_get_numbers() {
+        let mut names = FileNames::default();
+        assert_eq!(names.free("a/x", "txt"), "a/x.txt");
+        assert_eq!(names.free("b/x", "txt"), "b/x.txt");
+        assert_eq!(names.free("a/x", "txt"), "a/x-2.txt");
+        assert_eq!(names.free("a/X", "txt"), "a/X-3.txt");
+    }
+
+    #[test]
+    fn no_name_leads_out_of_the_folder_or_is_refused_by_a_file_system() {
+        for (name, stem, extension) in [
+            ("a/b.c/x.y.JPG", "a/b.c/x.y", "JPG"),
+            ("../../etc/passwd", "etc/passwd", ""),
+            ("/root/x.png", "root/x", "png"),
+            ("what?: \"this\".png", "what__ _this_", "png"),
+            ("end./tab\there.png", "end_/tab_here", "png"),
+            (".hidden", ".hidden", ""),
+            ("..", "image", ""),
+        ] {
+            let expected = (stem.to_owned(), extension.to_owned());
+            assert_eq!(safe_stem(name), expected, "{name}");
+        }
+        let (long, _) = safe_stem(&format!("{}.png", "ü".repeat(300)));
+        assert!(long.len() <= MAX_PART_BYTES && long.starts_with("üü"));
+    }
+}

@@ -1,0 +1,299 @@
+//! JSON Lines: one object an image, keys in a fixed order. What `spotcheck predict --out` writes, and with it what people
+//! said, where they said something.
+
+use std::io::Write;
+
+use serde::Serialize;
+
+use super::row::{ChosenAnswer, ChosenImage, right_class};
+use super::tally::Tally;
+use super::target::{ExportTarget, WholeFile};
+use super::{ExportError, Writer};
+use crate::domain::{
+    Answer, BoundingBox, ClassScore, Detection, ModelCard, Prediction, Problem, SampleUri, Verdict,
+};
+
+/// What is not known, or was not said, has no key.
+#[derive(Serialize)]
+struct Line<'r> {
+    uri: &'r SampleUri,
+    status: &'static str,
+    #[serde(flatten)]
+    answered: Option<Answered<'r>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<&'r str>,
+    #[serde(flatten)]
+    judgement: Judgement<'r>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<&'r str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tags: Vec<&'r str>,
+}
+
+#[derive(Serialize)]
+struct Answered<'r> {
+    width: u32,
+    height: u32,
+    model: &'r str,
+    task: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    classes: Option<&'r [ClassScore]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    detections: Option<Vec<JudgedBox<'r>>>,
+}
+
+#[derive(Serialize)]
+struct JudgedBox<'r> {
+    #[serde(rename = "box")]
+    bounds: BoundingBox,
+    class_id: u32,
+    label: &'r str,
+    score: f32,
+    #[serde(flatten)]
+    judgement: Judgement<'r>,
+}
+
+/// A verdict's word, and the right class where the verdict is `wrong`.
+#[derive(Serialize)]
+struct Judgement<'r> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verdict: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    right_class: Option<&'r str>,
+}
+
+impl<'r> Judgement<'r> {
+    fn of(verdict: Option<&'r Verdict>) -> Self {
+        Self {
+            verdict: verdict.map(Verdict::word),
+            right_class: right_class(verdict),
+        }
+    }
+}
+
+impl<'r> JudgedBox<'r> {
+    fn new(detection: &'r Detection, verdict: Option<&'r Verdict>) -> Self {
+        Self {
+            bounds: detection.bounds,
+            class_id: detection.class_id,
+            label: &detection.label,
+            score: detection.score,
+            judgement: Judgement::of(verdict),
+        }
+    }
+}
+
+impl<'r> Line<'r> {
+    /// Without what people said.
+    fn new(uri: &'r SampleUri, status: &'static str) -> Self {
+        Self {
+            uri,
+            status,
+            answered: None,
+            error: None,
+            judgement: Judgement::of(None),
+            note: None,
+            tags: Vec::new(),
+        }
+    }
+
+    fn ok(uri: &'r SampleUri, answered: Answered<'r>) -> Self {
+        Self {
+            answered: Some(answered),
+            ..Self::new(uri, "ok")
+        }
+    }
+
+    fn failed(uri: &'r SampleUri, error: &'r str) -> Self {
+        Self {
+            error: Some(error),
+            ..Self::new(uri, "failed")
+        }
+    }
+
+    fn of_image(image: &'r ChosenImage<'_>, model: &'r ModelCard) -> Self {
+        let row = image.row;
+        let uri = &row.sample.uri;
+        let answered = |width: u32, height: u32| Answered::empty(width, height, model);
+        let line = match &image.answer {
+            ChosenAnswer::Unasked => Self::new(uri, "unasked"),
+            ChosenAnswer::Failed(reason) => Self::failed(uri, reason),
+            ChosenAnswer::Boxes {
+                width,
+                height,
+                boxes,
+            } => {
+                let boxes = boxes
+                    .iter()
+                    .map(|chosen| JudgedBox::new(chosen.detection, chosen.verdict));
+                Self::ok(
+                    uri,
+                    Answered {
+                        detections: Some(boxes.collect()),
+                        ..answered(*width, *height)
+                    },
+                )
+            }
+            ChosenAnswer::Classes {
+                width,
+                height,
+                classes,
+            } => Self::ok(
+                uri,
+                Answered {
+                    classes: Some(classes),
+                    ..answered(*width, *height)
+                },
+            ),
+        };
+        Self {
+            judgement: Judgement::of(row.verdict.as_ref()),
+            note: row.note.as_deref(),
+            tags: row.tags.iter().map(String::as_str).collect(),
+            ..line
+        }
+    }
+
+    fn into_text(self) -> String {
+        serde_json::to_string(&self).expect("numbers, strings and lists always serialise")
+    }
+}
+
+impl<'r> Answered<'r> {
+    fn empty(width: u32, height: u32, model: &'r ModelCard) -> Self {
+        Self {
+            width,
+            height,
+            model: &model.id,
+            task: model.task.word(),
+            classes: None,
+            detections: None,
+        }
+    }
+}
+
+/// One line without its line break. Boxes are in pixels of the upright image, xyxy, not clipped; scores `0.0..=1.0`, in
+/// the shortest digits that give the same 32-bit float again.
+pub fn jsonl_line(
+    uri: &SampleUri,
+    model: &ModelCard,
+    result: &Result<Prediction, Problem>,
+) -> String {
+    let line = match result {
+        Err(problem) => Line::failed(uri, &problem.message),
+        Ok(prediction) => {
+            let answered = Answered::empty(prediction.width, prediction.height, model);
+            let answered = match &prediction.answer {
+                Answer::Classes(classes) => Answered {
+                    classes: Some(classes),
+                    ..answered
+                },
+                Answer::Detections(detections) => {
+                    let boxes = detections
+                        .iter()
+                        .map(|detection| JudgedBox::new(detection, None));
+                    Answered {
+                        detections: Some(boxes.collect()),
+                        ..answered
+                    }
+                }
+            };
+            Line::ok(uri, answered)
+        }
+    };
+    line.into_text()
+}
+
+/// Writes one line an image, also for those without an answer.
+pub(super) struct JsonlWriter<'c> {
+    file: WholeFile,
+    model: &'c ModelCard,
+}
+
+impl<'c> JsonlWriter<'c> {
+    pub(super) fn create(target: &ExportTarget, model: &'c ModelCard) -> Result<Self, ExportError> {
+        Ok(Self {
+            file: WholeFile::create(target)?,
+            model,
+        })
+    }
+}
+
+impl Writer for JsonlWriter<'_> {
+    fn write(&mut self, image: &ChosenImage, tally: &mut Tally) -> Result<(), ExportError> {
+        let line = Line::of_image(image, self.model).into_text();
+        writeln!(self.file, "{line}").map_err(ExportError::write(self.file.path()))?;
+        tally.images += 1;
+        tally.boxes += match &image.answer {
+            ChosenAnswer::Boxes { boxes, .. } => boxes.len() as u64,
+            ChosenAnswer::Classes { classes, .. } => classes.len() as u64,
+            ChosenAnswer::Unasked | ChosenAnswer::Failed(_) => 0,
+        };
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>, _: &mut Tally) -> Result<(), ExportError> {
+        self.file.commit()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::ExportFormat;
+    use crate::export::sampler::{self, Sampled};
+
+    #[test]
+    fn judgements_stand_only_where_there_are_any_and_behind_what_the_model_said() {
+        let mut rows = vec![
+            sampler::row("a.jpg", &[(1, 0.9, [-1.0, 2.0, 30.5, 40.0])]),
+            sampler::row("b.jpg", &[]),
+        ];
+        let plain = Sampled::of(ExportFormat::Jsonl, rows.clone());
+        let card = sampler::run().card;
+        let expected: String = rows
+            .iter()
+            .map(|row| {
+                let result = row.result.clone().unwrap();
+                let result = result.map_err(Problem::general);
+                jsonl_line(&row.sample.uri, &card, &result) + "\n"
+            })
+            .collect();
+        assert_eq!(plain.text, expected);
+        rows[0].verdict = Some(Verdict::Unsure);
+        rows[0]
+            .box_verdicts
+            .insert(0, Verdict::WrongClass("dog".to_owned()));
+        rows[0].note = Some("line\nbreak".to_owned());
+        rows[1].tags = ["night".to_owned(), "blurred".to_owned()].into();
+        let judged = Sampled::of(ExportFormat::Jsonl, rows);
+        let lines: Vec<&str> = judged.text.lines().collect();
+        assert!(
+            lines[0].ends_with(
+                r#"{"box":[-1.0,2.0,30.5,40.0],"class_id":1,"label":"cat","score":0.9,"verdict":"wrong","right_class":"dog"}],"verdict":"unsure","note":"line\nbreak"}"#
+            ),
+            "{}",
+            lines[0]
+        );
+        assert!(
+            lines[1].ends_with(r#""detections":[],"tags":["blurred","night"]}"#),
+            "{}",
+            lines[1]
+        );
+    }
+
+    #[test]
+    fn images_without_an_answer_have_their_line() {
+        let mut failed = sampler::row("bad.jpg", &[]);
+        failed.result = Some(Err("truncated".to_owned()));
+        let mut unasked = sampler::row("new.jpg", &[]);
+        unasked.result = None;
+        unasked.verdict = Some(Verdict::Accept);
+        let written = Sampled::of(ExportFormat::Jsonl, vec![failed, unasked]);
+        assert_eq!(
+            written.text,
+            "{\"uri\":\"/photos/bad.jpg\",\"status\":\"failed\",\"error\":\"truncated\"}\n\
+             {\"uri\":\"/photos/new.jpg\",\"status\":\"unasked\",\"verdict\":\"accept\"}\n"
+        );
+    }
+}

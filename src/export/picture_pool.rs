@@ -1,0 +1,146 @@
+//! Draws and writes annotated pictures on threads of its own.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use crossbeam_channel::{Receiver, Sender, bounded};
+
+use super::annotated::annotate;
+use super::error::ends_everything;
+use super::picture_file::{PictureFileError, write_picture};
+use crate::decode::{DecodeLimits, decode};
+use crate::domain::{Prediction, Problem, SampleUri, ViewSettings};
+use crate::source::Source;
+
+/// Dropped before it is finished, it leaves out what is queued and waits for what is being written.
+pub(super) struct PicturePool {
+    jobs: Option<Sender<Job>>,
+    workers: Vec<JoinHandle<()>>,
+    shared: Arc<Shared>,
+}
+
+pub(super) struct Job {
+    pub(super) uri: SampleUri,
+    pub(super) target: PathBuf,
+    pub(super) prediction: Prediction,
+}
+
+struct Shared {
+    source: Arc<dyn Source>,
+    limits: DecodeLimits,
+    view: ViewSettings,
+    problems: Mutex<Vec<Problem>>,
+    /// The first error of the disk that the next picture will meet, too.
+    disk_error: Mutex<Option<io::Error>>,
+    given_up: AtomicBool,
+}
+
+impl PicturePool {
+    pub(super) fn start(
+        source: &Arc<dyn Source>,
+        limits: &DecodeLimits,
+        view: &ViewSettings,
+    ) -> Self {
+        let worker_count = std::thread::available_parallelism().map_or(1, usize::from);
+        let (jobs, queue) = bounded::<Job>(worker_count * 2);
+        let shared = Arc::new(Shared {
+            source: Arc::clone(source),
+            limits: limits.clone(),
+            view: view.clone(),
+            problems: Mutex::default(),
+            disk_error: Mutex::default(),
+            given_up: AtomicBool::new(false),
+        });
+        let workers = (0..worker_count).map(|_| {
+            let (queue, shared) = (queue.clone(), Arc::clone(&shared));
+            std::thread::spawn(move || shared.work(&queue))
+        });
+        Self {
+            workers: workers.collect(),
+            jobs: Some(jobs),
+            shared,
+        }
+    }
+
+    /// Queues one picture; waits where the queue is full.
+    pub(super) fn add(&self, job: Job) {
+        if let Some(jobs) = &self.jobs {
+            // Fails only once every worker has panicked, which `finish` reports.
+            let _ = jobs.send(job);
+        }
+    }
+
+    /// An error of the disk that makes it useless to go on; given once.
+    pub(super) fn take_disk_error(&self) -> Option<io::Error> {
+        lock(&self.shared.disk_error).take()
+    }
+
+    /// Waits for the last picture. Gives those that could not be written, and the error of the disk where there was one.
+    pub(super) fn finish(mut self) -> (Vec<Problem>, Option<io::Error>) {
+        let mut problems = self.join();
+        problems.append(&mut lock(&self.shared.problems));
+        (problems, self.take_disk_error())
+    }
+
+    /// Gives what panicked.
+    fn join(&mut self) -> Vec<Problem> {
+        self.jobs = None;
+        let join = |worker: JoinHandle<()>| {
+            worker.join().err().map(|panic| {
+                let text = crate::tasks::panic_text(&*panic);
+                let message = format!("an internal error while drawing, please report it: {text}");
+                Problem::general(message)
+            })
+        };
+        self.workers.drain(..).filter_map(join).collect()
+    }
+}
+
+impl Drop for PicturePool {
+    fn drop(&mut self) {
+        self.shared.given_up.store(true, Ordering::Relaxed);
+        self.join();
+    }
+}
+
+impl Shared {
+    fn work(&self, queue: &Receiver<Job>) {
+        for job in queue {
+            if self.given_up.load(Ordering::Relaxed) {
+                continue;
+            }
+            if let Err(reason) = self.draw(&job) {
+                let message = format!("no annotated picture could be made: {reason}");
+                lock(&self.problems).push(Problem::of_sample(job.uri, message));
+            }
+        }
+    }
+
+    fn draw(&self, job: &Job) -> Result<(), String> {
+        let source = &self.source;
+        let bytes = source.read(&job.uri).map_err(|error| error.to_string())?;
+        let picture = decode(&bytes, &self.limits).map_err(|error| error.to_string())?;
+        let drawn = annotate(&picture, &job.prediction, &self.view);
+        let written = match job.target.parent() {
+            Some(parent) => std::fs::create_dir_all(parent).map_err(PictureFileError::from),
+            None => Ok(()),
+        };
+        let written = written.and_then(|()| write_picture(&drawn, &job.target));
+        written.map_err(|error| {
+            let text = error.to_string();
+            if let PictureFileError::Write(error) = error
+                && ends_everything(&error)
+            {
+                lock(&self.disk_error).get_or_insert(error);
+            }
+            text
+        })
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

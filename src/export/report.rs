@@ -1,0 +1,92 @@
+//! The report: one HTML page for people, with summary, charts and examples, that needs nothing from outside.
+
+mod charts;
+mod examples;
+mod page;
+mod summary;
+
+use std::collections::HashMap;
+use std::io::Write;
+use std::sync::Arc;
+
+use self::examples::{Example, Examples, Thumbnail};
+use self::summary::Summary;
+use super::row::{ChosenImage, ExportContext};
+use super::tally::Tally;
+use super::target::{ExportTarget, WholeFile};
+use super::{ExportError, Writer};
+use crate::domain::{ExportOptions, Problem, SampleUri};
+use crate::tasks::TaskControl;
+
+/// Counts while the images come, keeps the few that become examples, and reads their pictures at the end.
+pub(super) struct ReportWriter<'c> {
+    file: WholeFile,
+    context: &'c ExportContext,
+    options: ExportOptions,
+    control: &'c TaskControl,
+    summary: Summary,
+    examples: Examples,
+}
+
+impl<'c> ReportWriter<'c> {
+    pub(super) fn create(
+        target: &ExportTarget,
+        context: &'c ExportContext,
+        options: ExportOptions,
+        control: &'c TaskControl,
+    ) -> Result<Self, ExportError> {
+        Ok(Self {
+            file: WholeFile::create(target)?,
+            context,
+            options,
+            control,
+            summary: Summary::new(),
+            examples: Examples::default(),
+        })
+    }
+}
+
+impl Writer for ReportWriter<'_> {
+    fn write(&mut self, image: &ChosenImage, tally: &mut Tally) -> Result<(), ExportError> {
+        self.summary.add(image);
+        self.examples.consider(image, &self.context.view);
+        tally.images += 1;
+        tally.boxes = self.summary.scores.total();
+        Ok(())
+    }
+
+    fn finish(mut self: Box<Self>, tally: &mut Tally) -> Result<(), ExportError> {
+        self.control.set_step("drawing the examples");
+        // An image that stands in several sections is read once.
+        let mut drawn: HashMap<SampleUri, Option<Arc<Thumbnail>>> = HashMap::new();
+        let mut draw = |example: &Example| {
+            self.control.checkpoint()?;
+            let uri = &example.sample.uri;
+            if let Some(thumbnail) = drawn.get(uri) {
+                return Ok(thumbnail.clone());
+            }
+            let thumbnail = match example.thumbnail(&*self.context.source, &self.context.limits) {
+                Ok(thumbnail) => Some(Arc::new(thumbnail)),
+                Err(reason) => {
+                    let message = format!("has no picture in the report: {reason}");
+                    let problem = Problem::of_sample(uri.clone(), message);
+                    tally.problems.push(problem);
+                    None
+                }
+            };
+            drawn.insert(uri.clone(), thumbnail.clone());
+            Ok(thumbnail)
+        };
+        let sections = self
+            .examples
+            .into_sections()
+            .into_iter()
+            .map(|section| section.drawn(&mut draw))
+            .collect::<Result<Vec<_>, ExportError>>()?;
+        let html = page::page(self.context, self.options, &self.summary, &sections);
+        self.file
+            .write_all(html.as_bytes())
+            .map_err(ExportError::write(self.file.path()))?;
+        self.file.commit()
+    }
+}

@@ -1,0 +1,290 @@
+//! The images that a report shows: the least and the most certain ones, and those that people judged.
+
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::super::ExportError;
+use super::super::annotated::annotate;
+use super::super::row::{ChosenAnswer, ChosenImage};
+use super::summary::VerdictCounts;
+use crate::decode::{DecodeLimits, encode_jpeg, thumbnail};
+use crate::domain::{Answer, BoundingBox, Prediction, Sample, SampleUri, Verdict, ViewSettings};
+use crate::source::Source;
+
+/// How many a section shows.
+const LEN: usize = 12;
+/// The longer side of a thumbnail, in pixels.
+const THUMBNAIL_SIDE: u32 = 480;
+const JPEG_QUALITY: u8 = 82;
+/// Boxes beyond these would only hide the thumbnail.
+const MAX_BOXES: usize = 60;
+
+/// One image with what was chosen of its answer.
+#[derive(Debug, Clone)]
+pub(super) struct Example {
+    pub(super) sample: Sample,
+    pub(super) prediction: Prediction,
+    pub(super) verdict: Option<Verdict>,
+    /// With the label of their box.
+    pub(super) box_verdicts: Vec<(String, Verdict)>,
+    pub(super) note: Option<String>,
+    pub(super) tags: BTreeSet<String>,
+}
+
+/// A JPEG.
+#[derive(Debug)]
+pub(super) struct Thumbnail {
+    pub(super) width: u32,
+    pub(super) height: u32,
+    pub(super) jpeg: Vec<u8>,
+}
+
+pub(super) struct Section<P> {
+    pub(super) title: &'static str,
+    pub(super) explanation: &'static str,
+    /// With its picture, where it could be made.
+    pub(super) examples: Vec<(Example, P)>,
+}
+
+/// A bounded choice of each kind.
+#[derive(Debug, Default)]
+pub(super) struct Examples {
+    least_certain: Best,
+    most_certain: Best,
+    judged: [Best; VerdictCounts::WORDS.len()],
+}
+
+/// The examples with the lowest ranks; the earlier of two that are alike.
+#[derive(Debug, Default)]
+struct Best(Vec<(f32, Example)>);
+
+impl Best {
+    fn offer(&mut self, rank: f32, example: impl FnOnce() -> Example) {
+        let place = self
+            .0
+            .partition_point(|(other, _)| other.total_cmp(&rank) != Ordering::Greater);
+        if place < LEN {
+            self.0.insert(place, (rank, example()));
+            self.0.truncate(LEN);
+        }
+    }
+
+    fn into_examples(self) -> Vec<(Example, ())> {
+        self.0
+            .into_iter()
+            .map(|(_, example)| (example, ()))
+            .collect()
+    }
+}
+
+impl Examples {
+    pub(super) fn consider(&mut self, image: &ChosenImage, view: &ViewSettings) {
+        let (Some(Ok(stored)), Some(prediction)) =
+            (&image.row.result, chosen_prediction(&image.answer))
+        else {
+            return;
+        };
+        let certainty = certainty(stored, view);
+        let example = || Example::new(image, prediction.clone());
+        if let Some(certainty) = certainty {
+            self.least_certain.offer(certainty, example);
+            self.most_certain.offer(-certainty, example);
+        }
+        for (word, best) in VerdictCounts::WORDS.iter().zip(&mut self.judged) {
+            if has_verdict(image, word) {
+                best.offer(certainty.unwrap_or(1.0), example);
+            }
+        }
+    }
+
+    /// Sections that have an example.
+    pub(super) fn into_sections(self) -> Vec<Section<()>> {
+        let Self {
+            least_certain,
+            most_certain,
+            judged: [accepted, rejected, unsure, wrong],
+        } = self;
+        let sections = [
+            (
+                "Least certain",
+                "Where the model hesitated most: a small margin between the first two classes, or a box near its threshold. Worth a look first.",
+                least_certain,
+            ),
+            (
+                "Most certain",
+                "Where the model hesitated least. A mistake here is one that no threshold catches.",
+                most_certain,
+            ),
+            ("Rejected", "What people said is not right.", rejected),
+            ("Wrong class", "What people said is something else.", wrong),
+            ("Unsure", "What people could not decide.", unsure),
+            ("Accepted", "What people said is right.", accepted),
+        ];
+        let sections = sections
+            .into_iter()
+            .map(|(title, explanation, best)| Section {
+                title,
+                explanation,
+                examples: best.into_examples(),
+            });
+        sections
+            .filter(|section| !section.examples.is_empty())
+            .collect()
+    }
+}
+
+impl Section<()> {
+    pub(super) fn drawn<P>(
+        self,
+        draw: &mut dyn FnMut(&Example) -> Result<P, ExportError>,
+    ) -> Result<Section<P>, ExportError> {
+        let examples = self.examples.into_iter().map(|(example, ())| {
+            let picture = draw(&example)?;
+            Ok((example, picture))
+        });
+        Ok(Section {
+            title: self.title,
+            explanation: self.explanation,
+            examples: examples.collect::<Result<_, ExportError>>()?,
+        })
+    }
+}
+
+impl Example {
+    fn new(image: &ChosenImage, mut prediction: Prediction) -> Self {
+        let row = image.row;
+        let box_verdicts = match &image.answer {
+            ChosenAnswer::Boxes { boxes, .. } => boxes
+                .iter()
+                .filter_map(|chosen| {
+                    Some((chosen.detection.label.clone(), chosen.verdict?.clone()))
+                })
+                .collect(),
+            _ => Vec::new(),
+        };
+        if let Answer::Detections(detections) = &mut prediction.answer {
+            detections.truncate(MAX_BOXES);
+        }
+        Self {
+            sample: row.sample.clone(),
+            prediction,
+            verdict: row.verdict.clone(),
+            box_verdicts,
+            note: row.note.clone(),
+            tags: row.tags.clone(),
+        }
+    }
+
+    /// The picture, small, with boxes or classes drawn over it.
+    pub(super) fn thumbnail(
+        &self,
+        source: &dyn Source,
+        limits: &DecodeLimits,
+    ) -> Result<Thumbnail, String> {
+        let uri: &SampleUri = &self.sample.uri;
+        let bytes = source.read(uri).map_err(|error| error.to_string())?;
+        let picture =
+            thumbnail(&bytes, THUMBNAIL_SIDE, limits).map_err(|error| error.to_string())?;
+        let (width, height) = (picture.width(), picture.height());
+        let prediction = scaled(&self.prediction, width, height);
+        let everything = ViewSettings {
+            min_score: 0.0,
+            top_k: 3,
+            ..ViewSettings::default()
+        };
+        let drawn = annotate(&picture, &prediction, &everything);
+        let jpeg = encode_jpeg(&drawn, JPEG_QUALITY).map_err(|error| error.to_string())?;
+        Ok(Thumbnail {
+            width,
+            height,
+            jpeg,
+        })
+    }
+}
+
+/// The same boxes over a smaller picture.
+fn scaled(prediction: &Prediction, width: u32, height: u32) -> Prediction {
+    let mut scaled = prediction.clone();
+    let x = width as f32 / prediction.width.max(1) as f32;
+    let y = height as f32 / prediction.height.max(1) as f32;
+    if let Answer::Detections(detections) = &mut scaled.answer {
+        for detection in detections {
+            let BoundingBox { x1, y1, x2, y2 } = detection.bounds;
+            detection.bounds = BoundingBox::new(x1 * x, y1 * y, x2 * x, y2 * y);
+        }
+    }
+    Prediction {
+        width,
+        height,
+        ..scaled
+    }
+}
+
+fn chosen_prediction(answer: &ChosenAnswer) -> Option<Prediction> {
+    let (width, height, answer) = match answer {
+        ChosenAnswer::Unasked | ChosenAnswer::Failed(_) => return None,
+        ChosenAnswer::Boxes {
+            width,
+            height,
+            boxes,
+        } => {
+            let detections = boxes.iter().map(|chosen| chosen.detection.clone());
+            (width, height, Answer::Detections(detections.collect()))
+        }
+        ChosenAnswer::Classes {
+            width,
+            height,
+            classes,
+        } => (width, height, Answer::Classes(classes.to_vec())),
+    };
+    Some(Prediction {
+        width: *width,
+        height: *height,
+        answer,
+    })
+}
+
+/// As the window's order by uncertainty: the margin between the first two classes, or how far the nearest box lies from its
+/// threshold, on either side. `0.0..=1.0`; `None` where the model saw nothing.
+fn certainty(prediction: &Prediction, view: &ViewSettings) -> Option<f32> {
+    match &prediction.answer {
+        Answer::Classes(classes) => {
+            let second = classes.get(1).map_or(0.0, |class| class.score);
+            classes.first().map(|first| first.score - second)
+        }
+        Answer::Detections(detections) => detections
+            .iter()
+            .filter(|detection| view.shows_class(detection.class_id))
+            .map(|detection| (detection.score - view.min_score_of(detection.class_id)).abs())
+            .min_by(f32::total_cmp),
+    }
+}
+
+/// Whether the image or one of its boxes has a verdict of this word.
+fn has_verdict(image: &ChosenImage, word: &str) -> bool {
+    let is = |verdict: &Verdict| verdict.word() == word;
+    let has_box = match &image.answer {
+        ChosenAnswer::Boxes { boxes, .. } => {
+            boxes.iter().any(|chosen| chosen.verdict.is_some_and(is))
+        }
+        _ => false,
+    };
+    has_box || image.row.verdict.as_ref().is_some_and(is)
+}
+
+/// How often each verdict was given to boxes of a class, for captions: `cat: reject`.
+pub(super) fn box_verdict_texts(example: &Example) -> Vec<String> {
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for (label, verdict) in &example.box_verdicts {
+        let text = match verdict {
+            Verdict::WrongClass(right) => format!("{label}: is {right}"),
+            verdict => format!("{label}: {}", verdict.word()),
+        };
+        *counts.entry(text).or_default() += 1;
+    }
+    let texts = counts.into_iter().map(|(text, count)| match count {
+        1 => text,
+        count => format!("{text} ×{count}"),
+    });
+    texts.collect()
+}

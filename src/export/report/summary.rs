@@ -1,0 +1,167 @@
+//! The figures of a report.
+
+use std::collections::BTreeMap;
+
+use super::super::row::{ChosenAnswer, ChosenImage};
+use crate::domain::{SampleUri, Verdict};
+
+/// Failed images that are named; of more only the number is told.
+const MAX_FAILURES: usize = 200;
+
+/// Grows with the number of classes and tags, not with that of images.
+#[derive(Debug)]
+pub(super) struct Summary {
+    pub(super) images: u64,
+    pub(super) unasked: u64,
+    pub(super) failed: u64,
+    pub(super) failures: Vec<(SampleUri, String)>,
+    /// Answered images without a box.
+    pub(super) without_boxes: u64,
+    /// Of the boxes, or of the best class of each image.
+    pub(super) scores: Histogram,
+    /// By class id.
+    pub(super) classes: BTreeMap<u32, ClassCount>,
+    pub(super) image_verdicts: VerdictCounts,
+    pub(super) box_verdicts: VerdictCounts,
+    pub(super) notes: u64,
+    pub(super) tags: BTreeMap<String, u64>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct ClassCount {
+    pub(super) label: String,
+    pub(super) images: u64,
+    pub(super) boxes: u64,
+    score_sum: f64,
+}
+
+impl ClassCount {
+    pub(super) fn mean_score(&self) -> f64 {
+        self.score_sum / self.boxes as f64
+    }
+}
+
+/// By the verdict's word, in the order of [`VerdictCounts::WORDS`].
+#[derive(Debug, Default)]
+pub(super) struct VerdictCounts([u64; 4]);
+
+impl VerdictCounts {
+    pub(super) const WORDS: [&str; 4] = ["accept", "reject", "unsure", "wrong"];
+
+    fn add(&mut self, verdict: &Verdict) {
+        let word = verdict.word();
+        if let Some(place) = Self::WORDS.iter().position(|known| *known == word) {
+            self.0[place] += 1;
+        }
+    }
+
+    pub(super) fn counts(&self) -> [u64; 4] {
+        self.0
+    }
+
+    pub(super) fn total(&self) -> u64 {
+        self.0.iter().sum()
+    }
+}
+
+/// Scores in twenty equal steps from 0 to 1.
+#[derive(Debug, Default)]
+pub(super) struct Histogram {
+    pub(super) bins: [u64; Self::BINS],
+}
+
+impl Histogram {
+    pub(super) const BINS: usize = 20;
+
+    fn add(&mut self, score: f32) {
+        let bin = (score.clamp(0.0, 1.0) * Self::BINS as f32) as usize;
+        self.bins[bin.min(Self::BINS - 1)] += 1;
+    }
+
+    pub(super) fn total(&self) -> u64 {
+        self.bins.iter().sum()
+    }
+}
+
+impl Summary {
+    pub(super) fn new() -> Self {
+        Self {
+            images: 0,
+            unasked: 0,
+            failed: 0,
+            failures: Vec::new(),
+            without_boxes: 0,
+            scores: Histogram::default(),
+            classes: BTreeMap::new(),
+            image_verdicts: VerdictCounts::default(),
+            box_verdicts: VerdictCounts::default(),
+            notes: 0,
+            tags: BTreeMap::new(),
+        }
+    }
+
+    pub(super) fn answered(&self) -> u64 {
+        self.images - self.unasked - self.failed
+    }
+
+    pub(super) fn add(&mut self, image: &ChosenImage) {
+        let row = image.row;
+        self.images += 1;
+        if let Some(verdict) = &row.verdict {
+            self.image_verdicts.add(verdict);
+        }
+        self.notes += u64::from(row.note.is_some());
+        for tag in &row.tags {
+            *self.tags.entry(tag.clone()).or_default() += 1;
+        }
+        match &image.answer {
+            ChosenAnswer::Unasked => self.unasked += 1,
+            ChosenAnswer::Failed(reason) => {
+                self.failed += 1;
+                if self.failures.len() < MAX_FAILURES {
+                    let uri = row.sample.uri.clone();
+                    self.failures.push((uri, (*reason).to_owned()));
+                }
+            }
+            ChosenAnswer::Classes { classes, .. } => {
+                if let Some(best) = classes.first() {
+                    self.add_score(best.index, &best.label, best.score);
+                    self.count_image(best.index);
+                }
+            }
+            ChosenAnswer::Boxes { boxes, .. } => {
+                self.without_boxes += u64::from(boxes.is_empty());
+                let mut seen: Vec<u32> = Vec::new();
+                for chosen in boxes {
+                    let detection = chosen.detection;
+                    self.add_score(detection.class_id, &detection.label, detection.score);
+                    seen.push(detection.class_id);
+                    if let Some(verdict) = chosen.verdict {
+                        self.box_verdicts.add(verdict);
+                    }
+                }
+                seen.sort_unstable();
+                seen.dedup();
+                for class_id in seen {
+                    self.count_image(class_id);
+                }
+            }
+        }
+    }
+
+    fn add_score(&mut self, class_id: u32, label: &str, score: f32) {
+        self.scores.add(score);
+        let count = self.classes.entry(class_id).or_insert_with(|| ClassCount {
+            label: label.to_owned(),
+            ..ClassCount::default()
+        });
+        count.boxes += 1;
+        count.score_sum += f64::from(score);
+    }
+
+    fn count_image(&mut self, class_id: u32) {
+        if let Some(count) = self.classes.get_mut(&class_id) {
+            count.images += 1;
+        }
+    }
+}

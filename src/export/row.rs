@@ -1,0 +1,270 @@
+//! What every format is made of: images with what the model and people said about them, and what of it is chosen.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::ExportError;
+use super::tally::Tally;
+use crate::decode::DecodeLimits;
+use crate::domain::{
+    BoundingBox, BoxChoice, ClassChoice, ClassScore, Detection, ExportOptions, LabelSet, ModelTask,
+    Prediction, RunInfo, Sample, Verdict, VerdictChoice, ViewSettings,
+};
+use crate::source::Source;
+
+/// One image with everything that is known of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ExportRow {
+    pub sample: Sample,
+    /// The run's answer, or why there is none; `None` where the image was never asked about.
+    pub result: Option<Result<Prediction, String>>,
+    /// Of the image as a whole.
+    pub verdict: Option<Verdict>,
+    /// By index into the prediction's detections.
+    pub box_verdicts: BTreeMap<u32, Verdict>,
+    pub note: Option<String>,
+    pub tags: BTreeSet<String>,
+}
+
+impl ExportRow {
+    /// An image without an answer and without a judgement.
+    pub fn new(sample: Sample) -> Self {
+        Self {
+            sample,
+            result: None,
+            verdict: None,
+            box_verdicts: BTreeMap::new(),
+            note: None,
+            tags: BTreeSet::new(),
+        }
+    }
+}
+
+/// What all rows share.
+#[derive(Clone)]
+pub struct ExportContext {
+    pub run: RunInfo,
+    pub view: ViewSettings,
+    /// What people call the place that the images come from.
+    pub source_name: String,
+    /// Where pictures are read for the formats that show or copy them.
+    pub source: Arc<dyn Source>,
+    pub limits: DecodeLimits,
+}
+
+impl ExportContext {
+    pub fn task(&self) -> ModelTask {
+        self.run.card.task
+    }
+}
+
+/// What of a row is exported.
+pub(super) struct ChosenImage<'r> {
+    pub(super) row: &'r ExportRow,
+    pub(super) answer: ChosenAnswer<'r>,
+}
+
+impl ChosenImage<'_> {
+    /// For formats that need an answer: says in the tally why this image is not among them.
+    pub(super) fn count_unanswered(&self, tally: &mut Tally) {
+        match self.answer {
+            ChosenAnswer::Unasked => tally.unasked += 1,
+            ChosenAnswer::Failed(_) => tally.failed += 1,
+            ChosenAnswer::Boxes { .. } | ChosenAnswer::Classes { .. } => {}
+        }
+    }
+}
+
+pub(super) enum ChosenAnswer<'r> {
+    Unasked,
+    Failed(&'r str),
+    /// In the stored order: highest score first.
+    Boxes {
+        width: u32,
+        height: u32,
+        boxes: Vec<ChosenBox<'r>>,
+    },
+    /// Best first.
+    Classes {
+        width: u32,
+        height: u32,
+        classes: &'r [ClassScore],
+    },
+}
+
+pub(super) struct ChosenBox<'r> {
+    /// Into the stored detections.
+    pub(super) index: usize,
+    /// As the model gave it.
+    pub(super) detection: &'r Detection,
+    /// The part inside the image, which has an area; `None` where there is none.
+    pub(super) clipped: Option<BoundingBox>,
+    /// The class that datasets hold: the judged one where it was asked for, or the model's.
+    pub(super) class_id: u32,
+    pub(super) label: &'r str,
+    pub(super) verdict: Option<&'r Verdict>,
+}
+
+impl ChosenBox<'_> {
+    pub(super) fn is_relabelled(&self) -> bool {
+        self.class_id != self.detection.class_id
+    }
+}
+
+/// The name of the right class where the verdict says one.
+pub(super) fn right_class(verdict: Option<&Verdict>) -> Option<&str> {
+    match verdict {
+        Some(Verdict::WrongClass(right)) => Some(right),
+        _ => None,
+    }
+}
+
+/// Decides what is exported.
+pub(super) struct Chooser<'c> {
+    context: &'c ExportContext,
+    options: ExportOptions,
+}
+
+impl<'c> Chooser<'c> {
+    /// # Errors
+    /// The format knows only boxes and the run has none.
+    pub(super) fn new(
+        context: &'c ExportContext,
+        options: ExportOptions,
+    ) -> Result<Self, ExportError> {
+        if !options.format.takes(context.task()) {
+            return Err(ExportError::NeedsBoxes {
+                format: options.format,
+            });
+        }
+        Ok(Self { context, options })
+    }
+
+    /// `None` where the image is left out.
+    pub(super) fn choose<'r>(
+        &'r self,
+        row: &'r ExportRow,
+        tally: &mut Tally,
+    ) -> Option<ChosenImage<'r>> {
+        let answer = match &row.result {
+            None => ChosenAnswer::Unasked,
+            Some(Err(reason)) => ChosenAnswer::Failed(reason),
+            Some(Ok(prediction)) => self.choose_answer(row, prediction, tally),
+        };
+        let has_boxes = matches!(&answer, ChosenAnswer::Boxes { boxes, .. } if !boxes.is_empty());
+        let keeps = match self.options.verdicts {
+            VerdictChoice::All => true,
+            VerdictChoice::WithoutRejected => has_boxes || row.verdict != Some(Verdict::Reject),
+            // Without the image's own verdict, one without an accepted box would become an example of nothing.
+            VerdictChoice::Accepted => has_boxes || row.verdict == Some(Verdict::Accept),
+        };
+        if !keeps {
+            tally.left_out_by_verdict += 1;
+            return None;
+        }
+        Some(ChosenImage { row, answer })
+    }
+
+    fn choose_answer<'r>(
+        &'r self,
+        row: &'r ExportRow,
+        prediction: &'r Prediction,
+        tally: &mut Tally,
+    ) -> ChosenAnswer<'r> {
+        let (width, height) = (prediction.width, prediction.height);
+        if self.context.task() == ModelTask::Classification {
+            let classes = match self.options.boxes {
+                BoxChoice::Visible => self.context.view.visible_classes(prediction),
+                BoxChoice::All => prediction.classes(),
+            };
+            return ChosenAnswer::Classes {
+                width,
+                height,
+                classes,
+            };
+        }
+        let mut indices = match self.options.boxes {
+            BoxChoice::Visible => self.context.view.visible_detections(prediction),
+            BoxChoice::All => (0..prediction.detections().len()).collect(),
+        };
+        indices.sort_unstable();
+        let boxes = indices
+            .into_iter()
+            .filter_map(|index| self.choose_box(row, prediction, index, tally));
+        ChosenAnswer::Boxes {
+            width,
+            height,
+            boxes: boxes.collect(),
+        }
+    }
+
+    fn choose_box<'r>(
+        &'r self,
+        row: &'r ExportRow,
+        prediction: &'r Prediction,
+        index: usize,
+        tally: &mut Tally,
+    ) -> Option<ChosenBox<'r>> {
+        let detection = &prediction.detections()[index];
+        let verdict = u32::try_from(index)
+            .ok()
+            .and_then(|index| row.box_verdicts.get(&index));
+        let judged_class = self.judged_class(verdict, tally);
+        let inherited = row
+            .verdict
+            .as_ref()
+            .filter(|verdict| !matches!(verdict, Verdict::WrongClass(_)));
+        let keeps = match (self.options.verdicts, verdict.or(inherited)) {
+            (VerdictChoice::All, _) | (VerdictChoice::Accepted, Some(Verdict::Accept)) => true,
+            (VerdictChoice::WithoutRejected, verdict) => verdict != Some(&Verdict::Reject),
+            (VerdictChoice::Accepted, _) => judged_class.is_some(),
+        };
+        if !keeps {
+            return None;
+        }
+        let (class_id, label) = judged_class.unwrap_or((detection.class_id, &detection.label));
+        Some(ChosenBox {
+            index,
+            detection,
+            clipped: inside(&detection.bounds, prediction.width, prediction.height),
+            class_id,
+            label,
+            verdict,
+        })
+    }
+
+    /// The right class of a box, where a dataset is to hold it and the model has it.
+    fn judged_class<'r>(
+        &'r self,
+        verdict: Option<&'r Verdict>,
+        tally: &mut Tally,
+    ) -> Option<(u32, &'r str)> {
+        let right = right_class(verdict)?;
+        if !self.options.format.is_dataset() || self.options.classes == ClassChoice::Model {
+            return None;
+        }
+        let found = class_id_of(&self.context.run.labels, right);
+        if found.is_none() {
+            tally.foreign_classes += 1;
+            tally.foreign_class.get_or_insert_with(|| right.to_owned());
+        }
+        found.map(|class_id| (class_id, right))
+    }
+}
+
+/// People type `Dog` where the label set says `dog`.
+fn class_id_of(labels: &LabelSet, name: &str) -> Option<u32> {
+    let exact = labels.iter().find(|(_, label)| *label == name);
+    let similar = || {
+        labels
+            .iter()
+            .find(|(_, label)| label.to_lowercase() == name.trim().to_lowercase())
+    };
+    exact.or_else(similar).map(|(class_id, _)| class_id)
+}
+
+/// The part of the box inside the image, where it has an area.
+fn inside(bounds: &BoundingBox, width: u32, height: u32) -> Option<BoundingBox> {
+    let clipped = bounds.clipped(width, height);
+    (bounds.is_finite() && clipped.area() > 0.0).then_some(clipped)
+}

@@ -1,0 +1,129 @@
+//! Rows for the tests of the formats, and what becomes of them.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::row::{ExportContext, ExportRow};
+use super::tally::ExportReport;
+use super::target::{Existing, ExportTarget};
+use super::{ExportError, export};
+use crate::decode::DecodeLimits;
+use crate::domain::{
+    Answer, Detection, DeviceChoice, ExportFormat, ExportOptions, KeepRule, LabelSet, ModelCard,
+    Prediction, RunId, RunInfo, RunKey, Sample, SampleUri, ViewSettings,
+};
+use crate::source::MemorySource;
+use crate::tasks::{ProgressUnit, TaskControl};
+
+pub(super) const LABELS: &str = "1\tcat\n2\tdog\n7\tmouse: \"grey\"\n";
+
+pub(super) fn run() -> RunInfo {
+    let card: ModelCard = serde_json::from_value(serde_json::json!({
+        "id": "test-detector",
+        "name": "Test <detector> & co",
+        "task": "detection",
+        "licence": "MIT",
+        "origin": "nowhere",
+        "file": {"name": "model.onnx", "bytes": 1000, "sha256": "00"},
+        "input": {"layout": "nchw", "type": "float32", "resize": {"keep": {}}},
+        "output": {"detection": {
+            "boxes": "boxes", "labels": "labels", "scores": "scores", "box_format": "xyxy", "box_space": "normalised"
+        }},
+    }))
+    .unwrap();
+    RunInfo {
+        id: RunId(1),
+        name: "first run".to_owned(),
+        key: RunKey {
+            model_id: card.id.clone(),
+            weights_sha256: "00".to_owned(),
+            device: DeviceChoice::Auto,
+            batch: None,
+            threads: None,
+            keep: KeepRule::default(),
+        },
+        labels: LabelSet::parse(LABELS).unwrap(),
+        card,
+        created_ms: 0,
+    }
+}
+
+/// An image of 100 x 80 pixels with boxes: class, score, xyxy.
+pub(super) fn row(name: &str, boxes: &[(u32, f32, [f32; 4])]) -> ExportRow {
+    let run = run();
+    let detections = boxes.iter().map(|&(class_id, score, bounds)| Detection {
+        bounds: bounds.into(),
+        class_id,
+        label: run.labels.name(class_id),
+        score,
+    });
+    let prediction = Prediction {
+        width: 100,
+        height: 80,
+        answer: Answer::Detections(detections.collect()),
+    };
+    let sample = Sample {
+        uri: SampleUri::new(format!("/photos/{name}")),
+        name: name.to_owned(),
+        size_bytes: 0,
+        modified_ns: None,
+    };
+    ExportRow {
+        result: Some(Ok(prediction)),
+        ..ExportRow::new(sample)
+    }
+}
+
+pub(super) fn context() -> ExportContext {
+    ExportContext {
+        run: run(),
+        view: ViewSettings::default(),
+        source_name: "/photos".to_owned(),
+        source: Arc::new(MemorySource::default()),
+        limits: DecodeLimits::default(),
+    }
+}
+
+/// An export into a folder of its own.
+pub(super) struct Sampled {
+    _folder: tempfile::TempDir,
+    pub(super) path: PathBuf,
+    pub(super) report: ExportReport,
+    /// Of the file; empty where a folder was written.
+    pub(super) text: String,
+}
+
+impl Sampled {
+    pub(super) fn of(format: ExportFormat, rows: Vec<ExportRow>) -> Self {
+        Self::with(ExportOptions::of_format(format), &context(), rows).unwrap()
+    }
+
+    pub(super) fn with(
+        options: ExportOptions,
+        context: &ExportContext,
+        rows: Vec<ExportRow>,
+    ) -> Result<Self, ExportError> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out");
+        let target = ExportTarget {
+            path: path.clone(),
+            existing: Existing::Keep,
+        };
+        let control = TaskControl::new(ProgressUnit::Images);
+        let rows = &mut rows.into_iter().map(Ok);
+        let result = export(rows, context, options, &target, &control);
+        let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().collect();
+        assert_eq!(left.len(), usize::from(result.is_ok()), "{left:?}");
+        Ok(Self {
+            report: result?,
+            text: std::fs::read_to_string(&path).unwrap_or_default(),
+            _folder: folder,
+            path,
+        })
+    }
+
+    /// The text of a file of an exported folder.
+    pub(super) fn file(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path.join(name)).unwrap()
+    }
+}

@@ -1,0 +1,108 @@
+//! What an export did, counted while it runs and told when it is over.
+
+use std::path::PathBuf;
+
+use crate::domain::{ExportFormat, Problem};
+
+/// What was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExportReport {
+    /// The file or folder.
+    pub path: PathBuf,
+    pub images: u64,
+    /// Boxes, or classes of a classifier.
+    pub boxes: u64,
+    /// What went another way than one might expect, for people: what was left out, renamed or not put right.
+    pub notes: Vec<String>,
+    /// Images that could not be read, and why; everything else was written.
+    pub problems: Vec<Problem>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Tally {
+    pub(super) images: u64,
+    pub(super) boxes: u64,
+    pub(super) left_out_by_verdict: u64,
+    /// Images that datasets and pictures cannot hold, because nothing is known of what is in them.
+    pub(super) unasked: u64,
+    pub(super) failed: u64,
+    /// Boxes of which nothing lies inside the image.
+    pub(super) outside: u64,
+    pub(super) relabelled: u64,
+    /// Boxes judged to be of a class that the model does not have.
+    pub(super) foreign_classes: u64,
+    /// The first of these classes.
+    pub(super) foreign_class: Option<String>,
+    /// Files that could not have the name of their image.
+    pub(super) renamed: u64,
+    /// The first of them: image and file.
+    pub(super) first_renamed: Option<(String, String)>,
+    /// Told by a format itself.
+    pub(super) more_notes: Vec<String>,
+    pub(super) problems: Vec<Problem>,
+}
+
+impl Tally {
+    pub(super) fn rename(&mut self, image: &str, file: &str) {
+        self.renamed += 1;
+        self.first_renamed
+            .get_or_insert_with(|| (image.to_owned(), file.to_owned()));
+    }
+
+    pub(super) fn notes(&self, format: ExportFormat) -> Vec<String> {
+        let mut notes = Vec::new();
+        let mut note = |amount: u64, one: &str, many: &str, text: &str| {
+            if amount > 0 {
+                let things = if amount == 1 { one } else { many };
+                notes.push(format!("{amount} {things} {text}"));
+            }
+        };
+        note(
+            self.left_out_by_verdict,
+            "image",
+            "images",
+            "left out because of the verdicts",
+        );
+        note(
+            self.unasked,
+            "image",
+            "images",
+            "left out because the run has no answer yet: predict first",
+        );
+        note(
+            self.failed,
+            "image",
+            "images",
+            "left out because the prediction failed",
+        );
+        note(
+            self.outside,
+            "box",
+            "boxes",
+            "left out because no part lies inside the image",
+        );
+        note(
+            self.relabelled,
+            "box",
+            "boxes",
+            "written with the class that people said is right",
+        );
+        if let Some(class) = &self.foreign_class {
+            let text = format!(
+                "judged to be of a class that the model does not have (such as “{class}”): the class was not changed"
+            );
+            note(self.foreign_classes, "box", "boxes", &text);
+        }
+        if let Some((image, file)) = &self.first_renamed {
+            let text = format!(
+                "under another name than the image's, because the name was taken or cannot be used ({image} became {file})"
+            );
+            note(self.renamed, "file", "files", &text);
+        }
+        if format.is_dataset() && self.images == 0 {
+            notes.push("the dataset is empty: no image was left to be written".to_owned());
+        }
+        notes.extend(self.more_notes.iter().cloned());
+        notes
+    }
+}

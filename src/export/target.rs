@@ -1,0 +1,347 @@
+//! Files and folders that appear under their name only when they are whole.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, BufWriter, Read, Write};
+use std::path::{Path, PathBuf};
+
+use super::ExportError;
+use crate::decode::Format;
+
+/// Where an export goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExportTarget {
+    pub path: PathBuf,
+    pub existing: Existing,
+}
+
+/// What happens to a file or folder that has the name already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Existing {
+    /// It stays, and nothing is exported.
+    Keep,
+    /// It is replaced once the export is whole. Images and folders that no export wrote stay even so.
+    Replace,
+}
+
+/// In every exported folder: what was exported, and the sign by which a folder is known to be an export.
+pub(super) const FOLDER_MARK: &str = "spotcheck-export.json";
+
+/// A file in the making, beside its target.
+pub(super) struct WholeFile {
+    writer: BufWriter<tempfile::NamedTempFile>,
+    path: PathBuf,
+    existing: Existing,
+}
+
+impl WholeFile {
+    pub(super) fn create(target: &ExportTarget) -> Result<Self, ExportError> {
+        let path = absolute(&target.path)?;
+        let folder = folder_of(&path)?;
+        if let Ok(found) = path.symlink_metadata() {
+            if target.existing == Existing::Keep {
+                return Err(ExportError::Exists { path });
+            }
+            if found.is_dir() {
+                return Err(ExportError::NotAnExport { path });
+            }
+            if is_image(&path) {
+                return Err(ExportError::IsImage { path });
+            }
+        }
+        let mut builder = tempfile::Builder::new();
+        let mut prefix = OsString::from(".");
+        prefix.push(path.file_name().unwrap_or_default());
+        prefix.push(".partial-");
+        builder.prefix(&prefix);
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            // As any other new file: the umask takes away what the user does not want to share.
+            builder.permissions(std::fs::Permissions::from_mode(0o666));
+        }
+        let file = builder.tempfile_in(&folder);
+        Ok(Self {
+            writer: BufWriter::new(file.map_err(ExportError::write(&path))?),
+            path,
+            existing: target.existing,
+        })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// A nameless file on the same disk, for what belongs behind what is being written now.
+    pub(super) fn annex(&self) -> Result<BufWriter<File>, ExportError> {
+        let folder = folder_of(&self.path)?;
+        let file = tempfile::tempfile_in(folder).map_err(ExportError::write(&self.path))?;
+        Ok(BufWriter::new(file))
+    }
+
+    /// The file appears under its name.
+    pub(super) fn commit(self) -> Result<(), ExportError> {
+        let path = self.path;
+        let persist = || -> io::Result<()> {
+            let file = self
+                .writer
+                .into_inner()
+                .map_err(io::IntoInnerError::into_error)?;
+            file.as_file().sync_all()?;
+            match self.existing {
+                Existing::Replace => file.persist(&path)?,
+                Existing::Keep => file.persist_noclobber(&path)?,
+            };
+            Ok(())
+        };
+        persist().map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => ExportError::Exists { path: path.clone() },
+            _ => ExportError::write(&path)(error),
+        })
+    }
+}
+
+impl Write for WholeFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.writer.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.writer.flush()
+    }
+}
+
+/// A folder in the making: `NAME.partial` beside its target. Removed with all that is in it unless it is committed.
+pub(super) struct WholeFolder {
+    partial: PathBuf,
+    path: PathBuf,
+    committed: bool,
+}
+
+impl WholeFolder {
+    pub(super) fn create(target: &ExportTarget) -> Result<Self, ExportError> {
+        let path = absolute(&target.path)?;
+        folder_of(&path)?;
+        if path.symlink_metadata().is_ok() {
+            if target.existing == Existing::Keep {
+                return Err(ExportError::Exists { path });
+            }
+            if !may_be_replaced(&path) {
+                return Err(ExportError::NotAnExport { path });
+            }
+        }
+        // One that is there was left behind by an export that was killed, or another export is writing it right now.
+        let partial = make_numbered(&path, "partial").map_err(ExportError::write(&path))?;
+        Ok(Self {
+            partial,
+            path,
+            committed: false,
+        })
+    }
+
+    /// Where to write until it is committed.
+    pub(super) fn partial(&self) -> &Path {
+        &self.partial
+    }
+
+    /// Makes the folders above `name` (relative, with `/`) and the file in it, which must not exist yet.
+    pub(super) fn write(&self, name: &str, content: &[u8]) -> io::Result<()> {
+        let path = self.partial.join(name);
+        if let Some(parent) = path.parent() {
+            std::fs::create_dir_all(parent)?;
+        }
+        std::fs::write(path, content)
+    }
+
+    /// The folder appears under its name; one that it replaces is gone only then.
+    pub(super) fn commit(mut self) -> Result<(), ExportError> {
+        let replaced = path_if_there(&self.path)
+            .map(|old| -> io::Result<PathBuf> {
+                let aside = make_numbered(old, "replaced")?;
+                // A rename onto an empty folder is not possible everywhere.
+                std::fs::remove_dir(&aside)?;
+                std::fs::rename(old, &aside)?;
+                Ok(aside)
+            })
+            .transpose()
+            .map_err(ExportError::write(&self.path))?;
+        if let Err(error) = std::fs::rename(&self.partial, &self.path) {
+            if let Some(aside) = &replaced {
+                let _ = std::fs::rename(aside, &self.path);
+            }
+            return Err(ExportError::write(&self.path)(error));
+        }
+        self.committed = true;
+        if let Some(aside) = replaced {
+            std::fs::remove_dir_all(&aside).map_err(ExportError::write(&aside))?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for WholeFolder {
+    fn drop(&mut self) {
+        if !self.committed
+            && let Err(error) = std::fs::remove_dir_all(&self.partial)
+        {
+            log::warn!("could not remove {}: {error}", self.partial.display());
+        }
+    }
+}
+
+fn path_if_there(path: &Path) -> Option<&Path> {
+    path.symlink_metadata().is_ok().then_some(path)
+}
+
+/// Makes the folder `NAME.SUFFIX`, or `NAME.SUFFIX-2` and so on where that is taken.
+fn make_numbered(path: &Path, suffix: &str) -> io::Result<PathBuf> {
+    for number in 1u32.. {
+        let mut name = path.as_os_str().to_owned();
+        name.push(format!(".{suffix}"));
+        if number > 1 {
+            name.push(format!("-{number}"));
+        }
+        match std::fs::create_dir(&name) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            made => return made.map(|()| PathBuf::from(name)),
+        }
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
+}
+
+/// Only an empty folder, or one that an export wrote.
+fn may_be_replaced(path: &Path) -> bool {
+    path.join(FOLDER_MARK).is_file()
+        || std::fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none())
+}
+
+fn is_image(path: &Path) -> bool {
+    let mut start = [0; 32];
+    let read = File::open(path).and_then(|mut file| file.read(&mut start));
+    read.is_ok_and(|len| Format::of(&start[..len]).is_ok())
+}
+
+fn absolute(path: &Path) -> Result<PathBuf, ExportError> {
+    std::path::absolute(path).map_err(ExportError::write(path))
+}
+
+/// The folder that the target lies in, which must be there: a misspelt path is not made.
+fn folder_of(path: &Path) -> Result<PathBuf, ExportError> {
+    let folder = path.parent().unwrap_or(Path::new("/"));
+    if folder.is_dir() {
+        Ok(folder.to_owned())
+    } else {
+        Err(ExportError::NoFolder {
+            path: folder.to_owned(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn target(path: PathBuf, existing: Existing) -> ExportTarget {
+        ExportTarget { path, existing }
+    }
+
+    fn names(folder: &Path) -> Vec<String> {
+        let entries = fs::read_dir(folder).unwrap();
+        let mut names: Vec<String> = entries
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_file_appears_when_it_is_whole_and_leaves_nothing_when_it_is_given_up() {
+        let folder = tempfile::tempdir().unwrap();
+        let target = target(folder.path().join("out.csv"), Existing::Keep);
+        let mut given_up = WholeFile::create(&target).unwrap();
+        given_up.write_all(b"half").unwrap();
+        assert!(!target.path.exists());
+        drop(given_up);
+        assert!(names(folder.path()).is_empty());
+        let mut whole = WholeFile::create(&target).unwrap();
+        whole.write_all(b"whole").unwrap();
+        whole.commit().unwrap();
+        assert_eq!(names(folder.path()), ["out.csv"]);
+    }
+
+    #[test]
+    fn what_is_there_is_replaced_only_when_that_was_said_and_an_image_never() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out.csv");
+        fs::write(&path, "old").unwrap();
+        let keep = WholeFile::create(&target(path.clone(), Existing::Keep));
+        assert!(matches!(keep, Err(ExportError::Exists { .. })));
+        let mut replace = WholeFile::create(&target(path.clone(), Existing::Replace)).unwrap();
+        replace.write_all(b"new").unwrap();
+        replace.commit().unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"new");
+        fs::write(&path, b"\x89PNG\r\n\x1a\nrest").unwrap();
+        let image = WholeFile::create(&target(path, Existing::Replace));
+        assert!(matches!(image, Err(ExportError::IsImage { .. })));
+    }
+
+    #[test]
+    fn a_file_that_appears_meanwhile_is_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out.csv");
+        let file = WholeFile::create(&target(path.clone(), Existing::Keep)).unwrap();
+        fs::write(&path, "another program's").unwrap();
+        assert!(matches!(file.commit(), Err(ExportError::Exists { .. })));
+        assert_eq!(fs::read(&path).unwrap(), b"another program's");
+    }
+
+    #[test]
+    fn a_folder_that_no_export_wrote_is_never_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("labels");
+        fs::create_dir(&path).unwrap();
+        fs::write(path.join("thesis.txt"), "years of work").unwrap();
+        for existing in [Existing::Keep, Existing::Replace] {
+            assert!(WholeFolder::create(&target(path.clone(), existing)).is_err());
+        }
+        fs::write(path.join(FOLDER_MARK), "{}").unwrap();
+        let whole = WholeFolder::create(&target(path.clone(), Existing::Replace)).unwrap();
+        whole.write("sub/a.txt", b"a").unwrap();
+        assert!(
+            path.join("thesis.txt").exists(),
+            "until the new one is whole"
+        );
+        whole.commit().unwrap();
+        assert_eq!(names(&path), ["sub"]);
+        assert_eq!(names(folder.path()), ["labels"]);
+    }
+
+    #[test]
+    fn a_folder_that_is_given_up_is_removed_and_one_left_behind_is_not_touched() {
+        let folder = tempfile::tempdir().unwrap();
+        let left_behind = folder.path().join("labels.partial");
+        fs::create_dir(&left_behind).unwrap();
+        let target = target(folder.path().join("labels"), Existing::Keep);
+        let whole = WholeFolder::create(&target).unwrap();
+        whole.write("a.txt", b"a").unwrap();
+        assert_eq!(names(folder.path()), ["labels.partial", "labels.partial-2"]);
+        drop(whole);
+        assert_eq!(names(folder.path()), ["labels.partial"]);
+    }
+
+    #[test]
+    fn a_misspelt_folder_is_not_made() {
+        let path = PathBuf::from("/no/such/folder/out");
+        let target = target(path, Existing::Keep);
+        assert!(matches!(
+            WholeFile::create(&target),
+            Err(ExportError::NoFolder { .. })
+        ));
+        assert!(matches!(
+            WholeFolder::create(&target),
+            Err(ExportError::NoFolder { .. })
+        ));
+    }
+}
