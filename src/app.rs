@@ -14,6 +14,8 @@ use crate::ui::{Window, apply_theme};
 
 /// Pixels are taken over until a frame has spent this on them; the rest waits for the next frame.
 const UPLOAD_TIME_A_FRAME: Duration = Duration::from_millis(2);
+/// The same for what tasks report: the answers of a large run come in many parts.
+const EVENT_TIME_A_FRAME: Duration = Duration::from_millis(4);
 /// How often progress is drawn anew while something is under way.
 const PROGRESS_PERIOD: Duration = Duration::from_millis(200);
 const SETTINGS_KEY: &str = "settings";
@@ -108,8 +110,13 @@ impl App {
 
     /// Takes over what the workers have sent. Never waits.
     fn take_answers(&mut self, ctx: &egui::Context) {
+        let begun = Instant::now();
         while let Ok(event) = self.answers.events.try_recv() {
             self.apply(Message::Event(event));
+            if begun.elapsed() > EVENT_TIME_A_FRAME {
+                ctx.request_repaint();
+                break;
+            }
         }
         let begun = Instant::now();
         while let Ok(delivery) = self.answers.deliveries.try_recv() {
