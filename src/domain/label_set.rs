@@ -1,11 +1,12 @@
 //! Names of classes.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-/// The names of a model's classes by class id. Ids may have gaps (COCO's 1..=90 name 80 things).
+/// The names of a model's classes by class id; clones share them. Ids may have gaps (COCO's 1..=90 name 80 things).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LabelSet {
-    names: BTreeMap<u32, String>,
+    names: Arc<BTreeMap<u32, String>>,
 }
 
 /// A line of a label file that cannot be read.
@@ -55,7 +56,9 @@ impl LabelSet {
                 return Err(error(format!("class id {id} was given before")));
             }
         }
-        Ok(Self { names })
+        Ok(Self {
+            names: Arc::new(names),
+        })
     }
 
     pub fn len(&self) -> usize {
@@ -91,7 +94,7 @@ impl LabelSet {
 impl FromIterator<(u32, String)> for LabelSet {
     fn from_iter<I: IntoIterator<Item = (u32, String)>>(names: I) -> Self {
         Self {
-            names: names.into_iter().collect(),
+            names: Arc::new(names.into_iter().collect()),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! A box for one request that a newer one replaces.
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
 
 /// The asking end. When it is dropped, whoever waits at the other end is let go.
 pub(super) struct LatestSender<T>(Arc<Slot<T>>);
@@ -55,6 +56,22 @@ impl<T> Drop for LatestSender<T> {
 }
 
 impl<T> LatestReceiver<T> {
+    /// Waits until a newer request is there, nobody can ask any more, or the time is up; true unless it is up.
+    pub(super) fn is_replaced_within(&self, patience: Duration) -> bool {
+        let content = self
+            .0
+            .content
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let is_waiting = |content: &mut Content<T>| content.request.is_none() && content.is_open;
+        let (_content, waited) = self
+            .0
+            .changed
+            .wait_timeout_while(content, patience, is_waiting)
+            .unwrap_or_else(PoisonError::into_inner);
+        !waited.timed_out()
+    }
+
     /// Waits for a request; `None` once nobody can ask any more.
     pub(super) fn take(&self) -> Option<T> {
         let content = self
@@ -86,6 +103,15 @@ mod tests {
         sender.put(1);
         sender.put(2);
         assert_eq!(receiver.take(), Some(2));
+    }
+
+    #[test]
+    fn whoever_is_patient_hears_of_a_newer_request_or_that_there_is_none() {
+        let (sender, receiver) = latest();
+        assert!(!receiver.is_replaced_within(Duration::ZERO));
+        sender.put(1);
+        assert!(receiver.is_replaced_within(Duration::ZERO));
+        assert_eq!(receiver.take(), Some(1));
     }
 
     #[test]

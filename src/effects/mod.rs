@@ -4,6 +4,7 @@
 //! with a wake-up call. Pixels do not pass through the state; they go to the window in a channel of their own. The only
 //! home of file dialogs and of opening things on the desktop.
 
+mod arrange;
 mod browse;
 mod desktop;
 mod diagnostics;
@@ -41,6 +42,7 @@ pub struct Effects {
     answers: project::AnswerReader,
     engine: engine::EngineWorker,
     doctor: doctor::Doctor,
+    arrange: arrange::ArrangeWorker,
 }
 
 /// Where the answers arrive.
@@ -104,6 +106,7 @@ impl Effects {
             answers: project::AnswerReader::new(&shared),
             engine: engine::EngineWorker::new(&shared),
             doctor: doctor::Doctor::default(),
+            arrange: arrange::ArrangeWorker::new(&shared),
             shared,
         };
         let answers = Answers {
@@ -208,6 +211,7 @@ impl Effects {
                     runtime_library,
                 },
             ),
+            Effect::Arrange { id, pace, request } => self.arrange.want(id, pace, request),
             Effect::AddModel { import } => self.doctor.add(shared, import),
             Effect::PickModel => desktop::pick_model(shared),
             Effect::PredictOne {

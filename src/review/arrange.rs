@@ -21,7 +21,7 @@ pub struct ArrangeRequest {
     pub unreadable: SampleSet,
     /// Of the run that is looked at.
     pub answers: Option<Answers>,
-    pub labels: Arc<LabelSet>,
+    pub labels: LabelSet,
     pub view: ViewSettings,
     /// Which boxes are hidden by better ones, where that is known.
     pub suppressed: Option<Suppressed>,

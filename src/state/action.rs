@@ -20,9 +20,12 @@ pub enum Action {
     PredictShown,
     PredictSelection,
     PredictAll,
+    PredictFiltered,
     PauseTasks,
     ResumeTasks,
     CancelTasks,
+    Search,
+    ClearSearch,
     SelectAll,
     PreviousImage,
     NextImage,
@@ -75,9 +78,12 @@ impl Action {
         Self::PredictShown,
         Self::PredictSelection,
         Self::PredictAll,
+        Self::PredictFiltered,
         Self::PauseTasks,
         Self::ResumeTasks,
         Self::CancelTasks,
+        Self::Search,
+        Self::ClearSearch,
         Self::SelectAll,
         Self::PreviousImage,
         Self::NextImage,
@@ -146,6 +152,15 @@ impl Action {
                         "A prediction is already under way",
                     )
                 }),
+            Self::PredictFiltered => need(
+                state.arranging.is_filtered(),
+                "Search for something first, or use Predict all",
+            )
+            .and_then(|()| Self::PredictAll.check(state)),
+            Self::ClearSearch => need(
+                !state.arranging.text().is_empty(),
+                "The search field is empty",
+            ),
             Self::PauseTasks => {
                 let running =
                     |task: &super::TaskEntry| task.can_pause() && !task.control.is_paused();
@@ -163,7 +178,8 @@ impl Action {
                 "Nothing is paused",
             ),
             Self::CancelTasks => need(!state.tasks.is_idle(), "Nothing is under way"),
-            Self::SelectAll
+            Self::Search
+            | Self::SelectAll
             | Self::PreviousImage
             | Self::NextImage
             | Self::FirstImage
@@ -272,7 +288,26 @@ impl Action {
                 "Stops all work under way; answers so far are kept",
                 &["Ctrl+."],
             ),
-            Self::SelectAll => words("Select all", "Selects every image", &["Ctrl+A"]),
+            Self::PredictFiltered => words(
+                "Predict filtered",
+                "Runs the model on the images that the search shows and that have no answer yet",
+                &[],
+            ),
+            Self::Search => words(
+                "Search",
+                "Goes to the search field: names, classes, scores, verdicts",
+                &["Slash", "Ctrl+F"],
+            ),
+            Self::ClearSearch => words(
+                "Clear search",
+                "Empties the search field, so that every image is shown",
+                &["Ctrl+Shift+F"],
+            ),
+            Self::SelectAll => words(
+                "Select all",
+                "Selects every image, while searching every one that is found",
+                &["Ctrl+A"],
+            ),
             Self::PreviousImage => words(
                 "Previous image",
                 "Shows the image before this one",

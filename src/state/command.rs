@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use super::{Action, CanvasView, Overlay, RuntimeKind, TaskId, TaskSignal};
 use crate::domain::{DeviceChoice, RunId, SampleId};
+use crate::review::Sort;
 
 /// Pushed by panels and by the start of the program.
 #[derive(Debug, Clone, PartialEq)]
@@ -39,6 +40,9 @@ pub enum Command {
     SaveProjectAs(PathBuf),
     /// The images of the open project lie in this folder now.
     MoveProject(PathBuf),
+    /// What stands in the search field.
+    SetQuery(String),
+    SetSort(Sort),
     SetCanvas(CanvasView),
     SelectBox(Option<usize>),
     ChangeView(ViewChange),
@@ -97,6 +101,7 @@ pub enum ViewChange {
     Solo(Option<u32>),
     NmsIou(Option<f32>),
     TopK(usize),
+    MinClassScore(f32),
 }
 
 impl From<Action> for Command {

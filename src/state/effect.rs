@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
-use super::{ImportId, RuntimeKind, SourceId, TaskId};
+use super::{ArrangeId, ImportId, Pace, RuntimeKind, SourceId, TaskId};
 use crate::domain::{
     Change, FileStamp, Prediction, RunId, RunKey, Sample, SampleId, SampleUri, ViewSettings,
 };
+use crate::review::ArrangeRequest;
 use crate::tasks::TaskControl;
 
 /// Carried out by `effects`, in order.
@@ -90,6 +91,12 @@ pub enum Effect {
         /// To show what the model would get of it.
         picture: Option<(SourceId, SampleUri)>,
         runtime_library: Option<PathBuf>,
+    },
+    /// Search, sort and count. Replaces what was asked for before.
+    Arrange {
+        id: ArrangeId,
+        pace: Pace,
+        request: Box<ArrangeRequest>,
     },
     /// Take the model that this look was at into the library.
     AddModel {
@@ -209,6 +216,7 @@ impl std::fmt::Debug for Effect {
             Self::Recognise { weights, .. } => {
                 write!(formatter, "Recognise({})", weights.display())
             }
+            Self::Arrange { id, pace, .. } => write!(formatter, "Arrange({id:?}, {pace:?})"),
             Self::AddModel { .. } => formatter.write_str("AddModel"),
             Self::PickModel => formatter.write_str("PickModel"),
             Self::PickFolder => formatter.write_str("PickFolder"),

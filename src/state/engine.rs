@@ -25,6 +25,8 @@ pub struct Engine {
 pub(super) enum Wish {
     /// All that have no answer by then.
     Unanswered,
+    /// Of these, those that have no answer by then.
+    UnansweredOf(SampleSet),
     These(SampleSet),
 }
 

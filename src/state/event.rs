@@ -3,11 +3,13 @@
 use std::path::PathBuf;
 
 use super::{
-    ImportDraft, ImportId, ModelEntry, Offer, ProjectContent, SourceId, TaskId, TaskOutcome,
+    ArrangeId, ImportDraft, ImportId, ModelEntry, Offer, ProjectContent, SourceId, TaskId,
+    TaskOutcome,
 };
 use crate::domain::{
     DeviceReport, FileStamp, Page, Prediction, Problem, RunId, RunKey, SampleId, SampleUri,
 };
+use crate::review::{Arrangement, Statistics};
 
 /// Answers of `effects`. Each carries the id of its question.
 #[derive(Debug)]
@@ -135,6 +137,20 @@ pub enum Event {
     ModelAdded {
         import: ImportId,
         result: Result<String, String>,
+    },
+    /// The order that was asked for.
+    Arranged {
+        id: ArrangeId,
+        arrangement: Arrangement,
+    },
+    /// The statistics that go with it, and the end of the answer; `None` where there is no run.
+    Counted {
+        id: ArrangeId,
+        statistics: Option<Statistics>,
+    },
+    ArrangeFailed {
+        id: ArrangeId,
+        reason: String,
     },
     FilesPicked(FilePick),
     /// Something small is done: “Copied the picture”.

@@ -6,6 +6,7 @@
 //! nobody waits for any more is dropped by that id, never by timing.
 
 mod action;
+mod arranging;
 mod command;
 mod effect;
 mod engine;
@@ -24,6 +25,7 @@ mod task_list;
 mod update;
 
 pub use action::Action;
+pub use arranging::{ArrangeId, Arranging, Pace};
 pub use command::{Command, Step, ViewChange};
 pub use effect::{Effect, SourceSpec, TaskSignal, WantedAnswer};
 pub use engine::{Engine, EngineStatus, Offer, RuntimeKind};
@@ -51,6 +53,8 @@ pub struct State {
     pub source: Option<OpenSource>,
     pub project: Project,
     pub samples: Samples,
+    /// The search field and the sort menu, and what came of them.
+    pub arranging: Arranging,
     pub selection: Selection,
     pub shown: Shown,
     pub canvas: CanvasView,
@@ -66,6 +70,8 @@ pub struct State {
     pub import: Option<Import>,
     /// The last thing worth telling that needs no answer: “Copied the picture”.
     pub notice: Option<Notice>,
+    /// Counts up whenever the search field is to take the keyboard.
+    pub search_focus: u64,
     /// What draws the window, for diagnostics.
     pub graphics: String,
     ids: Ids,
@@ -163,11 +169,6 @@ impl State {
     /// The run whose answers are on screen.
     pub fn run(&self) -> Option<&Run> {
         self.runs.current()
-    }
-
-    /// What the grid shows, first to last.
-    pub fn order(&self) -> Order {
-        Order::of_listing(self.samples.len())
     }
 
     /// The whole answer of the current run for a sample, where it is in memory; ask for others with

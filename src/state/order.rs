@@ -1,37 +1,60 @@
 //! The order in which the samples are on screen.
 
-use crate::domain::SampleId;
+use std::sync::Arc;
 
-/// What the grid shows, first to last: places `0..len()`. The listing's own order.
+use crate::domain::SampleId;
+use crate::review::Arrangement;
+
+/// What the grid shows, first to last: places `0..len()`. A clone costs nothing.
 #[derive(Debug, Clone)]
-pub struct Order {
-    len: usize,
+pub struct Order(Kind);
+
+#[derive(Debug, Clone)]
+enum Kind {
+    /// All samples, in the listing's own order.
+    Listing(usize),
+    /// Those that the query wants, as they are sorted.
+    Arranged(Arc<Arrangement>),
 }
 
 impl Order {
     pub(super) fn of_listing(len: usize) -> Self {
-        Self { len }
+        Self(Kind::Listing(len))
+    }
+
+    pub(super) fn arranged(arrangement: Arc<Arrangement>) -> Self {
+        Self(Kind::Arranged(arrangement))
     }
 
     /// Samples on screen.
     pub fn len(&self) -> usize {
-        self.len
+        match &self.0 {
+            Kind::Listing(len) => *len,
+            Kind::Arranged(arrangement) => arrangement.order().len(),
+        }
     }
 
     pub fn is_empty(&self) -> bool {
-        self.len == 0
+        self.len() == 0
     }
 
     pub fn at(&self, place: usize) -> Option<SampleId> {
-        (place < self.len).then(|| SampleId::from_index(place))
+        match &self.0 {
+            Kind::Listing(len) => (place < *len).then(|| SampleId::from_index(place)),
+            Kind::Arranged(arrangement) => arrangement.order().get(place).copied(),
+        }
     }
 
     /// `None` where the sample is not on screen.
     pub fn place_of(&self, sample: SampleId) -> Option<usize> {
-        (sample.index() < self.len).then(|| sample.index())
+        match &self.0 {
+            Kind::Listing(len) => (sample.index() < *len).then(|| sample.index()),
+            Kind::Arranged(arrangement) => arrangement.place_of(sample),
+        }
     }
 
     pub fn ids(&self) -> impl Iterator<Item = SampleId> + use<> {
-        (0..self.len).map(SampleId::from_index)
+        let order = self.clone();
+        (0..order.len()).filter_map(move |place| order.at(place))
     }
 }

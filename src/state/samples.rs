@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::domain::{Sample, SampleId, SampleUri, SharedList};
+use crate::domain::{Sample, SampleId, SampleSet, SampleUri, SharedList};
 
 /// Which opening of a source an answer belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -33,6 +33,7 @@ pub struct Samples {
     /// Why an image could not be shown; few, so not a column.
     unreadable: std::collections::BTreeMap<SampleId, String>,
     by_uri: std::collections::HashMap<SampleUri, SampleId>,
+    revision: u64,
 }
 
 impl Samples {
@@ -61,7 +62,22 @@ impl Samples {
         self.unreadable.get(&id).map(String::as_str)
     }
 
+    /// For a worker; shares its entries.
+    pub(super) fn snapshot(&self) -> SharedList<Sample> {
+        self.entries.clone()
+    }
+
+    pub(super) fn all_unreadable(&self) -> SampleSet {
+        self.unreadable.keys().copied().collect()
+    }
+
+    /// Another number after every change.
+    pub(super) fn revision(&self) -> u64 {
+        self.revision
+    }
+
     pub(super) fn append(&mut self, samples: Vec<Sample>) {
+        self.revision += 1;
         for sample in samples {
             let id = SampleId::from_index(self.entries.len());
             self.by_uri.insert(sample.uri.clone(), id);
@@ -71,6 +87,7 @@ impl Samples {
 
     /// True where this was not known before.
     pub(super) fn mark_unreadable(&mut self, id: SampleId, reason: String) -> bool {
+        self.revision += 1;
         self.unreadable.insert(id, reason).is_none()
     }
 

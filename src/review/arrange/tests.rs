@@ -61,7 +61,7 @@ fn world(task: ModelTask, view: ViewSettings) -> World {
     let mut answers = Answers::new(task);
     let mut suppressed = Suppressed::new(0.5);
     let mut request = ArrangeRequest {
-        labels: Arc::new(LabelSet::parse(&NAMES.join("\n")).unwrap()),
+        labels: LabelSet::parse(&NAMES.join("\n")).unwrap(),
         ..ArrangeRequest::default()
     };
     let mut predictions = Vec::new();

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{predict, project};
+use super::{arrange, predict, project};
 use crate::domain::SampleId;
 use crate::domain::{Page, Problem};
 use crate::state::{
@@ -74,6 +74,7 @@ fn open(state: &mut State, spec: SourceSpec, name: &str, effects: &mut Vec<Effec
     });
     state.samples.clear();
     state.selection.clear();
+    state.arranging.source_changed();
     state.runs.clear();
     state.project.reopen();
     state.problems.clear();
@@ -181,22 +182,14 @@ pub(super) fn select_all(state: &mut State, effects: &mut Vec<Effect>) {
 
 pub(super) fn walk(state: &mut State, step: Step, effects: &mut Vec<Effect>) {
     let order = state.order();
-    let Some(last) = order.len().checked_sub(1) else {
-        return;
-    };
     let shown = state.selection.shown();
-    let from = shown.and_then(|id| order.place_of(id));
-    let place_after = |by: i64| match from {
-        Some(from) => (from as i64 + by).clamp(0, last as i64) as usize,
-        None => 0,
-    };
     let (place, extends) = match step {
-        Step::By(by) => (place_after(by), false),
-        Step::ExtendBy(by) => (place_after(by), true),
-        Step::First => (0, false),
-        Step::Last => (last, false),
+        Step::By(by) => (arrange::place_after(state, by), false),
+        Step::ExtendBy(by) => (arrange::place_after(state, by), true),
+        Step::First => (Some(0), false),
+        Step::Last => (order.len().checked_sub(1), false),
     };
-    let Some(target) = order.at(place) else {
+    let Some(target) = place.and_then(|place| order.at(place)) else {
         return;
     };
     if extends {

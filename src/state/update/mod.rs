@@ -1,5 +1,6 @@
 //! The only code that changes [`State`].
 
+mod arrange;
 mod browse;
 mod import;
 mod predict;
@@ -19,6 +20,7 @@ pub fn update(state: &mut State, message: Message) -> Vec<Effect> {
         Message::Command(command) => on_command(state, command, &mut effects),
         Message::Event(event) => on_event(state, event, &mut effects),
     }
+    arrange::follow(state, &mut effects);
     effects
 }
 
@@ -53,6 +55,8 @@ fn on_command(state: &mut State, command: Command, effects: &mut Vec<Effect>) {
         Command::DeleteRun(run) => project::delete_run(state, run, effects),
         Command::SaveProjectAs(path) => project::save_as(state, path, effects),
         Command::MoveProject(folder) => project::move_to(state, folder, effects),
+        Command::SetQuery(text) => arrange::set_query(state, text),
+        Command::SetSort(sort) => arrange::set_sort(state, sort),
         Command::SetCanvas(view) => {
             state.canvas = view;
             state.canvas_request = None;
@@ -125,6 +129,9 @@ fn on_action(state: &mut State, action: Action, effects: &mut Vec<Effect>) {
         Action::PredictShown => predict::predict_shown(state, effects),
         Action::PredictSelection => predict::predict_selection(state, effects),
         Action::PredictAll => predict::predict_all(state, effects),
+        Action::PredictFiltered => predict::predict_filtered(state, effects),
+        Action::Search => arrange::focus_search(state),
+        Action::ClearSearch => arrange::set_query(state, String::new()),
         Action::PauseTasks => run_tasks::signal_all(state, super::TaskSignal::Pause, effects),
         Action::ResumeTasks => run_tasks::signal_all(state, super::TaskSignal::Resume, effects),
         Action::CancelTasks => run_tasks::signal_all(state, super::TaskSignal::Cancel, effects),
@@ -225,6 +232,9 @@ fn on_event(state: &mut State, event: Event, effects: &mut Vec<Effect>) {
         } => run_tasks::ended(state, task, outcome, notes, effects),
         Event::Recognised { import, result } => import::recognised(state, import, result),
         Event::ModelAdded { import, result } => import::added(state, import, result, effects),
+        Event::Arranged { id, arrangement } => arrange::arranged(state, id, arrangement),
+        Event::Counted { id, statistics } => arrange::counted(state, id, statistics),
+        Event::ArrangeFailed { id, reason } => arrange::failed(state, id, &reason),
         Event::FilesPicked(pick) => browse::picked(state, pick, effects),
         Event::Told(text) => state.tell(text),
         Event::WentWrong(problem) => went_wrong(state, problem),

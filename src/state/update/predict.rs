@@ -180,6 +180,11 @@ pub(super) fn predict_all(state: &mut State, effects: &mut Vec<Effect>) {
     predict_many(state, Wish::Unanswered, effects);
 }
 
+pub(super) fn predict_filtered(state: &mut State, effects: &mut Vec<Effect>) {
+    let samples = state.order().ids().collect();
+    predict_many(state, Wish::UnansweredOf(samples), effects);
+}
+
 fn predict_many(state: &mut State, wish: Wish, effects: &mut Vec<Effect>) {
     state.settings.show_tasks_panel = true;
     state.engine.waiting = Some(wish);
@@ -209,21 +214,20 @@ pub(super) fn grant_wish(state: &mut State, effects: &mut Vec<Effect>) {
         return;
     }
     let run_id = run.id();
+    let unanswered = |id: &SampleId| {
+        !matches!(
+            run.status(*id),
+            AnswerStatus::Answered | AnswerStatus::Failed
+        )
+    };
     let samples = match state.engine.waiting.take() {
         None => return,
         Some(Wish::These(samples)) => samples,
-        Some(Wish::Unanswered) => {
-            let unanswered = |id: &SampleId| {
-                !matches!(
-                    run.status(*id),
-                    AnswerStatus::Answered | AnswerStatus::Failed
-                )
-            };
-            state.samples.ids().filter(unanswered).collect()
-        }
+        Some(Wish::Unanswered) => state.samples.ids().filter(unanswered).collect(),
+        Some(Wish::UnansweredOf(samples)) => samples.iter().filter(unanswered).collect(),
     };
     if samples.is_empty() {
-        state.tell("Every image has an answer already");
+        state.tell("Every one of these images has an answer already");
     } else {
         start_many(state, run_id, samples, effects);
     }

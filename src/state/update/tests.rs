@@ -14,12 +14,20 @@ use crate::state::{
     StoredRow, TaskId, TaskKind, TaskOutcome, TaskSignal, ViewChange,
 };
 
+mod arranging;
+
+/// Gives the effects but for orders: they are asked for after nearly everything, and have tests of their own.
 fn command(state: &mut State, command: impl Into<Command>) -> Vec<Effect> {
-    update(state, Message::Command(command.into()))
+    without_orders(update(state, Message::Command(command.into())))
 }
 
 fn event(state: &mut State, event: Event) -> Vec<Effect> {
-    update(state, Message::Event(event))
+    without_orders(update(state, Message::Event(event)))
+}
+
+fn without_orders(mut effects: Vec<Effect>) -> Vec<Effect> {
+    effects.retain(|effect| !matches!(effect, Effect::Arrange { .. }));
+    effects
 }
 
 fn page(names: &[&str]) -> Page {

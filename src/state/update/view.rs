@@ -34,6 +34,7 @@ pub(super) fn change(state: &mut State, change: ViewChange, effects: &mut Vec<Ef
         ViewChange::Solo(class) => view.solo_class = class,
         ViewChange::NmsIou(iou) => view.nms_iou = iou.map(|iou| iou.clamp(0.0, 1.0)),
         ViewChange::TopK(count) => view.top_k = count.max(1),
+        ViewChange::MinClassScore(score) => view.min_class_score = score.clamp(0.0, 1.0),
     }
     keep(state, &id, effects);
 }

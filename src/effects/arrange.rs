@@ -1,0 +1,89 @@
+//! Searching, sorting and counting, beside the window.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use super::latest::{LatestSender, latest};
+use super::{Shared, guarded};
+use crate::review::{ArrangeRequest, Arrangement, Arranger, statistics};
+use crate::state::{ArrangeId, Event, Pace};
+
+/// While answers stream in, nobody reads more orders than this allows.
+const CALM_PERIOD: Duration = Duration::from_millis(150);
+
+/// Works on one request at a time; a newer one takes its place, begun or not.
+pub(super) struct ArrangeWorker {
+    requests: LatestSender<Request>,
+    newest: Arc<AtomicU64>,
+}
+
+struct Request {
+    id: ArrangeId,
+    pace: Pace,
+    what: Box<ArrangeRequest>,
+}
+
+impl ArrangeWorker {
+    pub(super) fn new(shared: &Arc<Shared>) -> Self {
+        let (requests, taken) = latest::<Request>();
+        let newest = Arc::new(AtomicU64::new(0));
+        let worker_newest = Arc::clone(&newest);
+        shared.spawn("sort and filter", move |shared| {
+            let mut arranger = Arranger::default();
+            let mut last_done: Option<Instant> = None;
+            while let Some(request) = taken.take() {
+                let rest = last_done.map_or(Duration::ZERO, |done| {
+                    CALM_PERIOD.saturating_sub(done.elapsed())
+                });
+                if request.pace == Pace::Calm && taken.is_replaced_within(rest) {
+                    continue;
+                }
+                let cancelled = || worker_newest.load(Ordering::Relaxed) != request.id.0;
+                if !answer(shared, &mut arranger, &request, &cancelled) {
+                    break;
+                }
+                last_done = Some(Instant::now());
+            }
+        });
+        Self { requests, newest }
+    }
+
+    pub(super) fn want(&self, id: ArrangeId, pace: Pace, what: Box<ArrangeRequest>) {
+        self.newest.store(id.0, Ordering::Relaxed);
+        self.requests.put(Request { id, pace, what });
+    }
+}
+
+/// First the order, which is waited for, then the statistics. False where the window is gone.
+fn answer(
+    shared: &Shared,
+    arranger: &mut Arranger,
+    request: &Request,
+    cancelled: &dyn Fn() -> bool,
+) -> bool {
+    let id = request.id;
+    let arranged = guarded(|| Ok(arranger.arrange(&request.what, cancelled)));
+    let arrangement: Arrangement = match arranged {
+        Ok(Some(arrangement)) => arrangement,
+        Ok(None) => return true,
+        Err(reason) => {
+            // Whatever it was in the middle of.
+            *arranger = Arranger::default();
+            return shared.report(Event::ArrangeFailed { id, reason });
+        }
+    };
+    if !shared.report(Event::Arranged { id, arrangement }) {
+        return false;
+    }
+    let Some(answers) = &request.what.answers else {
+        let statistics = None;
+        return shared.report(Event::Counted { id, statistics });
+    };
+    let (view, suppressed) = (&request.what.view, request.what.suppressed.as_ref());
+    match guarded(|| Ok(statistics(answers, view, suppressed, cancelled))) {
+        Ok(None) => true,
+        Ok(statistics) => shared.report(Event::Counted { id, statistics }),
+        Err(reason) => shared.report(Event::ArrangeFailed { id, reason }),
+    }
+}

@@ -1,0 +1,255 @@
+//! Which samples are on screen and in which order: what was asked for, what holds, and what is being computed.
+//!
+//! An order is computed by a worker from snapshots. What it depends on is written down with each request ([`Basis`]), and
+//! after every message the state is compared with that: so nothing that changes an order can be forgotten, and nothing is
+//! computed twice.
+
+use std::sync::Arc;
+
+use super::{Order, SourceId, State};
+use crate::domain::{RunId, ViewSettings};
+use crate::review::{
+    ArrangeRequest, Arrangement, Completion, FilterCounts, Query, QueryError, Sort, Statistics,
+    complete,
+};
+
+/// Which question an order answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ArrangeId(pub u64);
+
+/// The search field, the sort menu, and what came of them.
+#[derive(Debug, Default)]
+pub struct Arranging {
+    /// As it was typed.
+    text: String,
+    /// The last text that could be understood.
+    query: Query,
+    error: Option<QueryError>,
+    sort: Sort,
+    arrangement: Option<Arc<Arrangement>>,
+    statistics: Option<Arc<Statistics>>,
+    /// What is being computed.
+    asked: Option<(ArrangeId, Basis)>,
+    /// What `arrangement` was made of.
+    arranged: Option<Basis>,
+    /// What `statistics` were made of.
+    counted: Option<Basis>,
+    /// Where the shown sample is on screen, or would be if it had not dropped out.
+    pub(super) place: usize,
+}
+
+/// All that an order and the statistics depend on, so far that a change of it can be seen.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Basis {
+    wish: Wish,
+    view: ViewSettings,
+    data: Data,
+}
+
+/// What the user asked for: an order that was computed for another wish is of no use.
+#[derive(Debug, Clone, PartialEq)]
+struct Wish {
+    source: SourceId,
+    run: Option<RunId>,
+    query: Query,
+    sort: Sort,
+}
+
+/// What comes by itself while it is computed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Data {
+    samples: u64,
+    answers: u64,
+    marks: u64,
+    suppressed: u64,
+}
+
+/// When an order is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pace {
+    /// Somebody waits for it.
+    AtOnce,
+    /// Not too often: answers are streaming in.
+    Calm,
+}
+
+impl Arranging {
+    /// What stands in the search field.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Why the text is no query; the one before it holds meanwhile.
+    pub fn error(&self) -> Option<&QueryError> {
+        self.error.as_ref()
+    }
+
+    pub fn sort(&self) -> Sort {
+        self.sort
+    }
+
+    /// Whether a query leaves images out.
+    pub fn is_filtered(&self) -> bool {
+        !self.query.is_empty()
+    }
+
+    /// Whether what is on screen is not yet what was asked for last.
+    pub fn is_under_way(&self) -> bool {
+        self.asked.is_some()
+    }
+
+    /// How many samples each quick filter would show; `None` before the first count.
+    pub fn counts(&self) -> Option<&FilterCounts> {
+        self.arrangement.as_ref().map(|made| &made.counts)
+    }
+
+    /// Of the current run; `None` before the first count.
+    pub fn statistics(&self) -> Option<&Arc<Statistics>> {
+        self.statistics.as_ref()
+    }
+
+    pub(super) fn set_text(&mut self, text: String) {
+        match Query::parse(&text) {
+            Ok(query) => {
+                self.query = query;
+                self.error = None;
+            }
+            Err(error) => self.error = Some(error),
+        }
+        self.text = text;
+    }
+
+    pub(super) fn set_sort(&mut self, sort: Sort) {
+        self.sort = sort;
+    }
+
+    /// Another source: what was searched in the one before says nothing about it.
+    pub(super) fn source_changed(&mut self) {
+        *self = Self {
+            sort: self.sort,
+            ..Self::default()
+        };
+    }
+
+    /// How urgently the state has to be arranged anew; `None` where what is there, or under way, is of the state as it is.
+    pub(super) fn wanted(&self, basis: &Basis) -> Option<Pace> {
+        let newest = self
+            .asked
+            .as_ref()
+            .map(|(_, asked)| asked)
+            .or(self.arranged.as_ref());
+        let is_counted = self.asked.is_some() || self.counted.as_ref() == Some(basis);
+        match newest {
+            None => Some(Pace::AtOnce),
+            Some(newest) if newest.wish != basis.wish => Some(Pace::AtOnce),
+            // Others wait for what is under way: while a threshold is dragged, each result is late instead of none in time.
+            Some(_) if self.asked.is_some() => None,
+            Some(newest) if newest.view != basis.view => Some(Pace::AtOnce),
+            Some(newest) if newest.data != basis.data => Some(Pace::Calm),
+            Some(_) if !is_counted => Some(Pace::AtOnce),
+            Some(_) => None,
+        }
+    }
+
+    /// The question that is being worked on.
+    #[cfg(test)]
+    pub(super) fn asked_id(&self) -> Option<ArrangeId> {
+        self.asked.as_ref().map(|(id, _)| *id)
+    }
+
+    pub(super) fn asked(&mut self, id: ArrangeId, basis: Basis) {
+        self.asked = Some((id, basis));
+    }
+
+    /// False for the answer to a question that nobody asks any more.
+    pub(super) fn take_arrangement(&mut self, id: ArrangeId, arrangement: Arrangement) -> bool {
+        let Some((asked, basis)) = &self.asked else {
+            return false;
+        };
+        let is_wanted = *asked == id;
+        if is_wanted {
+            self.arranged = Some(basis.clone());
+            self.arrangement = Some(Arc::new(arrangement));
+        }
+        is_wanted
+    }
+
+    /// The second and last part of an answer.
+    pub(super) fn take_statistics(&mut self, id: ArrangeId, statistics: Option<Statistics>) {
+        if let Some((_, basis)) = self.asked.take_if(|(asked, _)| *asked == id) {
+            self.counted = Some(basis);
+            self.statistics = statistics.map(Arc::new);
+        }
+    }
+
+    /// The worker made a mistake: what is there stays, and the same question is not asked again.
+    pub(super) fn give_up(&mut self, id: ArrangeId) {
+        if let Some((_, basis)) = self.asked.take_if(|(asked, _)| *asked == id) {
+            self.arranged = Some(basis.clone());
+            self.counted = Some(basis);
+        }
+    }
+}
+
+impl State {
+    /// What the grid shows, first to last. Until a new order is computed, the one before holds.
+    pub fn order(&self) -> Order {
+        let arranging = &self.arranging;
+        // The listing's own order needs no computing, so that new images are on screen at once.
+        let is_plain = arranging.query.is_empty() && arranging.sort == Sort::default();
+        match &arranging.arrangement {
+            Some(arrangement) if !is_plain => Order::arranged(Arc::clone(arrangement)),
+            _ => Order::of_listing(self.samples.len()),
+        }
+    }
+
+    /// How the word before `cursor` (in bytes) of a text in the search field can go on.
+    pub fn completions(&self, text: &str, cursor: usize) -> Vec<Completion> {
+        let empty = crate::domain::LabelSet::default();
+        let labels = self.run().map(super::Run::labels);
+        let labels = labels.or_else(|| self.models.chosen().map(|chosen| &*chosen.labels));
+        complete(text, cursor, labels.unwrap_or(&empty), &[])
+    }
+
+    /// What in the query can find nothing with the current model, and why.
+    pub fn query_warnings(&self) -> Vec<QueryError> {
+        let warnings = |run: &super::Run| self.arranging.query.warnings(run.task(), run.labels());
+        self.run().map(warnings).unwrap_or_default()
+    }
+
+    /// `None` while nothing is open.
+    pub(super) fn basis(&self) -> Option<Basis> {
+        let run = self.run();
+        Some(Basis {
+            wish: Wish {
+                source: self.source.as_ref()?.id,
+                run: run.map(super::Run::id),
+                query: self.arranging.query.clone(),
+                sort: self.arranging.sort,
+            },
+            view: self.view().clone(),
+            data: Data {
+                samples: self.samples.revision(),
+                answers: run.map_or(0, |run| run.answers.revision()),
+                marks: 0,
+                suppressed: 0,
+            },
+        })
+    }
+
+    /// Snapshots of all that the basis speaks of.
+    pub(super) fn arrange_request(&self) -> ArrangeRequest {
+        let run = self.run();
+        ArrangeRequest {
+            listing: self.source.as_ref().map_or(0, |source| source.id.0),
+            samples: self.samples.snapshot(),
+            unreadable: self.samples.all_unreadable(),
+            answers: run.map(|run| run.answers.clone()),
+            labels: run.map(|run| run.labels().clone()).unwrap_or_default(),
+            view: self.view().clone(),
+            query: self.arranging.query.clone(),
+            sort: self.arranging.sort,
+            ..ArrangeRequest::default()
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! Searching and sorting.
+
+use super::*;
+use crate::domain::SampleSet;
+use crate::review::{ArrangeRequest, Direction, Sort, SortBy, arrange, statistics};
+use crate::state::{ArrangeId, Pace};
+
+/// An order that was asked for.
+struct Asked {
+    id: ArrangeId,
+    pace: Pace,
+    request: Box<ArrangeRequest>,
+}
+
+fn tell(state: &mut State, message: Message) -> Option<Asked> {
+    let mut asked = update(state, message)
+        .into_iter()
+        .filter_map(|effect| match effect {
+            Effect::Arrange { id, pace, request } => Some(Asked { id, pace, request }),
+            _ => None,
+        });
+    let first = asked.next();
+    assert!(asked.next().is_none(), "one order at a time");
+    first
+}
+
+fn on(state: &mut State, wanted: impl Into<Command>) -> Option<Asked> {
+    tell(state, Message::Command(wanted.into()))
+}
+
+/// Does what the worker does; gives what is asked for next.
+fn answer(state: &mut State, asked: &Asked) -> Option<Asked> {
+    let arrangement = arrange(&asked.request, &|| false).unwrap();
+    let id = asked.id;
+    let next = tell(state, Message::Event(Event::Arranged { id, arrangement }));
+    assert!(next.is_none(), "the statistics are still to come");
+    let answers = asked.request.answers.as_ref();
+    let statistics =
+        answers.and_then(|answers| statistics(answers, &asked.request.view, None, &|| false));
+    tell(state, Message::Event(Event::Counted { id, statistics }))
+}
+
+/// Answers until nothing is asked for any more.
+fn settle(state: &mut State, asked: Option<Asked>) {
+    let mut next = asked;
+    while let Some(asked) = next {
+        next = answer(state, &asked);
+    }
+    assert!(!state.arranging.is_under_way());
+}
+
+/// A window on the images `a.jpg`, `b.jpg`, … whose order is up to date.
+fn arranged(names: &[&str]) -> (State, SourceId) {
+    let mut state = State::default();
+    let open = Command::Open(PathBuf::from("/photos"));
+    let source = source_of(&update(&mut state, Message::Command(open)));
+    let page = page(names);
+    tell(&mut state, Message::Event(Event::Listed { source, page }));
+    settle_pending(&mut state);
+    (state, source)
+}
+
+/// Answers what is asked for already.
+fn settle_pending(state: &mut State) {
+    let asked = state.arranging.asked_id().map(|id| Asked {
+        id,
+        pace: Pace::AtOnce,
+        request: Box::new(state.arrange_request()),
+    });
+    settle(state, asked);
+}
+
+fn on_screen(state: &State) -> Vec<u32> {
+    state.order().ids().map(|id| id.0).collect()
+}
+
+const NAMES: [&str; 4] = ["d.jpg", "a.jpg", "c.png", "b.jpg"];
+const BY_NAME: Sort = Sort {
+    by: SortBy::Name,
+    direction: Direction::Ascending,
+};
+
+#[test]
+fn a_search_leaves_images_out_and_the_old_order_holds_until_it_is_done() {
+    let (mut state, _) = arranged(&NAMES);
+    let asked = on(&mut state, Command::SetQuery("jpg".to_owned())).unwrap();
+    assert_eq!(asked.pace, Pace::AtOnce);
+    assert_eq!(on_screen(&state), [0, 1, 2, 3]);
+    settle(&mut state, Some(asked));
+    assert_eq!(on_screen(&state), [0, 1, 3]);
+    settle_command(&mut state, Command::SetSort(BY_NAME));
+    assert_eq!(on_screen(&state), [1, 3, 0]);
+    settle_command(&mut state, Action::ClearSearch);
+    assert_eq!(on_screen(&state), [1, 3, 2, 0]);
+}
+
+fn settle_command(state: &mut State, wanted: impl Into<Command>) {
+    let asked = on(state, wanted);
+    settle(state, asked);
+}
+
+#[test]
+fn a_late_order_is_dropped() {
+    let (mut state, _) = arranged(&NAMES);
+    let early = on(&mut state, Command::SetQuery("png".to_owned())).unwrap();
+    let late = on(&mut state, Command::SetQuery("a.".to_owned())).unwrap();
+    assert!(answer(&mut state, &early).is_none());
+    assert_eq!(on_screen(&state), [0, 1, 2, 3]);
+    settle(&mut state, Some(late));
+    assert_eq!(on_screen(&state), [1]);
+}
+
+#[test]
+fn a_mistake_in_the_text_is_told_and_the_search_before_it_holds() {
+    let (mut state, _) = arranged(&NAMES);
+    settle_command(&mut state, Command::SetQuery("png".to_owned()));
+    assert!(on(&mut state, Command::SetQuery("png (".to_owned())).is_none());
+    assert_eq!(state.arranging.text(), "png (");
+    assert!(state.arranging.error().is_some());
+    assert_eq!(on_screen(&state), [2]);
+    settle_command(&mut state, Command::SetQuery("png".to_owned()));
+    assert!(state.arranging.error().is_none());
+}
+
+#[test]
+fn keys_walk_and_select_in_the_order_on_screen() {
+    let (mut state, _) = arranged(&NAMES);
+    settle_command(&mut state, Command::SetSort(BY_NAME));
+    on(&mut state, Command::Walk(Step::First));
+    assert_eq!(state.shown_sample(), Some(SampleId(1)));
+    on(&mut state, Command::Walk(Step::By(1)));
+    assert_eq!(state.shown_sample(), Some(SampleId(3)));
+    on(&mut state, Command::Walk(Step::ExtendBy(1)));
+    let selected: Vec<u32> = state.selection.selected().iter().map(|id| id.0).collect();
+    assert_eq!(selected, [2, 3]);
+}
+
+#[test]
+fn select_all_selects_what_the_search_shows() {
+    let (mut state, _) = arranged(&NAMES);
+    settle_command(&mut state, Command::SetQuery("jpg".to_owned()));
+    on(&mut state, Action::SelectAll);
+    let selected: Vec<u32> = state.selection.selected().iter().map(|id| id.0).collect();
+    assert_eq!(selected, [0, 1, 3]);
+}
+
+#[test]
+fn an_image_that_drops_out_stays_shown_and_the_next_one_is_where_it_would_have_been() {
+    let check = |by: i64, expected: u32| {
+        let (mut state, _) = arranged(&NAMES);
+        on(&mut state, Command::Show(SampleId(2)));
+        settle_command(&mut state, Command::SetQuery("jpg".to_owned()));
+        assert_eq!(state.shown_sample(), Some(SampleId(2)));
+        on(&mut state, Command::Walk(Step::By(by)));
+        assert_eq!(state.shown_sample(), Some(SampleId(expected)), "{by}");
+    };
+    check(1, 3);
+    check(-1, 1);
+}
+
+#[test]
+fn an_image_that_drops_out_behind_the_last_one_goes_on_with_the_last_one() {
+    let (mut state, _) = arranged(&NAMES);
+    on(&mut state, Command::Show(SampleId(3)));
+    settle_command(&mut state, Command::SetQuery("!b.".to_owned()));
+    on(&mut state, Command::Walk(Step::By(1)));
+    assert_eq!(state.shown_sample(), Some(SampleId(2)));
+}
+
+#[test]
+fn new_images_are_on_screen_at_once_and_take_their_place_in_a_sorted_order() {
+    let (mut state, source) = arranged(&NAMES);
+    let more = |name: &str| {
+        let page = page(&[name]);
+        Message::Event(Event::Listed { source, page })
+    };
+    let asked = tell(&mut state, more("aa.jpg"));
+    assert_eq!(on_screen(&state), [0, 1, 2, 3, 4]);
+    assert_eq!(asked.as_ref().unwrap().pace, Pace::Calm);
+    settle(&mut state, asked);
+    settle_command(&mut state, Command::SetSort(BY_NAME));
+    let asked = tell(&mut state, more("ab.jpg"));
+    settle(&mut state, asked);
+    assert_eq!(on_screen(&state), [1, 4, 5, 3, 2, 0]);
+}
+
+#[test]
+fn what_comes_while_an_order_is_made_is_asked_for_once_it_is_done() {
+    let (mut state, source) = arranged(&NAMES);
+    let page_of = |name: &str| {
+        Message::Event(Event::Listed {
+            source,
+            page: page(&[name]),
+        })
+    };
+    let first = tell(&mut state, page_of("e.jpg")).unwrap();
+    assert!(tell(&mut state, page_of("f.jpg")).is_none());
+    assert!(tell(&mut state, page_of("g.jpg")).is_none());
+    let second = answer(&mut state, &first).unwrap();
+    assert_eq!(second.request.samples.len(), 7);
+    assert!(answer(&mut state, &second).is_none());
+}
+
+#[test]
+fn a_worker_that_fails_is_told_once_and_not_asked_the_same_again() {
+    let (mut state, _) = arranged(&NAMES);
+    let asked = on(&mut state, Command::SetQuery("png".to_owned())).unwrap();
+    let (id, reason) = (asked.id, "a mistake".to_owned());
+    let next = tell(
+        &mut state,
+        Message::Event(Event::ArrangeFailed { id, reason }),
+    );
+    assert!(next.is_none());
+    assert_eq!(state.problems.len(), 1);
+    settle_command(&mut state, Command::SetQuery("jpg".to_owned()));
+    assert_eq!(on_screen(&state), [0, 1, 3]);
+}
+
+#[test]
+fn another_folder_begins_with_an_empty_search_field_and_keeps_the_sort() {
+    let (mut state, _) = arranged(&NAMES);
+    settle_command(&mut state, Command::SetSort(BY_NAME));
+    settle_command(&mut state, Command::SetQuery("png".to_owned()));
+    on(&mut state, Command::Open(PathBuf::from("/other")));
+    assert_eq!(state.arranging.text(), "");
+    assert_eq!(state.arranging.sort(), BY_NAME);
+    assert!(!state.arranging.is_filtered());
+}
+
+#[test]
+fn the_filtered_images_without_an_answer_are_predicted() {
+    let (mut state, source, _) = opened();
+    event(
+        &mut state,
+        Event::ListingEnded {
+            source,
+            task: TaskId(0),
+            result: Ok(()),
+        },
+    );
+    settle_pending(&mut state);
+    settle_command(&mut state, Command::SetQuery("!b.jpg".to_owned()));
+    command(&mut state, Action::PredictFiltered);
+    let wish = &state.engine.waiting;
+    let expected: SampleSet = [0, 2].map(SampleId).into_iter().collect();
+    assert_eq!(
+        *wish,
+        Some(crate::state::engine::Wish::UnansweredOf(expected))
+    );
+}
