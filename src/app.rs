@@ -16,6 +16,8 @@ use crate::ui::{Window, apply_theme};
 const UPLOAD_TIME_A_FRAME: Duration = Duration::from_millis(2);
 /// The same for what tasks report: the answers of a large run come in many parts.
 const EVENT_TIME_A_FRAME: Duration = Duration::from_millis(4);
+/// The same in bytes, because the graphics card takes them after that.
+const UPLOAD_BYTES_A_FRAME: usize = 8 << 20;
 /// How often progress is drawn anew while something is under way.
 const PROGRESS_PERIOD: Duration = Duration::from_millis(200);
 const SETTINGS_KEY: &str = "settings";
@@ -97,6 +99,11 @@ impl App {
         &self.state
     }
 
+    /// For tests that look at pixels: whether the last frame showed the picture as finely as it can be shown.
+    pub fn picture_is_complete(&self) -> bool {
+        self.window.textures.picture_is_complete()
+    }
+
     /// As if the user had done it.
     pub fn command(&mut self, command: Command) {
         self.apply(Message::Command(command));
@@ -119,9 +126,11 @@ impl App {
             }
         }
         let begun = Instant::now();
+        let mut bytes = 0;
         while let Ok(delivery) = self.answers.deliveries.try_recv() {
+            bytes += delivery.bytes();
             self.take_delivery(ctx, delivery);
-            if begun.elapsed() > UPLOAD_TIME_A_FRAME {
+            if begun.elapsed() > UPLOAD_TIME_A_FRAME || bytes > UPLOAD_BYTES_A_FRAME {
                 ctx.request_repaint();
                 break;
             }
@@ -149,6 +158,15 @@ impl App {
                 if open == Some(source) && self.state.shown_sample() == Some(sample) {
                     self.window.textures.set_picture(source, sample, picture);
                 }
+            }
+            Delivery::Tile {
+                source,
+                sample,
+                key,
+                tile,
+            } => {
+                let textures = &mut self.window.textures;
+                textures.add_tile(ctx, source, sample, key, &tile);
             }
             Delivery::ImportPreview { import, picture } => {
                 let textures = &mut self.window.textures;

@@ -26,7 +26,7 @@ pub enum DecodeError {
     #[error("is damaged: {reason}; copy or download it again")]
     Damaged { reason: String },
     #[error(
-        "is too large: {width} x {height} are {} megapixels, more than the limit of {max_megapixels}; raise the limit in the settings, or scale the image down",
+        "is too large: {width} x {height} are {} megapixels, more than the limit of {max_megapixels}; raise the limit (“Refuse images above” under Device in the window, `--max-megapixels` on the command line), or scale the image down",
         megapixels(*width, *height)
     )]
     TooLarge {

@@ -16,6 +16,15 @@ const MAX_SCANS: u32 = 200;
 /// image that claims more pixels than this a byte is not there.
 const MAX_PIXELS_PER_BYTE: u64 = 1024;
 
+/// The decoder can leave out whole frequencies: a half, a quarter, an eighth of the pixels a side.
+const MAX_HALVINGS: usize = 3;
+
+/// Decoded in full in less time than anybody notices.
+const QUICK_PIXELS: usize = 16_000_000;
+
+/// The longer side of a coarse picture that is shown before a large one is decoded.
+const FIRST_SIDE: u32 = 1024;
+
 pub(super) fn decode(
     bytes: &[u8],
     limits: &DecodeLimits,
@@ -27,7 +36,7 @@ pub(super) fn decode(
     let orientation = metadata::orientation(&bytes, Format::Jpeg);
     let factor = scaling_factor(&header, scale);
     let scaled = header.scaled(factor);
-    let copies = if orientation == super::Orientation::Upright {
+    let copies = if orientation == super::Orientation::Upright || scale.stays_as_stored() {
         1
     } else {
         2
@@ -39,6 +48,7 @@ pub(super) fn decode(
     Ok(Decoded {
         width: scaled.width as u32,
         height: scaled.height as u32,
+        full_size: [header.width as u32, header.height as u32],
         rgb,
         orientation,
         loss,
@@ -94,12 +104,16 @@ fn estimated_bytes(header: &DecompressHeader, scaled: &DecompressHeader, copies:
 
 /// The smallest of the sizes for which libjpeg-turbo has fast code that is still large enough.
 fn scaling_factor(header: &DecompressHeader, scale: Scale) -> ScalingFactor {
-    let Scale::AtLeast(side) = scale else {
-        return ScalingFactor::ONE;
+    let side = match scale {
+        _ if header.is_lossless => return ScalingFactor::ONE,
+        Scale::Full => return ScalingFactor::ONE,
+        Scale::Level(level) => return ScalingFactor::new(1, 1 << level.min(MAX_HALVINGS)),
+        Scale::FirstLevel if header.width * header.height <= QUICK_PIXELS => {
+            return ScalingFactor::ONE;
+        }
+        Scale::FirstLevel => FIRST_SIDE,
+        Scale::AtLeast(side) => side,
     };
-    if header.is_lossless {
-        return ScalingFactor::ONE;
-    }
     let longer_side = header.width.max(header.height);
     [
         ScalingFactor::ONE_EIGHTH,

@@ -1,5 +1,6 @@
 //! How much a decode may take: pixels an image, bytes altogether.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::DecodeError;
@@ -44,11 +45,18 @@ pub struct MemoryBudget {
     shared: Arc<Shared>,
 }
 
-#[derive(Debug)]
 struct Shared {
     capacity: u64,
     state: Mutex<Usage>,
     changed: Condvar,
+    lenders: Mutex<Lenders>,
+}
+
+/// Those who hold memory only as long as nobody needs it.
+#[derive(Default)]
+struct Lenders {
+    next: u64,
+    give_up: BTreeMap<u64, Arc<dyn Fn() + Send + Sync>>,
 }
 
 #[derive(Debug, Default)]
@@ -70,6 +78,7 @@ impl MemoryBudget {
             capacity: capacity_bytes,
             state: Mutex::default(),
             changed: Condvar::new(),
+            lenders: Mutex::default(),
         };
         Self {
             shared: Arc::new(shared),
@@ -89,6 +98,11 @@ impl MemoryBudget {
         let mut state = self.shared.lock();
         let ticket = state.next_ticket;
         state.next_ticket += 1;
+        if state.serving != ticket || !self.shared.fits(&state, bytes) {
+            drop(state);
+            self.shared.ask_lenders();
+            state = self.shared.lock();
+        }
         while state.serving != ticket || !self.shared.fits(&state, bytes) {
             state = self
                 .shared
@@ -106,6 +120,27 @@ impl MemoryBudget {
         }
     }
 
+    /// Calls `give_up` whenever somebody has to wait for memory, until the returned guard is dropped. For what is kept only to
+    /// be quick, such as the pixels of a picture on screen: `give_up` drops its reservations. Whoever lends must not hold on
+    /// to its pixels while it acquires more, and looks at [`Self::is_waited_for`] after it has taken new ones.
+    #[must_use = "the memory is not lent any more when the guard is dropped"]
+    pub fn lend(&self, give_up: impl Fn() + Send + Sync + 'static) -> Lending {
+        let mut lenders = self.shared.lock_lenders();
+        let id = lenders.next;
+        lenders.next += 1;
+        lenders.give_up.insert(id, Arc::new(give_up));
+        Lending {
+            shared: Arc::clone(&self.shared),
+            id,
+        }
+    }
+
+    /// Whether somebody waits for memory at this moment.
+    pub fn is_waited_for(&self) -> bool {
+        let state = self.shared.lock();
+        state.serving != state.next_ticket
+    }
+
     /// Bytes taken at this moment.
     pub fn used_bytes(&self) -> u64 {
         self.shared.lock().used
@@ -118,8 +153,38 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn lock_lenders(&self) -> MutexGuard<'_, Lenders> {
+        self.lenders.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Under no lock: what is given up comes back through `give_back`.
+    fn ask_lenders(&self) {
+        let lenders: Vec<_> = self.lock_lenders().give_up.values().cloned().collect();
+        for give_up in lenders {
+            give_up();
+        }
+    }
+
     fn fits(&self, state: &Usage, bytes: u64) -> bool {
         state.used == 0 || state.used.saturating_add(bytes) <= self.capacity
+    }
+}
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{:?} of {} bytes", self.lock(), self.capacity)
+    }
+}
+
+/// Ends a [`MemoryBudget::lend`] when dropped.
+pub struct Lending {
+    shared: Arc<Shared>,
+    id: u64,
+}
+
+impl Drop for Lending {
+    fn drop(&mut self) {
+        self.shared.lock_lenders().give_up.remove(&self.id);
     }
 }
 
@@ -136,6 +201,16 @@ impl Reservation {
         let freed = self.bytes.saturating_sub(bytes);
         self.bytes -= freed;
         self.give_back(freed);
+    }
+
+    /// Takes `bytes` of this share (at most all of it) out into one of their own.
+    pub fn split_off(&mut self, bytes: u64) -> Self {
+        let bytes = bytes.min(self.bytes);
+        self.bytes -= bytes;
+        Self {
+            shared: Arc::clone(&self.shared),
+            bytes,
+        }
     }
 
     pub fn bytes(&self) -> u64 {
@@ -188,6 +263,33 @@ mod tests {
         drop(giant);
         assert_eq!(receiver.recv().unwrap(), 80);
         waiter.join().unwrap();
+        assert_eq!(budget.used_bytes(), 0);
+    }
+
+    #[test]
+    fn what_is_lent_is_given_up_when_somebody_has_to_wait() {
+        let budget = MemoryBudget::new(100);
+        let kept = Arc::new(Mutex::new(Some(budget.acquire(80))));
+        let lent = Arc::clone(&kept);
+        let lending = budget.lend(move || drop(lent.lock().unwrap().take()));
+        drop(budget.acquire(20));
+        assert!(kept.lock().unwrap().is_some(), "there was room");
+        drop(budget.acquire(1000));
+        assert!(kept.lock().unwrap().is_none());
+        assert_eq!(budget.used_bytes(), 0);
+        drop(lending);
+        assert!(!budget.is_waited_for());
+    }
+
+    #[test]
+    fn a_share_can_be_split_and_both_parts_are_given_back() {
+        let budget = MemoryBudget::new(100);
+        let mut whole = budget.acquire(80);
+        let part = whole.split_off(30);
+        assert_eq!((whole.bytes(), part.bytes()), (50, 30));
+        drop(whole);
+        assert_eq!(budget.used_bytes(), 30);
+        drop(part);
         assert_eq!(budget.used_bytes(), 0);
     }
 

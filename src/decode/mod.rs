@@ -13,6 +13,7 @@ mod jpeg;
 mod limits;
 mod metadata;
 mod orientation;
+mod pyramid;
 mod raster;
 mod thumbnail;
 
@@ -21,8 +22,9 @@ pub use details::{ImageDetails, details};
 pub use encode::{EncodeError, encode_jpeg, encode_png};
 pub use error::DecodeError;
 pub use format::Format;
-pub use limits::{DecodeLimits, MemoryBudget, Reservation};
+pub use limits::{DecodeLimits, Lending, MemoryBudget, Reservation};
 pub use orientation::Orientation;
+pub use pyramid::PicturePyramid;
 pub use thumbnail::thumbnail;
 
 use crate::domain::Picture;
@@ -69,12 +71,25 @@ enum Scale {
     Full,
     /// Fewer where the decoder can skip work; the longer side stays at least this long.
     AtLeast(u32),
+    /// Halved so many times, or fewer where the decoder cannot skip that much work. Not turned upright.
+    Level(usize),
+    /// All of a small picture; a large one as coarse as it may be shown first. Not turned upright.
+    FirstLevel,
+}
+
+impl Scale {
+    /// No second copy of the pixels will be made.
+    fn stays_as_stored(self) -> bool {
+        matches!(self, Self::Level(_) | Self::FirstLevel)
+    }
 }
 
 /// Pixels as they are stored, before they are turned upright: RGB, 8 bits, `[height, width, 3]`.
 struct Decoded {
     width: u32,
     height: u32,
+    /// Width and height before the scale that was asked for.
+    full_size: [u32; 2],
     rgb: Vec<u8>,
     orientation: Orientation,
     /// Why the pixels are not all there.

@@ -78,7 +78,7 @@ impl Orientation {
     }
 
     /// Where in the stored pixels the upright pixel (0, 0) lies, and how far one step to the right and one down goes.
-    fn walk(self, width: usize, height: usize) -> Walk {
+    pub(super) fn walk(self, width: usize, height: usize) -> Walk {
         let row = width as isize;
         let (right, bottom) = (row - 1, (height as isize - 1) * row);
         let (start, per_column, per_row) = match self {
@@ -100,10 +100,17 @@ impl Orientation {
 }
 
 /// Steps through stored pixels, counted in pixels.
-struct Walk {
+pub(super) struct Walk {
     start: isize,
     per_column: isize,
     per_row: isize,
+}
+
+impl Walk {
+    /// Where the upright pixel at column `x` and row `y` is stored, counted in pixels.
+    pub(super) fn stored(&self, x: usize, y: usize) -> usize {
+        (self.start + x as isize * self.per_column + y as isize * self.per_row) as usize
+    }
 }
 
 /// Copies in square tiles: a turned image reads columns, which would miss the cache on every pixel otherwise.
@@ -114,9 +121,7 @@ fn copy_pixels(stored: &[u8], upright: &mut [u8], width: usize, walk: &Walk) {
         for tile_x in (0..width).step_by(TILE) {
             for y in tile_y..(tile_y + TILE).min(height) {
                 for x in tile_x..(tile_x + TILE).min(width) {
-                    let source =
-                        walk.start + x as isize * walk.per_column + y as isize * walk.per_row;
-                    let (from, to) = (source as usize * 3, (y * width + x) * 3);
+                    let (from, to) = (walk.stored(x, y) * 3, (y * width + x) * 3);
                     upright[to..to + 3].copy_from_slice(&stored[from..from + 3]);
                 }
             }

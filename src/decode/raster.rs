@@ -47,6 +47,7 @@ pub(super) fn decode(
     Ok(Decoded {
         width,
         height,
+        full_size: [width, height],
         rgb: rgb8_over_white(stored, colour, format)?,
         orientation,
         loss,

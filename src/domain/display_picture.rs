@@ -1,41 +1,130 @@
-//! A picture at every size it may be shown at.
+//! A picture at every size it may be shown at, in tiles.
 
+use std::ops::Range;
 use std::sync::Arc;
 
-use super::Picture;
-
+/// Pixels along a tile's side, without its border.
+pub const TILE_SIDE: u32 = 512;
+/// Pixels of the neighbours around each tile, so that no seam shows where two are scaled side by side.
+const TILE_BORDER: u32 = 1;
 /// Levels are added until the longer side is at most this many pixels.
 const SMALLEST_SIDE: u32 = 1024;
 
-/// A picture and its halves, quarters and so on, so that a large one can be shown small without shimmering. Cheap to
-/// clone.
-#[derive(Debug, Clone)]
-pub struct DisplayPicture {
-    /// The whole picture first; each next level has half as many pixels a side.
-    levels: Arc<[Picture]>,
+/// The sizes of a picture: level 0 is the whole one, each next level has half as many pixels a side (rounded up, so that a pixel
+/// of level `n` covers `2^n` of level 0 and no level drifts against another).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TileLayout {
+    size: [u32; 2],
 }
 
-impl DisplayPicture {
-    pub fn new(picture: Picture) -> Self {
-        let mut levels = vec![picture];
-        while let Some(smallest) = levels.last()
-            && smallest.width().max(smallest.height()) > SMALLEST_SIDE
-        {
-            levels.push(smallest.halved());
-        }
+/// One tile of one level.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct TileKey {
+    pub level: usize,
+    pub column: u32,
+    pub row: u32,
+}
+
+/// The pixels of a tile with its border, which is missing at the picture's edges.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Tile {
+    pub width: u32,
+    pub height: u32,
+    /// `[height, width, 4]`, opaque.
+    pub rgba: Vec<u8>,
+}
+
+/// Whoever has the pixels of a picture at full size.
+pub trait PixelSource: Send + Sync {
+    /// The colour at column `x` and row `y`; `None` outside the picture and while the pixels are not in memory. Never waits.
+    fn pixel(&self, x: u32, y: u32) -> Option<[u8; 3]>;
+}
+
+/// A picture that is shown in tiles, which come one by one. Cheap to clone.
+#[derive(Clone)]
+pub struct DisplayPicture {
+    pub layout: TileLayout,
+    pub pixels: Arc<dyn PixelSource>,
+}
+
+impl TileLayout {
+    /// `size` is that of the upright picture in pixels, no side zero.
+    pub fn new(size: [u32; 2]) -> Self {
+        Self { size }
+    }
+
+    /// Of the whole picture, in pixels.
+    pub fn size(&self) -> [u32; 2] {
+        self.size
+    }
+
+    /// The smallest level. It is made of few tiles, which stand in for all others.
+    pub fn coarsest(&self) -> usize {
+        let longer_side = self.size[0].max(self.size[1]);
+        longer_side
+            .div_ceil(SMALLEST_SIDE)
+            .next_power_of_two()
+            .trailing_zeros() as usize
+    }
+
+    /// In pixels of the level.
+    pub fn level_size(&self, level: usize) -> [u32; 2] {
+        self.size
+            .map(|side| u64::from(side).div_ceil(1 << level.min(32)) as u32)
+    }
+
+    /// The smallest level that has at least one pixel for each of the screen, where a picture pixel is `scale` screen
+    /// pixels wide.
+    pub fn level_for(&self, scale: f32) -> usize {
+        let halvings = (1.0 / scale.max(f32::EPSILON)).log2().floor().max(0.0);
+        (halvings as usize).min(self.coarsest())
+    }
+
+    /// Columns and rows of a level's tiles.
+    pub fn tiles(&self, level: usize) -> [u32; 2] {
+        self.level_size(level).map(|side| side.div_ceil(TILE_SIDE))
+    }
+
+    pub fn contains(&self, key: TileKey) -> bool {
+        let [columns, rows] = self.tiles(key.level);
+        key.level <= self.coarsest() && key.column < columns && key.row < rows
+    }
+
+    /// Columns and rows of the level's pixels that the tile shows, without its border.
+    pub fn inner(&self, key: TileKey) -> [Range<u32>; 2] {
+        let [width, height] = self.level_size(key.level);
+        let span = |index: u32, side: u32| {
+            let start = (index * TILE_SIDE).min(side);
+            start..(start + TILE_SIDE).min(side)
+        };
+        [span(key.column, width), span(key.row, height)]
+    }
+
+    /// The same with the border.
+    pub fn outer(&self, key: TileKey) -> [Range<u32>; 2] {
+        let [width, height] = self.level_size(key.level);
+        let grown = |span: Range<u32>, side: u32| {
+            span.start.saturating_sub(TILE_BORDER)..(span.end + TILE_BORDER).min(side)
+        };
+        let [columns, rows] = self.inner(key);
+        [grown(columns, width), grown(rows, height)]
+    }
+}
+
+impl TileKey {
+    /// The tile of the next smaller level that shows the same part of the picture.
+    pub fn parent(self) -> Self {
         Self {
-            levels: levels.into(),
+            level: self.level + 1,
+            column: self.column / 2,
+            row: self.row / 2,
         }
     }
+}
 
-    /// The whole picture first; each next level has half as many pixels a side.
-    pub fn levels(&self) -> &[Picture] {
-        &self.levels
-    }
-
-    /// The picture at full size.
-    pub fn full(&self) -> &Picture {
-        &self.levels[0]
+impl std::fmt::Debug for Tile {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "Tile({}x{})", self.width, self.height)
     }
 }
 
@@ -45,13 +134,39 @@ mod tests {
 
     #[test]
     fn levels_end_where_they_are_small_enough() {
-        let picture = Picture::new(3000, 20, vec![7; 3000 * 20 * 3]).unwrap();
-        let picture = DisplayPicture::new(picture);
-        let sizes: Vec<(u32, u32)> = picture
-            .levels()
-            .iter()
-            .map(|level| (level.width(), level.height()))
+        for (size, coarsest) in [
+            ([1, 1], 0),
+            ([1024, 9], 0),
+            ([1025, 9], 1),
+            ([3000, 20], 2),
+            ([20_000, 15_000], 5),
+        ] {
+            assert_eq!(TileLayout::new(size).coarsest(), coarsest, "{size:?}");
+        }
+        let layout = TileLayout::new([3001, 21]);
+        let sizes: Vec<[u32; 2]> = (0..3).map(|level| layout.level_size(level)).collect();
+        assert_eq!(sizes, [[3001, 21], [1501, 11], [751, 6]]);
+    }
+
+    #[test]
+    fn tiles_overlap_by_their_borders_and_end_with_the_picture() {
+        let layout = TileLayout::new([1100, 3]);
+        let key = |column| TileKey {
+            level: 0,
+            column,
+            row: 0,
+        };
+        let spans: Vec<Range<u32>> = (0..3)
+            .map(|column| layout.outer(key(column))[0].clone())
             .collect();
-        assert_eq!(sizes, [(3000, 20), (1500, 10), (750, 5)]);
+        assert_eq!(spans, [0..513, 511..1025, 1023..1100]);
+        assert!(!layout.contains(key(3)));
+    }
+
+    #[test]
+    fn a_small_view_of_a_large_picture_takes_a_small_level() {
+        let layout = TileLayout::new([4096, 4]);
+        let levels = [2.0, 1.0, 0.6, 0.5, 0.3, 0.001].map(|scale| layout.level_for(scale));
+        assert_eq!(levels, [0, 0, 0, 1, 1, 2]);
     }
 }

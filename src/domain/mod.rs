@@ -16,6 +16,7 @@ mod picture;
 mod prediction;
 mod problem;
 mod run;
+mod saliency;
 mod sample;
 mod sample_set;
 mod shared_list;
@@ -26,7 +27,7 @@ pub use bytes::human_bytes;
 pub use change::{Change, SampleAnswer};
 pub use class_color::{TEXT_ON_CLASS_COLOR, class_color};
 pub use device::{Device, DeviceChoice, DeviceReport, LatencyMs, RefusedDevice};
-pub use display_picture::DisplayPicture;
+pub use display_picture::{DisplayPicture, PixelSource, TILE_SIDE, Tile, TileKey, TileLayout};
 pub use export_options::{
     BoxChoice, ClassChoice, ExportFormat, ExportOptions, PictureKind, VerdictChoice,
 };
@@ -41,6 +42,7 @@ pub use picture::Picture;
 pub use prediction::{Answer, ClassScore, Detection, Prediction};
 pub use problem::Problem;
 pub use run::{KeepRule, RunId, RunInfo, RunKey};
+pub use saliency::{Saliency, SaliencyTarget};
 pub use sample::{FileStamp, ListingChange, Page, Sample, SampleId, SampleUri};
 pub use sample_set::SampleSet;
 pub use shared_list::SharedList;

@@ -1,17 +1,22 @@
-//! The picture in the middle, at every size it may be shown at.
+//! The picture in the middle: a coarse one first, then the tiles that are looked at.
 
-use std::sync::Arc;
+use std::collections::{HashSet, VecDeque};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use super::latest::{LatestSender, latest};
 use super::{Delivery, Shared, guarded};
-use crate::decode::{self, ImageDetails};
-use crate::domain::SampleId;
-use crate::domain::{DisplayPicture, SampleUri, human_bytes};
+use crate::decode::{self, ImageDetails, PicturePyramid};
+use crate::domain::{
+    DisplayPicture, PixelSource, SampleId, SampleUri, TileKey, TileLayout, human_bytes,
+};
 use crate::state::{DisplayInfo, Event, SourceId};
 
-/// Decodes one picture at a time; a newer request replaces one that has not begun.
+/// One may cut while another waits for the window to take a tile.
+const CUTTERS: usize = 2;
+
+/// Opens one picture at a time; a newer request replaces one that has not begun. One thread decodes, others cut tiles of what
+/// is decoded already.
 pub(super) struct DisplayMaker {
-    requests: LatestSender<Request>,
+    desk: Arc<Desk>,
 }
 
 struct Request {
@@ -20,69 +25,307 @@ struct Request {
     uri: SampleUri,
 }
 
+/// What the threads share.
+struct Desk {
+    content: Mutex<Content>,
+    changed: Condvar,
+}
+
+struct Content {
+    request: Option<Request>,
+    open: Option<Open>,
+    /// Most wanted first.
+    wanted: VecDeque<TileKey>,
+    /// Being cut right now.
+    under_way: HashSet<TileKey>,
+    /// Levels of the open picture that cannot be decoded.
+    failed: HashSet<usize>,
+    is_open: bool,
+}
+
+#[derive(Clone)]
+struct Open {
+    source: SourceId,
+    sample: SampleId,
+    picture: Arc<PicturePyramid>,
+}
+
+enum DecodeJob {
+    Open(Request),
+    Level(Open, usize),
+}
+
 impl DisplayMaker {
     pub(super) fn new(shared: &Arc<Shared>) -> Self {
-        let (requests, taken) = latest::<Request>();
+        let content = Content {
+            request: None,
+            open: None,
+            wanted: VecDeque::new(),
+            under_way: HashSet::new(),
+            failed: HashSet::new(),
+            is_open: true,
+        };
+        let desk = Arc::new(Desk {
+            content: Mutex::new(content),
+            changed: Condvar::new(),
+        });
+        let decoding = Arc::clone(&desk);
         shared.spawn("decode the picture", move |shared| {
-            while let Some(request) = taken.take() {
-                if !answer(shared, &request) {
+            while let Some(job) = decoding.take_decode_job() {
+                let is_window_open = match job {
+                    DecodeJob::Open(request) => open(shared, &decoding, &request),
+                    DecodeJob::Level(open, level) => load(shared, &decoding, &open, level),
+                };
+                if !is_window_open {
                     break;
                 }
             }
         });
-        Self { requests }
+        for _ in 0..CUTTERS {
+            let cutting = Arc::clone(&desk);
+            shared.spawn("cut tiles of the picture", move |shared| {
+                while let Some((open, key)) = cutting.take_tile() {
+                    if !cut(shared, &cutting, &open, key) {
+                        break;
+                    }
+                }
+            });
+        }
+        Self { desk }
     }
 
     pub(super) fn want(&self, source: SourceId, sample: SampleId, uri: SampleUri) {
-        self.requests.put(Request {
+        let mut content = self.desk.lock();
+        content.request = Some(Request {
             source,
             sample,
             uri,
         });
+        content.close_picture();
+        self.desk.changed.notify_all();
+    }
+
+    /// Replaces the tiles that were wanted before, except what is being cut.
+    pub(super) fn want_tiles(&self, source: SourceId, sample: SampleId, tiles: Vec<TileKey>) {
+        let mut content = self.desk.lock();
+        if content.shows(source, sample) {
+            content.wanted = tiles.into();
+            self.desk.changed.notify_all();
+        }
+    }
+}
+
+impl Drop for DisplayMaker {
+    fn drop(&mut self) {
+        self.desk.lock().is_open = false;
+        self.desk.changed.notify_all();
+    }
+}
+
+impl Content {
+    fn shows(&self, source: SourceId, sample: SampleId) -> bool {
+        self.open
+            .as_ref()
+            .is_some_and(|open| (open.source, open.sample) == (source, sample))
+    }
+
+    fn close_picture(&mut self) {
+        self.open = None;
+        self.wanted.clear();
+        self.under_way.clear();
+        self.failed.clear();
+    }
+
+    /// The level that the most wanted tile waits for.
+    fn level_to_load(&self) -> Option<usize> {
+        let picture = &self.open.as_ref()?.picture;
+        let mut levels = self.wanted.iter().map(|key| key.level);
+        levels.find(|level| !picture.is_loaded(*level) && !self.failed.contains(level))
+    }
+
+    /// The most wanted tile that can be cut at once.
+    fn next_tile(&mut self) -> Option<(Open, TileKey)> {
+        let open = self.open.as_ref()?;
+        let can_be_cut =
+            |key: &TileKey| open.picture.is_loaded(key.level) && !self.under_way.contains(key);
+        let position = self.wanted.iter().position(can_be_cut)?;
+        let key = self.wanted.remove(position)?;
+        self.under_way.insert(key);
+        Some((open.clone(), key))
+    }
+}
+
+impl Desk {
+    fn lock(&self) -> MutexGuard<'_, Content> {
+        self.content.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until `find` finds something; `None` once the window is gone.
+    fn wait_for<T>(&self, find: impl Fn(&mut Content) -> Option<T>) -> Option<T> {
+        let mut content = self.lock();
+        while content.is_open {
+            if let Some(found) = find(&mut content) {
+                return Some(found);
+            }
+            content = self
+                .changed
+                .wait(content)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+        None
+    }
+
+    /// False where another picture has been asked for meanwhile.
+    fn put_on(&self, open: &Open) -> bool {
+        let mut content = self.lock();
+        let is_wanted = content.request.is_none();
+        if is_wanted {
+            content.open = Some(open.clone());
+        }
+        is_wanted
+    }
+
+    fn take_decode_job(&self) -> Option<DecodeJob> {
+        self.wait_for(|content| {
+            if let Some(request) = content.request.take() {
+                return Some(DecodeJob::Open(request));
+            }
+            let level = content.level_to_load()?;
+            Some(DecodeJob::Level(content.open.clone()?, level))
+        })
+    }
+
+    fn take_tile(&self) -> Option<(Open, TileKey)> {
+        self.wait_for(Content::next_tile)
     }
 }
 
 /// False where the window is gone.
-fn answer(shared: &Shared, request: &Request) -> bool {
-    let result = guarded(|| decode_picture(shared, request));
-    let (result, picture) = match result {
-        Ok((info, picture)) => (Ok(info), Some(picture)),
-        Err(reason) => (Err(reason), None),
+fn open(shared: &Shared, desk: &Desk, request: &Request) -> bool {
+    let (source, sample) = (request.source, request.sample);
+    let result = match guarded(|| open_picture(shared, request)) {
+        Ok((info, picture)) => {
+            let open = Open {
+                source,
+                sample,
+                picture: Arc::new(picture),
+            };
+            // Before the window hears of it and asks for tiles.
+            if !desk.put_on(&open) {
+                return true;
+            }
+            if !deliver_picture(shared, &open) {
+                return false;
+            }
+            Ok(info)
+        }
+        Err(reason) => Err(reason),
     };
-    let delivered = picture.is_none_or(|picture| {
-        shared.deliver(Delivery::Picture {
-            source: request.source,
-            sample: request.sample,
-            picture,
-        })
-    });
-    delivered
-        && shared.report(Event::Displayed {
-            source: request.source,
-            sample: request.sample,
-            result,
-        })
+    shared.report(Event::Displayed {
+        source,
+        sample,
+        result,
+    })
 }
 
-fn decode_picture(
+fn open_picture(
     shared: &Shared,
     request: &Request,
-) -> Result<(DisplayInfo, DisplayPicture), String> {
+) -> Result<(DisplayInfo, PicturePyramid), String> {
     let source = shared
         .source(request.source)
         .ok_or("The folder has been closed")?;
     let bytes = source
         .read(&request.uri)
         .map_err(|error| error.to_string())?;
-    let displayed =
-        decode::decode_for_display(&bytes, &shared.limits()).map_err(|error| error.to_string())?;
-    let size = [displayed.picture.width(), displayed.picture.height()];
+    let picture =
+        PicturePyramid::open(bytes, &shared.limits()).map_err(|error| error.to_string())?;
+    let size = picture.layout().size();
+    let bytes = picture.bytes();
     let info = DisplayInfo {
         size,
-        warning: displayed.warning,
-        details: rows(&decode::details(&bytes), size, bytes.len() as u64),
+        warning: picture.warning().map(str::to_owned),
+        details: rows(&decode::details(bytes), size, bytes.len() as u64),
     };
-    Ok((info, DisplayPicture::new(displayed.picture)))
+    Ok((info, picture))
+}
+
+/// The picture with the few tiles that stand in for all others, so that it is whole from its first frame on.
+fn deliver_picture(shared: &Shared, open: &Open) -> bool {
+    let layout = open.picture.layout();
+    shared.deliver(Delivery::Picture {
+        source: open.source,
+        sample: open.sample,
+        picture: DisplayPicture {
+            layout,
+            pixels: Arc::clone(&open.picture) as Arc<dyn PixelSource>,
+        },
+    }) && coarsest_tiles(layout)
+        .filter_map(|key| Some((key, open.picture.tile(key)?)))
+        .all(|(key, tile)| {
+            shared.deliver(Delivery::Tile {
+                source: open.source,
+                sample: open.sample,
+                key,
+                tile,
+            })
+        })
+}
+
+fn coarsest_tiles(layout: TileLayout) -> impl Iterator<Item = TileKey> {
+    let level = layout.coarsest();
+    let [columns, rows] = layout.tiles(level);
+    (0..rows).flat_map(move |row| (0..columns).map(move |column| TileKey { level, column, row }))
+}
+
+/// False where the window is gone.
+fn load(shared: &Shared, desk: &Desk, open: &Open, level: usize) -> bool {
+    let result = guarded(|| {
+        let loaded = open.picture.load(level);
+        loaded.map_err(|error| error.to_string())
+    });
+    let mut content = desk.lock();
+    desk.changed.notify_all();
+    let Err(reason) = result else {
+        return true;
+    };
+    if content.shows(open.source, open.sample) {
+        content.failed.insert(level);
+    }
+    drop(content);
+    shared.went_wrong(format!(
+        "The picture can only be shown coarsely, because it {reason}"
+    ));
+    true
+}
+
+/// False where the window is gone.
+fn cut(shared: &Shared, desk: &Desk, open: &Open, key: TileKey) -> bool {
+    let tile = guarded(|| Ok(open.picture.tile(key)));
+    // Its level was given up at this very moment.
+    let was_given_up = matches!(tile, Ok(None)) && open.picture.layout().contains(key);
+    let is_window_open = match tile {
+        Ok(Some(tile)) => shared.deliver(Delivery::Tile {
+            source: open.source,
+            sample: open.sample,
+            key,
+            tile,
+        }),
+        Ok(None) => true,
+        Err(mistake) => {
+            shared.went_wrong(mistake);
+            true
+        }
+    };
+    let mut content = desk.lock();
+    if content.shows(open.source, open.sample) {
+        content.under_way.remove(&key);
+        if was_given_up {
+            content.wanted.push_back(key);
+            desk.changed.notify_all();
+        }
+    }
+    is_window_open
 }
 
 /// Names and values as the inspector shows them.

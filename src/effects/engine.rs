@@ -111,6 +111,11 @@ impl EngineWorker {
         });
     }
 
+    /// The loaded model, where it is this one with these settings.
+    pub(super) fn predictor(&self, key: &RunKey) -> Option<Arc<OnnxPredictor>> {
+        self.loaded.get(key)
+    }
+
     /// Replaces one that has not begun.
     pub(super) fn predict_one(&self, request: Single) {
         self.single.put(request);

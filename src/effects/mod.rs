@@ -11,6 +11,7 @@ mod diagnostics;
 mod display;
 mod doctor;
 mod engine;
+mod explain;
 mod latest;
 mod models;
 mod project;
@@ -23,7 +24,7 @@ use crossbeam_channel::{Receiver, Sender};
 use crate::decode::DecodeLimits;
 use crate::dirs::AppDirs;
 use crate::domain::SampleId;
-use crate::domain::{DisplayPicture, Picture, Problem};
+use crate::domain::{DisplayPicture, Picture, Problem, Tile, TileKey};
 use crate::library::Library;
 use crate::source::Source;
 use crate::state::{Effect, Event, ImportId, SourceId, TaskSignal};
@@ -58,11 +59,18 @@ pub enum Delivery {
         sample: SampleId,
         picture: Picture,
     },
-    /// The picture for the canvas.
+    /// The picture for the canvas, whose pixels come in tiles.
     Picture {
         source: SourceId,
         sample: SampleId,
         picture: DisplayPicture,
+    },
+    /// A part of the picture for the canvas.
+    Tile {
+        source: SourceId,
+        sample: SampleId,
+        key: TileKey,
+        tile: Tile,
     },
     /// What a model of the user's own gets of the shown picture.
     ImportPreview {
@@ -72,6 +80,17 @@ pub enum Delivery {
     CopyPicture(Picture),
     CopyText(String),
     Close,
+}
+
+impl Delivery {
+    /// Pixels for the graphics card.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Self::Thumbnail { picture, .. } => picture.rgb().len() / 3 * 4,
+            Self::Tile { tile, .. } => tile.rgba.len(),
+            _ => 0,
+        }
+    }
 }
 
 /// What every task needs.
@@ -149,6 +168,30 @@ impl Effects {
             Effect::PickProject => desktop::pick_project(shared),
             Effect::PickProjectTarget => desktop::pick_project_target(shared),
             Effect::PickMovedFolder => desktop::pick_moved_folder(shared),
+            Effect::MakeTiles {
+                source,
+                sample,
+                wanted,
+            } => self.display.want_tiles(source, sample, wanted),
+            Effect::Explain {
+                source,
+                key,
+                uri,
+                target,
+                task,
+                control,
+            } => explain::explain(
+                shared,
+                &self.engine,
+                explain::Explain {
+                    source,
+                    key,
+                    uri,
+                    target,
+                    task,
+                    control,
+                },
+            ),
             Effect::ListModels => models::list(shared),
             Effect::FetchModel { id, task, control } => models::fetch(shared, id, task, control),
             Effect::RemoveModel { id } => models::remove(shared, id),

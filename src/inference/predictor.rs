@@ -203,6 +203,12 @@ impl OnnxPredictor {
     }
 }
 
+/// Nothing that the model says is left out.
+const KEEP_ALL: KeepRule = KeepRule {
+    min_score: 0.0,
+    top_k: usize::MAX,
+};
+
 impl Predictor for OnnxPredictor {
     fn prepare(&self, picture: &Picture) -> Result<Prepared, PredictError> {
         preprocess(&self.card.input, picture)
@@ -210,6 +216,35 @@ impl Predictor for OnnxPredictor {
 
     fn predict(
         &self,
+        lane: usize,
+        batch: &[Prepared],
+        control: &TaskControl,
+    ) -> Result<Vec<Prediction>, PredictError> {
+        self.predict_keeping(self.keep, lane, batch, control)
+    }
+
+    fn predict_in_full(
+        &self,
+        lane: usize,
+        batch: &[Prepared],
+        control: &TaskControl,
+    ) -> Result<Vec<Prediction>, PredictError> {
+        self.predict_keeping(KEEP_ALL, lane, batch, control)
+    }
+
+    fn lanes(&self) -> usize {
+        self.lanes.len()
+    }
+
+    fn max_batch(&self) -> usize {
+        self.batch
+    }
+}
+
+impl OnnxPredictor {
+    fn predict_keeping(
+        &self,
+        keep: KeepRule,
         lane: usize,
         batch: &[Prepared],
         control: &TaskControl,
@@ -229,15 +264,7 @@ impl Predictor for OnnxPredictor {
             .unwrap_or_else(PoisonError::into_inner)
             .add(call_ms, lane.is_warm);
         lane.is_warm = true;
-        postprocess(&self.card.output, &self.labels, self.keep, &outputs, batch)
-    }
-
-    fn lanes(&self) -> usize {
-        self.lanes.len()
-    }
-
-    fn max_batch(&self) -> usize {
-        self.batch
+        postprocess(&self.card.output, &self.labels, keep, &outputs, batch)
     }
 }
 

@@ -35,6 +35,10 @@ pub enum Action {
     ActualSize,
     ZoomIn,
     ZoomOut,
+    ZoomToBox,
+    NextBox,
+    PreviousBox,
+    Explain,
     ToggleImages,
     ToggleInspector,
     ToggleTasks,
@@ -93,6 +97,10 @@ impl Action {
         Self::ActualSize,
         Self::ZoomIn,
         Self::ZoomOut,
+        Self::ZoomToBox,
+        Self::NextBox,
+        Self::PreviousBox,
+        Self::Explain,
         Self::ToggleImages,
         Self::ToggleInspector,
         Self::ToggleTasks,
@@ -138,6 +146,14 @@ impl Action {
             | Self::ZoomOut => has_shown(state),
             Self::SaveProjectAs => need(state.source.is_some(), "Open a folder first"),
             Self::MoveProject => need(state.project.path.is_some(), "Open a project first"),
+            Self::ZoomToBox => need(state.shown.selected_box.is_some(), "Select a box first"),
+            Self::NextBox | Self::PreviousBox => {
+                need(state.has_boxes(), "There is no box on this image")
+            }
+            Self::Explain => need(
+                state.question().is_some(),
+                "There is no answer to explain; predict this image first",
+            ),
             Self::PredictShown => has_shown(state).and_then(|()| has_model(state)),
             Self::PredictSelection => need(
                 !state.selection.selected().is_empty(),
@@ -328,6 +344,22 @@ impl Action {
             ),
             Self::ZoomIn => words("Zoom in", "Enlarges the picture", &["Plus", "Equals"]),
             Self::ZoomOut => words("Zoom out", "Shrinks the picture", &["Minus"]),
+            Self::ZoomToBox => words("Zoom to box", "Enlarges the selected box", &["Z"]),
+            Self::NextBox => words(
+                "Next box",
+                "Selects the box with the next lower score",
+                &["CloseBracket"],
+            ),
+            Self::PreviousBox => words(
+                "Previous box",
+                "Selects the box with the next higher score",
+                &["OpenBracket"],
+            ),
+            Self::Explain => words(
+                "Explain",
+                "Covers one part of the picture after the other, to find out which ones carry the answer",
+                &["E"],
+            ),
             Self::ToggleImages => words(
                 "Images",
                 "Shows or hides the panel with the thumbnails",

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::{Action, CanvasView, Overlay, RuntimeKind, TaskId, TaskSignal};
-use crate::domain::{DeviceChoice, RunId, SampleId};
+use crate::domain::{DeviceChoice, RunId, SampleId, TileKey};
 use crate::review::Sort;
 
 /// Pushed by panels and by the start of the program.
@@ -43,8 +43,15 @@ pub enum Command {
     /// What stands in the search field.
     SetQuery(String),
     SetSort(Sort),
+    /// The tiles of the picture that are looked at and not there, most wanted first. Replaces what was asked for before.
+    WantTiles(Vec<TileKey>),
     SetCanvas(CanvasView),
     SelectBox(Option<usize>),
+    /// The class of a classifier that “Explain” is about; `None` is the top class.
+    SelectClass(Option<u32>),
+    HideExplanation,
+    /// `0.0..=1.0`
+    SetExplanationOpacity(f32),
     ChangeView(ViewChange),
     ChooseModel(String),
     FetchModel(String),

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use super::{ArrangeId, ImportId, Pace, RuntimeKind, SourceId, TaskId};
 use crate::domain::{
-    Change, FileStamp, Prediction, RunId, RunKey, Sample, SampleId, SampleUri, ViewSettings,
+    Change, FileStamp, Prediction, RunId, RunKey, SaliencyTarget, Sample, SampleId, SampleUri,
+    TileKey, ViewSettings,
 };
 use crate::review::ArrangeRequest;
 use crate::tasks::TaskControl;
@@ -60,6 +61,21 @@ pub enum Effect {
         source: SourceId,
         sample: SampleId,
         uri: SampleUri,
+    },
+    /// Tiles of the displayed picture, most wanted first; replaces what was asked for before.
+    MakeTiles {
+        source: SourceId,
+        sample: SampleId,
+        wanted: Vec<TileKey>,
+    },
+    /// Find out which parts of a picture carry an answer.
+    Explain {
+        source: SourceId,
+        key: RunKey,
+        uri: SampleUri,
+        target: SaliencyTarget,
+        task: TaskId,
+        control: TaskControl,
     },
     ListModels,
     FetchModel {
@@ -184,6 +200,8 @@ impl std::fmt::Debug for Effect {
                 write!(formatter, "MakeThumbnails({})", wanted.len())
             }
             Self::Display { sample, .. } => write!(formatter, "Display({sample:?})"),
+            Self::MakeTiles { wanted, .. } => write!(formatter, "MakeTiles({})", wanted.len()),
+            Self::Explain { uri, target, .. } => write!(formatter, "Explain({uri}, {target:?})"),
             Self::ListModels => formatter.write_str("ListModels"),
             Self::FetchModel { id, .. } => write!(formatter, "FetchModel({id})"),
             Self::RemoveModel { id } => write!(formatter, "RemoveModel({id})"),

@@ -1,13 +1,15 @@
 //! What tasks report.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use super::{
     ArrangeId, ImportDraft, ImportId, ModelEntry, Offer, ProjectContent, SourceId, TaskId,
     TaskOutcome,
 };
 use crate::domain::{
-    DeviceReport, FileStamp, Page, Prediction, Problem, RunId, RunKey, SampleId, SampleUri,
+    DeviceReport, FileStamp, Page, Prediction, Problem, RunId, RunKey, Saliency, SampleId,
+    SampleUri,
 };
 use crate::review::{Arrangement, Statistics};
 
@@ -127,6 +129,11 @@ pub enum Event {
         outcome: TaskOutcome,
         /// What happened on the way and is worth knowing: “the batch was halved, the device ran out of memory”.
         notes: Vec<String>,
+    },
+    /// Which parts of the shown picture carry an answer, or how the search for them ended.
+    Explained {
+        task: TaskId,
+        result: Result<Arc<Saliency>, TaskOutcome>,
     },
     /// What was found in a model of the user's own.
     Recognised {

@@ -11,6 +11,7 @@ mod command;
 mod effect;
 mod engine;
 mod event;
+mod explanation;
 mod import;
 mod model_shelf;
 mod order;
@@ -30,6 +31,7 @@ pub use command::{Command, Step, ViewChange};
 pub use effect::{Effect, SourceSpec, TaskSignal, WantedAnswer};
 pub use engine::{Engine, EngineStatus, Offer, RuntimeKind};
 pub use event::{DisplayInfo, Event, FilePick, ModelDefaults, StoredAnswer, StoredRow};
+pub use explanation::{Explanation, Question};
 pub use import::{Import, ImportDraft, ImportField, ImportId, ImportStatus};
 pub use model_shelf::{ModelEntry, ModelShelf};
 pub use order::Order;
@@ -96,6 +98,9 @@ pub struct Shown {
     pub failure: Option<String>,
     /// Index into the detections of `prediction`.
     pub selected_box: Option<usize>,
+    /// Index of a class of `prediction`.
+    pub selected_class: Option<u32>,
+    pub explanation: Explanation,
 }
 
 #[derive(Debug, Default)]
@@ -176,6 +181,12 @@ impl State {
     pub fn answer_of(&self, sample: SampleId) -> Option<&Prediction> {
         let prediction = self.runs.prediction(self.run()?.id(), sample)?;
         Some(prediction)
+    }
+
+    /// Whether the shown image's answer has boxes, shown or filtered out.
+    pub fn has_boxes(&self) -> bool {
+        let prediction = self.shown.prediction.as_ref();
+        prediction.is_some_and(|prediction| !prediction.detections().is_empty())
     }
 
     /// The sample in the middle.

@@ -42,6 +42,8 @@ pub struct Settings {
     pub runtime_library: Option<PathBuf>,
     /// Whether opening a picture predicts it.
     pub predict_on_open: bool,
+    /// How much the explanation hides of the picture, `0.0..=1.0`.
+    pub explanation_opacity: f32,
     /// Images with more megapixels are refused.
     pub max_megapixels: u64,
     /// The live filters by model id.
@@ -74,6 +76,7 @@ impl Default for Settings {
             threads: None,
             runtime_library: None,
             predict_on_open: true,
+            explanation_opacity: 0.65,
             max_megapixels: 512,
             views: BTreeMap::new(),
             default_view: ViewSettings::default(),
@@ -87,6 +90,7 @@ impl Settings {
         let (low, high) = (*THUMBNAIL_SIDES.start(), *THUMBNAIL_SIDES.end());
         self.interface_zoom = number_in(self.interface_zoom, 0.5, 3.0, 1.0);
         self.thumbnail_side = number_in(self.thumbnail_side, low, high, 112.0);
+        self.explanation_opacity = number_in(self.explanation_opacity, 0.0, 1.0, 0.65);
         self.max_megapixels = self
             .max_megapixels
             .clamp(*MEGAPIXELS.start(), *MEGAPIXELS.end());

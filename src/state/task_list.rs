@@ -33,6 +33,8 @@ pub enum TaskKind {
         run: RunId,
     },
     InstallRuntime,
+    /// Finding out which parts of a picture carry an answer.
+    Explain,
     /// Downloading a model.
     Fetch {
         model_id: String,

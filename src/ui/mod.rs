@@ -38,7 +38,11 @@ impl Window {
         let mut commands = Vec::new();
         theme::follow_settings(ui.ctx(), &mut self.applied, &state.settings);
         keys::take_shortcuts(ui.ctx(), state, &mut commands);
+        self.textures.begin_frame();
         self.panels_ui(ui, state, &mut commands);
+        if let Some(tiles) = self.textures.changed_wish() {
+            commands.push(Command::WantTiles(tiles));
+        }
         overlays::palette_ui(ui.ctx(), state, &mut self.palette, &mut commands);
         overlays::help_ui(ui.ctx(), state, &mut commands);
         overlays::import_ui(
@@ -63,7 +67,7 @@ impl Window {
             panels::images_ui(ui, state, &mut self.images, &mut self.textures, commands);
         }
         if state.settings.show_inspector {
-            panels::inspector_ui(ui, state, &mut self.device, commands);
+            panels::inspector_ui(ui, state, &mut self.device, &mut self.textures, commands);
         }
         canvas::canvas_ui(ui, state, &mut self.textures, commands);
     }

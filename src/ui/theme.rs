@@ -105,6 +105,31 @@ pub(super) fn class_color(class_id: u32) -> Color32 {
     Color32::from_rgb(red, green, blue)
 }
 
+/// A colour for a strength of `0.0..=1.0`: cividis, from dark blue to bright yellow, which looks much the same to people who do
+/// not tell red from green, and whose brightness alone tells the order (Nuñez, Anderton and Renslow, “Optimizing colormaps with
+/// consideration for color vision deficiency”, PLOS ONE 2018). Linear between ten of its colours.
+pub(super) fn heat_color(strength: f32) -> Color32 {
+    const CIVIDIS: [[u8; 3]; 10] = [
+        [0x00, 0x22, 0x4e],
+        [0x12, 0x35, 0x70],
+        [0x3b, 0x49, 0x6c],
+        [0x57, 0x5d, 0x6d],
+        [0x70, 0x71, 0x73],
+        [0x8a, 0x86, 0x78],
+        [0xa5, 0x9c, 0x74],
+        [0xc3, 0xb3, 0x69],
+        [0xe1, 0xcc, 0x55],
+        [0xfe, 0xe8, 0x38],
+    ];
+    let place = strength.clamp(0.0, 1.0) * (CIVIDIS.len() - 1) as f32;
+    let lower = (place as usize).min(CIVIDIS.len() - 2);
+    let color = |at: usize| {
+        let [red, green, blue] = CIVIDIS[at];
+        Color32::from_rgb(red, green, blue)
+    };
+    color(lower).lerp_to_gamma(color(lower + 1), place - lower as f32)
+}
+
 /// Black or white, whichever is easier to read on `background`.
 pub(super) fn text_on(background: Color32) -> Color32 {
     let [red, green, blue, _] = background.to_normalized_gamma_f32();

@@ -1,6 +1,7 @@
 //! From a picture to the tensor a model wants, and from its outputs to a prediction. Pure arithmetic: no files, no
 //! ONNX Runtime.
 
+mod occlusion;
 mod postprocess;
 mod predictor;
 mod preprocess;
@@ -8,6 +9,7 @@ pub mod recognise;
 mod resize;
 mod tensor;
 
+pub use occlusion::{OcclusionGrid, occlusion_saliency};
 pub use postprocess::postprocess;
 pub use predictor::{PredictError, Predictor, Prepared};
 pub use preprocess::preprocess;

@@ -18,6 +18,17 @@ pub trait Predictor: Send + Sync {
         control: &TaskControl,
     ) -> Result<Vec<Prediction>, PredictError>;
 
+    /// As [`Self::predict`], with every class and box that the model gave, however small its score. Where a predictor does not
+    /// override this, it keeps no less anyway.
+    fn predict_in_full(
+        &self,
+        lane: usize,
+        batch: &[Prepared],
+        control: &TaskControl,
+    ) -> Result<Vec<Prediction>, PredictError> {
+        self.predict(lane, batch, control)
+    }
+
     /// How many calls may run side by side.
     fn lanes(&self) -> usize;
 

@@ -10,7 +10,7 @@ use spotcheck::state::Action;
 
 use crate::browsing::drop_on;
 use crate::support::repository;
-use crate::window::{click, open_with, wait_for};
+use crate::window::{click, open_with, wait_for, wait_until};
 
 const CLASSIFIER: &str = "efficientnet-lite0";
 const DETECTOR: &str = "ssd-mobilenet-coco";
@@ -42,6 +42,9 @@ fn predicted(model: &str, theme: Theme, shown: &str, answer: &str) -> Harness<'s
 
 /// Renders once more than needed, so that textures that were uploaded last are there.
 fn take(window: &mut Harness<'static, App>, name: &str) {
+    wait_until(window, "the finest tiles", |window| {
+        window.state().picture_is_complete()
+    });
     window.run_steps(4);
     let image = window.render().unwrap();
     let colors: std::collections::HashSet<[u8; 4]> = image.pixels().map(|pixel| pixel.0).collect();

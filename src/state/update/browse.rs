@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use super::{arrange, predict, project};
-use crate::domain::SampleId;
 use crate::domain::{Page, Problem};
+use crate::domain::{SampleId, TileKey};
 use crate::state::{
     CanvasView, Display, DisplayInfo, Effect, FilePick, Listing, OpenSource, Shown, SourceId,
     SourceSpec, State, Step, TaskEntry, TaskId, TaskKind, TaskOutcome,
@@ -266,6 +266,16 @@ pub(super) fn want_thumbnails(state: &State, wanted: &[SampleId], effects: &mut 
         source: source.id,
         wanted: wanted.iter().filter_map(with_uri).collect(),
     });
+}
+
+pub(super) fn want_tiles(state: &State, wanted: Vec<TileKey>, effects: &mut Vec<Effect>) {
+    if let (Some(sample), Some(source)) = (state.selection.shown(), &state.source) {
+        effects.push(Effect::MakeTiles {
+            source: source.id,
+            sample,
+            wanted,
+        });
+    }
 }
 
 pub(super) fn copy_picture(state: &State, effects: &mut Vec<Effect>) {

@@ -2,6 +2,7 @@
 
 mod arrange;
 mod browse;
+mod explain;
 mod import;
 mod predict;
 mod project;
@@ -57,11 +58,17 @@ fn on_command(state: &mut State, command: Command, effects: &mut Vec<Effect>) {
         Command::MoveProject(folder) => project::move_to(state, folder, effects),
         Command::SetQuery(text) => arrange::set_query(state, text),
         Command::SetSort(sort) => arrange::set_sort(state, sort),
+        Command::WantTiles(wanted) => browse::want_tiles(state, wanted, effects),
         Command::SetCanvas(view) => {
             state.canvas = view;
             state.canvas_request = None;
         }
         Command::SelectBox(selected) => state.shown.selected_box = selected,
+        Command::SelectClass(selected) => state.shown.selected_class = selected,
+        Command::HideExplanation => explain::hide(state, effects),
+        Command::SetExplanationOpacity(opacity) => {
+            state.settings.explanation_opacity = opacity.clamp(0.0, 1.0);
+        }
         Command::ChangeView(change) => view::change(state, change, effects),
         Command::ChooseModel(id) => predict::choose_model(state, id, effects),
         Command::FetchModel(id) => predict::fetch_model(state, id, effects),
@@ -140,6 +147,9 @@ fn on_action(state: &mut State, action: Action, effects: &mut Vec<Effect>) {
         Action::NextImage => browse::walk(state, super::Step::By(1), effects),
         Action::FirstImage => browse::walk(state, super::Step::First, effects),
         Action::LastImage => browse::walk(state, super::Step::Last, effects),
+        Action::Explain => explain::explain(state, effects),
+        Action::NextBox => view::walk_boxes(state, 1),
+        Action::PreviousBox => view::walk_boxes(state, -1),
         Action::Palette => state.overlay = toggled(state.overlay, Overlay::Palette),
         Action::Help => state.overlay = toggled(state.overlay, Overlay::Help),
         Action::ClearProblems => state.problems.clear(),
@@ -230,6 +240,7 @@ fn on_event(state: &mut State, event: Event, effects: &mut Vec<Effect>) {
             outcome,
             notes,
         } => run_tasks::ended(state, task, outcome, notes, effects),
+        Event::Explained { task, result } => explain::explained(state, task, result),
         Event::Recognised { import, result } => import::recognised(state, import, result),
         Event::ModelAdded { import, result } => import::added(state, import, result, effects),
         Event::Arranged { id, arrangement } => arrange::arranged(state, id, arrangement),

@@ -11,8 +11,8 @@ use crate::domain::{RunId, RunKey, SampleId, SampleSet};
 use crate::review::AnswerStatus;
 use crate::state::engine::Wish;
 use crate::state::{
-    Effect, Engine, EngineStatus, ModelDefaults, ModelEntry, Offer, Run, RuntimeKind, SourceId,
-    State, TaskEntry, TaskId, TaskKind, TaskOutcome,
+    Effect, Engine, EngineStatus, Explanation, ModelDefaults, ModelEntry, Offer, Run, RuntimeKind,
+    SourceId, State, TaskEntry, TaskId, TaskKind, TaskOutcome,
 };
 use crate::tasks::{ProgressUnit, TaskControl};
 
@@ -302,13 +302,13 @@ fn ask_one(state: &mut State, run_id: RunId, sample: SampleId, effects: &mut Vec
     });
 }
 
-fn is_loaded(state: &State, run: RunId) -> bool {
+pub(super) fn is_loaded(state: &State, run: RunId) -> bool {
     let run = state.runs.get(run);
     run.is_some_and(|run| state.engine.is_ready_for(&run.info.key))
 }
 
 /// Starts loading unless that is under way already.
-fn prepare(state: &mut State, run_id: RunId, effects: &mut Vec<Effect>) {
+pub(super) fn prepare(state: &mut State, run_id: RunId, effects: &mut Vec<Effect>) {
     let Some(run) = state.runs.get(run_id) else {
         return;
     };
@@ -352,6 +352,7 @@ pub(super) fn engine_ready(
     }
     state.engine.status = EngineStatus::Ready(report);
     state.engine.restart_to_use = restart_to_use;
+    super::explain::start_waiting(state, effects);
     let is_current = run_key(state) == state.engine.key;
     if !is_current {
         return;
@@ -371,6 +372,7 @@ pub(super) fn engine_failed(
     state.tasks.end(task, TaskOutcome::Failed(message.clone()));
     if state.engine.task == Some(task) {
         state.engine.waiting = None;
+        super::explain::stop_waiting(state, &message);
         state.problems.add(Problem::general(message.clone()), None);
         state.engine.status = EngineStatus::Failed { message, offer };
     }
@@ -380,6 +382,7 @@ pub(super) fn engine_cancelled(state: &mut State, task: TaskId) {
     state.tasks.end(task, TaskOutcome::Cancelled);
     if state.engine.task == Some(task) {
         state.engine.waiting = None;
+        super::explain::stop_waiting(state, "the model was not loaded");
         state.engine.status = EngineStatus::Failed {
             message: "You cancelled before the model was ready".to_owned(),
             offer: Some(Offer::TryAgain),
@@ -461,6 +464,7 @@ pub(super) fn predicted(
 /// Takes the shown sample's answer out of the current run, or asks the project for it.
 pub(super) fn refresh_shown(state: &mut State, effects: &mut Vec<Effect>) {
     take_shown(state);
+    super::explain::cancel_forgotten(state, effects);
     project::read_missing(state, effects);
 }
 
@@ -475,6 +479,8 @@ pub(super) fn take_shown(state: &mut State) {
     };
     if state.shown.prediction != prediction {
         state.shown.selected_box = None;
+        state.shown.selected_class = None;
+        state.shown.explanation = Explanation::None;
     }
     state.shown.prediction = prediction;
     state.shown.failure = failure;

@@ -21,7 +21,10 @@ pub(super) fn cancel_work_on_samples(state: &State, effects: &mut Vec<Effect>) {
     cancel(state, effects, |kind| {
         matches!(
             kind,
-            TaskKind::List | TaskKind::Predict { .. } | TaskKind::LoadRun { .. }
+            TaskKind::List
+                | TaskKind::Predict { .. }
+                | TaskKind::LoadRun { .. }
+                | TaskKind::Explain
         )
     });
 }
@@ -81,6 +84,7 @@ pub(super) fn ended(
         // What is new may be what the model runs on next.
         TaskKind::InstallRuntime if is_done => super::predict::try_again(state, effects),
         TaskKind::InstallRuntime
+        | TaskKind::Explain
         | TaskKind::List
         | TaskKind::Prepare
         | TaskKind::LoadRun { .. } => {}

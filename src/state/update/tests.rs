@@ -4,14 +4,14 @@ use std::sync::Arc;
 use super::update;
 use crate::domain::{
     Answer, ClassScore, Device, DeviceReport, FileStamp, LabelSet, ModelCard, Page, Prediction,
-    Problem, RunInfo, Sample, SampleUri,
+    Problem, RunInfo, Saliency, Sample, SampleUri,
 };
 use crate::domain::{RunId, SampleId};
 use crate::review::AnswerStatus;
 use crate::state::{
-    Action, Command, Display, DisplayInfo, Effect, EngineStatus, Event, Listing, Message,
-    ModelDefaults, ModelEntry, ProjectContent, ProjectStatus, SourceId, State, Step, StoredAnswer,
-    StoredRow, TaskId, TaskKind, TaskOutcome, TaskSignal, ViewChange,
+    Action, Command, Display, DisplayInfo, Effect, EngineStatus, Event, Explanation, Listing,
+    Message, ModelDefaults, ModelEntry, ProjectContent, ProjectStatus, SourceId, State, Step,
+    StoredAnswer, StoredRow, TaskId, TaskKind, TaskOutcome, TaskSignal, ViewChange,
 };
 
 mod arranging;
@@ -708,4 +708,55 @@ fn predict_all_in_the_first_moment_waits_for_the_project() {
     let effects = event(&mut state, empty_project(source));
     let effects = event(&mut state, ready_event(prepare_of(&effects)));
     assert!(has(&effects, "Predict(RunId(1), 2 samples)"), "{effects:?}");
+}
+
+/// As [`ready`], with an answer for the first image that is being explained; gives the task.
+fn explaining() -> (State, TaskId) {
+    let (mut state, source, run) = ready();
+    answer(&mut state, source, run, 0);
+    let effects = command(&mut state, Action::Explain);
+    assert!(has(&effects, "Explain(/photos/a.jpg"), "{effects:?}");
+    let task = state.shown.explanation.task().unwrap();
+    (state, task)
+}
+
+fn saliency() -> Arc<Saliency> {
+    Arc::new(Saliency {
+        rows: 1,
+        columns: 1,
+        drops: vec![0.5],
+        baseline: 0.9,
+    })
+}
+
+#[test]
+fn an_explanation_names_its_class_and_stays_until_it_is_hidden() {
+    let (mut state, task) = explaining();
+    let result = Ok(saliency());
+    event(&mut state, Event::Explained { task, result });
+    assert!(matches!(&state.shown.explanation,
+        Explanation::Ready { question, .. } if question.label == "cat"));
+    assert!(state.tasks.get(task).is_none());
+    command(&mut state, Command::HideExplanation);
+    assert_eq!(state.shown.explanation, Explanation::None);
+}
+
+#[test]
+fn the_explanation_of_a_picture_that_was_left_is_cancelled_and_dropped() {
+    let (mut state, task) = explaining();
+    let effects = command(&mut state, Command::Show(SampleId(1)));
+    assert!(has(&effects, "Signal(Cancel)"), "{effects:?}");
+    let result = Ok(saliency());
+    event(&mut state, Event::Explained { task, result });
+    assert_eq!(state.shown.explanation, Explanation::None);
+}
+
+#[test]
+fn an_explanation_that_fails_says_why() {
+    let (mut state, task) = explaining();
+    let result = Err(TaskOutcome::Failed("is empty".to_owned()));
+    event(&mut state, Event::Explained { task, result });
+    assert!(matches!(&state.shown.explanation,
+        Explanation::Failed { reason, .. } if reason == "is empty"));
+    assert_eq!(state.problems.len(), 1);
 }

@@ -96,6 +96,37 @@ pub(super) fn on_action(state: &mut State, action: Action, effects: &mut Vec<Eff
     }
 }
 
+/// The next box in the order of the list, from the best score on; after the last comes the first. A picture that is enlarged
+/// follows.
+pub(super) fn walk_boxes(state: &mut State, by: isize) {
+    let Some(prediction) = state.shown.prediction.clone() else {
+        return;
+    };
+    let visible = state.view().visible_detections(&prediction);
+    if visible.is_empty() {
+        state.tell("No box of this image is shown");
+        return;
+    }
+    let selected = state.shown.selected_box;
+    let place = visible.iter().position(|index| Some(*index) == selected);
+    let next = match place {
+        Some(place) => (place as isize + by).rem_euclid(visible.len() as isize) as usize,
+        None if by < 0 => visible.len() - 1,
+        None => 0,
+    };
+    state.shown.selected_box = Some(visible[next]);
+    if let CanvasView::Free { zoom, .. } = state.canvas {
+        let bounds = prediction.detections()[visible[next]]
+            .bounds
+            .clipped(prediction.width, prediction.height);
+        let centre = [
+            f32::midpoint(bounds.x1, bounds.x2),
+            f32::midpoint(bounds.y1, bounds.y2),
+        ];
+        state.canvas = CanvasView::Free { zoom, centre };
+    }
+}
+
 fn zoom_interface(state: &mut State, by: f32) {
     let zoom = ((state.settings.interface_zoom + by) * 10.0).round() / 10.0;
     state.settings.interface_zoom = zoom.clamp(0.5, 3.0);

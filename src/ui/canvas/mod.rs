@@ -1,6 +1,7 @@
 //! Middle: the picture, what the model saw in it, and what surrounds it.
 
 mod boxes;
+mod heat;
 mod placement;
 
 use eframe::egui::{
@@ -9,7 +10,7 @@ use eframe::egui::{
 };
 
 use self::placement::Placement;
-use super::textures::{PaintedPicture, ShownPicture, Textures};
+use super::textures::Textures;
 use super::theme;
 use super::widgets::{
     action_button_ui, action_icon_ui, grouped, image_count, primary_action_button_ui, strong,
@@ -165,11 +166,16 @@ fn zoom_id() -> Id {
 
 /// Position and value of a pixel: decimal, hexadecimal, and as a patch of its colour.
 fn pixel_ui(ui: &mut Ui, textures: &Textures, at: Option<[u32; 2]>) {
-    let picture = textures.picture.as_ref().map(ShownPicture::full);
-    let pixel = at.and_then(|[x, y]| picture.and_then(|picture| picture.pixel(x, y)));
-    let (Some([x, y]), Some([red, green, blue])) = (at, pixel) else {
+    let Some([x, y]) = at else {
         let hint = "Wheel zooms, drag moves, double click fits, hold H hides the boxes";
         ui.add(egui::Label::new(RichText::new(hint).weak()).truncate());
+        return;
+    };
+    let picture = textures.picture.as_ref();
+    let Some([red, green, blue]) = picture.and_then(|picture| picture.pixel(x, y)) else {
+        let place = RichText::new(format!("x {x}  y {y}")).monospace();
+        ui.label(place)
+            .on_hover_text("The colour is shown once the picture is in memory at full size");
         return;
     };
     let (rect, _) = ui.allocate_exact_size(vec2(14.0, 14.0), Sense::hover());
@@ -202,10 +208,8 @@ fn picture_ui(
         return;
     };
     let placement = Placement::new(canvas, size, state.canvas);
-    let is_complete = paint_picture(state, textures, &painter, placement.on_screen);
-    if is_complete == PaintedPicture::Partly {
-        ui.ctx().request_repaint();
-    }
+    paint_picture(state, textures, &painter, placement.on_screen);
+    heat::heat_ui(&painter, state, textures, placement.on_screen);
     let pixels_per_point = ui.pixels_per_point();
     let percent = placement.zoom * pixels_per_point * 100.0;
     ui.data_mut(|data| data.insert_temp(zoom_id(), percent));
@@ -264,25 +268,21 @@ fn picture_size(state: &State, textures: &mut Textures) -> Option<Vec2> {
     }
 }
 
-fn paint_picture(
-    state: &State,
-    textures: &mut Textures,
-    painter: &egui::Painter,
-    on_screen: Rect,
-) -> PaintedPicture {
+/// A thumbnail stands in until the picture is there.
+fn paint_picture(state: &State, textures: &mut Textures, painter: &egui::Painter, on_screen: Rect) {
     let (Some(sample), Some(source)) = (state.shown_sample(), &state.source) else {
-        return PaintedPicture::Complete;
+        return;
     };
-    if let Some(shown) = &mut textures.picture
-        && (shown.source, shown.sample) == (source.id, sample)
+    let shown = textures.picture_of(source.id, sample);
+    if shown.is_none_or(|shown| !shown.covers_all())
+        && let Some(texture) = textures.thumbnails.get(sample)
     {
-        return shown.paint(painter, on_screen);
-    }
-    if let Some(texture) = textures.thumbnails.get(sample) {
         let whole = Rect::from_min_max(egui::Pos2::ZERO, egui::pos2(1.0, 1.0));
         painter.image(texture.id(), on_screen, whole, Color32::WHITE);
     }
-    PaintedPicture::Complete
+    if let Some(shown) = textures.picture_of(source.id, sample) {
+        shown.paint(painter, on_screen);
+    }
 }
 
 /// In place of a picture that is not there yet, or never will be.

@@ -10,6 +10,8 @@ const MIN_ZOOM: f32 = 0.005;
 const MAX_ZOOM: f32 = 64.0;
 /// A small picture is enlarged up to this when it is fitted.
 const MAX_FIT_ZOOM: f32 = 4.0;
+/// Of the canvas, for a box that is zoomed to.
+const BOX_SHARE: f32 = 0.6;
 const MARGIN: f32 = 16.0;
 const KEY_FACTOR: f32 = 1.25;
 /// Wheel points for a factor of e.
@@ -80,7 +82,7 @@ impl Placement {
         state: &State,
     ) -> Option<CanvasView> {
         if let Some(action) = state.canvas_request {
-            return Some(self.requested(action, ui.pixels_per_point()));
+            return Some(self.requested(action, state, ui.pixels_per_point()));
         }
         if response.double_clicked() {
             let at = response
@@ -103,14 +105,27 @@ impl Placement {
         is_changed.then(|| self.zoomed_to(self.zoom * factor, at))
     }
 
-    fn requested(&self, action: Action, pixels_per_point: f32) -> CanvasView {
+    fn requested(&self, action: Action, state: &State, pixels_per_point: f32) -> CanvasView {
         let centre = self.canvas.center();
         match action {
+            Action::ZoomToBox => match selected_bounds(state) {
+                Some(bounds) => self.zoomed_to_box(bounds),
+                None => state.canvas,
+            },
             Action::ActualSize => self.zoomed_to(1.0 / pixels_per_point, centre),
             Action::ZoomIn => self.zoomed_to(self.zoom * KEY_FACTOR, centre),
             Action::ZoomOut => self.zoomed_to(self.zoom / KEY_FACTOR, centre),
             _ => CanvasView::Fit,
         }
+    }
+
+    /// The box in the middle, with some of what surrounds it.
+    fn zoomed_to_box(&self, bounds: BoundingBox) -> CanvasView {
+        let bounds = bounds.clipped(self.size.x as u32, self.size.y as u32);
+        let size = vec2(bounds.width(), bounds.height()).max(Vec2::splat(1.0));
+        let fitting = (self.canvas.size() / size).min_elem() * BOX_SHARE;
+        let centre = vec2(bounds.x1, bounds.y1) + vec2(bounds.width(), bounds.height()) / 2.0;
+        self.free(fitting.clamp(MIN_ZOOM, MAX_ZOOM), centre)
     }
 
     /// The pixel under `at` stays where it is.
@@ -133,6 +148,12 @@ impl Placement {
             centre: [centre.x, centre.y],
         }
     }
+}
+
+fn selected_bounds(state: &State) -> Option<BoundingBox> {
+    let prediction = state.shown.prediction.as_ref()?;
+    let detection = prediction.detections().get(state.shown.selected_box?)?;
+    Some(detection.bounds)
 }
 
 #[cfg(test)]
@@ -168,6 +189,17 @@ mod tests {
             panic!("dragging leaves the fitted view");
         };
         assert_eq!(centre, [0.0, 100.0]);
+    }
+
+    #[test]
+    fn a_box_that_is_zoomed_to_lies_in_the_middle_with_room_around_it() {
+        let size = vec2(1200.0, 800.0);
+        let placement = Placement::new(CANVAS, size, CanvasView::Fit);
+        let bounds = BoundingBox::new(100.0, 100.0, 200.0, 150.0);
+        let view = placement.zoomed_to_box(bounds);
+        let on_screen = Placement::new(CANVAS, size, view).screen_from_picture(bounds);
+        assert!((on_screen.center() - CANVAS.center()).length() < 0.1);
+        assert!((on_screen.width() - CANVAS.width() * BOX_SHARE).abs() < 0.1);
     }
 
     #[test]

@@ -2,9 +2,10 @@
 
 use eframe::egui::{Panel, ScrollArea, Ui};
 
+use super::super::textures::Textures;
 use super::super::widgets::section_ui;
 use super::device::{DeviceMemory, device_ui};
-use super::{details, filters, model, results};
+use super::{details, filters, magnifier, model, results};
 use crate::domain::ModelTask;
 use crate::state::{Command, State};
 
@@ -12,6 +13,7 @@ pub(in super::super) fn inspector_ui(
     ui: &mut Ui,
     state: &State,
     device: &mut DeviceMemory,
+    textures: &mut Textures,
     commands: &mut Vec<Command>,
 ) {
     Panel::right("inspector")
@@ -22,16 +24,27 @@ pub(in super::super) fn inspector_ui(
                 .auto_shrink([false, false])
                 .show(ui, |ui| {
                     ui.add_space(6.0);
-                    sections_ui(ui, state, device, commands);
+                    sections_ui(ui, state, device, textures, commands);
                 });
         });
 }
 
-fn sections_ui(ui: &mut Ui, state: &State, device: &mut DeviceMemory, commands: &mut Vec<Command>) {
+fn sections_ui(
+    ui: &mut Ui,
+    state: &State,
+    device: &mut DeviceMemory,
+    textures: &mut Textures,
+    commands: &mut Vec<Command>,
+) {
     section_ui(ui, "Model", true, |ui| model::model_ui(ui, state, commands));
     section_ui(ui, "Results", true, |ui| {
         results::results_ui(ui, state, commands);
     });
+    if state.has_boxes() {
+        section_ui(ui, "Magnifier", true, |ui| {
+            magnifier::magnifier_ui(ui, state, textures, commands);
+        });
+    }
     let task = state.models.chosen().map(|chosen| chosen.card.task);
     if task == Some(ModelTask::Detection) {
         section_ui(ui, "Filters", true, |ui| {

@@ -9,11 +9,11 @@ use crate::state::{Action, Command, State};
 pub(in super::super) fn menu_bar_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
     Panel::top("menu bar").show(ui, |ui| {
         egui::MenuBar::new().ui(ui, |ui| {
-            menu_ui(ui, state, "File", &FILE, commands);
-            menu_ui(ui, state, "Predict", &PREDICT, commands);
-            menu_ui(ui, state, "Go", &GO, commands);
-            menu_ui(ui, state, "View", &VIEW, commands);
-            menu_ui(ui, state, "Help", &HELP, commands);
+            menu_ui(ui, state, "File", FILE, commands);
+            menu_ui(ui, state, "Predict", PREDICT, commands);
+            menu_ui(ui, state, "Go", GO, commands);
+            menu_ui(ui, state, "View", VIEW, commands);
+            menu_ui(ui, state, "Help", HELP, commands);
             ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
                 palette_button_ui(ui, commands);
             });
@@ -43,7 +43,7 @@ fn palette_button_ui(ui: &mut Ui, commands: &mut Vec<Command>) {
 /// `None` is a line between groups.
 type Menu = [Option<Action>];
 
-const FILE: [Option<Action>; 13] = [
+const FILE: &Menu = &[
     Some(Action::OpenFolder),
     Some(Action::OpenImages),
     Some(Action::OpenSamples),
@@ -59,10 +59,11 @@ const FILE: [Option<Action>; 13] = [
     Some(Action::Quit),
 ];
 
-const PREDICT: [Option<Action>; 11] = [
+const PREDICT: &Menu = &[
     Some(Action::PredictShown),
     Some(Action::PredictSelection),
     Some(Action::PredictAll),
+    Some(Action::Explain),
     None,
     Some(Action::PauseTasks),
     Some(Action::ResumeTasks),
@@ -73,20 +74,24 @@ const PREDICT: [Option<Action>; 11] = [
     Some(Action::AddModel),
 ];
 
-const GO: [Option<Action>; 6] = [
+const GO: &Menu = &[
     Some(Action::PreviousImage),
     Some(Action::NextImage),
     Some(Action::FirstImage),
     Some(Action::LastImage),
     None,
+    Some(Action::NextBox),
+    Some(Action::PreviousBox),
+    None,
     Some(Action::SelectAll),
 ];
 
-const VIEW: [Option<Action>; 19] = [
+const VIEW: &Menu = &[
     Some(Action::FitPicture),
     Some(Action::ActualSize),
     Some(Action::ZoomIn),
     Some(Action::ZoomOut),
+    Some(Action::ZoomToBox),
     None,
     Some(Action::ToggleImages),
     Some(Action::ToggleInspector),
@@ -104,7 +109,7 @@ const VIEW: [Option<Action>; 19] = [
     Some(Action::ThemeDark),
 ];
 
-const HELP: [Option<Action>; 5] = [
+const HELP: &Menu = &[
     Some(Action::Help),
     None,
     Some(Action::CopyDiagnostics),
@@ -132,7 +137,7 @@ mod tests {
 
     #[test]
     fn every_action_is_in_a_menu() {
-        let menus: [&Menu; 5] = [&FILE, &PREDICT, &GO, &VIEW, &HELP];
+        let menus: [&Menu; 5] = [FILE, PREDICT, GO, VIEW, HELP];
         let listed: BTreeSet<Action> = menus.into_iter().flatten().copied().flatten().collect();
         for &action in Action::ALL {
             // The palette has its button beside the menus.

@@ -2,9 +2,11 @@
 
 mod details;
 mod device;
+mod explanation;
 mod filters;
 mod images;
 mod inspector;
+mod magnifier;
 mod menu_bar;
 mod model;
 mod project;

@@ -4,6 +4,7 @@ use eframe::egui::{Label, ProgressBar, RichText, Sense, Ui};
 
 use super::super::theme;
 use super::super::widgets::{primary_action_button_ui, score_row_ui};
+use super::explanation::explanation_ui;
 use crate::domain::{Answer, Prediction};
 use crate::review::AnswerStatus;
 use crate::state::{Action, Command, EngineStatus, State, TaskEntry, TaskKind, TaskSignal};
@@ -58,17 +59,28 @@ fn preparing_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
 
 fn prediction_ui(ui: &mut Ui, state: &State, prediction: &Prediction, commands: &mut Vec<Command>) {
     match &prediction.answer {
-        Answer::Classes(_) => classes_ui(ui, state, prediction),
+        Answer::Classes(_) => classes_ui(ui, state, prediction, commands),
         Answer::Detections(_) => detections_ui(ui, state, prediction, commands),
     }
+    ui.add_space(4.0);
+    explanation_ui(ui, state, commands);
 }
 
-fn classes_ui(ui: &mut Ui, state: &State, prediction: &Prediction) {
+fn classes_ui(ui: &mut Ui, state: &State, prediction: &Prediction, commands: &mut Vec<Command>) {
     ui.spacing_mut().item_spacing.y = 4.0;
     for class in state.view().visible_classes(prediction) {
         let color = theme::accent(ui.visuals());
-        score_row_ui(ui, &class.label, class.score, color, false, Sense::hover())
-            .on_hover_text(format!("{} (class {})", class.label, class.index));
+        let is_selected = state.shown.selected_class == Some(class.index);
+        let sense = Sense::click();
+        let response = score_row_ui(ui, &class.label, class.score, color, is_selected, sense);
+        if response.clicked() {
+            let selected = (!is_selected).then_some(class.index);
+            commands.push(Command::SelectClass(selected));
+        }
+        response.on_hover_text(format!(
+            "{} (class {})\nClick to have this class explained",
+            class.label, class.index
+        ));
     }
 }
 

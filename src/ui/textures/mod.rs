@@ -5,12 +5,12 @@ mod thumbnails;
 
 use eframe::egui::{self, ColorImage, TextureHandle};
 
-pub(super) use picture::{PaintedPicture, ShownPicture};
+pub(super) use picture::ShownPicture;
 pub(super) use thumbnails::Thumbnails;
 
 use crate::domain::SampleId;
-use crate::domain::{DisplayPicture, Picture};
-use crate::state::{ImportId, SourceId};
+use crate::domain::{DisplayPicture, Picture, Tile, TileKey};
+use crate::state::{ImportId, SourceId, TaskId};
 
 /// Every texture of the window.
 #[derive(Default)]
@@ -18,6 +18,7 @@ pub struct Textures {
     pub(super) thumbnails: Thumbnails,
     pub(super) picture: Option<ShownPicture>,
     import_preview: Option<(ImportId, TextureHandle)>,
+    heat: Option<(TaskId, TextureHandle)>,
 }
 
 impl Textures {
@@ -43,9 +44,67 @@ impl Textures {
         (*of == import).then_some(texture)
     }
 
-    /// Takes the picture for the canvas.
+    /// Takes the picture for the canvas; its tiles come one by one.
     pub fn set_picture(&mut self, source: SourceId, sample: SampleId, picture: DisplayPicture) {
         self.picture = Some(ShownPicture::new(source, sample, picture));
+    }
+
+    /// Takes a tile of the picture on screen; one of another picture is dropped.
+    pub fn add_tile(
+        &mut self,
+        ctx: &egui::Context,
+        source: SourceId,
+        sample: SampleId,
+        key: TileKey,
+        tile: &Tile,
+    ) {
+        if let Some(shown) = self.picture_of(source, sample) {
+            shown.add(ctx, key, tile);
+        }
+    }
+
+    /// Whether the last frame showed the picture as finely as it can be shown.
+    pub fn picture_is_complete(&self) -> bool {
+        self.picture.as_ref().is_some_and(ShownPicture::is_complete)
+    }
+
+    /// The picture on screen, where it is that of the sample.
+    pub(super) fn picture_of(
+        &mut self,
+        source: SourceId,
+        sample: SampleId,
+    ) -> Option<&mut ShownPicture> {
+        let of = |shown: &&mut ShownPicture| (shown.source, shown.sample) == (source, sample);
+        self.picture.as_mut().filter(of)
+    }
+
+    /// An explanation in colours, one pixel a cell; the task that made it tells it from others.
+    pub(super) fn heat(
+        &mut self,
+        ctx: &egui::Context,
+        task: TaskId,
+        make: impl FnOnce() -> ColorImage,
+    ) -> &TextureHandle {
+        let (_, texture) = match self.heat.take() {
+            Some(heat) if heat.0 == task => self.heat.insert(heat),
+            _ => {
+                let texture = upload(ctx, "explanation", make(), false);
+                self.heat.insert((task, texture))
+            }
+        };
+        texture
+    }
+
+    /// Before anything paints the picture.
+    pub(super) fn begin_frame(&mut self) {
+        if let Some(shown) = &mut self.picture {
+            shown.begin_frame();
+        }
+    }
+
+    /// After everything has painted: the tiles to ask for, where they are not on their way already.
+    pub(super) fn changed_wish(&mut self) -> Option<Vec<TileKey>> {
+        self.picture.as_mut()?.changed_wish()
     }
 }
 

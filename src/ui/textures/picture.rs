@@ -1,206 +1,355 @@
-//! The picture on the canvas, cut into tiles that are uploaded when they come into view.
+//! The picture on screen, in tiles that come from the workers when they are looked at.
 
 use std::collections::HashMap;
 
-use eframe::egui::{self, Color32, ColorImage, Pos2, Rect, TextureHandle, pos2};
+use eframe::egui::{self, Color32, ColorImage, Pos2, Rect, TextureHandle, pos2, vec2};
 
 use super::upload;
-use crate::domain::SampleId;
-use crate::domain::{DisplayPicture, Picture};
+use crate::domain::{DisplayPicture, SampleId, TILE_SIDE, Tile, TileKey};
 use crate::state::SourceId;
 
-/// Without the border.
-const TILE_SIDE: u32 = 512;
-/// Pixels of the neighbours around each tile, so that no seam shows where two are scaled side by side.
-const BORDER: u32 = 1;
-/// Uploaded in one frame at most: 8 MiB of pixels.
-const TILES_A_FRAME: usize = 8;
-/// From here on pixels are shown as squares instead of being smoothed.
-const CRISP_FROM: f32 = 3.0;
+/// About 256 MiB of graphics memory; a large screen shows some forty tiles at once, twice as many a side between two levels.
+const MAX_TILES: usize = 256;
+/// Tiles around those on screen that are wanted too, so that moving shows no coarse edge.
+const RING: u32 = 1;
 
+/// One picture, wherever it is drawn: on the canvas and, enlarged, in the magnifier.
 pub(crate) struct ShownPicture {
     pub(crate) source: SourceId,
     pub(crate) sample: SampleId,
     picture: DisplayPicture,
-    tiles: HashMap<TileKey, TextureHandle>,
+    tiles: HashMap<TileKey, Entry>,
+    frame: u64,
+    /// What this frame shows coarsely and would rather show finely, most wanted first; then what lies around.
+    missing: Vec<TileKey>,
+    around: Vec<TileKey>,
+    /// What was asked for last.
+    asked: Vec<TileKey>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct TileKey {
-    level: usize,
-    column: u32,
-    row: u32,
-    crisp: bool,
-}
-
-/// Whether a frame has shown all there is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum PaintedPicture {
-    Complete,
-    /// Some tiles are still to be uploaded; another frame is needed.
-    Partly,
+struct Entry {
+    texture: TextureHandle,
+    seen: u64,
 }
 
 impl ShownPicture {
-    pub(crate) fn new(source: SourceId, sample: SampleId, picture: DisplayPicture) -> Self {
+    pub(super) fn new(source: SourceId, sample: SampleId, picture: DisplayPicture) -> Self {
         Self {
             source,
             sample,
             picture,
             tiles: HashMap::new(),
+            frame: 0,
+            missing: Vec::new(),
+            around: Vec::new(),
+            asked: Vec::new(),
         }
     }
 
-    pub(crate) fn full(&self) -> &Picture {
-        self.picture.full()
+    /// Width and height in pixels.
+    pub(crate) fn size(&self) -> [u32; 2] {
+        self.picture.layout.size()
     }
 
-    /// Paints the picture into `on_screen` (the whole picture's place, in points), as far as `painter`'s clip shows it.
-    pub(crate) fn paint(&mut self, painter: &egui::Painter, on_screen: Rect) -> PaintedPicture {
-        let pixels_per_point = painter.ctx().pixels_per_point();
-        let scale = on_screen.width() * pixels_per_point / self.full().width() as f32;
-        let level = self.level_for(scale);
-        let crisp = scale >= CRISP_FROM;
-        let mut budget = TILES_A_FRAME;
-        // The smallest level lies below, for tiles that are still to come.
-        let base = self.picture.levels().len() - 1;
-        if base != level {
-            self.paint_level(painter, on_screen, base, false, &mut budget);
+    /// The colour of a pixel; `None` while it is not in memory at full size.
+    pub(crate) fn pixel(&self, x: u32, y: u32) -> Option<[u8; 3]> {
+        self.picture.pixels.pixel(x, y)
+    }
+
+    pub(super) fn begin_frame(&mut self) {
+        self.frame += 1;
+        self.missing.clear();
+        self.around.clear();
+    }
+
+    pub(super) fn add(&mut self, ctx: &egui::Context, key: TileKey, tile: &Tile) {
+        let size = [tile.width as usize, tile.height as usize];
+        let image = ColorImage::from_rgba_premultiplied(size, &tile.rgba);
+        // Beyond 1:1 a pixel is a square; a coarse tile that stands in for finer ones is smoothed.
+        let texture = upload(ctx, "picture", image, key.level == 0);
+        let seen = self.frame;
+        self.tiles.insert(key, Entry { texture, seen });
+        if self.tiles.len() > MAX_TILES {
+            self.drop_oldest();
         }
-        self.paint_level(painter, on_screen, level, crisp, &mut budget)
     }
 
-    /// The smallest level that has at least one pixel for each of the screen.
-    fn level_for(&self, scale: f32) -> usize {
-        let halvings = (1.0 / scale.max(f32::EPSILON)).log2().floor().max(0.0);
-        (halvings as usize).min(self.picture.levels().len() - 1)
+    /// What is to be asked for, where that is not on its way already.
+    pub(super) fn changed_wish(&mut self) -> Option<Vec<TileKey>> {
+        let is_asked = |key: &TileKey| self.asked.contains(key);
+        if self.missing.iter().all(is_asked) && self.around.iter().all(is_asked) {
+            return None;
+        }
+        self.asked = [self.missing.as_slice(), &self.around].concat();
+        Some(self.asked.clone())
     }
 
-    fn paint_level(
-        &mut self,
-        painter: &egui::Painter,
-        on_screen: Rect,
-        level: usize,
-        crisp: bool,
-        budget: &mut usize,
-    ) -> PaintedPicture {
-        let size = |picture: &Picture| [picture.width(), picture.height()];
-        let [width, height] = size(&self.picture.levels()[level]);
+    /// Whether the last frame showed every part as finely as it can be shown.
+    pub(super) fn is_complete(&self) -> bool {
+        self.missing.is_empty() && !self.tiles.is_empty()
+    }
+
+    /// Whether there is something to paint for every part of the picture, fine or coarse.
+    pub(crate) fn covers_all(&self) -> bool {
+        let layout = self.picture.layout;
+        let level = layout.coarsest();
+        let [columns, rows] = layout.tiles(level);
+        (0..rows).all(|row| {
+            (0..columns).all(|column| self.tiles.contains_key(&TileKey { level, column, row }))
+        })
+    }
+
+    /// Paints the picture into `on_screen` (the whole picture's place, in points), as far as `painter`'s clip shows it. Where
+    /// the fitting tile is still to come, a coarser one stands in.
+    pub(crate) fn paint(&mut self, painter: &egui::Painter, on_screen: Rect) {
         let visible = painter.clip_rect().intersect(on_screen);
         if !visible.is_positive() {
-            return PaintedPicture::Complete;
+            return;
         }
-        let screen_from_level = |x: u32, y: u32| -> Pos2 {
-            pos2(
-                on_screen.left() + on_screen.width() * x as f32 / width as f32,
-                on_screen.top() + on_screen.height() * y as f32 / height as f32,
-            )
+        let layout = self.picture.layout;
+        let pixels_per_point = painter.ctx().pixels_per_point();
+        let scale = on_screen.width() * pixels_per_point / layout.size()[0] as f32;
+        let level = layout.level_for(scale);
+        let [columns, rows] = self.tiles_in(visible, on_screen, level);
+        let [column_count, row_count] = layout.tiles(level);
+        let ring = |span: &std::ops::Range<u32>, count: u32| {
+            span.start.saturating_sub(RING)..(span.end + RING).min(count)
         };
-        let tiles_between = |from: f32, to: f32, start: f32, extent: f32, pixels: u32| {
-            let first = ((from - start) / extent * pixels as f32 / TILE_SIDE as f32).floor();
-            let last = ((to - start) / extent * pixels as f32 / TILE_SIDE as f32).ceil();
-            first.max(0.0) as u32..(last as u32).min(pixels.div_ceil(TILE_SIDE))
-        };
-        let columns = tiles_between(
-            visible.left(),
-            visible.right(),
-            on_screen.left(),
-            on_screen.width(),
-            width,
-        );
-        let rows = tiles_between(
-            visible.top(),
-            visible.bottom(),
-            on_screen.top(),
-            on_screen.height(),
-            height,
-        );
-        let mut painted = PaintedPicture::Complete;
-        for row in rows {
-            for column in columns.clone() {
-                let key = TileKey {
-                    level,
-                    column,
-                    row,
-                    crisp,
-                };
-                let (x, y) = (column * TILE_SIDE, row * TILE_SIDE);
-                let right = (x + TILE_SIDE).min(width);
-                let bottom = (y + TILE_SIDE).min(height);
-                let Some(texture) = self.tile(painter.ctx(), key, budget) else {
-                    painted = PaintedPicture::Partly;
-                    continue;
-                };
-                let place =
-                    Rect::from_min_max(screen_from_level(x, y), screen_from_level(right, bottom));
-                let [tile_width, tile_height] = texture.size();
-                let uv = |pixel: u32, tile_pixels: usize| pixel as f32 / tile_pixels as f32;
-                let (left_border, top_border) = (x.min(BORDER), y.min(BORDER));
-                let uv = Rect::from_min_max(
-                    pos2(uv(left_border, tile_width), uv(top_border, tile_height)),
-                    pos2(
-                        uv(left_border + right - x, tile_width),
-                        uv(top_border + bottom - y, tile_height),
-                    ),
-                );
-                painter.image(texture.id(), place, uv, Color32::WHITE);
+        let missing_before = self.missing.len();
+        for row in ring(&rows, row_count) {
+            for column in ring(&columns, column_count) {
+                let key = TileKey { level, column, row };
+                if rows.contains(&row) && columns.contains(&column) {
+                    self.paint_tile(painter, on_screen, key);
+                } else if !self.tiles.contains_key(&key) {
+                    self.around.push(key);
+                }
             }
         }
-        painted
+        let mut missing = self.missing.split_off(missing_before);
+        let centre = visible.center();
+        let distance = |key: &TileKey| {
+            self.screen_rect(on_screen, *key)
+                .center()
+                .distance_sq(centre)
+        };
+        missing.sort_by(|left, right| distance(left).total_cmp(&distance(right)));
+        self.missing.append(&mut missing);
     }
 
-    fn tile(
-        &mut self,
-        ctx: &egui::Context,
-        key: TileKey,
-        budget: &mut usize,
-    ) -> Option<&TextureHandle> {
+    fn paint_tile(&mut self, painter: &egui::Painter, on_screen: Rect, key: TileKey) {
+        let layout = self.picture.layout;
         if !self.tiles.contains_key(&key) {
-            *budget = budget.checked_sub(1)?;
-            let image = tile_image(&self.picture.levels()[key.level], key.column, key.row);
-            self.tiles
-                .insert(key, upload(ctx, "picture", image, key.crisp));
+            self.missing.push(key);
         }
-        self.tiles.get(&key)
+        let place = self.screen_rect(on_screen, key);
+        let span = self.inner_extent(key);
+        let mut from = key;
+        let mut covered = 1.0;
+        while !self.tiles.contains_key(&from) {
+            if from.level >= layout.coarsest() {
+                return;
+            }
+            from = from.parent();
+            covered *= 2.0;
+        }
+        let Some(entry) = self.tiles.get_mut(&from) else {
+            return;
+        };
+        entry.seen = self.frame;
+        let [outer_columns, outer_rows] = layout.outer(from);
+        let [width, height] = entry.texture.size();
+        let uv = |pixel: Pos2| {
+            pos2(
+                (pixel.x / covered - outer_columns.start as f32) / width as f32,
+                (pixel.y / covered - outer_rows.start as f32) / height as f32,
+            )
+        };
+        let part = Rect::from_min_max(uv(span.min), uv(span.max));
+        painter.image(entry.texture.id(), place, part, Color32::WHITE);
     }
-}
 
-/// The pixels of a tile with its border, which is missing at the picture's edges.
-fn tile_image(picture: &Picture, column: u32, row: u32) -> ColorImage {
-    let span = |index: u32, pixels: u32| {
-        let start = index * TILE_SIDE;
-        let end = (start + TILE_SIDE + BORDER).min(pixels) as usize;
-        start.saturating_sub(BORDER) as usize..end
-    };
-    let (columns, rows) = (span(column, picture.width()), span(row, picture.height()));
-    let stride = picture.width() as usize * 3;
-    let mut rgb = Vec::with_capacity(columns.len() * rows.len() * 3);
-    for row in rows.clone() {
-        let line = &picture.rgb()[row * stride..][..stride];
-        rgb.extend_from_slice(&line[columns.start * 3..columns.end * 3]);
+    /// Columns and rows of the tiles that a part of the screen shows.
+    fn tiles_in(&self, visible: Rect, on_screen: Rect, level: usize) -> [std::ops::Range<u32>; 2] {
+        let [columns, rows] = self.picture.layout.tiles(level);
+        let size = self.level_extent(level);
+        let span = |from: f32, to: f32, start: f32, extent: f32, pixels: f32, count: u32| {
+            let tile = |at: f32| (at - start) / extent * pixels / TILE_SIDE as f32;
+            (tile(from).floor().max(0.0) as u32).min(count)..(tile(to).ceil() as u32).min(count)
+        };
+        [
+            span(
+                visible.left(),
+                visible.right(),
+                on_screen.left(),
+                on_screen.width(),
+                size[0],
+                columns,
+            ),
+            span(
+                visible.top(),
+                visible.bottom(),
+                on_screen.top(),
+                on_screen.height(),
+                size[1],
+                rows,
+            ),
+        ]
     }
-    ColorImage::from_rgb([columns.len(), rows.len()], &rgb)
+
+    /// The picture's width and height counted in pixels of a level: not whole where the level's size was rounded up.
+    fn level_extent(&self, level: usize) -> [f32; 2] {
+        self.size()
+            .map(|side| side as f32 / (1_u64 << level) as f32)
+    }
+
+    /// What a tile shows of the picture, in pixels of its level: not whole at the picture's right and lower edge.
+    fn inner_extent(&self, key: TileKey) -> Rect {
+        let [columns, rows] = self.picture.layout.inner(key);
+        let [width, height] = self.level_extent(key.level);
+        Rect::from_min_max(
+            pos2(columns.start as f32, rows.start as f32),
+            pos2(
+                (columns.end as f32).min(width),
+                (rows.end as f32).min(height),
+            ),
+        )
+    }
+
+    fn screen_rect(&self, on_screen: Rect, key: TileKey) -> Rect {
+        let span = self.inner_extent(key);
+        let [width, height] = self.level_extent(key.level);
+        let point = |pixel: Pos2| {
+            let part = vec2(pixel.x / width, pixel.y / height);
+            on_screen.min + part * on_screen.size()
+        };
+        Rect::from_min_max(point(span.min), point(span.max))
+    }
+
+    /// Down to three quarters, so that this is done seldom. The coarsest level stays: it stands in for all others.
+    fn drop_oldest(&mut self) {
+        let coarsest = self.picture.layout.coarsest();
+        let mut by_age: Vec<(u64, TileKey)> = self
+            .tiles
+            .iter()
+            .filter(|(key, _)| key.level != coarsest)
+            .map(|(key, entry)| (entry.seen, *key))
+            .collect();
+        by_age.sort_unstable_by_key(|(seen, _)| *seen);
+        for (seen, key) in by_age {
+            if self.tiles.len() <= MAX_TILES / 4 * 3 || seen >= self.frame {
+                break;
+            }
+            self.tiles.remove(&key);
+        }
+        self.asked.clear();
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::sync::Arc;
 
-    #[test]
-    fn tiles_overlap_by_their_borders_and_end_with_the_picture() {
-        let picture = Picture::new(1100, 3, vec![0; 1100 * 3 * 3]).unwrap();
-        let widths: Vec<usize> = (0..3)
-            .map(|column| tile_image(&picture, column, 0).size[0])
-            .collect();
-        assert_eq!(widths, [513, 514, 77]);
+    use super::*;
+    use crate::domain::{PixelSource, TileLayout};
+
+    struct NoPixels;
+
+    impl PixelSource for NoPixels {
+        fn pixel(&self, _: u32, _: u32) -> Option<[u8; 3]> {
+            None
+        }
+    }
+
+    fn shown(size: [u32; 2]) -> ShownPicture {
+        let picture = DisplayPicture {
+            layout: TileLayout::new(size),
+            pixels: Arc::new(NoPixels),
+        };
+        ShownPicture::new(SourceId(1), SampleId(0), picture)
+    }
+
+    fn tile(level: usize, column: u32, row: u32) -> (TileKey, Tile) {
+        let key = TileKey { level, column, row };
+        let tile = Tile {
+            width: 1,
+            height: 1,
+            rgba: vec![255; 4],
+        };
+        (key, tile)
+    }
+
+    /// One frame with a canvas of 1000 x 800 points.
+    fn frame(
+        ctx: &egui::Context,
+        shown: &mut ShownPicture,
+        on_screen: Rect,
+    ) -> Option<Vec<TileKey>> {
+        let mut wish = None;
+        let mut output = ctx.run_ui(egui::RawInput::default(), |ui| {
+            let canvas = Rect::from_min_size(Pos2::ZERO, vec2(1000.0, 800.0));
+            shown.begin_frame();
+            shown.paint(&ui.painter().with_clip_rect(canvas), on_screen);
+            wish = shown.changed_wish();
+        });
+        output.textures_delta.clear();
+        wish
+    }
+
+    fn at(left: f32, top: f32, width: f32, height: f32) -> Rect {
+        Rect::from_min_size(pos2(left, top), vec2(width, height))
     }
 
     #[test]
-    fn a_small_view_of_a_large_picture_takes_a_small_level() {
-        let picture = Picture::new(4096, 4, vec![0; 4096 * 4 * 3]).unwrap();
-        let shown = ShownPicture::new(SourceId(1), SampleId(0), DisplayPicture::new(picture));
-        assert_eq!(shown.level_for(1.0), 0);
-        assert_eq!(shown.level_for(0.3), 1);
-        assert_eq!(shown.level_for(0.001), 2);
+    fn only_what_is_on_screen_and_what_lies_around_it_is_asked_for_and_only_once() {
+        let ctx = egui::Context::default();
+        let mut shown = shown([20_000, 15_000]);
+        let place = at(-9000.0, -9000.0, 20_000.0, 15_000.0);
+        let wish = frame(&ctx, &mut shown, place).unwrap();
+        assert!(wish.iter().all(|key| key.level == 0));
+        // 9000..10000 x 9000..9800 shows columns 17..=19 and rows 17..=19.
+        assert_eq!(wish[0], tile(0, 18, 18).0, "the middle comes first");
+        assert_eq!(wish.len(), 25);
+        assert_eq!(frame(&ctx, &mut shown, place), None);
+    }
+
+    #[test]
+    fn tiles_that_are_not_looked_at_any_more_are_dropped_and_the_coarsest_stay() {
+        let ctx = egui::Context::default();
+        let mut shown = shown([200_000, 600]);
+        let coarsest = shown.picture.layout.coarsest();
+        let (key, pixels) = tile(coarsest, 0, 0);
+        shown.add(&ctx, key, &pixels);
+        for column in 0..MAX_TILES as u32 {
+            let (key, pixels) = tile(0, column, 0);
+            shown.add(&ctx, key, &pixels);
+            shown.begin_frame();
+        }
+        assert!(
+            shown.tiles.len() <= MAX_TILES / 4 * 3 + 1,
+            "{}",
+            shown.tiles.len()
+        );
+        assert!(shown.tiles.contains_key(&key));
+        assert!(
+            shown
+                .tiles
+                .contains_key(&tile(0, MAX_TILES as u32 - 1, 0).0)
+        );
+    }
+
+    #[test]
+    fn a_picture_is_complete_when_nothing_on_screen_is_coarse() {
+        let ctx = egui::Context::default();
+        let mut shown = shown([600, 400]);
+        let place = at(0.0, 0.0, 600.0, 400.0);
+        frame(&ctx, &mut shown, place);
+        assert!(!shown.is_complete() && !shown.covers_all());
+        for column in 0..2 {
+            let (key, pixels) = tile(0, column, 0);
+            shown.add(&ctx, key, &pixels);
+        }
+        frame(&ctx, &mut shown, place);
+        assert!(shown.is_complete() && shown.covers_all());
     }
 }

@@ -1,0 +1,81 @@
+//! Which parts of a picture carry an answer.
+
+use super::BoundingBox;
+
+/// The answer that is to be explained.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum SaliencyTarget {
+    /// The probability of a class.
+    Class(u32),
+    /// The best score among the boxes of this class that overlap these bounds with an IoU of at least one half.
+    Box {
+        class_id: u32,
+        /// In pixels of the upright image.
+        bounds: BoundingBox,
+    },
+}
+
+/// How much a score falls where a part of the picture is covered.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Saliency {
+    /// Cells from top to bottom, all of the same height.
+    pub rows: usize,
+    /// Cells from left to right, all of the same width.
+    pub columns: usize,
+    /// `[rows, columns]`, row-major: the fall of the score, `-1.0..=1.0`. Negative where the score rises, so where the part speaks against
+    /// the answer.
+    pub drops: Vec<f32>,
+    /// The score of the whole picture, `0.0..=1.0`.
+    pub baseline: f32,
+}
+
+impl Saliency {
+    /// The largest fall of any cell.
+    pub fn largest_drop(&self) -> f32 {
+        self.drops.iter().copied().fold(f32::MIN, f32::max)
+    }
+
+    /// The largest rise of any cell; zero where the score rises nowhere.
+    pub fn largest_rise(&self) -> f32 {
+        -self.drops.iter().copied().fold(0.0, f32::min)
+    }
+
+    /// The fall in a cell as a part of the largest fall, `0.0..=1.0`; zero where the score rises and where it falls nowhere.
+    pub fn strength(&self, row: usize, column: usize) -> f32 {
+        let largest = self.largest_drop();
+        let drop = self.drops.get(row * self.columns + column);
+        match drop {
+            Some(drop) if largest > 0.0 => (drop / largest).clamp(0.0, 1.0),
+            _ => 0.0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strength_is_relative_to_the_largest_fall_and_never_negative() {
+        let saliency = Saliency {
+            rows: 1,
+            columns: 3,
+            drops: vec![0.2, 0.4, -0.1],
+            baseline: 0.5,
+        };
+        let strengths: Vec<f32> = (0..3).map(|column| saliency.strength(0, column)).collect();
+        assert_eq!(strengths, [0.5, 1.0, 0.0]);
+        assert!((saliency.largest_rise() - 0.1).abs() < 1e-6);
+    }
+
+    #[test]
+    fn where_the_score_falls_nowhere_nothing_is_strong() {
+        let saliency = Saliency {
+            rows: 1,
+            columns: 1,
+            drops: vec![-0.3],
+            baseline: 0.5,
+        };
+        assert_eq!(saliency.strength(0, 0), 0.0);
+    }
+}

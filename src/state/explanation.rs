@@ -1,0 +1,91 @@
+//! Which parts of the shown picture carry an answer: the question, and what came of it.
+
+use std::sync::Arc;
+
+use super::{State, TaskId};
+use crate::domain::{Answer, Saliency, SaliencyTarget};
+
+/// What is asked about the shown picture.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Question {
+    pub target: SaliencyTarget,
+    /// The class in question.
+    pub label: String,
+    /// As the run gave it, `0.0..=1.0`.
+    pub score: f32,
+}
+
+#[derive(Debug, Clone, PartialEq, Default)]
+pub enum Explanation {
+    #[default]
+    None,
+    /// The model is being loaded first.
+    Waiting(Question),
+    Running {
+        task: TaskId,
+        question: Question,
+    },
+    Ready {
+        task: TaskId,
+        question: Question,
+        saliency: Arc<Saliency>,
+    },
+    Failed {
+        question: Question,
+        reason: String,
+    },
+}
+
+impl Explanation {
+    pub fn question(&self) -> Option<&Question> {
+        match self {
+            Self::None => None,
+            Self::Waiting(question)
+            | Self::Running { question, .. }
+            | Self::Ready { question, .. }
+            | Self::Failed { question, .. } => Some(question),
+        }
+    }
+
+    /// The task that works on it.
+    pub fn task(&self) -> Option<TaskId> {
+        match self {
+            Self::Running { task, .. } => Some(*task),
+            _ => None,
+        }
+    }
+}
+
+impl State {
+    /// What “Explain” asks: the selected box or class, or else the best one on screen. `None` where there is none.
+    pub fn question(&self) -> Option<Question> {
+        let prediction = self.shown.prediction.as_ref()?;
+        match &prediction.answer {
+            Answer::Classes(classes) => {
+                let selected = self.shown.selected_class;
+                let class = classes
+                    .iter()
+                    .find(|class| Some(class.index) == selected)
+                    .or(classes.first())?;
+                Some(Question {
+                    target: SaliencyTarget::Class(class.index),
+                    label: class.label.clone(),
+                    score: class.score,
+                })
+            }
+            Answer::Detections(detections) => {
+                let best = || self.view().visible_detections(prediction).first().copied();
+                let index = self.shown.selected_box.or_else(best)?;
+                let detection = detections.get(index)?;
+                Some(Question {
+                    target: SaliencyTarget::Box {
+                        class_id: detection.class_id,
+                        bounds: detection.bounds,
+                    },
+                    label: detection.label.clone(),
+                    score: detection.score,
+                })
+            }
+        }
+    }
+}

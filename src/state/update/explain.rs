@@ -1,0 +1,130 @@
+//! Asking which parts of a picture carry an answer.
+
+use std::sync::Arc;
+
+use super::predict;
+use crate::domain::{Problem, Saliency};
+use crate::state::{
+    Effect, Explanation, Question, State, TaskEntry, TaskId, TaskKind, TaskOutcome, TaskSignal,
+};
+use crate::tasks::{ProgressUnit, TaskControl};
+
+/// The model is loaded first where it is not.
+pub(super) fn explain(state: &mut State, effects: &mut Vec<Effect>) {
+    let (Some(question), Some(run)) = (state.question(), state.runs.current()) else {
+        return;
+    };
+    let run = run.id();
+    if predict::is_loaded(state, run) {
+        start(state, question, effects);
+    } else {
+        state.shown.explanation = Explanation::Waiting(question);
+        predict::prepare(state, run, effects);
+    }
+    cancel_forgotten(state, effects);
+}
+
+/// The model has been loaded, perhaps for this.
+pub(super) fn start_waiting(state: &mut State, effects: &mut Vec<Effect>) {
+    let is_loaded = state
+        .runs
+        .current()
+        .is_some_and(|run| predict::is_loaded(state, run.id()));
+    if let Explanation::Waiting(question) = &state.shown.explanation
+        && is_loaded
+    {
+        start(state, question.clone(), effects);
+    }
+}
+
+fn start(state: &mut State, question: Question, effects: &mut Vec<Effect>) {
+    let (Some(sample), Some(source), Some(run)) =
+        (state.selection.shown(), &state.source, state.runs.current())
+    else {
+        return;
+    };
+    let Some(entry) = state.samples.get(sample) else {
+        return;
+    };
+    let control = TaskControl::new(ProgressUnit::Steps);
+    let task = TaskId(state.ids.next());
+    let effect = Effect::Explain {
+        source: source.id,
+        key: run.info.key.clone(),
+        uri: entry.uri.clone(),
+        target: question.target,
+        task,
+        control: control.clone(),
+    };
+    state.tasks.start(TaskEntry {
+        id: task,
+        kind: TaskKind::Explain,
+        title: format!("Explain {} in {}", question.label, entry.uri.file_name()),
+        control,
+    });
+    state.shown.explanation = Explanation::Running { task, question };
+    effects.push(effect);
+}
+
+/// The model could not be loaded.
+pub(super) fn stop_waiting(state: &mut State, reason: &str) {
+    if let Explanation::Waiting(question) = &state.shown.explanation {
+        state.shown.explanation = Explanation::Failed {
+            question: question.clone(),
+            reason: reason.to_owned(),
+        };
+    }
+}
+
+pub(super) fn explained(
+    state: &mut State,
+    task: TaskId,
+    result: Result<Arc<Saliency>, TaskOutcome>,
+) {
+    let outcome = match &result {
+        Ok(saliency) => TaskOutcome::Done(format!(
+            "{} parts covered one after the other",
+            saliency.drops.len()
+        )),
+        Err(outcome) => outcome.clone(),
+    };
+    state.tasks.end(task, outcome);
+    let is_asked = state.shown.explanation.task() == Some(task);
+    let Some(question) = state
+        .shown
+        .explanation
+        .question()
+        .filter(|_| is_asked)
+        .cloned()
+    else {
+        return;
+    };
+    state.shown.explanation = match result {
+        Ok(saliency) => Explanation::Ready {
+            task,
+            question,
+            saliency,
+        },
+        Err(TaskOutcome::Failed(reason)) => {
+            let problem = format!("{} could not be explained: {reason}", question.label);
+            state.problems.add(Problem::general(problem), None);
+            Explanation::Failed { question, reason }
+        }
+        Err(_) => Explanation::None,
+    };
+}
+
+/// What nobody waits for any more need not be computed to its end.
+pub(super) fn cancel_forgotten(state: &State, effects: &mut Vec<Effect>) {
+    let wanted = state.shown.explanation.task();
+    for task in state.tasks.running() {
+        if task.kind == TaskKind::Explain && Some(task.id) != wanted {
+            effects.push(Effect::Signal(task.control.clone(), TaskSignal::Cancel));
+        }
+    }
+}
+
+pub(super) fn hide(state: &mut State, effects: &mut Vec<Effect>) {
+    state.shown.explanation = Explanation::None;
+    cancel_forgotten(state, effects);
+}

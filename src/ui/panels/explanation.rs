@@ -1,0 +1,170 @@
+//! Below the results: asks which parts of the picture carry an answer, and says what the colours mean.
+
+use eframe::egui::{self, Label, ProgressBar, Rect, RichText, Sense, Slider, Ui, vec2};
+
+use super::super::theme;
+use super::super::widgets::{Tone, action_button_ui, banner_ui};
+use crate::domain::Saliency;
+use crate::state::{Action, Command, Explanation, Question, State, TaskId, TaskSignal};
+
+const BAR_HEIGHT: f32 = 12.0;
+/// Strips that the colour bar is made of.
+const BAR_STEPS: usize = 48;
+
+pub(super) fn explanation_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+    match &state.shown.explanation {
+        Explanation::None => ask_ui(ui, state, commands),
+        Explanation::Waiting(_) => {
+            ui.weak("Getting the model ready to explain its answer…");
+        }
+        Explanation::Running { task, question } => running_ui(ui, state, *task, question, commands),
+        Explanation::Ready {
+            question, saliency, ..
+        } => ready_ui(ui, state, question, saliency, commands),
+        Explanation::Failed { question, reason } => {
+            let message = format!("{} could not be explained: {reason}", question.label);
+            banner_ui(ui, Tone::Error, &message, |_| {});
+            ask_ui(ui, state, commands);
+        }
+    }
+}
+
+fn ask_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+    let Some(question) = state.question() else {
+        return;
+    };
+    ui.horizontal(|ui| {
+        action_button_ui(ui, state, Action::Explain, commands);
+        let text = format!("what carries “{}”", question.label);
+        ui.add(Label::new(RichText::new(text).weak()).truncate());
+    });
+}
+
+fn running_ui(
+    ui: &mut Ui,
+    state: &State,
+    task: TaskId,
+    question: &Question,
+    commands: &mut Vec<Command>,
+) {
+    ui.label(format!("Looking for what carries “{}”…", question.label));
+    let progress = state.tasks.get(task).map(|task| task.control.progress());
+    let fraction = progress.and_then(|progress| progress.fraction());
+    ui.horizontal(|ui| {
+        ui.add(
+            ProgressBar::new(fraction.unwrap_or(0.0))
+                .desired_width(ui.available_width() - 80.0)
+                .desired_height(8.0),
+        );
+        if ui.small_button("Stop").clicked() {
+            commands.push(Command::SignalTask(task, TaskSignal::Cancel));
+        }
+    });
+}
+
+fn ready_ui(
+    ui: &mut Ui,
+    state: &State,
+    question: &Question,
+    saliency: &Saliency,
+    commands: &mut Vec<Command>,
+) {
+    ui.add(Label::new(summary(question, saliency)).wrap());
+    let largest = saliency.largest_drop();
+    if largest > 0.0 {
+        color_bar_ui(ui, largest);
+    }
+    if saliency.largest_rise() > 0.005 {
+        let rise = format!(
+            "Covering other parts raises it by up to {} points; they are drawn as 0",
+            points(saliency.largest_rise())
+        );
+        ui.add(Label::new(RichText::new(rise).small().weak()).wrap());
+    }
+    ui.horizontal(|ui| {
+        let mut opacity = state.settings.explanation_opacity;
+        ui.label("Opacity");
+        ui.spacing_mut().slider_width = (ui.available_width() - 80.0).clamp(40.0, 140.0);
+        let slider = ui.add(Slider::new(&mut opacity, 0.0..=1.0).show_value(false));
+        if slider.changed() {
+            commands.push(Command::SetExplanationOpacity(opacity));
+        }
+        slider.accessible_name("Opacity");
+        if ui.button("Hide").clicked() {
+            commands.push(Command::HideExplanation);
+        }
+    });
+    if state.question().is_some_and(|asked| asked != *question) {
+        ask_ui(ui, state, commands);
+    }
+}
+
+/// What the colours speak of, in words.
+fn summary(question: &Question, saliency: &Saliency) -> String {
+    let whole = format!(
+        "“{}” has {:.1} % on the whole picture",
+        question.label,
+        saliency.baseline * 100.0
+    );
+    if saliency.largest_drop() > 0.0 {
+        format!("{whole} and loses most where it is yellow, when that part is covered")
+    } else {
+        format!("{whole}, and loses nothing whichever part is covered")
+    }
+}
+
+/// The colours with the fall of the score that they stand for.
+fn color_bar_ui(ui: &mut Ui, largest: f32) {
+    let size = vec2(ui.available_width(), BAR_HEIGHT);
+    let (rect, response) = ui.allocate_exact_size(size, Sense::hover());
+    let strip = rect.width() / BAR_STEPS as f32;
+    for step in 0..BAR_STEPS {
+        let left = rect.left() + step as f32 * strip;
+        let place =
+            Rect::from_min_size(egui::pos2(left, rect.top()), vec2(strip + 0.5, BAR_HEIGHT));
+        let strength = step as f32 / (BAR_STEPS - 1) as f32;
+        ui.painter()
+            .rect_filled(place, 0.0, theme::heat_color(strength));
+    }
+    response.on_hover_text(
+        "How many percentage points the score falls when a patch of the picture's mean colour covers the part",
+    );
+    ui.horizontal(|ui| {
+        ui.small("0");
+        ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
+            ui.small(format!("−{} points", points(largest)));
+        });
+    });
+}
+
+/// Percentage points.
+fn points(fall: f32) -> String {
+    format!("{:.1}", fall * 100.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::SaliencyTarget;
+
+    #[test]
+    fn a_score_that_falls_nowhere_is_said_so() {
+        let question = Question {
+            target: SaliencyTarget::Class(1),
+            label: "cat".to_owned(),
+            score: 0.5,
+        };
+        let saliency = |drop| Saliency {
+            rows: 1,
+            columns: 1,
+            drops: vec![drop],
+            baseline: 0.5,
+        };
+        let text = summary(&question, &saliency(-0.1));
+        assert!(
+            text.starts_with("“cat” has 50.0 %") && text.contains("loses nothing"),
+            "{text}"
+        );
+        assert!(summary(&question, &saliency(0.2)).contains("yellow"));
+    }
+}

@@ -1,0 +1,119 @@
+//! Looking closely: large pictures, one box, what an answer rests on.
+
+use egui::Key;
+use egui_kittest::kittest::Queryable;
+use spotcheck::decode::encode_jpeg;
+use spotcheck::domain::Picture;
+use spotcheck::state::{CanvasView, Explanation};
+
+use crate::window::{click, open, samples, sees, wait_for, wait_until};
+
+const CLASSIFIER: &str = "efficientnet-lite0";
+const DETECTOR: &str = "ssd-mobilenet-coco";
+
+/// Larger than what is decoded in full before anything is shown.
+fn large_jpeg() -> Vec<u8> {
+    let (width, height) = (5000, 3400);
+    let line: Vec<u8> = (0..width).flat_map(|x| [(x / 20) as u8; 3]).collect();
+    let picture = Picture::new(width, height, line.repeat(height as usize)).unwrap();
+    encode_jpeg(&picture, 90).unwrap()
+}
+
+#[test]
+fn a_large_picture_is_shown_whole_and_then_pixel_by_pixel() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("wall.jpg");
+    std::fs::write(&path, large_jpeg()).unwrap();
+    let mut window = open(Some(&path), CLASSIFIER);
+    window
+        .state_mut()
+        .command(spotcheck::state::Command::SetPredictOnOpen(false));
+    wait_until(&mut window, "the whole picture", |window| {
+        window.state().picture_is_complete()
+    });
+    window.key_press(Key::Num1);
+    wait_for(&mut window, "100 %");
+    wait_until(&mut window, "the finest tiles", |window| {
+        window.state().picture_is_complete()
+    });
+    window.hover_at(egui::pos2(680.0, 430.0));
+    wait_until(&mut window, "the colour under the pointer", |window| {
+        sees(window, "R 12")
+    });
+}
+
+#[test]
+fn brackets_walk_through_the_boxes_and_the_magnifier_shows_the_selected_one() {
+    let mut window = open(Some(&samples().join("coffee.png")), DETECTOR);
+    wait_for(&mut window, "cup ");
+    assert!(sees(&window, "Select a box to see it enlarged"));
+    window.key_press(Key::CloseBracket);
+    wait_for(&mut window, "% of the picture");
+    let first = window.state().state().shown.selected_box;
+    assert_eq!(first, Some(0), "the best score comes first");
+    window.key_press(Key::OpenBracket);
+    window.run_steps(2);
+    assert_ne!(window.state().state().shown.selected_box, first);
+    window.key_press(Key::CloseBracket);
+    window.run_steps(2);
+    assert_eq!(window.state().state().shown.selected_box, first);
+}
+
+#[test]
+fn zoom_to_box_brings_the_selected_box_into_the_middle() {
+    let mut window = open(Some(&samples().join("coffee.png")), DETECTOR);
+    wait_for(&mut window, "cup ");
+    click(&mut window, "cup ");
+    window.key_press(Key::Z);
+    window.run_steps(2);
+    let state = window.state().state();
+    let prediction = state.shown.prediction.as_ref().unwrap();
+    let bounds = prediction.detections()[state.shown.selected_box.unwrap()].bounds;
+    let CanvasView::Free { centre, .. } = state.canvas else {
+        panic!("the picture is still fitted");
+    };
+    let middle = [
+        f32::midpoint(bounds.x1, bounds.x2),
+        f32::midpoint(bounds.y1, bounds.y2),
+    ];
+    let apart = (centre[0] - middle[0]).hypot(centre[1] - middle[1]);
+    assert!(apart < 2.0, "{centre:?} {middle:?}");
+}
+
+#[test]
+fn explain_shows_which_parts_carry_the_class_and_can_be_hidden() {
+    let mut window = open(Some(&samples().join("chelsea.png")), CLASSIFIER);
+    wait_for(&mut window, "tiger cat 38.3 %");
+    click(&mut window, "Explain");
+    wait_for(&mut window, "“tiger cat” has 38.3 % on the whole picture");
+    assert!(sees(&window, " points"), "the legend has a unit");
+    let Explanation::Ready { saliency, .. } = &window.state().state().shown.explanation else {
+        panic!("the explanation is there");
+    };
+    assert_eq!((saliency.rows, saliency.columns), (9, 14));
+    // The cat's face is in the middle; the blurred corner at the upper right means little.
+    assert!(saliency.strength(0, 13) < 0.5, "{saliency:?}");
+    assert!((2..8).any(|row| (4..11).any(|column| saliency.strength(row, column) == 1.0)));
+    let slider = window.get_by_role_and_label(egui::accesskit::Role::Slider, "Opacity");
+    slider.set_value_accesskit(0.2);
+    window.run_steps(2);
+    let opacity = window.state().state().settings.explanation_opacity;
+    assert!((opacity - 0.2).abs() < 0.01, "{opacity}");
+    window.get_by_label("Hide").click();
+    window.run_steps(2);
+    assert!(!sees(&window, "on the whole picture") && sees(&window, "Explain"));
+}
+
+#[test]
+fn a_box_is_explained_and_a_search_that_is_stopped_leaves_nothing() {
+    let mut window = open(Some(&samples().join("coffee.png")), DETECTOR);
+    wait_for(&mut window, "cup ");
+    window.key_press(Key::E);
+    wait_for(&mut window, "Looking for what carries “cup”");
+    window.get_by_label("Stop").click();
+    wait_until(&mut window, "the search to end", |window| {
+        window.state().state().tasks.is_idle()
+    });
+    assert_eq!(window.state().state().shown.explanation, Explanation::None);
+    assert!(sees(&window, "what carries “cup”"));
+}
