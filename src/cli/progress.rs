@@ -111,17 +111,13 @@ fn describe(progress: &Progress) -> String {
 
 /// What was achieved, once the work is done: `500 images in 4.1 s, 121.9 images/s`.
 pub(super) fn summary(progress: &Progress) -> String {
-    let images = if progress.done == 1 {
-        "image"
-    } else {
-        "images"
-    };
+    let done = progress.done.saturating_sub(progress.done_before);
+    let images = if done == 1 { "image" } else { "images" };
     let rate = progress
         .rate()
         .map_or_else(String::new, |rate| format!(", {rate:.1} images/s"));
     format!(
-        "{} {images} in {:.1} s{rate}",
-        progress.done,
+        "{done} {images} in {:.1} s{rate}",
         progress.elapsed.as_secs_f64()
     )
 }

@@ -36,6 +36,31 @@ pub struct RunInfo {
     pub created_ms: i64,
 }
 
+impl RunKey {
+    /// The model's name with the settings that are not the usual ones, and a number where that is taken.
+    pub fn run_name(&self, model_name: &str, is_taken: impl Fn(&str) -> bool) -> String {
+        let device = (self.device != DeviceChoice::Auto).then(|| self.device.to_string());
+        let batch = self.batch.map(|batch| format!("batch {batch}"));
+        let threads = self.threads.map(|threads| format!("{threads} threads"));
+        let usual = KeepRule::default();
+        let min_score = (self.keep.min_score != usual.min_score)
+            .then(|| format!("scores from {}", self.keep.min_score));
+        let top_k = (self.keep.top_k != usual.top_k).then(|| format!("top {}", self.keep.top_k));
+        let unusual = [device, batch, threads, min_score, top_k]
+            .into_iter()
+            .flatten();
+        let parts: Vec<String> = std::iter::once(model_name.to_owned())
+            .chain(unusual)
+            .collect();
+        let name = parts.join(", ");
+        let numbered = (2..).map(|number| format!("{name} ({number})"));
+        std::iter::once(name.clone())
+            .chain(numbered)
+            .find(|name| !is_taken(name))
+            .unwrap_or(name)
+    }
+}
+
 /// What of the model's answer is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct KeepRule {
@@ -51,5 +76,38 @@ impl Default for KeepRule {
             min_score: 0.005,
             top_k: 5,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_is_named_after_its_model_and_what_is_unusual_about_it() {
+        let usual = RunKey {
+            model_id: "toy".to_owned(),
+            weights_sha256: String::new(),
+            device: DeviceChoice::Auto,
+            batch: None,
+            threads: None,
+            keep: KeepRule::default(),
+        };
+        assert_eq!(usual.run_name("Toy", |_| false), "Toy");
+        let taken = ["Toy", "Toy (2)"];
+        assert_eq!(
+            usual.run_name("Toy", |name| taken.contains(&name)),
+            "Toy (3)"
+        );
+        let unusual = RunKey {
+            batch: Some(4),
+            keep: KeepRule {
+                min_score: 0.25,
+                top_k: 10,
+            },
+            ..usual
+        };
+        let name = unusual.run_name("Toy", |_| false);
+        assert_eq!(name, "Toy, batch 4, scores from 0.25, top 10");
     }
 }

@@ -186,6 +186,11 @@ impl OnnxPredictor {
         &self.card
     }
 
+    /// Empty where the card names none.
+    pub fn labels(&self) -> &LabelSet {
+        &self.labels
+    }
+
     fn wanted_outputs(&self) -> Vec<&str> {
         match &self.card.output {
             OutputConvention::Classification(output) => {

@@ -14,7 +14,7 @@ use crossbeam_channel::{Receiver, bounded};
 pub use stages::{Stage, StageTimes};
 
 use crate::decode::DecodeLimits;
-use crate::domain::{Prediction, Problem, Sample};
+use crate::domain::{Prediction, Problem, Sample, SampleId, SampleSet};
 use crate::source::Source;
 use crate::tasks::TaskControl;
 use crate::vision::Predictor;
@@ -61,6 +61,16 @@ pub enum Stopped {
 /// One image's answer.
 pub type SampleResult = Result<Prediction, Problem>;
 
+/// Takes the results of a run, on the thread that called [`predict_some`].
+pub trait ResultSink {
+    /// As soon as there is a result, in whatever order: for keeping it safe.
+    fn arrived(&mut self, index: usize, result: &SampleResult);
+
+    /// In the order of the samples, with gaps where the run was stopped: for writing it out. Every result that arrived comes here
+    /// once.
+    fn in_order(&mut self, index: usize, result: SampleResult);
+}
+
 /// Predicts every sample and hands the results to `sink` in the order of the samples (with gaps
 /// where the run was stopped), on the calling thread. One bad image
 /// is one problem; the rest goes on. At every moment at most `READERS + 2 x workers` encoded images and
@@ -72,18 +82,48 @@ pub type SampleResult = Result<Prediction, Problem>;
 pub fn predict(
     request: &PredictRequest,
     control: &TaskControl,
-    mut sink: impl FnMut(usize, SampleResult),
+    sink: impl FnMut(usize, SampleResult),
 ) -> PredictOutcome {
-    let total = request.samples.len();
-    control.set_total(Some(total as u64));
+    struct InOrder<F>(F);
+    impl<F: FnMut(usize, SampleResult)> ResultSink for InOrder<F> {
+        fn arrived(&mut self, _: usize, _: &SampleResult) {}
+
+        fn in_order(&mut self, index: usize, result: SampleResult) {
+            (self.0)(index, result);
+        }
+    }
+    let all = (0..request.samples.len())
+        .map(SampleId::from_index)
+        .collect();
+    predict_some(request, &all, control, &mut InOrder(sink))
+}
+
+/// As [`predict`] for the samples at the places in `wanted` alone, as when all had been asked for: where a model takes batches, each
+/// batch that holds one of them is computed as a whole, and what was not wanted of it is dropped.
+pub fn predict_some(
+    request: &PredictRequest,
+    wanted: &SampleSet,
+    control: &TaskControl,
+    sink: &mut dyn ResultSink,
+) -> PredictOutcome {
+    let all = request.samples.len();
     let lanes = request.predictor.lanes().max(1);
     let batch = request.predictor.max_batch().max(1);
+    let places = if lanes > 1 {
+        places_of_batches(wanted, 1, all)
+    } else {
+        places_of_batches(wanted, batch, all)
+    };
+    let total = places.len();
+    control.set_total(Some(all as u64));
+    control.set_done_before((all - total) as u64);
     let decoders = std::thread::available_parallelism().map_or(2, usize::from);
     let gate = Arc::new(Gate::new(total, MIN_WINDOW.max(batch * 4)));
     let gate_of_hook = Arc::clone(&gate);
     let _close_on_cancel = control.on_cancel(move || gate_of_hook.close());
     let shared = Shared {
         request,
+        places: &places,
         control,
         gate: &gate,
         clock: StageClock::default(),
@@ -115,7 +155,7 @@ pub fn predict(
             scope.spawn(move || shared.predict_batches(batch, &prepared, &sender));
         }
         drop((encoded_sender, encoded, result_sender));
-        write_in_order(shared, &results, &mut sink)
+        hand_over(shared, wanted, &results, sink)
     });
 
     let threads = if lanes > 1 {
@@ -134,39 +174,64 @@ pub fn predict(
         .unwrap_or_else(PoisonError::into_inner);
     outcome.stopped = match device_lost {
         Some(reason) => Some(Stopped::DeviceLost(reason)),
-        None => (outcome.done + outcome.failed < total).then_some(Stopped::Cancelled),
+        None => (outcome.done + outcome.failed < wanted.len()).then_some(Stopped::Cancelled),
     };
     outcome
 }
 
-/// Hands results to the sink in the order of the samples, whatever order they arrive in.
-fn write_in_order(
+/// The places of all samples that share a batch with a wanted one, in ascending order.
+fn places_of_batches(wanted: &SampleSet, batch_len: usize, total: usize) -> Vec<usize> {
+    let mut places: Vec<usize> = Vec::new();
+    for id in wanted.iter().filter(|id| id.index() < total) {
+        let start = id.index() / batch_len * batch_len;
+        if places.last().is_none_or(|last| *last < start) {
+            places.extend(start..(start + batch_len).min(total));
+        }
+    }
+    places
+}
+
+/// Hands results to the sink, those that are wanted, whatever order they arrive in.
+fn hand_over(
     shared: &Shared<'_>,
+    wanted: &SampleSet,
     results: &Receiver<(usize, SampleResult)>,
-    sink: &mut dyn FnMut(usize, SampleResult),
+    sink: &mut dyn ResultSink,
 ) -> PredictOutcome {
     let mut outcome = PredictOutcome::default();
-    let mut hand_over = |index: usize, result: SampleResult| {
-        match &result {
-            Ok(_) => outcome.done += 1,
-            Err(_) => outcome.failed += 1,
-        }
-        shared.clock.measure(Stage::Write, || sink(index, result));
-        shared.gate.set_written(index + 1);
-        shared.control.add_done(1);
+    let mut count = |result: &SampleResult| match result {
+        Ok(_) => outcome.done += 1,
+        Err(_) => outcome.failed += 1,
     };
+    let is_wanted = |index: usize| wanted.contains(SampleId::from_index(index));
     let mut waiting = BTreeMap::new();
-    let mut next = 0;
+    let mut written = 0;
     for (index, result) in results {
-        waiting.insert(index, result);
-        while let Some(result) = waiting.remove(&next) {
-            hand_over(next, result);
-            next += 1;
-        }
+        shared.clock.measure(Stage::Write, || {
+            if is_wanted(index) {
+                count(&result);
+                sink.arrived(index, &result);
+            }
+            waiting.insert(index, result);
+            while let Some((index, result)) = shared
+                .places
+                .get(written)
+                .and_then(|place| waiting.remove_entry(place))
+            {
+                if is_wanted(index) {
+                    sink.in_order(index, result);
+                }
+                written += 1;
+            }
+        });
+        shared.gate.set_written(written);
+        shared.control.add_done(1);
     }
     // A run that was stopped has gaps; what lies behind them was computed and is kept.
     for (index, result) in waiting {
-        hand_over(index, result);
+        if is_wanted(index) {
+            sink.in_order(index, result);
+        }
     }
     outcome
 }

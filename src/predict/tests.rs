@@ -278,6 +278,82 @@ fn batches_are_made_of_consecutive_images_in_every_run() {
     assert_eq!(batches[&25].len(), 6);
 }
 
+/// What came when, and what came in order.
+#[derive(Default)]
+struct Record {
+    arrived: Vec<usize>,
+    in_order: Vec<(usize, SampleResult)>,
+}
+
+impl ResultSink for Record {
+    fn arrived(&mut self, index: usize, _: &SampleResult) {
+        self.arrived.push(index);
+    }
+
+    fn in_order(&mut self, index: usize, result: SampleResult) {
+        self.in_order.push((index, result));
+    }
+}
+
+#[test]
+fn a_run_that_goes_on_forms_the_same_batches_and_gives_only_what_is_missing() {
+    let calls = Arc::new(Mutex::new(Vec::new()));
+    for (lanes, batch, expected) in [
+        (
+            1,
+            8,
+            vec![(9..=16).collect::<Vec<u32>>(), (25..=30).collect()],
+        ),
+        (3, 1, vec![vec![10], vec![12], vec![30]]),
+    ] {
+        let seen = Arc::clone(&calls);
+        let record = move |widths: &[u32], _: &TaskControl| {
+            seen.lock().unwrap().push(widths.to_vec());
+            Ok(())
+        };
+        let request = request(source(30), TestPredictor::new(lanes, batch, record));
+        let missing: SampleSet = [9, 11, 29].map(SampleId).into_iter().collect();
+        let control = TaskControl::new(ProgressUnit::Images);
+        let mut sink = Record::default();
+        let outcome = predict_some(&request, &missing, &control, &mut sink);
+        assert_eq!(
+            (outcome.done, outcome.failed, outcome.stopped),
+            (3, 0, None)
+        );
+        let mut calls = std::mem::take(&mut *calls.lock().unwrap());
+        calls.sort();
+        assert_eq!(calls, expected);
+        let places: Vec<usize> = sink.in_order.iter().map(|(index, _)| *index).collect();
+        assert_eq!(places, [9, 11, 29]);
+        sink.arrived.sort_unstable();
+        assert_eq!(sink.arrived, places);
+        let progress = control.progress();
+        let computed = expected.concat().len() as u64;
+        assert_eq!((progress.done, progress.done_before), (30, 30 - computed));
+    }
+}
+
+#[test]
+fn a_result_arrives_before_its_turn() {
+    let slow_first = |widths: &[u32], _: &TaskControl| {
+        if widths == [1] {
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        Ok(())
+    };
+    let request = request(source(8), TestPredictor::new(2, 1, slow_first));
+    let all = (0..8).map(SampleId).collect();
+    let mut sink = Record::default();
+    predict_some(
+        &request,
+        &all,
+        &TaskControl::new(ProgressUnit::Images),
+        &mut sink,
+    );
+    assert_ne!(sink.arrived[0], 0);
+    check_results(&sink.in_order, 8, &[]);
+}
+
 #[test]
 fn a_device_out_of_memory_gets_smaller_batches_and_says_so() {
     let small_device = |widths: &[u32], _: &TaskControl| match widths.len() {

@@ -18,6 +18,8 @@ use crate::vision::{PredictError, Prepared};
 /// cancelled.
 pub(super) struct Shared<'r> {
     pub(super) request: &'r PredictRequest,
+    /// The samples to compute, in ascending order. The gate counts them.
+    pub(super) places: &'r [usize],
     pub(super) control: &'r TaskControl,
     pub(super) gate: &'r Gate,
     pub(super) clock: StageClock,
@@ -31,7 +33,8 @@ type Finished = (usize, SampleResult);
 
 impl Shared<'_> {
     pub(super) fn read(&self, encoded: &Sender<Encoded>) {
-        while let Some(index) = self.gate.take() {
+        while let Some(place) = self.gate.take() {
+            let index = self.places[place];
             if self.control.checkpoint().is_err() {
                 return;
             }

@@ -63,13 +63,14 @@ impl Writer {
         loop {
             let reason = match self.commit(batch) {
                 Ok(rejected) => {
-                    self.queue.settle();
                     for (ticket, reason) in rejected {
                         (self.on_save)(SaveEvent::Rejected { ticket, reason });
                     }
                     if let Some(last) = batch.last() {
                         (self.on_save)(SaveEvent::Saved { up_to: last.ticket });
                     }
+                    // Last, so that whoever waited for it finds it reported.
+                    self.queue.settle();
                     return true;
                 }
                 Err(reason) => reason,
@@ -190,7 +191,10 @@ impl<'t> Statements<'t> {
 
     fn apply(&mut self, change: &Change, deleted: &mut HashSet<RunId>) -> rusqlite::Result<()> {
         match change {
-            Change::AddRun(info) => self.add_run(info),
+            Change::AddRun(info) => {
+                deleted.remove(&info.id);
+                self.add_run(info)
+            }
             Change::RenameRun(run, name) => {
                 let sql = "UPDATE runs SET name = ?2 WHERE id = ?1";
                 self.connection

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::project;
 use crate::domain::{
-    Change, DeviceChoice, DeviceReport, KeepRule, LabelSet, ModelCard, Prediction, Problem,
-    RunInfo, SampleAnswer, human_bytes,
+    Change, DeviceReport, KeepRule, LabelSet, Prediction, Problem, RunInfo, SampleAnswer,
+    human_bytes,
 };
 use crate::domain::{RunId, RunKey, SampleId, SampleSet};
 use crate::review::AnswerStatus;
@@ -96,10 +96,12 @@ fn ensure_run(state: &mut State) -> Option<RunId> {
     }
     let chosen = state.models.chosen()?;
     let (card, labels) = (chosen.card.clone(), LabelSet::clone(&chosen.labels));
+    let is_taken = |name: &str| state.runs.iter().any(|run| run.info.name == name);
+    let name = key.run_name(&card.name, is_taken);
     let id = state.runs.new_id();
     state.runs.add(Run::new(RunInfo {
         id,
-        name: name_of_run(state, &card, &key),
+        name,
         key,
         card,
         labels,
@@ -108,22 +110,6 @@ fn ensure_run(state: &mut State) -> Option<RunId> {
     }));
     state.runs.switch_to(Some(id));
     Some(id)
-}
-
-/// The model's name with the settings that are not the usual ones, and a number where that is taken.
-fn name_of_run(state: &State, card: &ModelCard, key: &RunKey) -> String {
-    let device = (key.device != DeviceChoice::Auto).then(|| key.device.to_string());
-    let batch = key.batch.map(|batch| format!("batch {batch}"));
-    let threads = key.threads.map(|threads| format!("{threads} threads"));
-    let unusual = [device, batch, threads].into_iter().flatten();
-    let parts: Vec<String> = std::iter::once(card.name.clone()).chain(unusual).collect();
-    let name = parts.join(", ");
-    let is_free = |name: &str| state.runs.iter().all(|run| run.info.name != name);
-    let numbered = (2..).map(|number| format!("{name} ({number})"));
-    std::iter::once(name.clone())
-        .chain(numbered)
-        .find(|name| is_free(name))
-        .unwrap_or(name)
 }
 
 /// Opening a picture predicts it at once, unless it has an answer or asking could only fail again.

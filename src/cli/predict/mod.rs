@@ -1,6 +1,9 @@
 //! `spotcheck predict`: a model over a folder, from listing to written results.
 
-use std::io::{BufRead, BufWriter, Write};
+mod outputs;
+mod saving;
+
+use std::io::BufRead;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -13,15 +16,18 @@ use super::{Outcome, describe_latency, describe_refused};
 use crate::decode::DecodeLimits;
 use crate::dirs::AppDirs;
 use crate::domain::{
-    DeviceChoice, DeviceReport, KeepRule, ModelCard, Prediction, Problem, Sample, ViewSettings,
+    DeviceChoice, DeviceReport, KeepRule, ModelCard, Problem, RunKey, Sample, SampleId,
 };
-use crate::export::{AnnotatedFolder, jsonl_line};
 use crate::inference::{LoadOptions, OnnxPredictor, runtime};
 use crate::library::{Library, LibraryError};
-use crate::predict::{PredictOutcome, PredictRequest, SampleResult, Stopped, predict};
+use crate::predict::{
+    PredictOutcome, PredictRequest, ResultSink, SampleResult, Stopped, predict_some,
+};
 use crate::source::{LocalSource, Source};
 use crate::tasks::{ProgressUnit, TaskControl};
 use crate::vision::Predictor;
+use outputs::Outputs;
+use saving::{Saving, SavingArgs};
 
 #[derive(Debug, Args)]
 pub(super) struct PredictArgs {
@@ -57,6 +63,8 @@ pub(super) struct PredictArgs {
     /// Refuse images with more megapixels than this
     #[arg(long, default_value_t = DecodeLimits::default().max_megapixels)]
     max_megapixels: u64,
+    #[command(flatten)]
+    saving: SavingArgs,
 }
 
 fn parse_score(text: &str) -> Result<f32, String> {
@@ -83,6 +91,7 @@ pub(super) fn run(args: &PredictArgs) -> anyhow::Result<Outcome> {
     let interrupt = TaskControl::new(ProgressUnit::Bytes);
     let on_interrupt = interrupt.clone();
     ctrlc::set_handler(move || on_interrupt.cancel()).context("Could not listen for Ctrl+C")?;
+    let project = args.saving.open_project(&args.source)?;
     let predictor = Arc::new(load(args, &dirs, &interrupt)?);
     let card = predictor.card().clone();
     print_report(&card, &predictor.report());
@@ -97,29 +106,38 @@ pub(super) fn run(args: &PredictArgs) -> anyhow::Result<Outcome> {
         max_megapixels: args.max_megapixels,
         ..DecodeLimits::default()
     };
-    let mut outputs = Outputs::open(args, card, &source, &limits)?;
+    let control = TaskControl::new(ProgressUnit::Images);
+    let run_control = control.clone();
+    let _cancel_run = interrupt.on_cancel(move || run_control.cancel());
+    let saving = project
+        .map(|project| {
+            let key = run_key(args, &card);
+            Saving::begin(&args.saving, project, key, &predictor, &samples, &control)
+        })
+        .transpose()?;
+    let outputs = Outputs::open(args, card, &source, &limits)?;
     let request = PredictRequest {
         source: Arc::clone(&source),
         samples: samples.into(),
         predictor: Arc::clone(&predictor) as Arc<dyn Predictor>,
         limits,
     };
-    let control = TaskControl::new(ProgressUnit::Images);
-    let run_control = control.clone();
-    let _cancel_run = interrupt.on_cancel(move || run_control.cancel());
-    let mut write_error = None;
+    let all = (0..request.samples.len()).map(SampleId::from_index);
+    let missing = saving
+        .as_ref()
+        .map_or_else(|| all.collect(), |saving| saving.missing().clone());
+    let mut sink = Sink {
+        samples: &request.samples,
+        control: &control,
+        outputs,
+        saving,
+        error: None,
+    };
     let outcome = with_progress("Predicting", &control, || {
-        predict(&request, &control, |index, result| {
-            if let Err(error) = outputs.write(&request.samples[index], result) {
-                write_error.get_or_insert(error);
-                control.cancel();
-            }
-        })
+        predict_some(&request, &missing, &control, &mut sink)
     });
-    let failures = outputs.finish()?;
-    if let Some(error) = write_error {
-        return Err(error);
-    }
+    let stored = request.samples.len() - missing.len();
+    let failures = sink.finish(&interrupt)?;
     eprintln!("{}", summary(&control.progress()));
     if let Some(latency) = describe_latency(&predictor.report()) {
         eprintln!("{latency}");
@@ -128,8 +146,91 @@ pub(super) fn run(args: &PredictArgs) -> anyhow::Result<Outcome> {
         &outcome,
         &failures,
         listing_problems.len(),
+        stored,
         request.samples.len(),
     )
+}
+
+fn run_key(args: &PredictArgs, card: &ModelCard) -> RunKey {
+    RunKey {
+        model_id: card.id.clone(),
+        weights_sha256: card.file.sha256.clone(),
+        device: args.device,
+        batch: args.batch.map(|batch| batch as usize),
+        threads: args.threads.map(|threads| threads as usize),
+        keep: args.keep(),
+    }
+}
+
+impl PredictArgs {
+    fn keep(&self) -> KeepRule {
+        KeepRule {
+            min_score: self.min_score,
+            top_k: self.top_k as usize,
+        }
+    }
+}
+
+/// Saves each result in the project as it comes, and writes out all of them, those that the project has already included, in
+/// the order of the listing. Cancels the run where nothing more can be written.
+struct Sink<'r> {
+    samples: &'r [Sample],
+    control: &'r TaskControl,
+    outputs: Outputs,
+    saving: Option<Saving>,
+    error: Option<anyhow::Error>,
+}
+
+impl ResultSink for Sink<'_> {
+    fn arrived(&mut self, index: usize, result: &SampleResult) {
+        if let Some(saving) = &mut self.saving
+            && let Err(error) = saving.save(&self.samples[index], result, self.control)
+        {
+            self.fail(error);
+        }
+    }
+
+    fn in_order(&mut self, index: usize, result: SampleResult) {
+        let sample = &self.samples[index];
+        let written = self
+            .write_stored_before(index)
+            .and_then(|()| self.outputs.write(sample, result));
+        if let Err(error) = written {
+            self.fail(error);
+        }
+    }
+}
+
+impl Sink<'_> {
+    fn write_stored_before(&mut self, index: usize) -> anyhow::Result<()> {
+        let Some(saving) = &mut self.saving else {
+            return Ok(());
+        };
+        let outputs = &mut self.outputs;
+        saving.each_stored_before(index, self.samples, |sample, result| {
+            outputs.write(sample, result)
+        })
+    }
+
+    fn fail(&mut self, error: anyhow::Error) {
+        self.error.get_or_insert(error);
+        self.control.cancel();
+    }
+
+    /// Waits for what is still being written and saved. Gives the problems of single images.
+    fn finish(mut self, interrupt: &TaskControl) -> anyhow::Result<Vec<Problem>> {
+        let rest = self.write_stored_before(self.samples.len());
+        let failures = self.outputs.finish();
+        let saved = self
+            .saving
+            .map_or(Ok(()), |saving| saving.finish(interrupt));
+        if let Some(error) = self.error {
+            return Err(error);
+        }
+        rest?;
+        saved?;
+        failures
+    }
 }
 
 fn open_source(path: &Path) -> anyhow::Result<Arc<dyn Source>> {
@@ -181,10 +282,7 @@ fn load(
         device: args.device,
         batch: args.batch.map(|batch| batch as usize),
         threads: args.threads.map(|threads| threads as usize),
-        keep: KeepRule {
-            min_score: args.min_score,
-            top_k: args.top_k as usize,
-        },
+        keep: args.keep(),
     };
     Ok(OnnxPredictor::load(&runtime, &model, &options, control)?)
 }
@@ -205,145 +303,12 @@ fn print_report(card: &ModelCard, report: &DeviceReport) {
     }
 }
 
-/// Everything that a run writes.
-struct Outputs {
-    card: ModelCard,
-    lines: Option<Lines>,
-    annotated: Option<AnnotatedFolder>,
-    view: ViewSettings,
-    failures: Vec<Problem>,
-}
-
-/// JSON Lines, on stdout or in a file that appears under its name only once it is whole.
-enum Lines {
-    Stdout(BufWriter<std::io::Stdout>),
-    File {
-        writer: BufWriter<tempfile::NamedTempFile>,
-        path: PathBuf,
-    },
-}
-
-impl Outputs {
-    fn open(
-        args: &PredictArgs,
-        card: ModelCard,
-        source: &Arc<dyn Source>,
-        limits: &DecodeLimits,
-    ) -> anyhow::Result<Self> {
-        let view = ViewSettings::default();
-        let annotated = args.annotate.as_ref().map(|folder| {
-            AnnotatedFolder::create(folder, source, limits, &view)
-                .with_context(|| format!("Could not use {} for annotated images", folder.display()))
-        });
-        let lines = args.out.as_ref().map(|path| {
-            Lines::open(path).with_context(|| format!("Could not write {}", path.display()))
-        });
-        Ok(Self {
-            card,
-            lines: lines.transpose()?,
-            annotated: annotated.transpose()?,
-            view,
-            failures: Vec::new(),
-        })
-    }
-
-    fn write(&mut self, sample: &Sample, result: SampleResult) -> anyhow::Result<()> {
-        match &mut self.lines {
-            Some(lines) => lines.write(&jsonl_line(&sample.uri, &self.card, &result))?,
-            None => print_row(sample, &result, &self.view)?,
-        }
-        match result {
-            Ok(prediction) => {
-                if let Some(annotated) = &mut self.annotated {
-                    annotated.add(sample, prediction);
-                }
-            }
-            Err(problem) => self.failures.push(problem),
-        }
-        Ok(())
-    }
-
-    /// Waits for what is still being written. Gives the problems of single images.
-    fn finish(mut self) -> anyhow::Result<Vec<Problem>> {
-        if let Some(lines) = self.lines {
-            lines.finish()?;
-        }
-        if let Some(annotated) = self.annotated {
-            self.failures.extend(annotated.finish());
-        }
-        Ok(self.failures)
-    }
-}
-
-impl Lines {
-    fn open(path: &Path) -> std::io::Result<Self> {
-        if path.as_os_str() == "-" {
-            return Ok(Self::Stdout(BufWriter::new(std::io::stdout())));
-        }
-        let path = std::path::absolute(path)?;
-        let folder = path.parent().unwrap_or(Path::new("."));
-        let writer = BufWriter::new(tempfile::NamedTempFile::new_in(folder)?);
-        Ok(Self::File { writer, path })
-    }
-
-    fn write(&mut self, line: &str) -> anyhow::Result<()> {
-        match self {
-            Self::Stdout(writer) => writeln!(writer, "{line}").context("Could not write to stdout"),
-            Self::File { writer, path } => writeln!(writer, "{line}")
-                .with_context(|| format!("Could not write {}", path.display())),
-        }
-    }
-
-    fn finish(self) -> anyhow::Result<()> {
-        match self {
-            Self::Stdout(mut writer) => writer.flush().context("Could not write to stdout"),
-            Self::File { writer, path } => {
-                let persist = || -> std::io::Result<()> {
-                    let file = writer
-                        .into_inner()
-                        .map_err(std::io::IntoInnerError::into_error)?;
-                    file.persist(&path)?;
-                    Ok(())
-                };
-                persist().with_context(|| format!("Could not write {}", path.display()))
-            }
-        }
-    }
-}
-
-/// `chelsea.png            tiger cat 0.38, Egyptian cat 0.37`
-fn print_row(sample: &Sample, result: &SampleResult, view: &ViewSettings) -> anyhow::Result<()> {
-    let seen = match result {
-        Ok(prediction) => describe(prediction, view),
-        Err(problem) => format!("failed: {}", problem.message),
-    };
-    writeln!(std::io::stdout(), "{:<28} {seen}", sample.name).context("Could not write to stdout")
-}
-
-fn describe(prediction: &Prediction, view: &ViewSettings) -> String {
-    let classes = view
-        .visible_classes(prediction)
-        .iter()
-        .map(|class| (&class.label, class.score));
-    let visible = view.visible_detections(prediction);
-    let detections = visible.iter().map(|&index| &prediction.detections()[index]);
-    let boxes = detections.map(|detection| (&detection.label, detection.score));
-    let seen: Vec<String> = classes
-        .chain(boxes)
-        .map(|(label, score)| format!("{label} {score:.2}"))
-        .collect();
-    if seen.is_empty() {
-        format!("no box above {}", view.min_score)
-    } else {
-        seen.join(", ")
-    }
-}
-
 /// Says what happened and what it means for the exit code.
 fn conclude(
     outcome: &PredictOutcome,
     failures: &[Problem],
     skipped: usize,
+    stored: usize,
     total: usize,
 ) -> anyhow::Result<Outcome> {
     for note in &outcome.notes {
@@ -355,7 +320,7 @@ fn conclude(
     for problem in failures {
         eprintln!("failed {problem}");
     }
-    let tried = outcome.done + outcome.failed;
+    let tried = stored + outcome.done + outcome.failed;
     match &outcome.stopped {
         Some(Stopped::Cancelled) => {
             bail!("cancelled after {tried} of {total} images; what was done is written")

@@ -1,0 +1,148 @@
+//! What `spotcheck predict` writes: a table or JSON Lines, and annotated pictures.
+
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::Context;
+
+use super::PredictArgs;
+use crate::decode::DecodeLimits;
+use crate::domain::{ModelCard, Prediction, Problem, Sample, ViewSettings};
+use crate::export::{AnnotatedFolder, jsonl_line};
+use crate::predict::SampleResult;
+use crate::source::Source;
+
+/// Everything that a run writes.
+pub(super) struct Outputs {
+    card: ModelCard,
+    lines: Option<Lines>,
+    annotated: Option<AnnotatedFolder>,
+    view: ViewSettings,
+    failures: Vec<Problem>,
+}
+
+/// JSON Lines, on stdout or in a file that appears under its name only once it is whole.
+enum Lines {
+    Stdout(BufWriter<std::io::Stdout>),
+    File {
+        writer: BufWriter<tempfile::NamedTempFile>,
+        path: PathBuf,
+    },
+}
+
+impl Outputs {
+    pub(super) fn open(
+        args: &PredictArgs,
+        card: ModelCard,
+        source: &Arc<dyn Source>,
+        limits: &DecodeLimits,
+    ) -> anyhow::Result<Self> {
+        let view = ViewSettings::default();
+        let annotated = args.annotate.as_ref().map(|folder| {
+            AnnotatedFolder::create(folder, source, limits, &view)
+                .with_context(|| format!("Could not use {} for annotated images", folder.display()))
+        });
+        let lines = args.out.as_ref().map(|path| {
+            Lines::open(path).with_context(|| format!("Could not write {}", path.display()))
+        });
+        Ok(Self {
+            card,
+            lines: lines.transpose()?,
+            annotated: annotated.transpose()?,
+            view,
+            failures: Vec::new(),
+        })
+    }
+
+    pub(super) fn write(&mut self, sample: &Sample, result: SampleResult) -> anyhow::Result<()> {
+        match &mut self.lines {
+            Some(lines) => lines.write(&jsonl_line(&sample.uri, &self.card, &result))?,
+            None => print_row(sample, &result, &self.view)?,
+        }
+        match result {
+            Ok(prediction) => {
+                if let Some(annotated) = &mut self.annotated {
+                    annotated.add(sample, prediction);
+                }
+            }
+            Err(problem) => self.failures.push(problem),
+        }
+        Ok(())
+    }
+
+    /// Waits for what is still being written. Gives the problems of single images.
+    pub(super) fn finish(mut self) -> anyhow::Result<Vec<Problem>> {
+        if let Some(lines) = self.lines {
+            lines.finish()?;
+        }
+        if let Some(annotated) = self.annotated {
+            self.failures.extend(annotated.finish());
+        }
+        Ok(self.failures)
+    }
+}
+
+impl Lines {
+    fn open(path: &Path) -> std::io::Result<Self> {
+        if path.as_os_str() == "-" {
+            return Ok(Self::Stdout(BufWriter::new(std::io::stdout())));
+        }
+        let path = std::path::absolute(path)?;
+        let folder = path.parent().unwrap_or(Path::new("."));
+        let writer = BufWriter::new(tempfile::NamedTempFile::new_in(folder)?);
+        Ok(Self::File { writer, path })
+    }
+
+    fn write(&mut self, line: &str) -> anyhow::Result<()> {
+        match self {
+            Self::Stdout(writer) => writeln!(writer, "{line}").context("Could not write to stdout"),
+            Self::File { writer, path } => writeln!(writer, "{line}")
+                .with_context(|| format!("Could not write {}", path.display())),
+        }
+    }
+
+    fn finish(self) -> anyhow::Result<()> {
+        match self {
+            Self::Stdout(mut writer) => writer.flush().context("Could not write to stdout"),
+            Self::File { writer, path } => {
+                let persist = || -> std::io::Result<()> {
+                    let file = writer
+                        .into_inner()
+                        .map_err(std::io::IntoInnerError::into_error)?;
+                    file.persist(&path)?;
+                    Ok(())
+                };
+                persist().with_context(|| format!("Could not write {}", path.display()))
+            }
+        }
+    }
+}
+
+/// `chelsea.png            tiger cat 0.38, Egyptian cat 0.37`
+fn print_row(sample: &Sample, result: &SampleResult, view: &ViewSettings) -> anyhow::Result<()> {
+    let seen = match result {
+        Ok(prediction) => describe(prediction, view),
+        Err(problem) => format!("failed: {}", problem.message),
+    };
+    writeln!(std::io::stdout(), "{:<28} {seen}", sample.name).context("Could not write to stdout")
+}
+
+fn describe(prediction: &Prediction, view: &ViewSettings) -> String {
+    let classes = view
+        .visible_classes(prediction)
+        .iter()
+        .map(|class| (&class.label, class.score));
+    let visible = view.visible_detections(prediction);
+    let detections = visible.iter().map(|&index| &prediction.detections()[index]);
+    let boxes = detections.map(|detection| (&detection.label, detection.score));
+    let seen: Vec<String> = classes
+        .chain(boxes)
+        .map(|(label, score)| format!("{label} {score:.2}"))
+        .collect();
+    if seen.is_empty() {
+        format!("no box above {}", view.min_score)
+    } else {
+        seen.join(", ")
+    }
+}

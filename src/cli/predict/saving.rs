@@ -1,0 +1,414 @@
+//! `spotcheck predict --project`: answers go into a project as they come, and a run goes on where it stopped.
+
+use std::collections::HashSet;
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+use clap::Args;
+
+use crate::domain::{
+    Change, Problem, RunId, RunInfo, RunKey, Sample, SampleAnswer, SampleId, SampleSet, SampleUri,
+};
+use crate::inference::OnnxPredictor;
+use crate::predict::SampleResult;
+use crate::store::{Access, OpenRequest, Project, SaveEvent, StoreError, Wanted};
+use crate::tasks::TaskControl;
+
+/// Stored answers that are read at once while they are written out.
+const READ_AT_ONCE: usize = 256;
+/// A line on how much is saved comes at least this often, and whenever it has doubled.
+const TELL_EVERY: Duration = Duration::from_secs(5);
+const RETRY_EVERY: Duration = Duration::from_secs(1);
+
+#[derive(Debug, Args)]
+pub(super) struct SavingArgs {
+    /// Save every answer in this project as it comes; made where it is not there. The window opens it, too
+    #[arg(long, value_name = "FILE.spotcheck")]
+    project: Option<PathBuf>,
+    /// Go on with the project's run of this model and these settings: only images without an answer, and those that changed
+    /// since, are predicted; the results hold all of them
+    #[arg(long, requires = "project")]
+    resume: bool,
+    /// With --resume: try images again that failed
+    #[arg(long, requires = "resume")]
+    retry_failed: bool,
+    /// Begin another run where the project has one of this model and these settings
+    #[arg(long, requires = "project", conflicts_with = "resume")]
+    new_run: bool,
+}
+
+/// A project that may be written, before it is clear which run it is about.
+pub(super) struct OpenProject {
+    project: Project,
+    teller: Arc<Teller>,
+}
+
+impl SavingArgs {
+    /// `None` where no project was asked for.
+    ///
+    /// # Errors
+    /// It cannot be opened, or not be written; with who holds it.
+    pub(super) fn open_project(&self, source: &Path) -> anyhow::Result<Option<OpenProject>> {
+        let Some(path) = &self.project else {
+            return Ok(None);
+        };
+        let teller = Arc::new(Teller::default());
+        let root = root_of(source);
+        let request = OpenRequest {
+            path,
+            root: root.as_deref(),
+            wanted: Wanted::Write,
+            program: "spotcheck predict",
+        };
+        let told = Arc::clone(&teller);
+        let opened = Project::open(&request, move |event| told.tell(&event))?;
+        if let Access::ReadOnly { reason } = opened.project.access() {
+            bail!(
+                "nothing can be saved in the project, {reason}; close it there, or save into another one: {}",
+                path.display()
+            );
+        }
+        for note in opened.notes {
+            eprintln!("note: {note}");
+        }
+        let project = opened.project;
+        Ok(Some(OpenProject { project, teller }))
+    }
+}
+
+/// The folder that samples are named from; a list of paths has none.
+fn root_of(source: &Path) -> Option<String> {
+    if source.as_os_str() == "-" {
+        return None;
+    }
+    let source = std::path::absolute(source).ok()?;
+    let folder = if source.is_dir() {
+        &source
+    } else {
+        source.parent()?
+    };
+    folder.to_str().map(str::to_owned)
+}
+
+/// The run that answers go into.
+pub(super) struct Saving {
+    project: Project,
+    run: RunId,
+    /// Places in the listing that have no valid answer yet.
+    missing: SampleSet,
+    /// Up to which place stored answers were written out.
+    written: usize,
+    /// Answers that were queued, which is also the ticket of the last one.
+    queued: u64,
+    teller: Arc<Teller>,
+}
+
+impl Saving {
+    /// Finds the run to go on with, or begins one, and says so.
+    pub(super) fn begin(
+        args: &SavingArgs,
+        OpenProject { project, teller }: OpenProject,
+        key: RunKey,
+        predictor: &OnnxPredictor,
+        samples: &[Sample],
+        control: &TaskControl,
+    ) -> anyhow::Result<Self> {
+        let runs = project.runs()?;
+        let last = runs.iter().rev().find(|run| run.key == key);
+        let name = |is_new: &str| {
+            let is_taken = |name: &str| runs.iter().any(|run| run.name == name);
+            let name = key.run_name(&predictor.card().name, is_taken);
+            eprintln!("{is_new}: the run is called “{name}”");
+            name
+        };
+        let (run, missing) = match last {
+            Some(run) if args.resume => {
+                let missing = find_missing(&project, run.id, samples, args.retry_failed)?;
+                eprintln!(
+                    "going on with “{}”: {} of {} images have an answer, {} to go",
+                    run.name,
+                    samples.len() - missing.len(),
+                    samples.len(),
+                    missing.len()
+                );
+                (run.id, missing)
+            }
+            Some(run) if !args.new_run => {
+                let counts = project.answer_counts(run.id)?;
+                bail!(
+                    "the project has a run of this model with these settings, “{}”, with {} answers; --resume goes on with it, \
+                     --new-run begins another",
+                    run.name,
+                    counts.answered + counts.failed
+                );
+            }
+            _ => {
+                let name = match (args.resume, runs.is_empty()) {
+                    (true, false) => name(
+                        "the project has no run of this model with these settings to go on with, so a new one was begun",
+                    ),
+                    (true, true) => {
+                        name("there is nothing to go on with yet, so a new run was begun")
+                    }
+                    (false, _) => name("saving in the project"),
+                };
+                let id = project.new_run_id();
+                let info = RunInfo {
+                    id,
+                    name,
+                    key,
+                    card: predictor.card().clone(),
+                    labels: predictor.labels().clone(),
+                    created_ms: now_ms(),
+                };
+                project.write(0, Change::AddRun(Box::new(info)))?;
+                (id, (0..samples.len()).map(SampleId::from_index).collect())
+            }
+        };
+        let stored = samples.len() - missing.len();
+        teller.begin(stored as u64, samples.len() as u64, control);
+        Ok(Self {
+            project,
+            run,
+            missing,
+            written: 0,
+            queued: 0,
+            teller,
+        })
+    }
+
+    /// Places in the listing that have no valid answer yet, as of the beginning.
+    pub(super) fn missing(&self) -> &SampleSet {
+        &self.missing
+    }
+
+    pub(super) fn save(
+        &mut self,
+        sample: &Sample,
+        result: &SampleResult,
+        control: &TaskControl,
+    ) -> anyhow::Result<()> {
+        let answer = SampleAnswer {
+            sample: sample.uri.clone(),
+            stamp: sample.stamp(),
+            result: result.clone().map_err(|problem| problem.message),
+        };
+        self.queued += 1;
+        let change = Change::Answers {
+            run: self.run,
+            answers: vec![answer],
+        };
+        match self
+            .project
+            .write_when_there_is_room(self.queued, change, control)
+        {
+            // The run ends anyway, and says what is not saved.
+            Err(StoreError::Cancelled(_)) => Ok(()),
+            queued => Ok(queued?),
+        }
+    }
+
+    /// Hands over the stored answers of all places before `index` that were not handed over yet and are not predicted in this run.
+    pub(super) fn each_stored_before(
+        &mut self,
+        index: usize,
+        samples: &[Sample],
+        mut write: impl FnMut(&Sample, SampleResult) -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
+        let is_stored = |place: &usize| !self.missing.contains(SampleId::from_index(*place));
+        let stored: Vec<usize> = (self.written..index).filter(is_stored).collect();
+        self.written = self.written.max(index);
+        for places in stored.chunks(READ_AT_ONCE) {
+            let uris: Vec<SampleUri> = places
+                .iter()
+                .map(|&place| samples[place].uri.clone())
+                .collect();
+            let answers = self.project.answers(self.run, &uris)?;
+            for (&place, answer) in places.iter().zip(answers) {
+                let sample = &samples[place];
+                let answer = answer.with_context(|| {
+                    format!("the project has lost its answer for {}", sample.uri)
+                })?;
+                let result = answer
+                    .result
+                    .map_err(|reason| Problem::of_sample(sample.uri.clone(), reason));
+                write(sample, result)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until everything is saved, however long the disk refuses it, or until the user gives up.
+    pub(super) fn finish(self, interrupt: &TaskControl) -> anyhow::Result<()> {
+        while let Err(error) = self.project.flush() {
+            if interrupt.is_cancelled() || interrupt.sleep(RETRY_EVERY).is_err() {
+                bail!(
+                    "{} changes could not be saved in the project: {error}",
+                    self.project.unsaved()
+                );
+            }
+        }
+        self.teller.conclude(&self.project)
+    }
+}
+
+/// The places of the images that must be predicted to complete a run.
+fn find_missing(
+    project: &Project,
+    run: RunId,
+    samples: &[Sample],
+    retry_failed: bool,
+) -> anyhow::Result<SampleSet> {
+    let stamps = project.stamps(run)?;
+    let mut missing = SampleSet::default();
+    let mut changed = Vec::new();
+    for (place, sample) in samples.iter().enumerate() {
+        let id = SampleId::from_index(place);
+        match stamps.get(&sample.uri) {
+            None => {
+                missing.insert(id);
+            }
+            Some(stored) if stored.stamp.is_some_and(|stamp| stamp != sample.stamp()) => {
+                changed.push(id);
+            }
+            Some(stored) if stored.is_failure && retry_failed => {
+                missing.insert(id);
+            }
+            Some(_) => {}
+        }
+    }
+    if changed.is_empty() {
+        return Ok(missing);
+    }
+    // A verdict on an answer, or on its third box, means nothing for another answer.
+    let judged: HashSet<SampleUri> = project
+        .judgements()?
+        .into_iter()
+        .filter(|judged| {
+            judged
+                .verdicts
+                .iter()
+                .any(|(target, _)| target.run == Some(run))
+        })
+        .map(|judged| judged.sample)
+        .collect();
+    let (kept, again): (Vec<SampleId>, Vec<SampleId>) = changed
+        .into_iter()
+        .partition(|id| judged.contains(&samples[id.index()].uri));
+    if !again.is_empty() {
+        eprintln!(
+            "images that changed since they were predicted, and are predicted again: {}",
+            again.len()
+        );
+    }
+    for id in kept {
+        eprintln!(
+            "note: this image changed since it was predicted, but keeps its answer because a person judged it; --new-run predicts \
+             it anew in another run: {}",
+            samples[id.index()].uri
+        );
+    }
+    for id in again {
+        missing.insert(id);
+    }
+    Ok(missing)
+}
+
+/// Says on stderr how much is saved, and only once it is.
+#[derive(Default)]
+struct Teller(Mutex<Telling>);
+
+#[derive(Default)]
+struct Telling {
+    /// Answers that were saved when this run began.
+    before: u64,
+    saved: u64,
+    total: u64,
+    /// Shows the progress bar, where there is one.
+    control: Option<TaskControl>,
+    told: u64,
+    told_at: Option<Instant>,
+    rejected: u64,
+}
+
+impl Teller {
+    fn begin(&self, before: u64, total: u64, control: &TaskControl) {
+        let mut telling = self.lock();
+        telling.before = before;
+        telling.saved = before;
+        telling.told = before;
+        telling.total = total;
+        telling.told_at = Some(Instant::now());
+        telling.control = std::io::stderr().is_terminal().then(|| control.clone());
+    }
+
+    /// On the thread that saves.
+    fn tell(&self, event: &SaveEvent) {
+        let mut telling = self.lock();
+        match event {
+            SaveEvent::Saved { up_to } => {
+                telling.saved = telling.before + up_to;
+                telling.tell_saved();
+            }
+            SaveEvent::Failed { reason } => eprintln!(
+                "answers cannot be saved at the moment; they are kept and tried again: {reason}"
+            ),
+            SaveEvent::Rejected { reason, .. } => {
+                telling.rejected += 1;
+                eprintln!("an answer cannot be saved: {reason}");
+            }
+        }
+    }
+
+    fn conclude(&self, project: &Project) -> anyhow::Result<()> {
+        let telling = self.lock();
+        if telling.rejected > 0 {
+            bail!(
+                "{} answers could not be saved in the project",
+                telling.rejected
+            );
+        }
+        let path = project.path().unwrap_or(Path::new("memory"));
+        eprintln!(
+            "{} of {} answers are saved in {}",
+            telling.saved,
+            telling.total,
+            path.display()
+        );
+        Ok(())
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Telling> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Telling {
+    /// In the progress bar, or as a line: at first often, to see that it works, then rarely.
+    fn tell_saved(&mut self) {
+        if let Some(control) = &self.control {
+            control.set_step(format!("{} saved", self.saved));
+            return;
+        }
+        let new = self.saved - self.before;
+        let has_doubled =
+            new >= 2 * (self.told - self.before).max(1) || self.told == self.before && new > 0;
+        let is_due = self
+            .told_at
+            .is_none_or(|told_at| told_at.elapsed() >= TELL_EVERY);
+        if self.saved > self.told && (has_doubled || is_due) {
+            eprintln!("saved {} of {} answers", self.saved, self.total);
+            self.told = self.saved;
+            self.told_at = Some(Instant::now());
+        }
+    }
+}
+
+/// Milliseconds since 1970-01-01 UTC.
+fn now_ms() -> i64 {
+    let since_epoch = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since_epoch.map_or(0, |elapsed| elapsed.as_millis() as i64)
+}

@@ -1,0 +1,222 @@
+//! `spotcheck predict --project` as a process: what is kept, how a run goes on, and who may write.
+
+#![expect(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
+
+mod support;
+
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+use spotcheck::domain::{Change, SampleUri, Verdict, VerdictTarget};
+use spotcheck::store::{OpenRequest, Opened, Project, Wanted};
+use support::{repository, spotcheck};
+
+/// A folder with small images and a place for a project.
+struct Bench {
+    folder: tempfile::TempDir,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("images")).unwrap();
+        let bench = Self { folder };
+        for number in 0..5 {
+            bench.draw(&format!("{number}.png"), number * 40);
+        }
+        std::fs::write(bench.images().join("broken.jpg"), b"no image").unwrap();
+        bench
+    }
+
+    fn images(&self) -> PathBuf {
+        self.folder.path().join("images")
+    }
+
+    fn project(&self) -> PathBuf {
+        self.folder.path().join("p.spotcheck")
+    }
+
+    fn draw(&self, name: &str, shade: u8) {
+        let pixel = |x, y| image::Rgb([shade, (x * 4) as u8, (y * 5) as u8]);
+        image::RgbImage::from_fn(60, 50, pixel)
+            .save(self.images().join(name))
+            .unwrap();
+    }
+
+    /// Predicts into the project.
+    fn predict(&self, more: &[&str]) -> Output {
+        let mut command =
+            spotcheck(&["predict", "--model", "ssd-mobilenet-coco", "--threads", "1"]);
+        command
+            .arg(self.images())
+            .arg("--project")
+            .arg(self.project());
+        command.args(["--out", "-"]).args(more).output().unwrap()
+    }
+
+    fn open(&self, wanted: Wanted) -> Opened {
+        let request = OpenRequest {
+            path: &self.project(),
+            root: None,
+            wanted,
+            program: "a test",
+        };
+        Project::open(&request, |_| ()).unwrap()
+    }
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[track_caller]
+fn check_says(output: &Output, code: i32, words: &[&str]) {
+    let said = stderr(output);
+    assert_eq!(output.status.code(), Some(code), "{said}");
+    for words in words {
+        assert!(said.contains(words), "“{words}” is not in:\n{said}");
+    }
+}
+
+#[test]
+fn a_finished_run_is_in_the_project_and_is_written_again_without_computing() {
+    let bench = Bench::new();
+    let first = bench.predict(&[]);
+    check_says(
+        &first,
+        3,
+        &["“SSD MobileNet v2, 1 threads”", "6 of 6 answers are saved"],
+    );
+    let again = bench.predict(&["--resume"]);
+    check_says(
+        &again,
+        3,
+        &["6 of 6 images have an answer, 0 to go", "0 images in"],
+    );
+    assert_eq!(first.stdout, again.stdout);
+
+    let project = bench.open(Wanted::Read).project;
+    let run = &project.runs().unwrap()[0];
+    let counts = project.answer_counts(run.id).unwrap();
+    assert_eq!((counts.answered, counts.failed), (5, 1));
+    assert_eq!(run.card.id, "ssd-mobilenet-coco");
+    assert_eq!(run.labels.get(1), Some("person"));
+}
+
+#[test]
+fn a_run_that_is_there_is_neither_doubled_nor_overwritten_without_being_asked() {
+    let bench = Bench::new();
+    check_says(&bench.predict(&["--limit", "1"]), 0, &[]);
+    let refused = bench.predict(&[]);
+    check_says(
+        &refused,
+        1,
+        &["with 1 answers; --resume goes on with it, --new-run begins another"],
+    );
+    check_says(
+        &bench.predict(&["--new-run", "--limit", "1"]),
+        0,
+        &["“SSD MobileNet v2, 1 threads (2)”"],
+    );
+    let other = bench.predict(&["--resume", "--min-score", "0.5", "--limit", "1"]);
+    check_says(
+        &other,
+        0,
+        &[
+            "no run of this model with these settings",
+            "scores from 0.5",
+        ],
+    );
+    assert_eq!(bench.open(Wanted::Read).project.runs().unwrap().len(), 3);
+}
+
+#[test]
+fn what_is_new_or_changed_is_predicted_and_what_failed_only_when_asked() {
+    let bench = Bench::new();
+    check_says(&bench.predict(&["--limit", "3"]), 0, &[]);
+    bench.draw("1.png", 255);
+    std::fs::File::open(bench.images().join("1.png"))
+        .unwrap()
+        .set_modified(std::time::SystemTime::UNIX_EPOCH)
+        .unwrap();
+    let resumed = bench.predict(&["--resume"]);
+    check_says(
+        &resumed,
+        3,
+        &[
+            "predicted again: 1",
+            "2 of 6 images have an answer, 4 to go",
+            "4 images in",
+        ],
+    );
+    let fresh = bench.predict(&["--new-run"]);
+    assert_eq!(resumed.stdout, fresh.stdout, "as if it had never stopped");
+    let retried = bench.predict(&["--resume", "--retry-failed"]);
+    check_says(&retried, 3, &["5 of 6 images have an answer, 1 to go"]);
+    assert_eq!(retried.stdout, fresh.stdout);
+}
+
+#[test]
+fn an_answer_that_a_person_judged_is_not_replaced_when_its_image_changes() {
+    let bench = Bench::new();
+    let before = bench.predict(&[]);
+    let sample = SampleUri::new(bench.images().join("0.png").to_str().unwrap());
+    let opened = bench.open(Wanted::Write);
+    let run = opened.project.runs().unwrap()[0].id;
+    let judged = Change::SetVerdict {
+        sample,
+        target: VerdictTarget {
+            run: Some(run),
+            box_index: Some(0),
+        },
+        verdict: Some(Verdict::Accept),
+    };
+    opened.project.write(1, judged).unwrap();
+    drop(opened);
+    bench.draw("0.png", 255);
+    std::fs::File::open(bench.images().join("0.png"))
+        .unwrap()
+        .set_modified(std::time::SystemTime::UNIX_EPOCH)
+        .unwrap();
+    let resumed = bench.predict(&["--resume"]);
+    check_says(
+        &resumed,
+        3,
+        &["keeps its answer because a person judged it", "0 to go"],
+    );
+    assert_eq!(before.stdout, resumed.stdout);
+}
+
+#[test]
+fn a_project_that_somebody_else_has_open_is_refused_with_who_that_is() {
+    let bench = Bench::new();
+    let _open = bench.open(Wanted::Write);
+    let refused = bench.predict(&[]);
+    let process = format!("by a test (process {}", std::process::id());
+    check_says(
+        &refused,
+        1,
+        &["it is open elsewhere", &process, "save into another one"],
+    );
+}
+
+#[test]
+fn flags_that_make_no_sense_together_are_refused() {
+    for flags in [
+        &["--resume"][..],
+        &["--project", "p.spotcheck", "--retry-failed"],
+        &["--project", "p.spotcheck", "--resume", "--new-run"],
+    ] {
+        let mut command =
+            spotcheck(&["predict", "assets/samples", "--model", "efficientnet-lite0"]);
+        assert_eq!(
+            command.args(flags).output().unwrap().status.code(),
+            Some(2),
+            "{flags:?}"
+        );
+    }
+    let mut command = spotcheck(&["predict", "assets/samples", "--model", "efficientnet-lite0"]);
+    let output = command.args(["--project", "Cargo.toml"]).output().unwrap();
+    check_says(&output, 1, &["a project file ends in .spotcheck"]);
+    assert!(Path::new(&repository().join("Cargo.toml")).exists());
+}
