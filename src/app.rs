@@ -10,7 +10,7 @@ use crate::domain::Problem;
 use crate::effects::{Answers, Delivery, Effects};
 use crate::state::{Command, Event, Message, Settings, State, update};
 use crate::tasks::Waker;
-use crate::ui::{Window, apply_theme};
+use crate::ui::{NewThumbnail, Window, apply_theme};
 
 /// Pixels are taken over until a frame has spent this on them; the rest waits for the next frame.
 const UPLOAD_TIME_A_FRAME: Duration = Duration::from_millis(2);
@@ -143,11 +143,18 @@ impl App {
             Delivery::Thumbnail {
                 source,
                 sample,
+                version,
+                side,
                 picture,
             } => {
                 if open == Some(source) {
-                    let textures = &mut self.window.textures;
-                    textures.add_thumbnail(ctx, source, sample, &picture);
+                    let thumbnail = NewThumbnail {
+                        sample,
+                        version,
+                        side,
+                        picture,
+                    };
+                    self.window.textures.add_thumbnail(ctx, source, &thumbnail);
                 }
             }
             Delivery::Picture {

@@ -98,8 +98,11 @@ impl ThumbnailKey {
     }
 
     fn file_name(&self) -> String {
-        let hex: String = self.0.iter().map(|byte| format!("{byte:02x}")).collect();
-        format!("{hex}.{ENTRY}")
+        let [high, low] = [&self.0[..16], &self.0[16..]].map(|half| {
+            half.iter()
+                .fold(0, |number: u128, byte| number << 8 | u128::from(*byte))
+        });
+        format!("{high:032x}{low:032x}.{ENTRY}")
     }
 }
 
@@ -188,11 +191,20 @@ impl ThumbnailCache {
         self.lock().fill(Shard::default());
         self.is_broken.store(false, Ordering::Relaxed);
         match fs::remove_dir_all(&self.folder) {
-            Err(cause) if cause.kind() != io::ErrorKind::NotFound => Err(CacheError::Clear {
+            Ok(()) => Ok(()),
+            // There was nothing, or another program adds to it at this moment.
+            Err(cause)
+                if matches!(
+                    cause.kind(),
+                    io::ErrorKind::NotFound | io::ErrorKind::DirectoryNotEmpty
+                ) =>
+            {
+                Ok(())
+            }
+            Err(cause) => Err(CacheError::Clear {
                 folder: self.folder.clone(),
                 cause,
             }),
-            _ => Ok(()),
         }
     }
 
@@ -232,7 +244,7 @@ impl ThumbnailCache {
             let known = &mut shards[shard];
             known.puts += 1;
             known.bytes = match known.bytes {
-                Some(bytes) if known.puts % MEASURED_EVERY != 0 => Some(bytes + added),
+                Some(bytes) if !known.puts.is_multiple_of(MEASURED_EVERY) => Some(bytes + added),
                 _ => Some(
                     files(&self.shard_folder(shard))
                         .map(|file| file.bytes)

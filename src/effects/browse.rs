@@ -34,6 +34,13 @@ fn list(
     control: &TaskControl,
 ) -> Result<(), String> {
     let place = find(shared, id, spec)?;
+    // Weak: the source is held by what the changes are told to.
+    let listener = Arc::downgrade(shared);
+    place.source.watch(Box::new(move |change| {
+        if let Some(shared) = listener.upgrade() {
+            shared.report(Event::ListingChanged { source: id, change });
+        }
+    }));
     let pages = place.source.pages();
     shared.set_source(id, Arc::new(place.source));
     if let Some(root) = place.project_root {

@@ -21,7 +21,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crossbeam_channel::{Receiver, Sender};
 
-use crate::decode::DecodeLimits;
+use crate::decode::{DecodeLimits, ThumbnailCache};
 use crate::dirs::AppDirs;
 use crate::domain::SampleId;
 use crate::domain::{DisplayPicture, Picture, Problem, Tile, TileKey};
@@ -57,6 +57,10 @@ pub enum Delivery {
     Thumbnail {
         source: SourceId,
         sample: SampleId,
+        /// Of the file.
+        version: u32,
+        /// What the longer side was to be, in pixels.
+        side: u32,
         picture: Picture,
     },
     /// The picture for the canvas, whose pixels come in tiles.
@@ -98,6 +102,7 @@ struct Shared {
     dirs: AppDirs,
     library: Library,
     limits: Mutex<DecodeLimits>,
+    thumbnail_cache: ThumbnailCache,
     waker: Waker,
     events: Sender<Event>,
     deliveries: Sender<Delivery>,
@@ -111,6 +116,8 @@ impl Effects {
         let (deliveries, deliveries_received) = crossbeam_channel::bounded(DELIVERIES_WAITING);
         let shared = Arc::new(Shared {
             library: Library::open(&dirs),
+            // The settings say how large it may be before anything is read.
+            thumbnail_cache: ThumbnailCache::new(dirs.cache.join("thumbnails"), 0),
             dirs,
             limits: Mutex::default(),
             waker,
@@ -145,7 +152,14 @@ impl Effects {
                 task,
                 control,
             } => browse::open(shared, source, spec, task, control),
-            Effect::MakeThumbnails { source, wanted } => self.thumbnails.want(source, wanted),
+            Effect::MakeThumbnails {
+                source,
+                side,
+                wanted,
+            } => self.thumbnails.want(source, side, wanted),
+            Effect::LimitThumbnailCache(bytes) => shared.thumbnail_cache.set_max_bytes(bytes),
+            Effect::MeasureThumbnailCache => thumbnails::measure_cache(shared),
+            Effect::ClearThumbnailCache => thumbnails::clear_cache(shared),
             Effect::Display {
                 source,
                 sample,

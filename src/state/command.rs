@@ -29,7 +29,16 @@ pub enum Command {
     ExtendSelection(SampleId),
     Walk(Step),
     /// The thumbnails on screen that have no pixels yet, most wanted first. Replaces what was asked for before.
-    WantThumbnails(Vec<SampleId>),
+    WantThumbnails {
+        /// The longer side in pixels.
+        side: u32,
+        wanted: Vec<SampleId>,
+    },
+    /// Zero keeps no thumbnails on disk.
+    SetThumbnailCacheBytes(u64),
+    /// How much the kept thumbnails take on the disk.
+    MeasureThumbnailCache,
+    ClearThumbnailCache,
     /// The samples whose whole answers are looked at, most wanted first. Replaces what was asked for before.
     WantAnswers(Vec<SampleId>),
     /// Looks at the answers of another run.

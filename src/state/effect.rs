@@ -54,8 +54,13 @@ pub enum Effect {
     /// Most wanted first; replaces what was asked for before.
     MakeThumbnails {
         source: SourceId,
-        wanted: Vec<(SampleId, SampleUri)>,
+        /// The longer side in pixels.
+        side: u32,
+        wanted: Vec<ThumbnailWish>,
     },
+    LimitThumbnailCache(u64),
+    MeasureThumbnailCache,
+    ClearThumbnailCache,
     /// Replaces what was asked for before.
     Display {
         source: SourceId,
@@ -171,6 +176,15 @@ pub struct WantedAnswer {
     pub stamp: FileStamp,
 }
 
+/// A thumbnail to make.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ThumbnailWish {
+    pub sample: SampleId,
+    /// Of the file; comes back with the pixels.
+    pub version: u32,
+    pub entry: Sample,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SourceSpec {
     /// A folder or a file.
@@ -202,6 +216,9 @@ impl std::fmt::Debug for Effect {
             Self::Display { sample, .. } => write!(formatter, "Display({sample:?})"),
             Self::MakeTiles { wanted, .. } => write!(formatter, "MakeTiles({})", wanted.len()),
             Self::Explain { uri, target, .. } => write!(formatter, "Explain({uri}, {target:?})"),
+            Self::LimitThumbnailCache(bytes) => write!(formatter, "LimitThumbnailCache({bytes})"),
+            Self::MeasureThumbnailCache => formatter.write_str("MeasureThumbnailCache"),
+            Self::ClearThumbnailCache => formatter.write_str("ClearThumbnailCache"),
             Self::ListModels => formatter.write_str("ListModels"),
             Self::FetchModel { id, .. } => write!(formatter, "FetchModel({id})"),
             Self::RemoveModel { id } => write!(formatter, "RemoveModel({id})"),

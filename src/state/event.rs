@@ -8,8 +8,8 @@ use super::{
     TaskOutcome,
 };
 use crate::domain::{
-    DeviceReport, FileStamp, Page, Prediction, Problem, RunId, RunKey, Saliency, SampleId,
-    SampleUri,
+    DeviceReport, FileStamp, ListingChange, Page, Prediction, Problem, RunId, RunKey, Saliency,
+    SampleId, SampleUri,
 };
 use crate::review::{Arrangement, Statistics};
 
@@ -63,6 +63,15 @@ pub enum Event {
         source: SourceId,
         page: Page,
     },
+    /// Files appeared, changed or vanished.
+    ListingChanged {
+        source: SourceId,
+        change: ListingChange,
+    },
+    /// What the kept thumbnails take on the disk.
+    ThumbnailCacheMeasured {
+        bytes: u64,
+    },
     ListingEnded {
         source: SourceId,
         task: TaskId,
@@ -72,6 +81,8 @@ pub enum Event {
     ThumbnailFailed {
         source: SourceId,
         sample: SampleId,
+        /// Of the file.
+        version: u32,
         reason: String,
     },
     /// The picture for the canvas has been decoded; its pixels went to `ui`.

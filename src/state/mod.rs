@@ -28,7 +28,7 @@ mod update;
 pub use action::Action;
 pub use arranging::{ArrangeId, Arranging, Pace};
 pub use command::{Command, Step, ViewChange};
-pub use effect::{Effect, SourceSpec, TaskSignal, WantedAnswer};
+pub use effect::{Effect, SourceSpec, TaskSignal, ThumbnailWish, WantedAnswer};
 pub use engine::{Engine, EngineStatus, Offer, RuntimeKind};
 pub use event::{DisplayInfo, Event, FilePick, ModelDefaults, StoredAnswer, StoredRow};
 pub use explanation::{Explanation, Question};
@@ -76,6 +76,8 @@ pub struct State {
     pub search_focus: u64,
     /// What draws the window, for diagnostics.
     pub graphics: String,
+    /// What the kept thumbnails take on the disk, since somebody asked.
+    pub thumbnail_cache_bytes: Option<u64>,
     ids: Ids,
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::pages::AnswerPages;
 use crate::domain::{
-    LabelSet, ModelTask, Prediction, RunId, RunInfo, RunKey, SampleId, ViewSettings,
+    LabelSet, ModelTask, Prediction, RunId, RunInfo, RunKey, SampleId, SampleSet, ViewSettings,
 };
 use crate::review::{AnswerStatus, Answers};
 
@@ -29,6 +29,8 @@ pub struct Run {
     pub(super) outdated: usize,
     /// Whether the project knows the run; it is told with the first answer.
     pub(super) is_in_project: bool,
+    /// Whose file was written to since it was answered.
+    written_since: SampleSet,
     /// Answers that are not on the disk yet.
     unsaved: HashMap<SampleId, Unsaved>,
 }
@@ -67,6 +69,19 @@ impl Runs {
         match unsaved {
             Some(unsaved) => unsaved.prediction.as_ref(),
             None => self.pages.get(run, sample),
+        }
+    }
+
+    /// The file was written to: answers so far are about what it was before.
+    pub(super) fn mark_outdated(&mut self, sample: SampleId) {
+        for run in &mut self.all {
+            let has_answer = matches!(
+                run.status(sample),
+                AnswerStatus::Answered | AnswerStatus::Failed
+            );
+            if has_answer {
+                run.written_since.insert(sample);
+            }
         }
     }
 
@@ -117,6 +132,7 @@ impl Runs {
         let Some(run) = self.get_mut(run) else {
             return;
         };
+        run.written_since.remove(sample);
         let prediction = match result {
             Ok(prediction) => {
                 run.answers.record(sample, &prediction);
@@ -185,6 +201,7 @@ impl Run {
             loading: Loading::Done,
             outdated: 0,
             is_in_project: false,
+            written_since: SampleSet::default(),
             unsaved: HashMap::new(),
         }
     }
@@ -227,6 +244,11 @@ impl Run {
     /// Whether this sample's answer is not on the disk yet.
     pub fn is_saving(&self, sample: SampleId) -> bool {
         self.unsaved.contains_key(&sample)
+    }
+
+    /// Whether the answer is about the file as it was before it was written to.
+    pub fn is_outdated(&self, sample: SampleId) -> bool {
+        self.written_since.contains(sample)
     }
 
     /// What the grid writes under a thumbnail: the top class, or the number of boxes shown.

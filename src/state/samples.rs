@@ -1,5 +1,6 @@
 //! The listing of the open source.
 
+use std::collections::hash_map::Entry;
 use std::path::PathBuf;
 
 use crate::domain::{Sample, SampleId, SampleSet, SampleUri, SharedList};
@@ -17,6 +18,8 @@ pub struct OpenSource {
     /// The folder or file, where it is a single one.
     pub path: Option<PathBuf>,
     pub listing: Listing,
+    /// Why changes of the files are not noticed, where they are not.
+    pub unwatched: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,6 +37,9 @@ pub struct Samples {
     unreadable: std::collections::BTreeMap<SampleId, String>,
     by_uri: std::collections::HashMap<SampleUri, SampleId>,
     revision: u64,
+    /// How often a file was written to since it was listed; few, so not a column.
+    versions: std::collections::BTreeMap<SampleId, u32>,
+    gone: SampleSet,
 }
 
 impl Samples {
@@ -76,13 +82,43 @@ impl Samples {
         self.revision
     }
 
+    /// Counts up with every change of the file that was noticed: what was made of an earlier version is out of date.
+    pub fn version(&self, id: SampleId) -> u32 {
+        self.versions.get(&id).copied().unwrap_or_default()
+    }
+
+    /// Whether the file is no longer there.
+    pub fn is_gone(&self, id: SampleId) -> bool {
+        self.gone.contains(id)
+    }
+
+    /// What is known already is left out: a file that appears while a folder is listed is told twice.
     pub(super) fn append(&mut self, samples: Vec<Sample>) {
         self.revision += 1;
         for sample in samples {
             let id = SampleId::from_index(self.entries.len());
-            self.by_uri.insert(sample.uri.clone(), id);
-            self.entries.push(sample);
+            if let Entry::Vacant(place) = self.by_uri.entry(sample.uri.clone()) {
+                place.insert(id);
+                self.entries.push(sample);
+            }
         }
+    }
+
+    /// Takes over a file as it is now.
+    pub(super) fn replace(&mut self, id: SampleId, sample: Sample) {
+        if let Some(entry) = self.entries.get_mut(id.index()) {
+            *entry = sample;
+            self.gone.remove(id);
+            self.unreadable.remove(&id);
+            *self.versions.entry(id).or_default() += 1;
+            self.revision += 1;
+        }
+    }
+
+    /// True where it was there before.
+    pub(super) fn mark_gone(&mut self, id: SampleId) -> bool {
+        self.revision += 1;
+        self.gone.insert(id)
     }
 
     /// True where this was not known before.

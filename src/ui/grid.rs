@@ -1,11 +1,13 @@
 //! The thumbnails: only the cells on screen are looked at, however many there are.
 
+use std::ops::Range;
+
 use eframe::egui::{
-    self, Color32, CornerRadius, Key, Modifiers, Pos2, Rect, Sense, Stroke, StrokeKind, TextStyle,
-    Ui, Vec2, pos2, vec2,
+    self, Color32, CornerRadius, Key, Modifiers, Pos2, Rect, Response, Sense, Stroke, StrokeKind,
+    TextStyle, Ui, Vec2, epaint::RectShape, pos2, style::ScrollAnimation, vec2,
 };
 
-use super::textures::Textures;
+use super::textures::{Textures, Thumbnail, Thumbnails};
 use super::theme;
 use super::widgets::truncated;
 use crate::domain::SampleId;
@@ -50,26 +52,46 @@ impl Layout {
         self.count.div_ceil(self.columns)
     }
 
-    fn height(&self) -> f32 {
-        self.rows() as f32 * (self.cell.y + GAP)
+    fn row_height(&self) -> f32 {
+        self.cell.y + GAP
     }
 
-    fn rect(&self, origin: Pos2, index: usize) -> Rect {
-        let (row, column) = (index / self.columns, index % self.columns);
-        let offset = vec2(
-            column as f32 * (self.cell.x + GAP),
-            row as f32 * (self.cell.y + GAP),
-        );
+    fn height(&self) -> f32 {
+        self.rows() as f32 * self.row_height()
+    }
+
+    /// Where a cell lies on screen, when the part of the content that begins `top` below its beginning is shown at `origin`.
+    fn rect(&self, origin: Pos2, top: f32, place: usize) -> Rect {
+        let (row, column) = (place / self.columns, place % self.columns);
+        // Far down, a whole point is less than an `f32` can tell apart.
+        let below_top = row as f64 * f64::from(self.row_height()) - f64::from(top);
+        let offset = vec2(column as f32 * (self.cell.x + GAP), below_top as f32);
         Rect::from_min_size(origin + offset, self.cell)
     }
 
-    /// The indices of the cells that touch a part of the content, given as its top and bottom.
-    fn visible(&self, top: f32, bottom: f32) -> std::ops::Range<usize> {
-        let row_height = self.cell.y + GAP;
-        let first = (top.max(0.0) / row_height).floor() as usize;
-        let last = (bottom.max(0.0) / row_height).ceil() as usize;
+    /// The places of the cells that touch a part of the content, given as its top and bottom.
+    fn visible(&self, top: f32, bottom: f32) -> Range<usize> {
+        let first = (top.max(0.0) / self.row_height()).floor() as usize;
+        let last = (bottom.max(0.0) / self.row_height()).ceil() as usize;
         (first * self.columns).min(self.count)..(last * self.columns).min(self.count)
     }
+
+    /// The places just outside, which are scrolled to next; below first. Half a screen each way, `max` altogether.
+    fn nearby(&self, visible: &Range<usize>, max: usize) -> Vec<usize> {
+        let half_screen = visible.len().div_ceil(2);
+        let below = visible.end..(visible.end + half_screen).min(self.count);
+        let above = visible.start.saturating_sub(half_screen)..visible.start;
+        below.chain(above.rev()).take(max).collect()
+    }
+}
+
+/// The part of a cell that the thumbnail is for.
+fn picture_place(cell: Rect) -> Rect {
+    let bottom = cell.bottom() - PADDING - NAME_HEIGHT - HEADLINE_HEIGHT;
+    Rect::from_min_max(
+        cell.min + Vec2::splat(PADDING),
+        pos2(cell.right() - PADDING, bottom),
+    )
 }
 
 pub(super) fn grid_ui(
@@ -82,11 +104,12 @@ pub(super) fn grid_ui(
     if let Some(source) = &state.source {
         textures.thumbnails.open(source.id);
     }
-    textures.thumbnails.begin_frame();
     let page_height = ui.available_height();
     let scroll_bar = ui.spacing().scroll.bar_width + ui.spacing().scroll.bar_inner_margin;
     let width = ui.available_width() - scroll_bar;
     let layout = Layout::new(width, state.settings.thumbnail_side, state.order().len());
+    let side_on_screen = (layout.cell.x - 2.0 * PADDING) * ui.pixels_per_point();
+    textures.thumbnails.begin_frame(side_on_screen);
     take_keys(ui, state, layout, page_height, commands);
     egui::ScrollArea::vertical()
         .id_salt("grid")
@@ -94,91 +117,155 @@ pub(super) fn grid_ui(
         .show_viewport(ui, |ui, viewport| {
             ui.set_width(width);
             ui.set_height(layout.height());
-            let origin = ui.max_rect().min;
-            scroll_to_shown(ui, state, memory, layout, origin);
+            scroll_to_shown(ui, state, memory, layout, viewport);
             cells_ui(ui, state, textures, layout, viewport, commands);
         });
 }
 
-fn scroll_to_shown(ui: &Ui, state: &State, memory: &mut GridMemory, layout: Layout, origin: Pos2) {
+/// The top left of what is on screen of the content.
+fn screen_origin(ui: &Ui, viewport: Rect) -> Pos2 {
+    pos2(ui.max_rect().left(), ui.max_rect().top() + viewport.top())
+}
+
+fn scroll_to_shown(
+    ui: &Ui,
+    state: &State,
+    memory: &mut GridMemory,
+    layout: Layout,
+    viewport: Rect,
+) {
     let shown = state.shown_sample();
-    if memory.last_shown != shown {
-        memory.last_shown = shown;
-        if let Some(place) = shown.and_then(|shown| state.order().place_of(shown)) {
-            ui.scroll_to_rect(layout.rect(origin, place).expand(GAP), None);
-        }
+    if memory.last_shown == shown {
+        return;
+    }
+    memory.last_shown = shown;
+    if let Some(place) = shown.and_then(|shown| state.order().place_of(shown)) {
+        let origin = screen_origin(ui, viewport);
+        let rect = layout.rect(origin, viewport.top(), place).expand(GAP);
+        // At once: on the way there would be thousands of rows.
+        ui.scroll_to_rect_animation(rect, None, ScrollAnimation::none());
     }
 }
 
+/// One cell on screen.
+struct Cell<'state> {
+    sample: SampleId,
+    name: &'state str,
+    headline: Headline,
+    rect: Rect,
+    picture_place: Rect,
+    thumbnail: Option<Thumbnail>,
+    is_hovered: bool,
+}
+
 fn cells_ui(
-    ui: &mut Ui,
+    ui: &Ui,
     state: &State,
     textures: &mut Textures,
     layout: Layout,
     viewport: Rect,
     commands: &mut Vec<Command>,
 ) {
-    let origin = ui.max_rect().min;
+    let origin = screen_origin(ui, viewport);
+    let visible = layout.visible(viewport.top(), viewport.bottom());
     let order = state.order();
-    let mut missing = Vec::new();
-    for index in layout.visible(viewport.top(), viewport.bottom()) {
-        let Some(sample) = order.at(index) else {
-            continue;
-        };
-        let rect = layout.rect(origin, index);
-        let has_pixels = cell_ui(ui, state, textures, sample, rect, commands);
-        if !has_pixels && state.samples.unreadable(sample).is_none() {
-            missing.push(sample);
-        }
-    }
-    if let Some(wanted) = textures.thumbnails.changed_wish(missing) {
-        commands.push(Command::WantThumbnails(wanted));
+    let cells: Vec<Cell<'_>> = visible
+        .clone()
+        .filter_map(|place| {
+            let rect = layout.rect(origin, viewport.top(), place);
+            let thumbnails = &mut textures.thumbnails;
+            let sample = order.at(place)?;
+            cell_ui(ui, state, thumbnails, sample, rect, commands)
+        })
+        .collect();
+    paint_cells(ui, state, &cells);
+    want_thumbnails(state, &mut textures.thumbnails, layout, visible, commands);
+}
+
+/// Asks for what is on screen, then for what is just outside.
+fn want_thumbnails(
+    state: &State,
+    thumbnails: &mut Thumbnails,
+    layout: Layout,
+    visible: Range<usize>,
+    commands: &mut Vec<Command>,
+) {
+    let order = state.order();
+    let nearby = layout.nearby(&visible, thumbnails.spare(visible.len()));
+    let places = visible.clone().chain(nearby);
+    let missing = places.filter_map(|place| {
+        let sample = order.at(place)?;
+        let version = state.samples.version(sample);
+        let can_be_made =
+            state.samples.unreadable(sample).is_none() && !state.samples.is_gone(sample);
+        let is_missing = can_be_made && !thumbnails.is_current(sample, version);
+        is_missing.then_some((sample, version))
+    });
+    let missing = missing.collect();
+    if let Some(wanted) = thumbnails.changed_wish(visible, missing) {
+        let side = thumbnails.side();
+        commands.push(Command::WantThumbnails { side, wanted });
     }
 }
 
-/// True where the thumbnail's pixels are there.
-fn cell_ui(
+/// Takes part in clicks, tooltips and what screen readers tell; painted later, with all others.
+fn cell_ui<'state>(
     ui: &Ui,
-    state: &State,
-    textures: &mut Textures,
+    state: &'state State,
+    thumbnails: &mut Thumbnails,
     sample: SampleId,
     rect: Rect,
     commands: &mut Vec<Command>,
-) -> bool {
-    let Some(entry) = state.samples.get(sample) else {
-        return true;
-    };
+) -> Option<Cell<'state>> {
+    let name = state.samples.get(sample)?.name.as_str();
     let headline = headline(state, sample);
     let response = ui.interact(rect, ui.scope_id().with(sample), Sense::click());
     response.widget_info(|| {
-        let label = format!("{}, {}", entry.name, headline.text);
+        let label = format!("{name}, {}", headline.text);
         let is_selected = state.selection.contains(sample);
         egui::WidgetInfo::selected(egui::Role::ListBoxOption, true, is_selected, label)
     });
-    paint_background(ui, state, sample, rect, response.hovered());
-    let picture_place = Rect::from_min_max(
-        rect.min + Vec2::splat(PADDING),
-        pos2(
-            rect.right() - PADDING,
-            rect.bottom() - PADDING - NAME_HEIGHT - HEADLINE_HEIGHT,
-        ),
-    );
-    let has_pixels = paint_thumbnail(ui, textures, sample, picture_place);
-    if headline.is_problem {
-        let position = picture_place.right_top() + vec2(-4.0, 4.0);
-        paint_mark(ui, position);
-    }
-    paint_texts(ui, &entry.name, &headline, rect, picture_place.bottom());
-    if response.clicked() {
-        commands.push(click(ui.input(|input| input.modifiers), sample));
-    }
+    take_clicks(ui, &response, sample, commands);
+    let is_hovered = response.hovered();
     response.on_hover_ui(|ui| {
-        ui.label(&entry.name);
+        ui.label(name);
         if !headline.tooltip.is_empty() {
             ui.label(&headline.tooltip);
         }
     });
-    has_pixels
+    Some(Cell {
+        sample,
+        name,
+        headline,
+        rect,
+        picture_place: picture_place(rect),
+        thumbnail: thumbnails.get(sample),
+        is_hovered,
+    })
+}
+
+fn take_clicks(ui: &Ui, response: &Response, sample: SampleId, commands: &mut Vec<Command>) {
+    if response.clicked() {
+        commands.push(click(ui.input(|input| input.modifiers), sample));
+    }
+}
+
+/// Layer by layer: all that is painted with one texture becomes one draw call.
+fn paint_cells(ui: &Ui, state: &State, cells: &[Cell<'_>]) {
+    for cell in cells {
+        paint_background(ui, state, cell);
+    }
+    let mut by_page: Vec<(&Cell<'_>, Thumbnail)> = cells
+        .iter()
+        .filter_map(|cell| Some((cell, cell.thumbnail?)))
+        .collect();
+    by_page.sort_by_key(|(_, thumbnail)| thumbnail.texture);
+    for (cell, thumbnail) in by_page {
+        paint_thumbnail(ui, cell, thumbnail);
+    }
+    for cell in cells {
+        paint_frame_and_texts(ui, state, cell);
+    }
 }
 
 fn click(modifiers: Modifiers, sample: SampleId) -> Command {
@@ -210,6 +297,10 @@ fn headline(state: &State, sample: SampleId) -> Headline {
         tooltip: tooltip.to_owned(),
         is_problem: true,
     };
+    if state.samples.is_gone(sample) {
+        let tooltip = "The file was moved or deleted; what is known of it is kept";
+        return problem("no longer there", tooltip);
+    }
     if let Some(reason) = state.samples.unreadable(sample) {
         return problem("cannot be shown", reason);
     }
@@ -220,45 +311,59 @@ fn headline(state: &State, sample: SampleId) -> Headline {
         AnswerStatus::Unasked => plain(""),
         AnswerStatus::Waiting => plain("waiting…"),
         AnswerStatus::Answered => {
-            let headline = run.headline(sample, state.view());
-            plain(&headline.unwrap_or_default())
+            let headline = run.headline(sample, state.view()).unwrap_or_default();
+            if run.is_outdated(sample) {
+                let text = format!("older file: {headline}");
+                let tooltip = "The file was written to since; predict it again";
+                return problem(&text, tooltip);
+            }
+            plain(&headline)
         }
         AnswerStatus::Failed => problem("failed", run.failure(sample).unwrap_or_default()),
     }
 }
 
-fn paint_background(ui: &Ui, state: &State, sample: SampleId, rect: Rect, is_hovered: bool) {
+fn paint_background(ui: &Ui, state: &State, cell: &Cell<'_>) {
     let visuals = ui.visuals();
     let corner = CornerRadius::same(8);
-    let is_shown = state.shown_sample() == Some(sample);
-    if state.selection.contains(sample) {
+    if state.selection.contains(cell.sample) {
         let fill = visuals.selection.bg_fill.gamma_multiply(0.55);
-        ui.painter().rect_filled(rect, corner, fill);
-    } else if is_hovered {
+        ui.painter().rect_filled(cell.rect, corner, fill);
+    } else if cell.is_hovered {
         let fill = visuals.widgets.hovered.bg_fill;
-        ui.painter().rect_filled(rect, corner, fill);
+        ui.painter().rect_filled(cell.rect, corner, fill);
     }
-    if is_shown {
-        let stroke = Stroke::new(2.0, theme::accent(visuals));
-        ui.painter()
-            .rect_stroke(rect, corner, stroke, StrokeKind::Inside);
+    if cell.thumbnail.is_none() {
+        let fill = theme::sunken_fill(visuals);
+        let corner = CornerRadius::same(4);
+        ui.painter().rect_filled(cell.picture_place, corner, fill);
     }
 }
 
-fn paint_thumbnail(ui: &Ui, textures: &mut Textures, sample: SampleId, place: Rect) -> bool {
-    let corner = CornerRadius::same(4);
-    let Some(texture) = textures.thumbnails.get(sample) else {
-        let fill = theme::sunken_fill(ui.visuals());
-        ui.painter().rect_filled(place, corner, fill);
-        return false;
-    };
-    let size = texture.size_vec2();
+fn paint_thumbnail(ui: &Ui, cell: &Cell<'_>, thumbnail: Thumbnail) {
+    let rect = place_of_thumbnail(cell.picture_place, thumbnail.size);
+    let shape = RectShape::filled(rect, CornerRadius::same(4), Color32::WHITE);
+    ui.painter()
+        .add(shape.with_texture(thumbnail.texture, thumbnail.uv));
+}
+
+/// As large as fits, in the middle.
+fn place_of_thumbnail(place: Rect, size: Vec2) -> Rect {
     let scale = (place.width() / size.x).min(place.height() / size.y);
-    let rect = Rect::from_center_size(place.center(), size * scale);
-    egui::Image::new((texture.id(), size))
-        .corner_radius(corner)
-        .paint_at(ui, rect);
-    true
+    Rect::from_center_size(place.center(), size * scale)
+}
+
+fn paint_frame_and_texts(ui: &Ui, state: &State, cell: &Cell<'_>) {
+    if state.shown_sample() == Some(cell.sample) {
+        let stroke = Stroke::new(2.0, theme::accent(ui.visuals()));
+        let corner = CornerRadius::same(8);
+        ui.painter()
+            .rect_stroke(cell.rect, corner, stroke, StrokeKind::Inside);
+    }
+    if cell.headline.is_problem {
+        paint_mark(ui, cell.picture_place.right_top() + vec2(-4.0, 4.0));
+    }
+    paint_texts(ui, cell);
 }
 
 /// A warning sign on a disc, readable on any picture.
@@ -276,22 +381,22 @@ fn paint_mark(ui: &Ui, right_top: Pos2) {
     );
 }
 
-fn paint_texts(ui: &Ui, name: &str, headline: &Headline, rect: Rect, top: f32) {
+fn paint_texts(ui: &Ui, cell: &Cell<'_>) {
     let visuals = ui.visuals();
-    let width = rect.width() - 2.0 * PADDING;
-    let left = rect.left() + PADDING;
-    let name_font = TextStyle::Small.resolve(ui.style());
+    let (left, top) = (cell.picture_place.left(), cell.picture_place.bottom());
+    let width = cell.picture_place.width();
+    let font = TextStyle::Small.resolve(ui.style());
     let name_color = visuals.text_color();
-    let file_name = name.rsplit('/').next().unwrap_or(name);
-    let galley = truncated(ui, file_name, name_font.clone(), name_color, width);
+    let file_name = cell.name.rsplit('/').next().unwrap_or(cell.name);
+    let galley = truncated(ui, file_name, font.clone(), name_color, width);
     ui.painter()
         .galley(pos2(left, top + 4.0), galley, name_color);
-    let headline_color = if headline.is_problem {
+    let headline_color = if cell.headline.is_problem {
         visuals.warn_fg_color
     } else {
         visuals.weak_text_color()
     };
-    let galley = truncated(ui, &headline.text, name_font, headline_color, width);
+    let galley = truncated(ui, &cell.headline.text, font, headline_color, width);
     let position = pos2(left, top + 2.0 + NAME_HEIGHT);
     ui.painter().galley(position, galley, headline_color);
 }
@@ -340,6 +445,24 @@ mod tests {
         let visible = layout.visible(row_height * 1000.0 + 1.0, row_height * 1003.0 - 1.0);
         assert_eq!(visible, 1000 * layout.columns..1003 * layout.columns);
         assert!(visible.len() < 20);
+    }
+
+    #[test]
+    fn the_rows_just_outside_come_next_those_below_first() {
+        let layout = Layout::new(500.0, 100.0, 1000);
+        assert_eq!(layout.nearby(&(10..14), 9), [14, 15, 9, 8]);
+        assert_eq!(layout.nearby(&(0..4), 3), [4, 5]);
+        assert_eq!(layout.nearby(&(996..1000), 1), [995]);
+    }
+
+    #[test]
+    fn cells_far_down_keep_their_distances() {
+        let layout = Layout::new(100.0, 100.0, 1_000_000);
+        let top = layout.row_height() * 900_000.0;
+        let place = layout.visible(top, top + 1.0).start;
+        let rect = |place| layout.rect(Pos2::ZERO, top, place);
+        let distance = rect(place + 1).top() - rect(place).top();
+        assert!((distance - layout.row_height()).abs() < 1e-3, "{distance}");
     }
 
     #[test]

@@ -14,8 +14,8 @@ mod widgets;
 
 use eframe::egui;
 
-pub use textures::Textures;
 pub(crate) use textures::color_image;
+pub use textures::{NewThumbnail, Textures};
 pub use theme::apply as apply_theme;
 
 use crate::state::{Command, State};

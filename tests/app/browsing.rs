@@ -164,3 +164,45 @@ fn an_image_above_the_limit_of_megapixels_is_refused_with_the_limit() {
     click(&mut window, "1 problem");
     wait_for(&mut window, "megapixel");
 }
+
+#[test]
+fn files_that_appear_and_vanish_are_noticed_and_the_shown_image_stays() {
+    let folder = folder_of(3, "chelsea.png");
+    let mut window = open(Some(folder.path()), CLASSIFIER);
+    wait_for(&mut window, "1 of 3 images");
+    window.key_press(Key::ArrowRight);
+    wait_for(&mut window, "2 of 3 images");
+    std::fs::copy(samples().join("chelsea.png"), folder.path().join("0.png")).unwrap();
+    wait_for(&mut window, "2 of 4 images");
+    wait_for(&mut window, "0.png, ");
+    std::fs::remove_file(folder.path().join("2-chelsea.png")).unwrap();
+    wait_for(&mut window, "2-chelsea.png, no longer there");
+    assert!(sees(&window, "2 of 4 images"));
+}
+
+#[test]
+fn a_broken_file_that_is_written_anew_is_shown() {
+    let folder = folder_of(1, "chelsea.png");
+    let file = folder.path().join("broken.png");
+    std::fs::write(&file, b"not a picture").unwrap();
+    let mut window = open(Some(folder.path()), CLASSIFIER);
+    wait_for(&mut window, "broken.png, cannot be shown");
+    std::fs::copy(samples().join("chelsea.png"), &file).unwrap();
+    wait_until(&mut window, "the new picture", |window| {
+        !sees(window, "broken.png, cannot be shown") && sees(window, "broken.png, ")
+    });
+}
+
+#[test]
+fn kept_thumbnails_are_counted_and_cleared_from_the_menu() {
+    let mut window = open(Some(&samples()), CLASSIFIER);
+    wait_for(&mut window, "1 of 8 images");
+    click(&mut window, "View");
+    click(&mut window, "Thumbnails on disk");
+    wait_until(&mut window, "the size in use", |window| {
+        sees(window, "In use: ") && !sees(window, "being measured")
+    });
+    assert!(sees(&window, "At most 1.0 GiB"));
+    click(&mut window, "Clear cache");
+    wait_for(&mut window, "Deleted the kept thumbnails");
+}

@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use super::{arrange, predict, project};
-use crate::domain::{Page, Problem};
+use crate::domain::{Page, Problem, Sample};
 use crate::domain::{SampleId, TileKey};
 use crate::state::{
     CanvasView, Display, DisplayInfo, Effect, FilePick, Listing, OpenSource, Shown, SourceId,
-    SourceSpec, State, Step, TaskEntry, TaskId, TaskKind, TaskOutcome,
+    SourceSpec, State, Step, TaskEntry, TaskId, TaskKind, TaskOutcome, ThumbnailWish,
 };
 use crate::tasks::{ProgressUnit, TaskControl};
 
@@ -71,6 +71,7 @@ fn open(state: &mut State, spec: SourceSpec, name: &str, effects: &mut Vec<Effec
         name: name.to_owned(),
         path: None,
         listing: Listing::Running,
+        unwatched: None,
     });
     state.samples.clear();
     state.selection.clear();
@@ -116,11 +117,16 @@ pub(super) fn listed(state: &mut State, source: SourceId, page: Page, effects: &
     if !is_open(state, source) {
         return;
     }
-    let is_first = state.samples.is_empty() && !page.samples.is_empty();
-    state.samples.append(page.samples);
     for problem in page.problems {
         state.problems.add(problem, None);
     }
+    append(state, page.samples, effects);
+}
+
+/// The first of all is shown at once.
+pub(super) fn append(state: &mut State, samples: Vec<Sample>, effects: &mut Vec<Effect>) {
+    let is_first = state.samples.is_empty() && !samples.is_empty();
+    state.samples.append(samples);
     if is_first {
         show(state, SampleId(0), effects);
     }
@@ -200,7 +206,7 @@ pub(super) fn walk(state: &mut State, step: Step, effects: &mut Vec<Effect>) {
 }
 
 /// Another picture is in the middle: decode it, and predict it.
-fn shown_changed(state: &mut State, effects: &mut Vec<Effect>) {
+pub(super) fn shown_changed(state: &mut State, effects: &mut Vec<Effect>) {
     state.canvas = CanvasView::Fit;
     state.canvas_request = None;
     state.shown = Shown::default();
@@ -257,14 +263,26 @@ pub(super) fn unreadable(state: &mut State, source: SourceId, sample: SampleId, 
     }
 }
 
-pub(super) fn want_thumbnails(state: &State, wanted: &[SampleId], effects: &mut Vec<Effect>) {
+pub(super) fn want_thumbnails(
+    state: &State,
+    side: u32,
+    wanted: &[SampleId],
+    effects: &mut Vec<Effect>,
+) {
     let Some(source) = &state.source else {
         return;
     };
-    let with_uri = |&id: &SampleId| Some((id, state.samples.get(id)?.uri.clone()));
+    let wish = |&sample: &SampleId| {
+        Some(ThumbnailWish {
+            sample,
+            version: state.samples.version(sample),
+            entry: state.samples.get(sample)?.clone(),
+        })
+    };
     effects.push(Effect::MakeThumbnails {
         source: source.id,
-        wanted: wanted.iter().filter_map(with_uri).collect(),
+        side,
+        wanted: wanted.iter().filter_map(wish).collect(),
     });
 }
 

@@ -10,6 +10,7 @@ mod run_tasks;
 #[cfg(test)]
 mod tests;
 mod view;
+mod watch;
 
 use super::{Action, Command, Effect, Event, Message, Overlay, State};
 use crate::domain::Problem;
@@ -37,6 +38,8 @@ fn on_command(state: &mut State, command: Command, effects: &mut Vec<Effect>) {
                 .models
                 .choose(model.or_else(|| state.settings.model.clone()));
             effects.push(Effect::LimitMegapixels(state.settings.max_megapixels));
+            let max_bytes = state.settings.thumbnail_cache_bytes;
+            effects.push(Effect::LimitThumbnailCache(max_bytes));
             effects.push(Effect::ListModels);
             if let Some(path) = source {
                 browse::open_path(state, path, effects);
@@ -49,7 +52,15 @@ fn on_command(state: &mut State, command: Command, effects: &mut Vec<Effect>) {
         Command::ToggleSelected(sample) => browse::toggle_selected(state, sample, effects),
         Command::ExtendSelection(sample) => browse::extend_selection(state, sample, effects),
         Command::Walk(step) => browse::walk(state, step, effects),
-        Command::WantThumbnails(wanted) => browse::want_thumbnails(state, &wanted, effects),
+        Command::WantThumbnails { side, wanted } => {
+            browse::want_thumbnails(state, side, &wanted, effects);
+        }
+        Command::SetThumbnailCacheBytes(bytes) => {
+            state.settings.thumbnail_cache_bytes = bytes;
+            effects.push(Effect::LimitThumbnailCache(bytes));
+        }
+        Command::MeasureThumbnailCache => effects.push(Effect::MeasureThumbnailCache),
+        Command::ClearThumbnailCache => effects.push(Effect::ClearThumbnailCache),
         Command::WantAnswers(wanted) => project::want_answers(state, &wanted, effects),
         Command::SwitchRun(run) => project::switch_run(state, run, effects),
         Command::RenameRun(run, name) => project::rename_run(state, run, &name, effects),
@@ -173,6 +184,10 @@ fn on_event(state: &mut State, event: Event, effects: &mut Vec<Effect>) {
     match event {
         Event::Opened { source, name } => browse::opened(state, source, name),
         Event::Listed { source, page } => browse::listed(state, source, page, effects),
+        Event::ListingChanged { source, change } => {
+            watch::changed(state, source, change, effects);
+        }
+        Event::ThumbnailCacheMeasured { bytes } => state.thumbnail_cache_bytes = Some(bytes),
         Event::ListingEnded {
             source,
             task,
@@ -203,8 +218,13 @@ fn on_event(state: &mut State, event: Event, effects: &mut Vec<Effect>) {
         Event::ThumbnailFailed {
             source,
             sample,
+            version,
             reason,
-        } => browse::unreadable(state, source, sample, reason),
+        } => {
+            if state.samples.version(sample) == version {
+                browse::unreadable(state, source, sample, reason);
+            }
+        }
         Event::Displayed {
             source,
             sample,

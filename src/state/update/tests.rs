@@ -3,8 +3,8 @@ use std::sync::Arc;
 
 use super::update;
 use crate::domain::{
-    Answer, ClassScore, Device, DeviceReport, FileStamp, LabelSet, ModelCard, Page, Prediction,
-    Problem, RunInfo, Saliency, Sample, SampleUri,
+    Answer, ClassScore, Device, DeviceReport, FileStamp, LabelSet, ListingChange, ModelCard, Page,
+    Prediction, Problem, RunInfo, Saliency, Sample, SampleUri,
 };
 use crate::domain::{RunId, SampleId};
 use crate::review::AnswerStatus;
@@ -418,6 +418,7 @@ fn a_broken_image_is_one_line_in_the_list_of_problems() {
         Event::ThumbnailFailed {
             source,
             sample,
+            version: 0,
             reason: reason.clone(),
         },
     );
@@ -758,5 +759,125 @@ fn an_explanation_that_fails_says_why() {
     event(&mut state, Event::Explained { task, result });
     assert!(matches!(&state.shown.explanation,
         Explanation::Failed { reason, .. } if reason == "is empty"));
+}
+
+fn changed(state: &mut State, source: SourceId, change: ListingChange) -> Vec<Effect> {
+    event(state, Event::ListingChanged { source, change })
+}
+
+fn written_anew(name: &str) -> Sample {
+    Sample {
+        size_bytes: 2,
+        ..page(&[name]).samples.remove(0)
+    }
+}
+
+#[test]
+fn files_that_appear_come_last_and_nothing_else_moves() {
+    let (mut state, source, _) = opened();
+    command(&mut state, Command::Show(SampleId(1)));
+    let seen = page(&["a.jpg", "0.jpg"]).samples;
+    changed(&mut state, source, ListingChange::Seen(seen.clone()));
+    // Told again, by a listing that is still going on.
+    let page = Page {
+        samples: seen,
+        problems: Vec::new(),
+    };
+    event(&mut state, Event::Listed { source, page });
+    assert_eq!(state.samples.len(), 4);
+    assert_eq!(state.samples.get(SampleId(3)).unwrap().name, "0.jpg");
+    assert_eq!(state.shown_sample(), Some(SampleId(1)));
+    assert_eq!(state.samples.version(SampleId(0)), 0);
+}
+
+#[test]
+fn a_file_that_was_written_to_is_shown_anew_and_its_answer_is_said_to_be_older() {
+    let (mut state, source, run) = ready();
+    let sample = state.shown_sample().unwrap();
+    let predicted = |result| Event::Predicted {
+        source,
+        run,
+        at_ms: 0,
+        answers: vec![(sample, result)],
+    };
+    event(&mut state, predicted(Err("is empty".to_owned())));
+    let name = state.samples.get(sample).unwrap().name.clone();
+    let seen = ListingChange::Seen(vec![written_anew(&name)]);
+    let effects = changed(&mut state, source, seen);
+    let displays = effects
+        .iter()
+        .any(|effect| matches!(effect, Effect::Display { .. }));
+    assert!(displays, "{effects:?}");
+    assert_eq!(state.samples.version(sample), 1);
+    assert!(state.run().unwrap().is_outdated(sample));
+    event(&mut state, predicted(Err("is truncated".to_owned())));
+    assert!(!state.run().unwrap().is_outdated(sample));
+}
+
+#[test]
+fn a_failed_thumbnail_of_an_earlier_file_says_nothing_of_the_new_one() {
+    let (mut state, source, _) = opened();
+    let seen = ListingChange::Seen(vec![written_anew("b.jpg")]);
+    changed(&mut state, source, seen);
+    for (version, is_unreadable) in [(0, false), (1, true)] {
+        let failed = Event::ThumbnailFailed {
+            source,
+            sample: SampleId(1),
+            version,
+            reason: "is truncated".to_owned(),
+        };
+        event(&mut state, failed);
+        let reason = state.samples.unreadable(SampleId(1));
+        assert_eq!(reason.is_some(), is_unreadable);
+    }
+}
+
+#[test]
+fn a_folder_that_vanishes_takes_what_was_in_it_and_a_file_that_comes_back_is_there_again() {
+    let (mut state, source, _) = opened();
+    let page = page(&["sub/x.jpg", "sub/y.jpg", "subway.jpg"]);
+    event(&mut state, Event::Listed { source, page });
+    let gone = vec![
+        SampleUri::new("/photos/sub"),
+        SampleUri::new("/photos/a.jpg"),
+    ];
+    changed(&mut state, source, ListingChange::Gone(gone));
+    let is_gone = |state: &State| -> Vec<u32> {
+        let ids = state.samples.ids();
+        ids.filter(|id| state.samples.is_gone(*id))
+            .map(|id| id.0)
+            .collect()
+    };
+    assert_eq!(is_gone(&state), [0, 3, 4]);
+    assert_eq!(state.shown_sample(), Some(SampleId(0)));
+    assert!(
+        state
+            .notice
+            .as_ref()
+            .unwrap()
+            .text
+            .contains("3 images are no longer there")
+    );
+    let back = self::page(&["a.jpg"]).samples;
+    changed(&mut state, source, ListingChange::Seen(back));
+    assert_eq!(is_gone(&state), [3, 4]);
+}
+
+#[test]
+fn after_missed_changes_what_is_not_listed_any_more_is_gone() {
+    let (mut state, source, _) = opened();
+    let now = page(&["c.jpg", "d.jpg"]).samples;
+    changed(&mut state, source, ListingChange::Relisted(now));
+    let is_gone = [0, 1, 2, 3].map(|id| state.samples.is_gone(SampleId(id)));
+    assert_eq!(is_gone, [true, true, false, false]);
+}
+
+#[test]
+fn a_folder_that_cannot_be_watched_says_so_with_the_reason() {
+    let (mut state, source, _) = opened();
+    let why = ListingChange::Unwatched("too many folders".to_owned());
+    changed(&mut state, source, why);
+    let unwatched = &state.source.as_ref().unwrap().unwatched;
+    assert_eq!(unwatched.as_deref(), Some("too many folders"));
     assert_eq!(state.problems.len(), 1);
 }

@@ -263,7 +263,7 @@ fn picture_size(state: &State, textures: &mut Textures) -> Option<Vec2> {
         return Some(vec2(prediction.width as f32, prediction.height as f32));
     }
     match state.shown.display {
-        Display::Loading => Some(textures.thumbnails.get(sample)?.size_vec2() * 4.0),
+        Display::Loading => Some(textures.thumbnails.get(sample)?.size * 4.0),
         _ => None,
     }
 }
@@ -275,10 +275,9 @@ fn paint_picture(state: &State, textures: &mut Textures, painter: &egui::Painter
     };
     let shown = textures.picture_of(source.id, sample);
     if shown.is_none_or(|shown| !shown.covers_all())
-        && let Some(texture) = textures.thumbnails.get(sample)
+        && let Some(thumbnail) = textures.thumbnails.get(sample)
     {
-        let whole = Rect::from_min_max(egui::Pos2::ZERO, egui::pos2(1.0, 1.0));
-        painter.image(texture.id(), on_screen, whole, Color32::WHITE);
+        painter.image(thumbnail.texture, on_screen, thumbnail.uv, Color32::WHITE);
     }
     if let Some(shown) = textures.picture_of(source.id, sample) {
         shown.paint(painter, on_screen);

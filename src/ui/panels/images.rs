@@ -8,7 +8,7 @@ use super::super::grid::{GridMemory, grid_ui};
 use super::super::textures::Textures;
 use super::super::widgets::{Tone, action_button_ui, banner_ui, image_count};
 use super::project::{moved_folder_ui, project_banners_ui};
-use crate::state::{Action, Command, Listing, SourceId, State, THUMBNAIL_SIDES};
+use crate::state::{Action, Command, Listing, OpenSource, SourceId, State, THUMBNAIL_SIDES};
 
 /// The draft of the path field, and what the grid remembers.
 #[derive(Default)]
@@ -39,6 +39,9 @@ pub(in super::super) fn images_ui(
                     });
                 }
                 project_banners_ui(ui, state, commands);
+                if source.unwatched.is_some() {
+                    unwatched_ui(ui, source);
+                }
                 summary_ui(ui, state, commands);
             } else {
                 recent_ui(ui, state, commands);
@@ -80,6 +83,13 @@ fn open_row_ui(ui: &mut Ui, state: &State, memory: &mut ImagesMemory, commands: 
     if is_entered && !path.is_empty() {
         commands.push(Command::Open(PathBuf::from(path)));
     }
+}
+
+/// New and changed files are not noticed: not in the way, but not hidden.
+fn unwatched_ui(ui: &mut Ui, source: &OpenSource) {
+    let reason = source.unwatched.as_deref().unwrap_or_default();
+    ui.label(RichText::new("⚠ New and changed files are not noticed").weak())
+        .on_hover_text(reason);
 }
 
 fn recent_menu_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {

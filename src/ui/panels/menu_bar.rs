@@ -1,9 +1,10 @@
 //! The menus: every action has a place here.
 
-use eframe::egui::{self, Align, Button, Layout, Panel, RichText, Stroke, Ui};
+use eframe::egui::{self, Align, Button, Id, Layout, Panel, RichText, Stroke, Ui};
 
 use super::super::widgets::action_menu_item_ui;
 use super::super::{keys, theme};
+use crate::domain::human_bytes;
 use crate::state::{Action, Command, State};
 
 pub(in super::super) fn menu_bar_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
@@ -12,7 +13,7 @@ pub(in super::super) fn menu_bar_ui(ui: &mut Ui, state: &State, commands: &mut V
             menu_ui(ui, state, "File", FILE, commands);
             menu_ui(ui, state, "Predict", PREDICT, commands);
             menu_ui(ui, state, "Go", GO, commands);
-            menu_ui(ui, state, "View", VIEW, commands);
+            view_menu_ui(ui, state, commands);
             menu_ui(ui, state, "Help", HELP, commands);
             ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
                 palette_button_ui(ui, commands);
@@ -118,15 +119,64 @@ const HELP: &Menu = &[
 ];
 
 fn menu_ui(ui: &mut Ui, state: &State, title: &str, menu: &Menu, commands: &mut Vec<Command>) {
-    ui.menu_button(title, |ui| {
-        ui.set_min_width(230.0);
-        for entry in menu {
-            match entry {
-                Some(action) => action_menu_item_ui(ui, state, *action, commands),
-                None => drop(ui.separator()),
-            }
+    ui.menu_button(title, |ui| entries_ui(ui, state, menu, commands));
+}
+
+fn entries_ui(ui: &mut Ui, state: &State, menu: &Menu, commands: &mut Vec<Command>) {
+    ui.set_min_width(230.0);
+    for entry in menu {
+        match entry {
+            Some(action) => action_menu_item_ui(ui, state, *action, commands),
+            None => drop(ui.separator()),
+        }
+    }
+}
+
+fn view_menu_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+    ui.menu_button("View", |ui| {
+        entries_ui(ui, state, VIEW, commands);
+        ui.separator();
+        let is_open = ui
+            .menu_button("Thumbnails on disk", |ui| {
+                kept_thumbnails_ui(ui, state, commands);
+            })
+            .inner
+            .is_some();
+        // Measured when somebody looks, because it takes a while.
+        let id = Id::unique("thumbnails on disk");
+        let was_open = ui.data_mut(|data| data.get_temp(id)).unwrap_or(false);
+        ui.data_mut(|data| data.insert_temp(id, is_open));
+        if is_open && !was_open {
+            commands.push(Command::MeasureThumbnailCache);
         }
     });
+}
+
+/// What the kept thumbnails may take; zero keeps none.
+const CACHE_SIZES: [u64; 5] = [0, 256 << 20, 1 << 30, 4 << 30, 16 << 30];
+
+fn kept_thumbnails_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+    ui.set_min_width(200.0);
+    let usage = state
+        .thumbnail_cache_bytes
+        .map_or_else(|| "being measured…".to_owned(), human_bytes);
+    ui.weak(format!("In use: {usage}"));
+    for bytes in CACHE_SIZES {
+        let label = match bytes {
+            0 => "Keep none".to_owned(),
+            bytes => format!("At most {}", human_bytes(bytes)),
+        };
+        let is_chosen = state.settings.thumbnail_cache_bytes == bytes;
+        if ui.radio(is_chosen, label).clicked() {
+            commands.push(Command::SetThumbnailCacheBytes(bytes));
+        }
+    }
+    let clear = ui.button("Clear cache").on_hover_text(
+        "Deletes the thumbnails kept on disk; they are made anew when they are looked at",
+    );
+    if clear.clicked() {
+        commands.push(Command::ClearThumbnailCache);
+    }
 }
 
 #[cfg(test)]

@@ -1,12 +1,14 @@
 //! Pixels on the graphics card, found by key. Uploads are spread over frames, and memory has a bound.
 
 mod picture;
+mod slots;
 mod thumbnails;
 
 use eframe::egui::{self, ColorImage, TextureHandle};
 
 pub(super) use picture::ShownPicture;
-pub(super) use thumbnails::Thumbnails;
+pub use thumbnails::NewThumbnail;
+pub(super) use thumbnails::{Thumbnail, Thumbnails};
 
 use crate::domain::SampleId;
 use crate::domain::{DisplayPicture, Picture, Tile, TileKey};
@@ -27,10 +29,9 @@ impl Textures {
         &mut self,
         ctx: &egui::Context,
         source: SourceId,
-        sample: SampleId,
-        picture: &Picture,
+        thumbnail: &NewThumbnail,
     ) {
-        self.thumbnails.add(ctx, source, sample, picture);
+        self.thumbnails.add(ctx, source, thumbnail);
     }
 
     /// Takes what a model of the user's own gets to see.

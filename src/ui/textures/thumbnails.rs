@@ -1,56 +1,92 @@
-//! Thumbnails of the open source, the least recently seen dropped first.
+//! Thumbnails of the open source, many on one texture: a grid then takes few draw calls, and memory has a bound.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
+use std::ops::Range;
 
-use eframe::egui::{self, TextureHandle};
+use eframe::egui::{
+    self, Color32, ColorImage, Rect, TextureHandle, TextureId, TextureOptions, Vec2, pos2, vec2,
+};
 
-use super::{color_image, upload};
-use crate::domain::Picture;
-use crate::domain::SampleId;
+use super::color_image;
+use super::slots::Slots;
+use crate::domain::{Picture, SampleId};
 use crate::state::SourceId;
 
-/// About 500 thumbnails of 256 x 192.
-const MAX_BYTES: usize = 96 << 20;
+/// Of one page in pixels: 4 MiB, small enough to come into being within a frame.
+const PAGE_SIDE: u32 = 1024;
+/// 64 MiB: 1024 small thumbnails, 256 of the usual size, 64 large ones. More only where more are on screen at once.
+const MAX_PAGES: usize = 16;
+/// What the longer side of a thumbnail may be, in pixels.
+const SIDES: [u32; 3] = [128, 256, 512];
+/// Enlarged so little that nobody sees it.
+const ENLARGED: f32 = 1.1;
 
-#[derive(Default)]
-pub(crate) struct Thumbnails {
-    source: Option<SourceId>,
-    entries: HashMap<SampleId, Entry>,
-    bytes: usize,
-    frame: u64,
-    /// What was asked for last, most wanted first.
-    asked: Vec<SampleId>,
+/// A thumbnail that a worker has made.
+pub struct NewThumbnail {
+    pub sample: SampleId,
+    /// Of the file.
+    pub version: u32,
+    /// What its longer side was to be, in pixels.
+    pub side: u32,
+    pub picture: Picture,
 }
 
-struct Entry {
-    texture: TextureHandle,
-    bytes: usize,
-    seen: u64,
+/// A thumbnail as it can be painted.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Thumbnail {
+    pub(crate) texture: TextureId,
+    /// Its part of the texture.
+    pub(crate) uv: Rect,
+    /// In pixels.
+    pub(crate) size: Vec2,
+}
+
+pub(crate) struct Thumbnails {
+    source: Option<SourceId>,
+    /// One of [`SIDES`].
+    side: u32,
+    pages: Vec<TextureHandle>,
+    slots: Slots,
+    frame: u64,
+    /// What was asked for and has not come yet, with the version of its file.
+    asked: HashSet<(SampleId, u32)>,
+    /// The places that were on screen when it was asked for.
+    asked_for_places: Range<usize>,
+}
+
+impl Default for Thumbnails {
+    fn default() -> Self {
+        Self {
+            source: None,
+            side: SIDES[0],
+            pages: Vec::new(),
+            slots: Slots::default(),
+            frame: 0,
+            asked: HashSet::new(),
+            asked_for_places: 0..0,
+        }
+    }
 }
 
 impl Thumbnails {
-    pub(super) fn add(
-        &mut self,
-        ctx: &egui::Context,
-        source: SourceId,
-        sample: SampleId,
-        picture: &Picture,
-    ) {
+    pub(super) fn add(&mut self, ctx: &egui::Context, source: SourceId, thumbnail: &NewThumbnail) {
         self.open(source);
-        let bytes = picture.width() as usize * picture.height() as usize * 4;
-        let texture = upload(ctx, "thumbnail", color_image(picture), false);
-        let entry = Entry {
-            texture,
-            bytes,
-            seen: self.frame,
-        };
-        if let Some(old) = self.entries.insert(sample, entry) {
-            self.bytes -= old.bytes;
+        let size = [thumbnail.picture.width(), thumbnail.picture.height()];
+        if thumbnail.side != self.side || size.iter().any(|side| *side > self.side) {
+            // Asked for before the thumbnails had another size.
+            return;
         }
-        self.bytes += bytes;
-        if self.bytes > MAX_BYTES {
-            self.drop_oldest();
+        let (sample, version) = (thumbnail.sample, thumbnail.version);
+        self.asked.remove(&(sample, version));
+        let max = MAX_PAGES * self.slots_a_page();
+        let slot = self.slots.put(sample, version, size, self.frame, max);
+        let page = slot / self.slots_a_page();
+        if page >= self.pages.len() {
+            self.pages.push(new_page(ctx));
         }
+        let corner = self.corner(slot).map(|at| at as usize);
+        let image = color_image(&thumbnail.picture);
+        self.pages[page].set_partial(corner, image, TextureOptions::LINEAR);
     }
 
     /// Forgets everything where another source is open now.
@@ -58,49 +94,181 @@ impl Thumbnails {
         if self.source != Some(source) {
             *self = Self {
                 source: Some(source),
+                side: self.side,
                 ..Self::default()
             };
         }
     }
 
-    pub(crate) fn begin_frame(&mut self) {
+    /// `wanted_side` is what a thumbnail takes on the screen, in pixels of the screen.
+    pub(crate) fn begin_frame(&mut self, wanted_side: f32) {
         self.frame += 1;
+        let is_enough = |side: &u32| *side as f32 * ENLARGED >= wanted_side;
+        let largest = SIDES[SIDES.len() - 1];
+        let side = SIDES.into_iter().find(is_enough).unwrap_or(largest);
+        if side != self.side {
+            *self = Self {
+                source: self.source,
+                side,
+                frame: self.frame,
+                ..Self::default()
+            };
+        }
     }
 
-    /// The texture of a thumbnail on screen.
-    pub(crate) fn get(&mut self, sample: SampleId) -> Option<&TextureHandle> {
-        let entry = self.entries.get_mut(&sample)?;
-        entry.seen = self.frame;
-        Some(&entry.texture)
+    /// In pixels; what workers are to make.
+    pub(crate) fn side(&self) -> u32 {
+        self.side
     }
 
-    /// Gives back what is to be asked for, where it is not what was asked for last.
-    pub(crate) fn changed_wish(&mut self, missing: Vec<SampleId>) -> Option<Vec<SampleId>> {
-        // Nothing new is wanted while fewer are missing of the same ones: they are on their way.
-        let is_on_its_way = missing.iter().all(|sample| self.asked.contains(sample));
-        if is_on_its_way {
+    /// The thumbnail of a sample on screen, perhaps of an earlier version of its file.
+    pub(crate) fn get(&mut self, sample: SampleId) -> Option<Thumbnail> {
+        let (index, slot) = self.slots.see(sample, self.frame)?;
+        let texture = self.pages.get(index / self.slots_a_page())?.id();
+        let [x, y] = self.corner(index).map(|at| at as f32);
+        let size = vec2(slot.size[0] as f32, slot.size[1] as f32);
+        // Half a pixel inside: the neighbours must not shine through where it is scaled.
+        let inset = Vec2::splat(0.5).min(size / 2.0);
+        let in_page = Rect::from_min_size(pos2(x, y), size).shrink2(inset);
+        let scale = 1.0 / PAGE_SIDE as f32;
+        let uv = Rect::from_min_max(
+            (in_page.min.to_vec2() * scale).to_pos2(),
+            (in_page.max.to_vec2() * scale).to_pos2(),
+        );
+        Some(Thumbnail { texture, uv, size })
+    }
+
+    /// Whether there is one of this version of the file.
+    pub(crate) fn is_current(&self, sample: SampleId, version: u32) -> bool {
+        self.slots.has(sample, version)
+    }
+
+    /// How many thumbnails beside those on screen are worth having ready.
+    pub(crate) fn spare(&self, on_screen: usize) -> usize {
+        (MAX_PAGES * self.slots_a_page() / 4 * 3).saturating_sub(on_screen)
+    }
+
+    /// Gives back what is to be asked for, most wanted first, where that is not what was asked for last. `places` are those
+    /// on screen.
+    pub(crate) fn changed_wish(
+        &mut self,
+        places: Range<usize>,
+        missing: Vec<(SampleId, u32)>,
+    ) -> Option<Vec<SampleId>> {
+        let has_moved = self.asked_for_places != places;
+        let is_on_its_way = missing.iter().all(|wish| self.asked.contains(wish));
+        let drops_something = has_moved && !self.asked.is_empty();
+        if is_on_its_way && !drops_something {
             return None;
         }
-        self.asked.clone_from(&missing);
-        Some(missing)
+        self.asked_for_places = places;
+        self.asked = missing.iter().copied().collect();
+        Some(missing.into_iter().map(|(sample, _)| sample).collect())
     }
 
-    /// Down to three quarters, so that this is done seldom.
-    fn drop_oldest(&mut self) {
-        let mut by_age: Vec<(u64, SampleId)> = self
-            .entries
-            .iter()
-            .map(|(sample, entry)| (entry.seen, *sample))
-            .collect();
-        by_age.sort_unstable();
-        for (seen, sample) in by_age {
-            if self.bytes <= MAX_BYTES / 4 * 3 || seen == self.frame {
-                break;
-            }
-            if let Some(entry) = self.entries.remove(&sample) {
-                self.bytes -= entry.bytes;
-            }
+    fn slots_a_row(&self) -> u32 {
+        PAGE_SIDE / self.side
+    }
+
+    fn slots_a_page(&self) -> usize {
+        (self.slots_a_row() * self.slots_a_row()) as usize
+    }
+
+    /// Of a slot in its page, in pixels.
+    fn corner(&self, slot: usize) -> [u32; 2] {
+        let in_page = (slot % self.slots_a_page()) as u32;
+        let (column, row) = (in_page % self.slots_a_row(), in_page / self.slots_a_row());
+        [column * self.side, row * self.side]
+    }
+}
+
+fn new_page(ctx: &egui::Context) -> TextureHandle {
+    let side = PAGE_SIDE as usize;
+    let empty = ColorImage::filled([side, side], Color32::TRANSPARENT);
+    ctx.load_texture("thumbnails", empty, TextureOptions::LINEAR)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SOURCE: SourceId = SourceId(1);
+
+    fn thumbnail(sample: u32, side: u32, size: [u32; 2]) -> NewThumbnail {
+        let [width, height] = size;
+        let rgb = vec![7; (width * height * 3) as usize];
+        NewThumbnail {
+            sample: SampleId(sample),
+            version: 0,
+            side,
+            picture: Picture::new(width, height, rgb).unwrap(),
         }
-        self.asked.clear();
+    }
+
+    #[test]
+    fn thumbnails_share_pages_and_lie_inside_of_their_own_places() {
+        let ctx = egui::Context::default();
+        let mut thumbnails = Thumbnails::default();
+        for sample in 0..65 {
+            thumbnails.add(&ctx, SOURCE, &thumbnail(sample, 128, [128, 96]));
+        }
+        assert_eq!(thumbnails.pages.len(), 2);
+        let (first, second) = (
+            thumbnails.get(SampleId(0)).unwrap(),
+            thumbnails.get(SampleId(1)).unwrap(),
+        );
+        assert_eq!(first.texture, second.texture);
+        assert!(first.uv.right() < second.uv.left());
+        assert_eq!(first.size, vec2(128.0, 96.0));
+        let last = thumbnails.get(SampleId(64)).unwrap();
+        assert_ne!(last.texture, first.texture);
+        assert!(last.uv.left() < 0.01 && last.uv.top() < 0.01);
+    }
+
+    #[test]
+    fn memory_stays_bounded_while_scrolling() {
+        let ctx = egui::Context::default();
+        let mut thumbnails = Thumbnails::default();
+        thumbnails.begin_frame(250.0);
+        for sample in 0..2000 {
+            thumbnails.begin_frame(250.0);
+            thumbnails.add(&ctx, SOURCE, &thumbnail(sample, 256, [4, 3]));
+        }
+        assert_eq!(thumbnails.pages.len(), MAX_PAGES);
+        assert!(thumbnails.is_current(SampleId(1999), 0));
+        assert!(!thumbnails.is_current(SampleId(0), 0));
+    }
+
+    #[test]
+    fn another_size_on_screen_takes_thumbnails_of_another_size() {
+        let ctx = egui::Context::default();
+        let mut thumbnails = Thumbnails::default();
+        thumbnails.begin_frame(100.0);
+        assert_eq!(thumbnails.side(), 128);
+        thumbnails.add(&ctx, SOURCE, &thumbnail(1, 128, [128, 96]));
+        thumbnails.begin_frame(200.0);
+        assert_eq!(thumbnails.side(), 256);
+        assert!(thumbnails.get(SampleId(1)).is_none());
+        // A late one of the old size is of no use.
+        thumbnails.add(&ctx, SOURCE, &thumbnail(1, 128, [128, 96]));
+        assert!(thumbnails.get(SampleId(1)).is_none());
+        thumbnails.begin_frame(10_000.0);
+        assert_eq!(thumbnails.side(), 512);
+    }
+
+    #[test]
+    fn a_wish_is_repeated_only_where_the_screen_moved_or_something_new_is_missing() {
+        let mut thumbnails = Thumbnails::default();
+        let missing = |samples: &[u32]| samples.iter().map(|id| (SampleId(*id), 0)).collect();
+        assert!(thumbnails.changed_wish(0..4, missing(&[0, 1])).is_some());
+        assert!(thumbnails.changed_wish(0..4, missing(&[1])).is_none());
+        assert!(thumbnails.changed_wish(2..6, missing(&[1])).is_some());
+        assert!(thumbnails.changed_wish(2..6, missing(&[1, 5])).is_some());
+        // Scrolled to where everything is there: what was wanted elsewhere is dropped.
+        assert_eq!(
+            thumbnails.changed_wish(8..12, missing(&[])),
+            Some(Vec::new())
+        );
+        assert!(thumbnails.changed_wish(9..12, missing(&[])).is_none());
     }
 }

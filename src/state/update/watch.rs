@@ -1,0 +1,98 @@
+//! Files that appear, change or vanish while a source is open: places, selection, answers and verdicts stay.
+
+use std::collections::HashSet;
+
+use super::browse;
+use crate::domain::{ListingChange, Problem, Sample, SampleId, SampleUri};
+use crate::state::{Effect, SourceId, State};
+
+pub(super) fn changed(
+    state: &mut State,
+    source: SourceId,
+    change: ListingChange,
+    effects: &mut Vec<Effect>,
+) {
+    if state.source.as_ref().is_none_or(|open| open.id != source) {
+        return;
+    }
+    match change {
+        ListingChange::Seen(samples) => seen(state, samples, effects),
+        ListingChange::Gone(uris) => {
+            let gone = uris.iter().flat_map(|uri| below(state, uri)).collect();
+            vanished(state, gone);
+        }
+        ListingChange::Relisted(samples) => {
+            let present: HashSet<&SampleUri> = samples.iter().map(|sample| &sample.uri).collect();
+            let is_missing = |id: &SampleId| {
+                let entry = state.samples.get(*id);
+                entry.is_some_and(|entry| !present.contains(&entry.uri))
+            };
+            let gone = state.samples.ids().filter(is_missing).collect();
+            vanished(state, gone);
+            seen(state, samples, effects);
+        }
+        ListingChange::Unwatched(reason) => unwatched(state, &reason),
+    }
+}
+
+/// New files come last, so that no other one changes its place.
+fn seen(state: &mut State, samples: Vec<Sample>, effects: &mut Vec<Effect>) {
+    let mut new = Vec::new();
+    let mut shown_changed = false;
+    for sample in samples {
+        let Some(id) = state.samples.find(&sample.uri) else {
+            new.push(sample);
+            continue;
+        };
+        let is_as_before = state.samples.get(id) == Some(&sample) && !state.samples.is_gone(id);
+        if !is_as_before {
+            shown_changed |= state.shown_sample() == Some(id);
+            state.samples.replace(id, sample);
+            state.runs.mark_outdated(id);
+        }
+    }
+    if !new.is_empty() {
+        browse::append(state, new, effects);
+    }
+    if shown_changed {
+        browse::shown_changed(state, effects);
+    }
+}
+
+/// The file itself, or everything in the folder that it was.
+fn below(state: &State, uri: &SampleUri) -> Vec<SampleId> {
+    if let Some(id) = state.samples.find(uri) {
+        return vec![id];
+    }
+    let lies_below = |id: &SampleId| {
+        let entry = state.samples.get(*id);
+        let rest = entry.and_then(|entry| entry.uri.as_str().strip_prefix(uri.as_str()));
+        rest.is_some_and(|rest| rest.starts_with(['/', '\\']))
+    };
+    state.samples.ids().filter(lies_below).collect()
+}
+
+fn vanished(state: &mut State, gone: Vec<SampleId>) {
+    let mut names = Vec::new();
+    for id in gone {
+        if state.samples.mark_gone(id)
+            && let Some(entry) = state.samples.get(id)
+        {
+            names.push(entry.name.clone());
+        }
+    }
+    match names.as_slice() {
+        [] => {}
+        [name] => state.tell(format!("{name} is no longer there")),
+        names => state.tell(format!("{} images are no longer there", names.len())),
+    }
+}
+
+fn unwatched(state: &mut State, reason: &str) {
+    let Some(source) = &mut state.source else {
+        return;
+    };
+    source.unwatched = Some(reason.to_owned());
+    let message = format!("New and changed files are not noticed: {reason}");
+    super::went_wrong(state, Problem::general(message));
+}

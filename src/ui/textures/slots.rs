@@ -1,0 +1,127 @@
+//! Which place of an atlas holds which thumbnail: the least recently seen gives way.
+
+use std::collections::HashMap;
+
+use crate::domain::SampleId;
+
+/// Places of one size, numbered from zero. Their number is bounded, except where more are on screen at once.
+#[derive(Default)]
+pub(super) struct Slots {
+    slots: Vec<Slot>,
+    by_sample: HashMap<SampleId, usize>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Slot {
+    pub(super) sample: SampleId,
+    /// Of the file that the thumbnail was made of.
+    pub(super) version: u32,
+    /// Width and height of the thumbnail in pixels.
+    pub(super) size: [u32; 2],
+    /// The frame in which it was on screen last.
+    seen: u64,
+}
+
+impl Slots {
+    /// The place of a thumbnail that is on screen in this frame.
+    pub(super) fn see(&mut self, sample: SampleId, frame: u64) -> Option<(usize, Slot)> {
+        let index = *self.by_sample.get(&sample)?;
+        let slot = &mut self.slots[index];
+        slot.seen = frame;
+        Some((index, *slot))
+    }
+
+    pub(super) fn has(&self, sample: SampleId, version: u32) -> bool {
+        let index = self.by_sample.get(&sample);
+        index.is_some_and(|&index| self.slots[index].version == version)
+    }
+
+    /// Gives a thumbnail its place: the one it has, a new one while there are fewer than `max`, or that of the one that was
+    /// not seen for longest.
+    pub(super) fn put(
+        &mut self,
+        sample: SampleId,
+        version: u32,
+        size: [u32; 2],
+        frame: u64,
+        max: usize,
+    ) -> usize {
+        let slot = Slot {
+            sample,
+            version,
+            size,
+            seen: frame,
+        };
+        let known = self.by_sample.get(&sample).copied();
+        let index = known.or_else(|| self.replaceable(frame, max));
+        let index = index.unwrap_or(self.slots.len());
+        if let Some(place) = self.slots.get_mut(index) {
+            let old = std::mem::replace(place, slot);
+            self.by_sample.remove(&old.sample);
+        } else {
+            self.slots.push(slot);
+        }
+        self.by_sample.insert(sample, index);
+        index
+    }
+
+    /// `None` where there is room for one more, or all are on screen.
+    fn replaceable(&self, frame: u64, max: usize) -> Option<usize> {
+        if self.slots.len() < max {
+            return None;
+        }
+        let slots = self.slots.iter().enumerate();
+        let (index, oldest) = slots.min_by_key(|(_, slot)| slot.seen)?;
+        // Those of the last frame are still on screen: this one may not have been drawn yet.
+        (oldest.seen + 1 < frame).then_some(index)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SIZE: [u32; 2] = [128, 96];
+
+    fn put(slots: &mut Slots, sample: u32, frame: u64) -> usize {
+        slots.put(SampleId(sample), 0, SIZE, frame, 3)
+    }
+
+    fn is_there(slots: &Slots, sample: u32) -> bool {
+        slots.has(SampleId(sample), 0)
+    }
+
+    #[test]
+    fn the_one_that_was_not_seen_for_longest_gives_way() {
+        let mut slots = Slots::default();
+        for sample in 0..3 {
+            assert_eq!(put(&mut slots, sample, 1), sample as usize);
+        }
+        slots.see(SampleId(0), 2);
+        slots.see(SampleId(2), 3);
+        assert_eq!(put(&mut slots, 7, 9), 1);
+        assert!(is_there(&slots, 0) && is_there(&slots, 2) && is_there(&slots, 7));
+        assert!(!is_there(&slots, 1));
+    }
+
+    #[test]
+    fn what_is_on_screen_never_gives_way_though_the_bound_is_passed() {
+        let mut slots = Slots::default();
+        for sample in 0..5 {
+            put(&mut slots, sample, 4);
+        }
+        assert!((0..5).all(|sample| is_there(&slots, sample)));
+        // Scrolled away, the places are used again.
+        assert!(put(&mut slots, 9, 8) < 5);
+    }
+
+    #[test]
+    fn a_file_that_changed_keeps_its_place_and_its_old_thumbnail_until_the_new_one_is_there() {
+        let mut slots = Slots::default();
+        let index = put(&mut slots, 1, 1);
+        assert!(!slots.has(SampleId(1), 1));
+        assert!(slots.see(SampleId(1), 2).is_some());
+        assert_eq!(slots.put(SampleId(1), 1, SIZE, 3, 3), index);
+        assert!(slots.has(SampleId(1), 1));
+    }
+}
