@@ -6,6 +6,8 @@
 mod browsing;
 #[path = "app/commands.rs"]
 mod commands;
+#[path = "app/judging.rs"]
+mod judging;
 #[path = "app/looking.rs"]
 mod looking;
 #[path = "app/predicting.rs"]

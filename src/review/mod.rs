@@ -15,6 +15,7 @@ mod statistics;
 mod suppressed;
 #[cfg(test)]
 mod testing;
+mod uncertain;
 
 pub use answers::{AnswerStatus, Answers, Summary};
 pub use arrange::{ArrangeRequest, Arrangement, Arranger, FilterCounts, arrange};
@@ -25,6 +26,7 @@ pub use query::{
 pub use sort::{Direction, Sort, SortBy};
 pub use statistics::{ClassRow, ClassTable, ScoreHistogram, Statistics, statistics};
 pub use suppressed::Suppressed;
+pub use uncertain::next_less_certain;
 
 /// How many samples are looked at between two looks at whether the result is still wanted.
 const SAMPLES_A_LOOK: usize = 1024;

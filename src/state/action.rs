@@ -31,6 +31,17 @@ pub enum Action {
     NextImage,
     FirstImage,
     LastImage,
+    Accept,
+    Reject,
+    Unsure,
+    WrongClass,
+    ClearVerdict,
+    WriteNote,
+    AddTag,
+    NextUnjudged,
+    NextUncertain,
+    Undo,
+    Redo,
     FitPicture,
     ActualSize,
     ZoomIn,
@@ -42,6 +53,7 @@ pub enum Action {
     ToggleImages,
     ToggleInspector,
     ToggleTasks,
+    ToggleJudging,
     LargerThumbnails,
     SmallerThumbnails,
     InterfaceLarger,
@@ -93,6 +105,17 @@ impl Action {
         Self::NextImage,
         Self::FirstImage,
         Self::LastImage,
+        Self::Accept,
+        Self::Reject,
+        Self::Unsure,
+        Self::WrongClass,
+        Self::ClearVerdict,
+        Self::WriteNote,
+        Self::AddTag,
+        Self::NextUnjudged,
+        Self::NextUncertain,
+        Self::Undo,
+        Self::Redo,
         Self::FitPicture,
         Self::ActualSize,
         Self::ZoomIn,
@@ -104,6 +127,7 @@ impl Action {
         Self::ToggleImages,
         Self::ToggleInspector,
         Self::ToggleTasks,
+        Self::ToggleJudging,
         Self::LargerThumbnails,
         Self::SmallerThumbnails,
         Self::InterfaceLarger,
@@ -123,6 +147,19 @@ impl Action {
     /// Sentence case; `…` where something is asked before anything happens.
     pub fn label(self) -> &'static str {
         self.words().label
+    }
+
+    /// The label with what it is about just now: “Undo: reject 3 images”.
+    pub fn label_now(self, state: &State) -> String {
+        let about = match self {
+            Self::Undo => state.judgements.undo_label(),
+            Self::Redo => state.judgements.redo_label(),
+            _ => None,
+        };
+        about.map_or_else(
+            || self.label().to_owned(),
+            |about| format!("{}: {about}", self.label()),
+        )
     }
 
     pub fn tooltip(self) -> &'static str {
@@ -199,7 +236,29 @@ impl Action {
             | Self::PreviousImage
             | Self::NextImage
             | Self::FirstImage
-            | Self::LastImage => need(!state.samples.is_empty(), "Open a folder first"),
+            | Self::LastImage
+            | Self::NextUnjudged => need(!state.samples.is_empty(), "Open a folder first"),
+            Self::Accept
+            | Self::Reject
+            | Self::Unsure
+            | Self::WrongClass
+            | Self::ClearVerdict
+            | Self::WriteNote
+            | Self::AddTag => has_shown(state).and_then(|()| state.project.check_writable()),
+            Self::NextUncertain => need(
+                state.run().is_some_and(|run| run.answers.answered() > 0),
+                "Nothing is predicted yet",
+            ),
+            Self::Undo => need(
+                state.judgements.undo_label().is_some(),
+                "Nothing was judged since the folder was opened",
+            )
+            .and_then(|()| state.project.check_writable()),
+            Self::Redo => need(
+                state.judgements.redo_label().is_some(),
+                "Nothing was undone",
+            )
+            .and_then(|()| state.project.check_writable()),
             Self::ClearProblems => need(!state.problems.is_empty(), "There are no problems"),
             _ => Ok(()),
         }
@@ -212,6 +271,7 @@ impl Action {
             Self::ToggleImages => Some(settings.show_images_panel),
             Self::ToggleInspector => Some(settings.show_inspector),
             Self::ToggleTasks => Some(settings.show_tasks_panel),
+            Self::ToggleJudging => Some(settings.show_judging),
             Self::ThemeSystem => Some(settings.theme == ThemeChoice::System),
             Self::ThemeLight => Some(settings.theme == ThemeChoice::Light),
             Self::ThemeDark => Some(settings.theme == ThemeChoice::Dark),
@@ -336,6 +396,37 @@ impl Action {
             ),
             Self::FirstImage => words("First image", "Shows the first image", &["Home"]),
             Self::LastImage => words("Last image", "Shows the last image", &["End"]),
+            Self::Accept => words("Accept", "What the model says is right", &["A"]),
+            Self::Reject => words("Reject", "What the model says is wrong", &["R"]),
+            Self::Unsure => words("Unsure", "It cannot be told from this picture", &["U"]),
+            Self::WrongClass => words(
+                "Wrong class…",
+                "The place is right, the class is not: type the right one",
+                &["W"],
+            ),
+            Self::ClearVerdict => words(
+                "Clear verdict",
+                "Takes the verdict back",
+                &["Backspace", "C"],
+            ),
+            Self::WriteNote => words("Note…", "Write something about the image", &["N"]),
+            Self::AddTag => words("Tag…", "Put a word on the image, to find it again", &["T"]),
+            Self::NextUnjudged => words(
+                "Next unjudged",
+                "Goes to the next image without a verdict",
+                &["J"],
+            ),
+            Self::NextUncertain => words(
+                "Next uncertain",
+                "Goes to the image without a verdict that the model was least sure about",
+                &["K"],
+            ),
+            Self::Undo => words("Undo", "Takes the last judgement back", &["Ctrl+Z"]),
+            Self::Redo => words(
+                "Redo",
+                "Does again what was undone",
+                &["Ctrl+Shift+Z", "Ctrl+Y"],
+            ),
             Self::FitPicture => words("Fit picture", "Shows the whole picture", &["F", "Ctrl+9"]),
             Self::ActualSize => words(
                 "Actual size",
@@ -374,6 +465,11 @@ impl Action {
                 "Tasks and problems",
                 "Shows or hides the panel with tasks and problems",
                 &["Ctrl+Shift+3"],
+            ),
+            Self::ToggleJudging => words(
+                "Judging bar",
+                "Shows or hides the bar for verdicts, notes and tags",
+                &["Ctrl+Shift+4"],
             ),
             Self::LargerThumbnails => words(
                 "Larger thumbnails",

@@ -208,7 +208,8 @@ impl State {
         let empty = crate::domain::LabelSet::default();
         let labels = self.run().map(super::Run::labels);
         let labels = labels.or_else(|| self.models.chosen().map(|chosen| &*chosen.labels));
-        complete(text, cursor, labels.unwrap_or(&empty), &[])
+        let tags: Vec<String> = self.judgements.known_tags().map(str::to_owned).collect();
+        complete(text, cursor, labels.unwrap_or(&empty), &tags)
     }
 
     /// What in the query can find nothing with the current model, and why.
@@ -231,7 +232,7 @@ impl State {
             data: Data {
                 samples: self.samples.revision(),
                 answers: run.map_or(0, |run| run.answers.revision()),
-                marks: 0,
+                marks: self.judgements.marks().revision(),
                 suppressed: 0,
             },
         })
@@ -247,6 +248,7 @@ impl State {
             answers: run.map(|run| run.answers.clone()),
             labels: run.map(|run| run.labels().clone()).unwrap_or_default(),
             view: self.view().clone(),
+            marks: self.judgements.marks().clone(),
             query: self.arranging.query.clone(),
             sort: self.arranging.sort,
             ..ArrangeRequest::default()

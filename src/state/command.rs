@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::{Action, CanvasView, Overlay, RuntimeKind, TaskId, TaskSignal};
-use crate::domain::{DeviceChoice, RunId, SampleId, TileKey};
+use crate::domain::{DeviceChoice, RunId, SampleId, SampleSet, TileKey, Verdict};
 use crate::review::Sort;
 
 /// Pushed by panels and by the start of the program.
@@ -61,6 +61,19 @@ pub enum Command {
     HideExplanation,
     /// `0.0..=1.0`
     SetExplanationOpacity(f32),
+    /// On the selected box, or else on every selected image; `None` takes the verdict back.
+    SetVerdict(Option<Verdict>),
+    /// Replaces the note of these images; an empty text takes it away.
+    SetNote {
+        samples: SampleSet,
+        text: String,
+    },
+    /// To every selected image.
+    AddTag(String),
+    /// From every selected image.
+    RemoveTag(String),
+    /// Whether a verdict goes on to the next image or box.
+    SetNextAfterVerdict(bool),
     ChangeView(ViewChange),
     ChooseModel(String),
     FetchModel(String),

@@ -13,6 +13,7 @@ mod engine;
 mod event;
 mod explanation;
 mod import;
+mod judgements;
 mod model_shelf;
 mod order;
 mod pages;
@@ -33,6 +34,7 @@ pub use engine::{Engine, EngineStatus, Offer, RuntimeKind};
 pub use event::{DisplayInfo, Event, FilePick, ModelDefaults, StoredAnswer, StoredRow};
 pub use explanation::{Explanation, Question};
 pub use import::{Import, ImportDraft, ImportField, ImportId, ImportStatus};
+pub use judgements::{ImageJudgement, Judgements, VerdictCounts};
 pub use model_shelf::{ModelEntry, ModelShelf};
 pub use order::Order;
 pub use problems::{ProblemEntry, ProblemList};
@@ -63,6 +65,10 @@ pub struct State {
     /// Zoom by menu or key, for the canvas to turn into a [`CanvasView`]: only it knows its size.
     pub canvas_request: Option<Action>,
     pub runs: Runs,
+    /// What people say about the answers.
+    pub judgements: Judgements,
+    /// The field of the judging bar that is to take the keyboard, and a number that tells two such wishes apart.
+    pub judge_focus: Option<(JudgeField, u64)>,
     pub models: ModelShelf,
     pub engine: Engine,
     pub tasks: TaskList,
@@ -124,6 +130,13 @@ pub enum CanvasView {
     Free { zoom: f32, centre: [f32; 2] },
 }
 
+/// A text field of the judging bar.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JudgeField {
+    Note,
+    Tag,
+}
+
 /// What lies over the panels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Overlay {
@@ -131,6 +144,8 @@ pub enum Overlay {
     None,
     Palette,
     Help,
+    /// Which class would be right.
+    WrongClass,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -31,6 +31,10 @@ pub struct Settings {
     pub show_images_panel: bool,
     pub show_inspector: bool,
     pub show_tasks_panel: bool,
+    /// The judging bar below the picture.
+    pub show_judging: bool,
+    /// Whether a verdict on a single image goes on to the next image, and one on a box to the next box.
+    pub next_after_verdict: bool,
     /// Newest first.
     pub recent: Vec<PathBuf>,
     /// Id of the model that was used last.
@@ -71,6 +75,8 @@ impl Default for Settings {
             show_images_panel: true,
             show_inspector: true,
             show_tasks_panel: false,
+            show_judging: true,
+            next_after_verdict: true,
             recent: Vec::new(),
             model: None,
             device: DeviceChoice::Auto,

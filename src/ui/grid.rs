@@ -9,7 +9,7 @@ use eframe::egui::{
 
 use super::textures::{Textures, Thumbnail, Thumbnails};
 use super::theme;
-use super::widgets::truncated;
+use super::widgets::{paint_verdict, truncated, verdict_word};
 use crate::domain::SampleId;
 use crate::review::AnswerStatus;
 use crate::state::{Command, Overlay, State, Step};
@@ -221,7 +221,8 @@ fn cell_ui<'state>(
     let headline = headline(state, sample);
     let response = ui.interact(rect, ui.scope_id().with(sample), Sense::click());
     response.widget_info(|| {
-        let label = format!("{name}, {}", headline.text);
+        let judged = judged_text(state, sample);
+        let label = format!("{name}, {}{judged}", headline.text);
         let is_selected = state.selection.contains(sample);
         egui::WidgetInfo::selected(egui::Role::ListBoxOption, true, is_selected, label)
     });
@@ -265,6 +266,7 @@ fn paint_cells(ui: &Ui, state: &State, cells: &[Cell<'_>]) {
     }
     for cell in cells {
         paint_frame_and_texts(ui, state, cell);
+        paint_judgement(ui, state, cell.sample, cell.picture_place.left_top());
     }
 }
 
@@ -275,6 +277,43 @@ fn click(modifiers: Modifiers, sample: SampleId) -> Command {
         Command::ToggleSelected(sample)
     } else {
         Command::Show(sample)
+    }
+}
+
+/// What people said of the image, for those who hear it: “, rejected, saving”.
+fn judged_text(state: &State, sample: SampleId) -> String {
+    let mark = state.judgements.marks().get(sample);
+    let mut text = mark
+        .worst()
+        .map_or_else(String::new, |kind| format!(", {}", verdict_word(kind)));
+    if state.judgements.is_saving(sample) {
+        text.push_str(", saving");
+    }
+    text
+}
+
+/// In the corner of the thumbnail; a ring around it while it is not in the project file yet.
+fn paint_judgement(ui: &Ui, state: &State, sample: SampleId, left_top: Pos2) {
+    let mark = state.judgements.marks().get(sample);
+    let centre = left_top + Vec2::splat(12.0);
+    let is_saving = state.judgements.is_saving(sample);
+    if let Some(kind) = mark.worst() {
+        paint_verdict(ui.painter(), centre, 7.0, kind);
+    }
+    if is_saving {
+        let ring = Stroke::new(1.5, theme::accent(ui.visuals()));
+        ui.painter().circle_stroke(centre, 10.5, ring);
+    }
+    if mark.note.is_some() || !mark.tags.is_empty() {
+        // Lines of text on a sheet.
+        let sheet = Rect::from_min_size(left_top + vec2(5.0, 24.0), vec2(12.0, 13.0));
+        let painter = ui.painter();
+        painter.rect_filled(sheet, 2.0, Color32::from_black_alpha(200));
+        for line in 0..3 {
+            let y = sheet.top() + 3.5 + 3.0 * line as f32;
+            let pen = Stroke::new(1.0, Color32::WHITE);
+            painter.hline((sheet.left() + 2.5)..=(sheet.right() - 2.5), y, pen);
+        }
     }
 }
 

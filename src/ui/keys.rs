@@ -6,20 +6,31 @@ use crate::state::{Action, Command, Overlay, State};
 
 /// Pushes the command of every shortcut that was pressed. Bare letters are left to a text field that has the focus.
 pub(super) fn take_shortcuts(ctx: &egui::Context, state: &State, commands: &mut Vec<Command>) {
-    let is_typing = ctx.egui_wants_keyboard_input();
+    let is_typing = ctx.text_edit_focused();
+    // A button or slider that was reached with Tab uses some keys itself; letters go on to work.
+    let has_focus = ctx.egui_wants_keyboard_input();
     if state.overlay != Overlay::None && ctx.input(|input| input.key_pressed(Key::Escape)) {
         commands.push(Command::SetOverlay(Overlay::None));
         return;
     }
+    let is_box_selected = state.shown.selected_box.is_some();
+    if is_box_selected && !has_focus && ctx.input(|input| input.key_pressed(Key::Escape)) {
+        commands.push(Command::SelectBox(None));
+    }
     for (action, shortcut) in shortcuts() {
         let is_bare = shortcut.modifiers.is_none();
-        if is_bare && (is_typing || state.overlay != Overlay::None) {
+        let is_taken = is_typing || (has_focus && moves_or_presses(shortcut.logical_key));
+        if is_bare && (is_taken || state.overlay != Overlay::None) {
             continue;
         }
         // In a text field these belong to the text.
         let is_text_editing = matches!(
             action,
-            Action::SelectAll | Action::PreviousImage | Action::NextImage
+            Action::SelectAll
+                | Action::PreviousImage
+                | Action::NextImage
+                | Action::Undo
+                | Action::Redo
         );
         if is_text_editing && is_typing {
             continue;
@@ -28,6 +39,21 @@ pub(super) fn take_shortcuts(ctx: &egui::Context, state: &State, commands: &mut 
             commands.push(Command::Do(action));
         }
     }
+}
+
+/// Keys that a focused button or slider takes for itself.
+fn moves_or_presses(key: Key) -> bool {
+    matches!(
+        key,
+        Key::Space
+            | Key::Enter
+            | Key::ArrowLeft
+            | Key::ArrowRight
+            | Key::ArrowUp
+            | Key::ArrowDown
+            | Key::Home
+            | Key::End
+    )
 }
 
 /// As `consume_shortcut`, but exact: Ctrl+Shift+P is not also Ctrl+P.

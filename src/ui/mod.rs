@@ -27,6 +27,8 @@ pub struct Window {
     images: panels::ImagesMemory,
     device: panels::DeviceMemory,
     palette: overlays::PaletteMemory,
+    judge: panels::JudgeMemory,
+    wrong_class: overlays::WrongClassMemory,
     import: overlays::ImportMemory,
     toast: overlays::ToastMemory,
     applied: theme::Applied,
@@ -45,6 +47,7 @@ impl Window {
         }
         overlays::palette_ui(ui.ctx(), state, &mut self.palette, &mut commands);
         overlays::help_ui(ui.ctx(), state, &mut commands);
+        overlays::wrong_class_ui(ui.ctx(), state, &mut self.wrong_class, &mut commands);
         overlays::import_ui(
             ui.ctx(),
             state,
@@ -68,6 +71,9 @@ impl Window {
         }
         if state.settings.show_inspector {
             panels::inspector_ui(ui, state, &mut self.device, &mut self.textures, commands);
+        }
+        if state.settings.show_judging {
+            panels::judge_ui(ui, state, &mut self.judge, commands);
         }
         canvas::canvas_ui(ui, state, &mut self.textures, commands);
     }

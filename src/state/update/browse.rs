@@ -77,6 +77,7 @@ fn open(state: &mut State, spec: SourceSpec, name: &str, effects: &mut Vec<Effec
     state.selection.clear();
     state.arranging.source_changed();
     state.runs.clear();
+    state.judgements.clear();
     state.project.reopen();
     state.problems.clear();
     state.shown = Shown::default();
@@ -126,7 +127,13 @@ pub(super) fn listed(state: &mut State, source: SourceId, page: Page, effects: &
 /// The first of all is shown at once.
 pub(super) fn append(state: &mut State, samples: Vec<Sample>, effects: &mut Vec<Effect>) {
     let is_first = state.samples.is_empty() && !samples.is_empty();
+    let first_new = state.samples.len();
     state.samples.append(samples);
+    for sample in (first_new..state.samples.len()).map(SampleId::from_index) {
+        if let Some(entry) = state.samples.get(sample) {
+            state.judgements.listed(sample, &entry.uri);
+        }
+    }
     if is_first {
         show(state, SampleId(0), effects);
     }

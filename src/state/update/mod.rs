@@ -4,6 +4,7 @@ mod arrange;
 mod browse;
 mod explain;
 mod import;
+mod judge;
 mod predict;
 mod project;
 mod run_tasks;
@@ -12,8 +13,8 @@ mod tests;
 mod view;
 mod watch;
 
-use super::{Action, Command, Effect, Event, Message, Overlay, State};
-use crate::domain::Problem;
+use super::{Action, Command, Effect, Event, JudgeField, Message, Overlay, Run, State};
+use crate::domain::{Problem, Verdict};
 
 /// Applies one message and gives what is to be done outside, in order.
 pub fn update(state: &mut State, message: Message) -> Vec<Effect> {
@@ -22,6 +23,8 @@ pub fn update(state: &mut State, message: Message) -> Vec<Effect> {
         Message::Command(command) => on_command(state, command, &mut effects),
         Message::Event(event) => on_event(state, event, &mut effects),
     }
+    let run = state.run().map(Run::id);
+    state.judgements.follow_run(run);
     arrange::follow(state, &mut effects);
     effects
 }
@@ -80,6 +83,11 @@ fn on_command(state: &mut State, command: Command, effects: &mut Vec<Effect>) {
         Command::SetExplanationOpacity(opacity) => {
             state.settings.explanation_opacity = opacity.clamp(0.0, 1.0);
         }
+        Command::SetVerdict(verdict) => judge::set_verdict(state, verdict.as_ref(), effects),
+        Command::SetNote { samples, text } => judge::set_note(state, &samples, &text, effects),
+        Command::AddTag(tag) => judge::add_tag(state, &tag, effects),
+        Command::RemoveTag(tag) => judge::remove_tag(state, &tag, effects),
+        Command::SetNextAfterVerdict(enabled) => state.settings.next_after_verdict = enabled,
         Command::ChangeView(change) => view::change(state, change, effects),
         Command::ChooseModel(id) => predict::choose_model(state, id, effects),
         Command::FetchModel(id) => predict::fetch_model(state, id, effects),
@@ -161,6 +169,17 @@ fn on_action(state: &mut State, action: Action, effects: &mut Vec<Effect>) {
         Action::Explain => explain::explain(state, effects),
         Action::NextBox => view::walk_boxes(state, 1),
         Action::PreviousBox => view::walk_boxes(state, -1),
+        Action::Accept => judge::set_verdict(state, Some(&Verdict::Accept), effects),
+        Action::Reject => judge::set_verdict(state, Some(&Verdict::Reject), effects),
+        Action::Unsure => judge::set_verdict(state, Some(&Verdict::Unsure), effects),
+        Action::WrongClass => state.overlay = toggled(state.overlay, Overlay::WrongClass),
+        Action::ClearVerdict => judge::set_verdict(state, None, effects),
+        Action::WriteNote => judge::focus(state, JudgeField::Note),
+        Action::AddTag => judge::focus(state, JudgeField::Tag),
+        Action::NextUnjudged => judge::next_unjudged(state, effects),
+        Action::NextUncertain => judge::next_uncertain(state, effects),
+        Action::Undo => judge::undo(state, effects),
+        Action::Redo => judge::redo(state, effects),
         Action::Palette => state.overlay = toggled(state.overlay, Overlay::Palette),
         Action::Help => state.overlay = toggled(state.overlay, Overlay::Help),
         Action::ClearProblems => state.problems.clear(),

@@ -537,7 +537,7 @@ pub(super) fn model_removed(
     effects.push(Effect::ListModels);
 }
 
-fn images(count: usize) -> String {
+pub(super) fn images(count: usize) -> String {
     match count {
         1 => "1 image".to_owned(),
         count => format!("{count} images"),

@@ -39,6 +39,10 @@ pub(super) fn opened(
     for info in content.runs {
         state.runs.add(Run::stored(info));
     }
+    let samples = &state.samples;
+    state
+        .judgements
+        .restore(content.judgements, |uri| samples.find(uri));
     for (name, json) in &content.views {
         super::view::restore(state, name, json);
     }
@@ -61,6 +65,7 @@ pub(super) fn saved(state: &mut State, source: SourceId, up_to: u64, effects: &m
     }
     state.project.set_saved(up_to);
     state.runs.set_saved(up_to);
+    state.judgements.saved(up_to);
     for task in std::mem::take(&mut state.project.held_back) {
         run_tasks::signal(state, task, TaskSignal::Resume, effects);
     }
@@ -355,6 +360,7 @@ pub(super) fn delete_run(state: &mut State, run_id: RunId, effects: &mut Vec<Eff
     let is_in_project = run.is_in_project;
     run_tasks::cancel_run(state, run_id, effects);
     state.runs.remove(run_id);
+    state.judgements.forget_run(run_id);
     if is_in_project {
         save(state, vec![Change::DeleteRun(run_id)], effects);
     }

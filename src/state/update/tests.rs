@@ -1,3 +1,5 @@
+mod judging;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 

@@ -1,17 +1,21 @@
 //! Boxes over the picture, each with its label: readable on any background, and never by colour alone.
 
 use eframe::egui::{
-    Color32, CornerRadius, FontId, Painter, Pos2, Rect, Stroke, StrokeKind, pos2, vec2,
+    Color32, CornerRadius, FontId, Painter, Pos2, Rect, Shape, Stroke, StrokeKind, pos2, vec2,
 };
 
 use super::super::theme;
+use super::super::widgets::verdict_sign;
 use super::placement::Placement;
-use crate::domain::Detection;
+use crate::domain::{Detection, Verdict};
+use crate::review::VerdictKind;
 use crate::state::State;
 
 const LINE: f32 = 2.0;
 const SELECTED_LINE: f32 = 3.5;
 const TAG_PADDING: f32 = 4.0;
+/// In points: some screens long.
+const LONGEST_BROKEN_LINE: f32 = 40_000.0;
 /// The others step back while one is selected.
 const DIMMED: f32 = 0.35;
 
@@ -31,6 +35,8 @@ pub(super) fn boxes_ui(
         let clipped = bounds.clipped(size.x as u32, size.y as u32);
         placement.screen_from_picture(clipped)
     };
+    let sample = state.shown_sample()?;
+    let verdict = |index: usize| state.judgements.box_verdict(sample, index);
     let selected = state.shown.selected_box;
     let hovered = pointer.and_then(|at| smallest_under(&visible, place, at));
     // The best scores last, on top of the others; what is pointed at on top of all.
@@ -43,7 +49,15 @@ pub(super) fn boxes_ui(
             Some(selected) if selected != index && hovered != Some(index) => DIMMED,
             _ => 1.0,
         };
-        frame(painter, place(index), color, strength, is_raised(index));
+        let line = line_of(verdict(index));
+        frame(
+            painter,
+            place(index),
+            color,
+            strength,
+            is_raised(index),
+            line,
+        );
     }
     for &index in &order {
         let is_dimmed = selected.is_some_and(|selected| selected != index);
@@ -52,7 +66,8 @@ pub(super) fn boxes_ui(
                 painter,
                 placement.canvas(),
                 place(index),
-                &detections[index],
+                &tag_text(&detections[index], verdict(index)),
+                theme::class_color(detections[index].class_id),
             );
         }
     }
@@ -68,8 +83,47 @@ fn smallest_under(visible: &[usize], place: impl Fn(usize) -> Rect, at: Pos2) ->
         .min_by(|&left, &right| place(left).area().total_cmp(&place(right).area()))
 }
 
+/// How an edge is drawn: verdicts and runs can be told apart without colours.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Line {
+    Solid,
+    /// Dashes of these lengths, one after the other, with a gap after each, in points.
+    Broken(&'static [f32], f32),
+}
+
+/// Rejected.
+pub(super) const DASHED: Line = Line::Broken(&[8.0], 5.0);
+const DOTTED: Line = Line::Broken(&[2.0], 4.0);
+const DASH_DOTTED: Line = Line::Broken(&[9.0, 2.0], 4.0);
+
+fn line_of(verdict: Option<&Verdict>) -> Line {
+    match verdict {
+        None | Some(Verdict::Accept) => Line::Solid,
+        Some(Verdict::Reject) => DASHED,
+        Some(Verdict::Unsure) => DOTTED,
+        Some(Verdict::WrongClass(_)) => DASH_DOTTED,
+    }
+}
+
+/// With the verdict's sign, and the class that would be right.
+fn tag_text(detection: &Detection, verdict: Option<&Verdict>) -> String {
+    let text = format!("{} {:.0} %", detection.label, detection.score * 100.0);
+    match verdict {
+        None => text,
+        Some(Verdict::WrongClass(right)) => format!("≠ {text} → {right}"),
+        Some(other) => format!("{} {text}", verdict_sign(VerdictKind::from(other))),
+    }
+}
+
 /// A coloured line between two dark ones.
-fn frame(painter: &Painter, rect: Rect, color: Color32, strength: f32, is_raised: bool) {
+pub(super) fn frame(
+    painter: &Painter,
+    rect: Rect,
+    color: Color32,
+    strength: f32,
+    is_raised: bool,
+    line: Line,
+) {
     let corner = CornerRadius::same(2);
     if is_raised {
         let fill = color.gamma_multiply(0.10);
@@ -78,18 +132,38 @@ fn frame(painter: &Painter, rect: Rect, color: Color32, strength: f32, is_raised
     let width = if is_raised { SELECTED_LINE } else { LINE };
     let dark = Color32::from_black_alpha((170.0 * strength) as u8);
     let outline = Stroke::new(width + 2.0, dark);
-    painter.rect_stroke(rect, corner, outline, StrokeKind::Middle);
-    let line = Stroke::new(width, color.gamma_multiply(strength));
-    painter.rect_stroke(rect, corner, line, StrokeKind::Middle);
+    let stroke = Stroke::new(width, color.gamma_multiply(strength));
+    let Line::Broken(dashes, gap) = line else {
+        painter.rect_stroke(rect, corner, outline, StrokeKind::Middle);
+        painter.rect_stroke(rect, corner, stroke, StrokeKind::Middle);
+        return;
+    };
+    // Where dashes would be too many to tell apart, or to draw, the line is whole.
+    let around = 2.0 * (rect.width() + rect.height());
+    let edges = [
+        rect.left_top(),
+        rect.right_top(),
+        rect.right_bottom(),
+        rect.left_bottom(),
+        rect.left_top(),
+    ];
+    if !around.is_finite() || around > LONGEST_BROKEN_LINE {
+        painter.rect_stroke(rect, corner, stroke, StrokeKind::Middle);
+        return;
+    }
+    let gaps = vec![gap; dashes.len()];
+    for stroke in [outline, stroke] {
+        painter.extend(Shape::dashed_line_with_offset(
+            &edges, stroke, dashes, &gaps, 0.0,
+        ));
+    }
 }
 
-/// Label and score on the class's colour, above the box where there is room.
-fn tag(painter: &Painter, canvas: Rect, rect: Rect, detection: &Detection) {
-    let background = theme::class_color(detection.class_id);
+/// Text on the class's colour, above the box where there is room.
+pub(super) fn tag(painter: &Painter, canvas: Rect, rect: Rect, text: &str, background: Color32) {
     let color = theme::text_on(background);
-    let text = format!("{} {:.0} %", detection.label, detection.score * 100.0);
     let font = FontId::new(12.0, theme::strong_family());
-    let galley = painter.layout_no_wrap(text, font, color);
+    let galley = painter.layout_no_wrap(text.to_owned(), font, color);
     let size = galley.size() + vec2(2.0 * TAG_PADDING, 3.0);
     let fits_above = rect.top() - size.y >= canvas.top();
     let top = if fits_above {

@@ -22,7 +22,10 @@ const GESTURES: [(&str, &str); 9] = [
     ),
     ("Click on a box", "Select it, in the list too"),
     ("Hold H", "Hide the boxes"),
-    ("Escape", "Close what lies over the window"),
+    (
+        "Escape",
+        "Close what lies over the window, or go from a box back to its image",
+    ),
 ];
 
 pub(in super::super) fn help_ui(ctx: &egui::Context, state: &State, commands: &mut Vec<Command>) {

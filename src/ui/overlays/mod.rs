@@ -5,9 +5,11 @@ mod help;
 mod import;
 mod palette;
 mod toast;
+mod wrong_class;
 
 pub(super) use drop_target::drop_target_ui;
 pub(super) use help::help_ui;
 pub(super) use import::{ImportMemory, import_ui};
 pub(super) use palette::{PaletteMemory, palette_ui};
 pub(super) use toast::{ToastMemory, toast_ui};
+pub(super) use wrong_class::{WrongClassMemory, wrong_class_ui};

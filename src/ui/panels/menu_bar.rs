@@ -12,6 +12,7 @@ pub(in super::super) fn menu_bar_ui(ui: &mut Ui, state: &State, commands: &mut V
         egui::MenuBar::new().ui(ui, |ui| {
             menu_ui(ui, state, "File", FILE, commands);
             menu_ui(ui, state, "Predict", PREDICT, commands);
+            menu_ui(ui, state, "Judge", JUDGE, commands);
             menu_ui(ui, state, "Go", GO, commands);
             view_menu_ui(ui, state, commands);
             menu_ui(ui, state, "Help", HELP, commands);
@@ -63,6 +64,7 @@ const FILE: &Menu = &[
 const PREDICT: &Menu = &[
     Some(Action::PredictShown),
     Some(Action::PredictSelection),
+    Some(Action::PredictFiltered),
     Some(Action::PredictAll),
     Some(Action::Explain),
     None,
@@ -73,6 +75,23 @@ const PREDICT: &Menu = &[
     Some(Action::ResetView),
     None,
     Some(Action::AddModel),
+];
+
+const JUDGE: &Menu = &[
+    Some(Action::Accept),
+    Some(Action::Reject),
+    Some(Action::Unsure),
+    Some(Action::WrongClass),
+    Some(Action::ClearVerdict),
+    None,
+    Some(Action::WriteNote),
+    Some(Action::AddTag),
+    None,
+    Some(Action::NextUnjudged),
+    Some(Action::NextUncertain),
+    None,
+    Some(Action::Undo),
+    Some(Action::Redo),
 ];
 
 const GO: &Menu = &[
@@ -97,6 +116,7 @@ const VIEW: &Menu = &[
     Some(Action::ToggleImages),
     Some(Action::ToggleInspector),
     Some(Action::ToggleTasks),
+    Some(Action::ToggleJudging),
     None,
     Some(Action::LargerThumbnails),
     Some(Action::SmallerThumbnails),
@@ -187,7 +207,7 @@ mod tests {
 
     #[test]
     fn every_action_is_in_a_menu() {
-        let menus: [&Menu; 5] = [FILE, PREDICT, GO, VIEW, HELP];
+        let menus: [&Menu; 6] = [FILE, PREDICT, JUDGE, GO, VIEW, HELP];
         let listed: BTreeSet<Action> = menus.into_iter().flatten().copied().flatten().collect();
         for &action in Action::ALL {
             // The palette has its button beside the menus.

@@ -3,10 +3,10 @@
 use eframe::egui::{Label, ProgressBar, RichText, Sense, Ui};
 
 use super::super::theme;
-use super::super::widgets::{primary_action_button_ui, score_row_ui};
+use super::super::widgets::{primary_action_button_ui, score_row_ui, verdict_sign, verdict_text};
 use super::explanation::explanation_ui;
 use crate::domain::{Answer, Prediction};
-use crate::review::AnswerStatus;
+use crate::review::{AnswerStatus, VerdictKind};
 use crate::state::{Action, Command, EngineStatus, State, TaskEntry, TaskKind, TaskSignal};
 
 pub(super) fn results_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
@@ -93,9 +93,16 @@ fn detections_ui(ui: &mut Ui, state: &State, prediction: &Prediction, commands: 
         let detection = &prediction.detections()[index];
         let color = theme::class_color(detection.class_id);
         let is_selected = state.shown.selected_box == Some(index);
+        let verdict = state
+            .shown_sample()
+            .and_then(|sample| state.judgements.box_verdict(sample, index));
+        let label = match verdict.map(VerdictKind::from) {
+            Some(kind) => format!("{} {}", verdict_sign(kind), detection.label),
+            None => detection.label.clone(),
+        };
         let response = score_row_ui(
             ui,
-            &detection.label,
+            &label,
             detection.score,
             color,
             is_selected,
@@ -106,8 +113,11 @@ fn detections_ui(ui: &mut Ui, state: &State, prediction: &Prediction, commands: 
             commands.push(Command::SelectBox(selected));
         }
         let bounds = detection.bounds;
+        let judged = verdict.map_or_else(String::new, |verdict| {
+            format!("\n{}", verdict_text(verdict))
+        });
         response.on_hover_text(format!(
-            "{}, class {}\nleft {:.0}, top {:.0}, {:.0} × {:.0} pixels",
+            "{}, class {}\nleft {:.0}, top {:.0}, {:.0} × {:.0} pixels{judged}",
             detection.label,
             detection.class_id,
             bounds.x1,

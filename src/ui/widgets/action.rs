@@ -12,7 +12,7 @@ pub(in super::super) fn action_button_ui(
     action: Action,
     commands: &mut Vec<Command>,
 ) -> Response {
-    button_ui(ui, state, action, Button::new(action.label()), commands)
+    button_of_action_ui(ui, state, action, Button::new(action.label()), commands)
 }
 
 /// The one button of a place that is most likely wanted.
@@ -27,7 +27,7 @@ pub(in super::super) fn primary_action_button_ui(
         .family(theme::strong_family())
         .color(theme::on_accent(visuals));
     let button = Button::new(text).fill(theme::accent(visuals));
-    button_ui(ui, state, action, button, commands)
+    button_of_action_ui(ui, state, action, button, commands)
 }
 
 /// A button of one character; its name for screen readers is the action's label.
@@ -39,14 +39,15 @@ pub(in super::super) fn action_icon_ui(
     commands: &mut Vec<Command>,
 ) -> Response {
     let button = Button::new(icon).min_size(egui::vec2(28.0, 0.0));
-    let response = button_ui(ui, state, action, button, commands);
+    let response = button_of_action_ui(ui, state, action, button, commands);
     response.widget_info(|| {
         egui::WidgetInfo::labeled(egui::Role::Button, ui.is_enabled(), action.label())
     });
     response
 }
 
-fn button_ui(
+/// A button of any look for an action: greyed with the reason where it cannot be done now.
+pub(in super::super) fn button_of_action_ui(
     ui: &mut egui::Ui,
     state: &State,
     action: Action,
@@ -54,9 +55,9 @@ fn button_ui(
     commands: &mut Vec<Command>,
 ) -> Response {
     let check = action.check(state);
-    let response = ui
-        .add_enabled(check.is_ok(), button)
-        .on_hover_text(tooltip(ui.ctx(), action));
+    let response =
+        ui.add_enabled(check.is_ok(), button)
+            .on_hover_text(tooltip(ui.ctx(), state, action));
     let response = match check {
         Ok(()) => response,
         Err(reason) => response.on_disabled_hover_text(reason),
@@ -67,10 +68,13 @@ fn button_ui(
     response
 }
 
-fn tooltip(ctx: &egui::Context, action: Action) -> String {
+fn tooltip(ctx: &egui::Context, state: &State, action: Action) -> String {
+    let label = action.label_now(state);
+    let says_more = label != action.label();
+    let text = if says_more { &label } else { action.tooltip() };
     match keys::shortcut_text(ctx, action) {
-        Some(keys) => format!("{} ({keys})", action.tooltip()),
-        None => action.tooltip().to_owned(),
+        Some(keys) => format!("{text} ({keys})"),
+        None => text.to_owned(),
     }
 }
 
@@ -84,7 +88,7 @@ pub(in super::super) fn action_menu_item_ui(
     let is_on = action.is_on(state);
     let label = match is_on {
         Some(true) => format!("✓ {}", action.label()),
-        _ => action.label().to_owned(),
+        _ => action.label_now(state),
     };
     let mut button = Button::new(label);
     if let Some(keys) = keys::shortcut_text(ui.ctx(), action) {

@@ -3,12 +3,15 @@
 mod action;
 mod score_bar;
 mod text;
+mod verdict;
 
 pub(super) use action::{
-    action_button_ui, action_icon_ui, action_menu_item_ui, primary_action_button_ui,
+    action_button_ui, action_icon_ui, action_menu_item_ui, button_of_action_ui,
+    primary_action_button_ui,
 };
 pub(super) use score_bar::score_row_ui;
 pub(super) use text::{
     Tone, banner_ui, grouped, human_duration, image_count, key_value_ui, section_ui, strong,
     truncated,
 };
+pub(super) use verdict::{paint_verdict, verdict_color, verdict_sign, verdict_text, verdict_word};

@@ -1,0 +1,64 @@
+//! The answers that are worth judging first.
+
+use super::Answers;
+use super::facts::Gate;
+use crate::domain::{SampleId, ViewSettings};
+
+/// The candidate whose answer is the next less certain one after that for `current`, or the least certain of all where
+/// there is none or no current one. Certainty is the margin that [`super::SortBy::Uncertainty`] sorts by; equals take
+/// their turns in the order of the listing. Candidates without an answer are left out.
+pub fn next_less_certain(
+    answers: &Answers,
+    view: &ViewSettings,
+    candidates: impl Iterator<Item = SampleId>,
+    current: Option<SampleId>,
+) -> Option<SampleId> {
+    let gate = Gate::new(answers.task(), view, None);
+    let margin = |id: SampleId| {
+        let margin = gate.facts(id, answers.summary(id)?).margin?;
+        Some((margin, id))
+    };
+    let is_before = |one: &(f32, SampleId), other: &(f32, SampleId)| {
+        one.0.total_cmp(&other.0).then(one.1.cmp(&other.1)).is_lt()
+    };
+    let current = current.and_then(margin);
+    let (mut first, mut next) = (None, None);
+    for candidate in candidates.filter_map(margin) {
+        if first.is_none_or(|best| is_before(&candidate, &best)) {
+            first = Some(candidate);
+        }
+        let is_after_current = current.is_some_and(|current| is_before(&current, &candidate));
+        if is_after_current && next.is_none_or(|best| is_before(&candidate, &best)) {
+            next = Some(candidate);
+        }
+    }
+    next.or(first).map(|(_, id)| id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::ModelTask;
+
+    #[test]
+    fn each_image_gets_its_turn_from_the_least_certain_on() {
+        let mut answers = Answers::new(ModelTask::Classification);
+        for (id, margin) in [(0, 0.5), (1, 0.125), (2, 0.125), (4, 0.25)] {
+            answers.record_summary(SampleId(id), 1, 1, &[1, 2], &[0.5, 0.5 - margin]);
+        }
+        let view = ViewSettings::default();
+        let after = |current| {
+            let candidates = (0..5).map(SampleId);
+            next_less_certain(&answers, &view, candidates, current)
+        };
+        let mut current = None;
+        let mut visited = Vec::new();
+        for _ in 0..5 {
+            current = after(current);
+            visited.push(current.map(|id| id.0));
+        }
+        assert_eq!(visited, [Some(1), Some(2), Some(4), Some(0), Some(1)]);
+        let nobody = std::iter::empty();
+        assert_eq!(next_less_certain(&answers, &view, nobody, None), None);
+    }
+}

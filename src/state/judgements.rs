@@ -1,0 +1,703 @@
+//! What people say about the answers: verdicts, notes and tags of the open source, and every step back and forth.
+//!
+//! Most images have none, so they are kept by sample and not as a column. An edit holds the values before and after it:
+//! undoing puts the former back, redoing the latter. Nothing is ever dropped from the history while the source is open.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use crate::domain::{JudgedSample, RunId, SampleId, SampleSet, SampleUri, Verdict, VerdictTarget};
+use crate::review::{self, Marks, VerdictKind};
+
+/// All judgements of the open source, as the person left them; not all need be in the project file yet.
+#[derive(Debug, Default)]
+pub struct Judgements {
+    images: HashMap<SampleId, ImageJudgement>,
+    /// From the project file, of images that the listing has not come to yet or that are gone.
+    unlisted: HashMap<SampleUri, ImageJudgement>,
+    /// The run whose verdicts are on screen.
+    run: Option<RunId>,
+    counts: VerdictCounts,
+    /// What sorting and filtering see.
+    marks: Marks,
+    /// How many images carry each tag.
+    tags: BTreeMap<String, usize>,
+    done: Vec<Edit>,
+    undone: Vec<Edit>,
+    /// The last ticket of each sample that waits for the project file.
+    saving: HashMap<SampleId, u64>,
+}
+
+/// What is said of one image.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ImageJudgement {
+    /// Sorted by target; rarely more than a handful.
+    verdicts: Vec<(VerdictTarget, Verdict)>,
+    note: String,
+    /// Sorted, each once.
+    tags: Vec<String>,
+}
+
+/// Images by their verdict, for the run on screen; kept, not counted. An image whose boxes were judged counts too, with the
+/// worst of its verdicts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct VerdictCounts {
+    pub accept: usize,
+    pub reject: usize,
+    pub unsure: usize,
+    pub wrong: usize,
+}
+
+/// One value of a judgement.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Mark {
+    /// `None` for no verdict.
+    Verdict(VerdictTarget, Option<Verdict>),
+    /// Empty for no note.
+    Note(String),
+    /// Sorted, each once.
+    Tags(Vec<String>),
+}
+
+/// One thing that a person did, however many images it touched.
+#[derive(Debug, Clone)]
+struct Edit {
+    /// What it did, as it goes on after “Undo: ”.
+    label: String,
+    steps: Vec<Step>,
+}
+
+#[derive(Debug, Clone)]
+struct Step {
+    sample: SampleId,
+    before: Mark,
+    after: Mark,
+}
+
+/// What an edit, its undoing or its redoing has changed.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Touched {
+    /// The edit, in words.
+    pub(super) label: String,
+    /// The values that now hold.
+    pub(super) marks: Vec<(SampleId, Mark)>,
+}
+
+impl Touched {
+    pub(super) fn samples(&self) -> SampleSet {
+        self.marks.iter().map(|(sample, _)| *sample).collect()
+    }
+}
+
+impl ImageJudgement {
+    pub fn verdict(&self, target: VerdictTarget) -> Option<&Verdict> {
+        let position = self.position(target).ok()?;
+        Some(&self.verdicts[position].1)
+    }
+
+    /// Lowest target first.
+    pub fn verdicts(&self) -> &[(VerdictTarget, Verdict)] {
+        &self.verdicts
+    }
+
+    /// The verdict on the image: that on the answer of `run`, or else the one given without an answer.
+    pub fn of_image(&self, run: Option<RunId>) -> Option<&Verdict> {
+        let of = |run| {
+            self.verdict(VerdictTarget {
+                run,
+                box_index: None,
+            })
+        };
+        of(run).or_else(|| of(None))
+    }
+
+    /// The verdicts on the boxes of a run's answer: index and verdict.
+    pub fn of_boxes(&self, run: RunId) -> impl Iterator<Item = (u32, &Verdict)> {
+        self.verdicts.iter().filter_map(move |(target, verdict)| {
+            let is_of_run = target.run == Some(run);
+            Some((target.box_index.filter(|_| is_of_run)?, verdict))
+        })
+    }
+
+    /// The worst verdict on the image and its boxes.
+    pub fn worst(&self, run: Option<RunId>) -> Option<VerdictKind> {
+        self.mark(run).worst()
+    }
+
+    pub fn note(&self) -> &str {
+        &self.note
+    }
+
+    pub fn tags(&self) -> &[String] {
+        &self.tags
+    }
+
+    /// What sorting and filtering need of it.
+    fn mark(&self, run: Option<RunId>) -> review::Mark {
+        let mut mark = review::Mark {
+            verdict: self.of_image(run).map(VerdictKind::from),
+            note: (!self.note.is_empty()).then(|| Arc::from(self.note.as_str())),
+            tags: self.tags.clone().into(),
+            ..review::Mark::default()
+        };
+        if let Some(run) = run {
+            for (_, verdict) in self.of_boxes(run) {
+                mark.box_verdicts[VerdictKind::from(verdict) as usize] += 1;
+            }
+        }
+        mark
+    }
+
+    fn is_empty(&self) -> bool {
+        self.verdicts.is_empty() && self.note.is_empty() && self.tags.is_empty()
+    }
+
+    fn position(&self, target: VerdictTarget) -> Result<usize, usize> {
+        self.verdicts
+            .binary_search_by_key(&target, |(target, _)| *target)
+    }
+
+    /// Gives the value that was there.
+    fn set(&mut self, mark: Mark) -> Mark {
+        match mark {
+            Mark::Note(text) => Mark::Note(std::mem::replace(&mut self.note, text)),
+            Mark::Tags(tags) => Mark::Tags(std::mem::replace(&mut self.tags, tags)),
+            Mark::Verdict(target, verdict) => {
+                let before = match (self.position(target), verdict) {
+                    (Ok(position), Some(verdict)) => {
+                        Some(std::mem::replace(&mut self.verdicts[position].1, verdict))
+                    }
+                    (Ok(position), None) => Some(self.verdicts.remove(position).1),
+                    (Err(position), Some(verdict)) => {
+                        self.verdicts.insert(position, (target, verdict));
+                        None
+                    }
+                    (Err(_), None) => None,
+                };
+                Mark::Verdict(target, before)
+            }
+        }
+    }
+}
+
+impl From<JudgedSample> for ImageJudgement {
+    fn from(judged: JudgedSample) -> Self {
+        let mut verdicts = judged.verdicts;
+        verdicts.sort();
+        verdicts.dedup_by_key(|(target, _)| *target);
+        Self {
+            verdicts,
+            note: judged.note,
+            tags: in_order(judged.tags),
+        }
+    }
+}
+
+impl VerdictCounts {
+    pub fn judged(&self) -> usize {
+        self.accept + self.reject + self.unsure + self.wrong
+    }
+
+    fn of(&mut self, kind: VerdictKind) -> &mut usize {
+        match kind {
+            VerdictKind::Accept => &mut self.accept,
+            VerdictKind::Reject => &mut self.reject,
+            VerdictKind::Unsure => &mut self.unsure,
+            VerdictKind::WrongClass => &mut self.wrong,
+        }
+    }
+}
+
+impl Judgements {
+    /// What is said of a sample; `None` where nothing is.
+    pub fn get(&self, sample: SampleId) -> Option<&ImageJudgement> {
+        self.images.get(&sample)
+    }
+
+    /// The samples of which something is said, in no order.
+    pub fn iter(&self) -> impl Iterator<Item = (SampleId, &ImageJudgement)> {
+        self.images.iter().map(|(sample, said)| (*sample, said))
+    }
+
+    /// The verdict on the image, for the run on screen.
+    pub fn verdict(&self, sample: SampleId) -> Option<&Verdict> {
+        self.get(sample)?.of_image(self.run)
+    }
+
+    /// Whether the image or one of its boxes has a verdict, for the run on screen.
+    pub fn is_judged(&self, sample: SampleId) -> bool {
+        self.get(sample)
+            .is_some_and(|said| said.worst(self.run).is_some())
+    }
+
+    /// The verdict on a box of the run on screen.
+    pub fn box_verdict(&self, sample: SampleId, box_index: usize) -> Option<&Verdict> {
+        let target = VerdictTarget {
+            run: Some(self.run?),
+            box_index: u32::try_from(box_index).ok(),
+        };
+        // An index beyond `u32` would ask for the image.
+        target.box_index?;
+        self.get(sample)?.verdict(target)
+    }
+
+    /// Empty where there is none.
+    pub fn note(&self, sample: SampleId) -> &str {
+        self.get(sample).map_or("", ImageJudgement::note)
+    }
+
+    /// Sorted.
+    pub fn tags(&self, sample: SampleId) -> &[String] {
+        self.get(sample).map_or(&[], ImageJudgement::tags)
+    }
+
+    /// Every tag in use.
+    pub fn known_tags(&self) -> impl Iterator<Item = &str> {
+        self.tags.keys().map(String::as_str)
+    }
+
+    /// Images with a verdict, for the run on screen.
+    pub fn counts(&self) -> VerdictCounts {
+        self.counts
+    }
+
+    /// What sorting and filtering see; cheap to clone.
+    pub fn marks(&self) -> &Marks {
+        &self.marks
+    }
+
+    /// Whether something about this sample is not in the project file yet.
+    pub fn is_saving(&self, sample: SampleId) -> bool {
+        self.saving.contains_key(&sample)
+    }
+
+    /// Samples that wait for the project file.
+    pub fn saving(&self) -> usize {
+        self.saving.len()
+    }
+
+    /// What undoing would undo: “reject 3 images”.
+    pub fn undo_label(&self) -> Option<&str> {
+        self.done.last().map(|edit| edit.label.as_str())
+    }
+
+    /// What redoing would do again.
+    pub fn redo_label(&self) -> Option<&str> {
+        self.undone.last().map(|edit| edit.label.as_str())
+    }
+
+    /// Does what `label` says. Marks that change nothing are left out; where none is left nothing is done and no step back
+    /// is added.
+    pub(super) fn edit(
+        &mut self,
+        label: String,
+        marks: impl IntoIterator<Item = (SampleId, Mark)>,
+    ) -> Option<Touched> {
+        let mut steps = Vec::new();
+        for (sample, after) in marks {
+            let before = self.put(sample, after.clone());
+            if before != after {
+                steps.push(Step {
+                    sample,
+                    before,
+                    after,
+                });
+            }
+        }
+        if steps.is_empty() {
+            return None;
+        }
+        let marks = steps.iter().map(|step| (step.sample, step.after.clone()));
+        let touched = Touched {
+            label: label.clone(),
+            marks: marks.collect(),
+        };
+        self.undone.clear();
+        self.done.push(Edit { label, steps });
+        Some(touched)
+    }
+
+    pub(super) fn undo(&mut self) -> Option<Touched> {
+        let edit = self.done.pop()?;
+        let back = edit.steps.iter().rev();
+        let touched = self.put_all(&edit.label, back.map(|step| (step.sample, &step.before)));
+        self.undone.push(edit);
+        Some(touched)
+    }
+
+    pub(super) fn redo(&mut self) -> Option<Touched> {
+        let edit = self.undone.pop()?;
+        let forth = edit.steps.iter();
+        let touched = self.put_all(&edit.label, forth.map(|step| (step.sample, &step.after)));
+        self.done.push(edit);
+        Some(touched)
+    }
+
+    /// Takes over what a project file holds. Nothing of it can be undone.
+    pub(super) fn restore(
+        &mut self,
+        stored: impl IntoIterator<Item = JudgedSample>,
+        find: impl Fn(&SampleUri) -> Option<SampleId>,
+    ) {
+        for judged in stored {
+            let found = find(&judged.sample);
+            let uri = judged.sample.clone();
+            self.unlisted.insert(uri.clone(), judged.into());
+            if let Some(sample) = found {
+                self.listed(sample, &uri);
+            }
+        }
+    }
+
+    /// A sample has appeared in the listing: what the project file said of it belongs to it now.
+    pub(super) fn listed(&mut self, sample: SampleId, uri: &SampleUri) {
+        let Some(said) = self.unlisted.remove(uri) else {
+            return;
+        };
+        for (target, verdict) in said.verdicts {
+            self.put(sample, Mark::Verdict(target, Some(verdict)));
+        }
+        if !said.note.is_empty() {
+            self.put(sample, Mark::Note(said.note));
+        }
+        if !said.tags.is_empty() {
+            self.put(sample, Mark::Tags(said.tags));
+        }
+    }
+
+    /// Another run is on screen: its verdicts are shown and counted.
+    pub(super) fn follow_run(&mut self, run: Option<RunId>) {
+        if self.run == run {
+            return;
+        }
+        self.run = run;
+        self.counts = VerdictCounts::default();
+        for (&sample, said) in &self.images {
+            let mark = said.mark(run);
+            if let Some(kind) = mark.worst() {
+                *self.counts.of(kind) += 1;
+            }
+            self.marks.set(sample, mark);
+        }
+    }
+
+    /// A run was deleted, and with it the verdicts on its answers, in the history too.
+    pub(super) fn forget_run(&mut self, run: RunId) {
+        let judged = |(_, said): &(&SampleId, &ImageJudgement)| {
+            said.verdicts
+                .iter()
+                .any(|(target, _)| target.run == Some(run))
+        };
+        let samples: Vec<SampleId> = self
+            .images
+            .iter()
+            .filter(judged)
+            .map(|(id, _)| *id)
+            .collect();
+        for sample in samples {
+            let said = self.images.get(&sample).cloned().unwrap_or_default();
+            for (target, _) in said.verdicts {
+                if target.run == Some(run) {
+                    self.put(sample, Mark::Verdict(target, None));
+                }
+            }
+        }
+        for said in self.unlisted.values_mut() {
+            said.verdicts.retain(|(target, _)| target.run != Some(run));
+        }
+        let is_of_run =
+            |mark: &Mark| matches!(mark, Mark::Verdict(target, _) if target.run == Some(run));
+        for history in [&mut self.done, &mut self.undone] {
+            for edit in history.iter_mut() {
+                edit.steps.retain(|step| !is_of_run(&step.after));
+            }
+            history.retain(|edit| !edit.steps.is_empty());
+        }
+        if self.run == Some(run) {
+            self.follow_run(None);
+        }
+    }
+
+    /// These samples wait for the project file under this ticket. Tickets grow.
+    pub(super) fn begin_saving(&mut self, ticket: u64, samples: &SampleSet) {
+        for sample in samples.iter() {
+            self.saving.insert(sample, ticket);
+        }
+    }
+
+    /// Everything up to this ticket is in the project file.
+    pub(super) fn saved(&mut self, up_to: u64) {
+        self.saving.retain(|_, ticket| *ticket > up_to);
+    }
+
+    /// For a new source.
+    pub(super) fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    fn put_all<'a>(
+        &mut self,
+        label: &str,
+        marks: impl Iterator<Item = (SampleId, &'a Mark)>,
+    ) -> Touched {
+        let mut touched = Touched {
+            label: label.to_owned(),
+            marks: Vec::new(),
+        };
+        for (sample, mark) in marks {
+            self.put(sample, mark.clone());
+            touched.marks.push((sample, mark.clone()));
+        }
+        touched
+    }
+
+    /// The only place where a judgement changes; keeps the counts. Gives the value that was there.
+    fn put(&mut self, sample: SampleId, mark: Mark) -> Mark {
+        let (run, is_tags) = (self.run, matches!(mark, Mark::Tags(_)));
+        let said = self.images.entry(sample).or_default();
+        if let Some(kind) = said.worst(run) {
+            *self.counts.of(kind) -= 1;
+        }
+        if is_tags {
+            for tag in &said.tags {
+                forget_one(&mut self.tags, tag);
+            }
+        }
+        let before = said.set(mark);
+        let now = said.mark(run);
+        if let Some(kind) = now.worst() {
+            *self.counts.of(kind) += 1;
+        }
+        self.marks.set(sample, now);
+        if is_tags {
+            for tag in &said.tags {
+                *self.tags.entry(tag.clone()).or_default() += 1;
+            }
+        }
+        if said.is_empty() {
+            self.images.remove(&sample);
+        }
+        before
+    }
+}
+
+fn forget_one(counts: &mut BTreeMap<String, usize>, tag: &str) {
+    if let Some(count) = counts.get_mut(tag) {
+        *count -= 1;
+        if *count == 0 {
+            counts.remove(tag);
+        }
+    }
+}
+
+/// Sorted, each once.
+pub(super) fn in_order(mut tags: Vec<String>) -> Vec<String> {
+    tags.sort();
+    tags.dedup();
+    tags
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RUN: RunId = RunId(1);
+    const IMAGE: VerdictTarget = VerdictTarget {
+        run: Some(RUN),
+        box_index: None,
+    };
+    const UNANSWERED: VerdictTarget = VerdictTarget {
+        run: None,
+        box_index: None,
+    };
+
+    fn judgements() -> Judgements {
+        let mut judgements = Judgements::default();
+        judgements.follow_run(Some(RUN));
+        judgements
+    }
+
+    fn verdict(sample: u32, verdict: Verdict) -> (SampleId, Mark) {
+        (SampleId(sample), Mark::Verdict(IMAGE, Some(verdict)))
+    }
+
+    /// Everything that is said, to compare two moments.
+    fn everything(judgements: &Judgements) -> BTreeMap<SampleId, ImageJudgement> {
+        let said = judgements.iter();
+        said.map(|(sample, said)| (sample, said.clone())).collect()
+    }
+
+    /// From what sorting and filtering see, so that these are held to be in step, too.
+    fn counted_anew(judgements: &Judgements) -> VerdictCounts {
+        let mut counts = VerdictCounts::default();
+        for id in 0..8 {
+            let mark = judgements.marks().get(SampleId(id));
+            let said = judgements.get(SampleId(id)).cloned().unwrap_or_default();
+            assert_eq!(mark, said.mark(Some(RUN)));
+            if let Some(kind) = mark.worst() {
+                *counts.of(kind) += 1;
+            }
+        }
+        counts
+    }
+
+    /// A small generator, so that a failure can be repeated: the constants are those of Knuth's MMIX.
+    struct Random(u64);
+
+    impl Random {
+        fn below(&mut self, end: u64) -> u64 {
+            self.0 = self
+                .0
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (self.0 >> 33) % end
+        }
+
+        fn mark(&mut self) -> Mark {
+            let text = |random: &mut Self| ["", "a", "b", "blurry"][random.below(4) as usize];
+            match self.below(6) {
+                0 => Mark::Note(text(self).to_owned()),
+                1 => {
+                    let tags = (0..self.below(3)).map(|_| text(self).to_owned()).collect();
+                    Mark::Tags(in_order(tags))
+                }
+                _ => {
+                    let target = VerdictTarget {
+                        run: [None, Some(RUN), Some(RunId(2))][self.below(3) as usize],
+                        box_index: [None, Some(0), Some(7)][self.below(3) as usize],
+                    };
+                    let verdict = match self.below(5) {
+                        0 => None,
+                        1 => Some(Verdict::Accept),
+                        2 => Some(Verdict::Reject),
+                        3 => Some(Verdict::Unsure),
+                        _ => Some(Verdict::WrongClass(text(self).to_owned())),
+                    };
+                    Mark::Verdict(target, verdict)
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn undoing_everything_gives_the_beginning_and_redoing_everything_the_end() {
+        for seed in 0..20 {
+            let mut random = Random(seed);
+            let mut judgements = judgements();
+            let mut moments = vec![everything(&judgements)];
+            for number in 0..200 {
+                let marks: Vec<(SampleId, Mark)> = (0..=random.below(4))
+                    .map(|_| (SampleId(random.below(8) as u32), random.mark()))
+                    .collect();
+                if judgements.edit(number.to_string(), marks).is_some() {
+                    moments.push(everything(&judgements));
+                }
+                assert_eq!(
+                    judgements.counts(),
+                    counted_anew(&judgements),
+                    "seed {seed}"
+                );
+            }
+            for expected in moments.iter().rev().skip(1) {
+                judgements.undo().unwrap();
+                assert_eq!(&everything(&judgements), expected, "seed {seed}");
+                assert_eq!(
+                    judgements.counts(),
+                    counted_anew(&judgements),
+                    "seed {seed}"
+                );
+            }
+            assert_eq!(judgements.undo(), None);
+            assert_eq!(judgements.known_tags().count(), 0);
+            for expected in moments.iter().skip(1) {
+                judgements.redo().unwrap();
+                assert_eq!(&everything(&judgements), expected, "seed {seed}");
+            }
+            assert_eq!(judgements.redo(), None);
+        }
+    }
+
+    #[test]
+    fn what_undoing_writes_is_what_then_holds() {
+        let mut judgements = judgements();
+        judgements.edit("one".to_owned(), [verdict(0, Verdict::Accept)]);
+        judgements.edit("two".to_owned(), [verdict(0, Verdict::Reject)]);
+        let touched = judgements.undo().unwrap();
+        assert_eq!(touched.label, "two");
+        assert_eq!(touched.marks, [verdict(0, Verdict::Accept)]);
+        let touched = judgements.undo().unwrap();
+        assert_eq!(touched.marks, [(SampleId(0), Mark::Verdict(IMAGE, None))]);
+    }
+
+    #[test]
+    fn a_new_edit_forgets_what_was_undone_and_one_that_changes_nothing_does_not() {
+        let mut judgements = judgements();
+        judgements.edit("one".to_owned(), [verdict(0, Verdict::Accept)]);
+        judgements.undo();
+        let nothing = (SampleId(3), Mark::Note(String::new()));
+        assert_eq!(judgements.edit("nothing".to_owned(), [nothing]), None);
+        assert_eq!(judgements.redo_label(), Some("one"));
+        judgements.edit("other".to_owned(), [verdict(1, Verdict::Unsure)]);
+        assert_eq!(judgements.redo_label(), None);
+        assert_eq!(judgements.undo_label(), Some("other"));
+    }
+
+    #[test]
+    fn each_run_has_verdicts_of_its_own_and_those_given_without_an_answer_serve_all() {
+        let mut judgements = judgements();
+        let mark = Mark::Verdict(UNANSWERED, Some(Verdict::Unsure));
+        judgements.edit("early".to_owned(), [(SampleId(0), mark)]);
+        judgements.edit("late".to_owned(), [verdict(1, Verdict::Accept)]);
+        assert_eq!(judgements.counts().judged(), 2);
+        judgements.follow_run(Some(RunId(2)));
+        assert_eq!(judgements.verdict(SampleId(0)), Some(&Verdict::Unsure));
+        assert_eq!(judgements.verdict(SampleId(1)), None);
+        assert_eq!(judgements.counts().judged(), 1);
+    }
+
+    #[test]
+    fn what_the_project_holds_waits_for_the_listing() {
+        let uri = SampleUri::new("/photos/a.jpg");
+        let mut judgements = judgements();
+        let judged = JudgedSample {
+            sample: uri.clone(),
+            verdicts: vec![(IMAGE, Verdict::Reject)],
+            note: String::new(),
+            tags: vec!["night".to_owned()],
+        };
+        judgements.restore([judged], |_| None);
+        assert_eq!(judgements.counts().judged(), 0);
+        judgements.listed(SampleId(4), &uri);
+        assert_eq!(judgements.verdict(SampleId(4)), Some(&Verdict::Reject));
+        assert_eq!(judgements.tags(SampleId(4)), ["night"]);
+        assert_eq!(judgements.counts().reject, 1);
+        assert_eq!(judgements.undo_label(), None, "it was not said just now");
+    }
+
+    #[test]
+    fn a_deleted_run_takes_its_verdicts_along_and_leaves_the_rest_of_the_history() {
+        let mut judgements = judgements();
+        judgements.edit("verdict".to_owned(), [verdict(0, Verdict::Accept)]);
+        let note = (SampleId(0), Mark::Note("dark".to_owned()));
+        judgements.edit("note".to_owned(), [note]);
+        judgements.forget_run(RUN);
+        assert_eq!(judgements.counts().judged(), 0);
+        assert_eq!(judgements.note(SampleId(0)), "dark");
+        assert_eq!(judgements.undo().unwrap().label, "note");
+        assert_eq!(judgements.undo(), None);
+    }
+
+    #[test]
+    fn a_sample_is_saving_until_its_last_ticket_is_in() {
+        let mut judgements = judgements();
+        let both: SampleSet = [SampleId(0), SampleId(1)].into_iter().collect();
+        let one: SampleSet = [SampleId(1)].into_iter().collect();
+        judgements.begin_saving(5, &both);
+        judgements.begin_saving(6, &one);
+        judgements.saved(5);
+        assert!(!judgements.is_saving(SampleId(0)));
+        assert!(judgements.is_saving(SampleId(1)));
+        judgements.saved(6);
+        assert_eq!(judgements.saving(), 0);
+    }
+}

@@ -1,0 +1,293 @@
+//! Judging: every verdict, note and tag goes through here, to memory and to the project at once.
+
+use super::{browse, project};
+use crate::domain::{Change, RunId, SampleId, SampleSet, Verdict, VerdictTarget};
+use crate::review::{AnswerStatus, next_less_certain};
+use crate::state::judgements::{Mark, Touched, in_order};
+use crate::state::{Effect, JudgeField, Overlay, Run, State, Step};
+
+/// On the selected box, or else on every selected image; `None` takes the verdict back.
+pub(super) fn set_verdict(state: &mut State, verdict: Option<&Verdict>, effects: &mut Vec<Effect>) {
+    if state.overlay == Overlay::WrongClass {
+        state.overlay = Overlay::None;
+    }
+    if let Err(reason) = can_judge(state) {
+        state.tell(reason);
+        return;
+    }
+    let (label, marks) = if let Some((sample, run, box_index)) = judged_box(state) {
+        let target = VerdictTarget {
+            run: Some(run),
+            box_index: Some(box_index),
+        };
+        let what = box_name(state, sample, box_index as usize);
+        let mark = Mark::Verdict(target, verdict.cloned());
+        (verdict_label(verdict, &what), vec![(sample, mark)])
+    } else {
+        let what = images_name(state, state.selection.selected());
+        let label = verdict_label(verdict, &what);
+        (label, image_marks(state, verdict))
+    };
+    let is_verdict = verdict.is_some();
+    edit(state, label, marks, effects);
+    if is_verdict {
+        go_on(state, effects);
+    }
+}
+
+/// The marks that give every selected image this verdict.
+fn image_marks(state: &State, verdict: Option<&Verdict>) -> Vec<(SampleId, Mark)> {
+    let run = state.run();
+    let mut marks = Vec::new();
+    for sample in state.selection.selected().iter() {
+        let answered = run.filter(|run| run.status(sample) == AnswerStatus::Answered);
+        let of = |run| VerdictTarget {
+            run,
+            box_index: None,
+        };
+        let target = of(answered.map(Run::id));
+        marks.push((sample, Mark::Verdict(target, verdict.cloned())));
+        // Taking a verdict back must not bring an older one to light, that was given without an answer.
+        if verdict.is_none() && target.run.is_some() {
+            marks.push((sample, Mark::Verdict(of(None), None)));
+        }
+    }
+    marks
+}
+
+/// The box that a verdict is about, if it is about one.
+fn judged_box(state: &State) -> Option<(SampleId, RunId, u32)> {
+    let sample = state.shown_sample()?;
+    let run = state.run()?.id();
+    let selected = state.shown.selected_box?;
+    let is_alone = state.selection.selected().len() == 1;
+    let is_box = state
+        .shown
+        .prediction
+        .as_ref()
+        .is_some_and(|prediction| selected < prediction.detections().len());
+    let box_index = u32::try_from(selected).ok()?;
+    (is_alone && is_box).then_some((sample, run, box_index))
+}
+
+/// To the next box where a box was judged, to the next image where an image was, if the user likes that.
+fn go_on(state: &mut State, effects: &mut Vec<Effect>) {
+    if !state.settings.next_after_verdict || state.selection.selected().len() != 1 {
+        return;
+    }
+    match judged_box(state) {
+        Some((_, _, judged)) => {
+            let visible = visible_boxes(state);
+            let position = visible.iter().position(|&index| index == judged as usize);
+            let next = position.and_then(|position| visible.get(position + 1));
+            if let Some(&next) = next {
+                state.shown.selected_box = Some(next);
+            }
+        }
+        None => browse::walk(state, Step::By(1), effects),
+    }
+}
+
+fn visible_boxes(state: &State) -> Vec<usize> {
+    let prediction = state.shown.prediction.as_ref();
+    prediction.map_or_else(Vec::new, |prediction| {
+        state.view().visible_detections(prediction)
+    })
+}
+
+/// Replaces the note of these images.
+pub(super) fn set_note(
+    state: &mut State,
+    samples: &SampleSet,
+    text: &str,
+    effects: &mut Vec<Effect>,
+) {
+    let text = text.trim();
+    let what = images_name(state, samples);
+    let label = if text.is_empty() {
+        format!("take the note away from {what}")
+    } else {
+        format!("write a note on {what}")
+    };
+    let marks = samples
+        .iter()
+        .map(|sample| (sample, Mark::Note(text.to_owned())));
+    edit(state, label, marks.collect(), effects);
+}
+
+/// Adds a tag to every selected image.
+pub(super) fn add_tag(state: &mut State, tag: &str, effects: &mut Vec<Effect>) {
+    let tag = tag.trim();
+    if tag.is_empty() {
+        return;
+    }
+    let label = format!("tag {} “{tag}”", selected_name(state));
+    let with_tag = |tags: &[String]| {
+        let tags = tags.iter().cloned().chain(std::iter::once(tag.to_owned()));
+        in_order(tags.collect())
+    };
+    edit_tags(state, label, with_tag, effects);
+}
+
+/// Takes a tag away from every selected image.
+pub(super) fn remove_tag(state: &mut State, tag: &str, effects: &mut Vec<Effect>) {
+    let label = format!("take the tag “{tag}” away from {}", selected_name(state));
+    let without_tag = |tags: &[String]| {
+        let tags = tags.iter().filter(|other| *other != tag);
+        tags.cloned().collect()
+    };
+    edit_tags(state, label, without_tag, effects);
+}
+
+fn edit_tags(
+    state: &mut State,
+    label: String,
+    change: impl Fn(&[String]) -> Vec<String>,
+    effects: &mut Vec<Effect>,
+) {
+    let selected = state.selection.selected().iter();
+    let marks = selected.map(|sample| {
+        let tags = change(state.judgements.tags(sample));
+        (sample, Mark::Tags(tags))
+    });
+    let marks = marks.collect();
+    edit(state, label, marks, effects);
+}
+
+fn edit(state: &mut State, label: String, marks: Vec<(SampleId, Mark)>, effects: &mut Vec<Effect>) {
+    if let Err(reason) = can_judge(state) {
+        state.tell(reason);
+        return;
+    }
+    if let Some(touched) = state.judgements.edit(label, marks) {
+        save(state, &touched, effects);
+    }
+}
+
+pub(super) fn undo(state: &mut State, effects: &mut Vec<Effect>) {
+    if let Some(touched) = state.judgements.undo() {
+        tell_and_show(state, "Undone", &touched, effects);
+        save(state, &touched, effects);
+    }
+}
+
+pub(super) fn redo(state: &mut State, effects: &mut Vec<Effect>) {
+    if let Some(touched) = state.judgements.redo() {
+        tell_and_show(state, "Done again", &touched, effects);
+        save(state, &touched, effects);
+    }
+}
+
+/// What was changed from afar must be seen: a single image comes to the middle.
+fn tell_and_show(state: &mut State, what: &str, touched: &Touched, effects: &mut Vec<Effect>) {
+    state.tell(format!("{what}: {}", touched.label));
+    let samples = touched.samples();
+    let single = samples.iter().next().filter(|_| samples.len() == 1);
+    if let Some(sample) = single
+        && state.shown_sample() != Some(sample)
+        && state.order().place_of(sample).is_some()
+    {
+        browse::show(state, sample, effects);
+    }
+}
+
+fn save(state: &mut State, touched: &Touched, effects: &mut Vec<Effect>) {
+    let change = |(sample, mark): &(SampleId, Mark)| {
+        let sample = state.samples.get(*sample)?.uri.clone();
+        Some(match mark.clone() {
+            Mark::Verdict(target, verdict) => Change::SetVerdict {
+                sample,
+                target,
+                verdict,
+            },
+            Mark::Note(text) => Change::SetNote { sample, text },
+            Mark::Tags(tags) => Change::SetTags { sample, tags },
+        })
+    };
+    let changes: Vec<Change> = touched.marks.iter().filter_map(change).collect();
+    let ticket = project::save(state, changes, effects);
+    state.judgements.begin_saving(ticket, &touched.samples());
+}
+
+/// The next image in the order on screen that has no verdict, from the shown one on and around the end.
+pub(super) fn next_unjudged(state: &mut State, effects: &mut Vec<Effect>) {
+    let order = state.order();
+    let shown = state.shown_sample().and_then(|id| order.place_of(id));
+    let first = shown.map_or(0, |place| place + 1);
+    let count = order.len();
+    let found = (0..count)
+        .filter_map(|step| order.at((first + step) % count))
+        .find(|&sample| !state.judgements.is_judged(sample));
+    go_to(state, found, effects);
+}
+
+/// Of the images in the order on screen that have an answer and no verdict, the one whose answer is the next less certain
+/// after the shown one; begins again with the least certain.
+pub(super) fn next_uncertain(state: &mut State, effects: &mut Vec<Effect>) {
+    let Some(run) = state.run() else {
+        state.tell("Choose a model first");
+        return;
+    };
+    let order = state.order();
+    let unjudged = order.ids().filter(|&id| !state.judgements.is_judged(id));
+    let found = next_less_certain(&run.answers, state.view(), unjudged, state.shown_sample());
+    go_to(state, found, effects);
+}
+
+fn go_to(state: &mut State, found: Option<SampleId>, effects: &mut Vec<Effect>) {
+    match found {
+        Some(sample) if state.shown_sample() == Some(sample) => {
+            state.tell("This is the last image without a verdict");
+        }
+        Some(sample) => browse::show(state, sample, effects),
+        None => state.tell("Every image here that can be judged has a verdict"),
+    }
+}
+
+/// The field takes the keyboard in the next frame.
+pub(super) fn focus(state: &mut State, field: JudgeField) {
+    state.settings.show_judging = true;
+    state.judge_focus = Some((field, state.ids.next()));
+}
+
+fn can_judge(state: &State) -> Result<(), &'static str> {
+    if state.selection.selected().is_empty() {
+        return Err("Choose an image first");
+    }
+    state.project.check_writable()
+}
+
+/// “accept coffee.png”, as it goes on after “Undo: ”.
+fn verdict_label(verdict: Option<&Verdict>, what: &str) -> String {
+    match verdict {
+        Some(Verdict::Accept) => format!("accept {what}"),
+        Some(Verdict::Reject) => format!("reject {what}"),
+        Some(Verdict::Unsure) => format!("be unsure about {what}"),
+        Some(Verdict::WrongClass(class)) => format!("call {what} “{class}”"),
+        None => format!("take back the verdict on {what}"),
+    }
+}
+
+fn selected_name(state: &State) -> String {
+    images_name(state, state.selection.selected())
+}
+
+/// A single image by its file's name, several by their number.
+fn images_name(state: &State, samples: &SampleSet) -> String {
+    let single = samples.iter().next().filter(|_| samples.len() == 1);
+    match single.and_then(|sample| state.samples.get(sample)) {
+        Some(entry) => entry.uri.file_name().to_owned(),
+        None => super::predict::images(samples.len()),
+    }
+}
+
+fn box_name(state: &State, sample: SampleId, box_index: usize) -> String {
+    let prediction = state.shown.prediction.as_ref();
+    let detection = prediction.and_then(|prediction| prediction.detections().get(box_index));
+    let label = detection.map_or("box", |detection| detection.label.as_str());
+    let image = state
+        .samples
+        .get(sample)
+        .map_or("", |entry| entry.uri.file_name());
+    format!("the {label} in {image}")
+}

@@ -1,0 +1,302 @@
+use super::*;
+use crate::domain::{Change, Detection, JudgedSample, SampleSet, Verdict, VerdictTarget};
+
+/// What is sent to the project file.
+fn changes(effects: &[Effect]) -> Vec<Change> {
+    let saves = effects.iter().filter_map(|effect| match effect {
+        Effect::Save { changes, .. } => Some(changes.clone()),
+        _ => None,
+    });
+    saves.flatten().collect()
+}
+
+fn ticket(effects: &[Effect]) -> u64 {
+    let found = effects.iter().find_map(|effect| match effect {
+        Effect::Save { ticket, .. } => Some(*ticket),
+        _ => None,
+    });
+    found.expect("something is saved")
+}
+
+fn set_verdict(name: &str, run: Option<RunId>, verdict: Option<Verdict>) -> Change {
+    Change::SetVerdict {
+        sample: SampleUri::new(format!("/photos/{name}")),
+        target: VerdictTarget {
+            run,
+            box_index: None,
+        },
+        verdict,
+    }
+}
+
+fn boxes(count: usize) -> Prediction {
+    let detections = (0..count).map(|number| Detection {
+        bounds: [0.0, 0.0, 1.0, 1.0].into(),
+        class_id: 0,
+        label: "cat".to_owned(),
+        score: 0.9 - 0.1 * number as f32,
+    });
+    Prediction {
+        width: 3,
+        height: 2,
+        answer: Answer::Detections(detections.collect()),
+    }
+}
+
+/// As [`ready`], with two boxes on the first image.
+fn with_boxes() -> (State, RunId) {
+    let (mut state, source, run) = ready();
+    let answers = vec![(SampleId(0), Ok(boxes(2)))];
+    event(
+        &mut state,
+        Event::Predicted {
+            source,
+            run,
+            at_ms: 1,
+            answers,
+        },
+    );
+    (state, run)
+}
+
+#[test]
+fn a_verdict_is_sent_to_the_project_at_once_and_is_saving_until_it_is_there() {
+    let (mut state, source, run) = ready();
+    answer(&mut state, source, run, 0);
+    let effects = command(&mut state, Action::Accept);
+    let expected = set_verdict("a.jpg", Some(run), Some(Verdict::Accept));
+    assert_eq!(changes(&effects), [expected]);
+    assert!(state.judgements.is_saving(SampleId(0)));
+    let up_to = ticket(&effects);
+    event(&mut state, Event::Saved { source, up_to });
+    assert!(!state.judgements.is_saving(SampleId(0)));
+    assert_eq!(
+        state.judgements.verdict(SampleId(0)),
+        Some(&Verdict::Accept)
+    );
+}
+
+#[test]
+fn a_verdict_goes_on_to_the_next_image_unless_that_is_switched_off() {
+    let (mut state, ..) = ready();
+    command(&mut state, Action::Reject);
+    assert_eq!(state.shown_sample(), Some(SampleId(1)));
+    command(&mut state, Command::SetNextAfterVerdict(false));
+    command(&mut state, Action::Reject);
+    assert_eq!(state.shown_sample(), Some(SampleId(1)));
+    assert_eq!(state.judgements.counts().reject, 2);
+}
+
+#[test]
+fn an_image_without_an_answer_can_be_judged() {
+    let (mut state, ..) = ready();
+    let effects = command(&mut state, Action::Unsure);
+    assert_eq!(
+        changes(&effects),
+        [set_verdict("a.jpg", None, Some(Verdict::Unsure))]
+    );
+}
+
+#[test]
+fn every_selected_image_is_judged_and_undone_in_one_step() {
+    let (mut state, ..) = ready();
+    command(&mut state, Action::SelectAll);
+    let effects = command(&mut state, Action::Reject);
+    assert_eq!(changes(&effects).len(), 3);
+    assert_eq!(state.judgements.counts().reject, 3);
+    assert_eq!(state.shown_sample(), Some(SampleId(0)), "several stay");
+    assert_eq!(Action::Undo.label_now(&state), "Undo: reject 3 images");
+    let effects = command(&mut state, Action::Undo);
+    assert_eq!(changes(&effects).len(), 3);
+    assert_eq!(state.judgements.counts().judged(), 0);
+    assert_eq!(Action::Redo.label_now(&state), "Redo: reject 3 images");
+    command(&mut state, Action::Redo);
+    assert_eq!(state.judgements.counts().reject, 3);
+}
+
+#[test]
+fn undoing_brings_the_image_that_it_is_about_back_to_the_middle() {
+    let (mut state, ..) = ready();
+    command(&mut state, Action::Accept);
+    command(&mut state, Command::Show(SampleId(2)));
+    command(&mut state, Action::Undo);
+    assert_eq!(state.shown_sample(), Some(SampleId(0)));
+    let notice = state.notice.as_ref().unwrap();
+    assert_eq!(notice.text, "Undone: accept a.jpg");
+}
+
+#[test]
+fn a_selected_box_is_judged_and_the_next_one_selected() {
+    let (mut state, run) = with_boxes();
+    command(&mut state, Action::NextBox);
+    assert_eq!(state.shown.selected_box, Some(0));
+    let wrong = Verdict::WrongClass("dog".to_owned());
+    let effects = command(&mut state, Command::SetVerdict(Some(wrong.clone())));
+    let target = VerdictTarget {
+        run: Some(run),
+        box_index: Some(0),
+    };
+    let sample = SampleUri::new("/photos/a.jpg");
+    let verdict = Some(wrong.clone());
+    assert_eq!(
+        changes(&effects),
+        [Change::SetVerdict {
+            sample,
+            target,
+            verdict
+        }]
+    );
+    assert_eq!(state.judgements.box_verdict(SampleId(0), 0), Some(&wrong));
+    assert_eq!(state.judgements.verdict(SampleId(0)), None);
+    assert_eq!(state.shown.selected_box, Some(1));
+    assert_eq!(
+        state.judgements.undo_label(),
+        Some("call the cat in a.jpg “dog”")
+    );
+    command(&mut state, Action::Accept);
+    assert_eq!(state.shown.selected_box, Some(1), "there is no next one");
+    assert_eq!(state.shown_sample(), Some(SampleId(0)));
+}
+
+#[test]
+fn clearing_takes_away_what_was_said_before_there_was_an_answer_too() {
+    let (mut state, source, run) = ready();
+    command(&mut state, Command::SetNextAfterVerdict(false));
+    command(&mut state, Action::Accept);
+    answer(&mut state, source, run, 0);
+    command(&mut state, Action::Reject);
+    command(&mut state, Action::ClearVerdict);
+    assert_eq!(state.judgements.verdict(SampleId(0)), None);
+    command(&mut state, Action::Undo);
+    assert_eq!(
+        state.judgements.verdict(SampleId(0)),
+        Some(&Verdict::Reject)
+    );
+}
+
+#[test]
+fn notes_and_tags_are_written_for_the_selection() {
+    let (mut state, ..) = ready();
+    command(&mut state, Action::SelectAll);
+    command(&mut state, Command::AddTag("  night ".to_owned()));
+    command(&mut state, Command::AddTag("blurry".to_owned()));
+    assert_eq!(state.judgements.tags(SampleId(2)), ["blurry", "night"]);
+    let samples: SampleSet = [SampleId(1)].into_iter().collect();
+    let text = "look again\n".to_owned();
+    let effects = command(&mut state, Command::SetNote { samples, text });
+    assert_eq!(
+        changes(&effects),
+        [Change::SetNote {
+            sample: SampleUri::new("/photos/b.jpg"),
+            text: "look again".to_owned()
+        }]
+    );
+    command(&mut state, Command::Show(SampleId(2)));
+    command(&mut state, Command::RemoveTag("night".to_owned()));
+    assert_eq!(state.judgements.tags(SampleId(1)), ["blurry", "night"]);
+    assert_eq!(state.judgements.tags(SampleId(2)), ["blurry"]);
+    assert_eq!(state.judgements.counts().judged(), 0);
+}
+
+#[test]
+fn the_next_unjudged_image_is_found_around_the_end() {
+    let (mut state, ..) = ready();
+    command(&mut state, Command::SetNextAfterVerdict(false));
+    command(&mut state, Command::Show(SampleId(2)));
+    command(&mut state, Action::Accept);
+    command(&mut state, Action::NextUnjudged);
+    assert_eq!(state.shown_sample(), Some(SampleId(0)));
+    command(&mut state, Action::SelectAll);
+    command(&mut state, Action::Accept);
+    command(&mut state, Action::NextUnjudged);
+    let notice = state.notice.as_ref().unwrap();
+    assert!(notice.text.contains("has a verdict"), "{}", notice.text);
+}
+
+#[test]
+fn the_least_certain_answer_comes_first() {
+    let (mut state, source, run) = ready();
+    let sure = |first: f32| Prediction {
+        answer: Answer::Classes(
+            [(0, first), (1, 0.1)]
+                .map(|(index, score)| ClassScore {
+                    index,
+                    label: "cat".to_owned(),
+                    score,
+                })
+                .into(),
+        ),
+        ..cat()
+    };
+    let answers = [(0, 0.9), (1, 0.5), (2, 0.2)];
+    event(
+        &mut state,
+        Event::Predicted {
+            source,
+            run,
+            at_ms: 1,
+            answers: answers
+                .map(|(id, first)| (SampleId(id), Ok(sure(first))))
+                .into(),
+        },
+    );
+    let mut visited = Vec::new();
+    for _ in 0..3 {
+        command(&mut state, Action::NextUncertain);
+        visited.push(state.shown_sample().unwrap().0);
+    }
+    // The shown one is the most certain, so the round begins with the least.
+    assert_eq!(visited, [2, 1, 0]);
+}
+
+#[test]
+fn what_the_project_holds_is_there_whether_it_or_the_listing_comes_first() {
+    let judged = |name: &str| JudgedSample {
+        sample: SampleUri::new(format!("/photos/{name}")),
+        verdicts: vec![(
+            VerdictTarget {
+                run: None,
+                box_index: None,
+            },
+            Verdict::Reject,
+        )],
+        note: "seen".to_owned(),
+        tags: vec!["t".to_owned()],
+    };
+    let mut state = State::default();
+    event(&mut state, models(&["small"]));
+    let source = source_of(&command(
+        &mut state,
+        Command::Open(PathBuf::from("/photos")),
+    ));
+    let listed = |names: &[&str]| Event::Listed {
+        source,
+        page: page(names),
+    };
+    event(&mut state, listed(&["a.jpg"]));
+    let Event::ProjectOpened { mut content, .. } = empty_project(source) else {
+        panic!("it is the event of an opened project");
+    };
+    content.judgements = vec![judged("a.jpg"), judged("b.jpg"), judged("gone.jpg")];
+    event(&mut state, Event::ProjectOpened { source, content });
+    event(&mut state, listed(&["b.jpg"]));
+    for sample in [SampleId(0), SampleId(1)] {
+        assert_eq!(state.judgements.verdict(sample), Some(&Verdict::Reject));
+        assert_eq!(state.judgements.note(sample), "seen");
+    }
+    assert_eq!(state.judgements.counts().judged(), 2);
+    assert!(Action::Undo.check(&state).is_err());
+}
+
+#[test]
+fn a_project_that_another_program_holds_is_not_judged() {
+    let (mut state, ..) = ready();
+    state.project.status = ProjectStatus::ReadOnly {
+        reason: "it is open elsewhere".to_owned(),
+    };
+    let effects = command(&mut state, Action::Accept);
+    assert!(changes(&effects).is_empty());
+    assert_eq!(state.judgements.counts().judged(), 0);
+    let notice = state.notice.as_ref().unwrap();
+    assert!(notice.text.contains("read-only"), "{}", notice.text);
+}

@@ -1,0 +1,153 @@
+//! Which class would have been right: typed, and completed from the model's classes.
+
+use eframe::egui::{
+    self, Button, Id, Key, Label, Modal, Modifiers, RichText, ScrollArea, TextEdit, vec2,
+};
+
+use super::super::theme;
+use super::super::widgets::strong;
+use crate::domain::Verdict;
+use crate::state::{Command, Overlay, State};
+
+const MAX_LINES: usize = 50;
+
+#[derive(Default)]
+pub(in super::super) struct WrongClassMemory {
+    typed: String,
+    /// Which line Enter takes; `None` for what was typed.
+    line: Option<usize>,
+    was_open: bool,
+}
+
+pub(in super::super) fn wrong_class_ui(
+    ctx: &egui::Context,
+    state: &State,
+    memory: &mut WrongClassMemory,
+    commands: &mut Vec<Command>,
+) {
+    let is_open = state.overlay == Overlay::WrongClass;
+    let is_new = is_open && !memory.was_open;
+    memory.was_open = is_open;
+    if !is_open {
+        return;
+    }
+    if is_new {
+        memory.typed.clear();
+        memory.line = None;
+    }
+    let frame = theme::dialog_frame(ctx);
+    let modal = Modal::new(Id::unique("wrong class"))
+        .frame(frame)
+        .show(ctx, |ui| {
+            ui.set_width(360.0);
+            contents_ui(ui, state, memory, is_new, commands);
+        });
+    if modal.should_close() {
+        commands.push(Command::SetOverlay(Overlay::None));
+    }
+}
+
+fn contents_ui(
+    ui: &mut egui::Ui,
+    state: &State,
+    memory: &mut WrongClassMemory,
+    is_new: bool,
+    commands: &mut Vec<Command>,
+) {
+    ui.label(strong("Which class is right?").size(15.0));
+    let take = |ui: &egui::Ui, key| ui.input_mut(|input| input.consume_key(Modifiers::NONE, key));
+    let (up, down) = (take(ui, Key::ArrowUp), take(ui, Key::ArrowDown));
+    let enter = take(ui, Key::Enter);
+    let field = ui.add(
+        TextEdit::singleline(&mut memory.typed)
+            .hint_text("Type a class")
+            .desired_width(f32::INFINITY),
+    );
+    if is_new {
+        field.request_focus();
+    }
+    let is_changed = field.changed();
+    field.accessible_name("Right class");
+    let classes = classes_like(state, &memory.typed);
+    if is_changed {
+        // A class that begins like this is most likely meant; anything else is taken as it is typed.
+        let typed = memory.typed.trim().to_lowercase();
+        let begins = |class: &&str| class.to_lowercase().starts_with(&typed);
+        memory.line = (!typed.is_empty() && classes.first().is_some_and(begins)).then_some(0);
+    }
+    if down {
+        memory.line = Some(memory.line.map_or(0, |line| line + 1));
+    }
+    if up {
+        memory.line = memory.line.and_then(|line| line.checked_sub(1));
+    }
+    memory.line = memory
+        .line
+        .filter(|_| !classes.is_empty())
+        .map(|line| line.min(classes.len() - 1));
+    let mut chosen = None;
+    ScrollArea::vertical().max_height(240.0).show(ui, |ui| {
+        ui.spacing_mut().item_spacing.y = 2.0;
+        for (line, class) in classes.iter().enumerate() {
+            let is_current = memory.line == Some(line);
+            let size = vec2(ui.available_width(), 0.0);
+            // The empty right side keeps the name on the left.
+            let button = Button::selectable(is_current, *class)
+                .right_text("")
+                .min_size(size);
+            let response = ui.add(button);
+            if is_current && (up || down) {
+                response.scroll_to_me(None);
+            }
+            if response.clicked() {
+                chosen = Some((*class).to_owned());
+            }
+        }
+    });
+    let typed = memory.typed.trim();
+    let taken = match memory.line {
+        Some(line) => classes[line],
+        None => typed,
+    };
+    hint_ui(ui, taken, typed, &classes, memory.line.is_some());
+    if enter && !taken.is_empty() {
+        chosen = Some(taken.to_owned());
+    }
+    if let Some(class) = chosen {
+        commands.push(Command::SetVerdict(Some(Verdict::WrongClass(class))));
+    }
+}
+
+/// What Enter does.
+fn hint_ui(ui: &mut egui::Ui, taken: &str, typed: &str, classes: &[&str], is_line: bool) {
+    let text = if taken.is_empty() {
+        "Type a name, or choose one with the arrow keys".to_owned()
+    } else if is_line || classes.contains(&typed) {
+        format!("Enter takes “{taken}”")
+    } else {
+        format!("“{taken}” is none of the model's classes; Enter takes it as it is")
+    };
+    ui.add(Label::new(RichText::new(text).weak()).wrap());
+}
+
+/// The model's classes that hold every typed word; those that begin with what was typed come first.
+fn classes_like<'s>(state: &'s State, typed: &str) -> Vec<&'s str> {
+    let Some(run) = state.run() else {
+        return Vec::new();
+    };
+    let typed = typed.trim().to_lowercase();
+    let words: Vec<&str> = typed.split_whitespace().collect();
+    let is_like = |class: &&str| {
+        let class = class.to_lowercase();
+        words.iter().all(|word| class.contains(word))
+    };
+    let mut classes: Vec<&str> = run.labels().iter().map(|(_, name)| name).collect();
+    classes.retain(is_like);
+    classes.sort_by_key(|class| {
+        let class = class.to_lowercase();
+        (class != typed, !class.starts_with(&typed))
+    });
+    classes.dedup();
+    classes.truncate(MAX_LINES);
+    classes
+}
