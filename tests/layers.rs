@@ -26,7 +26,10 @@ const MAY_IMPORT: [(&str, &[&str]); 18] = [
         &["domain", "tasks", "source", "decode", "vision"],
     ),
     ("store", &["dirs", "domain", "tasks"]),
-    ("export", &["domain", "tasks", "source", "decode", "review"]),
+    (
+        "export",
+        &["domain", "tasks", "source", "decode", "review", "store"],
+    ),
     ("state", &["domain", "tasks", "review", "evaluation"]),
     (
         "effects",

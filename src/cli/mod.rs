@@ -6,6 +6,7 @@
     reason = "this is the module that speaks to the terminal"
 )]
 
+mod export;
 mod inspect;
 mod models;
 mod predict;
@@ -33,6 +34,8 @@ struct Cli {
 enum Command {
     /// Run a model over images and write what it saw
     Predict(predict::PredictArgs),
+    /// Write what a project holds for other programs and people
+    Export(Box<export::ExportArgs>),
     /// Show, fetch and remove models
     Models(models::ModelsArgs),
     /// Show or install ONNX Runtime, which runs the models
@@ -51,6 +54,7 @@ pub fn run() -> ExitCode {
     let cli = Cli::parse();
     let outcome = match cli.command {
         Some(Command::Predict(args)) => predict::run(&args),
+        Some(Command::Export(args)) => export::run(&args),
         Some(Command::Models(args)) => models::run(&args),
         Some(Command::Runtime(args)) => runtime::run(&args),
         None => window::run(&cli.window),
@@ -89,4 +93,12 @@ fn describe_refused(refused: &[RefusedDevice]) -> impl Iterator<Item = String> {
             refused.reason
         )
     })
+}
+
+fn parse_score(text: &str) -> Result<f32, String> {
+    let score = text
+        .parse()
+        .ok()
+        .filter(|score| (0.0..=1.0).contains(score));
+    score.ok_or_else(|| "a score lies between 0 and 1".to_owned())
 }

@@ -41,7 +41,20 @@ impl Default for ViewSettings {
     }
 }
 
+/// The live filters of a model are kept in the project under this and the model's id.
+const NAME_PREFIX: &str = "filters/";
+
 impl ViewSettings {
+    /// Under which name a project keeps those of a model, as JSON.
+    pub fn name_in_project(model_id: &str) -> String {
+        format!("{NAME_PREFIX}{model_id}")
+    }
+
+    /// The model whose settings a project keeps under this name; `None` for anything else.
+    pub fn model_of_name(name: &str) -> Option<&str> {
+        name.strip_prefix(NAME_PREFIX)
+    }
+
     /// Indices into `prediction.detections()`, highest score first. Empty for a classifier.
     pub fn visible_detections(&self, prediction: &Prediction) -> Vec<usize> {
         let detections = prediction.detections();

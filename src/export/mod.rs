@@ -2,7 +2,7 @@
 //!
 //! Every format is a writer over a stream of rows, so memory does not grow with the number of images. What is exported of a
 //! row is decided in one place ([`row`]). Files and folders appear under their name only when they are whole ([`target`]).
-//! Knows nothing of projects and windows: whoever exports gives the rows.
+//! The rows come from a project ([`ProjectRows`]) or from whoever else has some. Knows nothing of windows.
 
 mod annotated;
 mod annotated_folder;
@@ -15,6 +15,7 @@ mod file_names;
 mod jsonl;
 mod picture_file;
 mod picture_pool;
+mod project_rows;
 mod report;
 mod row;
 #[cfg(test)]
@@ -31,6 +32,7 @@ pub use annotated_folder::{AnnotatedFolder, AnnotatedFolderError};
 pub use error::ExportError;
 pub use jsonl::jsonl_line;
 pub use picture_file::{PictureFileError, write_picture};
+pub use project_rows::ProjectRows;
 pub use row::{ExportContext, ExportRow};
 pub use tally::ExportReport;
 pub use target::{Existing, ExportTarget};
@@ -85,6 +87,7 @@ pub fn export(
     writer.finish(&mut tally)?;
     Ok(ExportReport {
         path: target.path.clone(),
+        task: context.task(),
         images: tally.images,
         boxes: tally.boxes,
         notes: tally.notes(options.format),

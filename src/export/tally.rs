@@ -2,13 +2,15 @@
 
 use std::path::PathBuf;
 
-use crate::domain::{ExportFormat, Problem};
+use crate::domain::{ExportFormat, ModelTask, Problem};
 
 /// What was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExportReport {
     /// The file or folder.
     pub path: PathBuf,
+    /// Whether `boxes` are boxes or classes.
+    pub task: ModelTask,
     pub images: u64,
     /// Boxes, or classes of a classifier.
     pub boxes: u64,
@@ -16,6 +18,22 @@ pub struct ExportReport {
     pub notes: Vec<String>,
     /// Images that could not be read, and why; everything else was written.
     pub problems: Vec<Problem>,
+}
+
+/// `100 images and 532 boxes written: /home/me/cats.csv`
+impl std::fmt::Display for ExportReport {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let plural = |amount: u64, one: &str, many: &str| {
+            format!("{amount} {}", if amount == 1 { one } else { many })
+        };
+        let images = plural(self.images, "image", "images");
+        let boxes = match self.task {
+            ModelTask::Detection => plural(self.boxes, "box", "boxes"),
+            ModelTask::Classification => plural(self.boxes, "class", "classes"),
+        };
+        let path = self.path.display();
+        write!(formatter, "{images} and {boxes} written: {path}")
+    }
 }
 
 #[derive(Debug, Default)]
@@ -37,8 +55,6 @@ pub(super) struct Tally {
     pub(super) renamed: u64,
     /// The first of them: image and file.
     pub(super) first_renamed: Option<(String, String)>,
-    /// Told by a format itself.
-    pub(super) more_notes: Vec<String>,
     pub(super) problems: Vec<Problem>,
 }
 
@@ -102,7 +118,6 @@ impl Tally {
         if format.is_dataset() && self.images == 0 {
             notes.push("the dataset is empty: no image was left to be written".to_owned());
         }
-        notes.extend(self.more_notes.iter().cloned());
         notes
     }
 }

@@ -68,6 +68,18 @@ pub(crate) fn software_gpu() -> &'static [(String, String)] {
     })
 }
 
+/// Where Python finds pycocotools and supervision, as `tests/setup/dataset-loaders.sh` put them there: once, for all tests.
+pub(crate) fn dataset_loaders() -> &'static Path {
+    static PACKAGES: OnceLock<PathBuf> = OnceLock::new();
+    PACKAGES.get_or_init(|| {
+        let folder = target_folder("test-tools/dataset-loaders");
+        let _lock = lock(&folder);
+        let script = repository().join("tests/setup/dataset-loaders.sh");
+        must_succeed(Command::new(script).arg(&folder));
+        folder.join("packages")
+    })
+}
+
 /// A folder below Cargo's target folder; kept between runs.
 fn target_folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name(name);

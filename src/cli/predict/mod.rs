@@ -49,7 +49,7 @@ pub(super) struct PredictArgs {
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
     /// Detections below this score are left out
-    #[arg(long, default_value_t = KeepRule::default().min_score, value_parser = parse_score)]
+    #[arg(long, default_value_t = KeepRule::default().min_score, value_parser = super::parse_score)]
     min_score: f32,
     /// How many classes of a classifier are kept
     #[arg(long, default_value_t = KeepRule::default().top_k as u32, value_parser = clap::value_parser!(u32).range(1..))]
@@ -65,14 +65,6 @@ pub(super) struct PredictArgs {
     max_megapixels: u64,
     #[command(flatten)]
     saving: SavingArgs,
-}
-
-fn parse_score(text: &str) -> Result<f32, String> {
-    let score = text
-        .parse()
-        .ok()
-        .filter(|score| (0.0..=1.0).contains(score));
-    score.ok_or_else(|| "a score lies between 0 and 1".to_owned())
 }
 
 pub(super) fn run(args: &PredictArgs) -> anyhow::Result<Outcome> {

@@ -1,6 +1,6 @@
 //! How things are looked at: live filters, zoom, panels, theme.
 
-use crate::domain::Change;
+use crate::domain::{Change, ViewSettings};
 use crate::state::settings::THUMBNAIL_SIDES;
 use crate::state::{
     Action, CanvasView, Effect, EngineStatus, Listing, State, ThemeChoice, ViewChange,
@@ -9,8 +9,6 @@ use crate::state::{
 const THUMBNAIL_STEP: f32 = 24.0;
 const INTERFACE_STEP: f32 = 0.1;
 const LAST_PROBLEMS: usize = 20;
-/// The live filters of a model are kept in the project under this and the model's id.
-const FILTERS_OF: &str = "filters/";
 
 pub(super) fn change(state: &mut State, change: ViewChange, effects: &mut Vec<Effect>) {
     let Some(id) = state.viewed_model_id().map(str::to_owned) else {
@@ -47,13 +45,13 @@ fn keep(state: &mut State, model_id: &str, effects: &mut Vec<Effect>) {
     let Ok(json) = serde_json::to_string(state.settings.view_of(model_id)) else {
         return;
     };
-    let name = format!("{FILTERS_OF}{model_id}");
+    let name = ViewSettings::name_in_project(model_id);
     super::project::save(state, vec![Change::SetView { name, json }], effects);
 }
 
 /// Takes over how the project was looked at last. What a newer version wrote and this one cannot read is left alone.
 pub(super) fn restore(state: &mut State, name: &str, json: &str) {
-    if let Some(model_id) = name.strip_prefix(FILTERS_OF)
+    if let Some(model_id) = ViewSettings::model_of_name(name)
         && let Ok(view) = serde_json::from_str(json)
     {
         *state.settings.view_of_mut(model_id) = view;
@@ -67,11 +65,6 @@ pub(super) fn set_thumbnail_side(state: &mut State, side: f32) {
 pub(super) fn on_action(state: &mut State, action: Action, effects: &mut Vec<Effect>) {
     let settings = &mut state.settings;
     match action {
-        Action::LargePicture => state.large_picture ^= true,
-        Action::ThumbnailsOnly => {
-            settings.thumbnails_only ^= true;
-            state.large_picture = false;
-        }
         Action::ToggleImages => settings.show_images_panel ^= true,
         Action::ToggleInspector => settings.show_inspector ^= true,
         Action::ToggleTasks => settings.show_tasks_panel ^= true,

@@ -1,0 +1,437 @@
+//! `spotcheck export`: what a project holds, in forms that other programs and people read.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context, bail};
+use clap::Args;
+
+use super::Outcome;
+use super::progress::with_progress;
+use crate::decode::DecodeLimits;
+use crate::dirs::AppDirs;
+use crate::domain::{
+    BoundingBox, BoxChoice, ClassChoice, ExportFormat, ExportOptions, JudgedSample, PictureKind,
+    RunId, RunInfo, Sample, SampleId, SampleUri, VerdictChoice, ViewSettings,
+};
+use crate::export::{Existing, ExportContext, ExportReport, ExportTarget, ProjectRows, export};
+use crate::review::{
+    Answers, ArrangeRequest, Mark, Marks, Query, Suppressed, VerdictKind, arrange,
+};
+use crate::source::{LocalSource, Source};
+use crate::store::{OpenRequest, Project, Wanted, default_path};
+use crate::tasks::{ProgressUnit, TaskControl};
+
+#[derive(Debug, Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a switch of the command line"
+)]
+pub(super) struct ExportArgs {
+    /// A project file (`*.spotcheck`), or a folder of images whose project lies in the data folder
+    project: PathBuf,
+    /// Which run, by name or number; the newest where it is not given
+    #[arg(long, value_name = "NAME|NUMBER")]
+    run: Option<String>,
+    /// jsonl, csv, coco, yolo, voc, pictures or report
+    #[arg(long)]
+    format: ExportFormat,
+    /// The file, or for yolo, voc and pictures the folder, to write. It must not exist yet
+    #[arg(long, value_name = "PATH")]
+    out: PathBuf,
+    /// Replace a file, or a folder that an earlier export wrote
+    #[arg(long)]
+    force: bool,
+    /// Only images that this search finds, as in the window: `class:cat score>0.8 !verdict`
+    #[arg(long, value_name = "QUERY")]
+    filter: Option<String>,
+    /// Every stored box or class instead of what the view settings of the project show
+    #[arg(long, conflicts_with_all = ["min_score", "top_k"])]
+    all_boxes: bool,
+    /// Shows boxes from this score on, in place of the project's threshold and those of single classes
+    #[arg(long, value_parser = super::parse_score)]
+    min_score: Option<f32>,
+    /// How many classes of a classifier are exported, in place of the project's number
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    top_k: Option<u32>,
+    /// all, without-rejected, or accepted. A box without a verdict of its own has the one of its image
+    #[arg(long, default_value = "all")]
+    verdicts: VerdictChoice,
+    /// coco, yolo and voc: leave the model's class where people said that another one is right
+    #[arg(long)]
+    model_classes: bool,
+    /// yolo: write the score as a sixth column
+    #[arg(long)]
+    yolo_scores: bool,
+    /// yolo and voc: copy the images beside their labels
+    #[arg(long)]
+    with_images: bool,
+    /// pictures: as-image, png or jpeg
+    #[arg(long, default_value = "as-image", value_name = "KIND")]
+    picture_kind: PictureKind,
+}
+
+impl ExportArgs {
+    fn options(&self) -> ExportOptions {
+        ExportOptions {
+            format: self.format,
+            boxes: if self.all_boxes {
+                BoxChoice::All
+            } else {
+                BoxChoice::Visible
+            },
+            verdicts: self.verdicts,
+            classes: if self.model_classes {
+                ClassChoice::Model
+            } else {
+                ClassChoice::Judged
+            },
+            yolo_scores: self.yolo_scores,
+            with_images: self.with_images,
+            picture_kind: self.picture_kind,
+        }
+    }
+
+    fn target(&self) -> ExportTarget {
+        ExportTarget {
+            path: self.out.clone(),
+            existing: if self.force {
+                Existing::Replace
+            } else {
+                Existing::Keep
+            },
+        }
+    }
+}
+
+pub(super) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
+    let query = parse_query(args.filter.as_deref().unwrap_or_default())?;
+    let dirs = AppDirs::find()?;
+    let project = open_project(&args.project, &dirs)?;
+    let run = choose_run(&project, args.run.as_deref())?;
+    let view = view_of(&project, &run, args)?;
+    for warning in query.warnings(run.card.task, &run.labels) {
+        eprintln!("note: --filter: {}", warning.message);
+    }
+    let control = TaskControl::new(ProgressUnit::Images);
+    let on_interrupt = control.clone();
+    ctrlc::set_handler(move || on_interrupt.cancel()).context("Could not listen for Ctrl+C")?;
+
+    let root = project.root();
+    let source = open_source(root.as_deref());
+    let judgements = project.judgements()?;
+    let report = with_progress("Exporting", &control, || -> anyhow::Result<ExportReport> {
+        control.set_step("reading the project");
+        let mut known = Known::read(&project, &run, &judgements, &control)?;
+        known.sort_as_listed(&*source);
+        let samples = known.chosen(&project, &run, &view, &query, &judgements, &control)?;
+        control.set_step("");
+        control.set_total(Some(samples.len() as u64));
+        control.set_done_before(0);
+        let context = ExportContext {
+            run: run.clone(),
+            view: view.clone(),
+            source_name: root.as_deref().unwrap_or("several places").to_owned(),
+            source: Arc::clone(&source),
+            limits: DecodeLimits::default(),
+        };
+        let samples = samples.into_iter();
+        let mut rows = ProjectRows::new(project.clone(), run.id, samples, judgements.clone());
+        let exported = export(
+            &mut rows,
+            &context,
+            args.options(),
+            &args.target(),
+            &control,
+        );
+        exported.with_context(|| format!("Could not export as {}", args.format.name()))
+    })?;
+    Ok(conclude(&report))
+}
+
+fn parse_query(text: &str) -> anyhow::Result<Query> {
+    Query::parse(text).map_err(|error| anyhow::anyhow!("--filter {text}: {}", error.message))
+}
+
+fn open_project(path: &Path, dirs: &AppDirs) -> anyhow::Result<Project> {
+    let path = if path.is_dir() {
+        let root = std::path::absolute(path)?;
+        let project = default_path(dirs, &root.to_string_lossy());
+        if !project.exists() {
+            bail!(
+                "there is no project of {} yet; open the folder in the window, or predict over it with --project",
+                root.display()
+            );
+        }
+        project
+    } else {
+        path.to_owned()
+    };
+    let request = OpenRequest {
+        path: &path,
+        root: None,
+        wanted: Wanted::Read,
+        program: "spotcheck export",
+    };
+    let opened = Project::open(&request, |_| ())?;
+    for note in &opened.notes {
+        eprintln!("note: {note}");
+    }
+    Ok(opened.project)
+}
+
+/// The newest run, or the one that is asked for by name or number.
+fn choose_run(project: &Project, wanted: Option<&str>) -> anyhow::Result<RunInfo> {
+    let mut runs = project.runs()?;
+    let list = |runs: &[RunInfo]| {
+        let lines = runs
+            .iter()
+            .map(|run| format!("\n  {}  {}", run.id.0, run.name));
+        lines.collect::<String>()
+    };
+    let Some(wanted) = wanted else {
+        let Some(newest) = runs.pop() else {
+            bail!("the project has no run yet; predict first");
+        };
+        if !runs.is_empty() {
+            eprintln!(
+                "exporting the newest run, “{}”; --run chooses another:{}",
+                newest.name,
+                list(&runs)
+            );
+        }
+        return Ok(newest);
+    };
+    let is_wanted = |run: &&RunInfo| run.name == wanted || run.id.0.to_string() == wanted;
+    let found: Vec<&RunInfo> = runs.iter().filter(is_wanted).collect();
+    match found[..] {
+        [run] => Ok(run.clone()),
+        [] => bail!("the project has no run “{wanted}”; it has:{}", list(&runs)),
+        _ => bail!(
+            "several runs are called “{wanted}”; give the number of one:{}",
+            list(&runs)
+        ),
+    }
+}
+
+/// As the project was looked at last, changed by the command line.
+fn view_of(project: &Project, run: &RunInfo, args: &ExportArgs) -> anyhow::Result<ViewSettings> {
+    let name = ViewSettings::name_in_project(&run.key.model_id);
+    let mut view: ViewSettings = match project.views()?.get(&name) {
+        Some(json) => serde_json::from_str(json).unwrap_or_else(|error| {
+            eprintln!("note: the view settings of the project cannot be read ({error}); the usual ones count");
+            ViewSettings::default()
+        }),
+        None => ViewSettings::default(),
+    };
+    if let Some(min_score) = args.min_score {
+        view.min_score = min_score;
+        view.min_class_score = min_score;
+        view.min_score_by_class.clear();
+    }
+    if let Some(top_k) = args.top_k {
+        view.top_k = top_k as usize;
+    }
+    Ok(view)
+}
+
+/// Where pictures are read. A folder that is not there any more costs only the formats that show pictures.
+fn open_source(root: Option<&str>) -> Arc<dyn Source> {
+    let opened = root.map(|root| (root, LocalSource::open(Path::new(root))));
+    match opened {
+        Some((_, Ok(source))) => Arc::new(source),
+        Some((root, Err(error))) => {
+            eprintln!("note: the folder of the images cannot be opened ({error}): {root}");
+            Arc::new(LocalSource::from_paths([]))
+        }
+        None => Arc::new(LocalSource::from_paths([])),
+    }
+}
+
+/// The images that the project knows: answered by the run, failed, or judged.
+struct Known {
+    samples: Vec<Sample>,
+}
+
+impl Known {
+    fn read(
+        project: &Project,
+        run: &RunInfo,
+        judgements: &[JudgedSample],
+        control: &TaskControl,
+    ) -> anyhow::Result<Self> {
+        let stamps = project.stamps(run.id)?;
+        let root = project.root();
+        let mut samples = Vec::new();
+        let mut add = |uri: &SampleUri| {
+            let stamp = stamps.get(uri).and_then(|stored| stored.stamp);
+            samples.push(Sample {
+                name: name_below(root.as_deref(), uri),
+                uri: uri.clone(),
+                size_bytes: stamp.map_or(0, |stamp| stamp.size_bytes),
+                modified_ns: stamp.and_then(|stamp| stamp.modified_ns),
+            });
+        };
+        project.each_summary(run.id, control, |page| {
+            for summary in page {
+                add(&summary.sample);
+            }
+        })?;
+        let only_judged = judgements
+            .iter()
+            .filter(|judged| !stamps.contains_key(&judged.sample));
+        for judged in only_judged {
+            add(&judged.sample);
+        }
+        Ok(Self { samples })
+    }
+
+    /// In the order of the listing, as `predict` writes them; what is not listed any more comes last.
+    fn sort_as_listed(&mut self, source: &dyn Source) {
+        let listed = source.pages().flat_map(|page| page.samples);
+        let places: HashMap<SampleUri, usize> = listed
+            .zip(0..)
+            .map(|(sample, place)| (sample.uri, place))
+            .collect();
+        self.samples
+            .sort_by_key(|sample| places.get(&sample.uri).copied().unwrap_or(usize::MAX));
+    }
+
+    /// What the query finds.
+    fn chosen(
+        self,
+        project: &Project,
+        run: &RunInfo,
+        view: &ViewSettings,
+        query: &Query,
+        judgements: &[JudgedSample],
+        control: &TaskControl,
+    ) -> anyhow::Result<Vec<Sample>> {
+        if query.is_empty() {
+            return Ok(self.samples);
+        }
+        let ids: HashMap<&SampleUri, SampleId> = self
+            .samples
+            .iter()
+            .enumerate()
+            .map(|(index, sample)| (&sample.uri, SampleId::from_index(index)))
+            .collect();
+        let mut answers = Answers::new(run.card.task);
+        project.each_summary(run.id, control, |page| {
+            for summary in page {
+                let Some(&id) = ids.get(&summary.sample) else {
+                    continue;
+                };
+                match summary.result {
+                    Ok(found) => answers.record_summary(
+                        id,
+                        found.width,
+                        found.height,
+                        &found.classes,
+                        &found.scores,
+                    ),
+                    Err(reason) => answers.record_failure(id, reason),
+                }
+            }
+        })?;
+        let request = ArrangeRequest {
+            answers: Some(answers),
+            labels: run.labels.clone(),
+            view: view.clone(),
+            suppressed: suppressed(project, run, view, &ids, control)?,
+            marks: marks(judgements, run.id, &ids),
+            query: query.clone(),
+            samples: self.samples.iter().cloned().collect(),
+            ..ArrangeRequest::default()
+        };
+        let arrangement = arrange(&request, &|| control.is_cancelled());
+        control.checkpoint()?;
+        let order = arrangement.map(|arrangement| Arc::clone(arrangement.order()));
+        let order = order.unwrap_or_default();
+        let samples = order.iter().map(|id| self.samples[id.index()].clone());
+        Ok(samples.collect())
+    }
+}
+
+/// Which boxes are hidden by better ones; that needs their places, so only where the view asks for it.
+fn suppressed(
+    project: &Project,
+    run: &RunInfo,
+    view: &ViewSettings,
+    ids: &HashMap<&SampleUri, SampleId>,
+    control: &TaskControl,
+) -> anyhow::Result<Option<Suppressed>> {
+    let Some(max_iou) = view.nms_iou else {
+        return Ok(None);
+    };
+    let mut suppressed = Suppressed::new(max_iou);
+    project.each_answer(run.id, control, |page| {
+        for answer in page {
+            let (Some(&id), Ok(prediction)) = (ids.get(&answer.sample), &answer.result) else {
+                continue;
+            };
+            let boxes = prediction.detections();
+            let bounds: Vec<BoundingBox> = boxes.iter().map(|found| found.bounds).collect();
+            let classes: Vec<u32> = boxes.iter().map(|found| found.class_id).collect();
+            let scores: Vec<f32> = boxes.iter().map(|found| found.score).collect();
+            suppressed.record(id, &bounds, &classes, &scores);
+        }
+    })?;
+    Ok(Some(suppressed))
+}
+
+fn marks(judgements: &[JudgedSample], run: RunId, ids: &HashMap<&SampleUri, SampleId>) -> Marks {
+    let mut marks = Marks::default();
+    for judged in judgements {
+        let Some(&id) = ids.get(&judged.sample) else {
+            continue;
+        };
+        let mut mark = Mark {
+            note: (!judged.note.is_empty()).then(|| judged.note.as_str().into()),
+            tags: judged.tags.clone().into(),
+            ..Mark::default()
+        };
+        for (target, verdict) in &judged.verdicts {
+            let kind = VerdictKind::from(verdict);
+            match target.box_index {
+                _ if target.run.is_some_and(|of| of != run) => {}
+                Some(_) => mark.box_verdicts[kind as usize] += 1,
+                None => mark.verdict = Some(kind),
+            }
+        }
+        marks.set(id, mark);
+    }
+    marks
+}
+
+/// The path below the root, with `/` between its parts; the whole path for an image elsewhere.
+fn name_below(root: Option<&str>, uri: &SampleUri) -> String {
+    let below = root.and_then(|root| {
+        let root = root.trim_end_matches(std::path::is_separator);
+        let below = uri.as_str().strip_prefix(root)?;
+        below.strip_prefix(std::path::is_separator)
+    });
+    let name = below.unwrap_or(uri.as_str());
+    if std::path::MAIN_SEPARATOR == '/' {
+        name.to_owned()
+    } else {
+        name.replace(std::path::MAIN_SEPARATOR, "/")
+    }
+}
+
+/// Says what was written, and what it means for the exit code.
+fn conclude(report: &ExportReport) -> Outcome {
+    for note in &report.notes {
+        eprintln!("note: {note}");
+    }
+    for problem in &report.problems {
+        eprintln!("failed {problem}");
+    }
+    eprintln!("{report}");
+    if report.problems.is_empty() {
+        Outcome::AllWell
+    } else {
+        Outcome::SomeImagesFailed
+    }
+}

@@ -1,0 +1,85 @@
+//! The rows of a project, read a page at a time.
+
+use std::collections::{HashMap, VecDeque};
+
+use super::RowError;
+use super::row::ExportRow;
+use crate::domain::{JudgedSample, RunId, Sample, SampleUri};
+use crate::store::Project;
+
+/// Answers that are in memory at once.
+const PAGE_LEN: usize = 128;
+
+/// A row for each of the given samples, in their order.
+pub struct ProjectRows<S> {
+    project: Project,
+    run: RunId,
+    samples: S,
+    judgements: HashMap<SampleUri, JudgedSample>,
+    page: VecDeque<ExportRow>,
+}
+
+impl<S: Iterator<Item = Sample>> ProjectRows<S> {
+    /// `judgements` are those of the whole project; a sample has those of this run, and notes and tags.
+    pub fn new(
+        project: Project,
+        run: RunId,
+        samples: S,
+        judgements: impl IntoIterator<Item = JudgedSample>,
+    ) -> Self {
+        let judgements = judgements
+            .into_iter()
+            .map(|judged| (judged.sample.clone(), judged));
+        Self {
+            project,
+            run,
+            samples,
+            judgements: judgements.collect(),
+            page: VecDeque::new(),
+        }
+    }
+
+    fn read_page(&mut self) -> Result<(), RowError> {
+        let samples: Vec<Sample> = self.samples.by_ref().take(PAGE_LEN).collect();
+        let uris: Vec<SampleUri> = samples.iter().map(|sample| sample.uri.clone()).collect();
+        let answers = self.project.answers(self.run, &uris)?;
+        for (sample, answer) in samples.into_iter().zip(answers) {
+            let mut row = ExportRow::new(sample);
+            row.result = answer.map(|answer| answer.result);
+            if let Some(judged) = self.judgements.get(&row.sample.uri) {
+                judge(&mut row, judged, self.run);
+            }
+            self.page.push_back(row);
+        }
+        Ok(())
+    }
+}
+
+impl<S: Iterator<Item = Sample>> Iterator for ProjectRows<S> {
+    type Item = Result<ExportRow, RowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.page.is_empty()
+            && let Err(error) = self.read_page()
+        {
+            return Some(Err(error));
+        }
+        self.page.pop_front().map(Ok)
+    }
+}
+
+/// What people said of this run's answer; of the image itself where they judged it before there was an answer.
+fn judge(row: &mut ExportRow, judged: &JudgedSample, run: RunId) {
+    for (target, verdict) in &judged.verdicts {
+        match (target.run, target.box_index) {
+            (Some(of), Some(index)) if of == run => {
+                row.box_verdicts.insert(index, verdict.clone());
+            }
+            (Some(of), None) if of == run => row.verdict = Some(verdict.clone()),
+            (None, None) if row.verdict.is_none() => row.verdict = Some(verdict.clone()),
+            _ => {}
+        }
+    }
+    row.note = Some(judged.note.clone()).filter(|note| !note.is_empty());
+    row.tags = judged.tags.iter().cloned().collect();
+}

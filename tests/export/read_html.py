@@ -1,0 +1,71 @@
+"""Reads an exported report as a browser would: are all tags closed, does anything come from outside?"""
+
+import base64
+import io
+import json
+import sys
+from html.parser import HTMLParser
+
+from PIL import Image
+
+VOID = {"meta", "img", "br", "hr", "link", "input"}
+
+
+class Page(HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.open, self.unbalanced, self.outside, self.headings = [], [], [], []
+        self.scripts = self.without_text = self.jpegs = self.broken = 0
+
+    def handle_starttag(self, tag, attributes):
+        attributes = dict(attributes)
+        if tag not in VOID:
+            self.open.append(tag)
+        self.scripts += tag == "script" or any(name.startswith("on") for name in attributes)
+        for name in ("src", "href", "xlink:href", "action", "data", "srcset"):
+            value = attributes.get(name)
+            if value and not value.startswith("data:image/jpeg;base64,"):
+                self.outside.append(value)
+        if tag == "img":
+            self.without_text += not attributes.get("alt")
+            self.jpegs += 1
+            try:
+                Image.open(io.BytesIO(base64.b64decode(attributes["src"].split(",", 1)[1]))).load()
+            except Exception:
+                self.broken += 1
+        if tag == "h2":
+            self.headings.append("")
+
+    def handle_startendtag(self, tag, attributes):
+        self.handle_starttag(tag, attributes)
+        if tag not in VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag):
+        if not self.open or self.open.pop() != tag:
+            self.unbalanced.append(tag)
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] == "h2":
+            self.headings[-1] += data
+        if self.open and self.open[-1] == "style" and ("url(" in data or "@import" in data):
+            self.outside.append("style")
+
+
+page = Page()
+with open(sys.argv[1], encoding="utf-8") as file:
+    page.feed(file.read())
+page.close()
+print(
+    json.dumps(
+        {
+            "unbalanced": page.unbalanced + page.open,
+            "from_outside": page.outside,
+            "scripts": page.scripts,
+            "images_without_text": page.without_text,
+            "jpegs": page.jpegs,
+            "broken_jpegs": page.broken,
+            "headings": page.headings,
+        }
+    )
+)
