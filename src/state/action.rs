@@ -42,6 +42,9 @@ pub enum Action {
     NextUncertain,
     Undo,
     Redo,
+    GoTo,
+    LargePicture,
+    ThumbnailsOnly,
     FitPicture,
     ActualSize,
     ZoomIn,
@@ -116,6 +119,9 @@ impl Action {
         Self::NextUncertain,
         Self::Undo,
         Self::Redo,
+        Self::GoTo,
+        Self::LargePicture,
+        Self::ThumbnailsOnly,
         Self::FitPicture,
         Self::ActualSize,
         Self::ZoomIn,
@@ -237,6 +243,8 @@ impl Action {
             | Self::NextImage
             | Self::FirstImage
             | Self::LastImage
+            | Self::GoTo
+            | Self::LargePicture
             | Self::NextUnjudged => need(!state.samples.is_empty(), "Open a folder first"),
             Self::Accept
             | Self::Reject
@@ -268,6 +276,8 @@ impl Action {
     pub fn is_on(self, state: &State) -> Option<bool> {
         let settings = &state.settings;
         match self {
+            Self::LargePicture => Some(state.large_picture),
+            Self::ThumbnailsOnly => Some(settings.thumbnails_only),
             Self::ToggleImages => Some(settings.show_images_panel),
             Self::ToggleInspector => Some(settings.show_inspector),
             Self::ToggleTasks => Some(settings.show_tasks_panel),
@@ -426,6 +436,21 @@ impl Action {
                 "Redo",
                 "Does again what was undone",
                 &["Ctrl+Shift+Z", "Ctrl+Y"],
+            ),
+            Self::GoTo => words(
+                "Go to image…",
+                "Finds an image by typing the beginning or a part of its name, or its number",
+                &["G"],
+            ),
+            Self::LargePicture => words(
+                "Large picture",
+                "The picture without the panels around it, and back",
+                &["Space"],
+            ),
+            Self::ThumbnailsOnly => words(
+                "Thumbnails only",
+                "The thumbnails take the place of the picture, and back",
+                &["Ctrl+G"],
             ),
             Self::FitPicture => words("Fit picture", "Shows the whole picture", &["F", "Ctrl+9"]),
             Self::ActualSize => words(

@@ -34,6 +34,10 @@ pub enum Command {
         side: u32,
         wanted: Vec<SampleId>,
     },
+    /// Shows the first image whose name begins with this, or else has it in it, or else is in this place.
+    GoTo(String),
+    /// The next one after the shown image.
+    GoToNext(String),
     /// Zero keeps no thumbnails on disk.
     SetThumbnailCacheBytes(u64),
     /// How much the kept thumbnails take on the disk.

@@ -82,6 +82,10 @@ pub struct State {
     pub search_focus: u64,
     /// What draws the window, for diagnostics.
     pub graphics: String,
+    /// The picture takes the place of the panels.
+    pub large_picture: bool,
+    /// Nothing has the name that is being typed to go to it.
+    pub go_to_missed: bool,
     /// What the kept thumbnails take on the disk, since somebody asked.
     pub thumbnail_cache_bytes: Option<u64>,
     ids: Ids,
@@ -146,6 +150,7 @@ pub enum Overlay {
     Help,
     /// Which class would be right.
     WrongClass,
+    GoTo,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -35,6 +35,8 @@ pub struct Settings {
     pub show_judging: bool,
     /// Whether a verdict on a single image goes on to the next image, and one on a box to the next box.
     pub next_after_verdict: bool,
+    /// The thumbnails take the place of the picture.
+    pub thumbnails_only: bool,
     /// Newest first.
     pub recent: Vec<PathBuf>,
     /// Id of the model that was used last.
@@ -77,6 +79,7 @@ impl Default for Settings {
             show_tasks_panel: false,
             show_judging: true,
             next_after_verdict: true,
+            thumbnails_only: false,
             recent: Vec::new(),
             model: None,
             device: DeviceChoice::Auto,

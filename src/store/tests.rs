@@ -394,6 +394,7 @@ fn a_full_disk_is_said_the_changes_are_kept_and_saved_once_there_is_room() {
     limit_pages(project, 1_000_000);
     wait_for(&events, |event| *event == SaveEvent::Saved { up_to: 3 });
     assert_eq!(notes_of(project).len(), 3);
+    project.flush().unwrap();
     assert_eq!(project.unsaved(), 0);
 }
 

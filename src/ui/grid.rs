@@ -12,7 +12,7 @@ use super::theme;
 use super::widgets::{paint_verdict, truncated, verdict_word};
 use crate::domain::SampleId;
 use crate::review::AnswerStatus;
-use crate::state::{Command, Overlay, State, Step};
+use crate::state::{Action, Command, Overlay, State, Step};
 
 const GAP: f32 = 6.0;
 const PADDING: f32 = 6.0;
@@ -110,7 +110,8 @@ pub(super) fn grid_ui(
     let layout = Layout::new(width, state.settings.thumbnail_side, state.order().len());
     let side_on_screen = (layout.cell.x - 2.0 * PADDING) * ui.pixels_per_point();
     textures.thumbnails.begin_frame(side_on_screen);
-    take_keys(ui, state, layout, page_height, commands);
+    let rows_a_page = (page_height / layout.row_height()).floor() as usize;
+    take_walking_keys(ui, state, layout.columns, rows_a_page, commands);
     egui::ScrollArea::vertical()
         .id_salt("grid")
         .auto_shrink([false, false])
@@ -246,7 +247,9 @@ fn cell_ui<'state>(
 }
 
 fn take_clicks(ui: &Ui, response: &Response, sample: SampleId, commands: &mut Vec<Command>) {
-    if response.clicked() {
+    if response.double_clicked() {
+        commands.push(Action::LargePicture.into());
+    } else if response.clicked() {
         commands.push(click(ui.input(|input| input.modifiers), sample));
     }
 }
@@ -440,19 +443,20 @@ fn paint_texts(ui: &Ui, cell: &Cell<'_>) {
     ui.painter().galley(position, galley, headline_color);
 }
 
-/// Arrow and page keys walk, with shift they select.
-fn take_keys(
+/// Arrow and page keys walk, with shift they select. `columns` and `rows_a_page` are those on screen.
+pub(super) fn take_walking_keys(
     ui: &Ui,
     state: &State,
-    layout: Layout,
-    page_height: f32,
+    columns: usize,
+    rows_a_page: usize,
     commands: &mut Vec<Command>,
 ) {
-    if ui.ctx().egui_wants_keyboard_input() || state.overlay != Overlay::None || layout.count == 0 {
+    let is_typing = ui.ctx().egui_wants_keyboard_input();
+    if is_typing || state.overlay != Overlay::None || state.order().is_empty() {
         return;
     }
-    let row = layout.columns as i64;
-    let rows_a_page = ((page_height / (layout.cell.y + GAP)).floor() as i64).max(1);
+    let row = columns as i64;
+    let rows_a_page = rows_a_page.max(1) as i64;
     let keys = [
         (Key::ArrowLeft, -1),
         (Key::ArrowRight, 1),

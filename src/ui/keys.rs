@@ -16,6 +16,11 @@ pub(super) fn take_shortcuts(ctx: &egui::Context, state: &State, commands: &mut 
     let is_box_selected = state.shown.selected_box.is_some();
     if is_box_selected && !has_focus && ctx.input(|input| input.key_pressed(Key::Escape)) {
         commands.push(Command::SelectBox(None));
+        return;
+    }
+    let is_leaving = state.large_picture && !has_focus;
+    if is_leaving && ctx.input_mut(|input| input.consume_key(Modifiers::NONE, Key::Escape)) {
+        commands.push(Command::Do(Action::LargePicture));
     }
     for (action, shortcut) in shortcuts() {
         let is_bare = shortcut.modifiers.is_none();

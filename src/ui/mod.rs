@@ -30,6 +30,7 @@ pub struct Window {
     judge: panels::JudgeMemory,
     wrong_class: overlays::WrongClassMemory,
     import: overlays::ImportMemory,
+    go_to: overlays::GoToMemory,
     toast: overlays::ToastMemory,
     applied: theme::Applied,
 }
@@ -48,6 +49,7 @@ impl Window {
         overlays::palette_ui(ui.ctx(), state, &mut self.palette, &mut commands);
         overlays::help_ui(ui.ctx(), state, &mut commands);
         overlays::wrong_class_ui(ui.ctx(), state, &mut self.wrong_class, &mut commands);
+        overlays::go_to_ui(ui.ctx(), state, &mut self.go_to, &mut commands);
         overlays::import_ui(
             ui.ctx(),
             state,
@@ -63,10 +65,19 @@ impl Window {
     fn panels_ui(&mut self, ui: &mut egui::Ui, state: &State, commands: &mut Vec<Command>) {
         panels::menu_bar_ui(ui, state, commands);
         panels::status_bar_ui(ui, state, commands);
+        if state.large_picture && state.shown_sample().is_some() {
+            grid::take_walking_keys(ui, state, 1, 1, commands);
+            if state.settings.show_judging {
+                panels::judge_ui(ui, state, &mut self.judge, commands);
+            }
+            canvas::canvas_ui(ui, state, &mut self.textures, commands);
+            return;
+        }
         if state.settings.show_tasks_panel {
             panels::tasks_ui(ui, state, commands);
         }
-        if state.settings.show_images_panel {
+        let is_grid_only = state.settings.thumbnails_only && !state.samples.is_empty();
+        if state.settings.show_images_panel && !is_grid_only {
             panels::images_ui(ui, state, &mut self.images, &mut self.textures, commands);
         }
         if state.settings.show_inspector {
@@ -75,6 +86,11 @@ impl Window {
         if state.settings.show_judging {
             panels::judge_ui(ui, state, &mut self.judge, commands);
         }
-        canvas::canvas_ui(ui, state, &mut self.textures, commands);
+        if is_grid_only {
+            let (memory, textures) = (&mut self.images, &mut self.textures);
+            panels::images_in_the_middle_ui(ui, state, memory, textures, commands);
+        } else {
+            canvas::canvas_ui(ui, state, &mut self.textures, commands);
+        }
     }
 }

@@ -206,3 +206,66 @@ fn kept_thumbnails_are_counted_and_cleared_from_the_menu() {
     click(&mut window, "Clear cache");
     wait_for(&mut window, "Deleted the kept thumbnails");
 }
+
+#[test]
+fn typing_a_name_goes_to_the_image_and_enter_to_the_next() {
+    let mut window = open(Some(&samples()), CLASSIFIER);
+    wait_for(&mut window, "1 of 8 images");
+    window.key_press(Key::G);
+    wait_for(&mut window, "Enter goes to the next one");
+    let field = window.get_by_label("Name or number of an image");
+    field.type_text("r");
+    wait_until(&mut window, "an image whose name begins with r", |window| {
+        let shown = window.state().state().shown_sample().unwrap();
+        let samples = &window.state().state().samples;
+        samples.get(shown).unwrap().name.starts_with('r')
+    });
+    let field = window.get_by_label("Name or number of an image");
+    field.type_text("zzz");
+    wait_for(&mut window, "No image on screen has this in its name");
+    window.key_press(Key::Escape);
+    window.step();
+    window.step();
+    assert!(!sees(&window, "No image on screen"));
+    window.key_press(Key::G);
+    wait_for(&mut window, "Enter goes to the next one");
+    window
+        .get_by_label("Name or number of an image")
+        .type_text("5");
+    wait_for(&mut window, "5 of 8 images");
+}
+
+#[test]
+fn space_shows_the_picture_alone_and_escape_goes_back() {
+    let mut window = open(Some(&samples()), CLASSIFIER);
+    wait_for(&mut window, "1 of 8 images");
+    assert!(sees(&window, "Path of a folder or image"));
+    window.key_press(Key::Space);
+    wait_until(&mut window, "the picture alone", |window| {
+        !sees(window, "Path of a folder or image") && sees(window, "1 of 8 images")
+    });
+    window.key_press(Key::ArrowRight);
+    wait_for(&mut window, "2 of 8 images");
+    window.key_press(Key::Escape);
+    wait_for(&mut window, "Path of a folder or image");
+    window.key_press(Key::Space);
+    window.step();
+    window.key_press(Key::Space);
+    wait_for(&mut window, "Path of a folder or image");
+}
+
+#[test]
+fn thumbnails_can_take_the_whole_window_and_a_picture_is_one_key_away() {
+    let mut window = open(Some(&samples()), CLASSIFIER);
+    wait_for(&mut window, "1 of 8 images");
+    window.key_press_modifiers(Modifiers::COMMAND, Key::G);
+    wait_until(&mut window, "no picture", |window| {
+        !sees(window, "1 of 8 images")
+    });
+    assert!(sees(&window, "chelsea.png, "));
+    window.key_press(Key::Space);
+    wait_for(&mut window, "1 of 8 images");
+    window.key_press(Key::Space);
+    window.key_press_modifiers(Modifiers::COMMAND, Key::G);
+    wait_for(&mut window, "1 of 8 images");
+}

@@ -3,6 +3,7 @@
 mod arrange;
 mod browse;
 mod explain;
+mod go_to;
 mod import;
 mod judge;
 mod predict;
@@ -62,6 +63,8 @@ fn on_command(state: &mut State, command: Command, effects: &mut Vec<Effect>) {
             state.settings.thumbnail_cache_bytes = bytes;
             effects.push(Effect::LimitThumbnailCache(bytes));
         }
+        Command::GoTo(text) => go_to::first(state, &text, effects),
+        Command::GoToNext(text) => go_to::next(state, &text, effects),
         Command::MeasureThumbnailCache => effects.push(Effect::MeasureThumbnailCache),
         Command::ClearThumbnailCache => effects.push(Effect::ClearThumbnailCache),
         Command::WantAnswers(wanted) => project::want_answers(state, &wanted, effects),
@@ -181,6 +184,10 @@ fn on_action(state: &mut State, action: Action, effects: &mut Vec<Effect>) {
         Action::Undo => judge::undo(state, effects),
         Action::Redo => judge::redo(state, effects),
         Action::Palette => state.overlay = toggled(state.overlay, Overlay::Palette),
+        Action::GoTo => {
+            state.go_to_missed = false;
+            state.overlay = toggled(state.overlay, Overlay::GoTo);
+        }
         Action::Help => state.overlay = toggled(state.overlay, Overlay::Help),
         Action::ClearProblems => state.problems.clear(),
         Action::CopyDiagnostics => effects.push(Effect::CopyDiagnostics {

@@ -65,6 +65,11 @@ pub(super) fn set_thumbnail_side(state: &mut State, side: f32) {
 pub(super) fn on_action(state: &mut State, action: Action, effects: &mut Vec<Effect>) {
     let settings = &mut state.settings;
     match action {
+        Action::LargePicture => state.large_picture ^= true,
+        Action::ThumbnailsOnly => {
+            settings.thumbnails_only ^= true;
+            state.large_picture = false;
+        }
         Action::ToggleImages => settings.show_images_panel ^= true,
         Action::ToggleInspector => settings.show_inspector ^= true,
         Action::ToggleTasks => settings.show_tasks_panel ^= true,

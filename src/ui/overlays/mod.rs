@@ -1,6 +1,7 @@
 //! What lies over the panels: the command palette, help, short notices, the place to drop things.
 
 mod drop_target;
+mod go_to;
 mod help;
 mod import;
 mod palette;
@@ -8,6 +9,7 @@ mod toast;
 mod wrong_class;
 
 pub(super) use drop_target::drop_target_ui;
+pub(super) use go_to::{GoToMemory, go_to_ui};
 pub(super) use help::help_ui;
 pub(super) use import::{ImportMemory, import_ui};
 pub(super) use palette::{PaletteMemory, palette_ui};

@@ -29,28 +29,47 @@ pub(in super::super) fn images_ui(
     Panel::left("images")
         .default_size(312.0)
         .size_range(200.0..=900.0)
-        .show(ui, |ui| {
-            ui.add_space(6.0);
-            open_row_ui(ui, state, memory, commands);
-            if let Some(source) = &state.source {
-                if let Listing::Failed(reason) = &source.listing {
-                    banner_ui(ui, Tone::Error, reason, |ui| {
-                        moved_folder_ui(ui, state, commands);
-                    });
-                }
-                project_banners_ui(ui, state, commands);
-                if source.unwatched.is_some() {
-                    unwatched_ui(ui, source);
-                }
-                summary_ui(ui, state, commands);
-            } else {
-                recent_ui(ui, state, commands);
-            }
-            if !state.samples.is_empty() {
-                ui.add_space(2.0);
-                grid_ui(ui, state, &mut memory.grid, textures, commands);
-            }
-        });
+        .show(ui, |ui| contents_ui(ui, state, memory, textures, commands));
+}
+
+/// The same in place of the picture.
+pub(in super::super) fn images_in_the_middle_ui(
+    ui: &mut Ui,
+    state: &State,
+    memory: &mut ImagesMemory,
+    textures: &mut Textures,
+    commands: &mut Vec<Command>,
+) {
+    egui::CentralPanel::default().show(ui, |ui| contents_ui(ui, state, memory, textures, commands));
+}
+
+fn contents_ui(
+    ui: &mut Ui,
+    state: &State,
+    memory: &mut ImagesMemory,
+    textures: &mut Textures,
+    commands: &mut Vec<Command>,
+) {
+    ui.add_space(6.0);
+    open_row_ui(ui, state, memory, commands);
+    if let Some(source) = &state.source {
+        if let Listing::Failed(reason) = &source.listing {
+            banner_ui(ui, Tone::Error, reason, |ui| {
+                moved_folder_ui(ui, state, commands);
+            });
+        }
+        project_banners_ui(ui, state, commands);
+        if source.unwatched.is_some() {
+            unwatched_ui(ui, source);
+        }
+        summary_ui(ui, state, commands);
+    } else {
+        recent_ui(ui, state, commands);
+    }
+    if !state.samples.is_empty() {
+        ui.add_space(2.0);
+        grid_ui(ui, state, &mut memory.grid, textures, commands);
+    }
 }
 
 fn open_row_ui(ui: &mut Ui, state: &State, memory: &mut ImagesMemory, commands: &mut Vec<Command>) {

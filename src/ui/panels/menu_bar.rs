@@ -66,6 +66,7 @@ const PREDICT: &Menu = &[
     Some(Action::PredictSelection),
     Some(Action::PredictFiltered),
     Some(Action::PredictAll),
+    Some(Action::PredictFiltered),
     Some(Action::Explain),
     None,
     Some(Action::PauseTasks),
@@ -99,6 +100,7 @@ const GO: &Menu = &[
     Some(Action::NextImage),
     Some(Action::FirstImage),
     Some(Action::LastImage),
+    Some(Action::GoTo),
     None,
     Some(Action::NextBox),
     Some(Action::PreviousBox),
@@ -107,6 +109,9 @@ const GO: &Menu = &[
 ];
 
 const VIEW: &Menu = &[
+    Some(Action::LargePicture),
+    Some(Action::ThumbnailsOnly),
+    None,
     Some(Action::FitPicture),
     Some(Action::ActualSize),
     Some(Action::ZoomIn),

@@ -16,7 +16,7 @@ mod status_bar;
 mod tasks;
 
 pub(super) use device::DeviceMemory;
-pub(super) use images::{ImagesMemory, images_ui};
+pub(super) use images::{ImagesMemory, images_in_the_middle_ui, images_ui};
 pub(super) use inspector::inspector_ui;
 pub(super) use judge::{JudgeMemory, judge_ui};
 pub(super) use menu_bar::menu_bar_ui;

@@ -1,0 +1,109 @@
+//! Going to an image by typing its name.
+
+use super::browse;
+use crate::domain::SampleId;
+use crate::state::{Effect, State};
+
+/// How well a name fits what was typed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fit {
+    Begins,
+    Contains,
+}
+
+/// Shows the first image on screen whose file name begins with `text`; where there is none, one whose name has it in it;
+/// where there is none either and it is a number, the image in that place. An empty text goes nowhere.
+pub(super) fn first(state: &mut State, text: &str, effects: &mut Vec<Effect>) {
+    let needle = text.trim().to_lowercase();
+    let found = find(state, &needle, 0).or_else(|| at_place(state, &needle));
+    go(state, &needle, found, effects);
+}
+
+/// As [`first`], but the next one after the shown image; after the last comes the first.
+pub(super) fn next(state: &mut State, text: &str, effects: &mut Vec<Effect>) {
+    let needle = text.trim().to_lowercase();
+    let shown = state.shown_sample();
+    let shown_place = shown.and_then(|shown| state.order().place_of(shown));
+    let found = find(state, &needle, shown_place.map_or(0, |place| place + 1));
+    go(state, &needle, found, effects);
+}
+
+fn go(state: &mut State, needle: &str, found: Option<SampleId>, effects: &mut Vec<Effect>) {
+    state.go_to_missed = found.is_none() && !needle.is_empty();
+    if let Some(found) = found.filter(|found| state.shown_sample() != Some(*found)) {
+        browse::show(state, found, effects);
+    }
+}
+
+/// Looks through all images on screen, beginning with place `from`.
+fn find(state: &State, needle: &str, from: usize) -> Option<SampleId> {
+    if needle.is_empty() {
+        return None;
+    }
+    let order = state.order();
+    let mut contains = None;
+    for place in (from..order.len()).chain(0..from.min(order.len())) {
+        let Some(sample) = order.at(place) else {
+            continue;
+        };
+        match state
+            .samples
+            .get(sample)
+            .and_then(|entry| fit(&entry.name, needle))
+        {
+            Some(Fit::Begins) => return Some(sample),
+            Some(Fit::Contains) => contains = contains.or(Some(sample)),
+            None => {}
+        }
+    }
+    contains
+}
+
+fn at_place(state: &State, text: &str) -> Option<SampleId> {
+    let number: usize = text.parse().ok()?;
+    state.order().at(number.checked_sub(1)?)
+}
+
+/// `needle` is in lower case.
+fn fit(name: &str, needle: &str) -> Option<Fit> {
+    let file_name = name.rsplit('/').next().unwrap_or(name);
+    if name.is_ascii() {
+        // Nearly all names, a hundred thousand of them at every key: nothing is allocated.
+        let needle = needle.as_bytes();
+        let is_here = |window: &[u8]| window.eq_ignore_ascii_case(needle);
+        let begins = file_name
+            .as_bytes()
+            .get(..needle.len())
+            .is_some_and(is_here);
+        if begins {
+            return Some(Fit::Begins);
+        }
+        let contains = name.as_bytes().windows(needle.len()).any(is_here);
+        return contains.then_some(Fit::Contains);
+    }
+    if file_name.to_lowercase().starts_with(needle) {
+        return Some(Fit::Begins);
+    }
+    let contains = name.to_lowercase().contains(needle);
+    contains.then_some(Fit::Contains)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_beginning_of_the_file_name_counts_before_any_other_part() {
+        for (name, needle, expected) in [
+            ("IMG_0042.JPG", "img_", Some(Fit::Begins)),
+            ("photos/cat.jpg", "cat", Some(Fit::Begins)),
+            ("photos/cat.jpg", "photos/c", Some(Fit::Contains)),
+            ("photos/cat.jpg", "dog", None),
+            ("a", "longer", None),
+            ("고양이 Ä.png", "고양", Some(Fit::Begins)),
+            ("고양이 Ä.png", "ä.p", Some(Fit::Contains)),
+        ] {
+            assert_eq!(fit(name, needle), expected, "{name} {needle}");
+        }
+    }
+}
