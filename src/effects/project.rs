@@ -209,7 +209,7 @@ fn take_over(
         },
     };
     let content = ProjectContent {
-        path: project.path().map(Path::to_owned),
+        path: project.path(),
         status,
         runs,
         judgements,
@@ -307,23 +307,28 @@ pub(super) fn save_as(shared: &Arc<Shared>, source: SourceId, path: PathBuf) {
             let Some(project) = shared.project(source) else {
                 return ended(Err("No project is open".to_owned()));
             };
-            let root = project.root();
-            let copied = project.save_as(&path, PROGRAM);
-            drop(project);
-            let opened = copied.and_then(|path| {
-                let opened = open_file(shared, source, &path, root.as_deref())?;
-                Ok((opened.project, path))
-            });
-            ended(match opened {
-                Ok((project, path)) => {
-                    shared.set_project(source, project);
-                    Ok(path)
-                }
-                Err(error) => Err(format!("Could not save the project: {error}")),
-            })
+            let saved = if *project.access() == Access::Writer {
+                project.continue_as(&path, PROGRAM)
+            } else {
+                go_on_in_copy(shared, source, &project, &path)
+            };
+            ended(saved.map_err(|error| format!("Could not save the project: {error}")))
         },
         move |mistake| ended(Err(mistake)),
     );
+}
+
+/// For a project that is read-only here: the copy is not.
+fn go_on_in_copy(
+    shared: &Arc<Shared>,
+    source: SourceId,
+    project: &Project,
+    path: &Path,
+) -> Result<PathBuf, StoreError> {
+    let copy = project.save_as(path, PROGRAM)?;
+    let opened = open_file(shared, source, &copy, project.root().as_deref())?;
+    shared.set_project(source, opened.project);
+    Ok(copy)
 }
 
 /// Tells a project where its images lie now and opens it anew.
@@ -335,7 +340,7 @@ pub(super) fn move_to(shared: &Arc<Shared>, source: SourceId, folder: PathBuf) {
         let moved = project.relocate(&folder.display().to_string());
         match (moved, project.path()) {
             (Ok(()), Some(path)) => {
-                let pick = FilePick::Project(path.to_owned());
+                let pick = FilePick::Project(path);
                 shared.report(Event::FilesPicked(pick));
             }
             (Ok(()), None) => {}

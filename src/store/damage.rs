@@ -7,6 +7,7 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, OpenFlags, params_from_iter};
 
 use super::EXTENSION;
+use super::columns::Kind;
 use super::error::StoreError;
 use super::lock::now_ms;
 use super::schema::TABLES;
@@ -30,6 +31,20 @@ pub(super) fn set_aside(path: &Path) -> Result<PathBuf, StoreError> {
     std::fs::rename(path, &aside).map_err(failed(path))?;
     remove_if_there(&companion(path, "-shm"));
     Ok(aside)
+}
+
+/// The inverse of [`set_aside`], for when the fresh file could not be filled: the next attempt must find the damaged one.
+pub(super) fn put_back(aside: &Path, path: &Path) {
+    remove_if_there(&companion(path, "-wal"));
+    remove_if_there(&companion(path, "-shm"));
+    let journal = companion(aside, "-wal");
+    let mut renamed = std::fs::rename(aside, path);
+    if renamed.is_ok() && journal.exists() {
+        renamed = std::fs::rename(&journal, companion(path, "-wal"));
+    }
+    if let Err(error) = renamed {
+        log::error!("could not put {} back: {error}", aside.display());
+    }
 }
 
 fn free_name(path: &Path) -> PathBuf {
@@ -64,9 +79,19 @@ pub(super) fn rescue(fresh: &mut Connection, aside: &Path) -> rusqlite::Result<S
     let transaction = fresh.transaction()?;
     let mut rescued = Vec::new();
     for table in TABLES {
-        let rows = rescue_table(&transaction, &damaged, table)?;
+        rescued.push((table, rescue_table(&transaction, &damaged, table)?));
+    }
+    // An answer that lost its boxes is none.
+    let lost = transaction.execute(
+        "DELETE FROM answers WHERE kind = ?1 AND length(classes) > 0 AND NOT EXISTS
+         (SELECT 1 FROM boxes WHERE boxes.run = answers.run AND boxes.sample = answers.sample)",
+        [Kind::Detections as i64],
+    )?;
+    let mut told = Vec::new();
+    for (table, rows) in rescued {
+        let rows = rows - if table == "answers" { lost } else { 0 };
         if rows > 0 && table != "facts" && table != "boxes" {
-            rescued.push(format!("{rows} {table}"));
+            told.push(format!("{rows} {table}"));
         }
     }
     transaction.commit()?;
@@ -76,7 +101,7 @@ pub(super) fn rescue(fresh: &mut Connection, aside: &Path) -> rusqlite::Result<S
         remove_if_there(&journal);
     }
     remove_if_there(&companion(aside, "-shm"));
-    Ok(rescued.join(", "))
+    Ok(told.join(", "))
 }
 
 /// Copies rows up to the first that cannot be read. Errors are those of the fresh file.

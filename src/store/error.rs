@@ -87,7 +87,12 @@ pub(super) fn explain(error: &rusqlite::Error) -> String {
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
             "the project file is damaged; save the project under another name"
         }
-        _ => return error.to_string(),
+        _ => match error {
+            rusqlite::Error::InvalidPath(_) => {
+                "its folder or file name is not valid Unicode; choose another place"
+            }
+            _ => return error.to_string(),
+        },
     };
     format!("{advice} ({error})")
 }

@@ -18,7 +18,7 @@ mod schema;
 mod writer;
 
 use std::collections::{BTreeMap, HashMap};
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::thread::JoinHandle;
@@ -61,7 +61,7 @@ struct Inner {
     /// The copy that is read where the file's own folder cannot be written. Removed after the connections are closed.
     _copy: Option<tempfile::TempDir>,
     /// Freed last.
-    _lock: Option<FileLock>,
+    lock: Mutex<Option<FileLock>>,
 }
 
 /// What only a project has that may be written.
@@ -116,7 +116,7 @@ impl Project {
     }
 
     /// Where the project lies; `None` for one in memory.
-    pub fn path(&self) -> Option<&Path> {
+    pub fn path(&self) -> Option<PathBuf> {
         self.0.place.path()
     }
 

@@ -1,7 +1,6 @@
 //! Opening a project: whoever comes first writes, everyone else reads; old files are brought up to date, newer ones left
 //! alone, damaged ones put aside.
 
-use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
@@ -9,7 +8,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags, OptionalExtension};
 
-use super::damage::{companion, remove_if_there, rescue, set_aside};
+use super::damage::{companion, put_back, remove_if_there, rescue, set_aside};
 use super::error::{StoreError, explain, is_damage};
 use super::lock::{FileLock, Holder, Locking, host_name, now_ms};
 use super::names::{root_beside_file, root_from_file};
@@ -18,7 +17,7 @@ use super::queue::Queue;
 use super::reader::{Readers, open_reader};
 use super::save_as::vacuum_into;
 use super::schema::{self, APPLICATION_ID, VERSION};
-use super::writer::Writer;
+use super::writer::{Refused, Writer};
 use super::{Access, EXTENSION, Inner, Project, Root, SaveEvent, Writing};
 
 /// Larger files are looked through only where the last program that wrote them did not close them.
@@ -90,7 +89,7 @@ impl Project {
         shared_root.set(root);
         start_writer(
             connection,
-            Place::Memory,
+            Place::in_memory(),
             shared_root,
             None,
             Box::new(on_save),
@@ -205,9 +204,15 @@ fn write_locked(
     };
     prepare(&mut connection).map_err(failed)?;
     if let Some(aside) = &aside {
-        let rescued = rescue(&mut connection, aside).map_err(StoreError::database(
-            "rescue what can be read of the damaged project",
-        ))?;
+        let rescued = match rescue(&mut connection, aside) {
+            Ok(rescued) => rescued,
+            Err(error) => {
+                drop(connection);
+                put_back(aside, path);
+                let what = "rescue what can be read of the damaged project";
+                return Err(StoreError::database(what)(error));
+            }
+        };
         notes.push(if rescued.is_empty() {
             "Nothing could be read of the damaged project".to_owned()
         } else {
@@ -236,10 +241,8 @@ fn start_writer(
     let next_run = next_run(&connection).map_err(StoreError::database("read the runs"))?;
     let connection = Arc::new(Mutex::new(connection));
     let place = Arc::new(place);
-    let readers = match &*place {
-        Place::Memory => Readers::of_memory(Arc::clone(&connection), Arc::clone(&root)),
-        Place::File { .. } => Readers::of_file(Arc::clone(&place), Arc::clone(&root)),
-    };
+    let memory = place.path().is_none().then(|| Arc::clone(&connection));
+    let readers = Readers::new(Arc::clone(&place), memory, Arc::clone(&root));
     let queue = Arc::new(Queue::default());
     let writer = Writer {
         connection: Arc::clone(&connection),
@@ -247,7 +250,7 @@ fn start_writer(
         queue: Arc::clone(&queue),
         root: Arc::clone(&root),
         on_save,
-        deleted: HashSet::new(),
+        refused: Refused::default(),
     };
     let thread = std::thread::Builder::new()
         .name("project".to_owned())
@@ -265,7 +268,7 @@ fn start_writer(
             thread: Some(thread),
         }),
         _copy: None,
-        _lock: lock,
+        lock: Mutex::new(lock),
     })))
 }
 
@@ -309,14 +312,14 @@ fn open_to_read(path: &Path, reason: String) -> Result<Opened, StoreError> {
     let place = Arc::new(Place::of_file(read_path));
     let notes = vec![format!("The project is read-only: {reason}")];
     let inner = Inner {
-        readers: Readers::of_file(place, Arc::clone(&root)),
+        readers: Readers::new(place, None, Arc::clone(&root)),
         access: Access::ReadOnly { reason },
         place: Arc::new(Place::of_file(path.to_owned())),
         root,
         next_run: AtomicU64::new(next_run),
         writing: None,
         _copy: copy,
-        _lock: None,
+        lock: Mutex::default(),
     };
     Ok(Opened {
         project: Project(Arc::new(inner)),

@@ -1,38 +1,49 @@
 //! The file that a project lies in, as long as it is open.
 
 use std::path::{Path, PathBuf};
+use std::sync::{PoisonError, RwLock};
 
-/// Where the project lies, and how to recognise its file.
-pub(super) enum Place {
-    Memory,
-    File {
-        path: PathBuf,
-        identity: Option<Identity>,
-    },
+/// Where the project lies, and how to recognise its file. It may move while it is open.
+pub(super) struct Place(RwLock<Option<Located>>);
+
+struct Located {
+    path: PathBuf,
+    identity: Option<Identity>,
 }
 
 /// Device and number of a file. Asked for by its path: to open the file beside SQLite and to close it again would drop
 /// SQLite's own locks (sqlite.org/howtocorrupt.html, 2.2).
-pub(super) type Identity = (u64, u64);
+type Identity = (u64, u64);
 
 impl Place {
-    pub(super) fn of_file(path: PathBuf) -> Self {
-        let identity = identity_of(&path);
-        Self::File { path, identity }
+    pub(super) fn in_memory() -> Self {
+        Self(RwLock::new(None))
     }
 
-    pub(super) fn path(&self) -> Option<&Path> {
-        match self {
-            Self::Memory => None,
-            Self::File { path, .. } => Some(path),
-        }
+    pub(super) fn of_file(path: PathBuf) -> Self {
+        let place = Self::in_memory();
+        place.move_to(path);
+        place
+    }
+
+    pub(super) fn move_to(&self, path: PathBuf) {
+        let identity = identity_of(&path);
+        let mut located = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        *located = Some(Located { path, identity });
+    }
+
+    /// `None` for a project in memory.
+    pub(super) fn path(&self) -> Option<PathBuf> {
+        let located = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        located.as_ref().map(|located| located.path.clone())
     }
 
     /// # Errors
     /// Somebody removed, renamed or replaced the file: what is written now would be lost when the program ends.
     pub(super) fn check_still_there(&self) -> Result<(), String> {
-        match self {
-            Self::File { path, identity } if identity_of(path) != *identity => Err(format!(
+        let located = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        match &*located {
+            Some(Located { path, identity }) if identity_of(path) != *identity => Err(format!(
                 "the project file was removed, renamed or replaced while it was open; put it back, or save the project under \
                  another name: {}",
                 path.display()

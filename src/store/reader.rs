@@ -2,7 +2,8 @@
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
 
@@ -25,27 +26,29 @@ const BATCH_LEN: usize = 1000;
 
 pub(super) struct Readers {
     place: Arc<Place>,
-    /// For a project in memory, which lives in its only connection.
+    /// The writer's, for as long as the project lives in memory, which is in its only connection.
     memory: Option<Arc<Mutex<Connection>>>,
-    idle: Mutex<Vec<Connection>>,
+    idle: Mutex<Vec<Idle>>,
     root: Arc<Root>,
     /// The label sets of runs that were read; they never change.
     labels: Mutex<HashMap<RunId, Arc<LabelSet>>>,
+}
+
+/// A connection that waits for the next read, and which file it reads.
+struct Idle {
+    path: PathBuf,
+    connection: Connection,
 }
 
 /// Why a read stopped.
 type ReadResult<T> = Result<T, StoreError>;
 
 impl Readers {
-    pub(super) fn of_file(place: Arc<Place>, root: Arc<Root>) -> Self {
-        Self::new(place, None, root)
-    }
-
-    pub(super) fn of_memory(connection: Arc<Mutex<Connection>>, root: Arc<Root>) -> Self {
-        Self::new(Arc::new(Place::Memory), Some(connection), root)
-    }
-
-    fn new(place: Arc<Place>, memory: Option<Arc<Mutex<Connection>>>, root: Arc<Root>) -> Self {
+    pub(super) fn new(
+        place: Arc<Place>,
+        memory: Option<Arc<Mutex<Connection>>>,
+        root: Arc<Root>,
+    ) -> Self {
         Self {
             place,
             memory,
@@ -70,23 +73,33 @@ impl Readers {
             let connection = memory.lock().unwrap_or_else(PoisonError::into_inner);
             return read(&connection).map_err(failed);
         };
-        let idle = self.lock_idle().pop();
+        let idle = {
+            let mut idle = self.lock_idle();
+            let place = idle.iter().position(|idle| idle.path == path);
+            place.map(|place| idle.swap_remove(place).connection)
+        };
         let connection = match idle {
             Some(connection) => connection,
-            None => match open_reader(path) {
+            None => match open_reader(&path) {
                 Ok(connection) => connection,
                 Err(error) => return Err(failed(error)),
             },
         };
         let result = read(&connection).map_err(failed);
+        let is_current = self.place.path().as_ref() == Some(&path);
         let mut idle = self.lock_idle();
-        if idle.len() < KEPT_CONNECTIONS {
-            idle.push(connection);
+        if is_current && idle.len() < KEPT_CONNECTIONS {
+            idle.push(Idle { path, connection });
         }
         result
     }
 
-    fn lock_idle(&self) -> std::sync::MutexGuard<'_, Vec<Connection>> {
+    /// The project lies elsewhere now.
+    pub(super) fn forget_connections(&self) {
+        self.lock_idle().clear();
+    }
+
+    fn lock_idle(&self) -> MutexGuard<'_, Vec<Idle>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

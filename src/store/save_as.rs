@@ -1,8 +1,7 @@
 //! A project under another name, and a project whose images moved.
 
-use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-use std::sync::PoisonError;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -11,16 +10,57 @@ use super::lock::{FileLock, Locking};
 use super::names::{StoredName, to_stored};
 use super::open::{fold_journal, resolve, set_root};
 use super::queue::Queued;
-use super::writer::apply_all;
+use super::schema;
+use super::writer::{Refused, apply_all};
 use super::{EXTENSION, Project};
 use crate::domain::SampleUri;
 
 impl Project {
-    /// Writes a copy, with everything that is queued, and gives its path; `.spotcheck` is added where it is missing. The project stays
-    /// where it is. Works also where the project's own disk is full or its file was
-    /// removed, but always under another name. What is at `target` is replaced in one
-    /// step, once the copy is whole. Slow.
+    /// Writes a copy, with everything that is queued, and gives its path; `.spotcheck` is added where it is missing. The
+    /// project stays where it is. Works also where the project's own disk is full or its file was removed, but always
+    /// under another name. What is at `target` is replaced in one step, once the copy is whole. Slow.
     pub fn save_as(&self, target: &Path, program: &str) -> Result<PathBuf, StoreError> {
+        let (target, _lock) = self.claim(target, program)?;
+        match &self.0.writing {
+            Some(writing) => {
+                // Nothing can be committed meanwhile, so what is queued now is what the copy would lack.
+                let connection = lock(&writing.connection);
+                let unsaved = writing.queue.unsaved_changes();
+                self.write_copy(&connection, &target, &unsaved)?;
+            }
+            None => self.0.readers.read("copy the project", |connection| {
+                Ok(self.write_copy(connection, &target, &[]))
+            })??,
+        }
+        Ok(target)
+    }
+
+    /// As [`Project::save_as`], and goes on in the copy: every handle of this project writes to it and reads from it from then on, and
+    /// nothing that is queued meanwhile is lost. Where it fails the project stays where it is. Slow.
+    pub fn continue_as(&self, target: &Path, program: &str) -> Result<PathBuf, StoreError> {
+        let writing = self.writing()?;
+        let (target, file_lock) = self.claim(target, program)?;
+        let mut connection = lock(&writing.connection);
+        // What is queued is committed to the copy, as to any file.
+        self.write_copy(&connection, &target, &[])?;
+        let open = || {
+            let copy = Connection::open(&target)?;
+            schema::prepare_writer(&copy)?;
+            Ok(copy)
+        };
+        let copy = open().map_err(StoreError::database("go on in the copy of the project"))?;
+        let former = std::mem::replace(&mut *connection, copy);
+        self.0.place.move_to(target.clone());
+        self.0.readers.forget_connections();
+        drop(connection);
+        drop(former);
+        let former_lock = lock(&self.0.lock).replace(file_lock);
+        drop(former_lock);
+        Ok(target)
+    }
+
+    /// The full path of `target`, and the right to write there.
+    fn claim(&self, target: &Path, program: &str) -> Result<(PathBuf, FileLock), StoreError> {
         let mut target = target.to_owned();
         if target
             .extension()
@@ -31,20 +71,28 @@ impl Project {
             target = PathBuf::from(name);
         }
         let target = resolve(&target)?;
-        if self.path() == Some(&target) {
+        if self.path().as_ref() == Some(&target) {
             return Err(StoreError::SamePath(target));
         }
-        let failed = |what| StoreError::io(what, &target);
+        match FileLock::acquire(&target, program).map_err(StoreError::io("write here", &target))? {
+            Locking::Ours(lock) => Ok((target, lock)),
+            Locking::Held(holder) => Err(StoreError::Held {
+                path: target,
+                holder: holder.to_string(),
+            }),
+        }
+    }
+
+    /// Puts a copy of what `connection` sees at `target`, with `unsaved` on top.
+    fn write_copy(
+        &self,
+        connection: &Connection,
+        target: &Path,
+        unsaved: &[Queued],
+    ) -> Result<(), StoreError> {
+        let what = "write the copy of the project";
+        let failed = |what| StoreError::io(what, target);
         let folder = target.parent().unwrap_or(Path::new("."));
-        let _lock = match FileLock::acquire(&target, program).map_err(failed("write here"))? {
-            Locking::Ours(lock) => lock,
-            Locking::Held(holder) => {
-                return Err(StoreError::Held {
-                    path: target,
-                    holder: holder.to_string(),
-                });
-            }
-        };
         let copy = tempfile::Builder::new()
             .prefix(".spotcheck-")
             .suffix(".part")
@@ -52,46 +100,33 @@ impl Project {
             .map_err(failed("write here"))?
             .into_temp_path();
         let root = self.root();
-        let fill = |unsaved: &[Queued]| {
-            let mut connection = Connection::open(&copy)?;
-            connection.execute_batch("PRAGMA foreign_keys = on")?;
-            let transaction = connection.transaction()?;
-            apply_all(&transaction, root.as_deref(), unsaved, &mut HashSet::new())?;
-            set_root(&transaction, &target, root.as_deref())?;
+        let fill = || {
+            vacuum_into(connection, &copy)?;
+            let mut copy = Connection::open(&copy)?;
+            copy.execute_batch("PRAGMA foreign_keys = on")?;
+            let transaction = copy.transaction()?;
+            apply_all(
+                &transaction,
+                root.as_deref(),
+                unsaved,
+                &mut Refused::default(),
+            )?;
+            set_root(&transaction, target, root.as_deref())?;
             transaction.commit()
         };
-        let unsaved = self.copy_into(&copy)?;
-        fill(&unsaved).map_err(StoreError::database("write the copy of the project"))?;
+        fill().map_err(StoreError::database(what))?;
         let sync = || std::fs::File::open(&copy)?.sync_all();
-        sync().map_err(failed("write the copy of the project"))?;
+        sync().map_err(failed(what))?;
         if target.exists() {
-            fold_journal(&target);
+            fold_journal(target);
         }
-        copy.persist(&target)
-            .map_err(|error| failed("write the copy of the project")(error.error))?;
+        copy.persist(target)
+            .map_err(|error| failed(what)(error.error))?;
         // Only makes the new name survive a power cut; not every system can.
         if let Ok(folder) = std::fs::File::open(folder) {
             let _ = folder.sync_all();
         }
-        Ok(target)
-    }
-
-    /// Copies what is committed, and gives what is not.
-    fn copy_into(&self, copy: &Path) -> Result<Vec<Queued>, StoreError> {
-        let what = "copy the project";
-        let Some(writing) = &self.0.writing else {
-            self.0
-                .readers
-                .read(what, |connection| vacuum_into(connection, copy))?;
-            return Ok(Vec::new());
-        };
-        // While nothing can be committed, so that what is still queued is exactly what the copy lacks.
-        let connection = writing
-            .connection
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        vacuum_into(&connection, copy).map_err(StoreError::database(what))?;
-        Ok(writing.queue.unsaved_changes())
+        Ok(())
     }
 
     /// Points the project to the folder that its images were moved to. Samples outside the old root that lie in the new
@@ -100,16 +135,13 @@ impl Project {
     pub fn relocate(&self, new_root: &str) -> Result<(), StoreError> {
         let writing = self.writing()?;
         writing.queue.flush().map_err(StoreError::Unsaved)?;
-        let mut connection = writing
-            .connection
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut connection = lock(&writing.connection);
         let mut relocate = || {
             let transaction = connection.transaction()?;
             transaction.pragma_update(None, "defer_foreign_keys", true)?;
             take_in(&transaction, new_root)?;
             match self.path() {
-                Some(path) => set_root(&transaction, path, Some(new_root))?,
+                Some(path) => set_root(&transaction, &path, Some(new_root))?,
                 None => super::open::set_fact(&transaction, "root", Some(new_root))?,
             }
             transaction.commit()
@@ -120,11 +152,20 @@ impl Project {
     }
 }
 
-/// A compact copy of what is committed; only reads the original, although SQLite counts it as writing.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A compact copy of what is committed; only reads the original, although SQLite counts it as writing. `copy` is empty or
+/// not there.
 pub(super) fn vacuum_into(connection: &Connection, copy: &Path) -> rusqlite::Result<()> {
+    // SQLite takes the name as text; another name would be another file.
+    let name = copy
+        .to_str()
+        .ok_or_else(|| rusqlite::Error::InvalidPath(copy.to_owned()))?;
     let query_only: bool = connection.pragma_query_value(None, "query_only", |row| row.get(0))?;
     connection.pragma_update(None, "query_only", false)?;
-    let copied = connection.execute("VACUUM INTO ?1", [copy.to_string_lossy()]);
+    let copied = connection.execute("VACUUM INTO ?1", [name]);
     connection.pragma_update(None, "query_only", query_only)?;
     copied.map(drop)
 }

@@ -105,7 +105,8 @@ pub(super) fn prepare_writer(connection: &Connection) -> rusqlite::Result<()> {
         |name: &str, value: &str| connection.pragma_update_and_check(None, name, value, |_| Ok(()));
     set("journal_mode", "wal")?;
     connection.execute_batch(
-        "PRAGMA synchronous = full; PRAGMA fullfsync = on; PRAGMA checkpoint_fullfsync = on; PRAGMA foreign_keys = on;",
+        "PRAGMA synchronous = full; PRAGMA fullfsync = on; PRAGMA checkpoint_fullfsync = on; PRAGMA foreign_keys = on;
+         PRAGMA journal_size_limit = 67108864;",
     )
 }
 

@@ -518,7 +518,7 @@ fn where_nothing_can_be_written_beside_a_project_it_is_read_from_a_copy() {
     let opened = bench.open();
     assert!(matches!(opened.project.access(), Access::ReadOnly { .. }));
     assert_eq!(notes_of(&opened.project).len(), 1);
-    assert_eq!(opened.project.path(), Some(&*bench.path()));
+    assert_eq!(opened.project.path(), Some(bench.path()));
 }
 
 #[test]
@@ -832,6 +832,85 @@ fn a_copy_replaces_what_was_there_and_is_about_the_same_images() {
         notes_of(&opened.project),
         [("/photos/a.jpg".to_owned(), "new".to_owned())]
     );
+}
+
+#[test]
+fn a_project_goes_on_in_its_copy_and_nothing_queued_meanwhile_is_lost() {
+    let bench = Bench::new();
+    let target = bench.folder.path().join("copy.spotcheck");
+    let (opened, events) = open_at(&bench.path(), Wanted::Write).unwrap();
+    let project = &opened.project;
+    project.write(1, note("/photos/a.jpg", "before")).unwrap();
+    project.flush().unwrap();
+    assert_eq!(notes_of(project).len(), 1);
+    limit_pages(project, 1);
+    let long = "x".repeat(100_000);
+    project.write(2, note("/photos/b.jpg", &long)).unwrap();
+    wait_for(&events, |event| matches!(event, SaveEvent::Failed { .. }));
+    project.continue_as(&target, "a test").unwrap();
+    wait_for(&events, |event| *event == SaveEvent::Saved { up_to: 2 });
+    assert_eq!(project.path(), Some(target.clone()));
+    assert_eq!(notes_of(project).len(), 2);
+    bench.with(|former| {
+        assert_eq!(
+            notes_of(former).len(),
+            1,
+            "the former file is free, and as it was"
+        );
+    });
+    let (second, _) = open_at(&target, Wanted::Write).unwrap();
+    assert!(
+        matches!(second.project.access(), Access::ReadOnly { .. }),
+        "the copy is held"
+    );
+    drop((second, opened));
+    assert_eq!(bench.names(), ["copy.spotcheck", "photos.spotcheck"]);
+}
+
+#[test]
+fn a_project_in_memory_goes_on_in_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let project = Project::in_memory(Some("/photos"), |_| ()).unwrap();
+    project.write(1, note("/photos/a.jpg", "before")).unwrap();
+    let path = project
+        .continue_as(&folder.path().join("kept"), "a test")
+        .unwrap();
+    project.write(2, note("/photos/b.jpg", "after")).unwrap();
+    project.flush().unwrap();
+    assert_eq!(notes_of(&project).len(), 2);
+    drop(project);
+    let (opened, _) = open_at(&path, Wanted::Write).unwrap();
+    assert_eq!(notes_of(&opened.project).len(), 2);
+}
+
+#[test]
+fn a_run_under_the_number_of_another_one_is_refused_with_its_answers() {
+    let bench = Bench::new();
+    let (opened, events) = open_at(&bench.path(), Wanted::Write).unwrap();
+    let project = &opened.project;
+    let run = add_run(project, "first");
+    let boxes = |count| Ok(prediction(&vec![(1, 0.5, [1.0; 4]); count]));
+    project
+        .write(1, answers(run, vec![answer("/photos/a.jpg", boxes(1))]))
+        .unwrap();
+    let mut other = run_info(run, "second");
+    other.key.model_id = "another".to_owned();
+    project.write(2, Change::AddRun(Box::new(other))).unwrap();
+    project
+        .write(3, answers(run, vec![answer("/photos/a.jpg", boxes(2))]))
+        .unwrap();
+    for ticket in [2, 3] {
+        wait_for(
+            &events,
+            |event| matches!(event, SaveEvent::Rejected { ticket: rejected, .. } if *rejected == ticket),
+        );
+    }
+    project.flush().unwrap();
+    assert_eq!(project.runs().unwrap(), [run_info(run, "first")]);
+    let stored = project
+        .answer(run, &SampleUri::new("/photos/a.jpg"))
+        .unwrap();
+    assert_eq!(stored, Some(boxes(1)));
 }
 
 #[test]

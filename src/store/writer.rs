@@ -25,8 +25,16 @@ pub(super) struct Writer {
     pub(super) queue: Arc<Queue>,
     pub(super) root: Arc<Root>,
     pub(super) on_save: Box<dyn Fn(SaveEvent) + Send>,
-    /// Runs that were deleted while the project was open: late answers of theirs are dropped.
-    pub(super) deleted: HashSet<RunId>,
+    pub(super) refused: Refused,
+}
+
+/// Runs whose answers and verdicts are not written.
+#[derive(Default)]
+pub(super) struct Refused {
+    /// Deleted while the project was open: what comes late is dropped.
+    deleted: HashSet<RunId>,
+    /// Under a number that the project has given to another run: what comes for them would fall to that one.
+    doubled: HashSet<RunId>,
 }
 
 /// A change that can never be saved, and why.
@@ -114,7 +122,7 @@ impl Writer {
             .unwrap_or_else(PoisonError::into_inner);
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let root = self.root.get();
-        let rejected = apply_all(&transaction, root.as_deref(), batch, &mut self.deleted)?;
+        let rejected = apply_all(&transaction, root.as_deref(), batch, &mut self.refused)?;
         transaction.commit()?;
         Ok(rejected)
     }
@@ -125,12 +133,12 @@ pub(super) fn apply_all(
     connection: &Connection,
     root: Option<&str>,
     batch: &[Queued],
-    deleted: &mut HashSet<RunId>,
+    refused: &mut Refused,
 ) -> rusqlite::Result<Vec<Rejected>> {
     let mut rejected = Vec::new();
     let mut statements = Statements::prepare(connection, root)?;
     for Queued { ticket, change } in batch {
-        match statements.apply(change, deleted) {
+        match statements.apply(change, refused) {
             Ok(()) => {}
             Err(error) if is_of_the_change(&error) => {
                 log::error!("a change could not be saved: {error}");
@@ -189,11 +197,15 @@ impl<'t> Statements<'t> {
         })
     }
 
-    fn apply(&mut self, change: &Change, deleted: &mut HashSet<RunId>) -> rusqlite::Result<()> {
+    fn apply(&mut self, change: &Change, refused: &mut Refused) -> rusqlite::Result<()> {
         match change {
             Change::AddRun(info) => {
-                deleted.remove(&info.id);
-                self.add_run(info)
+                let added = self.add_run(info);
+                refused.deleted.remove(&info.id);
+                if added.is_err() {
+                    refused.doubled.insert(info.id);
+                }
+                added
             }
             Change::RenameRun(run, name) => {
                 let sql = "UPDATE runs SET name = ?2 WHERE id = ?1";
@@ -202,7 +214,10 @@ impl<'t> Statements<'t> {
                 Ok(())
             }
             Change::DeleteRun(run) => {
-                deleted.insert(*run);
+                refused.deleted.insert(*run);
+                if refused.doubled.remove(run) {
+                    return Ok(());
+                }
                 let run = run_number(*run);
                 let sql = "DELETE FROM verdicts WHERE run = ?1";
                 self.connection.execute(sql, [run])?;
@@ -211,10 +226,10 @@ impl<'t> Statements<'t> {
                 Ok(())
             }
             Change::Answers { run, answers } => {
-                if deleted.contains(run) {
+                if refused.deleted.contains(run) {
                     return Ok(());
                 }
-                self.require_run(*run)?;
+                self.require_run(*run, refused)?;
                 answers
                     .iter()
                     .try_for_each(|answer| self.set_answer(*run, answer))
@@ -224,8 +239,11 @@ impl<'t> Statements<'t> {
                 target,
                 verdict,
             } => {
-                if target.run.is_some_and(|run| deleted.contains(&run)) {
-                    return Ok(());
+                if let Some(run) = target.run {
+                    if refused.deleted.contains(&run) {
+                        return Ok(());
+                    }
+                    self.require_run(run, refused)?;
                 }
                 self.set_verdict(sample, *target, verdict.as_ref())
             }
@@ -247,7 +265,7 @@ impl<'t> Statements<'t> {
         };
         let labels: std::collections::BTreeMap<u32, &str> = info.labels.iter().collect();
         let sql = "INSERT INTO runs (id, name, run_key, card, labels, created_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
-                   ON CONFLICT (id) DO UPDATE SET name = excluded.name";
+                   ON CONFLICT (id) DO UPDATE SET name = excluded.name WHERE run_key = excluded.run_key";
         let values = params![
             run_number(info.id),
             info.name,
@@ -256,7 +274,12 @@ impl<'t> Statements<'t> {
             json(serde_json::to_string(&labels))?,
             info.created_ms,
         ];
-        self.connection.execute(sql, values)?;
+        if self.connection.execute(sql, values)? == 0 {
+            return Err(unfit(format!(
+                "the project has another run under number {}",
+                info.id.0
+            )));
+        }
         Ok(())
     }
 
@@ -311,9 +334,6 @@ impl<'t> Statements<'t> {
         target: VerdictTarget,
         verdict: Option<&Verdict>,
     ) -> rusqlite::Result<()> {
-        if let Some(run) = target.run {
-            self.require_run(run)?;
-        }
         let sample = self.sample_number(sample)?;
         let run = target.run.map_or(0, run_number);
         let box_number = target.box_index.map_or(-1, i64::from);
@@ -373,16 +393,20 @@ impl<'t> Statements<'t> {
         self.add_sample.insert(key)
     }
 
-    fn require_run(&mut self, run: RunId) -> rusqlite::Result<()> {
-        if self.run_exists.exists([run_number(run)])? {
+    fn require_run(&mut self, run: RunId, refused: &Refused) -> rusqlite::Result<()> {
+        if !refused.doubled.contains(&run) && self.run_exists.exists([run_number(run)])? {
             return Ok(());
         }
-        let reason = format!("there is no run {} in this project", run.0);
-        Err(rusqlite::Error::ToSqlConversionFailure(reason.into()))
+        Err(unfit(format!("there is no run {} in this project", run.0)))
     }
 }
 
 /// SQLite's integers have a sign; ids never come near its end.
 pub(super) fn run_number(run: RunId) -> i64 {
     run.0 as i64
+}
+
+/// A change that can never be saved.
+fn unfit(reason: String) -> rusqlite::Error {
+    rusqlite::Error::ToSqlConversionFailure(reason.into())
 }

@@ -371,7 +371,7 @@ impl Teller {
                 telling.rejected
             );
         }
-        let path = project.path().unwrap_or(Path::new("memory"));
+        let path = project.path().unwrap_or_default();
         eprintln!(
             "{} of {} answers are saved in {}",
             telling.saved,
