@@ -6,12 +6,16 @@
 mod browsing;
 #[path = "app/commands.rs"]
 mod commands;
+#[path = "app/comparing.rs"]
+mod comparing;
 #[path = "app/judging.rs"]
 mod judging;
 #[path = "app/looking.rs"]
 mod looking;
 #[path = "app/predicting.rs"]
 mod predicting;
+#[path = "app/presenting.rs"]
+mod presenting;
 #[path = "app/projects.rs"]
 mod projects;
 #[path = "app/screenshots.rs"]

@@ -6,6 +6,7 @@
 
 mod arrange;
 mod browse;
+mod compare;
 mod desktop;
 mod diagnostics;
 mod display;
@@ -202,6 +203,24 @@ impl Effects {
                     key,
                     uri,
                     target,
+                    task,
+                    control,
+                },
+            ),
+            Effect::Compare {
+                source,
+                runs,
+                samples,
+                comparison,
+                task,
+                control,
+            } => compare::compare(
+                shared,
+                compare::Compare {
+                    source,
+                    runs,
+                    samples,
+                    comparison,
                     task,
                     control,
                 },

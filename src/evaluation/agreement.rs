@@ -7,7 +7,7 @@ use crate::domain::{Answer, ClassScore, Prediction, SampleId, ViewSettings};
 
 /// Takes the answers of two runs, one image after the other. Of detections it compares what each run's view shows: scores
 /// down to 0.005 are stored, and among those two runs never agree.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Comparison {
     classes: ClassMap,
     left_view: ViewSettings,

@@ -57,6 +57,7 @@ pub enum Action {
     ToggleInspector,
     ToggleTasks,
     ToggleJudging,
+    Present,
     LargerThumbnails,
     SmallerThumbnails,
     InterfaceLarger,
@@ -134,6 +135,7 @@ impl Action {
         Self::ToggleInspector,
         Self::ToggleTasks,
         Self::ToggleJudging,
+        Self::Present,
         Self::LargerThumbnails,
         Self::SmallerThumbnails,
         Self::InterfaceLarger,
@@ -253,6 +255,7 @@ impl Action {
             | Self::ClearVerdict
             | Self::WriteNote
             | Self::AddTag => has_shown(state).and_then(|()| state.project.check_writable()),
+            Self::Present => need(!state.order().is_empty(), "There is no image to present"),
             Self::NextUncertain => need(
                 state.run().is_some_and(|run| run.answers.answered() > 0),
                 "Nothing is predicted yet",
@@ -490,6 +493,11 @@ impl Action {
                 "Tasks and problems",
                 "Shows or hides the panel with tasks and problems",
                 &["Ctrl+Shift+3"],
+            ),
+            Self::Present => words(
+                "Presentation",
+                "Shows the images one after the other on the whole screen, with large labels and without paths",
+                &["F11"],
             ),
             Self::ToggleJudging => words(
                 "Judging bar",

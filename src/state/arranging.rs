@@ -62,6 +62,8 @@ struct Data {
     answers: u64,
     marks: u64,
     suppressed: u64,
+    /// Which comparison; zero for none.
+    compared: u64,
 }
 
 /// When an order is wanted.
@@ -234,6 +236,7 @@ impl State {
                 answers: run.map_or(0, |run| run.answers.revision()),
                 marks: self.judgements.marks().revision(),
                 suppressed: 0,
+                compared: self.comparison_number,
             },
         })
     }
@@ -249,6 +252,10 @@ impl State {
             labels: run.map(|run| run.labels().clone()).unwrap_or_default(),
             view: self.view().clone(),
             marks: self.judgements.marks().clone(),
+            disagreement: self
+                .comparing
+                .as_ref()
+                .and_then(|comparing| comparing.column().cloned()),
             query: self.arranging.query.clone(),
             sort: self.arranging.sort,
             ..ArrangeRequest::default()

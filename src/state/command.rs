@@ -65,6 +65,16 @@ pub enum Command {
     HideExplanation,
     /// `0.0..=1.0`
     SetExplanationOpacity(f32),
+    /// Holds the answers of the run on screen against those of this one.
+    CompareWith(RunId),
+    /// With the filters as they are now.
+    CompareAgain,
+    StopComparing,
+    /// Begins or ends presentation mode.
+    Present(bool),
+    /// Whether pictures follow each other by themselves.
+    PlaySlides(bool),
+    SetSlideSecs(f32),
     /// On the selected box, or else on every selected image; `None` takes the verdict back.
     SetVerdict(Option<Verdict>),
     /// Replaces the note of these images; an empty text takes it away.

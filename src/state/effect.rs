@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use super::{ArrangeId, ImportId, Pace, RuntimeKind, SourceId, TaskId};
 use crate::domain::{
     Change, FileStamp, Prediction, RunId, RunKey, SaliencyTarget, Sample, SampleId, SampleUri,
-    TileKey, ViewSettings,
+    SharedList, TileKey, ViewSettings,
 };
+use crate::evaluation::Comparison;
 use crate::review::ArrangeRequest;
 use crate::tasks::TaskControl;
 
@@ -79,6 +80,15 @@ pub enum Effect {
         key: RunKey,
         uri: SampleUri,
         target: SaliencyTarget,
+        task: TaskId,
+        control: TaskControl,
+    },
+    /// Compare the answers of two runs, left and right, image by image.
+    Compare {
+        source: SourceId,
+        runs: [RunId; 2],
+        samples: SharedList<Sample>,
+        comparison: Box<Comparison>,
         task: TaskId,
         control: TaskControl,
     },
@@ -229,6 +239,7 @@ impl std::fmt::Debug for Effect {
             Self::ReadAnswers { wanted, .. } => {
                 write!(formatter, "ReadAnswers({})", wanted.len())
             }
+            Self::Compare { runs, .. } => write!(formatter, "Compare({runs:?})"),
             Self::PickProject => formatter.write_str("PickProject"),
             Self::PickProjectTarget => formatter.write_str("PickProjectTarget"),
             Self::PickMovedFolder => formatter.write_str("PickMovedFolder"),

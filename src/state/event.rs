@@ -11,6 +11,7 @@ use crate::domain::{
     DeviceReport, FileStamp, ListingChange, Page, Prediction, Problem, RunId, RunKey, Saliency,
     SampleId, SampleUri,
 };
+use crate::evaluation::Agreement;
 use crate::review::{Arrangement, Statistics};
 
 /// Answers of `effects`. Each carries the id of its question.
@@ -133,6 +134,11 @@ pub enum Event {
         /// Milliseconds since 1970-01-01 UTC.
         at_ms: i64,
         answers: Vec<(SampleId, Result<Prediction, String>)>,
+    },
+    /// Two runs were held against each other, or why not.
+    Compared {
+        task: TaskId,
+        result: Result<Agreement, String>,
     },
     /// A task that needs no event of its own has ended.
     TaskEnded {

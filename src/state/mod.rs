@@ -8,6 +8,7 @@
 mod action;
 mod arranging;
 mod command;
+mod comparing;
 mod effect;
 mod engine;
 mod event;
@@ -29,6 +30,7 @@ mod update;
 pub use action::Action;
 pub use arranging::{ArrangeId, Arranging, Pace};
 pub use command::{Command, Step, ViewChange};
+pub use comparing::{CompareStatus, Comparing};
 pub use effect::{Effect, SourceSpec, TaskSignal, ThumbnailWish, WantedAnswer};
 pub use engine::{Engine, EngineStatus, Offer, RuntimeKind};
 pub use event::{DisplayInfo, Event, FilePick, ModelDefaults, StoredAnswer, StoredRow};
@@ -42,7 +44,7 @@ pub use project::{Project, ProjectContent, ProjectStatus};
 pub use runs::{Run, Runs};
 pub use samples::{Listing, OpenSource, Samples, SourceId};
 pub use selection::Selection;
-pub use settings::{MEGAPIXELS, Settings, THUMBNAIL_SIDES, ThemeChoice};
+pub use settings::{MEGAPIXELS, SLIDE_SECS, Settings, THUMBNAIL_SIDES, ThemeChoice};
 pub use task_list::{FinishedTask, TaskEntry, TaskId, TaskKind, TaskList, TaskOutcome};
 pub use update::update;
 
@@ -67,6 +69,12 @@ pub struct State {
     pub runs: Runs,
     /// What people say about the answers.
     pub judgements: Judgements,
+    /// Two runs held against each other.
+    pub comparing: Option<Comparing>,
+    /// Another one after every change of what is compared.
+    comparison_number: u64,
+    /// The window is a screen for an audience.
+    pub presenting: Option<Presenting>,
     /// The field of the judging bar that is to take the keyboard, and a number that tells two such wishes apart.
     pub judge_focus: Option<(JudgeField, u64)>,
     pub models: ModelShelf,
@@ -132,6 +140,13 @@ pub enum CanvasView {
     Fit,
     /// `zoom` screen points a picture pixel, with `centre` (in picture pixels) in the middle of the canvas.
     Free { zoom: f32, centre: [f32; 2] },
+}
+
+/// Presentation mode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Presenting {
+    /// Whether pictures follow each other by themselves.
+    pub is_playing: bool,
 }
 
 /// A text field of the judging bar.

@@ -15,6 +15,9 @@ pub const THUMBNAIL_SIDES: std::ops::RangeInclusive<f32> = 72.0..=256.0;
 /// What the limit of megapixels can be set to.
 pub const MEGAPIXELS: std::ops::RangeInclusive<u64> = 1..=65_536;
 
+/// Seconds that presentation mode can show a picture.
+pub const SLIDE_SECS: std::ops::RangeInclusive<f32> = 1.0..=60.0;
+
 /// Written to the configuration folder. Fields that an older file lacks take their defaults.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -31,6 +34,8 @@ pub struct Settings {
     pub show_images_panel: bool,
     pub show_inspector: bool,
     pub show_tasks_panel: bool,
+    /// How long presentation mode shows each picture, in seconds.
+    pub slide_secs: f32,
     /// The judging bar below the picture.
     pub show_judging: bool,
     /// Whether a verdict on a single image goes on to the next image, and one on a box to the next box.
@@ -77,6 +82,7 @@ impl Default for Settings {
             show_images_panel: true,
             show_inspector: true,
             show_tasks_panel: false,
+            slide_secs: 5.0,
             show_judging: true,
             next_after_verdict: true,
             thumbnails_only: false,
@@ -106,6 +112,7 @@ impl Settings {
         self.max_megapixels = self
             .max_megapixels
             .clamp(*MEGAPIXELS.start(), *MEGAPIXELS.end());
+        self.slide_secs = number_in(self.slide_secs, *SLIDE_SECS.start(), *SLIDE_SECS.end(), 5.0);
         self.recent.truncate(MAX_RECENT);
         self
     }

@@ -33,6 +33,8 @@ pub enum TaskKind {
         run: RunId,
     },
     InstallRuntime,
+    /// Holding two runs against each other.
+    Compare,
     /// Finding out which parts of a picture carry an answer.
     Explain,
     /// Downloading a model.

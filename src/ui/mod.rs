@@ -8,6 +8,7 @@ mod grid;
 mod keys;
 mod overlays;
 mod panels;
+mod presentation;
 mod textures;
 mod theme;
 mod widgets;
@@ -28,6 +29,8 @@ pub struct Window {
     device: panels::DeviceMemory,
     palette: overlays::PaletteMemory,
     judge: panels::JudgeMemory,
+    runs: panels::RunsMemory,
+    presentation: presentation::PresentationMemory,
     wrong_class: overlays::WrongClassMemory,
     import: overlays::ImportMemory,
     go_to: overlays::GoToMemory,
@@ -40,8 +43,23 @@ impl Window {
     pub fn show(&mut self, ui: &mut egui::Ui, state: &State) -> Vec<Command> {
         let mut commands = Vec::new();
         theme::follow_settings(ui.ctx(), &mut self.applied, &state.settings);
-        keys::take_shortcuts(ui.ctx(), state, &mut commands);
         self.textures.begin_frame();
+        presentation::follow_fullscreen(ui.ctx(), state, &mut self.presentation);
+        if state.presenting.is_some() {
+            // No panels, and no messages either: they may hold paths.
+            presentation::presentation_ui(
+                ui,
+                state,
+                &mut self.textures,
+                &mut self.presentation,
+                &mut commands,
+            );
+            if let Some(tiles) = self.textures.changed_wish() {
+                commands.push(Command::WantTiles(tiles));
+            }
+            return commands;
+        }
+        keys::take_shortcuts(ui.ctx(), state, &mut commands);
         self.panels_ui(ui, state, &mut commands);
         if let Some(tiles) = self.textures.changed_wish() {
             commands.push(Command::WantTiles(tiles));
@@ -81,7 +99,14 @@ impl Window {
             panels::images_ui(ui, state, &mut self.images, &mut self.textures, commands);
         }
         if state.settings.show_inspector {
-            panels::inspector_ui(ui, state, &mut self.device, &mut self.textures, commands);
+            panels::inspector_ui(
+                ui,
+                state,
+                &mut self.device,
+                &mut self.runs,
+                &mut self.textures,
+                commands,
+            );
         }
         if state.settings.show_judging {
             panels::judge_ui(ui, state, &mut self.judge, commands);

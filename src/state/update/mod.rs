@@ -2,6 +2,7 @@
 
 mod arrange;
 mod browse;
+mod compare;
 mod explain;
 mod go_to;
 mod import;
@@ -14,7 +15,7 @@ mod tests;
 mod view;
 mod watch;
 
-use super::{Action, Command, Effect, Event, JudgeField, Message, Overlay, Run, State};
+use super::{Action, Command, Effect, Event, JudgeField, Message, Overlay, Run, SLIDE_SECS, State};
 use crate::domain::{Problem, Verdict};
 
 /// Applies one message and gives what is to be done outside, in order.
@@ -26,10 +27,12 @@ pub fn update(state: &mut State, message: Message) -> Vec<Effect> {
     }
     let run = state.run().map(Run::id);
     state.judgements.follow_run(run);
+    compare::follow(state, &mut effects);
     arrange::follow(state, &mut effects);
     effects
 }
 
+#[expect(clippy::too_many_lines, reason = "one line a command, and rustfmt")]
 fn on_command(state: &mut State, command: Command, effects: &mut Vec<Effect>) {
     match command {
         Command::Start {
@@ -85,6 +88,20 @@ fn on_command(state: &mut State, command: Command, effects: &mut Vec<Effect>) {
         Command::HideExplanation => explain::hide(state, effects),
         Command::SetExplanationOpacity(opacity) => {
             state.settings.explanation_opacity = opacity.clamp(0.0, 1.0);
+        }
+        Command::CompareWith(run) => compare::start(state, run, effects),
+        Command::CompareAgain => compare::again(state, effects),
+        Command::StopComparing => compare::stop(state, effects),
+        Command::Present(true) => view::present(state),
+        Command::Present(false) => state.presenting = None,
+        Command::PlaySlides(is_playing) => {
+            if let Some(presenting) = &mut state.presenting {
+                presenting.is_playing = is_playing;
+            }
+        }
+        Command::SetSlideSecs(secs) => {
+            let (low, high) = (*SLIDE_SECS.start(), *SLIDE_SECS.end());
+            state.settings.slide_secs = secs.clamp(low, high);
         }
         Command::SetVerdict(verdict) => judge::set_verdict(state, verdict.as_ref(), effects),
         Command::SetNote { samples, text } => judge::set_note(state, &samples, &text, effects),
@@ -172,6 +189,7 @@ fn on_action(state: &mut State, action: Action, effects: &mut Vec<Effect>) {
         Action::Explain => explain::explain(state, effects),
         Action::NextBox => view::walk_boxes(state, 1),
         Action::PreviousBox => view::walk_boxes(state, -1),
+        Action::Present => view::present(state),
         Action::Accept => judge::set_verdict(state, Some(&Verdict::Accept), effects),
         Action::Reject => judge::set_verdict(state, Some(&Verdict::Reject), effects),
         Action::Unsure => judge::set_verdict(state, Some(&Verdict::Unsure), effects),
@@ -281,6 +299,7 @@ fn on_event(state: &mut State, event: Event, effects: &mut Vec<Effect>) {
             at_ms,
             answers,
         } => predict::predicted(state, source, run, at_ms, answers, effects),
+        Event::Compared { task, result } => compare::compared(state, task, result),
         Event::TaskEnded {
             task,
             outcome,

@@ -239,6 +239,9 @@ pub(super) fn read_missing(state: &mut State, effects: &mut Vec<Effect>) {
         .zip(state.selection.shown());
     let shown = shown.filter(|(run, sample)| may_hold(state, *run, *sample));
     let mut missing: Vec<(RunId, SampleId)> = shown.into_iter().collect();
+    let compared = state.comparing.as_ref().map(|comparing| comparing.right);
+    let compared = compared.zip(state.selection.shown());
+    missing.extend(compared.filter(|(run, sample)| may_hold(state, *run, *sample)));
     missing.extend(
         state
             .runs

@@ -25,6 +25,7 @@ pub(super) fn cancel_work_on_samples(state: &State, effects: &mut Vec<Effect>) {
                 | TaskKind::Predict { .. }
                 | TaskKind::LoadRun { .. }
                 | TaskKind::Explain
+                | TaskKind::Compare
         )
     });
 }
@@ -85,6 +86,7 @@ pub(super) fn ended(
         TaskKind::InstallRuntime if is_done => super::predict::try_again(state, effects),
         TaskKind::InstallRuntime
         | TaskKind::Explain
+        | TaskKind::Compare
         | TaskKind::List
         | TaskKind::Prepare
         | TaskKind::LoadRun { .. } => {}

@@ -131,6 +131,12 @@ pub(super) fn walk_boxes(state: &mut State, by: isize) {
     }
 }
 
+/// What lies over the panels is not for the audience.
+pub(super) fn present(state: &mut State) {
+    state.overlay = crate::state::Overlay::None;
+    state.presenting = Some(crate::state::Presenting { is_playing: true });
+}
+
 fn zoom_interface(state: &mut State, by: f32) {
     let zoom = ((state.settings.interface_zoom + by) * 10.0).round() / 10.0;
     state.settings.interface_zoom = zoom.clamp(0.5, 3.0);

@@ -1,13 +1,15 @@
 //! Boxes over the picture, each with its label: readable on any background, and never by colour alone.
 
 use eframe::egui::{
-    Color32, CornerRadius, FontId, Painter, Pos2, Rect, Shape, Stroke, StrokeKind, pos2, vec2,
+    Color32, CornerRadius, FontId, Id, Painter, Pos2, Rect, Role, Sense, Shape, Stroke, StrokeKind,
+    Ui, WidgetInfo, pos2, vec2,
 };
 
 use super::super::theme;
 use super::super::widgets::verdict_sign;
 use super::placement::Placement;
-use crate::domain::{Detection, Verdict};
+use crate::domain::{Detection, RunId, Verdict};
+use crate::evaluation::MATCHING_IOU;
 use crate::review::VerdictKind;
 use crate::state::State;
 
@@ -72,6 +74,66 @@ pub(super) fn boxes_ui(
         }
     }
     hovered
+}
+
+/// The boxes of the run that is compared with, dashed, and which line is whose. Labels only where the run on screen has no
+/// such box.
+pub(super) fn compared_ui(ui: &Ui, state: &State, placement: &Placement) {
+    let (Some(comparing), Some(prediction)) = (&state.comparing, state.compared_answer()) else {
+        return;
+    };
+    let painter = ui.painter_at(placement.canvas());
+    let view = state.view_of_run(comparing.right);
+    let visible = view.visible_detections(prediction);
+    for &index in &visible {
+        let detection = &prediction.detections()[index];
+        let clipped = detection
+            .bounds
+            .clipped(prediction.width, prediction.height);
+        let place = placement.screen_from_picture(clipped);
+        let class = comparing.classes.left_of(detection.class_id);
+        let color = theme::class_color(class);
+        frame(&painter, place, color, 1.0, false, DASHED);
+        if !is_matched(state, detection, class) {
+            let text = tag_text(detection, None);
+            tag(&painter, placement.canvas(), place, &text, color);
+        }
+    }
+    legend_ui(
+        ui,
+        state,
+        placement.canvas(),
+        [comparing.left, comparing.right],
+    );
+}
+
+/// Whether the run on screen shows a box of this class at this place.
+fn is_matched(state: &State, detection: &Detection, class: u32) -> bool {
+    let Some(prediction) = &state.shown.prediction else {
+        return false;
+    };
+    let visible = state.view().visible_detections(prediction);
+    visible.iter().any(|&index| {
+        let other = &prediction.detections()[index];
+        other.class_id == class && other.bounds.iou(&detection.bounds) >= MATCHING_IOU
+    })
+}
+
+fn legend_ui(ui: &Ui, state: &State, canvas: Rect, runs: [RunId; 2]) {
+    let names = runs.map(|run| {
+        let run = state.runs.get(run);
+        run.map_or("", |run| run.info.name.as_str())
+    });
+    let text = format!("Solid: {}\nDashed: {}", names[0], names[1]);
+    let font = FontId::proportional(12.0);
+    let painter = ui.painter_at(canvas);
+    let galley = painter.layout_no_wrap(text.clone(), font, Color32::WHITE);
+    let size = galley.size() + vec2(20.0, 12.0);
+    let place = Rect::from_min_size(canvas.left_top() + vec2(10.0, 10.0), size);
+    painter.rect_filled(place, 6.0, Color32::from_black_alpha(215));
+    painter.galley(place.min + vec2(10.0, 6.0), galley, Color32::WHITE);
+    let response = ui.interact(place, Id::unique("legend of two runs"), Sense::hover());
+    response.widget_info(|| WidgetInfo::labeled(Role::Label, true, text.as_str()));
 }
 
 /// Small boxes inside large ones can be pointed at.

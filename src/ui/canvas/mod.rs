@@ -9,7 +9,7 @@ use eframe::egui::{
     Ui, Vec2, vec2,
 };
 
-use self::placement::Placement;
+pub(super) use self::placement::Placement;
 use super::textures::Textures;
 use super::theme;
 use super::widgets::{
@@ -226,7 +226,9 @@ fn picture_ui(
     let hovered = if hides_boxes {
         None
     } else {
-        boxes::boxes_ui(&painter, state, &placement, pointer)
+        let hovered = boxes::boxes_ui(&painter, state, &placement, pointer);
+        boxes::compared_ui(ui, state, &placement);
+        hovered
     };
     if response.clicked() {
         let selected = hovered.filter(|index| state.shown.selected_box != Some(*index));
@@ -254,7 +256,7 @@ fn set_pointer(ui: &Ui, last: Option<[u32; 2]>, now: Option<[u32; 2]>) {
 }
 
 /// In pixels; before the picture is decoded its thumbnail stands in.
-fn picture_size(state: &State, textures: &mut Textures) -> Option<Vec2> {
+pub(super) fn picture_size(state: &State, textures: &mut Textures) -> Option<Vec2> {
     let sample = state.shown_sample()?;
     if let Display::Ready(info) = &state.shown.display {
         return Some(vec2(info.size[0] as f32, info.size[1] as f32));
@@ -269,7 +271,12 @@ fn picture_size(state: &State, textures: &mut Textures) -> Option<Vec2> {
 }
 
 /// A thumbnail stands in until the picture is there.
-fn paint_picture(state: &State, textures: &mut Textures, painter: &egui::Painter, on_screen: Rect) {
+pub(super) fn paint_picture(
+    state: &State,
+    textures: &mut Textures,
+    painter: &egui::Painter,
+    on_screen: Rect,
+) {
     let (Some(sample), Some(source)) = (state.shown_sample(), &state.source) else {
         return;
     };

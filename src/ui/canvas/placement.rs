@@ -19,18 +19,18 @@ const WHEEL_POINTS: f32 = 240.0;
 
 /// Screen points and picture pixels, each from the other.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Placement {
+pub(in super::super) struct Placement {
     canvas: Rect,
     /// In pixels.
     size: Vec2,
     pub(super) zoom: f32,
     /// The whole picture, in points; may reach beyond the canvas.
-    pub(super) on_screen: Rect,
+    pub(in super::super) on_screen: Rect,
 }
 
 impl Placement {
     /// `size` is the picture's in pixels.
-    pub(super) fn new(canvas: Rect, size: Vec2, view: CanvasView) -> Self {
+    pub(in super::super) fn new(canvas: Rect, size: Vec2, view: CanvasView) -> Self {
         let (zoom, centre) = match view {
             CanvasView::Fit => {
                 let room = (canvas.size() - Vec2::splat(2.0 * MARGIN)).max(Vec2::splat(1.0));
@@ -48,7 +48,7 @@ impl Placement {
         }
     }
 
-    pub(super) fn screen_from_picture(&self, bounds: BoundingBox) -> Rect {
+    pub(in super::super) fn screen_from_picture(&self, bounds: BoundingBox) -> Rect {
         let point = |x: f32, y: f32| self.on_screen.min + vec2(x, y) * self.zoom;
         Rect::from_min_max(point(bounds.x1, bounds.y1), point(bounds.x2, bounds.y2))
     }
@@ -66,7 +66,7 @@ impl Placement {
     }
 
     /// The place of the canvas, for labels that must stay inside.
-    pub(super) fn canvas(&self) -> Rect {
+    pub(in super::super) fn canvas(&self) -> Rect {
         self.canvas
     }
 

@@ -5,6 +5,7 @@ use eframe::egui::{Panel, ScrollArea, Ui};
 use super::super::textures::Textures;
 use super::super::widgets::section_ui;
 use super::device::{DeviceMemory, device_ui};
+use super::runs::{RunsMemory, runs_ui};
 use super::{details, filters, magnifier, model, results};
 use crate::domain::ModelTask;
 use crate::state::{Command, State};
@@ -13,6 +14,7 @@ pub(in super::super) fn inspector_ui(
     ui: &mut Ui,
     state: &State,
     device: &mut DeviceMemory,
+    runs: &mut RunsMemory,
     textures: &mut Textures,
     commands: &mut Vec<Command>,
 ) {
@@ -24,7 +26,7 @@ pub(in super::super) fn inspector_ui(
                 .auto_shrink([false, false])
                 .show(ui, |ui| {
                     ui.add_space(6.0);
-                    sections_ui(ui, state, device, textures, commands);
+                    sections_ui(ui, state, device, runs, textures, commands);
                 });
         });
 }
@@ -33,10 +35,14 @@ fn sections_ui(
     ui: &mut Ui,
     state: &State,
     device: &mut DeviceMemory,
+    runs: &mut RunsMemory,
     textures: &mut Textures,
     commands: &mut Vec<Command>,
 ) {
     section_ui(ui, "Model", true, |ui| model::model_ui(ui, state, commands));
+    section_ui(ui, "Runs", false, |ui| {
+        runs_ui(ui, state, runs, commands);
+    });
     section_ui(ui, "Results", true, |ui| {
         results::results_ui(ui, state, commands);
     });

@@ -122,6 +122,7 @@ const VIEW: &Menu = &[
     Some(Action::ToggleInspector),
     Some(Action::ToggleTasks),
     Some(Action::ToggleJudging),
+    Some(Action::Present),
     None,
     Some(Action::LargerThumbnails),
     Some(Action::SmallerThumbnails),

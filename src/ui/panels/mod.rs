@@ -12,6 +12,7 @@ mod menu_bar;
 mod model;
 mod project;
 mod results;
+mod runs;
 mod status_bar;
 mod tasks;
 
@@ -20,5 +21,6 @@ pub(super) use images::{ImagesMemory, images_in_the_middle_ui, images_ui};
 pub(super) use inspector::inspector_ui;
 pub(super) use judge::{JudgeMemory, judge_ui};
 pub(super) use menu_bar::menu_bar_ui;
+pub(super) use runs::RunsMemory;
 pub(super) use status_bar::status_bar_ui;
 pub(super) use tasks::tasks_ui;

@@ -1,0 +1,72 @@
+//! Two runs held against each other.
+
+use std::sync::Arc;
+
+use super::{State, TaskId};
+use crate::domain::{Prediction, RunId, ViewSettings};
+use crate::evaluation::{Agreement, ClassMap};
+
+/// The run on screen (left) and the one it is compared with (right).
+#[derive(Debug)]
+pub struct Comparing {
+    pub left: RunId,
+    pub right: RunId,
+    pub status: CompareStatus,
+    /// Which class of the right run is which of the left one.
+    pub classes: ClassMap,
+    /// The filters that the boxes were compared with, left and right.
+    pub(super) views: [ViewSettings; 2],
+}
+
+#[derive(Debug)]
+pub enum CompareStatus {
+    Running(TaskId),
+    Ready {
+        agreement: Arc<Agreement>,
+        /// By sample, what the order of disagreement sorts by.
+        column: Arc<[f32]>,
+    },
+    Failed(String),
+}
+
+impl Comparing {
+    /// `None` before it is computed.
+    pub fn agreement(&self) -> Option<&Arc<Agreement>> {
+        match &self.status {
+            CompareStatus::Ready { agreement, .. } => Some(agreement),
+            CompareStatus::Running(_) | CompareStatus::Failed(_) => None,
+        }
+    }
+
+    pub(super) fn column(&self) -> Option<&Arc<[f32]>> {
+        match &self.status {
+            CompareStatus::Ready { column, .. } => Some(column),
+            CompareStatus::Running(_) | CompareStatus::Failed(_) => None,
+        }
+    }
+}
+
+impl State {
+    /// What the right run of a comparison says of the shown image, where it is in memory.
+    pub fn compared_answer(&self) -> Option<&Prediction> {
+        let right = self.comparing.as_ref()?.right;
+        let prediction = self.runs.prediction(right, self.shown_sample()?)?;
+        Some(prediction)
+    }
+
+    /// The live filters of a run's model.
+    pub fn view_of_run(&self, run: RunId) -> &ViewSettings {
+        match self.runs.get(run) {
+            Some(run) => self.settings.view_of(&run.info.key.model_id),
+            None => self.settings.default_view(),
+        }
+    }
+
+    /// Whether the filters are others than those that the comparison was made with.
+    pub fn comparison_is_outdated(&self) -> bool {
+        self.comparing.as_ref().is_some_and(|comparing| {
+            let views = [comparing.left, comparing.right].map(|run| self.view_of_run(run));
+            views != comparing.views.each_ref()
+        })
+    }
+}

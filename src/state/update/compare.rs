@@ -1,0 +1,123 @@
+//! Comparing two runs.
+
+use std::sync::Arc;
+
+use super::project;
+use crate::domain::RunId;
+use crate::evaluation::{Agreement, ClassMap, Comparison};
+use crate::review::{Direction, Sort, SortBy};
+use crate::state::{
+    CompareStatus, Comparing, Effect, Run, State, TaskEntry, TaskId, TaskKind, TaskOutcome,
+    TaskSignal,
+};
+use crate::tasks::{ProgressUnit, TaskControl};
+
+/// The run on screen with this one.
+pub(super) fn start(state: &mut State, right: RunId, effects: &mut Vec<Effect>) {
+    stop(state, effects);
+    let (Some(left_run), Some(right_run)) = (state.run(), state.runs.get(right)) else {
+        return;
+    };
+    if left_run.task() != right_run.task() {
+        let text =
+            "A classifier and a detector answer different questions; choose two runs of one kind";
+        state.tell(text);
+        return;
+    }
+    let left = left_run.id();
+    let title = format!(
+        "Compare {} with {}",
+        left_run.info.name, right_run.info.name
+    );
+    let classes = ClassMap::between(left_run.labels(), right_run.labels());
+    let views = [left, right].map(|run| state.view_of_run(run).clone());
+    let Some(source) = &state.source else {
+        return;
+    };
+    let source = source.id;
+    let control = TaskControl::new(ProgressUnit::Images);
+    control.set_total(Some(state.samples.len() as u64));
+    let task = TaskId(state.ids.next());
+    state.tasks.start(TaskEntry {
+        id: task,
+        kind: TaskKind::Compare,
+        title,
+        control: control.clone(),
+    });
+    let [left_view, right_view] = views.clone();
+    effects.push(Effect::Compare {
+        source,
+        runs: [left, right],
+        samples: state.samples.snapshot(),
+        comparison: Box::new(Comparison::new(classes.clone(), left_view, right_view)),
+        task,
+        control,
+    });
+    state.comparing = Some(Comparing {
+        left,
+        right,
+        status: CompareStatus::Running(task),
+        classes,
+        views,
+    });
+    project::read_missing(state, effects);
+}
+
+/// With the same runs and the filters as they are now.
+pub(super) fn again(state: &mut State, effects: &mut Vec<Effect>) {
+    if let Some(right) = state.comparing.as_ref().map(|comparing| comparing.right) {
+        start(state, right, effects);
+    }
+}
+
+pub(super) fn stop(state: &mut State, effects: &mut Vec<Effect>) {
+    let Some(comparing) = state.comparing.take() else {
+        return;
+    };
+    state.comparison_number += 1;
+    if let CompareStatus::Running(task) = comparing.status {
+        super::run_tasks::signal(state, task, TaskSignal::Cancel, effects);
+    }
+    if state.arranging.sort().by == SortBy::Disagreement {
+        state.arranging.set_sort(Sort::default());
+    }
+}
+
+/// The worst images come first.
+pub(super) fn compared(state: &mut State, task: TaskId, result: Result<Agreement, String>) {
+    match &result {
+        Ok(_) => state.tasks.forget(task),
+        Err(reason) => drop(state.tasks.end(task, TaskOutcome::Failed(reason.clone()))),
+    }
+    let Some(comparing) = &mut state.comparing else {
+        return;
+    };
+    if !matches!(comparing.status, CompareStatus::Running(wanted) if wanted == task) {
+        return;
+    }
+    comparing.status = match result {
+        Ok(agreement) => CompareStatus::Ready {
+            column: agreement.column().into(),
+            agreement: Arc::new(agreement),
+        },
+        Err(reason) => CompareStatus::Failed(reason),
+    };
+    state.comparison_number += 1;
+    if comparing.agreement().is_some() {
+        state.arranging.set_sort(Sort {
+            by: SortBy::Disagreement,
+            direction: Direction::Descending,
+        });
+    }
+}
+
+/// Another run on screen, or one that was deleted, ends a comparison. After every message.
+pub(super) fn follow(state: &mut State, effects: &mut Vec<Effect>) {
+    let Some(comparing) = &state.comparing else {
+        return;
+    };
+    let is_current = state.run().map(Run::id) == Some(comparing.left);
+    if !is_current || state.runs.get(comparing.right).is_none() {
+        stop(state, effects);
+    }
+}

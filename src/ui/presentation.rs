@@ -1,0 +1,289 @@
+//! Presentation mode: one picture on a dark screen with what the model saw in it, large, and nothing that tells where the
+//! picture lies.
+
+use eframe::egui::{
+    self, Align2, CentralPanel, Color32, FontId, Frame, Id, Key, Rect, Sense, Stroke, StrokeKind,
+    Ui, pos2, vec2,
+};
+
+use super::canvas::{Placement, paint_picture, picture_size};
+use super::textures::Textures;
+use super::theme;
+use crate::domain::{Answer, Prediction, SampleId};
+use crate::state::{CanvasView, Command, Display, State, Step};
+
+const BACKDROP: Color32 = Color32::from_rgb(8, 9, 11);
+/// Seconds in which a box or a class comes to light, and from one to the next.
+const FADE_SECS: f64 = 0.5;
+const STAGGER_SECS: f64 = 0.12;
+/// The last box begins no later than this.
+const LAST_BEGINS_SECS: f64 = 1.5;
+const KEYS_SHOWN_SECS: f64 = 4.0;
+
+#[derive(Default)]
+pub(super) struct PresentationMemory {
+    is_fullscreen: bool,
+    /// What is on screen, and since when it can be seen, in seconds of the window's clock.
+    shown: Option<SampleId>,
+    seen_since: Option<f64>,
+    /// Until when the keys are shown.
+    keys_until: f64,
+}
+
+/// Follows the state to full screen and back.
+pub(super) fn follow_fullscreen(
+    ctx: &egui::Context,
+    state: &State,
+    memory: &mut PresentationMemory,
+) {
+    let wanted = state.presenting.is_some();
+    if memory.is_fullscreen != wanted {
+        ctx.send_viewport_cmd(egui::ViewportCommand::Fullscreen(wanted));
+        *memory = PresentationMemory {
+            is_fullscreen: wanted,
+            keys_until: ctx.input(|input| input.time) + KEYS_SHOWN_SECS,
+            ..PresentationMemory::default()
+        };
+    }
+}
+
+/// Instead of all panels.
+pub(super) fn presentation_ui(
+    ui: &mut Ui,
+    state: &State,
+    textures: &mut Textures,
+    memory: &mut PresentationMemory,
+    commands: &mut Vec<Command>,
+) {
+    take_keys(ui.ctx(), state, commands);
+    let now = ui.input(|input| input.time);
+    if memory.shown != state.shown_sample() {
+        memory.shown = state.shown_sample();
+        memory.seen_since = None;
+    }
+    let is_there = !matches!(state.shown.display, Display::Loading);
+    if memory.seen_since.is_none() && is_there {
+        memory.seen_since = Some(now);
+    }
+    let seen_secs = memory.seen_since.map_or(0.0, |since| now - since);
+    CentralPanel::default()
+        .frame(Frame::new().fill(BACKDROP))
+        .show(ui, |ui| {
+            let screen = ui.available_rect_before_wrap();
+            picture_ui(ui, state, textures, screen, seen_secs);
+            keys_ui(ui, state, memory, screen, now);
+        });
+    turn(ui.ctx(), state, memory, seen_secs, commands);
+}
+
+fn take_keys(ctx: &egui::Context, state: &State, commands: &mut Vec<Command>) {
+    let pressed = |key| ctx.input(|input| input.key_pressed(key));
+    if pressed(Key::Escape) || pressed(Key::F11) {
+        commands.push(Command::Present(false));
+    }
+    if pressed(Key::Space) {
+        let is_playing = state
+            .presenting
+            .is_some_and(|presenting| presenting.is_playing);
+        commands.push(Command::PlaySlides(!is_playing));
+    }
+    for (key, step) in [
+        (Key::ArrowRight, Step::By(1)),
+        (Key::PageDown, Step::By(1)),
+        (Key::ArrowLeft, Step::By(-1)),
+        (Key::PageUp, Step::By(-1)),
+        (Key::Home, Step::First),
+        (Key::End, Step::Last),
+    ] {
+        if pressed(key) {
+            commands.push(Command::Walk(step));
+        }
+    }
+    let secs = state.settings.slide_secs;
+    for (key, by) in [(Key::ArrowUp, 1.0), (Key::ArrowDown, -1.0)] {
+        if pressed(key) {
+            commands.push(Command::SetSlideSecs(secs + by));
+        }
+    }
+}
+
+/// Goes on when the time of a picture is up; after the last comes the first.
+fn turn(
+    ctx: &egui::Context,
+    state: &State,
+    memory: &mut PresentationMemory,
+    seen_secs: f64,
+    commands: &mut Vec<Command>,
+) {
+    let is_playing = state
+        .presenting
+        .is_some_and(|presenting| presenting.is_playing);
+    if !is_playing || memory.seen_since.is_none() {
+        return;
+    }
+    let left = f64::from(state.settings.slide_secs) - seen_secs;
+    if left > 0.0 {
+        ctx.request_repaint_after_secs(left as f32);
+        return;
+    }
+    let order = state.order();
+    let place = state.shown_sample().and_then(|id| order.place_of(id));
+    let is_last = place.is_some_and(|place| place + 1 == order.len());
+    let step = if is_last { Step::First } else { Step::By(1) };
+    commands.push(Command::Walk(step));
+    // Where there is only one picture it is shown anew.
+    memory.seen_since = None;
+    ctx.request_repaint();
+}
+
+fn picture_ui(ui: &mut Ui, state: &State, textures: &mut Textures, screen: Rect, seen_secs: f64) {
+    let Some(size) = picture_size(state, textures) else {
+        let text = match state.shown.display {
+            Display::Failed(_) => "This image cannot be shown",
+            _ => "",
+        };
+        let font = FontId::proportional(28.0);
+        let centre = Align2::CENTER_CENTER;
+        ui.painter()
+            .text(screen.center(), centre, text, font, Color32::GRAY);
+        return;
+    };
+    let prediction = state.shown.prediction.as_deref();
+    let has_classes =
+        prediction.is_some_and(|prediction| matches!(prediction.answer, Answer::Classes(_)));
+    // Classes stand below the picture.
+    let foot = if has_classes {
+        screen.height() * 0.2
+    } else {
+        0.0
+    };
+    let canvas = screen.with_max_y(screen.bottom() - foot);
+    let placement = Placement::new(canvas, size, CanvasView::Fit);
+    paint_picture(state, textures, ui.painter(), placement.on_screen);
+    let Some(prediction) = prediction else {
+        return;
+    };
+    if has_classes {
+        let place = screen.with_min_y(canvas.bottom());
+        classes_ui(ui, state, prediction, place, seen_secs);
+    } else {
+        boxes_ui(ui, state, prediction, &placement, seen_secs);
+    }
+    let lasts = LAST_BEGINS_SECS + FADE_SECS;
+    if seen_secs < lasts {
+        ui.ctx().request_repaint();
+    }
+}
+
+/// How much of the thing at this place of the list has come to light, `0.0..=1.0`.
+fn light(place: usize, seen_secs: f64) -> f32 {
+    let begins = (place as f64 * STAGGER_SECS).min(LAST_BEGINS_SECS);
+    ((seen_secs - begins) / FADE_SECS).clamp(0.0, 1.0) as f32
+}
+
+fn boxes_ui(
+    ui: &mut Ui,
+    state: &State,
+    prediction: &Prediction,
+    placement: &Placement,
+    seen_secs: f64,
+) {
+    let visible = state.view().visible_detections(prediction);
+    let large = (placement.canvas().height() / 36.0).clamp(16.0, 34.0);
+    // The surest first to light, and last to be painted: on top.
+    for (place, &index) in visible.iter().enumerate().rev() {
+        let detection = &prediction.detections()[index];
+        let clipped = detection
+            .bounds
+            .clipped(prediction.width, prediction.height);
+        let rect = placement.screen_from_picture(clipped);
+        let light = light(place, seen_secs);
+        let color = theme::class_color(detection.class_id);
+        let painter = ui.painter();
+        let dark = Stroke::new(7.0, Color32::from_black_alpha(150).gamma_multiply(light));
+        painter.rect_stroke(rect, 4.0, dark, StrokeKind::Middle);
+        let line = Stroke::new(4.0, color.gamma_multiply(light));
+        painter.rect_stroke(rect, 4.0, line, StrokeKind::Middle);
+        let text = format!("{} {:.0} %", detection.label, detection.score * 100.0);
+        let ink = theme::text_on(color).gamma_multiply(light);
+        let font = FontId::new(large, theme::strong_family());
+        let galley = painter.layout_no_wrap(text.clone(), font, ink);
+        let size = galley.size() + vec2(16.0, 6.0);
+        let top = (rect.top() - size.y).max(placement.canvas().top());
+        let right_most = (placement.canvas().right() - size.x).max(placement.canvas().left());
+        let left = rect.left().min(right_most);
+        let plate = Rect::from_min_size(pos2(left, top), size);
+        painter.rect_filled(plate, 5.0, color.gamma_multiply(light));
+        painter.galley(plate.min + vec2(8.0, 3.0), galley, ink);
+        said(ui, plate, index, &text);
+    }
+}
+
+fn classes_ui(ui: &mut Ui, state: &State, prediction: &Prediction, place: Rect, seen_secs: f64) {
+    let sizes = [0.36_f32, 0.2, 0.2];
+    let mut top = place.top() + place.height() * 0.04;
+    let classes = state.view().visible_classes(prediction);
+    for (rank, (class, share)) in classes.iter().zip(sizes).enumerate() {
+        let light = light(rank * 2, seen_secs);
+        let text = format!("{} {:.0} %", class.label, class.score * 100.0);
+        let strength = if rank == 0 { 255 } else { 165 };
+        let ink = Color32::from_gray(strength).gamma_multiply(light);
+        let font = FontId::new(place.height() * share * 0.82, theme::strong_family());
+        let height = place.height() * share;
+        let at = pos2(place.center().x, top + height / 2.0);
+        let line = ui
+            .painter()
+            .text(at, Align2::CENTER_CENTER, &text, font, ink);
+        said(ui, line, rank, &text);
+        top += height * 1.12;
+    }
+}
+
+/// Painted text, for those who hear it.
+fn said(ui: &Ui, place: Rect, index: usize, text: &str) {
+    let id = Id::unique(("presented", index));
+    let response = ui.interact(place, id, Sense::hover());
+    response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Label, true, text));
+}
+
+/// Which keys there are, for a while and whenever the pointer moves.
+fn keys_ui(ui: &mut Ui, state: &State, memory: &mut PresentationMemory, screen: Rect, now: f64) {
+    let has_moved = ui.input(|input| input.pointer.delta() != egui::Vec2::ZERO);
+    if has_moved {
+        memory.keys_until = now + KEYS_SHOWN_SECS;
+    }
+    let left = memory.keys_until - now;
+    if left <= 0.0 {
+        return;
+    }
+    ui.ctx().request_repaint_after_secs(left as f32);
+    let is_playing = state
+        .presenting
+        .is_some_and(|presenting| presenting.is_playing);
+    let what = if is_playing { "pauses" } else { "plays" };
+    let text = format!(
+        "Space {what}  ·  Left and right go on  ·  Up and down: {:.0} s a picture  ·  Escape ends",
+        state.settings.slide_secs
+    );
+    let font = FontId::proportional(16.0);
+    let painter = ui.painter();
+    let galley = painter.layout_no_wrap(text.clone(), font, Color32::from_gray(225));
+    let size = galley.size() + vec2(28.0, 14.0);
+    let centre = pos2(screen.center().x, screen.top() + size.y);
+    let plate = Rect::from_center_size(centre, size);
+    painter.rect_filled(plate, 8.0, Color32::from_black_alpha(210));
+    painter.galley(plate.min + vec2(14.0, 7.0), galley, Color32::WHITE);
+    said(ui, plate, usize::MAX, &text);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn boxes_come_to_light_one_after_the_other_and_all_within_two_seconds() {
+        assert!(light(0, 0.3) > light(1, 0.3));
+        assert!(light(0, 0.0) <= 0.0);
+        assert!(light(500, LAST_BEGINS_SECS + FADE_SECS) >= 1.0);
+    }
+}

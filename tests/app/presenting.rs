@@ -1,0 +1,44 @@
+use egui::Key;
+
+use crate::window::{folder_of, open, sees, wait_for, wait_until};
+
+const CLASSIFIER: &str = "efficientnet-lite0";
+
+#[test]
+fn a_presentation_shows_large_labels_and_neither_paths_nor_panels() {
+    let folder = folder_of(3, "chelsea.png");
+    let mut window = open(Some(folder.path()), CLASSIFIER);
+    wait_for(&mut window, "tiger cat 38.3 %");
+    window.key_press(Key::F11);
+    wait_for(&mut window, "Escape ends");
+    wait_for(&mut window, "tiger cat 38 %");
+    let path = folder.path().to_str().unwrap();
+    assert!(!sees(&window, path) && !sees(&window, "chelsea.png"));
+    assert!(!sees(&window, "Open folder"));
+    let first = window.state().state().shown_sample();
+    window.key_press(Key::ArrowRight);
+    wait_until(&mut window, "the next picture", |window| {
+        window.state().state().shown_sample() != first
+    });
+    window.key_press(Key::Space);
+    wait_for(&mut window, "Space plays");
+    window.key_press(Key::Escape);
+    wait_for(&mut window, "2 of 3 images");
+}
+
+#[test]
+fn slides_follow_each_other_and_begin_again_after_the_last() {
+    let folder = folder_of(2, "chelsea.png");
+    let mut window = open(Some(folder.path()), CLASSIFIER);
+    wait_for(&mut window, "tiger cat 38.3 %");
+    window.key_press(Key::F11);
+    wait_for(&mut window, "Escape ends");
+    // The window's clock goes on with its frames.
+    for place in [1, 0] {
+        wait_until(&mut window, "the next slide", move |window| {
+            let state = window.state().state();
+            let shown = state.shown_sample();
+            shown.and_then(|shown| state.order().place_of(shown)) == Some(place)
+        });
+    }
+}
