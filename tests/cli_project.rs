@@ -201,6 +201,41 @@ fn a_project_that_somebody_else_has_open_is_refused_with_who_that_is() {
 }
 
 #[test]
+fn a_project_is_looked_into_and_pointed_to_its_moved_images() {
+    let bench = Bench::new();
+    check_says(&bench.predict(&["--limit", "2"]), 0, &[]);
+    let moved = bench.folder.path().join("elsewhere").join("images");
+    std::fs::create_dir(bench.folder.path().join("elsewhere")).unwrap();
+    std::fs::rename(bench.images(), &moved).unwrap();
+    let project = |words: &[&str]| {
+        let mut command = spotcheck(&["project", words[0]]);
+        command
+            .arg(bench.project())
+            .args(&words[1..])
+            .output()
+            .unwrap()
+    };
+    let info = project(&["info"]);
+    let text = String::from_utf8(info.stdout).unwrap();
+    assert!(
+        text.contains("images, which is not there; `spotcheck project relocate`"),
+        "{text}"
+    );
+    assert!(
+        text.contains("SSD MobileNet v2, 1 threads, 2 images answered, 0 failed"),
+        "{text}"
+    );
+    let missing = project(&["relocate", "/no/such/folder"]);
+    check_says(&missing, 1, &["there is no such folder"]);
+    let relocated = project(&["relocate", moved.to_str().unwrap()]);
+    check_says(&relocated, 0, &["now"]);
+    let mut again = spotcheck(&["predict", "--model", "ssd-mobilenet-coco", "--threads", "1"]);
+    again.arg(&moved).arg("--project").arg(bench.project());
+    let again = again.args(["--resume", "--limit", "3"]).output().unwrap();
+    check_says(&again, 0, &["2 of 3 images have an answer, 1 to go"]);
+}
+
+#[test]
 fn flags_that_make_no_sense_together_are_refused() {
     for flags in [
         &["--resume"][..],

@@ -11,6 +11,7 @@ mod inspect;
 mod models;
 mod predict;
 mod progress;
+mod project;
 mod runtime;
 mod window;
 
@@ -36,6 +37,8 @@ enum Command {
     Predict(predict::PredictArgs),
     /// Write what a project holds for other programs and people
     Export(Box<export::ExportArgs>),
+    /// Show what a project holds, or point it to where its images are now
+    Project(project::ProjectArgs),
     /// Show, fetch and remove models
     Models(models::ModelsArgs),
     /// Show or install ONNX Runtime, which runs the models
@@ -55,6 +58,7 @@ pub fn run() -> ExitCode {
     let outcome = match cli.command {
         Some(Command::Predict(args)) => predict::run(&args),
         Some(Command::Export(args)) => export::run(&args),
+        Some(Command::Project(args)) => project::run(&args),
         Some(Command::Models(args)) => models::run(&args),
         Some(Command::Runtime(args)) => runtime::run(&args),
         None => window::run(&cli.window),
