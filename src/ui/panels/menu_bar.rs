@@ -96,6 +96,7 @@ const JUDGE: &Menu = &[
 ];
 
 const GO: &Menu = &[
+    Some(Action::Search),
     Some(Action::PreviousImage),
     Some(Action::NextImage),
     Some(Action::FirstImage),
