@@ -175,6 +175,17 @@ impl App {
                 let textures = &mut self.window.textures;
                 textures.add_tile(ctx, source, sample, key, &tile);
             }
+            Delivery::Crop {
+                source,
+                run,
+                sample,
+                index,
+                result,
+            } => {
+                let textures = &mut self.window.textures;
+                let result = result.as_ref().map_err(String::clone);
+                textures.add_crop(ctx, (source, run), (sample, index), result);
+            }
             Delivery::ImportPreview { import, picture } => {
                 let textures = &mut self.window.textures;
                 textures.set_import_preview(ctx, import, &picture);

@@ -5,6 +5,7 @@
 //! files, folders or models; everything here blocks and belongs on a worker thread.
 
 mod cache;
+mod crop;
 mod details;
 mod encode;
 mod error;
@@ -18,6 +19,7 @@ mod raster;
 mod thumbnail;
 
 pub use cache::{CacheError, CacheUsage, ThumbnailCache, ThumbnailKey};
+pub use crop::crops;
 pub use details::{ImageDetails, details};
 pub use encode::{EncodeError, encode_jpeg, encode_png};
 pub use error::DecodeError;

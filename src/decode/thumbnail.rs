@@ -30,7 +30,8 @@ fn shrunk(decoded: Decoded, max_side: u32) -> Result<Decoded, DecodeError> {
     let factor = f64::from(max_side.max(1)) / f64::from(longer_side);
     let scaled = |side: u32| ((f64::from(side) * factor).round() as u32).max(1);
     let (width, height) = (scaled(width), scaled(height));
-    let rgb = resize(&decoded, width, height).map_err(|reason| DecodeError::Damaged { reason })?;
+    let source = (decoded.width, decoded.height, decoded.rgb.as_slice());
+    let rgb = resize(source, width, height).map_err(|reason| DecodeError::Damaged { reason })?;
     Ok(Decoded {
         width,
         height,
@@ -44,8 +45,14 @@ thread_local! {
     static RESIZER: RefCell<Resizer> = RefCell::new(Resizer::new());
 }
 
-fn resize(decoded: &Decoded, width: u32, height: u32) -> Result<Vec<u8>, String> {
-    let source = ImageRef::new(decoded.width, decoded.height, &decoded.rgb, PixelType::U8x3)
+/// `source` is width, height and RGB.
+pub(super) fn resize(
+    source: (u32, u32, &[u8]),
+    width: u32,
+    height: u32,
+) -> Result<Vec<u8>, String> {
+    let (source_width, source_height, rgb) = source;
+    let source = ImageRef::new(source_width, source_height, rgb, PixelType::U8x3)
         .map_err(|error| error.to_string())?;
     let mut target = Image::new(width, height, PixelType::U8x3);
     let options = ResizeOptions::new().resize_alg(ResizeAlg::Convolution(FilterType::Bilinear));

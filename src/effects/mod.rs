@@ -13,6 +13,7 @@ mod display;
 mod doctor;
 mod engine;
 mod explain;
+mod filmstrip;
 mod latest;
 mod models;
 mod project;
@@ -25,7 +26,7 @@ use crossbeam_channel::{Receiver, Sender};
 use crate::decode::{DecodeLimits, ThumbnailCache};
 use crate::dirs::AppDirs;
 use crate::domain::SampleId;
-use crate::domain::{DisplayPicture, Picture, Problem, Tile, TileKey};
+use crate::domain::{DisplayPicture, Picture, Problem, RunId, Tile, TileKey};
 use crate::library::Library;
 use crate::source::Source;
 use crate::state::{Effect, Event, ImportId, SourceId, TaskSignal};
@@ -41,6 +42,7 @@ pub struct Effects {
     shared: Arc<Shared>,
     thumbnails: thumbnails::ThumbnailMaker,
     display: display::DisplayMaker,
+    filmstrips: filmstrip::Filmstrips,
     answers: project::AnswerReader,
     engine: engine::EngineWorker,
     doctor: doctor::Doctor,
@@ -77,6 +79,14 @@ pub enum Delivery {
         key: TileKey,
         tile: Tile,
     },
+    /// A box cut out of its image, or why it cannot be.
+    Crop {
+        source: SourceId,
+        run: RunId,
+        sample: SampleId,
+        index: u32,
+        result: Result<Picture, String>,
+    },
     /// What a model of the user's own gets of the shown picture.
     ImportPreview {
         import: ImportId,
@@ -93,6 +103,10 @@ impl Delivery {
         match self {
             Self::Thumbnail { picture, .. } => picture.rgb().len() / 3 * 4,
             Self::Tile { tile, .. } => tile.rgba.len(),
+            Self::Crop { result, .. } => {
+                let pixels = result.as_ref().map_or(0, |picture| picture.rgb().len() / 3);
+                pixels * 4
+            }
             _ => 0,
         }
     }
@@ -130,6 +144,7 @@ impl Effects {
         let effects = Self {
             thumbnails: thumbnails::ThumbnailMaker::new(&shared),
             display: display::DisplayMaker::new(&shared),
+            filmstrips: filmstrip::Filmstrips::new(&shared),
             answers: project::AnswerReader::new(&shared),
             engine: engine::EngineWorker::new(&shared),
             doctor: doctor::Doctor::default(),
@@ -188,6 +203,24 @@ impl Effects {
                 sample,
                 wanted,
             } => self.display.want_tiles(source, sample, wanted),
+            Effect::GatherFilmstrip {
+                id,
+                answers,
+                class,
+                min_score,
+                order,
+            } => self.filmstrips.gather(filmstrip::Gathering {
+                id,
+                answers,
+                class,
+                min_score,
+                order,
+            }),
+            Effect::MakeCrops {
+                source,
+                run,
+                wanted,
+            } => self.filmstrips.want(source, run, wanted),
             Effect::Explain {
                 source,
                 key,

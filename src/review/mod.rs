@@ -7,6 +7,7 @@ mod answers;
 mod arrange;
 mod by_class;
 mod facts;
+mod filmstrip;
 mod filter;
 mod marks;
 mod query;
@@ -19,6 +20,7 @@ mod uncertain;
 
 pub use answers::{AnswerStatus, Answers, Summary};
 pub use arrange::{ArrangeRequest, Arrangement, Arranger, FilterCounts, arrange};
+pub use filmstrip::{FilmFrame, FilmOrder, filmstrip};
 pub use marks::{Mark, Marks, VerdictKind};
 pub use query::{
     Completion, Query, QueryError, class_term, complete, has_term, with_term, without_term,

@@ -53,6 +53,7 @@ pub enum Action {
     NextBox,
     PreviousBox,
     Explain,
+    Filmstrip,
     ToggleImages,
     ToggleInspector,
     ToggleTasks,
@@ -131,6 +132,7 @@ impl Action {
         Self::NextBox,
         Self::PreviousBox,
         Self::Explain,
+        Self::Filmstrip,
         Self::ToggleImages,
         Self::ToggleInspector,
         Self::ToggleTasks,
@@ -281,6 +283,7 @@ impl Action {
         match self {
             Self::LargePicture => Some(state.large_picture),
             Self::ThumbnailsOnly => Some(settings.thumbnails_only),
+            Self::Filmstrip => Some(state.filmstrip.is_some()),
             Self::ToggleImages => Some(settings.show_images_panel),
             Self::ToggleInspector => Some(settings.show_inspector),
             Self::ToggleTasks => Some(settings.show_tasks_panel),
@@ -478,6 +481,11 @@ impl Action {
                 "Explain",
                 "Covers one part of the picture after the other, to find out which ones carry the answer",
                 &["E"],
+            ),
+            Self::Filmstrip => words(
+                "Filmstrip of a class",
+                "Shows all boxes of one class over all images, by score",
+                &["Ctrl+Shift+4"],
             ),
             Self::ToggleImages => words(
                 "Images",

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::{Action, CanvasView, Overlay, RuntimeKind, TaskId, TaskSignal};
 use crate::domain::{DeviceChoice, RunId, SampleId, SampleSet, TileKey, Verdict};
-use crate::review::Sort;
+use crate::review::{FilmFrame, FilmOrder, Sort};
 
 /// Pushed by panels and by the start of the program.
 #[derive(Debug, Clone, PartialEq)]
@@ -60,6 +60,13 @@ pub enum Command {
     WantTiles(Vec<TileKey>),
     SetCanvas(CanvasView),
     SelectBox(Option<usize>),
+    /// Shows one sample with one of its boxes selected.
+    ShowBox(SampleId, usize),
+    /// Opens the strip with all boxes of a class, or shows this class in it.
+    OpenFilmstrip(u32),
+    SetFilmOrder(FilmOrder),
+    /// The boxes of the strip on screen that have no pixels yet, most wanted first. Replaces what was asked for before.
+    WantCrops(Vec<FilmFrame>),
     /// The class of a classifier that “Explain” is about; `None` is the top class.
     SelectClass(Option<u32>),
     HideExplanation,

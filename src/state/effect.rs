@@ -1,14 +1,15 @@
 //! What is to be done outside of the state.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use super::{ArrangeId, ImportId, Pace, RuntimeKind, SourceId, TaskId};
+use super::{ArrangeId, FilmstripId, ImportId, Pace, RuntimeKind, SourceId, TaskId};
 use crate::domain::{
     Change, FileStamp, Prediction, RunId, RunKey, SaliencyTarget, Sample, SampleId, SampleUri,
     SharedList, TileKey, ViewSettings,
 };
 use crate::evaluation::Comparison;
-use crate::review::ArrangeRequest;
+use crate::review::{Answers, ArrangeRequest, FilmOrder};
 use crate::tasks::TaskControl;
 
 /// Carried out by `effects`, in order.
@@ -73,6 +74,20 @@ pub enum Effect {
         source: SourceId,
         sample: SampleId,
         wanted: Vec<TileKey>,
+    },
+    /// Gather all boxes of a class. A newer request takes the place of one before.
+    GatherFilmstrip {
+        id: FilmstripId,
+        answers: Answers,
+        class: u32,
+        min_score: f32,
+        order: FilmOrder,
+    },
+    /// Cut boxes out of their images, most wanted first; replaces what was asked for before.
+    MakeCrops {
+        source: SourceId,
+        run: RunId,
+        wanted: Vec<CropRequest>,
     },
     /// Find out which parts of a picture carry an answer.
     Explain {
@@ -213,6 +228,17 @@ pub enum TaskSignal {
     Cancel,
 }
 
+/// A box that is to be cut out of its image.
+#[derive(Debug, Clone)]
+pub struct CropRequest {
+    pub sample: SampleId,
+    /// Into the detections of the prediction.
+    pub index: u32,
+    pub uri: SampleUri,
+    /// Where it is in memory; else it is read from the project.
+    pub prediction: Option<Arc<Prediction>>,
+}
+
 /// Without the picture data and controls that would drown a test's message.
 impl std::fmt::Debug for Effect {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -225,6 +251,8 @@ impl std::fmt::Debug for Effect {
             }
             Self::Display { sample, .. } => write!(formatter, "Display({sample:?})"),
             Self::MakeTiles { wanted, .. } => write!(formatter, "MakeTiles({})", wanted.len()),
+            Self::GatherFilmstrip { class, .. } => write!(formatter, "GatherFilmstrip({class})"),
+            Self::MakeCrops { wanted, .. } => write!(formatter, "MakeCrops({})", wanted.len()),
             Self::Explain { uri, target, .. } => write!(formatter, "Explain({uri}, {target:?})"),
             Self::LimitThumbnailCache(bytes) => write!(formatter, "LimitThumbnailCache({bytes})"),
             Self::MeasureThumbnailCache => formatter.write_str("MeasureThumbnailCache"),

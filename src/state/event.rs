@@ -4,15 +4,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::{
-    ArrangeId, ImportDraft, ImportId, ModelEntry, Offer, ProjectContent, SourceId, TaskId,
-    TaskOutcome,
+    ArrangeId, FilmstripId, ImportDraft, ImportId, ModelEntry, Offer, ProjectContent, SourceId,
+    TaskId, TaskOutcome,
 };
 use crate::domain::{
     DeviceReport, FileStamp, ListingChange, Page, Prediction, Problem, RunId, RunKey, Saliency,
     SampleId, SampleUri,
 };
 use crate::evaluation::Agreement;
-use crate::review::{Arrangement, Statistics};
+use crate::review::{Arrangement, FilmFrame, Statistics};
 
 /// Answers of `effects`. Each carries the id of its question.
 #[derive(Debug)]
@@ -151,6 +151,11 @@ pub enum Event {
     Explained {
         task: TaskId,
         result: Result<Arc<Saliency>, TaskOutcome>,
+    },
+    /// All boxes of the class that the open strip shows.
+    FilmstripGathered {
+        id: FilmstripId,
+        frames: Vec<FilmFrame>,
     },
     /// What was found in a model of the user's own.
     Recognised {

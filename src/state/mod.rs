@@ -13,6 +13,7 @@ mod effect;
 mod engine;
 mod event;
 mod explanation;
+mod filmstrip;
 mod import;
 mod judgements;
 mod model_shelf;
@@ -31,10 +32,11 @@ pub use action::Action;
 pub use arranging::{ArrangeId, Arranging, Pace};
 pub use command::{Command, Step, ViewChange};
 pub use comparing::{CompareStatus, Comparing};
-pub use effect::{Effect, SourceSpec, TaskSignal, ThumbnailWish, WantedAnswer};
+pub use effect::{CropRequest, Effect, SourceSpec, TaskSignal, ThumbnailWish, WantedAnswer};
 pub use engine::{Engine, EngineStatus, Offer, RuntimeKind};
 pub use event::{DisplayInfo, Event, FilePick, ModelDefaults, StoredAnswer, StoredRow};
 pub use explanation::{Explanation, Question};
+pub use filmstrip::{Filmstrip, FilmstripId};
 pub use import::{Import, ImportDraft, ImportField, ImportId, ImportStatus};
 pub use judgements::{ImageJudgement, Judgements, VerdictCounts};
 pub use model_shelf::{ModelEntry, ModelShelf};
@@ -61,6 +63,8 @@ pub struct State {
     pub samples: Samples,
     /// The search field and the sort menu, and what came of them.
     pub arranging: Arranging,
+    /// The strip with all boxes of one class, while it is open.
+    pub filmstrip: Option<Filmstrip>,
     pub selection: Selection,
     pub shown: Shown,
     pub canvas: CanvasView,
@@ -118,6 +122,8 @@ pub struct Shown {
     pub failure: Option<String>,
     /// Index into the detections of `prediction`.
     pub selected_box: Option<usize>,
+    /// To be selected as soon as the answer is there.
+    wanted_box: Option<usize>,
     /// Index of a class of `prediction`.
     pub selected_class: Option<u32>,
     pub explanation: Explanation,

@@ -4,6 +4,7 @@
 //! textures belong to this floor and are found by key. What is drawn never grows with the number of samples.
 
 mod canvas;
+mod filmstrip;
 mod grid;
 mod keys;
 mod overlays;
@@ -111,6 +112,7 @@ impl Window {
         if state.settings.show_judging {
             panels::judge_ui(ui, state, &mut self.judge, commands);
         }
+        filmstrip::filmstrip_ui(ui, state, &mut self.textures, commands);
         if is_grid_only {
             let (memory, textures) = (&mut self.images, &mut self.textures);
             panels::images_in_the_middle_ui(ui, state, memory, textures, commands);

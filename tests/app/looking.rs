@@ -1,10 +1,12 @@
 //! Looking closely: large pictures, one box, what an answer rests on.
 
-use egui::Key;
+use egui::{Key, Modifiers};
+use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable;
+use spotcheck::app::App;
 use spotcheck::decode::encode_jpeg;
 use spotcheck::domain::Picture;
-use spotcheck::state::{CanvasView, Explanation};
+use spotcheck::state::{Action, CanvasView, Command, Explanation, ViewChange};
 
 use crate::window::{click, open, samples, sees, wait_for, wait_until};
 
@@ -25,9 +27,7 @@ fn a_large_picture_is_shown_whole_and_then_pixel_by_pixel() {
     let path = folder.path().join("wall.jpg");
     std::fs::write(&path, large_jpeg()).unwrap();
     let mut window = open(Some(&path), CLASSIFIER);
-    window
-        .state_mut()
-        .command(spotcheck::state::Command::SetPredictOnOpen(false));
+    window.state_mut().command(Command::SetPredictOnOpen(false));
     wait_until(&mut window, "the whole picture", |window| {
         window.state().picture_is_complete()
     });
@@ -116,4 +116,53 @@ fn a_box_is_explained_and_a_search_that_is_stopped_leaves_nothing() {
     });
     assert_eq!(window.state().state().shown.explanation, Explanation::None);
     assert!(sees(&window, "what carries “cup”"));
+}
+
+#[test]
+fn the_filmstrip_shows_the_boxes_of_a_class_by_score_and_leads_to_their_images() {
+    let mut window = open(Some(&samples()), DETECTOR);
+    wait_for(&mut window, "1 predicted");
+    click(&mut window, "Predict all");
+    wait_for(&mut window, "8 predicted");
+    window.state_mut().command(Action::ToggleTasks.into());
+    click(&mut window, "coffee.png, ");
+    wait_for(&mut window, "cup ");
+    window
+        .state_mut()
+        .command(Command::ChangeView(ViewChange::MinScore(0.1)));
+    click(&mut window, "astronaut.");
+    window.key_press_modifiers(Modifiers::COMMAND | Modifiers::SHIFT, Key::Num4);
+    wait_for(&mut window, "Filmstrip of");
+    let cup = class_named(&window, "cup");
+    window.state_mut().command(Command::OpenFilmstrip(cup));
+    wait_for(&mut window, " %, coffee.png");
+    let scores = |window: &Harness<'static, App>| -> Vec<f32> {
+        let strip = window.state().state().filmstrip.as_ref().unwrap();
+        strip.frames().iter().map(|frame| frame.score).collect()
+    };
+    let highest_first = scores(&window);
+    assert!(highest_first.len() > 1 && highest_first.is_sorted_by(|a, b| a >= b));
+    click(&mut window, "Highest score first");
+    wait_until(&mut window, "the other end", |window| {
+        scores(window).is_sorted() && scores(window).len() == highest_first.len()
+    });
+    click(&mut window, "Lowest score first");
+    wait_until(&mut window, "the first end", |window| {
+        scores(window) == highest_first
+    });
+    click(&mut window, "96.1 %, coffee.png");
+    wait_for(&mut window, "% of the picture");
+    let state = window.state().state();
+    assert_eq!(state.shown.selected_box, Some(0));
+    // The threshold of the view holds here, too.
+    let view = ViewChange::MinScore(0.9);
+    window.state_mut().command(Command::ChangeView(view));
+    wait_for(&mut window, "1 box from 0.90 on");
+}
+
+fn class_named(window: &Harness<'static, App>, name: &str) -> u32 {
+    let run = window.state().state().run().unwrap();
+    (0..100)
+        .find(|&class| run.labels().name(class) == name)
+        .unwrap()
 }

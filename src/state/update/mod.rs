@@ -5,6 +5,7 @@ mod browse;
 mod compare;
 mod explain;
 mod go_to;
+mod filmstrip;
 mod import;
 mod judge;
 mod predict;
@@ -29,6 +30,7 @@ pub fn update(state: &mut State, message: Message) -> Vec<Effect> {
     state.judgements.follow_run(run);
     compare::follow(state, &mut effects);
     arrange::follow(state, &mut effects);
+    filmstrip::follow(state, &mut effects);
     effects
 }
 
@@ -84,6 +86,10 @@ fn on_command(state: &mut State, command: Command, effects: &mut Vec<Effect>) {
             state.canvas_request = None;
         }
         Command::SelectBox(selected) => state.shown.selected_box = selected,
+        Command::ShowBox(sample, index) => filmstrip::show_box(state, sample, index, effects),
+        Command::OpenFilmstrip(class) => filmstrip::open(state, class),
+        Command::SetFilmOrder(order) => filmstrip::set_order(state, order),
+        Command::WantCrops(wanted) => filmstrip::want_crops(state, &wanted, effects),
         Command::SelectClass(selected) => state.shown.selected_class = selected,
         Command::HideExplanation => explain::hide(state, effects),
         Command::SetExplanationOpacity(opacity) => {
@@ -186,6 +192,7 @@ fn on_action(state: &mut State, action: Action, effects: &mut Vec<Effect>) {
         Action::NextImage => browse::walk(state, super::Step::By(1), effects),
         Action::FirstImage => browse::walk(state, super::Step::First, effects),
         Action::LastImage => browse::walk(state, super::Step::Last, effects),
+        Action::Filmstrip => filmstrip::toggle(state),
         Action::Explain => explain::explain(state, effects),
         Action::NextBox => view::walk_boxes(state, 1),
         Action::PreviousBox => view::walk_boxes(state, -1),
@@ -305,6 +312,7 @@ fn on_event(state: &mut State, event: Event, effects: &mut Vec<Effect>) {
             outcome,
             notes,
         } => run_tasks::ended(state, task, outcome, notes, effects),
+        Event::FilmstripGathered { id, frames } => filmstrip::gathered(state, id, frames),
         Event::Explained { task, result } => explain::explained(state, task, result),
         Event::Recognised { import, result } => import::recognised(state, import, result),
         Event::ModelAdded { import, result } => import::added(state, import, result, effects),

@@ -469,6 +469,11 @@ pub(super) fn take_shown(state: &mut State) {
         state.shown.explanation = Explanation::None;
     }
     state.shown.prediction = prediction;
+    if state.shown.prediction.is_some()
+        && let Some(wanted) = state.shown.wanted_box.take()
+    {
+        state.shown.selected_box = Some(wanted).filter(|_| state.has_boxes());
+    }
     state.shown.failure = failure;
 }
 

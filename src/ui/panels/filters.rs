@@ -166,6 +166,13 @@ fn class_ui(ui: &mut Ui, state: &State, class_id: u32, commands: &mut Vec<Comman
                     change(commands, ViewChange::Solo(class));
                 }
                 solo.accessible_name(format!("Only {name}"));
+                let strip = ui
+                    .small_button("Strip")
+                    .on_hover_text("Show all boxes of this class over all images");
+                if strip.clicked() {
+                    commands.push(Command::OpenFilmstrip(class_id));
+                }
+                strip.accessible_name(format!("Filmstrip of {name}"));
             });
         });
     });

@@ -124,6 +124,7 @@ const VIEW: &Menu = &[
     Some(Action::ToggleTasks),
     Some(Action::ToggleJudging),
     Some(Action::Present),
+    Some(Action::Filmstrip),
     None,
     Some(Action::LargerThumbnails),
     Some(Action::SmallerThumbnails),

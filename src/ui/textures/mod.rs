@@ -1,17 +1,19 @@
 //! Pixels on the graphics card, found by key. Uploads are spread over frames, and memory has a bound.
 
+mod crops;
 mod picture;
 mod slots;
 mod thumbnails;
 
 use eframe::egui::{self, ColorImage, TextureHandle};
 
+use crops::Crops;
 pub(super) use picture::ShownPicture;
 pub use thumbnails::NewThumbnail;
 pub(super) use thumbnails::{Thumbnail, Thumbnails};
 
 use crate::domain::SampleId;
-use crate::domain::{DisplayPicture, Picture, Tile, TileKey};
+use crate::domain::{DisplayPicture, Picture, RunId, Tile, TileKey};
 use crate::state::{ImportId, SourceId, TaskId};
 
 /// Every texture of the window.
@@ -20,6 +22,7 @@ pub struct Textures {
     pub(super) thumbnails: Thumbnails,
     pub(super) picture: Option<ShownPicture>,
     import_preview: Option<(ImportId, TextureHandle)>,
+    pub(super) crops: Crops,
     heat: Option<(TaskId, TextureHandle)>,
 }
 
@@ -62,6 +65,17 @@ impl Textures {
         if let Some(shown) = self.picture_of(source, sample) {
             shown.add(ctx, key, tile);
         }
+    }
+
+    /// Takes a box of the filmstrip, or why it cannot be shown; one of another run is dropped.
+    pub fn add_crop(
+        &mut self,
+        ctx: &egui::Context,
+        of: (SourceId, RunId),
+        key: (SampleId, u32),
+        result: Result<&Picture, String>,
+    ) {
+        self.crops.add(ctx, of, key, result);
     }
 
     /// Whether the last frame showed the picture as finely as it can be shown.

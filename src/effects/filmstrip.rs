@@ -1,0 +1,266 @@
+//! The strip with all boxes of one class: gathering its frames, and cutting the boxes out of their images.
+
+use std::collections::{HashSet, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use super::latest::{LatestSender, latest};
+use super::{Delivery, Shared, guarded};
+use crate::decode;
+use crate::domain::{Answer, BoundingBox, Picture, Prediction, RunId, SampleId};
+use crate::review::{Answers, FilmOrder, filmstrip};
+use crate::state::{CropRequest, Event, FilmstripId, SourceId};
+
+/// Longer side of a crop in pixels.
+const CROP_SIDE: u32 = 192;
+/// Of the box's longer side, shown around it on each side.
+const CONTEXT: f32 = 0.1;
+/// More would take the cores from what is looked at more closely.
+const WORKERS: usize = 2;
+
+pub(super) struct Filmstrips {
+    requests: LatestSender<Gathering>,
+    newest: Arc<AtomicU64>,
+    crops: Arc<Queue>,
+}
+
+pub(super) struct Gathering {
+    pub(super) id: FilmstripId,
+    pub(super) answers: Answers,
+    pub(super) class: u32,
+    pub(super) min_score: f32,
+    pub(super) order: FilmOrder,
+}
+
+/// What is wanted, most wanted first, and what is being made.
+struct Queue {
+    wanted: Mutex<Wanted>,
+    changed: Condvar,
+}
+
+struct Wanted {
+    source: SourceId,
+    run: RunId,
+    crops: VecDeque<CropRequest>,
+    under_way: HashSet<(SampleId, u32)>,
+    is_open: bool,
+}
+
+/// Boxes of one image: it is decoded once for all of them.
+struct Job {
+    source: SourceId,
+    run: RunId,
+    crops: Vec<CropRequest>,
+}
+
+impl Filmstrips {
+    pub(super) fn new(shared: &Arc<Shared>) -> Self {
+        let (requests, taken) = latest::<Gathering>();
+        let newest = Arc::new(AtomicU64::new(0));
+        let wanted = Arc::clone(&newest);
+        shared.spawn("gather a filmstrip", move |shared| {
+            while let Some(request) = taken.take() {
+                if !gather(shared, &request, &wanted) {
+                    break;
+                }
+            }
+        });
+        let crops = Arc::new(Queue {
+            wanted: Mutex::new(Wanted {
+                source: SourceId(0),
+                run: RunId(0),
+                crops: VecDeque::new(),
+                under_way: HashSet::new(),
+                is_open: true,
+            }),
+            changed: Condvar::new(),
+        });
+        for _ in 0..WORKERS {
+            let queue = Arc::clone(&crops);
+            shared.spawn("cut out boxes", move |shared| {
+                while let Some(job) = queue.take() {
+                    let is_open = cut_out(shared, &job);
+                    queue.done(&job);
+                    if !is_open {
+                        break;
+                    }
+                }
+            });
+        }
+        Self {
+            requests,
+            newest,
+            crops,
+        }
+    }
+
+    /// A newer request takes the place of one before, begun or not.
+    pub(super) fn gather(&self, request: Gathering) {
+        self.newest.store(request.id.0, Ordering::Relaxed);
+        self.requests.put(request);
+    }
+
+    /// Replaces what was wanted before, except what is being made.
+    pub(super) fn want(&self, source: SourceId, run: RunId, crops: Vec<CropRequest>) {
+        let mut wanted = self.crops.lock();
+        if (wanted.source, wanted.run) != (source, run) {
+            (wanted.source, wanted.run) = (source, run);
+            wanted.under_way.clear();
+        }
+        wanted.crops = crops.into();
+        self.crops.changed.notify_all();
+    }
+}
+
+impl Drop for Filmstrips {
+    fn drop(&mut self) {
+        self.crops.lock().is_open = false;
+        self.crops.changed.notify_all();
+    }
+}
+
+impl Queue {
+    fn lock(&self) -> MutexGuard<'_, Wanted> {
+        self.wanted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn take(&self) -> Option<Job> {
+        let mut wanted = self.lock();
+        while wanted.is_open {
+            if let Some(job) = wanted.next_job() {
+                return Some(job);
+            }
+            wanted = self
+                .changed
+                .wait(wanted)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+        None
+    }
+
+    fn done(&self, job: &Job) {
+        let mut wanted = self.lock();
+        if (wanted.source, wanted.run) == (job.source, job.run) {
+            for crop in &job.crops {
+                wanted.under_way.remove(&(crop.sample, crop.index));
+            }
+        }
+    }
+}
+
+impl Wanted {
+    /// The most wanted box, with all others of its image that are wanted too.
+    fn next_job(&mut self) -> Option<Job> {
+        let under_way = &self.under_way;
+        self.crops
+            .retain(|crop| !under_way.contains(&(crop.sample, crop.index)));
+        let sample = self.crops.front()?.sample;
+        let (crops, rest): (Vec<CropRequest>, Vec<CropRequest>) =
+            self.crops.drain(..).partition(|crop| crop.sample == sample);
+        self.crops = rest.into();
+        self.under_way
+            .extend(crops.iter().map(|crop| (crop.sample, crop.index)));
+        Some(Job {
+            source: self.source,
+            run: self.run,
+            crops,
+        })
+    }
+}
+
+/// False where the window is gone.
+fn gather(shared: &Shared, request: &Gathering, newest: &AtomicU64) -> bool {
+    let id = request.id;
+    let cancelled = || newest.load(Ordering::Relaxed) != id.0;
+    let (class, min_score) = (request.class, request.min_score);
+    let gathered = guarded(|| {
+        Ok(filmstrip(
+            &request.answers,
+            class,
+            min_score,
+            request.order,
+            &cancelled,
+        ))
+    });
+    match gathered {
+        Ok(None) => true,
+        Ok(Some(frames)) => shared.report(Event::FilmstripGathered { id, frames }),
+        Err(reason) => {
+            shared.went_wrong(reason);
+            true
+        }
+    }
+}
+
+/// False where the window is gone.
+fn cut_out(shared: &Shared, job: &Job) -> bool {
+    let made = guarded(|| pictures(shared, job));
+    job.crops.iter().enumerate().all(|(number, crop)| {
+        let result = match &made {
+            Ok(pictures) => pictures
+                .get(number)
+                .cloned()
+                .ok_or_else(|| "The box is not there any more".to_owned()),
+            Err(reason) => Err(reason.clone()),
+        };
+        shared.deliver(Delivery::Crop {
+            source: job.source,
+            run: job.run,
+            sample: crop.sample,
+            index: crop.index,
+            result,
+        })
+    })
+}
+
+/// One picture for each crop of the job.
+fn pictures(shared: &Shared, job: &Job) -> Result<Vec<Picture>, String> {
+    let Some(first) = job.crops.first() else {
+        return Ok(Vec::new());
+    };
+    let prediction = match &first.prediction {
+        Some(prediction) => Prediction::clone(prediction),
+        None => read_prediction(shared, job, first)?,
+    };
+    let source = shared
+        .source(job.source)
+        .ok_or("The folder has been closed")?;
+    let bytes = source.read(&first.uri).map_err(|error| error.to_string())?;
+    let bounds: Vec<BoundingBox> = job
+        .crops
+        .iter()
+        .map(|crop| part_of(&prediction, crop.index as usize))
+        .collect();
+    decode::crops(&bytes, &bounds, CROP_SIDE, &shared.limits()).map_err(|error| error.to_string())
+}
+
+fn read_prediction(shared: &Shared, job: &Job, crop: &CropRequest) -> Result<Prediction, String> {
+    let project = shared
+        .project(job.source)
+        .ok_or("The project has been closed")?;
+    let answer = project
+        .answer(job.run, &crop.uri)
+        .map_err(|error| error.to_string())?;
+    answer.ok_or("There is no answer any more")?
+}
+
+/// The box with a little around it; for a classifier the whole image.
+fn part_of(prediction: &Prediction, index: usize) -> BoundingBox {
+    let (width, height) = (prediction.width, prediction.height);
+    let whole = BoundingBox::new(0.0, 0.0, width as f32, height as f32);
+    let Answer::Detections(detections) = &prediction.answer else {
+        return whole;
+    };
+    let Some(detection) = detections.get(index) else {
+        return whole;
+    };
+    let bounds = detection.bounds;
+    let context = bounds.width().max(bounds.height()) * CONTEXT;
+    BoundingBox::new(
+        bounds.x1 - context,
+        bounds.y1 - context,
+        bounds.x2 + context,
+        bounds.y2 + context,
+    )
+    .clipped(width, height)
+}

@@ -1,0 +1,106 @@
+//! The strip with all boxes of one class.
+
+use std::sync::Arc;
+
+use super::State;
+use crate::domain::RunId;
+use crate::review::{FilmFrame, FilmOrder};
+
+/// Which question a strip answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct FilmstripId(pub u64);
+
+/// The open strip: what is wanted of it, and the frames that are there.
+#[derive(Debug, Default)]
+pub struct Filmstrip {
+    /// `None` until the user or the answers say which.
+    pub class: Option<u32>,
+    pub order: FilmOrder,
+    frames: Arc<[FilmFrame]>,
+    /// What is being gathered.
+    asked: Option<(FilmstripId, FilmBasis)>,
+    /// What `frames` were gathered from.
+    gathered: Option<FilmBasis>,
+}
+
+/// All that the frames depend on.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct FilmBasis {
+    pub(super) run: RunId,
+    pub(super) answers: u64,
+    pub(super) class: u32,
+    pub(super) min_score: f32,
+    pub(super) order: FilmOrder,
+}
+
+impl Filmstrip {
+    pub(super) fn of(class: Option<u32>) -> Self {
+        Self {
+            class,
+            ..Self::default()
+        }
+    }
+
+    /// In order, of the class and run that were asked for last.
+    pub fn frames(&self) -> &Arc<[FilmFrame]> {
+        &self.frames
+    }
+
+    /// Whether the frames are not yet those that were asked for last.
+    pub fn is_under_way(&self) -> bool {
+        self.asked.is_some()
+    }
+
+    /// Whether frames are to be gathered for this. What is under way is waited for, unless it is for another class or run.
+    pub(super) fn wants(&self, basis: &FilmBasis) -> bool {
+        match &self.asked {
+            Some((_, asked)) => !asked.is_same_question(basis),
+            None => self.gathered.as_ref() != Some(basis),
+        }
+    }
+
+    pub(super) fn ask(&mut self, id: FilmstripId, basis: FilmBasis) {
+        let shows_other = self
+            .gathered
+            .is_some_and(|gathered| !gathered.is_same_question(&basis));
+        if shows_other {
+            self.frames = Arc::default();
+        }
+        self.asked = Some((id, basis));
+    }
+
+    pub(super) fn take(&mut self, id: FilmstripId, frames: Vec<FilmFrame>) {
+        if let Some((asked, basis)) = self.asked
+            && asked == id
+        {
+            self.asked = None;
+            self.gathered = Some(basis);
+            self.frames = frames.into();
+        }
+    }
+}
+
+impl FilmBasis {
+    fn is_same_question(&self, other: &Self) -> bool {
+        (self.run, self.class, self.order) == (other.run, other.class, other.order)
+    }
+}
+
+impl State {
+    /// The class that a strip begins with: that of the selected box or class, or of the best one on screen, or the first of the run.
+    pub(super) fn class_at_hand(&self) -> Option<u32> {
+        use crate::domain::SaliencyTarget;
+        let asked = self.question().map(|question| match question.target {
+            SaliencyTarget::Class(class) => class,
+            SaliencyTarget::Box { class_id, .. } => class_id,
+        });
+        let first = || {
+            let answers = &self.run()?.answers;
+            let (_, summary) = answers
+                .iter()
+                .find(|(_, found)| !found.classes.is_empty())?;
+            summary.classes.first().copied()
+        };
+        asked.or_else(first)
+    }
+}

@@ -1,0 +1,238 @@
+//! Bottom: all boxes of one class over all images, by score. Only what is on screen is looked at, however many there are.
+
+use eframe::egui::{
+    self, Align, Color32, ComboBox, CornerRadius, Label, Layout, Panel, Rect, RichText, ScrollArea,
+    Sense, Stroke, StrokeKind, TextStyle, Ui, pos2, vec2,
+};
+
+use super::textures::Textures;
+use super::theme;
+use super::widgets::{grouped, strong, truncated};
+use crate::domain::ModelTask;
+use crate::review::{FilmFrame, FilmOrder};
+use crate::state::{Action, Command, Filmstrip, State};
+
+const GAP: f32 = 6.0;
+/// Below the picture: score and name.
+const TEXT_HEIGHT: f32 = 34.0;
+
+pub(super) fn filmstrip_ui(
+    ui: &mut Ui,
+    state: &State,
+    textures: &mut Textures,
+    commands: &mut Vec<Command>,
+) {
+    let Some(strip) = &state.filmstrip else {
+        return;
+    };
+    Panel::bottom("filmstrip")
+        .resizable(true)
+        .default_size(196.0)
+        .size_range(130.0..=420.0)
+        .show(ui, |ui| {
+            ui.add_space(4.0);
+            heading_ui(ui, state, strip, commands);
+            frames_ui(ui, state, strip, textures, commands);
+        });
+}
+
+fn heading_ui(ui: &mut Ui, state: &State, strip: &Filmstrip, commands: &mut Vec<Command>) {
+    ui.horizontal(|ui| {
+        ui.label(strong("Filmstrip of"));
+        class_ui(ui, state, strip, commands);
+        let (label, other) = match strip.order {
+            FilmOrder::HighestFirst => ("Highest score first", FilmOrder::LowestFirst),
+            FilmOrder::LowestFirst => ("Lowest score first", FilmOrder::HighestFirst),
+        };
+        let turn = ui
+            .button(label)
+            .on_hover_text("Click to begin at the other end");
+        if turn.clicked() {
+            commands.push(Command::SetFilmOrder(other));
+        }
+        ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+            if ui.button("Close").clicked() {
+                commands.push(Action::Filmstrip.into());
+            }
+            ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
+                ui.add(Label::new(RichText::new(count_text(state, strip)).weak()).truncate());
+            });
+        });
+    });
+}
+
+fn count_text(state: &State, strip: &Filmstrip) -> String {
+    let count = strip.frames().len();
+    let is_detection = state
+        .run()
+        .is_some_and(|run| run.task() == ModelTask::Detection);
+    let noun = match (is_detection, count) {
+        (true, 1) => "box",
+        (true, _) => "boxes",
+        (false, 1) => "image",
+        (false, _) => "images",
+    };
+    let count = format!("{} {noun}", grouped(count));
+    match strip.class.filter(|_| is_detection) {
+        Some(class) => format!("{count} from {:.2} on", state.view().min_score_of(class)),
+        None => count,
+    }
+}
+
+/// The classes of the run with the most boxes first.
+fn class_ui(ui: &mut Ui, state: &State, strip: &Filmstrip, commands: &mut Vec<Command>) {
+    let name = |class: u32| {
+        let run = state.run();
+        run.map_or_else(String::new, |run| run.labels().name(class))
+    };
+    let selected = strip.class.map_or_else(|| "a class".to_owned(), name);
+    let picker = ComboBox::from_id_salt("class of the filmstrip")
+        .selected_text(selected)
+        .width(150.0)
+        .show_ui(ui, |ui| {
+            let Some(statistics) = state.arranging.statistics() else {
+                ui.weak("There are no answers yet");
+                return;
+            };
+            let mut rows: Vec<_> = statistics.classes.rows.iter().collect();
+            rows.sort_by_key(|row| std::cmp::Reverse(row.boxes));
+            for row in rows {
+                let text = format!("{} ({})", name(row.class), grouped(row.boxes));
+                let is_chosen = strip.class == Some(row.class);
+                if ui.selectable_label(is_chosen, text).clicked() {
+                    commands.push(Command::OpenFilmstrip(row.class));
+                }
+            }
+        });
+    picker.response.accessible_name("Class of the filmstrip");
+}
+
+fn frames_ui(
+    ui: &mut Ui,
+    state: &State,
+    strip: &Filmstrip,
+    textures: &mut Textures,
+    commands: &mut Vec<Command>,
+) {
+    let (Some(source), Some(run)) = (&state.source, state.run()) else {
+        ui.weak("Predict images first");
+        return;
+    };
+    textures.crops.begin_frame(source.id, run.id());
+    let frames = strip.frames();
+    if frames.is_empty() {
+        let text = if strip.is_under_way() {
+            "Looking through the answers…"
+        } else {
+            "No answer so far has this class with a score that is high enough"
+        };
+        ui.weak(text);
+        return;
+    }
+    let scroll_bar = ui.spacing().scroll.bar_width + ui.spacing().scroll.bar_inner_margin;
+    let height = (ui.available_height() - scroll_bar).max(40.0);
+    let cell = vec2((height - TEXT_HEIGHT).max(20.0), height);
+    ScrollArea::horizontal()
+        .id_salt("filmstrip")
+        .auto_shrink([false, false])
+        .show_viewport(ui, |ui, viewport| {
+            ui.set_height(height);
+            ui.set_width(frames.len() as f32 * (cell.x + GAP));
+            let origin = ui.max_rect().min;
+            let first = (viewport.left() / (cell.x + GAP)).floor().max(0.0) as usize;
+            let end = (viewport.right() / (cell.x + GAP)).ceil().max(0.0) as usize;
+            let mut missing = Vec::new();
+            for number in first..end.min(frames.len()) {
+                let left = origin.x + number as f32 * (cell.x + GAP);
+                let rect = Rect::from_min_size(pos2(left, origin.y), cell);
+                if !frame_ui(ui, state, textures, &frames[number], rect, commands) {
+                    missing.push(frames[number]);
+                }
+            }
+            if let Some(wanted) = textures.crops.changed_wish(missing) {
+                commands.push(Command::WantCrops(wanted));
+            }
+        });
+}
+
+/// True where the box's pixels are there, or never will be.
+fn frame_ui(
+    ui: &Ui,
+    state: &State,
+    textures: &mut Textures,
+    frame: &FilmFrame,
+    rect: Rect,
+    commands: &mut Vec<Command>,
+) -> bool {
+    let Some(entry) = state.samples.get(frame.sample) else {
+        return true;
+    };
+    let score = format!("{:.1} %", frame.score * 100.0);
+    let id = ui.scope_id().with((frame.sample, frame.index));
+    let response = ui.interact(rect, id, Sense::click());
+    response.widget_info(|| {
+        let label = format!("{score}, {}", entry.name);
+        egui::WidgetInfo::labeled(egui::Role::Button, true, label)
+    });
+    let visuals = ui.visuals();
+    let corner = CornerRadius::same(6);
+    let is_shown = state.shown_sample() == Some(frame.sample);
+    let is_selected =
+        is_shown && (state.shown.selected_box == Some(frame.index as usize) || !state.has_boxes());
+    if is_selected || response.hovered() {
+        let width = if is_selected { 2.0 } else { 1.0 };
+        let stroke = Stroke::new(width, theme::accent(visuals));
+        ui.painter()
+            .rect_stroke(rect, corner, stroke, StrokeKind::Inside);
+    }
+    let place = rect.shrink(4.0);
+    let place = place.with_max_y(place.bottom() - TEXT_HEIGHT + 4.0);
+    let is_settled = paint_crop(ui, textures, frame, place);
+    let font = TextStyle::Small.resolve(ui.style());
+    let lines = [
+        (score.as_str(), visuals.text_color()),
+        (
+            entry.name.rsplit('/').next().unwrap_or(&entry.name),
+            visuals.weak_text_color(),
+        ),
+    ];
+    for (number, (text, color)) in lines.into_iter().enumerate() {
+        let galley = truncated(ui, text, font.clone(), color, place.width());
+        let at = pos2(place.left(), place.bottom() + 2.0 + number as f32 * 14.0);
+        ui.painter().galley(at, galley, color);
+    }
+    if response.clicked() {
+        commands.push(Command::ShowBox(frame.sample, frame.index as usize));
+    }
+    response.on_hover_text(entry.uri.as_str());
+    is_settled
+}
+
+fn paint_crop(ui: &Ui, textures: &mut Textures, frame: &FilmFrame, place: Rect) -> bool {
+    let painter = ui.painter();
+    match textures.crops.get(frame) {
+        Some(Ok(texture)) => {
+            let size = texture.size_vec2();
+            let scale = (place.size() / size).min_elem();
+            let rect = Rect::from_center_size(place.center(), size * scale);
+            let whole = Rect::from_min_max(pos2(0.0, 0.0), pos2(1.0, 1.0));
+            painter.image(texture.id(), rect, whole, Color32::WHITE);
+            true
+        }
+        Some(Err(reason)) => {
+            let font = TextStyle::Small.resolve(ui.style());
+            let color = ui.visuals().warn_fg_color;
+            let text = format!("⚠ {reason}");
+            let galley = painter.layout(text, font, color, place.width());
+            painter
+                .with_clip_rect(place)
+                .galley(place.min, galley, color);
+            true
+        }
+        None => {
+            let fill = theme::sunken_fill(ui.visuals());
+            painter.rect_filled(place, 4.0, fill);
+            false
+        }
+    }
+}

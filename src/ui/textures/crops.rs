@@ -1,0 +1,84 @@
+//! Boxes cut out of their images, the least recently seen dropped first.
+
+use std::collections::HashMap;
+
+use eframe::egui::{self, TextureHandle};
+
+use super::{color_image, upload};
+use crate::domain::{Picture, RunId, SampleId};
+use crate::review::FilmFrame;
+use crate::state::SourceId;
+
+/// About 60 MiB at the most.
+const MAX_CROPS: usize = 400;
+
+#[derive(Default)]
+pub(crate) struct Crops {
+    of: Option<(SourceId, RunId)>,
+    entries: HashMap<(SampleId, u32), Entry>,
+    frame: u64,
+    asked: Vec<(SampleId, u32)>,
+}
+
+struct Entry {
+    /// Or why there is none.
+    texture: Result<TextureHandle, String>,
+    seen: u64,
+}
+
+impl Crops {
+    /// Forgets everything where another run is looked at now.
+    pub(crate) fn begin_frame(&mut self, source: SourceId, run: RunId) {
+        self.frame += 1;
+        if self.of != Some((source, run)) {
+            *self = Self {
+                of: Some((source, run)),
+                ..Self::default()
+            };
+        }
+    }
+
+    pub(super) fn add(
+        &mut self,
+        ctx: &egui::Context,
+        of: (SourceId, RunId),
+        key: (SampleId, u32),
+        result: Result<&Picture, String>,
+    ) {
+        if self.of != Some(of) {
+            return;
+        }
+        let texture = result.map(|picture| upload(ctx, "box", color_image(picture), false));
+        let seen = self.frame;
+        self.entries.insert(key, Entry { texture, seen });
+        if self.entries.len() > MAX_CROPS {
+            self.drop_oldest();
+        }
+    }
+
+    /// The box's pixels, or why there are none; `None` while they are to come.
+    pub(crate) fn get(&mut self, frame: &FilmFrame) -> Option<Result<&TextureHandle, &str>> {
+        let entry = self.entries.get_mut(&(frame.sample, frame.index))?;
+        entry.seen = self.frame;
+        Some(entry.texture.as_ref().map_err(String::as_str))
+    }
+
+    /// Gives back what is to be asked for, where it is not on its way already.
+    pub(crate) fn changed_wish(&mut self, missing: Vec<FilmFrame>) -> Option<Vec<FilmFrame>> {
+        let key = |frame: &FilmFrame| (frame.sample, frame.index);
+        if missing.iter().all(|frame| self.asked.contains(&key(frame))) {
+            return None;
+        }
+        self.asked = missing.iter().map(key).collect();
+        Some(missing)
+    }
+
+    /// Down to three quarters, so that this is done seldom.
+    fn drop_oldest(&mut self) {
+        let mut ages: Vec<u64> = self.entries.values().map(|entry| entry.seen).collect();
+        ages.sort_unstable();
+        let oldest_kept = ages[ages.len() - MAX_CROPS / 4 * 3].min(self.frame);
+        self.entries.retain(|_, entry| entry.seen >= oldest_kept);
+        self.asked.clear();
+    }
+}
