@@ -485,7 +485,7 @@ impl Action {
             Self::Filmstrip => words(
                 "Filmstrip of a class",
                 "Shows all boxes of one class over all images, by score",
-                &["Ctrl+Shift+4"],
+                &["Ctrl+Shift+5"],
             ),
             Self::ToggleImages => words(
                 "Images",

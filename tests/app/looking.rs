@@ -131,7 +131,7 @@ fn the_filmstrip_shows_the_boxes_of_a_class_by_score_and_leads_to_their_images()
         .state_mut()
         .command(Command::ChangeView(ViewChange::MinScore(0.1)));
     click(&mut window, "astronaut.");
-    window.key_press_modifiers(Modifiers::COMMAND | Modifiers::SHIFT, Key::Num4);
+    window.key_press_modifiers(Modifiers::COMMAND | Modifiers::SHIFT, Key::Num5);
     wait_for(&mut window, "Filmstrip of");
     let cup = class_named(&window, "cup");
     window.state_mut().command(Command::OpenFilmstrip(cup));
