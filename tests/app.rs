@@ -6,6 +6,8 @@
 mod browsing;
 #[path = "app/commands.rs"]
 mod commands;
+#[path = "app/filtering.rs"]
+mod filtering;
 #[path = "app/comparing.rs"]
 mod comparing;
 #[path = "app/judging.rs"]

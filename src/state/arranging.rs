@@ -208,10 +208,9 @@ impl State {
     /// How the word before `cursor` (in bytes) of a text in the search field can go on.
     pub fn completions(&self, text: &str, cursor: usize) -> Vec<Completion> {
         let empty = crate::domain::LabelSet::default();
-        let labels = self.run().map(super::Run::labels);
-        let labels = labels.or_else(|| self.models.chosen().map(|chosen| &*chosen.labels));
+        let labels = self.viewed_labels().unwrap_or(&empty);
         let tags: Vec<String> = self.judgements.known_tags().map(str::to_owned).collect();
-        complete(text, cursor, labels.unwrap_or(&empty), &tags)
+        complete(text, cursor, labels, &tags)
     }
 
     /// What in the query can find nothing with the current model, and why.

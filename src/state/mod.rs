@@ -52,7 +52,7 @@ pub use update::update;
 
 use std::sync::Arc;
 
-use crate::domain::{Prediction, SampleId, ViewSettings};
+use crate::domain::{LabelSet, ModelCard, Prediction, SampleId, ViewSettings};
 
 /// Everything the window shows. Read by panels, changed by [`update`] alone.
 #[derive(Default)]
@@ -212,6 +212,18 @@ impl State {
     fn viewed_model_id(&self) -> Option<&str> {
         let run = self.run().map(|run| run.info.key.model_id.as_str());
         run.or_else(|| self.models.chosen_id())
+    }
+
+    /// The card of that model.
+    pub fn viewed_card(&self) -> Option<&ModelCard> {
+        let run = self.run().map(|run| &run.info.card);
+        run.or_else(|| self.models.chosen().map(|chosen| &chosen.card))
+    }
+
+    /// The names of its classes.
+    pub fn viewed_labels(&self) -> Option<&LabelSet> {
+        let run = self.run().map(Run::labels);
+        run.or_else(|| self.models.chosen().map(|chosen| &*chosen.labels))
     }
 
     /// The run whose answers are on screen.

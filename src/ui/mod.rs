@@ -28,6 +28,7 @@ pub struct Window {
     pub textures: Textures,
     images: panels::ImagesMemory,
     device: panels::DeviceMemory,
+    filters: panels::FiltersMemory,
     palette: overlays::PaletteMemory,
     judge: panels::JudgeMemory,
     runs: panels::RunsMemory,
@@ -105,6 +106,7 @@ impl Window {
                 state,
                 &mut self.device,
                 &mut self.runs,
+                &mut self.filters,
                 &mut self.textures,
                 commands,
             );

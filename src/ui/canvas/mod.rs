@@ -118,11 +118,14 @@ fn name_ui(ui: &mut Ui, state: &State) {
     let Some(entry) = state.samples.get(sample) else {
         return;
     };
-    let position = format!(
-        "{} of {}",
-        grouped(sample.index() + 1),
-        image_count(state.samples.len())
-    );
+    let order = state.order();
+    let position = match order.place_of(sample) {
+        Some(place) if state.arranging.is_filtered() => {
+            format!("{} of {} found", grouped(place + 1), grouped(order.len()))
+        }
+        Some(place) => format!("{} of {}", grouped(place + 1), image_count(order.len())),
+        None => "not in the search".to_owned(),
+    };
     ui.label(RichText::new(position).weak());
     ui.add(egui::Label::new(strong(&entry.name)).truncate())
         .on_hover_text(entry.uri.as_str());

@@ -1,4 +1,4 @@
-//! Which boxes are shown. Nothing here runs the model again.
+//! Which boxes and classes are shown, and what that leaves of the whole run. Nothing here runs the model again.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,9 @@ use eframe::egui::{self, RichText, Slider, Ui};
 
 use super::super::theme;
 use super::super::widgets::action_button_ui;
-use crate::domain::OutputConvention;
+use super::class_table::{ClassTableMemory, class_table_ui};
+use super::histogram::{HistogramMemory, histogram_ui};
+use crate::domain::{KeepRule, ModelCard, ModelTask, OutputConvention};
 use crate::state::{Action, Command, State, ViewChange};
 
 /// Below this a threshold inside the graph changes nothing: such boxes are not kept anyway.
@@ -14,10 +16,29 @@ const WORTH_SAYING: f32 = 0.005;
 /// Where a slider that suppresses overlaps starts.
 const DEFAULT_IOU: f32 = 0.5;
 
-pub(super) fn filters_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
-    threshold_ui(ui, state, commands);
-    overlap_ui(ui, state, commands);
-    classes_ui(ui, state, commands);
+/// What the filters remember between two frames.
+#[derive(Default)]
+pub(in super::super) struct FiltersMemory {
+    histogram: HistogramMemory,
+    classes: ClassTableMemory,
+}
+
+pub(super) fn filters_ui(
+    ui: &mut Ui,
+    state: &State,
+    memory: &mut FiltersMemory,
+    commands: &mut Vec<Command>,
+) {
+    match state.viewed_card().map(|card| card.task) {
+        Some(ModelTask::Detection) => {
+            threshold_ui(ui, state, memory, commands);
+            overlap_ui(ui, state, commands);
+            classes_ui(ui, state, commands);
+        }
+        Some(ModelTask::Classification) => classifier_ui(ui, state, memory, commands),
+        None => {}
+    }
+    class_table_ui(ui, state, &mut memory.classes, commands);
     ui.add_space(2.0);
     action_button_ui(ui, state, Action::ResetView, commands);
 }
@@ -26,7 +47,12 @@ fn change(commands: &mut Vec<Command>, change: ViewChange) {
     commands.push(Command::ChangeView(change));
 }
 
-fn threshold_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+fn threshold_ui(
+    ui: &mut Ui,
+    state: &State,
+    memory: &mut FiltersMemory,
+    commands: &mut Vec<Command>,
+) {
     let lowest = lowest_score(state);
     let mut min_score = state.view().min_score;
     ui.horizontal(|ui| {
@@ -38,6 +64,9 @@ fn threshold_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
             change(commands, ViewChange::MinScore(min_score));
         }
     });
+    if let Some(score) = histogram_ui(ui, state, &mut memory.histogram, min_score) {
+        change(commands, ViewChange::MinScore(score.max(lowest)));
+    }
     if lowest > WORTH_SAYING {
         ui.label(
             RichText::new(format!(
@@ -47,6 +76,39 @@ fn threshold_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
             .weak(),
         );
     }
+}
+
+/// A classifier always answers; these say which of its classes are worth listing.
+fn classifier_ui(
+    ui: &mut Ui,
+    state: &State,
+    memory: &mut FiltersMemory,
+    commands: &mut Vec<Command>,
+) {
+    let mut min_score = state.view().min_class_score;
+    ui.horizontal(|ui| {
+        let label = ui.label("Score at least").on_hover_text(
+            "Classes below this are not listed; an image without any counts as “none”",
+        );
+        fit_slider(ui);
+        let slider = Slider::new(&mut min_score, 0.0..=1.0).fixed_decimals(2);
+        if ui.add(slider).labelled_by(label.id).changed() {
+            change(commands, ViewChange::MinClassScore(min_score));
+        }
+    });
+    if let Some(score) = histogram_ui(ui, state, &mut memory.histogram, min_score) {
+        change(commands, ViewChange::MinClassScore(score));
+    }
+    let most = KeepRule::default().top_k;
+    let mut top_k = state.view().top_k.min(most);
+    ui.horizontal(|ui| {
+        let label = ui.label("Classes listed at most");
+        fit_slider(ui);
+        let slider = Slider::new(&mut top_k, 1..=most);
+        if ui.add(slider).labelled_by(label.id).changed() {
+            change(commands, ViewChange::TopK(top_k));
+        }
+    });
 }
 
 fn overlap_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
@@ -70,13 +132,10 @@ fn overlap_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
             }
         }
     });
-    let in_graph = state
-        .models
-        .chosen()
-        .and_then(|chosen| match &chosen.card.output {
-            OutputConvention::Detection(output) => output.nms_iou_in_graph,
-            OutputConvention::Classification(_) => None,
-        });
+    let in_graph = state.viewed_card().and_then(|card| match &card.output {
+        OutputConvention::Detection(output) => output.nms_iou_in_graph,
+        OutputConvention::Classification(_) => None,
+    });
     if let Some(in_graph) = in_graph {
         let text = format!("The model itself hides overlaps above {in_graph:.2}");
         ui.label(RichText::new(text).small().weak());
@@ -92,8 +151,8 @@ fn fit_slider(ui: &mut Ui) {
 
 /// The scores below which the graph gives nothing: the threshold's slider ends there.
 fn lowest_score(state: &State) -> f32 {
-    let chosen = state.models.chosen();
-    chosen.map_or(0.0, |chosen| chosen.card.min_score_in_graph())
+    let card = state.viewed_card();
+    card.map_or(0.0, ModelCard::min_score_in_graph)
 }
 
 /// The classes of the shown picture, and those that have a setting of their own.
@@ -131,8 +190,8 @@ fn classes_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
 }
 
 fn class_name(state: &State, class_id: u32) -> String {
-    let chosen = state.models.chosen();
-    chosen.map_or_else(String::new, |chosen| chosen.labels.name(class_id))
+    let labels = state.viewed_labels();
+    labels.map_or_else(String::new, |labels| labels.name(class_id))
 }
 
 fn class_ui(ui: &mut Ui, state: &State, class_id: u32, commands: &mut Vec<Command>) {

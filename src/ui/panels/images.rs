@@ -6,8 +6,9 @@ use eframe::egui::{self, Align, Layout, Panel, RichText, TextEdit, Ui};
 
 use super::super::grid::{GridMemory, grid_ui};
 use super::super::textures::Textures;
-use super::super::widgets::{Tone, action_button_ui, banner_ui, image_count};
+use super::super::widgets::{Tone, action_button_ui, banner_ui, grouped, image_count};
 use super::project::{moved_folder_ui, project_banners_ui};
+use super::search::{SearchMemory, found_ui, search_ui, sort_ui};
 use crate::state::{Action, Command, Listing, OpenSource, SourceId, State, THUMBNAIL_SIDES};
 
 /// The draft of the path field, and what the grid remembers.
@@ -16,6 +17,7 @@ pub(in super::super) struct ImagesMemory {
     path: String,
     /// Whose name the draft shows, to take over the name of a source opened in another way.
     path_of: Option<SourceId>,
+    search: SearchMemory,
     grid: GridMemory,
 }
 
@@ -61,6 +63,9 @@ fn contents_ui(
         project_banners_ui(ui, state, commands);
         if source.unwatched.is_some() {
             unwatched_ui(ui, source);
+        }
+        if !state.samples.is_empty() {
+            search_ui(ui, state, &mut memory.search, commands);
         }
         summary_ui(ui, state, commands);
     } else {
@@ -126,8 +131,14 @@ fn recent_menu_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
 
 /// How many there are, how far the answers are, and how large the thumbnails.
 fn summary_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
-    ui.horizontal(|ui| {
+    ui.horizontal_wrapped(|ui| {
         ui.label(RichText::new(summary(state)).weak());
+        found_ui(ui, state, commands);
+    });
+    ui.horizontal(|ui| {
+        if !state.samples.is_empty() {
+            sort_ui(ui, state, commands);
+        }
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
             let mut side = state.settings.thumbnail_side;
             ui.spacing_mut().slider_width = 64.0;
@@ -142,7 +153,12 @@ fn summary_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
 }
 
 fn summary(state: &State) -> String {
-    let count = image_count(state.samples.len());
+    let all = image_count(state.samples.len());
+    let count = if state.arranging.is_filtered() {
+        format!("{} of {all}", grouped(state.order().len()))
+    } else {
+        all
+    };
     let selected = state.selection.selected().len();
     let is_listing = matches!(
         state.source.as_ref().map(|source| &source.listing),

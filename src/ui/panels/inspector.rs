@@ -5,9 +5,9 @@ use eframe::egui::{Panel, ScrollArea, Ui};
 use super::super::textures::Textures;
 use super::super::widgets::section_ui;
 use super::device::{DeviceMemory, device_ui};
+use super::filters::{FiltersMemory, filters_ui};
 use super::runs::{RunsMemory, runs_ui};
-use super::{details, filters, magnifier, model, results};
-use crate::domain::ModelTask;
+use super::{details, magnifier, model, results};
 use crate::state::{Command, State};
 
 pub(in super::super) fn inspector_ui(
@@ -15,6 +15,7 @@ pub(in super::super) fn inspector_ui(
     state: &State,
     device: &mut DeviceMemory,
     runs: &mut RunsMemory,
+    filters: &mut FiltersMemory,
     textures: &mut Textures,
     commands: &mut Vec<Command>,
 ) {
@@ -26,7 +27,7 @@ pub(in super::super) fn inspector_ui(
                 .auto_shrink([false, false])
                 .show(ui, |ui| {
                     ui.add_space(6.0);
-                    sections_ui(ui, state, device, runs, textures, commands);
+sections_ui(ui, state, device, runs, filters, textures, commands);
                 });
         });
 }
@@ -36,6 +37,7 @@ fn sections_ui(
     state: &State,
     device: &mut DeviceMemory,
     runs: &mut RunsMemory,
+    filters: &mut FiltersMemory,
     textures: &mut Textures,
     commands: &mut Vec<Command>,
 ) {
@@ -51,10 +53,9 @@ fn sections_ui(
             magnifier::magnifier_ui(ui, state, textures, commands);
         });
     }
-    let task = state.models.chosen().map(|chosen| chosen.card.task);
-    if task == Some(ModelTask::Detection) {
+    if state.viewed_card().is_some() {
         section_ui(ui, "Filters", true, |ui| {
-            filters::filters_ui(ui, state, commands);
+            filters_ui(ui, state, filters, commands);
         });
     }
     section_ui(ui, "Device", false, |ui| {

@@ -106,6 +106,9 @@ const GO: &Menu = &[
     Some(Action::NextBox),
     Some(Action::PreviousBox),
     None,
+    Some(Action::Search),
+    Some(Action::ClearSearch),
+    None,
     Some(Action::SelectAll),
 ];
 

@@ -1,9 +1,11 @@
 //! What lies around the picture, one panel a file.
 
+mod class_table;
 mod details;
 mod device;
 mod explanation;
 mod filters;
+mod histogram;
 mod images;
 mod inspector;
 mod judge;
@@ -13,10 +15,12 @@ mod model;
 mod project;
 mod results;
 mod runs;
+mod search;
 mod status_bar;
 mod tasks;
 
 pub(super) use device::DeviceMemory;
+pub(super) use filters::FiltersMemory;
 pub(super) use images::{ImagesMemory, images_in_the_middle_ui, images_ui};
 pub(super) use inspector::inspector_ui;
 pub(super) use judge::{JudgeMemory, judge_ui};

@@ -1,0 +1,164 @@
+//! How the scores are spread, with the threshold in it.
+
+use eframe::egui::{self, CornerRadius, CursorIcon, Rect, RichText, Sense, Stroke, Ui, pos2, vec2};
+
+use super::super::theme;
+use super::super::widgets::{grouped, image_count};
+use crate::domain::ModelTask;
+use crate::review::{ScoreHistogram, Statistics};
+use crate::state::State;
+
+const HEIGHT: f32 = 58.0;
+
+/// What the histogram remembers between two frames.
+#[derive(Default)]
+pub(super) struct HistogramMemory {
+    /// A detector gives so many more boxes of low scores that only these could be seen otherwise.
+    is_linear: bool,
+}
+
+/// The bars, and below them what lies above the threshold. Gives a new threshold where the pointer sets one.
+pub(super) fn histogram_ui(
+    ui: &mut Ui,
+    state: &State,
+    memory: &mut HistogramMemory,
+    threshold: f32,
+) -> Option<f32> {
+    let statistics = state.arranging.statistics()?;
+    if statistics.images == 0 {
+        return None;
+    }
+    let (rect, response) =
+        ui.allocate_exact_size(vec2(ui.available_width(), HEIGHT), Sense::click_and_drag());
+    let summary = summary(statistics);
+    response.widget_info(|| {
+        let label = format!("Histogram of the scores; {summary}");
+        egui::WidgetInfo::labeled(egui::Role::Image, true, label)
+    });
+    if ui.is_rect_visible(rect) {
+        paint(ui, rect, statistics, threshold, memory.is_linear);
+    }
+    let pointer = response.interact_pointer_pos();
+    let set = pointer.filter(|_| response.clicked() || response.dragged());
+    let hovered = response
+        .hover_pos()
+        .map(|pointer| score_at(rect, pointer.x));
+    let response = response.on_hover_cursor(CursorIcon::ResizeHorizontal);
+    if let Some(score) = hovered {
+        let bin = bin_of(score);
+        let count = statistics.histogram.bins()[bin] as usize;
+        let (low, high) = (bin as f32 / BINS, (bin + 1) as f32 / BINS);
+        let what = match statistics.task {
+            ModelTask::Classification => "images",
+            ModelTask::Detection => "boxes",
+        };
+        response.on_hover_text_at_pointer(format!(
+            "{} {what} score {low:.2} to {high:.2}; click or drag to set the threshold",
+            grouped(count)
+        ));
+    }
+    ui.horizontal_wrapped(|ui| {
+        ui.label(RichText::new(summary).small().weak());
+        let mut is_logarithmic = !memory.is_linear;
+        let toggle = ui
+            .toggle_value(&mut is_logarithmic, RichText::new("Log scale").small())
+            .on_hover_text("Makes few boxes visible beside many");
+        if toggle.changed() {
+            memory.is_linear = !is_logarithmic;
+        }
+    });
+    set.map(|pointer| score_at(rect, pointer.x))
+}
+
+const BINS: f32 = ScoreHistogram::BINS as f32;
+
+fn summary(statistics: &Statistics) -> String {
+    let images = image_count(statistics.images);
+    let above = grouped(statistics.images_above);
+    match statistics.task {
+        ModelTask::Classification => format!("{above} of {images} above"),
+        ModelTask::Detection => {
+            let boxes = match statistics.boxes_above {
+                1 => "1 box".to_owned(),
+                count => format!("{} boxes", grouped(count)),
+            };
+            let counting = if statistics.is_exact {
+                ""
+            } else {
+                ", overlaps are still being counted…"
+            };
+            format!("{boxes} in {above} of {images} above{counting}")
+        }
+    }
+}
+
+fn score_at(rect: Rect, x: f32) -> f32 {
+    // To the hundredth: what the slider beside it shows.
+    let score = ((x - rect.left()) / rect.width()).clamp(0.0, 1.0);
+    (score * 100.0).round() / 100.0
+}
+
+fn bin_of(score: f32) -> usize {
+    ((score * BINS) as usize).min(ScoreHistogram::BINS - 1)
+}
+
+fn paint(ui: &Ui, rect: Rect, statistics: &Statistics, threshold: f32, is_linear: bool) {
+    let visuals = ui.visuals();
+    let painter = ui.painter().with_clip_rect(rect);
+    painter.rect_filled(rect, CornerRadius::same(4), theme::sunken_fill(visuals));
+    let height = |count: u32| {
+        let count = f64::from(count);
+        if is_linear { count } else { count.ln_1p() }
+    };
+    let highest = height(statistics.histogram.highest()).max(1.0);
+    let bar_width = rect.width() / BINS;
+    let (above, below) = (theme::accent(visuals), visuals.weak_text_color());
+    for (bin, count) in statistics.histogram.bins().iter().enumerate() {
+        if *count == 0 {
+            continue;
+        }
+        let share = (height(*count) / highest) as f32;
+        let left = rect.left() + bin as f32 * bar_width;
+        // One box among a million is still to be seen.
+        let top = rect.bottom() - (share * (rect.height() - 6.0)).max(1.5);
+        let bar = Rect::from_min_max(
+            pos2(left + 0.5, top),
+            pos2(left + bar_width - 0.5, rect.bottom()),
+        );
+        let is_above = (bin as f32 + 0.5) / BINS >= threshold;
+        let color = if is_above {
+            above
+        } else {
+            below.gamma_multiply(0.6)
+        };
+        painter.rect_filled(bar, CornerRadius::ZERO, color);
+    }
+    let x = rect.left() + rect.width() * threshold.clamp(0.0, 1.0);
+    painter.vline(
+        x,
+        rect.y_range(),
+        Stroke::new(2.0, visuals.strong_text_color()),
+    );
+    let handle = Rect::from_center_size(pos2(x, rect.top() + 4.0), vec2(8.0, 8.0));
+    painter.rect_filled(handle, CornerRadius::same(2), visuals.strong_text_color());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_on_the_histogram_is_a_score_to_the_hundredth() {
+        let rect = Rect::from_min_size(pos2(10.0, 0.0), vec2(300.0, 50.0));
+        for (x, score) in [
+            (0.0, 0.0),
+            (10.0, 0.0),
+            (160.0, 0.5),
+            (163.2, 0.51),
+            (999.0, 1.0),
+        ] {
+            assert!((score_at(rect, x) - score).abs() < 1e-6, "{x}");
+        }
+        assert_eq!(bin_of(1.0), ScoreHistogram::BINS - 1);
+    }
+}

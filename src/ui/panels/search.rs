@@ -1,0 +1,386 @@
+//! Above the thumbnails: the search field with its help, the quick filters, and what the images are sorted by.
+
+use eframe::egui::{
+    self, Button, Grid, Key, Modifiers, Popup, PopupCloseBehavior, Response, RichText, TextEdit,
+    Ui, text::CCursor, text_edit::TextEditState, text_selection::CCursorRange, vec2,
+};
+
+use super::super::theme;
+use super::super::widgets::{action_button_ui, action_icon_ui, grouped, strong};
+use crate::domain::ModelTask;
+use crate::review::{
+    Completion, Direction, FilterCounts, Query, Sort, SortBy, VerdictKind, has_term, with_term,
+    without_term,
+};
+use crate::state::{Action, Command, State};
+
+/// What the search field remembers between two frames.
+#[derive(Default)]
+pub(super) struct SearchMemory {
+    draft: String,
+    /// The text of the state that the draft follows, to notice when somebody else has changed it.
+    seen: String,
+    /// The last wish for the keyboard that was granted.
+    focused: u64,
+    /// The line of the completions that the arrow keys have reached.
+    line: Option<usize>,
+    /// Escape has closed the completions of this draft.
+    is_closed: bool,
+    /// A click on the completions takes the keyboard from the field before it reaches them.
+    is_pointer_on_completions: bool,
+}
+
+pub(super) fn search_ui(
+    ui: &mut Ui,
+    state: &State,
+    memory: &mut SearchMemory,
+    commands: &mut Vec<Command>,
+) {
+    if memory.seen != state.arranging.text() {
+        state.arranging.text().clone_into(&mut memory.seen);
+        memory.draft.clone_from(&memory.seen);
+    }
+    ui.horizontal(|ui| {
+        ui.spacing_mut().item_spacing.x = 4.0;
+        let buttons = 2.0 * 32.0;
+        let width = (ui.available_width() - buttons).max(60.0);
+        field_ui(ui, state, memory, width, commands);
+        action_icon_ui(ui, state, Action::ClearSearch, "×", commands);
+        let help = ui.add(Button::new("?").min_size(vec2(28.0, 0.0)));
+        help.widget_info(|| {
+            egui::WidgetInfo::labeled(egui::Role::Button, true, "What can be searched for")
+        });
+        let help = help.on_hover_text("What can be searched for");
+        Popup::menu(&help)
+            .close_behavior(PopupCloseBehavior::CloseOnClickOutside)
+            .show(help_ui);
+    });
+    trouble_ui(ui, state);
+    chips_ui(ui, state, commands);
+}
+
+fn field_ui(
+    ui: &mut Ui,
+    state: &State,
+    memory: &mut SearchMemory,
+    width: f32,
+    commands: &mut Vec<Command>,
+) {
+    let id = ui.make_persistent_id("search field");
+    let has_focus = ui.memory(|held| held.has_focus(id));
+    let cursor = TextEditState::load(ui.ctx(), id)
+        .and_then(|edit| edit.cursor.char_range())
+        .map_or(memory.draft.len(), |range| {
+            byte_of_char(&memory.draft, range.primary.index.0)
+        });
+    let is_wanted = (has_focus || memory.is_pointer_on_completions) && !memory.is_closed;
+    let completions = if is_wanted {
+        state.completions(&memory.draft, cursor)
+    } else {
+        Vec::new()
+    };
+    let mut chosen = take_keys(ui, memory, &completions, has_focus);
+    let field = ui.add(
+        TextEdit::singleline(&mut memory.draft)
+            .id(id)
+            .hint_text("Search: name, class:cat, score>0.8")
+            .desired_width(width)
+            .lock_focus(!completions.is_empty()),
+    );
+    if field.changed() {
+        memory.line = None;
+        memory.is_closed = false;
+    }
+    // After the field, so that the slash that was pressed for it does not land in it.
+    if memory.focused != state.search_focus {
+        memory.focused = state.search_focus;
+        field.request_focus();
+    }
+    let below = completions_ui(&field, memory, &completions);
+    memory.is_pointer_on_completions = below.is_pointer_on_it;
+    if let Some(completion) = chosen
+        .take()
+        .or(below.clicked)
+        .and_then(|at| completions.get(at))
+    {
+        accept(ui, memory, completion, id);
+    }
+    field.accessible_name("Search");
+    if memory.draft != memory.seen {
+        memory.seen.clone_from(&memory.draft);
+        commands.push(Command::SetQuery(memory.draft.clone()));
+    }
+}
+
+/// Keys that belong to the completions while they are open. Gives the one to take.
+fn take_keys(
+    ui: &Ui,
+    memory: &mut SearchMemory,
+    completions: &[Completion],
+    has_focus: bool,
+) -> Option<usize> {
+    if completions.is_empty() || !has_focus {
+        memory.line = None;
+        return None;
+    }
+    let take = |key| ui.input_mut(|input| input.consume_key(Modifiers::NONE, key));
+    let last = completions.len() - 1;
+    if take(Key::ArrowDown) {
+        memory.line = Some(memory.line.map_or(0, |line| (line + 1).min(last)));
+    }
+    if take(Key::ArrowUp) {
+        memory.line = memory.line.and_then(|line| line.checked_sub(1));
+    }
+    if take(Key::Escape) {
+        memory.is_closed = true;
+    }
+    let line = memory.line.map(|line| line.min(last));
+    if take(Key::Tab) {
+        return Some(line.unwrap_or(0));
+    }
+    // Without a choice, Enter is done with the field.
+    line.filter(|_| take(Key::Enter))
+}
+
+/// What came of the list below the field.
+#[derive(Default)]
+struct Below {
+    clicked: Option<usize>,
+    is_pointer_on_it: bool,
+}
+
+fn completions_ui(field: &Response, memory: &SearchMemory, completions: &[Completion]) -> Below {
+    if completions.is_empty() {
+        return Below::default();
+    }
+    let shown = Popup::from_response(field)
+        .open(true)
+        .close_behavior(PopupCloseBehavior::IgnoreClicks)
+        .gap(3.0)
+        .width(field.rect.width().max(200.0))
+        .show(|ui| {
+            ui.spacing_mut().item_spacing.y = 1.0;
+            let mut clicked = None;
+            for (line, completion) in completions.iter().enumerate() {
+                let is_current = memory.line == Some(line);
+                let width = ui.available_width();
+                let button = Button::selectable(is_current, completion.text.trim_end())
+                    .min_size(vec2(width, 0.0))
+                    .right_text(RichText::new(completion.meaning).weak());
+                if ui.add(button).clicked() {
+                    clicked = Some(line);
+                }
+            }
+            clicked
+        });
+    shown.map_or_else(Below::default, |shown| Below {
+        clicked: shown.inner,
+        is_pointer_on_it: shown.response.contains_pointer(),
+    })
+}
+
+fn accept(ui: &Ui, memory: &mut SearchMemory, completion: &Completion, id: egui::Id) {
+    let range = completion.replaces.clone();
+    if memory.draft.get(range.clone()).is_none() {
+        return;
+    }
+    memory.draft.replace_range(range.clone(), &completion.text);
+    memory.line = None;
+    let cursor = memory.draft[..range.start + completion.text.len()]
+        .chars()
+        .count();
+    let mut edit = TextEditState::load(ui.ctx(), id).unwrap_or_default();
+    let cursor = CCursorRange::one(CCursor::new(cursor));
+    edit.cursor.set_char_range(Some(cursor));
+    edit.store(ui.ctx(), id);
+    ui.memory_mut(|held| held.request_focus(id));
+}
+
+fn byte_of_char(text: &str, index: usize) -> usize {
+    let mut starts = text.char_indices().map(|(start, _)| start);
+    starts.nth(index).unwrap_or(text.len())
+}
+
+/// What is wrong with the text, or what in it finds nothing with this model.
+fn trouble_ui(ui: &mut Ui, state: &State) {
+    let visuals = ui.visuals();
+    let (error, warning) = (visuals.error_fg_color, visuals.warn_fg_color);
+    let line = |ui: &mut Ui, text: &str, color| {
+        let text = RichText::new(format!("⚠ {text}")).small().color(color);
+        ui.add(egui::Label::new(text).wrap());
+    };
+    if let Some(trouble) = state.arranging.error() {
+        line(ui, &trouble.message, error);
+        return;
+    }
+    for trouble in state.query_warnings() {
+        line(ui, &trouble.message, warning);
+    }
+}
+
+fn help_ui(ui: &mut Ui) {
+    ui.set_max_width(520.0);
+    ui.label(strong("What can be searched for"));
+    ui.label(RichText::new("A space means “and”; capital and small letters are the same").weak());
+    ui.add_space(4.0);
+    Grid::new("search help")
+        .num_columns(2)
+        .spacing(vec2(18.0, 4.0))
+        .show(ui, |ui| {
+            for (example, meaning) in Query::help() {
+                ui.label(RichText::new(*example).monospace());
+                ui.label(RichText::new(*meaning).weak());
+                ui.end_row();
+            }
+        });
+}
+
+/// A filter that is one click away.
+struct Chip {
+    label: &'static str,
+    count: usize,
+    /// What it puts into the search field.
+    term: &'static str,
+}
+
+/// Those that would show some of the images, but not all of them.
+fn chips(counts: &FilterCounts, task: Option<ModelTask>) -> Vec<Chip> {
+    let chip = |label, count, term| Chip { label, count, term };
+    let verdict = |kind: VerdictKind| counts.verdict(kind);
+    let mut chips = vec![
+        chip("Unjudged", counts.unjudged, "!verdict"),
+        chip("Accepted", verdict(VerdictKind::Accept), "verdict:accept"),
+        chip("Rejected", verdict(VerdictKind::Reject), "verdict:reject"),
+        chip("Unsure", verdict(VerdictKind::Unsure), "verdict:unsure"),
+        chip(
+            "Wrong class",
+            verdict(VerdictKind::WrongClass),
+            "verdict:wrong",
+        ),
+        chip("Problems", counts.problems, "problem"),
+    ];
+    if counts.answered > 0 {
+        let unanswered = counts.all - counts.answered;
+        chips.push(chip("Not predicted", unanswered, "!answered"));
+    }
+    if task == Some(ModelTask::Detection) {
+        chips.push(chip("No box", counts.no_box, "boxes:0"));
+    }
+    chips
+}
+
+fn chips_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+    let Some(counts) = state.arranging.counts() else {
+        return;
+    };
+    let text = state.arranging.text();
+    let chips = chips(counts, state.run().map(crate::state::Run::task));
+    let is_on = |chip: &Chip| has_term(text, chip.term);
+    let is_useful = |chip: &Chip| is_on(chip) || (1..counts.all).contains(&chip.count);
+    if !chips.iter().any(is_useful) && !state.arranging.is_filtered() {
+        return;
+    }
+    let without_chips = || {
+        let terms = chips.iter().map(|chip| chip.term);
+        terms.fold(text.to_owned(), |text, term| without_term(&text, term))
+    };
+    ui.horizontal_wrapped(|ui| {
+        ui.spacing_mut().item_spacing = vec2(4.0, 4.0);
+        ui.spacing_mut().button_padding = vec2(7.0, 1.0);
+        let is_plain = text.is_empty();
+        if chip_ui(ui, is_plain, "All", counts.all).clicked() && !is_plain {
+            commands.push(Command::SetQuery(String::new()));
+        }
+        for chip in chips.iter().filter(|chip| is_useful(chip)) {
+            let is_on = is_on(chip);
+            let response = chip_ui(ui, is_on, chip.label, chip.count)
+                .on_hover_text(format!("Searches for {}", chip.term));
+            if response.clicked() {
+                let text = if is_on {
+                    without_chips()
+                } else {
+                    with_term(&without_chips(), chip.term)
+                };
+                commands.push(Command::SetQuery(text));
+            }
+        }
+    });
+}
+
+fn chip_ui(ui: &mut Ui, is_on: bool, label: &str, count: usize) -> Response {
+    let visuals = ui.visuals();
+    let text = RichText::new(format!("{label} {}", grouped(count))).small();
+    let button = if is_on {
+        Button::new(text.color(theme::on_accent(visuals))).fill(theme::accent(visuals))
+    } else {
+        Button::new(text)
+    };
+    let response = ui.add(button.corner_radius(9).min_size(vec2(0.0, 20.0)));
+    let label = format!("{label} {}", grouped(count));
+    response.widget_info(|| {
+        egui::WidgetInfo::selected(egui::Role::Button, true, is_on, label.as_str())
+    });
+    response
+}
+
+/// What the images are sorted by, and which way.
+pub(super) fn sort_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+    let sort = state.arranging.sort();
+    let mut wanted = sort;
+    ui.spacing_mut().item_spacing.x = 2.0;
+    let menu = ui.menu_button(format!("Sort: {}", sort.by.label()), |ui| {
+        for by in SortBy::ALL {
+            by_ui(ui, state, by, &mut wanted);
+        }
+    });
+    menu.response.on_hover_text(sort.by.tooltip());
+    let arrow = match sort.direction {
+        Direction::Ascending => "↑",
+        Direction::Descending => "↓",
+    };
+    let label = sort.by.direction_label(sort.direction);
+    let turn = ui.add(Button::new(arrow).min_size(vec2(26.0, 0.0)));
+    turn.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, label));
+    let other = sort.by.direction_label(sort.direction.reversed());
+    if turn
+        .on_hover_text(format!("{label}; click for {}", other.to_lowercase()))
+        .clicked()
+    {
+        wanted.direction = sort.direction.reversed();
+    }
+    if wanted != sort {
+        commands.push(Command::SetSort(wanted));
+    }
+}
+
+fn by_ui(ui: &mut Ui, state: &State, by: SortBy, wanted: &mut Sort) {
+    let has_answers = state.run().is_some_and(|run| run.answers.answered() > 0);
+    let is_possible = has_answers || !by.needs_answers();
+    let has_boxes = state.run().map(crate::state::Run::task) != Some(ModelTask::Classification);
+    if (by == SortBy::Boxes && !has_boxes) || (by == SortBy::Disagreement && wanted.by != by) {
+        return;
+    }
+    let label = format!(
+        "{}, {}",
+        by.label(),
+        by.direction_label(by.usual_direction()).to_lowercase()
+    );
+    let entry = ui
+        .add_enabled(is_possible, Button::selectable(wanted.by == by, label))
+        .on_hover_text(by.tooltip())
+        .on_disabled_hover_text("Predict some images first");
+    if entry.clicked() {
+        *wanted = Sort {
+            by,
+            direction: by.usual_direction(),
+        };
+        ui.close();
+    }
+}
+
+/// What can be done with what was found.
+pub(super) fn found_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+    if state.arranging.is_filtered() {
+        action_button_ui(ui, state, Action::PredictFiltered, commands);
+    }
+}

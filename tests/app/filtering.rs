@@ -1,0 +1,214 @@
+//! Searching, sorting, counting.
+
+use egui::{Key, Modifiers};
+use egui_kittest::Harness;
+use egui_kittest::kittest::Queryable;
+use spotcheck::app::App;
+
+use crate::window::{click, folder_of, open, samples, sees, wait_for, wait_until};
+
+const CLASSIFIER: &str = "efficientnet-lite0";
+const DETECTOR: &str = "ssd-mobilenet-coco";
+
+/// Types into the search field, letter after letter.
+fn search(window: &mut Harness<'static, App>, text: &str) {
+    window.key_press(Key::Slash);
+    window.run_steps(2);
+    window.get_by_label("Search").type_text(text);
+    window.step();
+}
+
+fn names_on_screen(window: &Harness<'static, App>) -> Vec<String> {
+    let state = window.state().state();
+    let ids = state.order().ids();
+    let entries = ids.filter_map(|id| state.samples.get(id));
+    entries.map(|entry| entry.name.clone()).collect()
+}
+
+/// The detector has looked at all samples, and that is counted.
+fn detected() -> Harness<'static, App> {
+    let mut window = open(Some(&samples()), DETECTOR);
+    wait_for(&mut window, "8 images");
+    click(&mut window, "Predict all");
+    wait_for(&mut window, "8 images, 8 predicted");
+    wait_for(&mut window, "Classes in 8 images");
+    window
+}
+
+#[test]
+fn a_search_leaves_images_out_and_says_how_many_are_left() {
+    let mut window = open(Some(&samples()), CLASSIFIER);
+    wait_for(&mut window, "8 images");
+    search(&mut window, "!chelsea");
+    wait_for(&mut window, "7 of 8 images");
+    assert!(!names_on_screen(&window).contains(&"chelsea.png".to_owned()));
+    click(&mut window, "Clear search");
+    wait_until(&mut window, "all images", |window| {
+        names_on_screen(window).len() == 8
+    });
+}
+
+#[test]
+fn a_mistake_in_the_search_says_what_to_write_and_leaves_the_images_as_they_are() {
+    let mut window = open(Some(&samples()), CLASSIFIER);
+    wait_for(&mut window, "8 images");
+    search(&mut window, "scor>0.5");
+    wait_for(&mut window, "did you mean score?");
+    assert_eq!(names_on_screen(&window).len(), 8);
+}
+
+#[test]
+fn the_search_field_explains_itself() {
+    let mut window = open(Some(&samples()), CLASSIFIER);
+    wait_for(&mut window, "8 images");
+    click(&mut window, "What can be searched for");
+    wait_for(&mut window, "class:\"traffic light\"");
+    assert!(sees(&window, "Neither the image nor a box of it is judged"));
+}
+
+#[test]
+fn the_name_of_a_class_is_completed() {
+    let mut window = open(Some(&samples()), DETECTOR);
+    wait_for(&mut window, "8 images");
+    search(&mut window, "class:traff");
+    wait_for(&mut window, "class:\"traffic light\"");
+    window.key_press(Key::Tab);
+    window.run_steps(3);
+    let text = window.state().state().arranging.text().to_owned();
+    assert_eq!(text, "class:\"traffic light\" ");
+}
+
+#[test]
+fn select_all_selects_what_was_found_and_keys_walk_through_it() {
+    let mut window = open(Some(&samples()), CLASSIFIER);
+    wait_for(&mut window, "1 of 8 images");
+    search(&mut window, ".png");
+    window.key_press(Key::Enter);
+    let pngs = std::fs::read_dir(samples()).unwrap().filter(|entry| {
+        let path = entry.as_ref().unwrap().path();
+        path.extension().is_some_and(|extension| extension == "png")
+    });
+    let pngs = pngs.count();
+    wait_for(&mut window, &format!("{pngs} of 8 images"));
+    window.key_press_modifiers(Modifiers::COMMAND, Key::A);
+    wait_for(&mut window, &format!("{pngs} selected"));
+    window.key_press(Key::End);
+    wait_for(&mut window, &format!("{pngs} of {pngs} found"));
+}
+
+#[test]
+fn images_are_sorted_by_what_the_menu_says_and_turned_around() {
+    let mut window = open(Some(&samples()), CLASSIFIER);
+    wait_for(&mut window, "8 images");
+    let listed = names_on_screen(&window);
+    click(&mut window, "Sort: Listing");
+    click(&mut window, "File size, largest first");
+    wait_for(&mut window, "Sort: File size");
+    let sizes = |window: &Harness<'static, App>| {
+        let size = |name: &String| std::fs::metadata(samples().join(name)).unwrap().len();
+        names_on_screen(window)
+            .iter()
+            .map(size)
+            .collect::<Vec<u64>>()
+    };
+    wait_until(&mut window, "the largest first", |window| {
+        sizes(window).is_sorted_by(|left, right| left >= right)
+    });
+    click(&mut window, "Largest first");
+    wait_until(&mut window, "the smallest first", |window| {
+        sizes(window).is_sorted()
+    });
+    assert_ne!(names_on_screen(&window), listed);
+}
+
+#[test]
+fn a_quick_filter_shows_the_broken_images_and_goes_again() {
+    let folder = folder_of(2, "chelsea.png");
+    std::fs::write(folder.path().join("broken.jpg"), b"not a picture").unwrap();
+    let mut window = open(Some(folder.path()), CLASSIFIER);
+    wait_for(&mut window, "Problems 1");
+    click(&mut window, "Problems 1");
+    wait_for(&mut window, "1 of 3 images");
+    assert_eq!(names_on_screen(&window), ["broken.jpg"]);
+    click(&mut window, "Problems 1");
+    wait_until(&mut window, "all images", |window| {
+        names_on_screen(window).len() == 3
+    });
+}
+
+#[test]
+fn a_click_on_a_class_shows_the_images_that_have_it() {
+    let mut window = detected();
+    let row = window
+        .query_all_by_label_contains(", mean score ")
+        .next()
+        .expect("a class is listed");
+    row.click();
+    wait_until(&mut window, "a search for the class", |window| {
+        window
+            .state()
+            .state()
+            .arranging
+            .text()
+            .starts_with("class:")
+    });
+    wait_until(&mut window, "fewer images", |window| {
+        (1..8).contains(&names_on_screen(window).len())
+    });
+}
+
+#[test]
+fn the_histogram_counts_what_lies_above_the_threshold_and_follows_it() {
+    let mut window = detected();
+    let above = |window: &Harness<'static, App>| {
+        let statistics = window.state().state().arranging.statistics().cloned();
+        statistics.expect("counted").boxes_above
+    };
+    let at_half = above(&window);
+    assert!(at_half > 0);
+    wait_for(&mut window, &format!("{at_half} boxes in "));
+    window
+        .state_mut()
+        .command(spotcheck::state::Command::ChangeView(
+            spotcheck::state::ViewChange::MinScore(0.05),
+        ));
+    wait_until(&mut window, "more boxes", |window| above(window) > at_half);
+    // Brute force, from the whole answers.
+    let state = window.state().state();
+    let run = state.run().unwrap();
+    let shown = state.samples.ids().filter_map(|id| run.answers.summary(id));
+    let boxes = shown.flat_map(|summary| summary.scores.to_vec());
+    assert_eq!(above(&window), boxes.filter(|score| *score >= 0.05).count());
+}
+
+#[test]
+fn a_classifier_has_filters_too() {
+    let mut window = open(Some(&samples()), CLASSIFIER);
+    wait_for(&mut window, "8 images");
+    click(&mut window, "Predict all");
+    wait_for(&mut window, "Classes in 8 images");
+    wait_for(&mut window, "8 of 8 images above");
+    window
+        .state_mut()
+        .command(spotcheck::state::Command::ChangeView(
+            spotcheck::state::ViewChange::MinClassScore(1.0),
+        ));
+    wait_for(&mut window, "none above 100 %");
+    wait_for(&mut window, "None above the threshold");
+}
+
+#[test]
+fn only_what_was_found_is_predicted() {
+    let mut window = open(Some(&samples()), DETECTOR);
+    window
+        .state_mut()
+        .command(spotcheck::state::Command::SetPredictOnOpen(false));
+    wait_for(&mut window, "8 images");
+    search(&mut window, "!chelsea");
+    wait_for(&mut window, "7 of 8 images");
+    click(&mut window, "Predict filtered");
+    wait_until(&mut window, "seven answers", |window| {
+        let run = window.state().state().run();
+        run.is_some_and(|run| run.answers.answered() >= 7) && window.state().state().tasks.is_idle()
+    });
+}
