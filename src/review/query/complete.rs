@@ -34,7 +34,7 @@ pub fn complete(text: &str, cursor: usize, labels: &LabelSet, tags: &[String]) -
                 text: format!("{key}:{} ", quoted(name)),
                 meaning: "",
             };
-            match key {
+            let completions = match key {
                 "class" => ranked(value, labels.iter().map(|(_, name)| name), whole),
                 "tag" => ranked(value, tags.iter().map(String::as_str), whole),
                 "verdict" => ranked(
@@ -42,8 +42,11 @@ pub fn complete(text: &str, cursor: usize, labels: &LabelSet, tags: &[String]) -
                     VerdictKind::ALL.into_iter().map(VerdictKind::word),
                     whole,
                 ),
-                _ => Vec::new(),
-            }
+                _ => return Vec::new(),
+            };
+            // What is typed already needs no completing.
+            let is_new = |completion: &Completion| completion.text.trim_end() != typed;
+            completions.into_iter().filter(is_new).collect()
         }
         None => keys(&typed, start..cursor),
     }
@@ -238,6 +241,7 @@ mod tests {
         check("verdict:re", &["verdict:reject ", "verdict:unsure "]);
         check("tag:sea", &["tag:\"by the sea\" "]);
         check("tag:n", &["tag:Night "]);
+        check("class:lighter", &[]);
         check("", &[]);
         check("cat ", &[]);
         check("(a or cl", &["(a or class:"]);

@@ -1,8 +1,9 @@
 //! Above the thumbnails: the search field with its help, the quick filters, and what the images are sorted by.
 
 use eframe::egui::{
-    self, Button, Grid, Key, Modifiers, Popup, PopupCloseBehavior, Response, RichText, TextEdit,
-    Ui, text::CCursor, text_edit::TextEditState, text_selection::CCursorRange, vec2,
+    self, Align, Button, Grid, Key, Layout, Modifiers, Popup, PopupCloseBehavior, Response,
+    RichText, TextEdit, Ui, text::CCursor, text_edit::TextEditState, text_selection::CCursorRange,
+    vec2,
 };
 
 use super::super::theme;
@@ -28,6 +29,7 @@ pub(super) struct SearchMemory {
     is_closed: bool,
     /// A click on the completions takes the keyboard from the field before it reaches them.
     is_pointer_on_completions: bool,
+    is_completing: bool,
 }
 
 pub(super) fn search_ui(
@@ -40,32 +42,31 @@ pub(super) fn search_ui(
         state.arranging.text().clone_into(&mut memory.seen);
         memory.draft.clone_from(&memory.seen);
     }
-    ui.horizontal(|ui| {
+    // From the right, so that the field takes what the buttons leave.
+    let row = vec2(ui.available_width(), ui.spacing().interact_size.y);
+    let from_right = Layout::right_to_left(Align::Center);
+    ui.allocate_ui_with_layout(row, from_right, |ui| {
         ui.spacing_mut().item_spacing.x = 4.0;
-        let buttons = 2.0 * 32.0;
-        let width = (ui.available_width() - buttons).max(60.0);
-        field_ui(ui, state, memory, width, commands);
+        help_button_ui(ui);
         action_icon_ui(ui, state, Action::ClearSearch, "×", commands);
-        let help = ui.add(Button::new("?").min_size(vec2(28.0, 0.0)));
-        help.widget_info(|| {
-            egui::WidgetInfo::labeled(egui::Role::Button, true, "What can be searched for")
-        });
-        let help = help.on_hover_text("What can be searched for");
-        Popup::menu(&help)
-            .close_behavior(PopupCloseBehavior::CloseOnClickOutside)
-            .show(help_ui);
+        field_ui(ui, state, memory, commands);
     });
-    trouble_ui(ui, state);
+    trouble_ui(ui, state, memory);
     chips_ui(ui, state, commands);
 }
 
-fn field_ui(
-    ui: &mut Ui,
-    state: &State,
-    memory: &mut SearchMemory,
-    width: f32,
-    commands: &mut Vec<Command>,
-) {
+fn help_button_ui(ui: &mut Ui) {
+    let help = ui.add(Button::new("?").min_size(vec2(28.0, 0.0)));
+    help.widget_info(|| {
+        egui::WidgetInfo::labeled(egui::Role::Button, true, "What can be searched for")
+    });
+    let help = help.on_hover_text("What can be searched for");
+    Popup::menu(&help)
+        .close_behavior(PopupCloseBehavior::CloseOnClickOutside)
+        .show(help_ui);
+}
+
+fn field_ui(ui: &mut Ui, state: &State, memory: &mut SearchMemory, commands: &mut Vec<Command>) {
     let id = ui.make_persistent_id("search field");
     let has_focus = ui.memory(|held| held.has_focus(id));
     let cursor = TextEditState::load(ui.ctx(), id)
@@ -79,12 +80,13 @@ fn field_ui(
     } else {
         Vec::new()
     };
+    memory.is_completing = !completions.is_empty();
     let mut chosen = take_keys(ui, memory, &completions, has_focus);
     let field = ui.add(
         TextEdit::singleline(&mut memory.draft)
             .id(id)
             .hint_text("Search: name, class:cat, score>0.8")
-            .desired_width(width)
+            .desired_width(f32::INFINITY)
             .lock_focus(!completions.is_empty()),
     );
     if field.changed() {
@@ -202,7 +204,7 @@ fn byte_of_char(text: &str, index: usize) -> usize {
 }
 
 /// What is wrong with the text, or what in it finds nothing with this model.
-fn trouble_ui(ui: &mut Ui, state: &State) {
+fn trouble_ui(ui: &mut Ui, state: &State, memory: &SearchMemory) {
     let visuals = ui.visuals();
     let (error, warning) = (visuals.error_fg_color, visuals.warn_fg_color);
     let line = |ui: &mut Ui, text: &str, color| {
@@ -213,7 +215,9 @@ fn trouble_ui(ui: &mut Ui, state: &State) {
         line(ui, &trouble.message, error);
         return;
     }
-    for trouble in state.query_warnings() {
+    // While a name is being completed it is not wrong yet.
+    let warnings = state.query_warnings().into_iter();
+    for trouble in warnings.filter(|_| !memory.is_completing) {
         line(ui, &trouble.message, warning);
     }
 }
