@@ -15,9 +15,7 @@ pub struct ArrangeRequest {
     /// Which listing this is of. While it stays the same, samples are only ever added.
     pub listing: u64,
     pub samples: SharedList<Sample>,
-    /// Those that are not there any more: they are left out.
-    pub gone: SampleSet,
-    /// Those that could not be decoded.
+    /// Those that cannot be shown: not decoded, or not there any more.
     pub unreadable: SampleSet,
     /// Of the run that is looked at.
     pub answers: Option<Answers>,
@@ -46,7 +44,6 @@ const NOWHERE: u32 = u32::MAX;
 /// How many samples of the whole listing each of the quick filters would show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FilterCounts {
-    /// All that are there.
     pub all: usize,
     pub answered: usize,
     /// Could not be shown or predicted.
@@ -99,9 +96,6 @@ impl Arranger {
                 return None;
             }
             let id = SampleId::from_index(index);
-            if request.gone.contains(id) {
-                continue;
-            }
             let look = request.look(id, sample, gate.as_ref());
             counts.add(&look, gate.as_ref(), &request.view);
             if filter.wants(&look, gate.as_ref()) {

@@ -73,8 +73,13 @@ impl Samples {
         self.entries.clone()
     }
 
+    /// Those that cannot be shown: not decoded, or gone.
     pub(super) fn all_unreadable(&self) -> SampleSet {
-        self.unreadable.keys().copied().collect()
+        let mut all = self.gone.clone();
+        for id in self.unreadable.keys() {
+            all.insert(*id);
+        }
+        all
     }
 
     /// Another number after every change.

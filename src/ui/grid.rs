@@ -24,6 +24,8 @@ const HEADLINE_HEIGHT: f32 = 16.0;
 pub(super) struct GridMemory {
     /// To scroll to another one only when it changes, so that the user can scroll away from it.
     last_shown: Option<SampleId>,
+    /// Where that one was, to keep it where it is on screen when the order changes.
+    last_place: Option<usize>,
 }
 
 /// Where the cells lie.
@@ -136,15 +138,32 @@ fn scroll_to_shown(
     viewport: Rect,
 ) {
     let shown = state.shown_sample();
+    let place = shown.and_then(|shown| state.order().place_of(shown));
+    let before = std::mem::replace(&mut memory.last_place, place);
     if memory.last_shown == shown {
+        if let (Some(before), Some(place)) = (before, place) {
+            stay_with_shown(ui, layout, viewport, before, place);
+        }
         return;
     }
     memory.last_shown = shown;
-    if let Some(place) = shown.and_then(|shown| state.order().place_of(shown)) {
+    if let Some(place) = place {
         let origin = screen_origin(ui, viewport);
         let rect = layout.rect(origin, viewport.top(), place).expand(GAP);
         // At once: on the way there would be thousands of rows.
         ui.scroll_to_rect_animation(rect, None, ScrollAnimation::none());
+    }
+}
+
+/// Another order has moved the shown cell: what is on screen moves along, unless the cell was out of sight.
+fn stay_with_shown(ui: &Ui, layout: Layout, viewport: Rect, before: usize, place: usize) {
+    let rows = (place / layout.columns) as f32 - (before / layout.columns) as f32;
+    let was_on_screen = layout
+        .visible(viewport.top(), viewport.bottom())
+        .contains(&before);
+    if rows != 0.0 && was_on_screen {
+        let delta = vec2(0.0, -rows * layout.row_height());
+        ui.scroll_with_delta_animation(delta, ScrollAnimation::none());
     }
 }
 

@@ -88,9 +88,6 @@ fn world(task: ModelTask, view: ViewSettings) -> World {
             }
         }
         predictions.push(known);
-        if random.below(10) == 0 {
-            request.gone.insert(id);
-        }
         if random.below(3) == 0 {
             let mut mark = Mark::default();
             let verdict = VerdictKind::ALL.get(random.below(6)).copied();
@@ -114,7 +111,7 @@ fn world(task: ModelTask, view: ViewSettings) -> World {
 impl World {
     fn there(&self) -> Vec<SampleId> {
         let ids = (0..self.request.samples.len()).map(SampleId::from_index);
-        ids.filter(|id| !self.request.gone.contains(*id)).collect()
+        ids.collect()
     }
 
     fn prediction(&self, id: SampleId) -> Option<&Prediction> {

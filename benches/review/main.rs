@@ -1,0 +1,251 @@
+//! How long it takes to search, sort and count a hundred thousand images with a hundred boxes each, and how much memory
+//! their answers take. `README.md` says how to run it and holds the figures.
+
+#![expect(clippy::print_stdout, reason = "its output is what it is for")]
+
+use std::time::{Duration, Instant};
+
+use spotcheck::domain::{
+    BoundingBox, LabelSet, ModelTask, Sample, SampleId, SampleUri, ViewSettings,
+};
+use spotcheck::review::{
+    Answers, ArrangeRequest, Arranger, Direction, Mark, Marks, Query, Sort, SortBy, Suppressed,
+    VerdictKind, statistics,
+};
+
+const IMAGES: usize = 100_000;
+const BOXES: usize = 100;
+const CLASSES: u32 = 80;
+const ROUNDS: usize = 9;
+const NEVER: &dyn Fn() -> bool = &|| false;
+
+fn main() {
+    let mut random = Random(1);
+    let before = resident_bytes();
+    let answers = answers(&mut random);
+    let after = resident_bytes();
+    println!("{IMAGES} images with {BOXES} boxes each, median (worst) of {ROUNDS}\n");
+    println!(
+        "memory of the answers    {:>8.1} MB",
+        megabytes(before, after)
+    );
+    let mut request = ArrangeRequest {
+        samples: (0..IMAGES)
+            .map(|index| sample(index, &mut random))
+            .collect(),
+        labels: labels(),
+        marks: marks(&mut random),
+        answers: Some(answers),
+        ..ArrangeRequest::default()
+    };
+    let mut arranger = Arranger::default();
+    sorts(&mut request, &mut arranger);
+    searches(&mut request, &mut arranger);
+    thresholds(&mut request, &mut arranger, "threshold moved");
+    request.suppressed = Some(suppressed(&request, &mut random));
+    request.view.nms_iou = Some(0.5);
+    thresholds(&mut request, &mut arranger, "the same, overlaps hidden");
+    snapshots(&request);
+    println!(
+        "\nmemory of everything     {:>8.1} MB",
+        megabytes(0, resident_bytes())
+    );
+    println!(
+        "its highest              {:>8.1} MB",
+        megabytes(0, highest_resident_bytes())
+    );
+}
+
+fn sorts(request: &mut ArrangeRequest, arranger: &mut Arranger) {
+    for by in SortBy::ALL {
+        if by == SortBy::Disagreement {
+            continue;
+        }
+        let mut turn = false;
+        let name = format!("sort by {}", by.label().to_lowercase());
+        measure(&name, || {
+            turn = !turn;
+            let direction = if turn {
+                Direction::Descending
+            } else {
+                Direction::Ascending
+            };
+            request.sort = Sort { by, direction };
+            let arrangement = arranger.arrange(request, NEVER);
+            arrangement.map_or(0, |arrangement| arrangement.order().len())
+        });
+    }
+    request.sort = Sort {
+        by: SortBy::TopScore,
+        direction: Direction::Descending,
+    };
+}
+
+fn searches(request: &mut ArrangeRequest, arranger: &mut Arranger) {
+    for text in [
+        "img_12",
+        "class:\"class 7\" score>0.8 !verdict",
+        "boxes>3 or tag:night",
+    ] {
+        let Ok(query) = Query::parse(text) else {
+            println!("{text} is no query");
+            continue;
+        };
+        request.query = query;
+        measure(&format!("search {text}"), || {
+            let arrangement = arranger.arrange(request, NEVER);
+            arrangement.map_or(0, |arrangement| arrangement.order().len())
+        });
+    }
+    request.query = Query::default();
+}
+
+/// What follows a move of the slider: the order with the counts of the filters, histogram and table of classes.
+fn thresholds(request: &mut ArrangeRequest, arranger: &mut Arranger, name: &str) {
+    let mut step = 0;
+    measure(name, || {
+        step += 1;
+        request.view.min_score = 0.3 + 0.05 * step as f32;
+        let arrangement = arranger.arrange(request, NEVER);
+        let counted = request.answers.as_ref().and_then(|answers| {
+            statistics(answers, &request.view, request.suppressed.as_ref(), NEVER)
+        });
+        arrangement.map_or(0, |arrangement| arrangement.counts.no_box)
+            + counted.map_or(0, |counted| counted.boxes_above)
+    });
+    request.view = ViewSettings {
+        nms_iou: request.view.nms_iou,
+        ..ViewSettings::default()
+    };
+}
+
+/// What the window itself pays for handing the work over.
+fn snapshots(request: &ArrangeRequest) {
+    measure("snapshot for a worker", || {
+        let snapshot = request.clone();
+        snapshot.samples.len()
+    });
+}
+
+fn measure(name: &str, mut work: impl FnMut() -> usize) {
+    let mut times: Vec<Duration> = Vec::with_capacity(ROUNDS);
+    let mut found = 0;
+    for _ in 0..ROUNDS {
+        let begun = Instant::now();
+        found = std::hint::black_box(work());
+        times.push(begun.elapsed());
+    }
+    times.sort();
+    let milliseconds = |time: Duration| time.as_secs_f64() * 1000.0;
+    println!(
+        "{name:<40} {:>8.2} ms ({:.2}), {found}",
+        milliseconds(times[ROUNDS / 2]),
+        milliseconds(times[ROUNDS - 1])
+    );
+}
+
+fn answers(random: &mut Random) -> Answers {
+    let mut answers = Answers::new(ModelTask::Detection);
+    let (mut classes, mut scores) = (Vec::new(), Vec::new());
+    for index in 0..IMAGES {
+        classes.clear();
+        scores.clear();
+        for _ in 0..BOXES {
+            classes.push(random.next() as u32 % CLASSES);
+            // Most boxes score low, as those of a detector do.
+            scores.push(random.unit().powi(4));
+        }
+        scores.sort_by(|left, right| right.total_cmp(left));
+        answers.record_summary(SampleId::from_index(index), 1024, 768, &classes, &scores);
+    }
+    answers
+}
+
+fn suppressed(request: &ArrangeRequest, random: &mut Random) -> Suppressed {
+    let mut suppressed = Suppressed::new(0.5);
+    let Some(answers) = &request.answers else {
+        return suppressed;
+    };
+    for (id, summary) in answers.iter() {
+        let bounds: Vec<BoundingBox> = (0..BOXES)
+            .map(|_| {
+                let (x, y) = (random.unit() * 900.0, random.unit() * 600.0);
+                BoundingBox::new(x, y, x + 120.0, y + 120.0)
+            })
+            .collect();
+        suppressed.record(id, &bounds, summary.classes, summary.scores);
+    }
+    suppressed
+}
+
+fn sample(index: usize, random: &mut Random) -> Sample {
+    let name = format!(
+        "folder {}/IMG_{}.jpg",
+        index % 100,
+        random.next() % 1_000_000
+    );
+    Sample {
+        uri: SampleUri::new(format!("/photos/{name}")),
+        name,
+        size_bytes: random.next() % 4_000_000,
+        modified_ns: Some(random.next() as i64),
+    }
+}
+
+fn marks(random: &mut Random) -> Marks {
+    let mut marks = Marks::default();
+    for index in 0..IMAGES {
+        if random.next().is_multiple_of(4) {
+            let kind = VerdictKind::ALL[random.next() as usize % 4];
+            let mark = Mark {
+                verdict: Some(kind),
+                tags: vec!["night".to_owned(); usize::from(kind == VerdictKind::Unsure)].into(),
+                ..Mark::default()
+            };
+            marks.set(SampleId::from_index(index), mark);
+        }
+    }
+    marks
+}
+
+fn labels() -> LabelSet {
+    let names = (0..CLASSES).map(|class| format!("class {class}"));
+    let lines: Vec<String> = names.collect();
+    LabelSet::parse(&lines.join("\n")).unwrap_or_default()
+}
+
+fn megabytes(before: u64, after: u64) -> f64 {
+    after.saturating_sub(before) as f64 / 1e6
+}
+
+fn resident_bytes() -> u64 {
+    status_bytes("VmRSS:")
+}
+
+fn highest_resident_bytes() -> u64 {
+    status_bytes("VmHWM:")
+}
+
+/// From `/proc/self/status`; zero where there is none.
+fn status_bytes(field: &str) -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix(field));
+    let kibibytes = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
+    kibibytes.unwrap_or(0) * 1024
+}
+
+/// Marsaglia's xorshift64: the same numbers every time.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    fn unit(&mut self) -> f32 {
+        (self.next() >> 40) as f32 / (1_u64 << 24) as f32
+    }
+}
