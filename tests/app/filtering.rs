@@ -143,7 +143,8 @@ fn a_click_on_a_class_shows_the_images_that_have_it() {
         .query_all_by_label_contains(", mean score ")
         .next()
         .expect("a class is listed");
-    row.click();
+    // It may be scrolled out of sight.
+    row.click_accesskit();
     wait_until(&mut window, "a search for the class", |window| {
         window
             .state()

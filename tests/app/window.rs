@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use egui_kittest::Harness;
+use egui_kittest::{Harness, Node};
 use egui_kittest::kittest::Queryable;
 use spotcheck::app::{App, WindowOptions};
 use spotcheck::dirs::AppDirs;
@@ -105,10 +105,14 @@ pub(crate) fn sees(harness: &Harness<'static, App>, text: &str) -> bool {
 pub(crate) fn click(harness: &mut Harness<'static, App>, text: &str) {
     // What has just opened may still be moving to its place.
     harness.run_steps(2);
-    let found = harness.query_all_by_label_contains(text).next();
-    found
-        .unwrap_or_else(|| panic!("nothing on screen says “{text}”"))
-        .click();
+    let find = |harness: &Harness<'static, App>, act: &dyn Fn(&Node<'_>)| {
+        let found = harness.query_all_by_label_contains(text).next();
+        act(&found.unwrap_or_else(|| panic!("nothing on screen says “{text}”")));
+    };
+    // A panel may be longer than the window.
+    find(harness, &|node| node.scroll_to_me());
+    harness.run_steps(2);
+    find(harness, &|node| node.click());
     harness.step();
     harness.step();
 }
