@@ -6,10 +6,10 @@
 mod browsing;
 #[path = "app/commands.rs"]
 mod commands;
-#[path = "app/filtering.rs"]
-mod filtering;
 #[path = "app/comparing.rs"]
 mod comparing;
+#[path = "app/filtering.rs"]
+mod filtering;
 #[path = "app/judging.rs"]
 mod judging;
 #[path = "app/looking.rs"]

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use egui_kittest::{Harness, Node};
 use egui_kittest::kittest::Queryable;
+use egui_kittest::{Harness, Node};
 use spotcheck::app::{App, WindowOptions};
 use spotcheck::dirs::AppDirs;
 
@@ -111,7 +111,7 @@ pub(crate) fn click(harness: &mut Harness<'static, App>, text: &str) {
     };
     // A panel may be longer than the window.
     find(harness, &|node| node.scroll_to_me());
-    harness.run_steps(2);
+    harness.run_steps(5);
     find(harness, &|node| node.click());
     harness.step();
     harness.step();

@@ -27,7 +27,7 @@ pub(in super::super) fn inspector_ui(
                 .auto_shrink([false, false])
                 .show(ui, |ui| {
                     ui.add_space(6.0);
-sections_ui(ui, state, device, runs, filters, textures, commands);
+                    sections_ui(ui, state, device, runs, filters, textures, commands);
                 });
         });
 }
