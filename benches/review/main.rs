@@ -1,5 +1,5 @@
 //! How long it takes to search, sort and count a hundred thousand images with a hundred boxes each, and how much memory
-//! their answers take. `README.md` says how to run it and holds the figures.
+//! their answers take. `README.md` says how to run it and what is to be reached.
 
 #![expect(clippy::print_stdout, reason = "its output is what it is for")]
 
