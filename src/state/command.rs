@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{Action, CanvasView, Overlay, RuntimeKind, TaskId, TaskSignal};
+use super::{Action, CanvasView, CompareLayout, Overlay, RuntimeKind, TaskId, TaskSignal};
 use crate::domain::{DeviceChoice, RunId, SampleId, SampleSet, TileKey, Verdict};
 use crate::review::{FilmFrame, FilmOrder, Sort};
 
@@ -76,6 +76,7 @@ pub enum Command {
     CompareWith(RunId),
     /// With the filters as they are now.
     CompareAgain,
+    SetCompareLayout(CompareLayout),
     StopComparing,
     /// Begins or ends presentation mode.
     Present(bool),

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::{State, TaskId};
 use crate::domain::{Prediction, RunId, ViewSettings};
 use crate::evaluation::{Agreement, ClassMap};
@@ -16,6 +18,17 @@ pub struct Comparing {
     pub classes: ClassMap,
     /// The filters that the boxes were compared with, left and right.
     pub(super) views: [ViewSettings; 2],
+}
+
+/// How two runs are drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CompareLayout {
+    /// The boxes of both over one picture.
+    #[default]
+    Overlaid,
+    /// The picture twice, which zoom and move together.
+    SideBySide,
 }
 
 #[derive(Debug)]
@@ -47,6 +60,12 @@ impl Comparing {
 }
 
 impl State {
+    /// The comparison, where its runs are drawn beside each other.
+    pub fn side_by_side(&self) -> Option<&Comparing> {
+        let is_wanted = self.settings.compare_layout == CompareLayout::SideBySide;
+        self.comparing.as_ref().filter(|_| is_wanted)
+    }
+
     /// What the right run of a comparison says of the shown image, where it is in memory.
     pub fn compared_answer(&self) -> Option<&Prediction> {
         let right = self.comparing.as_ref()?.right;

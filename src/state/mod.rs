@@ -31,7 +31,7 @@ mod update;
 pub use action::Action;
 pub use arranging::{ArrangeId, Arranging, Pace};
 pub use command::{Command, Step, ViewChange};
-pub use comparing::{CompareStatus, Comparing};
+pub use comparing::{CompareLayout, CompareStatus, Comparing};
 pub use effect::{CropRequest, Effect, SourceSpec, TaskSignal, ThumbnailWish, WantedAnswer};
 pub use engine::{Engine, EngineStatus, Offer, RuntimeKind};
 pub use event::{DisplayInfo, Event, FilePick, ModelDefaults, StoredAnswer, StoredRow};

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::CompareLayout;
 use crate::domain::{DeviceChoice, ViewSettings};
 
 const MAX_RECENT: usize = 10;
@@ -51,6 +52,7 @@ pub struct Settings {
     pub threads: Option<usize>,
     /// An ONNX Runtime library to use instead of the ones that are looked for.
     pub runtime_library: Option<PathBuf>,
+    pub compare_layout: CompareLayout,
     /// Whether opening a picture predicts it.
     pub predict_on_open: bool,
     /// How much the explanation hides of the picture, `0.0..=1.0`.
@@ -92,6 +94,7 @@ impl Default for Settings {
             batch: None,
             threads: None,
             runtime_library: None,
+            compare_layout: CompareLayout::default(),
             predict_on_open: true,
             explanation_opacity: 0.65,
             max_megapixels: 512,

@@ -83,3 +83,21 @@ fn a_run_is_named_and_deleted_after_a_question() {
         window.state().state().runs.iter().count() == 1
     });
 }
+
+#[test]
+fn two_runs_lie_side_by_side_each_under_its_name() {
+    let folder = folder_of(1, "chelsea.png");
+    let mut window = two_runs(CLASSIFIER, folder.path());
+    click(&mut window, "Compare with EfficientNet-Lite0");
+    wait_for(&mut window, "100.0 % agree");
+    click(&mut window, "Side by side");
+    wait_for(&mut window, "EfficientNet-Lite0\ntiger cat 38.3 %");
+    wait_for(
+        &mut window,
+        "EfficientNet-Lite0, 1 threads\ntiger cat 38.3 %",
+    );
+    click(&mut window, "Overlaid");
+    wait_until(&mut window, "one picture", |window| {
+        !sees(window, "EfficientNet-Lite0\ntiger cat")
+    });
+}

@@ -3,10 +3,10 @@
 //! The test always draws them and looks at what was drawn; it writes `screenshots/` only where
 //! `SPOTCHECK_WRITE_SCREENSHOTS` is set, because two versions of a software rasteriser differ in the last bit.
 
-use egui::Theme;
+use egui::{Key, Theme};
 use egui_kittest::Harness;
 use spotcheck::app::App;
-use spotcheck::state::Action;
+use spotcheck::state::{Action, Command, ViewChange};
 
 use crate::browsing::drop_on;
 use crate::support::repository;
@@ -76,4 +76,63 @@ fn the_window_explains_a_model_of_ones_own() {
     drop_on(&mut window, &model);
     wait_for(&mut window, "made from coffee.png");
     take(&mut window, "own-model-dark");
+}
+
+#[test]
+fn the_window_searches_sorts_and_judges() {
+    let mut window = predicted(DETECTOR, Theme::Light, "astronaut.png", "person ");
+    window.state_mut().command(Action::Accept.into());
+    wait_for(&mut window, "1 of 8 judged");
+    window
+        .state_mut()
+        .command(Command::SetQuery("score>0.5".to_owned()));
+    wait_for(&mut window, "of 8 images");
+    take(&mut window, "judging-light");
+}
+
+#[test]
+fn the_window_shows_a_filmstrip_and_a_magnified_box() {
+    let mut window = predicted(DETECTOR, Theme::Dark, "coffee.png", "cup ");
+    window
+        .state_mut()
+        .command(Command::ChangeView(ViewChange::MinScore(0.1)));
+    let cup = window
+        .state()
+        .state()
+        .shown
+        .prediction
+        .as_ref()
+        .unwrap()
+        .detections()[0]
+        .class_id;
+    window.state_mut().command(Command::OpenFilmstrip(cup));
+    wait_for(&mut window, " %, coffee.png");
+    window.state_mut().command(Command::SelectBox(Some(0)));
+    wait_for(&mut window, "% of the picture");
+    take(&mut window, "filmstrip-dark");
+}
+
+#[test]
+fn the_window_compares_two_runs() {
+    let mut window = predicted(DETECTOR, Theme::Dark, "coffee.png", "cup ");
+    window.state_mut().command(Command::SetThreads(Some(1)));
+    wait_for(&mut window, "1 predicted");
+    window.state_mut().command(Action::PredictAll.into());
+    wait_for(&mut window, "8 predicted");
+    wait_for(&mut window, "All saved");
+    click(&mut window, "Runs");
+    click(&mut window, "Compare with ");
+    wait_for(&mut window, "8 of 8 images");
+    take(&mut window, "comparing-dark");
+}
+
+#[test]
+fn the_window_presents() {
+    let mut window = predicted(DETECTOR, Theme::Dark, "coffee.png", "cup ");
+    window.key_press(Key::F11);
+    wait_for(&mut window, "Escape ends");
+    wait_for(&mut window, "cup 96 %");
+    // The boxes fade in, and the keys are shown for a while.
+    window.run_steps(60);
+    take(&mut window, "presenting");
 }

@@ -97,6 +97,7 @@ fn on_command(state: &mut State, command: Command, effects: &mut Vec<Effect>) {
         }
         Command::CompareWith(run) => compare::start(state, run, effects),
         Command::CompareAgain => compare::again(state, effects),
+        Command::SetCompareLayout(layout) => state.settings.compare_layout = layout,
         Command::StopComparing => compare::stop(state, effects),
         Command::Present(true) => view::present(state),
         Command::Present(false) => state.presenting = None,

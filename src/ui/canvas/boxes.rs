@@ -168,7 +168,7 @@ fn line_of(verdict: Option<&Verdict>) -> Line {
 }
 
 /// With the verdict's sign, and the class that would be right.
-fn tag_text(detection: &Detection, verdict: Option<&Verdict>) -> String {
+pub(super) fn tag_text(detection: &Detection, verdict: Option<&Verdict>) -> String {
     let text = format!("{} {:.0} %", detection.label, detection.score * 100.0);
     match verdict {
         None => text,

@@ -1,6 +1,7 @@
 //! Middle: the picture, what the model saw in it, and what surrounds it.
 
 mod boxes;
+mod compared;
 mod heat;
 mod placement;
 
@@ -202,14 +203,18 @@ fn picture_ui(
     last_pointer: Option<[u32; 2]>,
     commands: &mut Vec<Command>,
 ) {
-    let canvas = ui.available_rect_before_wrap();
-    let response = ui.allocate_rect(canvas, Sense::click_and_drag());
-    let painter = ui.painter_at(canvas);
+    let mut canvas = ui.available_rect_before_wrap();
     let Some(size) = picture_size(state, textures) else {
         waiting_ui(ui, state, canvas);
         set_pointer(ui, last_pointer, None);
         return;
     };
+    if let Some(comparing) = state.side_by_side() {
+        let right = compared::split(&mut canvas);
+        compared::picture_ui(ui, state, textures, comparing, (right, size), commands);
+    }
+    let response = ui.allocate_rect(canvas, Sense::click_and_drag());
+    let painter = ui.painter_at(canvas);
     let placement = Placement::new(canvas, size, state.canvas);
     paint_picture(state, textures, &painter, placement.on_screen);
     heat::heat_ui(&painter, state, textures, placement.on_screen);
@@ -230,7 +235,10 @@ fn picture_ui(
         None
     } else {
         let hovered = boxes::boxes_ui(&painter, state, &placement, pointer);
-        boxes::compared_ui(ui, state, &placement);
+        match state.side_by_side() {
+            Some(comparing) => compared::caption_ui(ui, state, canvas, comparing.left),
+            None => boxes::compared_ui(ui, state, &placement),
+        }
         hovered
     };
     if response.clicked() {

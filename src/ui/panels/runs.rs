@@ -5,7 +5,7 @@ use eframe::egui::{self, Button, Key, Label, RichText, TextEdit, Ui};
 use super::super::widgets::{Tone, banner_ui, grouped, strong};
 use crate::domain::{ModelTask, RunId};
 use crate::evaluation::AgreementSummary;
-use crate::state::{Command, CompareStatus, Comparing, Run, State, TaskSignal};
+use crate::state::{Command, CompareLayout, CompareStatus, Comparing, Run, State, TaskSignal};
 
 const MAX_CONFUSIONS: usize = 8;
 
@@ -135,6 +135,18 @@ fn comparison_ui(ui: &mut Ui, state: &State, comparing: &Comparing, commands: &m
     if ui.button("End the comparison").clicked() {
         commands.push(Command::StopComparing);
     }
+    ui.horizontal(|ui| {
+        let layouts = [
+            (CompareLayout::Overlaid, "Overlaid"),
+            (CompareLayout::SideBySide, "Side by side"),
+        ];
+        for (layout, label) in layouts {
+            let is_chosen = state.settings.compare_layout == layout;
+            if ui.selectable_label(is_chosen, label).clicked() {
+                commands.push(Command::SetCompareLayout(layout));
+            }
+        }
+    });
     match &comparing.status {
         CompareStatus::Running(task) => {
             ui.weak("Comparing…");

@@ -1,0 +1,96 @@
+//! The same picture a second time, with what another run says of it.
+
+use eframe::egui::{Color32, FontId, Id, Rect, Role, Sense, Ui, WidgetInfo, vec2};
+
+use super::super::textures::Textures;
+use super::super::theme;
+use super::placement::Placement;
+use super::{boxes, paint_picture};
+use crate::domain::{Prediction, RunId};
+use crate::state::{Command, Comparing, State};
+
+/// Between the two pictures, in points.
+const GAP: f32 = 2.0;
+/// Classes of a classifier that are named.
+const CLASSES: usize = 3;
+
+/// Leaves the left half in `canvas` and gives the right one.
+pub(super) fn split(canvas: &mut Rect) -> Rect {
+    let middle = canvas.center().x;
+    let (mut left, mut right) = canvas.split_left_right_at_x(middle);
+    left.max.x -= GAP / 2.0;
+    right.min.x += GAP / 2.0;
+    *canvas = left;
+    right
+}
+
+/// The right half: zoom and place are those of the left one. `size` is the picture's in pixels.
+pub(super) fn picture_ui(
+    ui: &mut Ui,
+    state: &State,
+    textures: &mut Textures,
+    comparing: &Comparing,
+    (half, size): (Rect, eframe::egui::Vec2),
+    commands: &mut Vec<Command>,
+) {
+    let id = Id::unique("the picture of the other run");
+    let response = ui.interact(half, id, Sense::click_and_drag());
+    let painter = ui.painter_at(half);
+    let placement = Placement::new(half, size, state.canvas);
+    paint_picture(state, textures, &painter, placement.on_screen);
+    if let Some(prediction) = state.compared_answer() {
+        let view = state.view_of_run(comparing.right);
+        for &index in view.visible_detections(prediction).iter().rev() {
+            let detection = &prediction.detections()[index];
+            let clipped = detection
+                .bounds
+                .clipped(prediction.width, prediction.height);
+            let place = placement.screen_from_picture(clipped);
+            let color = theme::class_color(comparing.classes.left_of(detection.class_id));
+            boxes::frame(&painter, place, color, 1.0, false, boxes::Line::Solid);
+            boxes::tag(
+                &painter,
+                half,
+                place,
+                &boxes::tag_text(detection, None),
+                color,
+            );
+        }
+    }
+    caption_ui(ui, state, half, comparing.right);
+    if let Some(view) = placement.navigated(ui, &response, state) {
+        commands.push(Command::SetCanvas(view));
+    }
+}
+
+/// Whose picture it is, and for a classifier what it saw.
+pub(super) fn caption_ui(ui: &Ui, state: &State, half: Rect, run: RunId) {
+    let name = state.runs.get(run).map_or("", |run| run.info.name.as_str());
+    let sample = state.shown_sample();
+    let prediction = sample.and_then(|sample| state.runs.prediction(run, sample));
+    let mut text = name.to_owned();
+    for line in prediction.into_iter().flat_map(|found| class_lines(found)) {
+        text.push('\n');
+        text.push_str(&line);
+    }
+    let painter = ui.painter_at(half);
+    let font = FontId::proportional(12.0);
+    let galley = painter.layout(text.clone(), font, Color32::WHITE, half.width() - 40.0);
+    let place = Rect::from_min_size(
+        half.left_top() + vec2(10.0, 10.0),
+        galley.size() + vec2(20.0, 12.0),
+    );
+    painter.rect_filled(place, 6.0, Color32::from_black_alpha(215));
+    painter.galley(place.min + vec2(10.0, 6.0), galley, Color32::WHITE);
+    let response = ui.interact(
+        place,
+        Id::unique(("caption of a run", run.0)),
+        Sense::hover(),
+    );
+    response.widget_info(|| WidgetInfo::labeled(Role::Label, true, text.as_str()));
+}
+
+fn class_lines(prediction: &Prediction) -> impl Iterator<Item = String> {
+    let classes = prediction.classes().iter().take(CLASSES);
+    classes.map(|class| format!("{} {:.1} %", class.label, class.score * 100.0))
+}
