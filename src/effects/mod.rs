@@ -13,6 +13,7 @@ mod display;
 mod doctor;
 mod engine;
 mod explain;
+mod export;
 mod filmstrip;
 mod latest;
 mod models;
@@ -195,6 +196,33 @@ impl Effects {
             Effect::ReadAnswers { source, wanted } => self.answers.want(source, wanted),
             Effect::SaveProjectAs { source, path } => project::save_as(shared, source, path),
             Effect::MoveProject { source, folder } => project::move_to(shared, source, folder),
+            Effect::Export {
+                source,
+                source_name,
+                run,
+                view,
+                options,
+                samples,
+                path,
+                replaces,
+                task,
+                control,
+            } => export::export(
+                shared,
+                export::Request {
+                    source,
+                    source_name,
+                    run: *run,
+                    view,
+                    options,
+                    samples,
+                    path,
+                    replaces,
+                    task,
+                    control,
+                },
+            ),
+            Effect::PickExportTarget(format) => desktop::pick_export_target(shared, format),
             Effect::PickProject => desktop::pick_project(shared),
             Effect::PickProjectTarget => desktop::pick_project_target(shared),
             Effect::PickMovedFolder => desktop::pick_moved_folder(shared),

@@ -11,6 +11,7 @@ pub enum Action {
     OpenSamples,
     OpenProject,
     SaveProjectAs,
+    Export,
     MoveProject,
     AddModel,
     CopyPicture,
@@ -90,6 +91,7 @@ impl Action {
         Self::OpenSamples,
         Self::OpenProject,
         Self::SaveProjectAs,
+        Self::Export,
         Self::MoveProject,
         Self::AddModel,
         Self::CopyPicture,
@@ -191,6 +193,7 @@ impl Action {
             | Self::ActualSize
             | Self::ZoomIn
             | Self::ZoomOut => has_shown(state),
+            Self::Export => need(state.run().is_some(), "Predict something first"),
             Self::SaveProjectAs => need(state.source.is_some(), "Open a folder first"),
             Self::MoveProject => need(state.project.path.is_some(), "Open a project first"),
             Self::ZoomToBox => need(state.shown.selected_box.is_some(), "Select a box first"),
@@ -318,6 +321,11 @@ impl Action {
                 "Open project…",
                 "Opens a project file: its images, answers and verdicts",
                 &[],
+            ),
+            Self::Export => words(
+                "Export…",
+                "Writes images, answers and verdicts for other programs, or a report to read",
+                &["Ctrl+E"],
             ),
             Self::SaveProjectAs => words(
                 "Save project as…",

@@ -2,8 +2,12 @@
 
 use std::path::PathBuf;
 
-use super::{Action, CanvasView, CompareLayout, Overlay, RuntimeKind, TaskId, TaskSignal};
-use crate::domain::{DeviceChoice, RunId, SampleId, SampleSet, TileKey, Verdict};
+use super::{
+    Action, CanvasView, CompareLayout, ExportScope, Overlay, RuntimeKind, TaskId, TaskSignal,
+};
+use crate::domain::{
+    DeviceChoice, ExportOptions, RunId, SampleId, SampleSet, SampleUri, TileKey, Verdict,
+};
 use crate::review::{FilmFrame, FilmOrder, Sort};
 
 /// Pushed by panels and by the start of the program.
@@ -51,6 +55,17 @@ pub enum Command {
     /// With its answers and the verdicts on them.
     DeleteRun(RunId),
     SaveProjectAs(PathBuf),
+    /// What is chosen in the dialog about exports.
+    SetExport(ExportOptions, ExportScope),
+    PickExportTarget,
+    Export {
+        path: PathBuf,
+        /// Whether what has this name already may be replaced.
+        replaces: bool,
+    },
+    DismissExported,
+    /// Shows a file or folder in the file manager.
+    RevealPath(SampleUri),
     /// The images of the open project lie in this folder now.
     MoveProject(PathBuf),
     /// What stands in the search field.

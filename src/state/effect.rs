@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::{ArrangeId, FilmstripId, ImportId, Pace, RuntimeKind, SourceId, TaskId};
 use crate::domain::{
-    Change, FileStamp, Prediction, RunId, RunKey, SaliencyTarget, Sample, SampleId, SampleUri,
-    SharedList, TileKey, ViewSettings,
+    Change, ExportFormat, ExportOptions, FileStamp, Prediction, RunId, RunInfo, RunKey,
+    SaliencyTarget, Sample, SampleId, SampleUri, SharedList, TileKey, ViewSettings,
 };
 use crate::evaluation::Comparison;
 use crate::review::{Answers, ArrangeRequest, FilmOrder};
@@ -40,6 +40,21 @@ pub enum Effect {
         source: SourceId,
         wanted: Vec<WantedAnswer>,
     },
+    /// Write what the project holds of these samples, in their order.
+    Export {
+        source: SourceId,
+        source_name: String,
+        run: Box<RunInfo>,
+        view: ViewSettings,
+        options: ExportOptions,
+        samples: Vec<Sample>,
+        path: PathBuf,
+        /// Whether what has this name already may be replaced.
+        replaces: bool,
+        task: TaskId,
+        control: TaskControl,
+    },
+    PickExportTarget(ExportFormat),
     PickProject,
     PickProjectTarget,
     PickMovedFolder,
@@ -268,6 +283,15 @@ impl std::fmt::Debug for Effect {
                 write!(formatter, "ReadAnswers({})", wanted.len())
             }
             Self::Compare { runs, .. } => write!(formatter, "Compare({runs:?})"),
+            Self::Export { path, samples, .. } => {
+                write!(
+                    formatter,
+                    "Export({}, {} samples)",
+                    path.display(),
+                    samples.len()
+                )
+            }
+            Self::PickExportTarget(format) => write!(formatter, "PickExportTarget({format:?})"),
             Self::PickProject => formatter.write_str("PickProject"),
             Self::PickProjectTarget => formatter.write_str("PickProjectTarget"),
             Self::PickMovedFolder => formatter.write_str("PickMovedFolder"),

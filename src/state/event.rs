@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::{
-    ArrangeId, FilmstripId, ImportDraft, ImportId, ModelEntry, Offer, ProjectContent, SourceId,
-    TaskId, TaskOutcome,
+    ArrangeId, Exported, FilmstripId, ImportDraft, ImportId, ModelEntry, Offer, ProjectContent,
+    SourceId, TaskId, TaskOutcome,
 };
 use crate::domain::{
     DeviceReport, FileStamp, ListingChange, Page, Prediction, Problem, RunId, RunKey, Saliency,
@@ -147,6 +147,10 @@ pub enum Event {
         /// What happened on the way and is worth knowing: “the batch was halved, the device ran out of memory”.
         notes: Vec<String>,
     },
+    Exported {
+        task: TaskId,
+        result: Result<Exported, TaskOutcome>,
+    },
     /// Which parts of the shown picture carry an answer, or how the search for them ended.
     Explained {
         task: TaskId,
@@ -219,6 +223,8 @@ pub enum FilePick {
     Project(PathBuf),
     /// Where a copy of the project is to lie.
     ProjectTarget(PathBuf),
+    /// Where an export is to lie.
+    ExportTarget(PathBuf),
     /// Where the images of the project lie now.
     MovedFolder(PathBuf),
     Cancelled,

@@ -13,6 +13,7 @@ mod effect;
 mod engine;
 mod event;
 mod explanation;
+mod export;
 mod filmstrip;
 mod import;
 mod judgements;
@@ -36,6 +37,7 @@ pub use effect::{CropRequest, Effect, SourceSpec, TaskSignal, ThumbnailWish, Wan
 pub use engine::{Engine, EngineStatus, Offer, RuntimeKind};
 pub use event::{DisplayInfo, Event, FilePick, ModelDefaults, StoredAnswer, StoredRow};
 pub use explanation::{Explanation, Question};
+pub use export::{ExportDraft, ExportScope, Exported};
 pub use filmstrip::{Filmstrip, FilmstripId};
 pub use import::{Import, ImportDraft, ImportField, ImportId, ImportStatus};
 pub use judgements::{ImageJudgement, Judgements, VerdictCounts};
@@ -88,6 +90,10 @@ pub struct State {
     pub overlay: Overlay,
     /// The dialog about a model of the user's own, while it is open.
     pub import: Option<Import>,
+    /// What was chosen last in the dialog about exports.
+    pub export: ExportDraft,
+    /// The last export that is whole, until it is dismissed.
+    pub exported: Option<Exported>,
     /// The last thing worth telling that needs no answer: “Copied the picture”.
     pub notice: Option<Notice>,
     /// Counts up whenever the search field is to take the keyboard.
@@ -168,6 +174,7 @@ pub enum Overlay {
     #[default]
     None,
     Palette,
+    Export,
     Help,
     /// Which class would be right.
     WrongClass,

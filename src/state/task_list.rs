@@ -37,6 +37,8 @@ pub enum TaskKind {
     Compare,
     /// Finding out which parts of a picture carry an answer.
     Explain,
+    /// Writing answers and verdicts for other programs.
+    Export,
     /// Downloading a model.
     Fetch {
         model_id: String,

@@ -34,6 +34,7 @@ pub struct Window {
     runs: panels::RunsMemory,
     presentation: presentation::PresentationMemory,
     wrong_class: overlays::WrongClassMemory,
+    export: overlays::ExportMemory,
     import: overlays::ImportMemory,
     go_to: overlays::GoToMemory,
     toast: overlays::ToastMemory,
@@ -77,6 +78,7 @@ impl Window {
             &self.textures,
             &mut commands,
         );
+        overlays::export_ui(ui.ctx(), state, &mut self.export, &mut commands);
         overlays::toast_ui(ui.ctx(), state, &mut self.toast, &mut commands);
         overlays::drop_target_ui(ui.ctx(), &mut commands);
         commands

@@ -57,6 +57,7 @@ pub(super) fn picked(state: &mut State, pick: FilePick, effects: &mut Vec<Effect
         FilePick::Model(path) => super::import::open(state, path, effects),
         FilePick::ProjectTarget(path) => project::save_as(state, path, effects),
         FilePick::MovedFolder(folder) => project::move_to(state, folder, effects),
+        FilePick::ExportTarget(path) => state.export.picked = Some(path),
         FilePick::Cancelled => {}
         FilePick::Unavailable(message) => super::went_wrong(state, Problem::general(message)),
     }

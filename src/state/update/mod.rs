@@ -4,6 +4,7 @@ mod arrange;
 mod browse;
 mod compare;
 mod explain;
+mod export;
 mod filmstrip;
 mod go_to;
 mod import;
@@ -76,6 +77,16 @@ fn on_command(state: &mut State, command: Command, effects: &mut Vec<Effect>) {
         Command::SwitchRun(run) => project::switch_run(state, run, effects),
         Command::RenameRun(run, name) => project::rename_run(state, run, &name, effects),
         Command::DeleteRun(run) => project::delete_run(state, run, effects),
+        Command::SetExport(options, scope) => {
+            state.export.options = options;
+            state.export.scope = scope;
+        }
+        Command::PickExportTarget => {
+            effects.push(Effect::PickExportTarget(state.export.options.format));
+        }
+        Command::Export { path, replaces } => export::confirm(state, path, replaces, effects),
+        Command::DismissExported => state.exported = None,
+        Command::RevealPath(path) => effects.push(Effect::Reveal(path)),
         Command::SaveProjectAs(path) => project::save_as(state, path, effects),
         Command::MoveProject(folder) => project::move_to(state, folder, effects),
         Command::SetQuery(text) => arrange::set_query(state, text),
@@ -172,6 +183,7 @@ fn on_action(state: &mut State, action: Action, effects: &mut Vec<Effect>) {
         Action::OpenImages => effects.push(Effect::PickImages),
         Action::OpenSamples => browse::open_samples(state, effects),
         Action::OpenProject => effects.push(Effect::PickProject),
+        Action::Export => export::open(state),
         Action::SaveProjectAs => effects.push(Effect::PickProjectTarget),
         Action::MoveProject => effects.push(Effect::PickMovedFolder),
         Action::AddModel => effects.push(Effect::PickModel),
@@ -314,6 +326,7 @@ fn on_event(state: &mut State, event: Event, effects: &mut Vec<Effect>) {
             notes,
         } => run_tasks::ended(state, task, outcome, notes, effects),
         Event::FilmstripGathered { id, frames } => filmstrip::gathered(state, id, frames),
+        Event::Exported { task, result } => export::ended(state, task, result, effects),
         Event::Explained { task, result } => explain::explained(state, task, result),
         Event::Recognised { import, result } => import::recognised(state, import, result),
         Event::ModelAdded { import, result } => import::added(state, import, result, effects),

@@ -87,6 +87,7 @@ pub(super) fn ended(
         TaskKind::InstallRuntime
         | TaskKind::Explain
         | TaskKind::Compare
+        | TaskKind::Export
         | TaskKind::List
         | TaskKind::Prepare
         | TaskKind::LoadRun { .. } => {}

@@ -1,6 +1,7 @@
 //! What lies over the panels: the command palette, help, short notices, the place to drop things.
 
 mod drop_target;
+mod export;
 mod go_to;
 mod help;
 mod import;
@@ -9,6 +10,7 @@ mod toast;
 mod wrong_class;
 
 pub(super) use drop_target::drop_target_ui;
+pub(super) use export::{ExportMemory, export_ui};
 pub(super) use go_to::{GoToMemory, go_to_ui};
 pub(super) use help::help_ui;
 pub(super) use import::{ImportMemory, import_ui};

@@ -52,6 +52,7 @@ const FILE: &Menu = &[
     None,
     Some(Action::OpenProject),
     Some(Action::SaveProjectAs),
+    Some(Action::Export),
     Some(Action::MoveProject),
     None,
     Some(Action::CopyPicture),

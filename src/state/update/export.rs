@@ -1,0 +1,94 @@
+//! The dialog about an export, and its end.
+
+use std::path::PathBuf;
+
+use super::run_tasks;
+use crate::domain::Sample;
+use crate::state::{
+    Effect, ExportScope, Exported, Overlay, State, TaskEntry, TaskId, TaskKind, TaskOutcome,
+};
+use crate::tasks::{ProgressUnit, TaskControl};
+
+pub(super) fn open(state: &mut State) {
+    if state.selection.selected().len() > 1 {
+        state.export.scope = ExportScope::Selection;
+    } else if state.export.scope == ExportScope::Selection {
+        state.export.scope = ExportScope::Filter;
+    }
+    state.overlay = Overlay::Export;
+}
+
+/// `replaces` says that what has this name already may be replaced.
+pub(super) fn confirm(
+    state: &mut State,
+    mut path: PathBuf,
+    replaces: bool,
+    effects: &mut Vec<Effect>,
+) {
+    let (Some(source), Some(run)) = (state.source.as_ref(), state.run()) else {
+        return;
+    };
+    let options = state.export.options;
+    if let Some(extension) = options.format.extension()
+        && path.extension().is_none()
+    {
+        path.set_extension(extension);
+    }
+    let samples: Vec<Sample> = state
+        .export
+        .scope
+        .ids(state)
+        .into_iter()
+        .filter_map(|id| state.samples.get(id).cloned())
+        .collect();
+    let (source_id, source_name) = (source.id, source.name.clone());
+    let (info, view) = (run.info.clone(), state.view().clone());
+    let control = TaskControl::new(ProgressUnit::Images);
+    control.set_total(Some(samples.len() as u64));
+    let task = TaskId(state.ids.next());
+    state.tasks.start(TaskEntry {
+        id: task,
+        kind: TaskKind::Export,
+        title: format!(
+            "Export {} images as {}",
+            samples.len(),
+            options.format.name()
+        ),
+        control: control.clone(),
+    });
+    state.overlay = Overlay::None;
+    effects.push(Effect::Export {
+        source: source_id,
+        source_name,
+        run: Box::new(info),
+        view,
+        options,
+        samples,
+        path,
+        replaces,
+        task,
+        control,
+    });
+}
+
+pub(super) fn ended(
+    state: &mut State,
+    task: TaskId,
+    result: Result<Exported, TaskOutcome>,
+    effects: &mut Vec<Effect>,
+) {
+    match result {
+        Ok(exported) => {
+            let outcome = TaskOutcome::Done(exported.summary.clone());
+            run_tasks::ended(state, task, outcome, Vec::new(), effects);
+            state.exported = Some(exported);
+        }
+        Err(outcome) => {
+            // Whoever waits for a file may have the list of problems closed.
+            if let TaskOutcome::Failed(message) = &outcome {
+                state.tell(message.clone());
+            }
+            run_tasks::ended(state, task, outcome, Vec::new(), effects);
+        }
+    }
+}
