@@ -25,7 +25,7 @@ struct Bench {
 }
 
 impl Bench {
-    /// Milliseconds, and the memory of this process grows by nothing that is not the application's.
+    /// Gives the milliseconds that one frame took.
     fn frame(&mut self, events: Vec<egui::Event>) -> f64 {
         let input = egui::RawInput {
             screen_rect: Some(egui::Rect::from_min_size(egui::Pos2::ZERO, SIZE)),
@@ -35,14 +35,16 @@ impl Bench {
         };
         let begun = Instant::now();
         let (app, frame) = (&mut self.app, &mut self.frame);
-        let output = self.ctx.run_ui(input, |ui| {
+        let mut output = self.ctx.run_ui(input, |ui| {
             app.logic(ui.ctx(), frame);
             app.ui(ui, frame);
         });
         let pixels_per_point = output.pixels_per_point;
         let painted = self.ctx.tessellate(output.shapes, pixels_per_point);
         let milliseconds = begun.elapsed().as_secs_f64() * 1000.0;
-        drop((painted, output.textures_delta));
+        // There is no graphics card to send them to.
+        output.textures_delta.clear();
+        drop(painted);
         milliseconds
     }
 
