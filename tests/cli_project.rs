@@ -85,7 +85,7 @@ fn a_finished_run_is_in_the_project_and_is_written_again_without_computing() {
     check_says(
         &first,
         3,
-        &["“SSD MobileNet v2, 1 threads”", "6 of 6 answers are saved"],
+        &["“SSD MobileNet v2, 1 thread”", "6 of 6 answers are saved"],
     );
     let again = bench.predict(&["--resume"]);
     check_says(
@@ -116,7 +116,7 @@ fn a_run_that_is_there_is_neither_doubled_nor_overwritten_without_being_asked() 
     check_says(
         &bench.predict(&["--new-run", "--limit", "1"]),
         0,
-        &["“SSD MobileNet v2, 1 threads (2)”"],
+        &["“SSD MobileNet v2, 1 thread (2)”"],
     );
     let other = bench.predict(&["--resume", "--min-score", "0.5", "--limit", "1"]);
     check_says(
@@ -222,7 +222,7 @@ fn a_project_is_looked_into_and_pointed_to_its_moved_images() {
         "{text}"
     );
     assert!(
-        text.contains("SSD MobileNet v2, 1 threads, 2 images answered, 0 failed"),
+        text.contains("SSD MobileNet v2, 1 thread, 2 images answered, 0 failed"),
         "{text}"
     );
     let missing = project(&["relocate", "/no/such/folder"]);

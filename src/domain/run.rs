@@ -41,7 +41,10 @@ impl RunKey {
     pub fn run_name(&self, model_name: &str, is_taken: impl Fn(&str) -> bool) -> String {
         let device = (self.device != DeviceChoice::Auto).then(|| self.device.to_string());
         let batch = self.batch.map(|batch| format!("batch {batch}"));
-        let threads = self.threads.map(|threads| format!("{threads} threads"));
+        let threads = self.threads.map(|threads| match threads {
+            1 => "1 thread".to_owned(),
+            count => format!("{count} threads"),
+        });
         let usual = KeepRule::default();
         let min_score = (self.keep.min_score != usual.min_score)
             .then(|| format!("scores from {}", self.keep.min_score));

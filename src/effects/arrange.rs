@@ -5,9 +5,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use super::latest::{LatestSender, latest};
+use super::overlaps::Overlaps;
 use super::{Shared, guarded};
+use crate::domain::RunId;
 use crate::review::{ArrangeRequest, Arrangement, Arranger, statistics};
-use crate::state::{ArrangeId, Event, Pace};
+use crate::state::{ArrangeId, Event, Pace, SourceId};
 
 /// While answers stream in, nobody reads more orders than this allows.
 const CALM_PERIOD: Duration = Duration::from_millis(150);
@@ -21,6 +23,7 @@ pub(super) struct ArrangeWorker {
 struct Request {
     id: ArrangeId,
     pace: Pace,
+    run: Option<(SourceId, RunId)>,
     what: Box<ArrangeRequest>,
 }
 
@@ -32,7 +35,8 @@ impl ArrangeWorker {
         shared.spawn("sort and filter", move |shared| {
             let mut arranger = Arranger::default();
             let mut last_done: Option<Instant> = None;
-            while let Some(request) = taken.take() {
+            let mut overlaps = Overlaps::default();
+            while let Some(mut request) = taken.take() {
                 let rest = last_done.map_or(Duration::ZERO, |done| {
                     CALM_PERIOD.saturating_sub(done.elapsed())
                 });
@@ -40,6 +44,13 @@ impl ArrangeWorker {
                     continue;
                 }
                 let cancelled = || worker_newest.load(Ordering::Relaxed) != request.id.0;
+                if let Some(run) = request.run {
+                    let found = guarded(|| Ok(overlaps.of(shared, run, &request.what, &cancelled)));
+                    request.what.suppressed = found.unwrap_or_else(|mistake| {
+                        shared.went_wrong(mistake);
+                        None
+                    });
+                }
                 if !answer(shared, &mut arranger, &request, &cancelled) {
                     break;
                 }
@@ -49,9 +60,20 @@ impl ArrangeWorker {
         Self { requests, newest }
     }
 
-    pub(super) fn want(&self, id: ArrangeId, pace: Pace, what: Box<ArrangeRequest>) {
+    pub(super) fn want(
+        &self,
+        id: ArrangeId,
+        pace: Pace,
+        run: Option<(SourceId, RunId)>,
+        what: Box<ArrangeRequest>,
+    ) {
         self.newest.store(id.0, Ordering::Relaxed);
-        self.requests.put(Request { id, pace, what });
+        self.requests.put(Request {
+            id,
+            pace,
+            run,
+            what,
+        });
     }
 }
 
@@ -73,7 +95,11 @@ fn answer(
             return shared.report(Event::ArrangeFailed { id, reason });
         }
     };
-    if !shared.report(Event::Arranged { id, arrangement }) {
+    if !shared.report(Event::Arranged {
+        id,
+        arrangement,
+        suppressed: request.what.suppressed.clone(),
+    }) {
         return false;
     }
     let Some(answers) = &request.what.answers else {

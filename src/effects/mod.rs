@@ -17,6 +17,7 @@ mod export;
 mod filmstrip;
 mod latest;
 mod models;
+mod overlaps;
 mod project;
 mod thumbnails;
 
@@ -348,7 +349,12 @@ impl Effects {
                     runtime_library,
                 },
             ),
-            Effect::Arrange { id, pace, request } => self.arrange.want(id, pace, request),
+            Effect::Arrange {
+                id,
+                pace,
+                run,
+                request,
+            } => self.arrange.want(id, pace, run, request),
             Effect::AddModel { import } => self.doctor.add(shared, import),
             Effect::PickModel => desktop::pick_model(shared),
             Effect::PredictOne {

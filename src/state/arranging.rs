@@ -10,7 +10,7 @@ use super::{Order, SourceId, State};
 use crate::domain::{RunId, ViewSettings};
 use crate::review::{
     ArrangeRequest, Arrangement, Completion, FilterCounts, Query, QueryError, Sort, Statistics,
-    complete,
+    Suppressed, complete,
 };
 
 /// Which question an order answers.
@@ -34,6 +34,8 @@ pub struct Arranging {
     arranged: Option<Basis>,
     /// What `statistics` were made of.
     counted: Option<Basis>,
+    /// Which boxes are hidden by better ones, as far as that is known.
+    pub(super) suppressed: Option<Suppressed>,
     /// Where the shown sample is on screen, or would be if it had not dropped out.
     pub(super) place: usize,
 }
@@ -61,7 +63,6 @@ struct Data {
     samples: u64,
     answers: u64,
     marks: u64,
-    suppressed: u64,
     /// Which comparison; zero for none.
     compared: u64,
 }
@@ -205,6 +206,11 @@ impl State {
         }
     }
 
+    /// Which boxes the view hides because better ones overlap them, as far as that is known.
+    pub fn suppressed(&self) -> Option<&Suppressed> {
+        self.arranging.suppressed.as_ref()
+    }
+
     /// How the word before `cursor` (in bytes) of a text in the search field can go on.
     pub fn completions(&self, text: &str, cursor: usize) -> Vec<Completion> {
         let empty = crate::domain::LabelSet::default();
@@ -234,7 +240,6 @@ impl State {
                 samples: self.samples.revision(),
                 answers: run.map_or(0, |run| run.answers.revision()),
                 marks: self.judgements.marks().revision(),
-                suppressed: 0,
                 compared: self.comparison_number,
             },
         })

@@ -157,6 +157,8 @@ pub enum Effect {
     Arrange {
         id: ArrangeId,
         pace: Pace,
+        /// Whose answers are in the request: the places of their boxes lie in the project.
+        run: Option<(SourceId, RunId)>,
         request: Box<ArrangeRequest>,
     },
     /// Take the model that this look was at into the library.

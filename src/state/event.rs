@@ -12,7 +12,7 @@ use crate::domain::{
     SampleId, SampleUri,
 };
 use crate::evaluation::Agreement;
-use crate::review::{Arrangement, FilmFrame, Statistics};
+use crate::review::{Arrangement, FilmFrame, Statistics, Suppressed};
 
 /// Answers of `effects`. Each carries the id of its question.
 #[derive(Debug)]
@@ -175,6 +175,8 @@ pub enum Event {
     Arranged {
         id: ArrangeId,
         arrangement: Arrangement,
+        /// Which boxes are hidden by better ones, where the view hides such.
+        suppressed: Option<Suppressed>,
     },
     /// The statistics that go with it, and the end of the answer; `None` where there is no run.
     Counted {

@@ -7,7 +7,7 @@ use super::pages::AnswerPages;
 use crate::domain::{
     LabelSet, ModelTask, Prediction, RunId, RunInfo, RunKey, SampleId, SampleSet, ViewSettings,
 };
-use crate::review::{AnswerStatus, Answers};
+use crate::review::{AnswerStatus, Answers, Suppressed};
 
 /// The runs of the open project. Going back to an earlier model finds its answers again.
 #[derive(Default)]
@@ -252,7 +252,12 @@ impl Run {
     }
 
     /// What the grid writes under a thumbnail: the top class, or the number of boxes shown.
-    pub fn headline(&self, sample: SampleId, view: &ViewSettings) -> Option<String> {
+    pub fn headline(
+        &self,
+        sample: SampleId,
+        view: &ViewSettings,
+        suppressed: Option<&Suppressed>,
+    ) -> Option<String> {
         let summary = self.answers.summary(sample)?;
         Some(match self.task() {
             ModelTask::Classification => {
@@ -266,8 +271,11 @@ impl Run {
                 })
             }
             ModelTask::Detection => {
-                let boxes = summary.classes.iter().zip(summary.scores);
-                let visible = boxes.filter(|&(&class, &score)| view.passes(class, score));
+                let hidden = suppressed.filter(|bits| view.nms_iou == Some(bits.max_iou()));
+                let is_hidden = |at| hidden.is_some_and(|bits| bits.hides(sample, at));
+                let boxes = summary.classes.iter().zip(summary.scores).enumerate();
+                let visible = boxes
+                    .filter(|&(at, (&class, &score))| view.passes(class, score) && !is_hidden(at));
                 match visible.count() {
                     1 => "1 box".to_owned(),
                     count => format!("{count} boxes"),

@@ -372,7 +372,9 @@ fn headline(state: &State, sample: SampleId) -> Headline {
         AnswerStatus::Unasked => plain(""),
         AnswerStatus::Waiting => plain("waiting…"),
         AnswerStatus::Answered => {
-            let headline = run.headline(sample, state.view()).unwrap_or_default();
+            let headline = run
+                .headline(sample, state.view(), state.suppressed())
+                .unwrap_or_default();
             if run.is_outdated(sample) {
                 let text = format!("older file: {headline}");
                 let tooltip = "The file was written to since; predict it again";

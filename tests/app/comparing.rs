@@ -73,11 +73,11 @@ fn boxes_of_two_runs_lie_over_each_other_with_a_legend() {
 fn a_run_is_named_and_deleted_after_a_question() {
     let folder = folder_of(1, "chelsea.png");
     let mut window = two_runs(CLASSIFIER, folder.path());
-    click(&mut window, "Delete EfficientNet-Lite0, 1 threads…");
+    click(&mut window, "Delete EfficientNet-Lite0, 1 thread…");
     wait_for(&mut window, "This cannot be undone");
     click(&mut window, "Keep it");
     assert_eq!(window.state().state().runs.iter().count(), 2);
-    click(&mut window, "Delete EfficientNet-Lite0, 1 threads…");
+    click(&mut window, "Delete EfficientNet-Lite0, 1 thread…");
     click(&mut window, "Delete this run");
     wait_until(&mut window, "one run to be left", |window| {
         window.state().state().runs.iter().count() == 1
@@ -94,7 +94,7 @@ fn two_runs_lie_side_by_side_each_under_its_name() {
     wait_for(&mut window, "EfficientNet-Lite0\ntiger cat 38.3 %");
     wait_for(
         &mut window,
-        "EfficientNet-Lite0, 1 threads\ntiger cat 38.3 %",
+        "EfficientNet-Lite0, 1 thread\ntiger cat 38.3 %",
     );
     click(&mut window, "Overlaid");
     wait_until(&mut window, "one picture", |window| {

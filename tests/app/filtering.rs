@@ -4,6 +4,7 @@ use egui::{Key, Modifiers};
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable;
 use spotcheck::app::App;
+use spotcheck::state::{Command, ViewChange};
 
 use crate::window::{click, folder_of, open, samples, sees, wait_for, wait_until};
 
@@ -212,4 +213,37 @@ fn only_what_was_found_is_predicted() {
         let run = window.state().state().run();
         run.is_some_and(|run| run.answers.answered() >= 7) && window.state().state().tasks.is_idle()
     });
+}
+
+#[test]
+fn hidden_overlaps_are_counted_out_everywhere() {
+    let mut window = open(Some(&samples()), "ssd-mobilenet-coco");
+    wait_for(&mut window, "1 predicted");
+    click(&mut window, "Predict all");
+    wait_for(&mut window, "8 predicted");
+    wait_for(&mut window, "All saved");
+    let view = |change| Command::ChangeView(change);
+    let state = window.state_mut();
+    state.command(view(ViewChange::MinScore(0.02)));
+    state.command(view(ViewChange::NmsIou(Some(0.1))));
+    wait_until(&mut window, "the overlaps", |window| {
+        window
+            .state()
+            .state()
+            .suppressed()
+            .is_some_and(|hidden| hidden.known() == 8)
+    });
+    let state = window.state().state();
+    for sample in state.samples.ids() {
+        let Some(whole) = state.answer_of(sample) else {
+            continue;
+        };
+        let visible = state.view().visible_detections(whole).len();
+        let headline = state
+            .run()
+            .unwrap()
+            .headline(sample, state.view(), state.suppressed());
+        assert!(headline.unwrap().starts_with(&format!("{visible} box")));
+    }
+    assert!(!sees(&window, "still being counted"));
 }

@@ -42,10 +42,12 @@ fn predicted(model: &str, theme: Theme, shown: &str, answer: &str) -> Harness<'s
 
 /// Renders once more than needed, so that textures that were uploaded last are there.
 fn take(window: &mut Harness<'static, App>, name: &str) {
-    wait_until(window, "the finest tiles", |window| {
-        window.state().picture_is_complete()
-    });
-    window.run_steps(4);
+    for _ in 0..3 {
+        wait_until(window, "the finest tiles", |window| {
+            window.state().picture_is_complete()
+        });
+        window.run_steps(4);
+    }
     let image = window.render().unwrap();
     let colors: std::collections::HashSet<[u8; 4]> = image.pixels().map(|pixel| pixel.0).collect();
     assert!(colors.len() > 1000, "{name} shows no photograph");
@@ -87,6 +89,7 @@ fn the_window_searches_sorts_and_judges() {
         .state_mut()
         .command(Command::SetQuery("score>0.5".to_owned()));
     wait_for(&mut window, "of 8 images");
+    wait_for(&mut window, "All saved");
     take(&mut window, "judging-light");
 }
 
@@ -109,6 +112,7 @@ fn the_window_shows_a_filmstrip_and_a_magnified_box() {
     wait_for(&mut window, " %, coffee.png");
     window.state_mut().command(Command::SelectBox(Some(0)));
     wait_for(&mut window, "% of the picture");
+    wait_for(&mut window, "All saved");
     take(&mut window, "filmstrip-dark");
 }
 
@@ -120,9 +124,14 @@ fn the_window_compares_two_runs() {
     window.state_mut().command(Action::PredictAll.into());
     wait_for(&mut window, "8 predicted");
     wait_for(&mut window, "All saved");
+    wait_until(&mut window, "the task to end", |window| {
+        window.state().state().tasks.is_idle()
+    });
+    window.state_mut().command(Action::ToggleTasks.into());
     click(&mut window, "Runs");
     click(&mut window, "Compare with ");
     wait_for(&mut window, "8 of 8 images");
+    click(&mut window, "Side by side");
     take(&mut window, "comparing-dark");
 }
 
@@ -133,6 +142,6 @@ fn the_window_presents() {
     wait_for(&mut window, "Escape ends");
     wait_for(&mut window, "cup 96 %");
     // The boxes fade in, and the keys are shown for a while.
-    window.run_steps(60);
+    window.run_steps(6);
     take(&mut window, "presenting");
 }

@@ -1,9 +1,9 @@
 //! Searching and sorting.
 
 use crate::domain::SampleId;
-use crate::review::{Arrangement, Sort, Statistics};
+use crate::review::{Arrangement, Sort, Statistics, Suppressed};
 use crate::state::arranging::ArrangeId;
-use crate::state::{Effect, State};
+use crate::state::{Effect, Run, State};
 
 pub(super) fn set_query(state: &mut State, text: String) {
     state.arranging.set_text(text);
@@ -38,16 +38,27 @@ pub(super) fn follow(state: &mut State, effects: &mut Vec<Effect>) {
     effects.push(Effect::Arrange {
         id,
         pace,
+        run: state
+            .source
+            .as_ref()
+            .map(|source| source.id)
+            .zip(state.run().map(Run::id)),
         request: Box::new(state.arrange_request()),
     });
     state.arranging.asked(id, basis);
 }
 
-pub(super) fn arranged(state: &mut State, id: ArrangeId, arrangement: Arrangement) {
+pub(super) fn arranged(
+    state: &mut State,
+    id: ArrangeId,
+    arrangement: Arrangement,
+    suppressed: Option<Suppressed>,
+) {
     let before = state.order();
     if !state.arranging.take_arrangement(id, arrangement) {
         return;
     }
+    state.arranging.suppressed = suppressed;
     let after = state.order();
     let shown = state.selection.shown();
     // One that has dropped out stays shown, and the way goes on from where it would have been.

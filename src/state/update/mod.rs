@@ -330,7 +330,11 @@ fn on_event(state: &mut State, event: Event, effects: &mut Vec<Effect>) {
         Event::Explained { task, result } => explain::explained(state, task, result),
         Event::Recognised { import, result } => import::recognised(state, import, result),
         Event::ModelAdded { import, result } => import::added(state, import, result, effects),
-        Event::Arranged { id, arrangement } => arrange::arranged(state, id, arrangement),
+        Event::Arranged {
+            id,
+            arrangement,
+            suppressed,
+        } => arrange::arranged(state, id, arrangement, suppressed),
         Event::Counted { id, statistics } => arrange::counted(state, id, statistics),
         Event::ArrangeFailed { id, reason } => arrange::failed(state, id, &reason),
         Event::FilesPicked(pick) => browse::picked(state, pick, effects),

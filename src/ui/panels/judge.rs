@@ -40,7 +40,10 @@ pub(in super::super) fn judge_ui(
     Panel::bottom("judging bar").show(ui, |ui| {
         ui.add_space(3.0);
         ui.horizontal_wrapped(|ui| verdicts_ui(ui, state, commands));
-        ui.horizontal_wrapped(|ui| words_ui(ui, state, memory, commands));
+        ui.horizontal_wrapped(|ui| {
+            subject_ui(ui, state);
+            words_ui(ui, state, memory, commands);
+        });
         progress_ui(ui, state, commands);
         ui.add_space(2.0);
     });
@@ -57,9 +60,6 @@ fn verdicts_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
         verdict_button_ui(ui, state, action, kind, now == Some(kind), commands);
     }
     plain_button_ui(ui, state, Action::ClearVerdict, commands);
-    ui.add_space(6.0);
-    subject_ui(ui, state);
-    ui.add_space(6.0);
     plain_button_ui(ui, state, Action::NextUnjudged, commands);
     plain_button_ui(ui, state, Action::NextUncertain, commands);
     action_button_ui(ui, state, Action::Undo, commands);
@@ -110,7 +110,7 @@ fn subject_ui(ui: &mut Ui, state: &State) {
         let (rect, _) = ui.allocate_exact_size(vec2(18.0, 18.0), Sense::hover());
         paint_verdict(ui.painter(), rect.center(), 7.5, verdict.into());
     }
-    ui.label(text);
+    ui.add(Label::new(text).extend());
     let is_saving = state
         .shown_sample()
         .is_some_and(|sample| state.judgements.is_saving(sample));

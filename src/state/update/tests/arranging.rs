@@ -16,7 +16,9 @@ fn tell(state: &mut State, message: Message) -> Option<Asked> {
     let mut asked = update(state, message)
         .into_iter()
         .filter_map(|effect| match effect {
-            Effect::Arrange { id, pace, request } => Some(Asked { id, pace, request }),
+            Effect::Arrange {
+                id, pace, request, ..
+            } => Some(Asked { id, pace, request }),
             _ => None,
         });
     let first = asked.next();
@@ -32,7 +34,14 @@ fn on(state: &mut State, wanted: impl Into<Command>) -> Option<Asked> {
 fn answer(state: &mut State, asked: &Asked) -> Option<Asked> {
     let arrangement = arrange(&asked.request, &|| false).unwrap();
     let id = asked.id;
-    let next = tell(state, Message::Event(Event::Arranged { id, arrangement }));
+    let next = tell(
+        state,
+        Message::Event(Event::Arranged {
+            id,
+            arrangement,
+            suppressed: None,
+        }),
+    );
     assert!(next.is_none(), "the statistics are still to come");
     let answers = asked.request.answers.as_ref();
     let statistics =

@@ -1,0 +1,114 @@
+//! Which boxes are hidden by better ones: found out from the boxes' places, which lie in the project.
+
+use std::collections::HashMap;
+
+use super::Shared;
+use crate::domain::{BoundingBox, ModelTask, Prediction, RunId, SampleId, SampleUri};
+use crate::review::{ArrangeRequest, Suppressed};
+use crate::state::SourceId;
+use crate::store::{Project, StoreError};
+use crate::tasks::{ProgressUnit, TaskControl};
+
+/// From so many unknown samples on, reading the whole run is faster than reading them one by one.
+const WHOLE_RUN_FROM: usize = 2000;
+const READ_LEN: usize = 64;
+
+/// What was found out of one run at one IoU, kept from one request to the next.
+#[derive(Default)]
+pub(super) struct Overlaps(Option<Known>);
+
+struct Known {
+    source: SourceId,
+    run: RunId,
+    hidden: Suppressed,
+}
+
+impl Overlaps {
+    /// `None` where the view hides no overlaps. What could not be read stays unknown, and is counted as such.
+    pub(super) fn of(
+        &mut self,
+        shared: &Shared,
+        (source, run): (SourceId, RunId),
+        request: &ArrangeRequest,
+        cancelled: &dyn Fn() -> bool,
+    ) -> Option<Suppressed> {
+        let max_iou = request.view.nms_iou?;
+        let answers = request.answers.as_ref()?;
+        let project = shared.project(source)?;
+        if answers.task() != ModelTask::Detection {
+            return None;
+        }
+        let is_same = |known: &Known| {
+            (known.source, known.run, known.hidden.max_iou()) == (source, run, max_iou)
+        };
+        if !self.0.as_ref().is_some_and(is_same) {
+            let hidden = Suppressed::new(max_iou);
+            self.0 = Some(Known {
+                source,
+                run,
+                hidden,
+            });
+        }
+        let known = self.0.as_mut()?;
+        let unknown: HashMap<SampleUri, SampleId> = answers
+            .iter()
+            .filter(|(id, _)| !known.hidden.is_known(*id))
+            .filter_map(|(id, _)| Some((request.samples.get(id.index())?.uri.clone(), id)))
+            .collect();
+        if !unknown.is_empty()
+            && let Err(error) = read(&project, run, &unknown, cancelled, &mut known.hidden)
+        {
+            log::warn!("which boxes overlap could not be read: {error}");
+        }
+        Some(known.hidden.clone())
+    }
+}
+
+fn read(
+    project: &Project,
+    run: RunId,
+    unknown: &HashMap<SampleUri, SampleId>,
+    cancelled: &dyn Fn() -> bool,
+    hidden: &mut Suppressed,
+) -> Result<(), StoreError> {
+    // The newest answers may be on their way to the disk.
+    project.flush()?;
+    let mut take = |sample: &SampleUri, result: Result<Prediction, String>| {
+        if let (Some(&id), Ok(prediction)) = (unknown.get(sample), result) {
+            record(hidden, id, &prediction);
+        }
+    };
+    if unknown.len() >= WHOLE_RUN_FROM {
+        let control = TaskControl::new(ProgressUnit::Images);
+        let read = project.each_answer(run, &control, |answers| {
+            for answer in answers {
+                take(&answer.sample, answer.result);
+            }
+            if cancelled() {
+                control.cancel();
+            }
+        });
+        return match read {
+            Err(StoreError::Cancelled(_)) => Ok(()),
+            read => read,
+        };
+    }
+    let uris: Vec<SampleUri> = unknown.keys().cloned().collect();
+    for part in uris.chunks(READ_LEN) {
+        if cancelled() {
+            break;
+        }
+        for answer in project.answers(run, part)?.into_iter().flatten() {
+            take(&answer.sample, answer.result);
+        }
+    }
+    Ok(())
+}
+
+fn record(hidden: &mut Suppressed, id: SampleId, prediction: &Prediction) {
+    let detections = prediction.detections();
+    let bounds: Vec<BoundingBox> = detections.iter().map(|found| found.bounds).collect();
+    let classes: Vec<u32> = detections.iter().map(|found| found.class_id).collect();
+    let scores: Vec<f32> = detections.iter().map(|found| found.score).collect();
+    hidden.record(id, &bounds, &classes, &scores);
+}
