@@ -6,7 +6,7 @@
 use egui::{Key, Theme};
 use egui_kittest::Harness;
 use spotcheck::app::App;
-use spotcheck::state::{Action, Command, ViewChange};
+use spotcheck::state::{Action, Command, Display, ViewChange};
 
 use crate::browsing::drop_on;
 use crate::support::repository;
@@ -42,12 +42,12 @@ fn predicted(model: &str, theme: Theme, shown: &str, answer: &str) -> Harness<'s
 
 /// Renders once more than needed, so that textures that were uploaded last are there.
 fn take(window: &mut Harness<'static, App>, name: &str) {
-    for _ in 0..3 {
-        wait_until(window, "the finest tiles", |window| {
-            window.state().picture_is_complete()
-        });
-        window.run_steps(4);
-    }
+    wait_until(window, "the finest tiles", |window| {
+        let is_ready = matches!(window.state().state().shown.display, Display::Ready(_));
+        is_ready && window.state().picture_is_complete()
+    });
+    // What fades in has come to light then.
+    window.run_steps(12);
     let image = window.render().unwrap();
     let colors: std::collections::HashSet<[u8; 4]> = image.pixels().map(|pixel| pixel.0).collect();
     assert!(colors.len() > 1000, "{name} shows no photograph");
@@ -141,7 +141,7 @@ fn the_window_presents() {
     window.key_press(Key::F11);
     wait_for(&mut window, "Escape ends");
     wait_for(&mut window, "cup 96 %");
-    // The boxes fade in, and the keys are shown for a while.
-    window.run_steps(6);
+    // On the next picture the boxes would begin anew.
+    window.state_mut().command(Command::PlaySlides(false));
     take(&mut window, "presenting");
 }
