@@ -69,6 +69,8 @@ pub struct App {
     answers: Answers,
     /// Since when the first frame is awaited; taken when it is there.
     started: Option<Instant>,
+    /// Whether the user has been told what closing the window would lose.
+    has_asked: bool,
 }
 
 impl App {
@@ -85,6 +87,7 @@ impl App {
             effects,
             answers,
             started: Some(started),
+            has_asked: false,
         };
         app.command(Command::Start {
             source: options.source,
@@ -102,6 +105,22 @@ impl App {
     /// For tests that look at pixels: whether the last frame showed the picture as finely as it can be shown.
     pub fn picture_is_complete(&self) -> bool {
         self.window.textures.picture_is_complete()
+    }
+
+    /// Where changes cannot be saved, closing the window would lose them: the first attempt is held up and says so.
+    fn ask_before_losing(&mut self, ctx: &egui::Context) {
+        let is_closing = ctx.input(|input| input.viewport().close_requested());
+        let is_in_trouble = self.state.project.trouble.is_some();
+        if !is_closing || !is_in_trouble || self.has_asked {
+            return;
+        }
+        self.has_asked = true;
+        ctx.send_viewport_cmd(egui::ViewportCommand::CancelClose);
+        let unsaved = self.state.project.unsaved();
+        let message = format!(
+            "{unsaved} changes are not saved yet; free some space or use “Save project as…”, or close once more to give them up"
+        );
+        self.apply(Message::Event(Event::WentWrong(Problem::general(message))));
     }
 
     /// As if the user had done it.
@@ -217,6 +236,7 @@ impl eframe::App for App {
         for command in commands {
             self.command(command);
         }
+        self.ask_before_losing(ui.ctx());
         if !self.state.tasks.is_idle() {
             ui.ctx().request_repaint_after(PROGRESS_PERIOD);
         }

@@ -4,15 +4,18 @@ use super::arrange::ArrangeRequest;
 use super::facts::Facts;
 use crate::domain::{Sample, SampleId};
 
+use serde::{Deserialize, Serialize};
+
 /// An order of samples. Samples of the same rank stay in the order of the listing, and those without one (no answer, no
 /// date) come last in either direction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Sort {
     pub by: SortBy,
     pub direction: Direction,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum SortBy {
     #[default]
     Listing,
@@ -32,7 +35,8 @@ pub enum SortBy {
     Disagreement,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Direction {
     #[default]
     Ascending,

@@ -251,6 +251,14 @@ impl State {
         prediction.is_some_and(|prediction| !prediction.detections().is_empty())
     }
 
+    /// Whether these are the samples whose whole answers were asked for last.
+    pub fn has_asked_for(&self, samples: &[SampleId]) -> bool {
+        let wanted = self.runs.wanted.iter();
+        let run = self.run().map(Run::id);
+        let asked = wanted.map(|(of, sample)| (Some(*of), *sample));
+        asked.eq(samples.iter().map(|sample| (run, *sample)))
+    }
+
     /// The sample in the middle.
     pub fn shown_sample(&self) -> Option<SampleId> {
         self.selection.shown()

@@ -39,6 +39,7 @@ pub struct Settings {
     pub slide_secs: f32,
     /// The judging bar below the picture.
     pub show_judging: bool,
+    pub show_thumbnail_boxes: bool,
     /// Whether a verdict on a single image goes on to the next image, and one on a box to the next box.
     pub next_after_verdict: bool,
     /// The thumbnails take the place of the picture.
@@ -86,6 +87,7 @@ impl Default for Settings {
             show_tasks_panel: false,
             slide_secs: 5.0,
             show_judging: true,
+            show_thumbnail_boxes: false,
             next_after_verdict: true,
             thumbnails_only: false,
             recent: Vec::new(),

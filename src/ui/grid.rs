@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use eframe::egui::{
-    self, Color32, CornerRadius, Key, Modifiers, Pos2, Rect, Response, Sense, Stroke, StrokeKind,
-    TextStyle, Ui, Vec2, epaint::RectShape, pos2, style::ScrollAnimation, vec2,
+    self, Color32, CornerRadius, FontId, Key, Modifiers, Pos2, Rect, Response, Sense, Stroke,
+    StrokeKind, TextStyle, Ui, Vec2, epaint::RectShape, pos2, style::ScrollAnimation, vec2,
 };
 
 use super::textures::{Textures, Thumbnail, Thumbnails};
@@ -199,6 +199,9 @@ fn cells_ui(
         })
         .collect();
     paint_cells(ui, state, &cells);
+    if state.settings.show_thumbnail_boxes {
+        want_answers(state, &cells, commands);
+    }
     want_thumbnails(state, &mut textures.thumbnails, layout, visible, commands);
 }
 
@@ -285,6 +288,11 @@ fn paint_cells(ui: &Ui, state: &State, cells: &[Cell<'_>]) {
     by_page.sort_by_key(|(_, thumbnail)| thumbnail.texture);
     for (cell, thumbnail) in by_page {
         paint_thumbnail(ui, cell, thumbnail);
+    }
+    if state.settings.show_thumbnail_boxes {
+        for cell in cells {
+            paint_boxes(ui, state, cell);
+        }
     }
     for cell in cells {
         paint_frame_and_texts(ui, state, cell);
@@ -400,6 +408,53 @@ fn paint_background(ui: &Ui, state: &State, cell: &Cell<'_>) {
         let fill = theme::sunken_fill(visuals);
         let corner = CornerRadius::same(4);
         ui.painter().rect_filled(cell.picture_place, corner, fill);
+    }
+}
+
+/// Whole answers lie in the project; those of the cells on screen are asked for once.
+fn want_answers(state: &State, cells: &[Cell<'_>], commands: &mut Vec<Command>) {
+    let is_answered = |cell: &&Cell<'_>| {
+        let run = state.run();
+        run.is_some_and(|run| run.status(cell.sample) == AnswerStatus::Answered)
+    };
+    let answered = cells.iter().filter(is_answered);
+    let wanted: Vec<SampleId> = answered.map(|cell| cell.sample).collect();
+    if !state.has_asked_for(&wanted) {
+        commands.push(Command::WantAnswers(wanted));
+    }
+}
+
+/// The boxes that the view shows, the surest on top with its label.
+fn paint_boxes(ui: &Ui, state: &State, cell: &Cell<'_>) {
+    let (Some(thumbnail), Some(prediction)) = (cell.thumbnail, state.answer_of(cell.sample)) else {
+        return;
+    };
+    let rect = place_of_thumbnail(cell.picture_place, thumbnail.size);
+    let size = vec2(prediction.width as f32, prediction.height as f32);
+    let scale = rect.size() / size;
+    let painter = ui.painter_at(rect);
+    let visible = state.view().visible_detections(prediction);
+    for (place, &index) in visible.iter().enumerate().rev() {
+        let detection = &prediction.detections()[index];
+        let bounds = detection
+            .bounds
+            .clipped(prediction.width, prediction.height);
+        let corner = |x: f32, y: f32| rect.min + vec2(x, y) * scale;
+        let on_screen =
+            Rect::from_min_max(corner(bounds.x1, bounds.y1), corner(bounds.x2, bounds.y2));
+        let color = theme::class_color(detection.class_id);
+        let dark = Stroke::new(3.0, Color32::from_black_alpha(140));
+        painter.rect_stroke(on_screen, 1.0, dark, StrokeKind::Inside);
+        let line = Stroke::new(1.5, color);
+        painter.rect_stroke(on_screen, 1.0, line, StrokeKind::Inside);
+        if place == 0 {
+            let font = FontId::new(9.5, theme::strong_family());
+            let ink = theme::text_on(color);
+            let galley = painter.layout_no_wrap(detection.label.clone(), font, ink);
+            let plate = Rect::from_min_size(on_screen.min, galley.size() + vec2(6.0, 1.0));
+            painter.rect_filled(plate, 2.0, color);
+            painter.galley(plate.min + vec2(3.0, 0.5), galley, ink);
+        }
     }
 }
 

@@ -56,14 +56,18 @@ fn a_box_is_selected_from_the_list() {
 fn hiding_a_class_takes_its_boxes_away() {
     let mut window = open(Some(&samples().join("coffee.png")), DETECTOR);
     wait_for(&mut window, "cup ");
+    // The histogram moves what lies below it when it comes, and the section opens slowly.
+    wait_until(&mut window, "the histogram", |window| {
+        window.state().state().arranging.statistics().is_some()
+    });
     click(&mut window, "By class");
-    window.step();
+    window.run_steps(8);
     let before = boxes(&window);
     let checkbox = window.get_by_role_and_label(egui::accesskit::Role::CheckBox, "cup");
     checkbox.click();
-    window.step();
-    window.step();
-    assert!(boxes(&window) < before);
+    wait_until(&mut window, "the boxes to go", |window| {
+        boxes(window) < before
+    });
 }
 
 #[test]

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use spotcheck::state::Command;
+
 use super::window::{click, folder_of, open_in, sees, wait_for, wait_until};
 
 const CLASSIFIER: &str = "efficientnet-lite0";
@@ -36,6 +38,21 @@ fn what_was_predicted_is_there_when_the_folder_is_opened_again() {
         state.engine.report().is_none(),
         "no model is loaded to look at what is there"
     );
+}
+
+#[test]
+fn a_search_is_there_when_the_folder_is_opened_again() {
+    let (images, projects) = (folder_of(3, "chelsea.png"), home());
+    let mut window = open_in(projects.path(), Some(images.path()), CLASSIFIER);
+    wait_for(&mut window, "1 predicted");
+    let query = Command::SetQuery("name:1-".to_owned());
+    window.state_mut().command(query);
+    wait_for(&mut window, "1 of 3 images");
+    wait_for(&mut window, "All saved");
+    drop(window);
+
+    let mut again = open_in(projects.path(), Some(images.path()), CLASSIFIER);
+    wait_for(&mut again, "1 of 3 images");
 }
 
 #[test]
@@ -75,9 +92,7 @@ fn a_project_file_opens_its_images_and_finds_them_where_they_were_moved_to() {
     let mut again = open_in(projects.path(), Some(&project), CLASSIFIER);
     wait_for(&mut again, "not where they were");
     assert!(sees(&again, "Images have moved"));
-    again
-        .state_mut()
-        .command(spotcheck::state::Command::MoveProject(moved));
+    again.state_mut().command(Command::MoveProject(moved));
     wait_until(&mut again, "the images where they are now", |window| {
         sees(window, "2 predicted")
     });

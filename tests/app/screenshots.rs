@@ -83,6 +83,9 @@ fn the_window_explains_a_model_of_ones_own() {
 #[test]
 fn the_window_searches_sorts_and_judges() {
     let mut window = predicted(DETECTOR, Theme::Light, "astronaut.png", "person ");
+    window
+        .state_mut()
+        .command(Action::ToggleThumbnailBoxes.into());
     window.state_mut().command(Action::Accept.into());
     wait_for(&mut window, "1 of 8 judged");
     window

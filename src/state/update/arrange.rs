@@ -1,16 +1,55 @@
 //! Searching and sorting.
 
-use crate::domain::SampleId;
-use crate::review::{Arrangement, Sort, Statistics, Suppressed};
+use serde::{Deserialize, Serialize};
+
+use crate::domain::{Change, SampleId};
+use crate::review::{Arrangement, Sort, SortBy, Statistics, Suppressed};
 use crate::state::arranging::ArrangeId;
 use crate::state::{Effect, Run, State};
 
-pub(super) fn set_query(state: &mut State, text: String) {
-    state.arranging.set_text(text);
+/// The search and the order are kept in the project under this.
+const SEARCH: &str = "search";
+
+#[derive(Serialize, Deserialize)]
+struct Search {
+    query: String,
+    sort: Sort,
 }
 
-pub(super) fn set_sort(state: &mut State, sort: Sort) {
+pub(super) fn set_query(state: &mut State, text: String, effects: &mut Vec<Effect>) {
+    state.arranging.set_text(text);
+    keep(state, effects);
+}
+
+pub(super) fn set_sort(state: &mut State, sort: Sort, effects: &mut Vec<Effect>) {
     state.arranging.set_sort(sort);
+    keep(state, effects);
+}
+
+fn keep(state: &mut State, effects: &mut Vec<Effect>) {
+    let search = Search {
+        query: state.arranging.text().to_owned(),
+        sort: state.arranging.sort(),
+    };
+    // There is nothing to compare with when the project is opened again.
+    let is_lasting = search.sort.by != SortBy::Disagreement;
+    if is_lasting
+        && state.project.is_writable()
+        && let Ok(json) = serde_json::to_string(&search)
+    {
+        let name = SEARCH.to_owned();
+        super::project::save(state, vec![Change::SetView { name, json }], effects);
+    }
+}
+
+/// Takes over what was searched last in the project; a name of something else is left alone.
+pub(super) fn restore(state: &mut State, name: &str, json: &str) {
+    if name == SEARCH
+        && let Ok(search) = serde_json::from_str::<Search>(json)
+    {
+        state.arranging.set_text(search.query);
+        state.arranging.set_sort(search.sort);
+    }
 }
 
 pub(super) fn focus_search(state: &mut State) {

@@ -89,8 +89,8 @@ fn on_command(state: &mut State, command: Command, effects: &mut Vec<Effect>) {
         Command::RevealPath(path) => effects.push(Effect::Reveal(path)),
         Command::SaveProjectAs(path) => project::save_as(state, path, effects),
         Command::MoveProject(folder) => project::move_to(state, folder, effects),
-        Command::SetQuery(text) => arrange::set_query(state, text),
-        Command::SetSort(sort) => arrange::set_sort(state, sort),
+        Command::SetQuery(text) => arrange::set_query(state, text, effects),
+        Command::SetSort(sort) => arrange::set_sort(state, sort, effects),
         Command::WantTiles(wanted) => browse::want_tiles(state, wanted, effects),
         Command::SetCanvas(view) => {
             state.canvas = view;
@@ -196,7 +196,7 @@ fn on_action(state: &mut State, action: Action, effects: &mut Vec<Effect>) {
         Action::PredictAll => predict::predict_all(state, effects),
         Action::PredictFiltered => predict::predict_filtered(state, effects),
         Action::Search => arrange::focus_search(state),
-        Action::ClearSearch => arrange::set_query(state, String::new()),
+        Action::ClearSearch => arrange::set_query(state, String::new(), effects),
         Action::PauseTasks => run_tasks::signal_all(state, super::TaskSignal::Pause, effects),
         Action::ResumeTasks => run_tasks::signal_all(state, super::TaskSignal::Resume, effects),
         Action::CancelTasks => run_tasks::signal_all(state, super::TaskSignal::Cancel, effects),

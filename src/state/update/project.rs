@@ -45,6 +45,7 @@ pub(super) fn opened(
         .restore(content.judgements, |uri| samples.find(uri));
     for (name, json) in &content.views {
         super::view::restore(state, name, json);
+        super::arrange::restore(state, name, json);
     }
     for note in content.notes {
         super::went_wrong(state, Problem::general(note));

@@ -130,6 +130,7 @@ const VIEW: &Menu = &[
     Some(Action::Present),
     Some(Action::Filmstrip),
     None,
+    Some(Action::ToggleThumbnailBoxes),
     Some(Action::LargerThumbnails),
     Some(Action::SmallerThumbnails),
     None,
