@@ -64,7 +64,7 @@ fn hiding_a_class_takes_its_boxes_away() {
     window.run_steps(8);
     let before = boxes(&window);
     let checkbox = window.get_by_role_and_label(egui::accesskit::Role::CheckBox, "cup");
-    checkbox.click();
+    checkbox.click_accesskit();
     wait_until(&mut window, "the boxes to go", |window| {
         boxes(window) < before
     });
