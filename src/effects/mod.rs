@@ -27,8 +27,7 @@ use crossbeam_channel::{Receiver, Sender};
 
 use crate::decode::{DecodeLimits, ThumbnailCache};
 use crate::dirs::AppDirs;
-use crate::domain::SampleId;
-use crate::domain::{DisplayPicture, Picture, Problem, RunId, Tile, TileKey};
+use crate::domain::{DisplayPicture, Picture, Problem, RunId, SampleId, Tile, TileKey};
 use crate::library::Library;
 use crate::source::Source;
 use crate::state::{Effect, Event, ImportId, SourceId, TaskSignal};

@@ -10,9 +10,7 @@ use super::tally::Tally;
 use super::target::{ExportTarget, FOLDER_MARK, WholeFolder};
 use super::{ExportError, Writer, dataset_folder::folder_mark};
 use crate::decode::DecodeLimits;
-use crate::domain::{
-    Answer, ExportOptions, PictureKind, Prediction, Problem, Sample, ViewSettings,
-};
+use crate::domain::{ExportOptions, PictureKind, Prediction, Problem, Sample, ViewSettings};
 use crate::source::Source;
 
 /// What `predict` writes while it runs. The folder's structure is that of the source; JPEG and PNG keep their names, other
@@ -115,37 +113,16 @@ impl<'c> PicturesWriter<'c> {
 
 impl Writer for PicturesWriter<'_> {
     fn write(&mut self, image: &ChosenImage, tally: &mut Tally) -> Result<(), ExportError> {
-        let (prediction, boxes) = match &image.answer {
-            ChosenAnswer::Boxes {
-                width,
-                height,
-                boxes,
-            } => {
-                let detections = boxes.iter().map(|chosen| chosen.detection.clone());
-                let prediction = Prediction {
-                    width: *width,
-                    height: *height,
-                    answer: Answer::Detections(detections.collect()),
-                };
+        let Some(prediction) = image.answer.prediction() else {
+            image.count_unanswered(tally);
+            return Ok(());
+        };
+        let boxes = match &image.answer {
+            ChosenAnswer::Boxes { boxes, .. } => {
                 let inside = boxes.iter().filter(|chosen| chosen.clipped.is_some());
-                (prediction, inside.count())
+                inside.count()
             }
-            ChosenAnswer::Classes {
-                width,
-                height,
-                classes,
-            } => {
-                let prediction = Prediction {
-                    width: *width,
-                    height: *height,
-                    answer: Answer::Classes(classes.to_vec()),
-                };
-                (prediction, classes.len())
-            }
-            ChosenAnswer::Unasked | ChosenAnswer::Failed(_) => {
-                image.count_unanswered(tally);
-                return Ok(());
-            }
+            _ => prediction.classes().len(),
         };
         self.check_disk()?;
         let sample = &image.row.sample;

@@ -8,7 +8,7 @@ use std::io::{self, BufWriter, Seek, Write};
 use serde::Serialize;
 
 use super::file_names::FileNames;
-use super::row::{ChosenAnswer, ChosenBox, ChosenImage, ExportContext, right_class};
+use super::row::{BoxesOfImage, ChosenBox, ChosenImage, ExportContext, right_class};
 use super::tally::Tally;
 use super::target::{ExportTarget, WholeFile};
 use super::{ExportError, Writer};
@@ -136,13 +136,7 @@ impl CocoWriter {
 
 impl Writer for CocoWriter {
     fn write(&mut self, image: &ChosenImage, tally: &mut Tally) -> Result<(), ExportError> {
-        let ChosenAnswer::Boxes {
-            width,
-            height,
-            boxes,
-        } = &image.answer
-        else {
-            image.count_unanswered(tally);
+        let Some(BoxesOfImage { size, boxes }) = image.boxes(tally) else {
             return Ok(());
         };
         let row = image.row;
@@ -158,8 +152,8 @@ impl Writer for CocoWriter {
         let entry = Image {
             id,
             file_name,
-            width: *width,
-            height: *height,
+            width: size.0,
+            height: size.1,
             verdict: row.verdict.as_ref().map(Verdict::word),
             note: row.note.as_deref(),
             tags: row.tags.iter().map(String::as_str).collect(),

@@ -7,8 +7,8 @@ use super::ExportError;
 use super::tally::Tally;
 use crate::decode::DecodeLimits;
 use crate::domain::{
-    BoundingBox, BoxChoice, ClassChoice, ClassScore, Detection, ExportOptions, LabelSet, ModelTask,
-    Prediction, RunInfo, Sample, Verdict, VerdictChoice, ViewSettings,
+    Answer, BoundingBox, BoxChoice, ClassChoice, ClassScore, Detection, ExportOptions, LabelSet,
+    ModelTask, Prediction, RunInfo, Sample, Verdict, VerdictChoice, ViewSettings,
 };
 use crate::source::Source;
 
@@ -64,7 +64,30 @@ pub(super) struct ChosenImage<'r> {
     pub(super) answer: ChosenAnswer<'r>,
 }
 
-impl ChosenImage<'_> {
+/// The boxes of an image, with its width and height in pixels.
+pub(super) struct BoxesOfImage<'i, 'r> {
+    pub(super) size: (u32, u32),
+    pub(super) boxes: &'i [ChosenBox<'r>],
+}
+
+impl<'r> ChosenImage<'r> {
+    /// For formats that know only boxes: where there are none because there is no answer, the tally says why.
+    pub(super) fn boxes(&self, tally: &mut Tally) -> Option<BoxesOfImage<'_, 'r>> {
+        let ChosenAnswer::Boxes {
+            width,
+            height,
+            boxes,
+        } = &self.answer
+        else {
+            self.count_unanswered(tally);
+            return None;
+        };
+        Some(BoxesOfImage {
+            size: (*width, *height),
+            boxes,
+        })
+    }
+
     /// For formats that need an answer: says in the tally why this image is not among them.
     pub(super) fn count_unanswered(&self, tally: &mut Tally) {
         match self.answer {
@@ -90,6 +113,33 @@ pub(super) enum ChosenAnswer<'r> {
         height: u32,
         classes: &'r [ClassScore],
     },
+}
+
+impl ChosenAnswer<'_> {
+    /// What is exported as a prediction again, to be drawn; `None` without an answer.
+    pub(super) fn prediction(&self) -> Option<Prediction> {
+        let (width, height, answer) = match self {
+            Self::Unasked | Self::Failed(_) => return None,
+            Self::Boxes {
+                width,
+                height,
+                boxes,
+            } => {
+                let detections = boxes.iter().map(|chosen| chosen.detection.clone());
+                (width, height, Answer::Detections(detections.collect()))
+            }
+            Self::Classes {
+                width,
+                height,
+                classes,
+            } => (width, height, Answer::Classes(classes.to_vec())),
+        };
+        Some(Prediction {
+            width: *width,
+            height: *height,
+            answer,
+        })
+    }
 }
 
 pub(super) struct ChosenBox<'r> {

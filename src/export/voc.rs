@@ -14,7 +14,7 @@ use quick_xml::Writer as Xml;
 use quick_xml::events::BytesText;
 
 use super::dataset_folder::{DatasetFolder, ImageNames, Places};
-use super::row::{ChosenAnswer, ChosenBox, ChosenImage, ExportContext, right_class};
+use super::row::{BoxesOfImage, ChosenBox, ChosenImage, ExportContext, right_class};
 use super::tally::Tally;
 use super::target::ExportTarget;
 use super::{ExportError, Writer};
@@ -87,13 +87,7 @@ impl<'c> VocWriter<'c> {
 
 impl Writer for VocWriter<'_> {
     fn write(&mut self, image: &ChosenImage, tally: &mut Tally) -> Result<(), ExportError> {
-        let ChosenAnswer::Boxes {
-            width,
-            height,
-            boxes,
-        } = &image.answer
-        else {
-            image.count_unanswered(tally);
+        let Some(BoxesOfImage { size, boxes }) = image.boxes(tally) else {
             return Ok(());
         };
         let inside: Vec<(&ChosenBox, BoundingBox)> = boxes
@@ -105,7 +99,7 @@ impl Writer for VocWriter<'_> {
         tally.relabelled += relabelled.count() as u64;
         let names = self.folder.name(image, tally);
         let xml = self
-            .xml(image, &names, (*width, *height), &inside)
+            .xml(image, &names, size, &inside)
             .map_err(ExportError::write(&self.target.path))?;
         let boxes = inside.len() as u64;
         self.folder.write_image(image, &names, &xml, boxes, tally)?;

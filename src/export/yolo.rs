@@ -14,7 +14,7 @@ use std::io::BufWriter;
 
 use super::csv_table::{harmless, io_error};
 use super::dataset_folder::{DatasetFolder, Places};
-use super::row::{ChosenAnswer, ChosenImage, ExportContext};
+use super::row::{BoxesOfImage, ChosenImage, ExportContext};
 use super::tally::Tally;
 use super::target::ExportTarget;
 use super::{ExportError, Writer};
@@ -122,13 +122,7 @@ impl<'c> YoloWriter<'c> {
 
 impl Writer for YoloWriter<'_> {
     fn write(&mut self, image: &ChosenImage, tally: &mut Tally) -> Result<(), ExportError> {
-        let ChosenAnswer::Boxes {
-            width,
-            height,
-            boxes,
-        } = &image.answer
-        else {
-            image.count_unanswered(tally);
+        let Some(BoxesOfImage { size, boxes }) = image.boxes(tally) else {
             return Ok(());
         };
         let mut lines = String::new();
@@ -141,7 +135,7 @@ impl Writer for YoloWriter<'_> {
             written += 1;
             tally.relabelled += u64::from(chosen.is_relabelled());
             let yolo_id = self.classes.yolo_id(chosen.class_id, chosen.label);
-            let [x, y, box_width, box_height] = centre_and_size(clipped, *width, *height);
+            let [x, y, box_width, box_height] = centre_and_size(clipped, size.0, size.1);
             let _ = write!(
                 lines,
                 "{yolo_id} {x:.7} {y:.7} {box_width:.7} {box_height:.7}"

@@ -2,7 +2,7 @@
 
 use super::Answers;
 use super::facts::Gate;
-use crate::domain::{SampleId, ViewSettings};
+use crate::domain::{Answer, ModelTask, Prediction, SampleId, ViewSettings};
 
 /// The candidate whose answer is the next less certain one after that for `current`, or the least certain of all where
 /// there is none or no current one. Certainty is the margin that [`super::SortBy::Uncertainty`] sorts by; equals take
@@ -35,10 +35,24 @@ pub fn next_less_certain(
     next.or(first).map(|(_, id)| id)
 }
 
+/// How sure an answer is: the margin that [`super::SortBy::Uncertainty`] sorts by, overlaps left out of account.
+/// `0.0..=1.0`; `None` where the model saw nothing that the view could show.
+pub fn certainty(prediction: &Prediction, view: &ViewSettings) -> Option<f32> {
+    let mut answers = match &prediction.answer {
+        Answer::Classes(_) => Answers::new(ModelTask::Classification),
+        Answer::Detections(_) => Answers::new(ModelTask::Detection),
+    };
+    let only = SampleId(0);
+    answers.record(only, prediction);
+    let summary = answers.summary(only)?;
+    Gate::new(answers.task(), view, None)
+        .facts(only, summary)
+        .margin
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::ModelTask;
 
     #[test]
     fn each_image_gets_its_turn_from_the_least_certain_on() {

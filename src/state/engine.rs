@@ -1,8 +1,7 @@
 //! Whether the chosen model can run, and where it does.
 
 use super::TaskId;
-use crate::domain::DeviceReport;
-use crate::domain::{RunKey, SampleId, SampleSet};
+use crate::domain::{DeviceReport, RunKey, SampleId, SampleSet};
 
 /// The loaded model.
 #[derive(Debug, Default)]

@@ -1,7 +1,6 @@
 //! What went wrong, one line each.
 
-use crate::domain::Problem;
-use crate::domain::SampleId;
+use crate::domain::{Problem, SampleId};
 
 /// More than this are counted, not kept: a folder full of broken files must not fill the memory.
 const MAX_KEPT: usize = 10_000;

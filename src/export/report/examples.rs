@@ -9,6 +9,7 @@ use super::super::row::{ChosenAnswer, ChosenImage};
 use super::summary::VerdictCounts;
 use crate::decode::{DecodeLimits, encode_jpeg, thumbnail};
 use crate::domain::{Answer, BoundingBox, Prediction, Sample, SampleUri, Verdict, ViewSettings};
+use crate::review::certainty;
 use crate::source::Source;
 
 /// How many a section shows.
@@ -79,8 +80,7 @@ impl Best {
 
 impl Examples {
     pub(super) fn consider(&mut self, image: &ChosenImage, view: &ViewSettings) {
-        let (Some(Ok(stored)), Some(prediction)) =
-            (&image.row.result, chosen_prediction(&image.answer))
+        let (Some(Ok(stored)), Some(prediction)) = (&image.row.result, image.answer.prediction())
         else {
             return;
         };
@@ -217,46 +217,6 @@ fn scaled(prediction: &Prediction, width: u32, height: u32) -> Prediction {
         width,
         height,
         ..scaled
-    }
-}
-
-fn chosen_prediction(answer: &ChosenAnswer) -> Option<Prediction> {
-    let (width, height, answer) = match answer {
-        ChosenAnswer::Unasked | ChosenAnswer::Failed(_) => return None,
-        ChosenAnswer::Boxes {
-            width,
-            height,
-            boxes,
-        } => {
-            let detections = boxes.iter().map(|chosen| chosen.detection.clone());
-            (width, height, Answer::Detections(detections.collect()))
-        }
-        ChosenAnswer::Classes {
-            width,
-            height,
-            classes,
-        } => (width, height, Answer::Classes(classes.to_vec())),
-    };
-    Some(Prediction {
-        width: *width,
-        height: *height,
-        answer,
-    })
-}
-
-/// As the window's order by uncertainty: the margin between the first two classes, or how far the nearest box lies from its
-/// threshold, on either side. `0.0..=1.0`; `None` where the model saw nothing.
-fn certainty(prediction: &Prediction, view: &ViewSettings) -> Option<f32> {
-    match &prediction.answer {
-        Answer::Classes(classes) => {
-            let second = classes.get(1).map_or(0.0, |class| class.score);
-            classes.first().map(|first| first.score - second)
-        }
-        Answer::Detections(detections) => detections
-            .iter()
-            .filter(|detection| view.shows_class(detection.class_id))
-            .map(|detection| (detection.score - view.min_score_of(detection.class_id)).abs())
-            .min_by(f32::total_cmp),
     }
 }
 

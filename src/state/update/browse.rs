@@ -3,8 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::{arrange, predict, project};
-use crate::domain::{Page, Problem, Sample};
-use crate::domain::{SampleId, TileKey};
+use crate::domain::{Page, Problem, Sample, SampleId, TileKey};
 use crate::state::{
     CanvasView, Display, DisplayInfo, Effect, FilePick, Listing, OpenSource, Shown, SourceId,
     SourceSpec, State, Step, TaskEntry, TaskId, TaskKind, TaskOutcome, ThumbnailWish,

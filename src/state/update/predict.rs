@@ -4,10 +4,9 @@ use std::sync::Arc;
 
 use super::project;
 use crate::domain::{
-    Change, DeviceReport, KeepRule, LabelSet, Prediction, Problem, RunInfo, SampleAnswer,
-    human_bytes,
+    Change, DeviceReport, KeepRule, LabelSet, Prediction, Problem, RunId, RunInfo, RunKey,
+    SampleAnswer, SampleId, SampleSet, human_bytes,
 };
-use crate::domain::{RunId, RunKey, SampleId, SampleSet};
 use crate::review::AnswerStatus;
 use crate::state::engine::Wish;
 use crate::state::{

@@ -6,9 +6,8 @@ use std::sync::Arc;
 use super::update;
 use crate::domain::{
     Answer, ClassScore, Device, DeviceReport, FileStamp, LabelSet, ListingChange, ModelCard, Page,
-    Prediction, Problem, RunInfo, Saliency, Sample, SampleUri,
+    Prediction, Problem, RunId, RunInfo, Saliency, Sample, SampleId, SampleUri,
 };
-use crate::domain::{RunId, SampleId};
 use crate::review::AnswerStatus;
 use crate::state::{
     Action, Command, Display, DisplayInfo, Effect, EngineStatus, Event, Explanation, Listing,

@@ -12,8 +12,7 @@ pub(super) use picture::ShownPicture;
 pub use thumbnails::NewThumbnail;
 pub(super) use thumbnails::{Thumbnail, Thumbnails};
 
-use crate::domain::SampleId;
-use crate::domain::{DisplayPicture, Picture, RunId, Tile, TileKey};
+use crate::domain::{DisplayPicture, Picture, RunId, SampleId, Tile, TileKey};
 use crate::state::{ImportId, SourceId, TaskId};
 
 /// Every texture of the window.
