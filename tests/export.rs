@@ -195,7 +195,7 @@ fn answer_of_line(line: &Value) -> SampleAnswer {
         sample: SampleUri::new(line["uri"].as_str().unwrap()),
         stamp: FileStamp {
             size_bytes: 1,
-            modified_ns: None,
+            ..FileStamp::default()
         },
         result,
     }

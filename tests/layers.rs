@@ -13,7 +13,7 @@ const MAY_IMPORT: [(&str, &[&str]); 18] = [
     ("tasks", &[]),
     ("review", &["domain"]),
     ("evaluation", &["domain", "review"]),
-    ("source", &["domain"]),
+    ("source", &["domain", "tasks"]),
     ("decode", &["domain"]),
     ("vision", &["domain", "tasks"]),
     ("library", &["dirs", "domain", "tasks"]),

@@ -265,12 +265,14 @@ impl Known {
         let root = project.root();
         let mut samples = Vec::new();
         let mut add = |uri: &SampleUri| {
-            let stamp = stamps.get(uri).and_then(|stored| stored.stamp);
+            let stamp = stamps.get(uri).and_then(|stored| stored.stamp.clone());
+            let stamp = stamp.unwrap_or_default();
             samples.push(Sample {
                 name: name_below(root.as_deref(), uri),
                 uri: uri.clone(),
-                size_bytes: stamp.map_or(0, |stamp| stamp.size_bytes),
-                modified_ns: stamp.and_then(|stamp| stamp.modified_ns),
+                size_bytes: stamp.size_bytes,
+                modified_ns: stamp.modified_ns,
+                etag: stamp.etag,
             });
         };
         project.each_summary(run.id, control, |page| {

@@ -76,17 +76,20 @@ pub enum CacheError {
 }
 
 impl ThumbnailKey {
-    /// `side` is the longer side of the thumbnail in pixels; `etag` stands for the content where a source has no times.
-    /// `None` where nothing would tell that the content has changed.
-    pub fn new(sample: &Sample, etag: Option<&str>, side: u32) -> Option<Self> {
-        if sample.modified_ns.is_none() && etag.is_none() {
+    /// `side` is the longer side of the thumbnail in pixels. `None` where nothing would tell that the content has changed.
+    pub fn new(sample: &Sample, side: u32) -> Option<Self> {
+        let stamp = sample.stamp();
+        if stamp.modified_ns.is_none() && stamp.etag.is_none() {
             return None;
         }
         let mut hash = Sha256::new();
         hash.update(side.to_le_bytes());
-        hash.update(sample.size_bytes.to_le_bytes());
-        hash.update(sample.modified_ns.unwrap_or_default().to_le_bytes());
-        for text in [sample.uri.as_str(), etag.unwrap_or_default()] {
+        hash.update(stamp.size_bytes.to_le_bytes());
+        hash.update(stamp.modified_ns.unwrap_or_default().to_le_bytes());
+        for text in [
+            sample.uri.as_str(),
+            stamp.etag.as_deref().unwrap_or_default(),
+        ] {
             hash.update((text.len() as u64).to_le_bytes());
             hash.update(text);
         }
@@ -362,11 +365,12 @@ mod tests {
             name: name.to_owned(),
             size_bytes: 1000,
             modified_ns: Some(77),
+            etag: None,
         }
     }
 
     fn key(name: &str) -> ThumbnailKey {
-        ThumbnailKey::new(&sample(name), None, 128).unwrap()
+        ThumbnailKey::new(&sample(name), 128).unwrap()
     }
 
     fn grey(value: u8) -> Picture {
@@ -401,36 +405,23 @@ mod tests {
     #[test]
     fn a_file_that_was_written_anew_moved_or_is_wanted_larger_has_another_key() {
         let original = sample("a");
-        let key = |sample: &Sample, etag, side| ThumbnailKey::new(sample, etag, side);
+        let with = |change: fn(&mut Sample)| {
+            let mut changed = original.clone();
+            change(&mut changed);
+            ThumbnailKey::new(&changed, 128)
+        };
         let keys = [
-            key(&original, None, 128),
-            key(&original, None, 256),
-            key(&original, Some("e"), 128),
-            key(
-                &Sample {
-                    size_bytes: 1001,
-                    ..original.clone()
-                },
-                None,
-                128,
-            ),
-            key(
-                &Sample {
-                    modified_ns: Some(78),
-                    ..original.clone()
-                },
-                None,
-                128,
-            ),
-            key(&sample("b"), None, 128),
+            with(|_| ()),
+            ThumbnailKey::new(&original, 256),
+            with(|sample| sample.etag = Some("e".into())),
+            with(|sample| sample.etag = Some("f".into())),
+            with(|sample| sample.size_bytes = 1001),
+            with(|sample| sample.modified_ns = Some(78)),
+            ThumbnailKey::new(&sample("b"), 128),
         ];
         let different: std::collections::HashSet<_> = keys.iter().collect();
         assert_eq!(different.len(), keys.len());
-        let timeless = Sample {
-            modified_ns: None,
-            ..original
-        };
-        assert_eq!(key(&timeless, None, 128), None);
+        assert_eq!(with(|sample| sample.modified_ns = None), None);
     }
 
     #[test]

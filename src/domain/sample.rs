@@ -67,21 +67,27 @@ pub struct Sample {
     pub size_bytes: u64,
     /// When the file was last written, in nanoseconds since 1970-01-01 UTC, where the source knows it.
     pub modified_ns: Option<i64>,
+    /// What an object store calls this state of the content, without quotes; `None` for files.
+    pub etag: Option<Arc<str>>,
 }
 
 /// Tells one state of a file from another without reading it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct FileStamp {
     pub size_bytes: u64,
-    /// Nanoseconds since 1970-01-01 UTC, where the source knows it.
+    /// Nanoseconds since 1970-01-01 UTC, where the source knows it and has nothing better.
     pub modified_ns: Option<i64>,
+    /// As [`Sample::etag`].
+    pub etag: Option<Arc<str>>,
 }
 
 impl Sample {
+    /// Where there is an `ETag`, it counts alone: an object that was copied anew with the same content is the same.
     pub fn stamp(&self) -> FileStamp {
         FileStamp {
             size_bytes: self.size_bytes,
-            modified_ns: self.modified_ns,
+            modified_ns: self.modified_ns.filter(|_| self.etag.is_none()),
+            etag: self.etag.clone(),
         }
     }
 }
@@ -92,6 +98,8 @@ pub struct Page {
     pub samples: Vec<Sample>,
     /// What could not be listed, and why; the rest goes on.
     pub problems: Vec<Problem>,
+    /// What a person should know of the listing: what was left out. Whole sentences without a full stop.
+    pub notes: Vec<String>,
 }
 
 /// What happened to the files of an open source.

@@ -264,7 +264,9 @@ pub(super) fn load_run(
             };
             let read = project.each_summary(run, &control, |summaries| {
                 let row = |summary: SampleSummary| StoredRow {
-                    stamp: stamps.get(&summary.sample).and_then(|seen| seen.stamp),
+                    stamp: stamps
+                        .get(&summary.sample)
+                        .and_then(|seen| seen.stamp.clone()),
                     sample: summary.sample,
                     answer: stored_answer(summary.result),
                 };

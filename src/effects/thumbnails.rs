@@ -156,7 +156,7 @@ fn make(shared: &Shared, job: &Job, unkept: &Sender<Unkept>) -> bool {
     let Some(source) = shared.source(job.source) else {
         return true;
     };
-    let key = ThumbnailKey::new(&job.wish.entry, None, job.side);
+    let key = ThumbnailKey::new(&job.wish.entry, job.side);
     let picture = guarded(|| {
         if let Some(kept) = key.and_then(|key| shared.thumbnail_cache.get(&key)) {
             return Ok(kept);
@@ -238,6 +238,7 @@ mod tests {
                 name: String::new(),
                 size_bytes: 0,
                 modified_ns: None,
+                etag: None,
             },
         };
         samples.iter().map(wish).collect()

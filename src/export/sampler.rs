@@ -67,6 +67,7 @@ pub(super) fn row(name: &str, boxes: &[(u32, f32, [f32; 4])]) -> ExportRow {
         name: name.to_owned(),
         size_bytes: 0,
         modified_ns: None,
+        etag: None,
     };
     ExportRow {
         result: Some(Ok(prediction)),

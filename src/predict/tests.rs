@@ -1,4 +1,5 @@
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
@@ -49,6 +50,7 @@ impl TestSource {
             name: number.to_string(),
             size_bytes: 0,
             modified_ns: None,
+            etag: None,
         };
         (0..self.len).map(sample).collect()
     }
@@ -62,9 +64,13 @@ impl Source for TestSource {
     fn pages(&self) -> Box<dyn Iterator<Item = Page> + Send> {
         let page = Page {
             samples: self.samples().to_vec(),
-            problems: Vec::new(),
+            ..Page::default()
         };
         Box::new(std::iter::once(page))
+    }
+
+    fn read_range(&self, _: &SampleUri, _: Range<u64>) -> Result<Vec<u8>, SourceError> {
+        unreachable!("predictions read whole images")
     }
 
     fn read(&self, uri: &SampleUri) -> Result<Vec<u8>, SourceError> {

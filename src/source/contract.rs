@@ -19,10 +19,19 @@ fn check_contract(source: &dyn Source, files: &[(&str, &[u8])]) {
     for (sample, (_, bytes)) in samples.iter().zip(files) {
         assert_eq!(sample.size_bytes, bytes.len() as u64, "{}", sample.name);
         assert_eq!(source.read(&sample.uri).unwrap(), *bytes, "{}", sample.name);
+        let len = bytes.len();
+        for (start, end) in [(0, len), (1, 2), (0, len + 9), (len + 1, len + 9), (2, 1)] {
+            let expected = &bytes[start.min(len)..end.clamp(start.min(len), len)];
+            let range = start as u64..end as u64;
+            let part = source.read_range(&sample.uri, range).unwrap();
+            assert_eq!(part, *expected, "{} {start}..{end}", sample.name);
+        }
     }
     let again: usize = source.pages().map(|page| page.samples.len()).sum();
     assert_eq!(again, files.len(), "a second listing equals the first");
     let missing = source.read(&SampleUri::new("/no/such/sample.jpg"));
+    assert!(matches!(missing, Err(SourceError::NotFound)));
+    let missing = source.read_range(&SampleUri::new("/no/such/sample.jpg"), 0..1);
     assert!(matches!(missing, Err(SourceError::NotFound)));
 }
 

@@ -3,7 +3,9 @@
 mod walk;
 mod watch;
 
-use std::fs::Metadata;
+use std::fs::{File, Metadata};
+use std::io::{Read, Seek, SeekFrom};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
@@ -76,6 +78,15 @@ impl Source for LocalSource {
         Ok(std::fs::read(uri.as_str())?)
     }
 
+    fn read_range(&self, uri: &SampleUri, range: Range<u64>) -> Result<Vec<u8>, SourceError> {
+        let mut file = File::open(uri.as_str())?;
+        file.seek(SeekFrom::Start(range.start))?;
+        let mut bytes = Vec::new();
+        file.take(range.end.saturating_sub(range.start))
+            .read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+
     fn watch(&self, report: Box<dyn Fn(ListingChange) + Send + Sync>) {
         self.watch
             .get_or_init(|| FolderWatch::start(&self.roots, &Arc::from(report)));
@@ -128,6 +139,7 @@ fn sample(path: &Path, name: String, metadata: &Metadata) -> Entry {
             name,
             size_bytes: metadata.len(),
             modified_ns: metadata.modified().ok().and_then(nanoseconds),
+            etag: None,
         }),
         None => Err(Problem::of_sample(
             uri_of(path),

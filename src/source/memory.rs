@@ -1,5 +1,7 @@
 //! Images that are already in memory: pasted, dropped by another program, made by a test.
 
+use std::ops::Range;
+
 use super::{Page, Source, SourceError};
 use crate::domain::{Sample, SampleUri};
 
@@ -31,10 +33,11 @@ impl Source for MemorySource {
             name: uri.file_name().to_owned(),
             size_bytes: bytes.len() as u64,
             modified_ns: None,
+            etag: None,
         });
         let page = Page {
             samples: samples.collect(),
-            problems: Vec::new(),
+            ..Page::default()
         };
         Box::new((!page.samples.is_empty()).then_some(page).into_iter())
     }
@@ -43,5 +46,16 @@ impl Source for MemorySource {
         let file = self.files.iter().find(|(known, _)| known == uri);
         file.map(|(_, bytes)| bytes.clone())
             .ok_or(SourceError::NotFound)
+    }
+
+    fn read_range(&self, uri: &SampleUri, range: Range<u64>) -> Result<Vec<u8>, SourceError> {
+        let mut bytes = self.read(uri)?;
+        bytes.truncate(usize::try_from(range.end).unwrap_or(usize::MAX));
+        bytes.drain(
+            ..bytes
+                .len()
+                .min(usize::try_from(range.start).unwrap_or(usize::MAX)),
+        );
+        Ok(bytes)
     }
 }

@@ -10,8 +10,12 @@ mod memory;
 pub use local::LocalSource;
 pub use memory::MemorySource;
 
+use std::ops::Range;
+use std::sync::Arc;
+
 use crate::domain::SampleUri;
 pub use crate::domain::{ListingChange, Page};
+use crate::tasks::TaskControl;
 
 /// Images to be listed and read. Never written to.
 pub trait Source: Send + Sync {
@@ -24,12 +28,34 @@ pub trait Source: Send + Sync {
     /// The whole file.
     fn read(&self, uri: &SampleUri) -> Result<Vec<u8>, SourceError>;
 
+    /// The bytes from `range.start` up to `range.end`; fewer where the file ends before.
+    fn read_range(&self, uri: &SampleUri, range: Range<u64>) -> Result<Vec<u8>, SourceError>;
+
+    /// How many reads at once make it fastest: more than a disk needs where each one waits for a network.
+    fn useful_reads(&self) -> usize {
+        4
+    }
+
+    /// The same source for one task: what waits for a network gives up with [`SourceError::Cancelled`] as soon as the task is
+    /// cancelled. `None` where nothing waits longer than a disk.
+    fn for_task(&self, control: &TaskControl) -> Option<Arc<dyn Source>> {
+        let _ = control;
+        None
+    }
+
     /// Tells of files that appear, change or vanish, as long as the source lives. To be called before the listing
     /// begins, so that nothing is missed; what happens meanwhile may be told twice. A source that never changes says
     /// nothing.
     fn watch(&self, report: Box<dyn Fn(ListingChange) + Send + Sync>) {
         drop(report);
     }
+}
+
+/// `source` for one task, so that cancelling the task ends its waits.
+pub fn for_task(source: &Arc<dyn Source>, control: &TaskControl) -> Arc<dyn Source> {
+    source
+        .for_task(control)
+        .unwrap_or_else(|| Arc::clone(source))
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -40,6 +66,8 @@ pub enum SourceError {
     PermissionDenied,
     #[error("could not be read: {0}")]
     Io(#[source] std::io::Error),
+    #[error("reading it was cancelled")]
+    Cancelled,
 }
 
 impl From<std::io::Error> for SourceError {

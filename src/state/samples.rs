@@ -20,6 +20,8 @@ pub struct OpenSource {
     pub listing: Listing,
     /// Why changes of the files are not noticed, where they are not.
     pub unwatched: Option<String>,
+    /// What a person should know of the listing: what was left out.
+    pub notes: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -16,16 +16,15 @@ pub(super) struct StoredName {
 pub(super) fn to_stored(root: Option<&str>, uri: &SampleUri) -> StoredName {
     let below = root.and_then(|root| {
         let rest = uri.as_str().strip_prefix(without_end(root))?;
-        let rest = rest.strip_prefix(std::path::is_separator)?;
-        (!rest.is_empty()).then_some(rest)
+        let rest = rest.strip_prefix(|c| is_separator_of(root, c))?;
+        (!rest.is_empty()).then_some((root, rest))
     });
     match below {
-        Some(below) => StoredName {
+        Some((root, below)) => StoredName {
             is_below_root: true,
-            name: if std::path::MAIN_SEPARATOR == '/' {
-                below.to_owned()
-            } else {
-                below.replace(std::path::MAIN_SEPARATOR, "/")
+            name: match separator_of(root) {
+                '/' => below.to_owned(),
+                separator => below.replace(separator, "/"),
             },
         },
         None => StoredName {
@@ -39,11 +38,7 @@ pub(super) fn to_stored(root: Option<&str>, uri: &SampleUri) -> StoredName {
 pub(super) fn from_stored(root: Option<&str>, stored: &StoredName) -> SampleUri {
     match root {
         Some(root) if stored.is_below_root => {
-            let separator = if root.contains("://") {
-                '/'
-            } else {
-                std::path::MAIN_SEPARATOR
-            };
+            let separator = separator_of(root);
             let mut uri = String::with_capacity(root.len() + 1 + stored.name.len());
             uri.push_str(without_end(root));
             uri.push(separator);
@@ -64,7 +59,28 @@ pub(super) fn from_stored(root: Option<&str>, stored: &StoredName) -> SampleUri 
 }
 
 fn without_end(root: &str) -> &str {
-    root.trim_end_matches(std::path::is_separator)
+    root.trim_end_matches(|c| is_separator_of(root, c))
+}
+
+fn is_separator_of(root: &str, c: char) -> bool {
+    if is_address(root) {
+        c == '/'
+    } else {
+        std::path::is_separator(c)
+    }
+}
+
+fn separator_of(root: &str) -> char {
+    if is_address(root) {
+        '/'
+    } else {
+        std::path::MAIN_SEPARATOR
+    }
+}
+
+/// `s3://bucket/folder/`, where a backslash is a letter like any other.
+fn is_address(root: &str) -> bool {
+    root.contains("://")
 }
 
 /// The root as seen from the project file, where one of them lies inside the other's folder: then both can move together.
@@ -114,6 +130,14 @@ mod tests {
             ("/photos", "/photos2/b.jpg", None),
             ("/photos", "/photos", None),
             ("/photos", "C:\\b.jpg", None),
+            (
+                "s3://bucket/photos/",
+                "s3://bucket/photos/a/b\\c%20.jpg",
+                Some("a/b\\c%20.jpg"),
+            ),
+            ("s3://bucket/", "s3://bucket/b.jpg", Some("b.jpg")),
+            ("s3://bucket/", "s3://bucket//b.jpg", Some("/b.jpg")),
+            ("s3://bucket/", "s3://bucket2/b.jpg", None),
         ] {
             let stored = to_stored(Some(root), &SampleUri::new(uri));
             assert_eq!(stored.is_below_root, expected.is_some(), "{root} {uri}");

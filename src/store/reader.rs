@@ -217,7 +217,7 @@ impl Readers {
     pub(super) fn stamps(&self, run: RunId) -> ReadResult<HashMap<SampleUri, StoredStamp>> {
         let root = self.root.get();
         self.read("read which images have an answer", |connection| {
-            let sql = "SELECT name, is_below_root, kind, size_bytes, modified_ns FROM answers
+            let sql = "SELECT name, is_below_root, kind, size_bytes, modified_ns, etag FROM answers
                        JOIN samples ON samples.id = answers.sample WHERE run = ?1";
             let stamp = |row: &Row<'_>| {
                 let size_bytes: Option<i64> = row.get("size_bytes")?;
@@ -324,7 +324,7 @@ pub struct AnswerCounts {
 }
 
 /// What is known of an answer without reading it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredStamp {
     /// `None` in files of the first version, which did not know it.
     pub stamp: Option<FileStamp>,
@@ -335,7 +335,7 @@ const SUMMARIES: &str = "SELECT answers.sample AS sample, name, is_below_root, k
      FROM answers JOIN samples ON samples.id = answers.sample";
 
 const ANSWERS: &str = "SELECT answers.sample AS sample, name, is_below_root, kind, width, height, classes, scores, failure,
-     size_bytes, modified_ns, bounds FROM answers JOIN samples ON samples.id = answers.sample AND answers.run = ?1
+     size_bytes, modified_ns, etag, bounds FROM answers JOIN samples ON samples.id = answers.sample AND answers.run = ?1
      LEFT JOIN boxes ON boxes.run = answers.run AND boxes.sample = answers.sample";
 
 /// A connection that never changes the file.
@@ -409,6 +409,7 @@ fn stamp_of(size_bytes: i64, row: &Row<'_>) -> rusqlite::Result<FileStamp> {
     Ok(FileStamp {
         size_bytes: size_bytes as u64,
         modified_ns: row.get("modified_ns")?,
+        etag: row.get::<_, Option<String>>("etag")?.map(Arc::from),
     })
 }
 

@@ -99,6 +99,7 @@ fn stamp() -> FileStamp {
     FileStamp {
         size_bytes: 1234,
         modified_ns: Some(-5),
+        etag: Some("9a0364b9e99bb480dd25e1f0284c8555-3".into()),
     }
 }
 
@@ -657,7 +658,7 @@ fn a_file_of_the_first_format_is_brought_up_to_date() {
 
     let opened = bench.open();
     assert!(
-        opened.notes[0].contains("from format 1 to 2"),
+        opened.notes[0].contains("from format 1 to 3"),
         "{:?}",
         opened.notes
     );
@@ -671,6 +672,34 @@ fn a_file_of_the_first_format_is_brought_up_to_date() {
     assert_eq!(opened.notes, Vec::<String>::new());
     check(&opened.project);
     assert_eq!(opened.project.judgements().unwrap()[0].tags, ["new"]);
+}
+
+#[test]
+fn a_file_of_the_second_format_still_knows_which_files_its_answers_belong_to() {
+    let bench = Bench::new();
+    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/projects/version-2.spotcheck");
+    std::fs::copy(fixture, bench.path()).unwrap();
+    let cat = SampleUri::new("/photos/a/cat.jpg");
+    let check = |project: &Project| {
+        let stamp = FileStamp {
+            size_bytes: 4711,
+            modified_ns: Some(1_700_000_000_000_000_001),
+            etag: None,
+        };
+        let stamps = project.stamps(RunId(3)).unwrap();
+        assert_eq!(stamps[&cat].stamp, Some(stamp));
+        assert_eq!(project.judgements().unwrap()[0].tags, ["night"]);
+    };
+    let (reader, _) = open_at(&bench.path(), Wanted::Read).unwrap();
+    check(&reader.project);
+    drop(reader);
+    let opened = bench.open();
+    assert!(
+        opened.notes[0].contains("from format 2 to 3"),
+        "{:?}",
+        opened.notes
+    );
+    check(&opened.project);
 }
 
 #[test]

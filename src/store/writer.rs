@@ -176,11 +176,12 @@ impl<'t> Statements<'t> {
             find_sample: connection
                 .prepare("SELECT id FROM samples WHERE name = ?1 AND is_below_root = ?2")?,
             set_answer: connection.prepare(
-                "INSERT INTO answers (run, sample, kind, width, height, classes, scores, failure, size_bytes, modified_ns)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
+                "INSERT INTO answers (run, sample, kind, width, height, classes, scores, failure, size_bytes, modified_ns, etag)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
                  ON CONFLICT (run, sample) DO UPDATE SET kind = excluded.kind, width = excluded.width,
                  height = excluded.height, classes = excluded.classes, scores = excluded.scores,
-                 failure = excluded.failure, size_bytes = excluded.size_bytes, modified_ns = excluded.modified_ns",
+                 failure = excluded.failure, size_bytes = excluded.size_bytes, modified_ns = excluded.modified_ns,
+                 etag = excluded.etag",
             )?,
             set_boxes: connection.prepare(
                 "INSERT INTO boxes (run, sample, bounds) VALUES (?1, ?2, ?3)
@@ -285,7 +286,12 @@ impl<'t> Statements<'t> {
 
     fn set_answer(&mut self, run: RunId, answer: &SampleAnswer) -> rusqlite::Result<()> {
         let (run, sample) = (run_number(run), self.sample_number(&answer.sample)?);
-        let (size_bytes, modified_ns) = (answer.stamp.size_bytes as i64, answer.stamp.modified_ns);
+        let stamp = &answer.stamp;
+        let (size_bytes, modified_ns, etag) = (
+            stamp.size_bytes as i64,
+            stamp.modified_ns,
+            stamp.etag.as_deref(),
+        );
         match &answer.result {
             Ok(prediction) => {
                 let columns = Columns::of(prediction);
@@ -300,6 +306,7 @@ impl<'t> Statements<'t> {
                     None::<&str>,
                     size_bytes,
                     modified_ns,
+                    etag,
                 ])?;
                 if columns.boxes.is_empty() {
                     self.remove_boxes.execute(params![run, sample])?;
@@ -321,6 +328,7 @@ impl<'t> Statements<'t> {
                     reason,
                     size_bytes,
                     modified_ns,
+                    etag,
                 ])?;
                 self.remove_boxes.execute(params![run, sample])?;
             }

@@ -23,7 +23,7 @@ use crate::library::{Library, LibraryError};
 use crate::predict::{
     PredictOutcome, PredictRequest, ResultSink, SampleResult, Stopped, predict_some,
 };
-use crate::source::{LocalSource, Source};
+use crate::source::{LocalSource, Page, Source};
 use crate::tasks::{ProgressUnit, TaskControl};
 use crate::vision::Predictor;
 use outputs::Outputs;
@@ -70,9 +70,16 @@ pub(super) struct PredictArgs {
 pub(super) fn run(args: &PredictArgs) -> anyhow::Result<Outcome> {
     let dirs = AppDirs::find()?;
     let source = open_source(&args.source)?;
-    let (samples, listing_problems) = list(&*source, args.limit);
+    let Page {
+        samples,
+        problems: listing_problems,
+        notes,
+    } = list(&*source, args.limit);
     for problem in &listing_problems {
         eprintln!("skipped {problem}");
+    }
+    for note in notes {
+        eprintln!("note: {note}");
     }
     if samples.is_empty() {
         bail!(
@@ -240,18 +247,20 @@ fn open_source(path: &Path) -> anyhow::Result<Arc<dyn Source>> {
     Ok(Arc::new(source))
 }
 
-fn list(source: &dyn Source, limit: Option<usize>) -> (Vec<Sample>, Vec<Problem>) {
+/// The listing as one page, up to so many samples.
+fn list(source: &dyn Source, limit: Option<usize>) -> Page {
     let limit = limit.unwrap_or(usize::MAX);
-    let (mut samples, mut problems) = (Vec::new(), Vec::new());
+    let mut listed = Page::default();
     for page in source.pages() {
-        problems.extend(page.problems);
-        samples.extend(page.samples);
-        if samples.len() >= limit {
-            samples.truncate(limit);
+        listed.problems.extend(page.problems);
+        listed.notes.extend(page.notes);
+        listed.samples.extend(page.samples);
+        if listed.samples.len() >= limit {
+            listed.samples.truncate(limit);
             break;
         }
     }
-    (samples, problems)
+    listed
 }
 
 fn load(

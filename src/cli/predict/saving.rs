@@ -271,7 +271,12 @@ fn find_missing(
             None => {
                 missing.insert(id);
             }
-            Some(stored) if stored.stamp.is_some_and(|stamp| stamp != sample.stamp()) => {
+            Some(stored)
+                if stored
+                    .stamp
+                    .as_ref()
+                    .is_some_and(|stamp| *stamp != sample.stamp()) =>
+            {
                 changed.push(id);
             }
             Some(stored) if stored.is_failure && retry_failed => {

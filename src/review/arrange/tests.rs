@@ -18,6 +18,7 @@ fn sample(name: &str, size_bytes: u64, modified_ns: Option<i64>) -> Sample {
         name: name.to_owned(),
         size_bytes,
         modified_ns,
+        etag: None,
     }
 }
 

@@ -72,6 +72,7 @@ fn open(state: &mut State, spec: SourceSpec, name: &str, effects: &mut Vec<Effec
         path: None,
         listing: Listing::Running,
         unwatched: None,
+        notes: Vec::new(),
     });
     state.samples.clear();
     state.selection.clear();
@@ -120,6 +121,9 @@ pub(super) fn listed(state: &mut State, source: SourceId, page: Page, effects: &
     }
     for problem in page.problems {
         state.problems.add(problem, None);
+    }
+    if let Some(open) = &mut state.source {
+        open.notes.extend(page.notes);
     }
     append(state, page.samples, effects);
 }

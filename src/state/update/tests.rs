@@ -37,10 +37,11 @@ fn page(names: &[&str]) -> Page {
         name: (*name).to_owned(),
         size_bytes: 1,
         modified_ns: None,
+        etag: None,
     });
     Page {
         samples: samples.collect(),
-        problems: Vec::new(),
+        ..Page::default()
     }
 }
 
@@ -605,7 +606,7 @@ fn the_answers_of_a_stored_run_are_read_once_the_folder_is_listed() {
     };
     let other_file = FileStamp {
         size_bytes: 99,
-        modified_ns: None,
+        ..FileStamp::default()
     };
     let answers = vec![
         row("/photos/b.jpg", None),
@@ -782,7 +783,7 @@ fn files_that_appear_come_last_and_nothing_else_moves() {
     // Told again, by a listing that is still going on.
     let page = Page {
         samples: seen,
-        problems: Vec::new(),
+        ..Page::default()
     };
     event(&mut state, Event::Listed { source, page });
     assert_eq!(state.samples.len(), 4);

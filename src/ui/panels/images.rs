@@ -64,6 +64,9 @@ fn contents_ui(
         if source.unwatched.is_some() {
             unwatched_ui(ui, source);
         }
+        for note in &source.notes {
+            ui.label(RichText::new(note).weak());
+        }
         if !state.samples.is_empty() {
             search_ui(ui, state, &mut memory.search, commands);
         }

@@ -1,0 +1,356 @@
+//! Places in S3, and who opens them. Nothing here is a secret, so all of it may be kept in settings and projects.
+
+mod link;
+
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+pub use link::{S3Link, S3LinkError};
+
+use super::SampleUri;
+
+/// A bucket, or the keys of it that begin with a prefix.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct S3Address {
+    pub bucket: String,
+    /// As S3 knows it, not percent-encoded. Empty for the whole bucket; `photos/` is a folder, `photos` may be an object.
+    pub prefix: String,
+}
+
+impl S3Address {
+    pub fn new(bucket: impl Into<String>, prefix: impl Into<String>) -> Self {
+        Self {
+            bucket: bucket.into(),
+            prefix: prefix.into(),
+        }
+    }
+
+    /// Reads an `s3://` address, an https URL of an object or folder, or a URL of the AWS console. What else such a URL
+    /// says, a region or another server, stands in [`S3Link`].
+    pub fn parse(text: &str) -> Result<Self, S3LinkError> {
+        Ok(S3Link::parse(text)?.address)
+    }
+
+    /// Whether it names all keys below a folder, or the whole bucket, and not an object.
+    pub fn is_folder(&self) -> bool {
+        self.prefix.is_empty() || self.prefix.ends_with('/')
+    }
+
+    /// The same with a slash at its end.
+    pub fn as_folder(&self) -> Self {
+        if self.is_folder() {
+            self.clone()
+        } else {
+            Self::new(&self.bucket, format!("{}/", self.prefix))
+        }
+    }
+
+    /// The folder around this object or folder; `None` for a whole bucket.
+    pub fn parent(&self) -> Option<Self> {
+        let inner = self.prefix.strip_suffix('/').unwrap_or(&self.prefix);
+        if self.prefix.is_empty() {
+            return None;
+        }
+        let end = inner.rfind('/').map_or(0, |slash| slash + 1);
+        Some(Self::new(&self.bucket, &inner[..end]))
+    }
+
+    /// The last part, for people: `2024` of `s3://bucket/photos/2024/`.
+    pub fn last_part(&self) -> &str {
+        let inner = self.prefix.strip_suffix('/').unwrap_or(&self.prefix);
+        match inner.rsplit('/').next() {
+            Some(last) if !last.is_empty() => last,
+            _ => &self.bucket,
+        }
+    }
+
+    /// Of an object in this bucket; `key` is the whole key.
+    pub fn uri_of(&self, key: &str) -> SampleUri {
+        SampleUri::new(format!("s3://{}/{key}", self.bucket))
+    }
+
+    /// The whole key of an object in this bucket; `None` where the URI names none.
+    pub fn key_of<'u>(&self, uri: &'u SampleUri) -> Option<&'u str> {
+        let rest = uri.as_str().strip_prefix("s3://")?;
+        let key = rest.strip_prefix(self.bucket.as_str())?.strip_prefix('/')?;
+        (!key.is_empty()).then_some(key)
+    }
+}
+
+/// `s3://bucket/prefix`, not percent-encoded, as [`S3Address::parse`] reads it.
+impl std::fmt::Display for S3Address {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "s3://{}/{}", self.bucket, self.prefix)
+    }
+}
+
+impl FromStr for S3Address {
+    type Err = S3LinkError;
+
+    fn from_str(text: &str) -> Result<Self, S3LinkError> {
+        Self::parse(text)
+    }
+}
+
+impl TryFrom<String> for S3Address {
+    type Error = S3LinkError;
+
+    fn try_from(text: String) -> Result<Self, S3LinkError> {
+        Self::parse(&text)
+    }
+}
+
+impl From<S3Address> for String {
+    fn from(address: S3Address) -> Self {
+        address.to_string()
+    }
+}
+
+/// Which credentials are used; only how to find them, never they themselves.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Credentials {
+    /// What the AWS tools would use here: environment, then the profile `AWS_PROFILE` names or `default`.
+    #[default]
+    Ambient,
+    /// This profile of the user's AWS configuration, and never another one.
+    Profile(String),
+    /// None: for public buckets.
+    Anonymous,
+}
+
+/// “the usual AWS credentials”, “profile work”, “nobody (anonymous)”.
+impl std::fmt::Display for Credentials {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Ambient => formatter.write_str("the usual AWS credentials"),
+            Self::Profile(name) => write!(formatter, "profile {name}"),
+            Self::Anonymous => formatter.write_str("nobody (anonymous)"),
+        }
+    }
+}
+
+/// How a server is reached, and as whom.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default)]
+pub struct S3Access {
+    pub credentials: Credentials,
+    /// `None`: the one of the bucket, which is found by asking.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub region: Option<String>,
+    /// Another server than AWS: `http://127.0.0.1:8333`. `None`: what the user's AWS configuration says, or AWS.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub endpoint: Option<String>,
+    /// The bucket in the path instead of the host name. `None`: for other servers than AWS.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path_style: Option<bool>,
+    /// Whoever reads pays, not the owner of the bucket.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub requester_pays: bool,
+}
+
+/// What counts as an image of an S3 place.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum S3Layout {
+    /// Everything that begins with the prefix.
+    #[default]
+    Flat,
+    /// What lies in the folder itself, up to the next slash.
+    Folder,
+}
+
+/// Something to open.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct S3Place {
+    pub address: S3Address,
+    #[serde(default)]
+    pub access: S3Access,
+    #[serde(default)]
+    pub layout: S3Layout,
+}
+
+impl S3Place {
+    /// All that begins with the prefix, read with what the AWS tools would use here.
+    pub fn new(address: S3Address) -> Self {
+        Self {
+            address,
+            access: S3Access::default(),
+            layout: S3Layout::default(),
+        }
+    }
+
+    /// As [`S3Place::new`], with the region and the server that the link names.
+    pub fn of_link(link: S3Link) -> Self {
+        Self {
+            access: S3Access {
+                region: link.region,
+                endpoint: link.endpoint,
+                ..S3Access::default()
+            },
+            ..Self::new(link.address)
+        }
+    }
+
+    /// Tells this place from others, whoever opens it: a bucket of the same name on another server is another place.
+    pub fn identity(&self) -> String {
+        match &self.access.endpoint {
+            Some(endpoint) => format!("{} at {}", self.address, endpoint.trim_end_matches('/')),
+            None => self.address.to_string(),
+        }
+    }
+}
+
+/// Who is signed in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    /// The number of the AWS account; `None` where nobody was asked.
+    pub account: Option<String>,
+    pub arn: Option<String>,
+    /// Short, for people: “alice”, “role Admin (alice@example.org)”, “nobody (anonymous)”.
+    pub who: String,
+    /// When the credentials end, in milliseconds since 1970-01-01 UTC; `None` where they do not end.
+    pub expires_ms: Option<i64>,
+}
+
+impl Identity {
+    /// What AWS says who asked.
+    pub fn of_arn(account: &str, arn: &str, expires_ms: Option<i64>) -> Self {
+        Self {
+            account: Some(account.to_owned()),
+            arn: Some(arn.to_owned()),
+            who: who_of_arn(arn),
+            expires_ms,
+        }
+    }
+
+    /// Someone that AWS was not asked about.
+    pub fn unasked(who: impl Into<String>, expires_ms: Option<i64>) -> Self {
+        Self {
+            account: None,
+            arn: None,
+            who: who.into(),
+            expires_ms,
+        }
+    }
+}
+
+/// `arn:aws:iam::123456789012:user/team/alice` is alice, `arn:aws:sts::123456789012:assumed-role/Admin/bob` is Admin as bob.
+fn who_of_arn(arn: &str) -> String {
+    let resource = arn.splitn(6, ':').nth(5).unwrap_or(arn);
+    let mut parts = resource.split('/');
+    match (parts.next(), parts.next(), parts.next_back()) {
+        (Some("root"), ..) => "root of the account".to_owned(),
+        (Some("user"), Some(name), None) | (Some("user"), Some(_), Some(name)) => name.to_owned(),
+        (Some("assumed-role"), Some(role), Some(session)) => {
+            format!("role {} ({session})", plain_role(role))
+        }
+        (Some("assumed-role"), Some(role), None) => format!("role {}", plain_role(role)),
+        (Some("federated-user"), Some(name), _) => format!("federated user {name}"),
+        _ => resource.to_owned(),
+    }
+}
+
+/// The permission set of a role that single sign-on made: `AWSReservedSSO_Admin_0123456789abcdef` is Admin.
+fn plain_role(role: &str) -> &str {
+    role.strip_prefix("AWSReservedSSO_")
+        .and_then(|rest| rest.rsplit_once('_'))
+        .map_or(role, |(name, _)| name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_shown_as_it_is_typed_and_kept_as_text() {
+        for text in [
+            "s3://bucket/",
+            "s3://bucket/photos/",
+            "s3://bucket/a b/100%/고양이+.jpg",
+            "s3://bucket//leading",
+        ] {
+            let address = S3Address::parse(text).unwrap();
+            assert_eq!(address.to_string(), text);
+            let json = serde_json::to_string(&address).unwrap();
+            assert_eq!(json, format!("{text:?}"));
+            assert_eq!(serde_json::from_str::<S3Address>(&json).unwrap(), address);
+        }
+    }
+
+    #[test]
+    fn folders_and_their_parents_are_known() {
+        let address = S3Address::parse("s3://bucket/a/b/c.jpg").unwrap();
+        assert!(!address.is_folder());
+        assert_eq!(address.last_part(), "c.jpg");
+        let mut parents = Vec::new();
+        let mut next = address.parent();
+        while let Some(parent) = next {
+            assert!(parent.is_folder());
+            next = parent.parent();
+            parents.push(parent.to_string());
+        }
+        assert_eq!(
+            parents,
+            ["s3://bucket/a/b/", "s3://bucket/a/", "s3://bucket/"]
+        );
+        assert_eq!(S3Address::new("bucket", "").last_part(), "bucket");
+        assert_eq!(S3Address::new("bucket", "a/b/").last_part(), "b");
+        assert_eq!(S3Address::new("bucket", "a").as_folder().prefix, "a/");
+    }
+
+    #[test]
+    fn a_key_comes_back_from_its_uri_and_from_no_other_bucket() {
+        let address = S3Address::new("bucket", "photos/");
+        let uri = address.uri_of("photos/a b%20.jpg");
+        assert_eq!(uri.as_str(), "s3://bucket/photos/a b%20.jpg");
+        assert_eq!(address.key_of(&uri), Some("photos/a b%20.jpg"));
+        for other in ["s3://bucket2/a.jpg", "s3://bucket/", "/bucket/a.jpg"] {
+            assert_eq!(address.key_of(&SampleUri::new(other)), None);
+        }
+    }
+
+    #[test]
+    fn a_place_is_kept_with_how_it_is_reached_and_older_files_without_it_are_read() {
+        let mut place = S3Place::new(S3Address::new("bucket", "photos/"));
+        assert_eq!(
+            serde_json::from_str::<S3Place>(r#"{"address":"s3://bucket/photos/"}"#).unwrap(),
+            place
+        );
+        place.access = S3Access {
+            credentials: Credentials::Profile("work".to_owned()),
+            region: Some("eu-west-1".to_owned()),
+            endpoint: Some("http://127.0.0.1:8333/".to_owned()),
+            path_style: Some(false),
+            requester_pays: true,
+        };
+        place.layout = S3Layout::Folder;
+        let json = serde_json::to_string(&place).unwrap();
+        assert_eq!(serde_json::from_str::<S3Place>(&json).unwrap(), place);
+        assert_eq!(
+            place.identity(),
+            "s3://bucket/photos/ at http://127.0.0.1:8333"
+        );
+    }
+
+    #[test]
+    fn people_are_named_shortly() {
+        for (arn, who) in [
+            ("arn:aws:iam::123456789012:user/alice", "alice"),
+            ("arn:aws:iam::123456789012:user/team/vision/alice", "alice"),
+            ("arn:aws:iam::123456789012:root", "root of the account"),
+            (
+                "arn:aws:sts::123456789012:assumed-role/Admin/bob",
+                "role Admin (bob)",
+            ),
+            (
+                "arn:aws:sts::123456789012:assumed-role/AWSReservedSSO_Data_Read_0123456789abcdef/bob@example.org",
+                "role Data_Read (bob@example.org)",
+            ),
+        ] {
+            assert_eq!(Identity::of_arn("123456789012", arn, None).who, who);
+        }
+    }
+}
