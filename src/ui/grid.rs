@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use eframe::egui::{
     self, Color32, CornerRadius, FontId, Key, Modifiers, Pos2, Rect, Response, Sense, Stroke,
-    StrokeKind, TextStyle, Ui, Vec2, epaint::RectShape, pos2, style::ScrollAnimation, vec2,
+    StrokeKind, TextStyle, Ui, Vec2, epaint::RectShape, pos2, vec2,
 };
 
 use super::textures::{Textures, Thumbnail, Thumbnails};
@@ -12,7 +12,7 @@ use super::theme;
 use super::widgets::{paint_verdict, truncated, verdict_word};
 use crate::domain::SampleId;
 use crate::review::AnswerStatus;
-use crate::state::{Action, Command, Overlay, State, Step};
+use crate::state::{Action, Command, Overlay, SourceId, State, Step};
 
 const GAP: f32 = 6.0;
 const PADDING: f32 = 6.0;
@@ -22,14 +22,66 @@ const HEADLINE_HEIGHT: f32 = 16.0;
 /// What the grid remembers between two frames.
 #[derive(Default)]
 pub(super) struct GridMemory {
-    /// To scroll to another one only when it changes, so that the user can scroll away from it.
-    last_shown: Option<SampleId>,
-    /// Where that one was, to keep it where it is on screen when the order changes.
-    last_place: Option<usize>,
+    last: Option<Seen>,
+}
+
+/// What the grid showed in a frame, to scroll only where something else is to be shown: whoever scrolls away is left alone.
+#[derive(Debug, Clone, Copy)]
+struct Seen {
+    /// Which source, and whether the grid takes the place of the picture.
+    place_in_window: (Option<SourceId>, bool),
+    shown: Option<SampleId>,
+    /// The place of the shown sample in the order.
+    place: Option<usize>,
+    layout: Layout,
+    /// Of the part of the content that is on screen, in points below its beginning.
+    top: f32,
+    height: f32,
+}
+
+impl Seen {
+    /// What is to be on screen after `self`: `now` with its top moved so that the grid stays where it was looked at, whatever
+    /// moved or grew, and that a sample which has just been shown is in sight.
+    fn followed_by(&self, mut now: Self) -> Self {
+        now.top = self.top;
+        if let Some((before, after)) = self.anchor(&now) {
+            now.top = now.layout.row_top(after) - (self.layout.row_top(before) - self.top);
+        }
+        let is_moved = self.place_in_window != now.place_in_window;
+        if self.shown != now.shown || is_moved {
+            now.bring_shown_into_sight();
+        }
+        now
+    }
+
+    /// A cell that is to stay where it is on screen, as its places before and after: the shown one, or the first of those in
+    /// sight where others have another size.
+    fn anchor(&self, now: &Self) -> Option<(usize, usize)> {
+        let visible = self.layout.visible(self.top, self.top + self.height);
+        let shown = self
+            .place
+            .filter(|before| self.shown == now.shown && visible.contains(before))
+            .zip(now.place);
+        let is_other_layout =
+            (self.layout.columns, self.layout.cell) != (now.layout.columns, now.layout.cell);
+        shown.or_else(|| is_other_layout.then_some((visible.start, visible.start)))
+    }
+
+    /// No further than needed.
+    fn bring_shown_into_sight(&mut self) {
+        if let Some(place) = self.place {
+            let (top, bottom) = (
+                self.layout.row_top(place),
+                self.layout.row_top(place) + self.layout.cell.y,
+            );
+            self.top = self.top.max(bottom + GAP - self.height).min(top - GAP);
+        }
+        self.top = self.top.min(self.layout.height() - self.height).max(0.0);
+    }
 }
 
 /// Where the cells lie.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 struct Layout {
     columns: usize,
     cell: Vec2,
@@ -60,6 +112,11 @@ impl Layout {
 
     fn height(&self) -> f32 {
         self.rows() as f32 * self.row_height()
+    }
+
+    /// Where the row of a cell begins, below the beginning of the content.
+    fn row_top(&self, place: usize) -> f32 {
+        (place / self.columns) as f32 * self.row_height()
     }
 
     /// Where a cell lies on screen, when the part of the content that begins `top` below its beginning is shown at `origin`.
@@ -114,15 +171,22 @@ pub(super) fn grid_ui(
     textures.thumbnails.begin_frame(side_on_screen);
     let rows_a_page = (page_height / layout.row_height()).floor() as usize;
     take_walking_keys(ui, state, layout.columns, rows_a_page, commands);
-    egui::ScrollArea::vertical()
+    let mut area = egui::ScrollArea::vertical()
         .id_salt("grid")
-        .auto_shrink([false, false])
-        .show_viewport(ui, |ui, viewport| {
-            ui.set_width(width);
-            ui.set_height(layout.height());
-            scroll_to_shown(ui, state, memory, layout, viewport);
-            cells_ui(ui, state, textures, layout, viewport, commands);
-        });
+        .auto_shrink([false, false]);
+    if let Some(top) = top_to_set(state, memory, layout, page_height) {
+        area = area.vertical_scroll_offset(top);
+        // Where the content ended in the last frame must not pull it back.
+        ui.spacing_mut().scroll.kinetic.rubber_band = false;
+    }
+    area.show_viewport(ui, |ui, viewport| {
+        ui.set_width(width);
+        ui.set_height(layout.height());
+        if let Some(seen) = &mut memory.last {
+            seen.top = viewport.top();
+        }
+        cells_ui(ui, state, textures, layout, viewport, commands);
+    });
 }
 
 /// The top left of what is on screen of the content.
@@ -130,41 +194,32 @@ fn screen_origin(ui: &Ui, viewport: Rect) -> Pos2 {
     pos2(ui.max_rect().left(), ui.max_rect().top() + viewport.top())
 }
 
-fn scroll_to_shown(
-    ui: &Ui,
+/// Which part of the content has to be on screen, where that is not the part that is.
+fn top_to_set(
     state: &State,
     memory: &mut GridMemory,
     layout: Layout,
-    viewport: Rect,
-) {
+    page_height: f32,
+) -> Option<f32> {
     let shown = state.shown_sample();
-    let place = shown.and_then(|shown| state.order().place_of(shown));
-    let before = std::mem::replace(&mut memory.last_place, place);
-    if memory.last_shown == shown {
-        if let (Some(before), Some(place)) = (before, place) {
-            stay_with_shown(ui, layout, viewport, before, place);
-        }
-        return;
+    let source = state.source.as_ref().map(|source| source.id);
+    let mut now = Seen {
+        place_in_window: (source, state.settings.thumbnails_only),
+        shown,
+        place: shown.and_then(|shown| state.order().place_of(shown)),
+        layout,
+        top: 0.0,
+        height: page_height,
+    };
+    let last = memory.last.filter(|last| last.place_in_window.0 == source);
+    match last {
+        Some(last) => now = last.followed_by(now),
+        None => now.bring_shown_into_sight(),
     }
-    memory.last_shown = shown;
-    if let Some(place) = place {
-        let origin = screen_origin(ui, viewport);
-        let rect = layout.rect(origin, viewport.top(), place).expand(GAP);
-        // At once: on the way there would be thousands of rows.
-        ui.scroll_to_rect_animation(rect, None, ScrollAnimation::none());
-    }
-}
-
-/// Another order has moved the shown cell: what is on screen moves along, unless the cell was out of sight.
-fn stay_with_shown(ui: &Ui, layout: Layout, viewport: Rect, before: usize, place: usize) {
-    let rows = (place / layout.columns) as f32 - (before / layout.columns) as f32;
-    let was_on_screen = layout
-        .visible(viewport.top(), viewport.bottom())
-        .contains(&before);
-    if rows != 0.0 && was_on_screen {
-        let delta = vec2(0.0, -rows * layout.row_height());
-        ui.scroll_with_delta_animation(delta, ScrollAnimation::none());
-    }
+    memory.last = Some(now);
+    let is_as_it_was =
+        last.is_some_and(|last| last.top == now.top && last.place_in_window == now.place_in_window);
+    (!is_as_it_was).then_some(now.top)
 }
 
 /// One cell on screen.
@@ -582,6 +637,71 @@ mod tests {
         let rect = |place| layout.rect(Pos2::ZERO, top, place);
         let distance = rect(place + 1).top() - rect(place).top();
         assert!((distance - layout.row_height()).abs() < 1e-3, "{distance}");
+    }
+
+    /// A hundred rows of four, of which ten are on screen, with the image in this place shown.
+    fn seen(place: usize, top_row: usize) -> Seen {
+        let layout = Layout::new(500.0, 100.0, 400);
+        assert_eq!(layout.columns, 4);
+        Seen {
+            place_in_window: (None, false),
+            shown: Some(SampleId::from_index(place)),
+            place: Some(place),
+            layout,
+            top: layout.row_top(top_row * 4),
+            height: 10.0 * layout.row_height(),
+        }
+    }
+
+    #[test]
+    fn an_image_that_has_just_been_shown_is_scrolled_to_and_one_in_sight_is_not() {
+        let before = seen(0, 0);
+        assert_eq!(before.followed_by(seen(39, 0)).top, 0.0);
+        let after = before.followed_by(seen(200, 0));
+        let visible = after.layout.visible(after.top, after.top + after.height);
+        assert!(visible.contains(&200), "{visible:?}");
+        let last = before.followed_by(seen(399, 0));
+        assert_eq!(last.top, last.layout.height() - last.height);
+    }
+
+    #[test]
+    fn who_scrolls_away_is_left_alone() {
+        let away = seen(0, 50);
+        assert_eq!(away.followed_by(seen(0, 0)).top, away.top);
+    }
+
+    #[test]
+    fn the_shown_image_stays_where_it_is_on_screen_when_the_order_changes() {
+        let before = seen(204, 50);
+        let mut now = seen(204, 0);
+        now.place = Some(300);
+        let after = before.followed_by(now);
+        let below_top = |seen: &Seen| seen.layout.row_top(seen.place.unwrap()) - seen.top;
+        assert_eq!(below_top(&after), below_top(&before));
+    }
+
+    #[test]
+    fn with_other_columns_the_same_images_are_on_screen() {
+        let wider = |seen: Seen| Seen {
+            layout: Layout::new(1100.0, 100.0, 400),
+            ..seen
+        };
+        let away = seen(0, 50);
+        let after = away.followed_by(wider(seen(0, 0)));
+        let first = after
+            .layout
+            .visible(after.top, after.top + after.height)
+            .start;
+        assert!((196..=200).contains(&first), "{first}");
+        let alone = Seen {
+            place_in_window: (None, true),
+            ..wider(seen(0, 0))
+        };
+        assert_eq!(
+            away.followed_by(alone).top,
+            0.0,
+            "another place begins at the shown image"
+        );
     }
 
     #[test]

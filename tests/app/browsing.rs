@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 use egui::{Key, Modifiers};
 use egui_kittest::kittest::Queryable;
 use spotcheck::app::App;
-use spotcheck::state::Command;
+use spotcheck::state::{Action, Command};
 
 use crate::window::{click, folder_of, open, samples, sees, wait_for, wait_until};
 
@@ -233,6 +233,62 @@ fn typing_a_name_goes_to_the_image_and_enter_to_the_next() {
         .get_by_label("Name or number of an image")
         .type_text("5");
     wait_for(&mut window, "5 of 8 images");
+}
+
+/// Two thousand small images, of which a few rows fit on the screen.
+fn many_images() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let original = folder.path().join("0000.png");
+    image::RgbImage::new(8, 6).save(&original).unwrap();
+    for number in 1..2000 {
+        let copy = folder.path().join(format!("{number:04}.png"));
+        std::fs::hard_link(&original, &copy)
+            .or_else(|_| std::fs::copy(&original, &copy).map(drop))
+            .unwrap();
+    }
+    folder
+}
+
+#[test]
+fn the_grid_follows_a_name_that_is_typed_fast_and_changes_its_place_at_the_shown_image() {
+    let folder = many_images();
+    let mut window = open(Some(folder.path()), CLASSIFIER);
+    window.state_mut().command(Command::SetPredictOnOpen(false));
+    wait_for(&mut window, "1 of 2,000 images");
+    window.key_press(Key::G);
+    wait_for(&mut window, "Enter goes to the next one");
+    // No frame between two keys, as when a slow frame is waited for.
+    for letter in ["1", "7", "3", "1"] {
+        let field = window.get_by_label("Name or number of an image");
+        field.type_text(letter);
+    }
+    wait_for(&mut window, "1,732 of 2,000 images");
+    window.step();
+    assert!(sees(&window, "1731.png, "), "the grid shows it");
+    assert!(!sees(&window, "0000.png, "));
+    window.key_press(Key::Escape);
+    window.run_steps(2);
+    for what in ["thumbnails alone", "thumbnails beside the picture"] {
+        window.key_press_modifiers(Modifiers::COMMAND, Key::G);
+        window.run_steps(3);
+        assert!(sees(&window, "1731.png, "), "{what}");
+        assert!(!sees(&window, "0000.png, "), "{what}");
+    }
+    // Whoever scrolled away sees the shown image again in the other place.
+    window.state_mut().command(Action::ThumbnailsOnly.into());
+    window.run_steps(3);
+    window.hover_at(egui::pos2(700.0, 500.0));
+    window.event(egui::Event::MouseWheel {
+        unit: egui::MouseWheelUnit::Point,
+        delta: egui::vec2(0.0, 1e6),
+        phase: egui::TouchPhase::Move,
+        source: egui::MouseWheelSource::Unknown,
+        modifiers: Modifiers::NONE,
+    });
+    wait_for(&mut window, "0000.png, ");
+    window.state_mut().command(Action::ThumbnailsOnly.into());
+    window.run_steps(3);
+    assert!(sees(&window, "1731.png, "));
 }
 
 #[test]
