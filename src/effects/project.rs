@@ -212,6 +212,7 @@ fn take_over(
         path: project.path(),
         status,
         runs,
+        next_run: project.new_run_id(),
         judgements,
         views: views.into_iter().collect(),
         notes,
@@ -310,7 +311,8 @@ pub(super) fn save_as(shared: &Arc<Shared>, source: SourceId, path: PathBuf) {
                 return ended(Err("No project is open".to_owned()));
             };
             let saved = if *project.access() == Access::Writer {
-                project.continue_as(&path, PROGRAM)
+                let copy = project.continue_as(&path, PROGRAM);
+                copy.map(|copy| (copy, project.new_run_id()))
             } else {
                 go_on_in_copy(shared, source, &project, &path)
             };
@@ -326,11 +328,12 @@ fn go_on_in_copy(
     source: SourceId,
     project: &Project,
     path: &Path,
-) -> Result<PathBuf, StoreError> {
+) -> Result<(PathBuf, RunId), StoreError> {
     let copy = project.save_as(path, PROGRAM)?;
     let opened = open_file(shared, source, &copy, project.root().as_deref())?;
+    let next_run = opened.project.new_run_id();
     shared.set_project(source, opened.project);
-    Ok(copy)
+    Ok((copy, next_run))
 }
 
 /// Tells a project where its images lie now and opens it anew.

@@ -54,10 +54,10 @@ pub enum Event {
         source: SourceId,
         answers: Vec<(RunId, SampleId, Option<Prediction>)>,
     },
-    /// The project goes on in another file.
+    /// The project goes on in another file, which has given no run this id or a later one.
     ProjectSavedAs {
         source: SourceId,
-        result: Result<PathBuf, String>,
+        result: Result<(PathBuf, RunId), String>,
     },
     /// A part of a listing.
     Listed {

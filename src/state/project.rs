@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::TaskId;
-use crate::domain::{JudgedSample, RunInfo};
+use crate::domain::{JudgedSample, RunId, RunInfo};
 
 /// Where answers and verdicts are kept, and how much of it is on the disk.
 #[derive(Debug, Default)]
@@ -44,6 +44,8 @@ pub struct ProjectContent {
     pub path: Option<PathBuf>,
     pub status: ProjectStatus,
     pub runs: Vec<RunInfo>,
+    /// No run has or had this id or a later one, also none that was deleted.
+    pub next_run: RunId,
     pub judgements: Vec<JudgedSample>,
     /// How things are looked at, as JSON by name.
     pub views: Vec<(String, String)>,

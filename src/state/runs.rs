@@ -14,7 +14,8 @@ use crate::review::{AnswerStatus, Answers, Suppressed};
 pub struct Runs {
     all: Vec<Run>,
     current: Option<RunId>,
-    last_id: u64,
+    /// Never given before in this project, nor to a run that was deleted: the project says where they begin.
+    next_id: u64,
     pages: AnswerPages,
     /// Whose whole answers are on screen or wanted soon, most wanted first.
     pub(super) wanted: Vec<(RunId, SampleId)>,
@@ -99,13 +100,18 @@ impl Runs {
         self.current = id;
     }
 
+    /// The project has not given this id, nor any later one, to a run.
+    pub(super) fn begin_ids_at(&mut self, first: RunId) {
+        self.next_id = self.next_id.max(first.0);
+    }
+
     pub(super) fn new_id(&mut self) -> RunId {
-        self.last_id += 1;
-        RunId(self.last_id)
+        let id = RunId(self.next_id);
+        self.next_id += 1;
+        id
     }
 
     pub(super) fn add(&mut self, run: Run) {
-        self.last_id = self.last_id.max(run.info.id.0);
         self.all.push(run);
     }
 

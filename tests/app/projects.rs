@@ -41,6 +41,23 @@ fn what_was_predicted_is_there_when_the_folder_is_opened_again() {
 }
 
 #[test]
+fn the_number_of_a_deleted_run_is_not_given_again() {
+    let (images, projects) = (folder_of(1, "chelsea.png"), home());
+    let mut window = open_in(projects.path(), Some(images.path()), CLASSIFIER);
+    wait_for(&mut window, "1 predicted");
+    wait_for(&mut window, "All saved");
+    let deleted = window.state().state().run().unwrap().id();
+    let delete = Command::DeleteRun(deleted);
+    window.state_mut().command(delete);
+    wait_for(&mut window, "All saved");
+    drop(window);
+
+    let mut again = open_in(projects.path(), Some(images.path()), CLASSIFIER);
+    wait_for(&mut again, "1 predicted");
+    assert!(again.state().state().run().unwrap().id() > deleted);
+}
+
+#[test]
 fn a_search_is_there_when_the_folder_is_opened_again() {
     let (images, projects) = (folder_of(3, "chelsea.png"), home());
     let mut window = open_in(projects.path(), Some(images.path()), CLASSIFIER);

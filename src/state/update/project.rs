@@ -36,6 +36,7 @@ pub(super) fn opened(
     }
     state.project.status = content.status;
     state.project.path = content.path;
+    state.runs.begin_ids_at(content.next_run);
     for info in content.runs {
         state.runs.add(Run::stored(info));
     }
@@ -380,12 +381,18 @@ pub(super) fn save_as(state: &State, path: PathBuf, effects: &mut Vec<Effect>) {
     }
 }
 
-pub(super) fn saved_as(state: &mut State, source: SourceId, result: Result<PathBuf, String>) {
+pub(super) fn saved_as(
+    state: &mut State,
+    source: SourceId,
+    result: Result<(PathBuf, RunId), String>,
+) {
     if !is_open(state, source) {
         return;
     }
     match result {
-        Ok(path) => {
+        Ok((path, next_run)) => {
+            // Another program may have added runs while this one could only read.
+            state.runs.begin_ids_at(next_run);
             state.tell(format!("The project is {} now", path.display()));
             state.project.path = Some(path);
             state.project.status = crate::state::ProjectStatus::Writable;

@@ -82,6 +82,7 @@ fn empty_project(source: SourceId) -> Event {
             path: Some(PathBuf::from("/data/photos.spotcheck")),
             status: ProjectStatus::Writable,
             runs: Vec::new(),
+            next_run: RunId(1),
             judgements: Vec::new(),
             views: Vec::new(),
             notes: Vec::new(),
@@ -546,6 +547,8 @@ fn stored_run(id: RunId) -> RunInfo {
 fn project_with(source: SourceId, runs: Vec<RunInfo>) -> Event {
     match empty_project(source) {
         Event::ProjectOpened { mut content, .. } => {
+            let ids = runs.iter().map(|run| run.id.0);
+            content.next_run = RunId(ids.max().unwrap_or(0) + 1);
             content.runs = runs;
             Event::ProjectOpened { source, content }
         }
@@ -634,6 +637,29 @@ fn the_answers_of_a_stored_run_are_read_once_the_folder_is_listed() {
     event(&mut state, ended);
     let problem = &state.problems.entries()[0].problem.message;
     assert!(problem.starts_with("1 image has changed"), "{problem}");
+}
+
+#[test]
+fn a_new_run_gets_an_id_that_no_deleted_run_had() {
+    let (mut state, source, _) = opened();
+    let Event::ProjectOpened { mut content, .. } = empty_project(source) else {
+        unreachable!("that is what it makes");
+    };
+    content.next_run = RunId(12);
+    let source = source_of(&command(
+        &mut state,
+        Command::Open(PathBuf::from("/photos")),
+    ));
+    event(&mut state, Event::ProjectOpened { source, content });
+    let page = page(&["a.jpg"]);
+    event(&mut state, Event::Listed { source, page });
+    assert_eq!(state.run().unwrap().id(), RunId(12));
+    // Another program has added runs to the project that this one goes on in.
+    let result = Ok((PathBuf::from("/data/copy.spotcheck"), RunId(20)));
+    event(&mut state, Event::ProjectSavedAs { source, result });
+    command(&mut state, Command::SetThreads(Some(1)));
+    command(&mut state, Action::PredictShown);
+    assert_eq!(state.run().unwrap().id(), RunId(20));
 }
 
 #[test]
