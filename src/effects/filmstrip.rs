@@ -8,7 +8,7 @@ use super::latest::{LatestSender, latest};
 use super::{Delivery, Shared, guarded};
 use crate::decode;
 use crate::domain::{Answer, BoundingBox, Picture, Prediction, RunId, SampleId};
-use crate::review::{Answers, FilmOrder, filmstrip};
+use crate::review::{FilmRequest, filmstrip};
 use crate::state::{CropRequest, Event, FilmstripId, SourceId};
 
 /// Longer side of a crop in pixels.
@@ -26,10 +26,7 @@ pub(super) struct Filmstrips {
 
 pub(super) struct Gathering {
     pub(super) id: FilmstripId,
-    pub(super) answers: Answers,
-    pub(super) class: u32,
-    pub(super) min_score: f32,
-    pub(super) order: FilmOrder,
+    pub(super) what: Box<FilmRequest>,
 }
 
 /// What is wanted, most wanted first, and what is being made.
@@ -172,17 +169,7 @@ impl Wanted {
 fn gather(shared: &Shared, request: &Gathering, newest: &AtomicU64) -> bool {
     let id = request.id;
     let cancelled = || newest.load(Ordering::Relaxed) != id.0;
-    let (class, min_score) = (request.class, request.min_score);
-    let gathered = guarded(|| {
-        Ok(filmstrip(
-            &request.answers,
-            class,
-            min_score,
-            request.order,
-            &cancelled,
-        ))
-    });
-    match gathered {
+    match guarded(|| Ok(filmstrip(&request.what, &cancelled))) {
         Ok(None) => true,
         Ok(Some(frames)) => shared.report(Event::FilmstripGathered { id, frames }),
         Err(reason) => {

@@ -231,19 +231,9 @@ impl Effects {
                 sample,
                 wanted,
             } => self.display.want_tiles(source, sample, wanted),
-            Effect::GatherFilmstrip {
-                id,
-                answers,
-                class,
-                min_score,
-                order,
-            } => self.filmstrips.gather(filmstrip::Gathering {
-                id,
-                answers,
-                class,
-                min_score,
-                order,
-            }),
+            Effect::GatherFilmstrip { id, what } => {
+                self.filmstrips.gather(filmstrip::Gathering { id, what });
+            }
             Effect::MakeCrops {
                 source,
                 run,

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::Shared;
 use crate::domain::{BoundingBox, ModelTask, Prediction, RunId, SampleId, SampleUri};
-use crate::review::{ArrangeRequest, Suppressed};
+use crate::review::{Answers, ArrangeRequest, Suppressed};
 use crate::state::SourceId;
 use crate::store::{Project, StoreError};
 use crate::tasks::{ProgressUnit, TaskControl};
@@ -20,6 +20,8 @@ pub(super) struct Overlaps(Option<Known>);
 struct Known {
     source: SourceId,
     run: RunId,
+    /// What `hidden` was found out from.
+    answers: Answers,
     hidden: Suppressed,
 }
 
@@ -46,10 +48,16 @@ impl Overlaps {
             self.0 = Some(Known {
                 source,
                 run,
+                answers: answers.clone(),
                 hidden,
             });
         }
         let known = self.0.as_mut()?;
+        // An image that was predicted again has other boxes.
+        for id in answers.changed_since(&known.answers) {
+            known.hidden.forget(id);
+        }
+        known.answers = answers.clone();
         let unknown: HashMap<SampleUri, SampleId> = answers
             .iter()
             .filter(|(id, _)| !known.hidden.is_known(*id))

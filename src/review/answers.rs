@@ -127,6 +127,22 @@ impl Answers {
         })
     }
 
+    /// The samples whose answer in an earlier snapshot is not the one that they have now. Costs next to nothing where little has
+    /// changed: the pieces are still shared.
+    pub fn changed_since(&self, before: &Self) -> impl Iterator<Item = SampleId> {
+        let pieces = self.pieces.iter().zip(&before.pieces).enumerate();
+        let touched = pieces.filter(|(_, (now, before))| !Arc::ptr_eq(now, before));
+        touched.flat_map(|(at, (now, before))| {
+            let is_changed = |row: &usize| {
+                let former = before.summary(*row);
+                former.is_some() && former != now.summary(*row)
+            };
+            let first = at * SAMPLES_A_PIECE;
+            let changed = (0..SAMPLES_A_PIECE).filter(is_changed);
+            changed.map(move |row| SampleId::from_index(first + row))
+        })
+    }
+
     /// Has no effect on a sample that is answered, failed or waited for already.
     pub fn set_waiting(&mut self, id: SampleId) {
         if self.status(id) == AnswerStatus::Unasked {
@@ -416,6 +432,22 @@ mod tests {
             Arc::ptr_eq(&answers.pieces[1], &snapshot.pieces[1]),
             "what did not change is shared"
         );
+    }
+
+    #[test]
+    fn answers_that_were_replaced_or_forgotten_have_changed_and_new_ones_have_not() {
+        let mut answers = Answers::new(ModelTask::Detection);
+        for id in [0, 1, 2, 600] {
+            answers.record(SampleId(id), &boxes(&[0.9]));
+        }
+        let before = answers.clone();
+        assert_eq!(answers.changed_since(&before).count(), 0);
+        answers.record(SampleId(0), &boxes(&[0.9]));
+        answers.record(SampleId(1), &boxes(&[0.8]));
+        answers.forget(SampleId(600));
+        answers.record(SampleId(700), &boxes(&[0.7]));
+        let changed: Vec<u32> = answers.changed_since(&before).map(|id| id.0).collect();
+        assert_eq!(changed, [1, 600]);
     }
 
     #[test]

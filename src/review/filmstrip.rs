@@ -1,6 +1,6 @@
 //! All boxes of one class over all samples, by score: the quickest way to see which ones are wrong.
 
-use super::{Answers, SAMPLES_A_LOOK};
+use super::{Answers, SAMPLES_A_LOOK, Suppressed};
 use crate::domain::{ModelTask, SampleId};
 
 /// One box of a detector, or one image of a classifier whose top class is meant.
@@ -21,15 +21,22 @@ pub enum FilmOrder {
     LowestFirst,
 }
 
-/// The frames of a class with a score of at least `min_score` (of a classifier all), equal scores in the order of the listing. `None`
-/// once `cancelled` says so, which is asked now and then.
-pub fn filmstrip(
-    answers: &Answers,
-    class: u32,
-    min_score: f32,
-    order: FilmOrder,
-    cancelled: &dyn Fn() -> bool,
-) -> Option<Vec<FilmFrame>> {
+/// Which boxes are wanted, and of what.
+#[derive(Debug, Clone)]
+pub struct FilmRequest {
+    pub answers: Answers,
+    pub class: u32,
+    /// Of a detector's boxes, `0.0..=1.0`.
+    pub min_score: f32,
+    /// Boxes that are left out because better ones overlap them.
+    pub suppressed: Option<Suppressed>,
+    pub order: FilmOrder,
+}
+
+/// The frames that are wanted, equal scores in the order of the listing. `None` once `cancelled` says so, which is asked now
+/// and then.
+pub fn filmstrip(request: &FilmRequest, cancelled: &dyn Fn() -> bool) -> Option<Vec<FilmFrame>> {
+    let answers = &request.answers;
     let mut frames = Vec::new();
     for (number, (sample, summary)) in answers.iter().enumerate() {
         if number.is_multiple_of(SAMPLES_A_LOOK) && cancelled() {
@@ -39,10 +46,12 @@ pub fn filmstrip(
             ModelTask::Classification => 1,
             ModelTask::Detection => summary.classes.len(),
         };
+        let hidden = request.suppressed.as_ref().and_then(|bits| bits.of(sample));
         let boxes = summary.classes.iter().zip(summary.scores).take(meant);
         for (index, (&found, &score)) in boxes.enumerate() {
-            let is_enough = answers.task() == ModelTask::Classification || score >= min_score;
-            if found == class && is_enough {
+            let is_shown = answers.task() == ModelTask::Classification
+                || score >= request.min_score && !hidden.is_some_and(|bits| bits.hides(index));
+            if found == request.class && is_shown {
                 frames.push(FilmFrame {
                     sample,
                     index: index as u32,
@@ -51,7 +60,7 @@ pub fn filmstrip(
             }
         }
     }
-    match order {
+    match request.order {
         FilmOrder::HighestFirst => frames.sort_by(|left, right| right.score.total_cmp(&left.score)),
         FilmOrder::LowestFirst => frames.sort_by(|left, right| left.score.total_cmp(&right.score)),
     }
@@ -61,6 +70,7 @@ pub fn filmstrip(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::BoundingBox;
 
     fn answers(task: ModelTask) -> Answers {
         let mut answers = Answers::new(task);
@@ -69,31 +79,56 @@ mod tests {
         answers
     }
 
-    fn found(task: ModelTask, min_score: f32, order: FilmOrder) -> Vec<(u32, u32)> {
-        let frames = filmstrip(&answers(task), 1, min_score, order, &|| false).unwrap();
+    fn request(task: ModelTask) -> FilmRequest {
+        FilmRequest {
+            answers: answers(task),
+            class: 1,
+            min_score: 0.0,
+            suppressed: None,
+            order: FilmOrder::HighestFirst,
+        }
+    }
+
+    fn found(request: &FilmRequest) -> Vec<(u32, u32)> {
+        let frames = filmstrip(request, &|| false).unwrap();
         let places = frames.iter().map(|frame| (frame.sample.0, frame.index));
         places.collect()
     }
 
     #[test]
     fn the_boxes_of_a_class_come_by_score_from_either_end() {
-        let detection = ModelTask::Detection;
-        let highest = found(detection, 0.0, FilmOrder::HighestFirst);
-        assert_eq!(highest, [(0, 0), (2, 1), (0, 2)]);
-        let lowest = found(detection, 0.5, FilmOrder::LowestFirst);
-        assert_eq!(lowest, [(2, 1), (0, 0)]);
+        let mut request = request(ModelTask::Detection);
+        assert_eq!(found(&request), [(0, 0), (2, 1), (0, 2)]);
+        request.min_score = 0.5;
+        request.order = FilmOrder::LowestFirst;
+        assert_eq!(found(&request), [(2, 1), (0, 0)]);
+    }
+
+    #[test]
+    fn boxes_that_better_ones_hide_are_left_out() {
+        let mut suppressed = Suppressed::new(0.5);
+        let square = BoundingBox::new(0.0, 0.0, 5.0, 5.0);
+        suppressed.record(SampleId(0), &[square; 3], &[1, 2, 1], &[0.9, 0.8, 0.3]);
+        let request = FilmRequest {
+            suppressed: Some(suppressed),
+            ..request(ModelTask::Detection)
+        };
+        // Of the other image nothing is known.
+        assert_eq!(found(&request), [(0, 0), (2, 1)]);
     }
 
     #[test]
     fn of_a_classifier_only_the_top_class_counts_whatever_its_score() {
-        let frames = found(ModelTask::Classification, 0.95, FilmOrder::HighestFirst);
-        assert_eq!(frames, [(0, 0)]);
+        let request = FilmRequest {
+            min_score: 0.95,
+            ..request(ModelTask::Classification)
+        };
+        assert_eq!(found(&request), [(0, 0)]);
     }
 
     #[test]
     fn a_search_that_nobody_waits_for_ends() {
-        let answers = answers(ModelTask::Detection);
-        let frames = filmstrip(&answers, 1, 0.0, FilmOrder::HighestFirst, &|| true);
+        let frames = filmstrip(&request(ModelTask::Detection), &|| true);
         assert_eq!(frames, None);
     }
 }

@@ -20,7 +20,7 @@ mod uncertain;
 
 pub use answers::{AnswerStatus, Answers, Summary};
 pub use arrange::{ArrangeRequest, Arrangement, Arranger, FilterCounts, arrange};
-pub use filmstrip::{FilmFrame, FilmOrder, filmstrip};
+pub use filmstrip::{FilmFrame, FilmOrder, FilmRequest, filmstrip};
 pub use marks::{Mark, Marks, VerdictKind};
 pub use query::{
     Completion, Query, QueryError, class_term, complete, has_term, with_term, without_term,

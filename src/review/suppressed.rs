@@ -18,6 +18,7 @@ pub struct Suppressed {
     /// By sample: a bit a box; `None` where nothing is known yet.
     samples: SharedList<Option<Arc<[u64]>>>,
     known: usize,
+    revision: u64,
 }
 
 impl Suppressed {
@@ -26,6 +27,7 @@ impl Suppressed {
             max_iou,
             samples: SharedList::default(),
             known: 0,
+            revision: 0,
         }
     }
 
@@ -64,6 +66,7 @@ impl Suppressed {
             bits[at / 64] &= !(1 << (at % 64));
         }
         self.known += usize::from(!self.is_known(id));
+        self.revision += 1;
         self.samples.set(id.index(), Some(bits.into()));
     }
 
@@ -72,12 +75,18 @@ impl Suppressed {
         if self.is_known(id) {
             self.samples.set(id.index(), None);
             self.known -= 1;
+            self.revision += 1;
         }
     }
 
     /// Samples that something is known of; kept, not counted.
     pub fn known(&self) -> usize {
         self.known
+    }
+
+    /// Another number after every change of what is known.
+    pub fn revision(&self) -> u64 {
+        self.revision
     }
 
     pub fn is_known(&self, id: SampleId) -> bool {

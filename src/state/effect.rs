@@ -9,7 +9,7 @@ use crate::domain::{
     SaliencyTarget, Sample, SampleId, SampleUri, SharedList, TileKey, ViewSettings,
 };
 use crate::evaluation::Comparison;
-use crate::review::{Answers, ArrangeRequest, FilmOrder};
+use crate::review::{ArrangeRequest, FilmRequest};
 use crate::tasks::TaskControl;
 
 /// Carried out by `effects`, in order.
@@ -93,10 +93,7 @@ pub enum Effect {
     /// Gather all boxes of a class. A newer request takes the place of one before.
     GatherFilmstrip {
         id: FilmstripId,
-        answers: Answers,
-        class: u32,
-        min_score: f32,
-        order: FilmOrder,
+        what: Box<FilmRequest>,
     },
     /// Cut boxes out of their images, most wanted first; replaces what was asked for before.
     MakeCrops {
@@ -268,7 +265,9 @@ impl std::fmt::Debug for Effect {
             }
             Self::Display { sample, .. } => write!(formatter, "Display({sample:?})"),
             Self::MakeTiles { wanted, .. } => write!(formatter, "MakeTiles({})", wanted.len()),
-            Self::GatherFilmstrip { class, .. } => write!(formatter, "GatherFilmstrip({class})"),
+            Self::GatherFilmstrip { what, .. } => {
+                write!(formatter, "GatherFilmstrip({})", what.class)
+            }
             Self::MakeCrops { wanted, .. } => write!(formatter, "MakeCrops({})", wanted.len()),
             Self::Explain { uri, target, .. } => write!(formatter, "Explain({uri}, {target:?})"),
             Self::LimitThumbnailCache(bytes) => write!(formatter, "LimitThumbnailCache({bytes})"),

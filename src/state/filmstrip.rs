@@ -30,6 +30,8 @@ pub(super) struct FilmBasis {
     pub(super) answers: u64,
     pub(super) class: u32,
     pub(super) min_score: f32,
+    /// Above which overlap boxes are hidden, and which state of what is known of that.
+    pub(super) hidden: Option<(f32, u64)>,
     pub(super) order: FilmOrder,
 }
 

@@ -160,6 +160,46 @@ fn the_filmstrip_shows_the_boxes_of_a_class_by_score_and_leads_to_their_images()
     wait_for(&mut window, "1 box from 0.90 on");
 }
 
+#[test]
+fn boxes_that_better_ones_hide_are_not_in_the_filmstrip_which_the_class_table_opens_too() {
+    let mut window = open(Some(&samples()), DETECTOR);
+    wait_for(&mut window, "1 predicted");
+    click(&mut window, "Predict all");
+    wait_for(&mut window, "8 predicted");
+    wait_for(&mut window, "All saved");
+    window.state_mut().command(Action::ToggleTasks.into());
+    let person = class_named(&window, "person");
+    wait_for(&mut window, "Filmstrip of person");
+    click(&mut window, "Filmstrip of person");
+    window
+        .state_mut()
+        .command(Command::ChangeView(ViewChange::MinScore(0.05)));
+    let frames = |window: &Harness<'static, App>| {
+        let strip = window.state().state().filmstrip.as_ref();
+        strip.map_or(0, |strip| strip.frames().len())
+    };
+    let in_table = |window: &Harness<'static, App>| {
+        let statistics = window.state().state().arranging.statistics().unwrap();
+        let rows = statistics.classes.rows.iter();
+        let boxes = rows.filter(|row| row.class == person).map(|row| row.boxes);
+        boxes.sum::<usize>()
+    };
+    wait_until(&mut window, "all persons", |window| {
+        frames(window) > 1 && frames(window) == in_table(window)
+    });
+    let all = frames(&window);
+    let hide = ViewChange::NmsIou(Some(0.05));
+    window.state_mut().command(Command::ChangeView(hide));
+    wait_until(&mut window, "fewer persons", |window| {
+        frames(window) < all && frames(window) == in_table(window)
+    });
+    let show = ViewChange::NmsIou(None);
+    window.state_mut().command(Command::ChangeView(show));
+    wait_until(&mut window, "all persons again", |window| {
+        frames(window) == all
+    });
+}
+
 fn class_named(window: &Harness<'static, App>, name: &str) -> u32 {
     let run = window.state().state().run().unwrap();
     (0..100)

@@ -1,8 +1,8 @@
 //! The strip with all boxes of one class: opening it, keeping it up to date, going to one of its images.
 
 use super::{browse, predict};
-use crate::domain::SampleId;
-use crate::review::{FilmFrame, FilmOrder};
+use crate::domain::{ModelTask, SampleId};
+use crate::review::{FilmFrame, FilmOrder, FilmRequest, Suppressed};
 use crate::state::filmstrip::FilmBasis;
 use crate::state::{CropRequest, Effect, Filmstrip, FilmstripId, State};
 
@@ -32,6 +32,7 @@ pub(super) fn follow(state: &mut State, effects: &mut Vec<Effect>) {
     let Some(basis) = basis(state) else {
         return;
     };
+    let suppressed = hidden_overlaps(state).cloned();
     let (Some(strip), Some(run)) = (&mut state.filmstrip, state.runs.current()) else {
         return;
     };
@@ -42,22 +43,39 @@ pub(super) fn follow(state: &mut State, effects: &mut Vec<Effect>) {
     strip.ask(id, basis);
     effects.push(Effect::GatherFilmstrip {
         id,
-        answers: run.answers.clone(),
-        class: basis.class,
-        min_score: basis.min_score,
-        order: basis.order,
+        what: Box::new(FilmRequest {
+            answers: run.answers.clone(),
+            class: basis.class,
+            min_score: basis.min_score,
+            suppressed,
+            order: basis.order,
+        }),
     });
+}
+
+/// Which boxes the view hides because better ones overlap them; `None` where it hides none, or that is not known.
+fn hidden_overlaps(state: &State) -> Option<&Suppressed> {
+    let max_iou = state.view().nms_iou?;
+    let bits = state.suppressed()?;
+    (bits.max_iou() == max_iou).then_some(bits)
 }
 
 fn basis(state: &State) -> Option<FilmBasis> {
     let strip = state.filmstrip.as_ref()?;
     let run = state.runs.current()?;
     let class = strip.class?;
+    let hidden = hidden_overlaps(state);
+    let hides_overlaps = run.task() == ModelTask::Detection && state.view().nms_iou.is_some();
+    // It comes with the order: until then the frames that are there stay, instead of all boxes for a moment.
+    if hides_overlaps && hidden.is_none() && state.arranging.is_under_way() {
+        return None;
+    }
     Some(FilmBasis {
         run: run.id(),
         answers: run.answers.revision(),
         class,
         min_score: state.view().min_score_of(class),
+        hidden: hidden.map(|bits| (bits.max_iou(), bits.revision())),
         order: strip.order,
     })
 }

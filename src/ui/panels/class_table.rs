@@ -1,9 +1,10 @@
-//! The classes of a whole run: how many, and how sure. A click searches for one.
+//! The classes of a whole run: how many, and how sure. A click searches for one, or shows all its boxes in a strip.
 
 use std::sync::Arc;
 
 use eframe::egui::{
-    self, Align2, CornerRadius, Rect, RichText, ScrollArea, Sense, TextStyle, Ui, pos2, vec2,
+    self, Align2, CornerRadius, Rect, RichText, ScrollArea, Sense, Stroke, StrokeKind, TextStyle,
+    Ui, pos2, vec2,
 };
 
 use super::super::theme;
@@ -15,6 +16,7 @@ use crate::state::{Command, Run, State};
 const ROW_HEIGHT: f32 = 22.0;
 const ROWS_SHOWN: usize = 10;
 const NUMBER_WIDTH: f32 = 54.0;
+const STRIP_WIDTH: f32 = 26.0;
 
 /// What the table remembers between two frames.
 #[derive(Default)]
@@ -226,8 +228,8 @@ fn row_ui(
     let font = TextStyle::Body.resolve(ui.style());
     let color = visuals.text_color();
     let left = rect.left() + 20.0;
-    let numbers = number_rect(rect, columns.len(), 0).left();
-    let galley = truncated(ui, name, font.clone(), color, numbers - left);
+    let strip = strip_ui(ui, rect, columns.len(), row.class, name);
+    let galley = truncated(ui, name, font.clone(), color, strip.rect.left() - left);
     let top = rect.center().y - galley.size().y / 2.0;
     ui.painter().galley(pos2(left, top), galley, color);
     for (at, column) in columns.iter().enumerate() {
@@ -240,6 +242,9 @@ fn row_ui(
         let place = number_rect(rect, columns.len(), at).right_center();
         ui.painter()
             .text(place, Align2::RIGHT_CENTER, text, font.clone(), color);
+    }
+    if strip.clicked() {
+        commands.push(Command::OpenFilmstrip(row.class));
     }
     let clicked = response.clicked();
     let tooltip = if is_searched {
@@ -260,6 +265,33 @@ fn row_ui(
         };
         commands.push(Command::SetQuery(text));
     }
+}
+
+/// A button before the numbers, with three frames of a film on it.
+fn strip_ui(ui: &Ui, row: Rect, columns: usize, class: u32, name: &str) -> egui::Response {
+    let right = number_rect(row, columns, 0).left();
+    let place = Rect::from_min_max(
+        pos2(right - STRIP_WIDTH, row.top()),
+        pos2(right, row.bottom()),
+    );
+    let response = ui.interact(place, ui.scope_id().with(("strip", class)), Sense::click());
+    response.widget_info(|| {
+        let label = format!("Filmstrip of {name}");
+        egui::WidgetInfo::labeled(egui::Role::Button, true, label)
+    });
+    let is_marked = response.hovered() || response.has_focus();
+    let color = if is_marked {
+        theme::accent(ui.visuals())
+    } else {
+        ui.visuals().weak_text_color()
+    };
+    for number in 0..3 {
+        let x = place.center().x + 6.5 * (number - 1) as f32;
+        let frame = Rect::from_center_size(pos2(x, place.center().y), vec2(5.0, 8.0));
+        ui.painter()
+            .rect_stroke(frame, 1.0, Stroke::new(1.0, color), StrokeKind::Inside);
+    }
+    response.on_hover_text("Show all boxes of this class over all images")
 }
 
 /// The terms that a click on another class has put into the search field: one class at a time.
