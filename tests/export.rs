@@ -6,6 +6,7 @@ mod support;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::time::UNIX_EPOCH;
 
 use serde_json::Value;
 use spotcheck::dirs::AppDirs;
@@ -193,11 +194,19 @@ fn answer_of_line(line: &Value) -> SampleAnswer {
     };
     SampleAnswer {
         sample: SampleUri::new(line["uri"].as_str().unwrap()),
-        stamp: FileStamp {
-            size_bytes: 1,
-            ..FileStamp::default()
-        },
+        stamp: stamp_of(Path::new(line["uri"].as_str().unwrap())),
         result,
+    }
+}
+
+/// Of the file as it is now.
+fn stamp_of(path: &Path) -> FileStamp {
+    let metadata = std::fs::metadata(path).unwrap();
+    let since_epoch = metadata.modified().unwrap().duration_since(UNIX_EPOCH);
+    FileStamp {
+        size_bytes: metadata.len(),
+        modified_ns: Some(since_epoch.unwrap().as_nanos() as i64),
+        ..FileStamp::default()
     }
 }
 
@@ -270,6 +279,42 @@ fn json_lines_of_everything_are_what_predict_wrote_and_judgements_are_added() {
         assert_eq!(judged.replace(added, "}"), predicted.lines);
         assert_eq!(judged.matches(added).count(), 1);
     }
+}
+
+#[test]
+fn an_answer_about_an_older_version_of_a_file_is_left_out_and_said() {
+    let predicted = Predicted::new(DETECTOR);
+    predicted.change(vec![
+        predicted.judge("coffee.png", Some(0), Verdict::Accept),
+        predicted.judge("coffee.png", None, Verdict::Accept),
+        Change::SetNote {
+            sample: predicted.uri("coffee.png"),
+            text: "a cup".to_owned(),
+        },
+    ]);
+    image::RgbImage::new(300, 200)
+        .save(predicted.images().join("coffee.png"))
+        .unwrap();
+    let said = "1 answer left out because the file has changed since";
+    let lines = predicted.out("lines.jsonl");
+    let output = predicted.export("jsonl", &lines, &["--all-boxes"]);
+    assert!(stderr(&output).contains(said), "{}", stderr(&output));
+    let uri = predicted.uri("coffee.png");
+    let expected = format!(r#"{{"uri":"{uri}","status":"outdated","note":"a cup"}}"#);
+    let lines = std::fs::read_to_string(lines).unwrap();
+    assert!(lines.lines().any(|line| line == expected), "{lines}");
+    assert_eq!(lines.lines().count(), predicted.lines.lines().count());
+    let dataset = predicted.out("coco.json");
+    let output = predicted.export("coco", &dataset, &[]);
+    assert!(stderr(&output).contains(said), "{}", stderr(&output));
+    let dataset = std::fs::read_to_string(dataset).unwrap();
+    assert!(
+        !dataset.contains("\"file_name\":\"coffee.png\""),
+        "{dataset}"
+    );
+    assert!(dataset.contains("\"file_name\":\"sub/coffee.png\""));
+    let table = predicted.exported("csv", "table.csv", &[]);
+    assert!(std::fs::read_to_string(table).unwrap().contains("outdated"));
 }
 
 #[test]

@@ -124,7 +124,7 @@ pub(super) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
     let report = with_progress("Exporting", &control, || -> anyhow::Result<ExportReport> {
         control.set_step("reading the project");
         let mut known = Known::read(&project, &run, &judgements, &control)?;
-        known.sort_as_listed(&*source);
+        known.follow_listing(&*source);
         let samples = known.chosen(&project, &run, &view, &query, &judgements, &control)?;
         control.set_step("");
         control.set_total(Some(samples.len() as u64));
@@ -289,15 +289,26 @@ impl Known {
         Ok(Self { samples })
     }
 
-    /// In the order of the listing, as `predict` writes them; what is not listed any more comes last.
-    fn sort_as_listed(&mut self, source: &dyn Source) {
+    /// In the order of the listing, as `predict` writes them, and with the files as they are now; what is not listed any more comes
+    /// last.
+    fn follow_listing(&mut self, source: &dyn Source) {
         let listed = source.pages().flat_map(|page| page.samples);
-        let places: HashMap<SampleUri, usize> = listed
+        let places: HashMap<SampleUri, (usize, Sample)> = listed
             .zip(0..)
-            .map(|(sample, place)| (sample.uri, place))
+            .map(|(sample, place)| (sample.uri.clone(), (place, sample)))
             .collect();
+        for sample in &mut self.samples {
+            if let Some((_, now)) = places.get(&sample.uri) {
+                let name = std::mem::take(&mut sample.name);
+                *sample = Sample {
+                    name,
+                    ..now.clone()
+                };
+            }
+        }
+        let place = |sample: &Sample| places.get(&sample.uri).map(|(place, _)| *place);
         self.samples
-            .sort_by_key(|sample| places.get(&sample.uri).copied().unwrap_or(usize::MAX));
+            .sort_by_key(|sample| place(sample).unwrap_or(usize::MAX));
     }
 
     /// What the query finds.

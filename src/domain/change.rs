@@ -46,3 +46,11 @@ pub struct SampleAnswer {
     /// Or why there is none.
     pub result: Result<Prediction, String>,
 }
+
+impl SampleAnswer {
+    /// Whether it is about this state of the file, as far as anybody knows: the oldest projects do not say.
+    pub fn is_of(&self, file: &FileStamp) -> bool {
+        let unknown = FileStamp::default();
+        self.stamp == *file || self.stamp == unknown || *file == unknown
+    }
+}

@@ -67,7 +67,7 @@ fn answers(
     let uris: Vec<SampleUri> = samples.iter().map(|sample| sample.uri.clone()).collect();
     let found = project.answers(run, &uris)?;
     let of_this_file = |(answer, sample): (Option<crate::domain::SampleAnswer>, &&Sample)| {
-        let answer = answer.filter(|answer| answer.stamp == sample.stamp())?;
+        let answer = answer.filter(|answer| answer.is_of(&sample.stamp()))?;
         answer.result.ok()
     };
     Ok(found.into_iter().zip(samples).map(of_this_file).collect())

@@ -82,7 +82,7 @@ fn read_part(project: &Project, part: &[WantedAnswer]) -> Result<Vec<ReadAnswer>
         let uris: Vec<SampleUri> = of_one_run.iter().map(|wanted| wanted.uri.clone()).collect();
         let found = project.answers(run, &uris)?;
         for (wanted, answer) in of_one_run.iter().zip(found) {
-            let of_this_file = answer.filter(|answer| answer.stamp == wanted.stamp);
+            let of_this_file = answer.filter(|answer| answer.is_of(&wanted.stamp));
             let prediction = of_this_file.and_then(|answer| answer.result.ok());
             answers.push((run, wanted.sample, prediction));
         }

@@ -126,6 +126,13 @@ fn cells_of(image: &ChosenImage, tally: &mut Tally) -> Vec<Cells> {
             },
             Vec::new(),
         ),
+        ChosenAnswer::Outdated => (
+            Cells {
+                status: "outdated",
+                ..Cells::default()
+            },
+            Vec::new(),
+        ),
         ChosenAnswer::Failed(reason) => (
             Cells {
                 status: "failed",

@@ -117,6 +117,7 @@ impl<'r> Line<'r> {
         let answered = |width: u32, height: u32| Answered::empty(width, height, model);
         let line = match &image.answer {
             ChosenAnswer::Unasked => Self::new(uri, "unasked"),
+            ChosenAnswer::Outdated => Self::new(uri, "outdated"),
             ChosenAnswer::Failed(reason) => Self::failed(uri, reason),
             ChosenAnswer::Boxes {
                 width,
@@ -227,7 +228,7 @@ impl Writer for JsonlWriter<'_> {
         tally.boxes += match &image.answer {
             ChosenAnswer::Boxes { boxes, .. } => boxes.len() as u64,
             ChosenAnswer::Classes { classes, .. } => classes.len() as u64,
-            ChosenAnswer::Unasked | ChosenAnswer::Failed(_) => 0,
+            ChosenAnswer::Unasked | ChosenAnswer::Outdated | ChosenAnswer::Failed(_) => 0,
         };
         Ok(())
     }

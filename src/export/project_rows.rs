@@ -10,7 +10,8 @@ use crate::store::Project;
 /// Answers that are in memory at once.
 const PAGE_LEN: usize = 128;
 
-/// A row for each of the given samples, in their order.
+/// A row for each of the given samples, in their order. The samples say how their files are now: an answer about an older
+/// version is none.
 pub struct ProjectRows<S> {
     project: Project,
     run: RunId,
@@ -44,7 +45,10 @@ impl<S: Iterator<Item = Sample>> ProjectRows<S> {
         let uris: Vec<SampleUri> = samples.iter().map(|sample| sample.uri.clone()).collect();
         let answers = self.project.answers(self.run, &uris)?;
         for (sample, answer) in samples.into_iter().zip(answers) {
+            let stamp = sample.stamp();
             let mut row = ExportRow::new(sample);
+            row.is_outdated = answer.as_ref().is_some_and(|answer| !answer.is_of(&stamp));
+            let answer = answer.filter(|_| !row.is_outdated);
             row.result = answer.map(|answer| answer.result);
             if let Some(judged) = self.judgements.get(&row.sample.uri) {
                 judge(&mut row, judged, self.run);
@@ -68,14 +72,16 @@ impl<S: Iterator<Item = Sample>> Iterator for ProjectRows<S> {
     }
 }
 
-/// What people said of this run's answer; of the image itself where they judged it before there was an answer.
+/// What people said of this run's answer; of the image itself where they judged it before there was an answer. What they said of
+/// an answer about an older version of the file says nothing of the file as it is.
 fn judge(row: &mut ExportRow, judged: &JudgedSample, run: RunId) {
+    let run = Some(run).filter(|_| !row.is_outdated);
     for (target, verdict) in &judged.verdicts {
         match (target.run, target.box_index) {
-            (Some(of), Some(index)) if of == run => {
+            (of @ Some(_), Some(index)) if of == run => {
                 row.box_verdicts.insert(index, verdict.clone());
             }
-            (Some(of), None) if of == run => row.verdict = Some(verdict.clone()),
+            (of @ Some(_), None) if of == run => row.verdict = Some(verdict.clone()),
             (None, None) if row.verdict.is_none() => row.verdict = Some(verdict.clone()),
             _ => {}
         }

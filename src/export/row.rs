@@ -18,6 +18,8 @@ pub struct ExportRow {
     pub sample: Sample,
     /// The run's answer, or why there is none; `None` where the image was never asked about.
     pub result: Option<Result<Prediction, String>>,
+    /// There is an answer, but about an older version of the file: neither it nor what was judged of it is here.
+    pub is_outdated: bool,
     /// Of the image as a whole.
     pub verdict: Option<Verdict>,
     /// By index into the prediction's detections.
@@ -32,6 +34,7 @@ impl ExportRow {
         Self {
             sample,
             result: None,
+            is_outdated: false,
             verdict: None,
             box_verdicts: BTreeMap::new(),
             note: None,
@@ -93,13 +96,16 @@ impl<'r> ChosenImage<'r> {
         match self.answer {
             ChosenAnswer::Unasked => tally.unasked += 1,
             ChosenAnswer::Failed(_) => tally.failed += 1,
-            ChosenAnswer::Boxes { .. } | ChosenAnswer::Classes { .. } => {}
+            // Those are counted for every format.
+            ChosenAnswer::Outdated | ChosenAnswer::Boxes { .. } | ChosenAnswer::Classes { .. } => {}
         }
     }
 }
 
 pub(super) enum ChosenAnswer<'r> {
     Unasked,
+    /// There is one about an older version of the file.
+    Outdated,
     Failed(&'r str),
     /// In the stored order: highest score first.
     Boxes {
@@ -119,7 +125,7 @@ impl ChosenAnswer<'_> {
     /// What is exported as a prediction again, to be drawn; `None` without an answer.
     pub(super) fn prediction(&self) -> Option<Prediction> {
         let (width, height, answer) = match self {
-            Self::Unasked | Self::Failed(_) => return None,
+            Self::Unasked | Self::Outdated | Self::Failed(_) => return None,
             Self::Boxes {
                 width,
                 height,
@@ -196,7 +202,9 @@ impl<'c> Chooser<'c> {
         row: &'r ExportRow,
         tally: &mut Tally,
     ) -> Option<ChosenImage<'r>> {
+        tally.outdated += u64::from(row.is_outdated);
         let answer = match &row.result {
+            None if row.is_outdated => ChosenAnswer::Outdated,
             None => ChosenAnswer::Unasked,
             Some(Err(reason)) => ChosenAnswer::Failed(reason),
             Some(Ok(prediction)) => self.choose_answer(row, prediction, tally),
@@ -209,7 +217,7 @@ impl<'c> Chooser<'c> {
             VerdictChoice::Accepted => has_boxes || row.verdict == Some(Verdict::Accept),
         };
         if !keeps {
-            tally.left_out_by_verdict += 1;
+            tally.left_out_by_verdict += u64::from(!row.is_outdated);
             return None;
         }
         Some(ChosenImage { row, answer })

@@ -44,6 +44,8 @@ pub(super) struct Tally {
     /// Images that datasets and pictures cannot hold, because nothing is known of what is in them.
     pub(super) unasked: u64,
     pub(super) failed: u64,
+    /// Images whose answer is about an older version of the file.
+    pub(super) outdated: u64,
     /// Boxes of which nothing lies inside the image.
     pub(super) outside: u64,
     pub(super) relabelled: u64,
@@ -90,6 +92,12 @@ impl Tally {
             "image",
             "images",
             "left out because the prediction failed",
+        );
+        note(
+            self.outdated,
+            "answer",
+            "answers",
+            "left out because the file has changed since: predict it again",
         );
         note(
             self.outside,

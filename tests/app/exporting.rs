@@ -2,8 +2,10 @@
 
 use egui::accesskit::Role;
 use egui_kittest::kittest::Queryable;
+use spotcheck::domain::{ExportFormat, ExportOptions};
+use spotcheck::state::{Command, ExportScope};
 
-use crate::window::{click, open, samples, sees, wait_for, wait_until};
+use crate::window::{click, folder_of, open, samples, sees, wait_for, wait_until};
 
 #[test]
 fn what_is_on_screen_is_exported_and_an_existing_file_is_kept() {
@@ -36,4 +38,33 @@ fn what_is_on_screen_is_exported_and_an_existing_file_is_kept() {
         serde_json::from_slice(&std::fs::read(target).unwrap()).unwrap();
     assert_eq!(written["images"][0]["file_name"], "coffee.png");
     assert!(!written["annotations"].as_array().unwrap().is_empty());
+}
+
+#[test]
+fn an_answer_about_an_older_version_of_a_file_is_not_exported_and_that_is_said() {
+    let images = folder_of(2, "coffee.png");
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("boxes.json");
+    let mut window = open(Some(images.path()), "ssd-mobilenet-coco");
+    wait_for(&mut window, "1 predicted");
+    click(&mut window, "Predict all");
+    wait_for(&mut window, "2 predicted");
+    window.state_mut().command(Command::SetPredictOnOpen(false));
+    let changed = images.path().join("1-coffee.png");
+    std::fs::copy(samples().join("chelsea.png"), changed).unwrap();
+    wait_for(&mut window, "1-coffee.png, older file");
+    let options = ExportOptions::of_format(ExportFormat::Coco);
+    let set = Command::SetExport(options, ExportScope::All);
+    window.state_mut().command(set);
+    window.state_mut().command(Command::Export {
+        path: path.clone(),
+        replaces: false,
+    });
+    wait_for(&mut window, "1 image and");
+    assert!(sees(
+        &window,
+        "1 answer left out because the file has changed"
+    ));
+    let written = std::fs::read_to_string(path).unwrap();
+    assert!(written.contains("0-coffee.png") && !written.contains("1-coffee.png"));
 }

@@ -81,6 +81,7 @@ fn key_figures(context: &ExportContext, summary: &Summary) -> Markup {
             (figure(judged, "verdicts"))
             @if summary.failed > 0 { (figure(summary.failed, "images failed")) }
             @if summary.unasked > 0 { (figure(summary.unasked, "images without an answer yet")) }
+            @if summary.outdated > 0 { (figure(summary.outdated, "images changed since they were predicted")) }
         }
     }
 }

@@ -13,6 +13,8 @@ const MAX_FAILURES: usize = 200;
 pub(super) struct Summary {
     pub(super) images: u64,
     pub(super) unasked: u64,
+    /// With an answer about an older version of the file only.
+    pub(super) outdated: u64,
     pub(super) failed: u64,
     pub(super) failures: Vec<(SampleUri, String)>,
     /// Answered images without a box.
@@ -88,6 +90,7 @@ impl Summary {
         Self {
             images: 0,
             unasked: 0,
+            outdated: 0,
             failed: 0,
             failures: Vec::new(),
             without_boxes: 0,
@@ -101,7 +104,7 @@ impl Summary {
     }
 
     pub(super) fn answered(&self) -> u64 {
-        self.images - self.unasked - self.failed
+        self.images - self.unasked - self.outdated - self.failed
     }
 
     pub(super) fn add(&mut self, image: &ChosenImage) {
@@ -116,6 +119,7 @@ impl Summary {
         }
         match &image.answer {
             ChosenAnswer::Unasked => self.unasked += 1,
+            ChosenAnswer::Outdated => self.outdated += 1,
             ChosenAnswer::Failed(reason) => {
                 self.failed += 1;
                 if self.failures.len() < MAX_FAILURES {
