@@ -1,0 +1,526 @@
+//! A proxy in front of the S3 server that passes everything on, except where a test wants a bad day, and remembers what it was asked.
+//!
+//! It keeps each request as the client signed it, `Host` included, so the server behind it checks the very signature.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use percent_encoding::percent_decode_str;
+
+/// Takes connections until the test program ends.
+pub(crate) struct FaultProxy {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    stalled: Mutex<Receiver<()>>,
+}
+
+struct Shared {
+    upstream: SocketAddr,
+    rules: Mutex<Vec<Rule>>,
+    requests: Mutex<Vec<Request>>,
+    in_flight: Mutex<InFlight>,
+    stalling: Mutex<Sender<()>>,
+    /// Connections that stall are kept open here.
+    held: Mutex<Vec<TcpStream>>,
+}
+
+#[derive(Default)]
+struct InFlight {
+    now: usize,
+    most: usize,
+}
+
+struct Rule {
+    matches: Box<dyn Fn(&Request) -> bool + Send + Sync>,
+    often: Often,
+    seen: usize,
+    fault: Fault,
+}
+
+/// Which of the requests that a rule is about get its fault.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Often {
+    Always,
+    /// The first so many; later ones go through.
+    First(usize),
+    /// All but the first so many.
+    After(usize),
+}
+
+/// What goes wrong.
+#[derive(Debug, Clone)]
+pub(crate) enum Fault {
+    /// This instead of the server's answer; the server is not asked.
+    Answer(Answer),
+    /// The connection is closed without an answer.
+    HangUp,
+    /// Nothing comes, the connection stays open.
+    Silence,
+    /// The server's answer, late.
+    Late(Duration),
+    /// The server's head with the length of its body, so many bytes of it, then the connection is closed.
+    CutAfter(usize),
+    /// The same, but the connection stays open.
+    StallAfter(usize),
+    /// The server's answer, so many bytes at a time with a pause before each.
+    Trickle { bytes: usize, pause: Duration },
+    /// The server's answer with another ETag: the object has changed since it was listed.
+    OtherETag,
+}
+
+/// A whole answer.
+#[derive(Debug, Clone)]
+pub(crate) struct Answer {
+    /// `503 Slow Down`
+    pub(crate) status: String,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: Vec<u8>,
+}
+
+/// What was asked.
+#[derive(Debug, Clone)]
+pub(crate) struct Request {
+    pub(crate) method: String,
+    /// As it was sent: percent-encoded, with the query.
+    pub(crate) target: String,
+    /// Names in lower case.
+    headers: Vec<(String, String)>,
+}
+
+impl FaultProxy {
+    pub(crate) fn before(upstream: SocketAddr) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let (stalling, stalled) = channel();
+        let shared = Arc::new(Shared {
+            upstream,
+            rules: Mutex::default(),
+            requests: Mutex::default(),
+            in_flight: Mutex::default(),
+            stalling: Mutex::new(stalling),
+            held: Mutex::default(),
+        });
+        let proxy = Arc::clone(&shared);
+        std::thread::spawn(move || {
+            for connection in listener.incoming() {
+                let proxy = Arc::clone(&proxy);
+                // A client that hangs up, and a server that does, are the test's affair.
+                std::thread::spawn(move || proxy.serve(&connection.ok()?));
+            }
+        });
+        Self {
+            address,
+            shared,
+            stalled: Mutex::new(stalled),
+        }
+    }
+
+    pub(crate) fn endpoint(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// `127.0.0.1:PORT`
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// From now on, requests that `matches` get `fault`. Where two rules match, the older one counts.
+    pub(crate) fn inject(
+        &self,
+        matches: impl Fn(&Request) -> bool + Send + Sync + 'static,
+        often: Often,
+        fault: Fault,
+    ) {
+        self.shared.rules.lock().unwrap().push(Rule {
+            matches: Box::new(matches),
+            often,
+            seen: 0,
+            fault,
+        });
+    }
+
+    /// From now on everything goes well.
+    pub(crate) fn heal(&self) {
+        self.shared.rules.lock().unwrap().clear();
+    }
+
+    /// All requests so far, in the order they came.
+    pub(crate) fn requests(&self) -> Vec<Request> {
+        self.shared.requests.lock().unwrap().clone()
+    }
+
+    /// How many requests `matches`.
+    pub(crate) fn count(&self, matches: impl Fn(&Request) -> bool) -> usize {
+        let requests = self.shared.requests.lock().unwrap();
+        requests.iter().filter(|request| matches(request)).count()
+    }
+
+    /// How many requests were being answered at the same time, at most.
+    pub(crate) fn most_at_once(&self) -> usize {
+        self.shared.in_flight.lock().unwrap().most
+    }
+
+    /// Waits until an answer has begun to stall.
+    pub(crate) fn wait_until_stalled(&self) {
+        self.stalled.lock().unwrap().recv().unwrap();
+    }
+}
+
+impl Request {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        let mut headers = self.headers.iter();
+        headers
+            .find(|(known, _)| known == name)
+            .map(|(_, value)| value.as_str())
+    }
+
+    /// Whether it asks for a page of a bucket's listing.
+    pub(crate) fn lists(&self) -> bool {
+        self.method == "GET" && self.target.contains("list-type=2")
+    }
+
+    /// Whether it asks for the content of an object, whole or in part.
+    pub(crate) fn reads(&self) -> bool {
+        self.method == "GET" && !self.key().is_empty()
+    }
+
+    /// Whether it asks for the content of this object.
+    pub(crate) fn reads_key(&self, key: &str) -> bool {
+        self.reads() && self.key() == key
+    }
+
+    /// The object that it is about; empty where it is about a bucket or all of them.
+    pub(crate) fn key(&self) -> String {
+        let path = self.target.split('?').next().unwrap_or_default();
+        let key = path.splitn(3, '/').nth(2).unwrap_or_default();
+        percent_decode_str(key).decode_utf8_lossy().into_owned()
+    }
+
+    /// The region that it was signed for; `None` where nobody signed it.
+    pub(crate) fn region(&self) -> Option<&str> {
+        let credential = self.header("authorization")?.split("Credential=").nth(1)?;
+        credential.split('/').nth(2)
+    }
+}
+
+impl Answer {
+    /// As S3 says it.
+    pub(crate) fn s3_error(status: &str, code: &str, message: &str) -> Self {
+        let body = format!(
+            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Error><Code>{code}</Code><Message>{message}</Message>\
+             <RequestId>4442587FB7D0A2F9</RequestId><HostId>host</HostId></Error>"
+        );
+        Self {
+            status: status.to_owned(),
+            headers: vec![("Content-Type".to_owned(), "application/xml".to_owned())],
+            body: body.into_bytes(),
+        }
+    }
+
+    /// As the sign-in page of a hotel, or the block page of a company, says it.
+    pub(crate) fn html(status: &str, text: &str) -> Self {
+        Self {
+            status: status.to_owned(),
+            headers: vec![("Content-Type".to_owned(), "text/html".to_owned())],
+            body: format!("<!DOCTYPE html><html><body><h1>{text}</h1></body></html>").into_bytes(),
+        }
+    }
+
+    pub(crate) fn header(mut self, name: &str, value: &str) -> Self {
+        self.headers.push((name.to_owned(), value.to_owned()));
+        self
+    }
+}
+
+impl Fault {
+    /// An S3 error, `503 Slow Down` and `SlowDown`.
+    pub(crate) fn error(status: &str, code: &str) -> Self {
+        Self::Answer(Answer::s3_error(status, code, "As the test wants it."))
+    }
+}
+
+impl Shared {
+    /// `None` where one of the two sides has hung up.
+    fn serve(&self, client: &TcpStream) -> Option<()> {
+        client.set_nodelay(true).ok()?;
+        let mut requests = BufReader::new(client.try_clone().ok()?);
+        let mut server = Upstream::open(self.upstream)?;
+        loop {
+            let head = Head::read(&mut requests)?;
+            let body = head.read_body(&mut requests, Direction::Request)?;
+            let request = head.request()?;
+            let fault = self.note(&request);
+            self.enter();
+            let outcome = self.answer(client, &mut server, &head, &body.raw, fault.as_ref());
+            self.leave();
+            if outcome? == Connection::Closed {
+                return None;
+            }
+        }
+    }
+
+    /// Remembers the request, and says what shall go wrong with it.
+    fn note(&self, request: &Request) -> Option<Fault> {
+        self.requests.lock().unwrap().push(request.clone());
+        let mut rules = self.rules.lock().unwrap();
+        let rule = rules.iter_mut().find(|rule| (rule.matches)(request))?;
+        rule.seen += 1;
+        let hit = match rule.often {
+            Often::Always => true,
+            Often::First(count) => rule.seen <= count,
+            Often::After(count) => rule.seen > count,
+        };
+        hit.then(|| rule.fault.clone())
+    }
+
+    fn enter(&self) {
+        let mut in_flight = self.in_flight.lock().unwrap();
+        in_flight.now += 1;
+        in_flight.most = in_flight.most.max(in_flight.now);
+    }
+
+    fn leave(&self) {
+        self.in_flight.lock().unwrap().now -= 1;
+    }
+
+    fn answer(
+        &self,
+        mut client: &TcpStream,
+        server: &mut Upstream,
+        head: &Head,
+        body: &[u8],
+        fault: Option<&Fault>,
+    ) -> Option<Connection> {
+        match fault {
+            Some(Fault::Answer(answer)) => {
+                let mut message = format!("HTTP/1.1 {}\r\n", answer.status);
+                for (name, value) in &answer.headers {
+                    message.extend([name, ": ", value, "\r\n"]);
+                }
+                let len = answer.body.len().to_string();
+                message.extend(["Content-Length: ", &len, "\r\n\r\n"]);
+                client.write_all(message.as_bytes()).ok()?;
+                if head.method() != "HEAD" {
+                    client.write_all(&answer.body).ok()?;
+                }
+                return Some(Connection::Open);
+            }
+            Some(Fault::HangUp) => return Some(hang_up(client)),
+            Some(Fault::Silence) => return self.stall(client),
+            Some(Fault::Late(delay)) => std::thread::sleep(*delay),
+            _ => {}
+        }
+        let (mut answer, content) = server.exchange(head, body)?;
+        if matches!(fault, Some(Fault::OtherETag)) {
+            answer.set("ETag", "\"00000000000000000000000000000000\"");
+        }
+        client.write_all(answer.to_string().as_bytes()).ok()?;
+        match fault {
+            Some(Fault::CutAfter(len)) => {
+                client.write_all(&content[..content.len().min(*len)]).ok()?;
+                return Some(hang_up(client));
+            }
+            Some(Fault::StallAfter(len)) => {
+                client.write_all(&content[..content.len().min(*len)]).ok()?;
+                return self.stall(client);
+            }
+            Some(Fault::Trickle { bytes, pause }) => {
+                for piece in content.chunks(*bytes) {
+                    std::thread::sleep(*pause);
+                    client.write_all(piece).ok()?;
+                }
+            }
+            _ => client.write_all(&content).ok()?,
+        }
+        Some(Connection::Open)
+    }
+
+    fn stall(&self, client: &TcpStream) -> Option<Connection> {
+        self.held.lock().unwrap().push(client.try_clone().ok()?);
+        let _ = self.stalling.lock().unwrap().send(());
+        Some(Connection::Closed)
+    }
+}
+
+/// What became of the client's connection, as far as the proxy is concerned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Connection {
+    Open,
+    Closed,
+}
+
+fn hang_up(client: &TcpStream) -> Connection {
+    // Where the client was quicker, it is closed all the same.
+    let _ = client.shutdown(std::net::Shutdown::Both);
+    Connection::Closed
+}
+
+struct Upstream {
+    stream: TcpStream,
+    answers: BufReader<TcpStream>,
+}
+
+impl Upstream {
+    fn open(address: SocketAddr) -> Option<Self> {
+        let stream = TcpStream::connect(address).ok()?;
+        stream.set_nodelay(true).ok()?;
+        let answers = BufReader::new(stream.try_clone().ok()?);
+        Some(Self { stream, answers })
+    }
+
+    /// The head, which now gives the length of the content, and the content.
+    fn exchange(&mut self, head: &Head, body: &[u8]) -> Option<(Head, Vec<u8>)> {
+        self.stream.write_all(head.to_string().as_bytes()).ok()?;
+        self.stream.write_all(body).ok()?;
+        let mut answer = Head::read(&mut self.answers)?;
+        while answer.status() == Some("100") {
+            answer = Head::read(&mut self.answers)?;
+        }
+        let has_body = head.method() != "HEAD" && !matches!(answer.status(), Some("204" | "304"));
+        if !has_body {
+            return Some((answer, Vec::new()));
+        }
+        let body = answer.read_body(&mut self.answers, Direction::Answer)?;
+        answer
+            .fields
+            .retain(|(name, _)| !name.eq_ignore_ascii_case("transfer-encoding"));
+        answer.set("Content-Length", &body.content.len().to_string());
+        Some((answer, body.content))
+    }
+}
+
+/// The first line and the header fields of a request or an answer, as they were sent.
+struct Head {
+    first: String,
+    fields: Vec<(String, String)>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Direction {
+    Request,
+    Answer,
+}
+
+/// A body as it was sent, and what it says.
+struct Body {
+    raw: Vec<u8>,
+    content: Vec<u8>,
+}
+
+impl Head {
+    fn read(reader: &mut impl BufRead) -> Option<Self> {
+        let first = read_line(reader)?;
+        let mut fields = Vec::new();
+        loop {
+            let line = read_line(reader)?;
+            if line.is_empty() {
+                return Some(Self { first, fields });
+            }
+            let (name, value) = line.split_once(':')?;
+            fields.push((name.to_owned(), value.trim().to_owned()));
+        }
+    }
+
+    fn get(&self, name: &str) -> Option<&str> {
+        let mut fields = self.fields.iter();
+        fields
+            .find(|(known, _)| known.eq_ignore_ascii_case(name))
+            .map(|(_, value)| value.as_str())
+    }
+
+    fn set(&mut self, name: &str, value: &str) {
+        self.fields
+            .retain(|(known, _)| !known.eq_ignore_ascii_case(name));
+        self.fields.push((name.to_owned(), value.to_owned()));
+    }
+
+    fn method(&self) -> &str {
+        self.first.split(' ').next().unwrap_or_default()
+    }
+
+    fn status(&self) -> Option<&str> {
+        self.first.split(' ').nth(1)
+    }
+
+    fn request(&self) -> Option<Request> {
+        let fields = self.fields.iter();
+        Some(Request {
+            method: self.method().to_owned(),
+            target: self.first.split(' ').nth(1)?.to_owned(),
+            headers: fields
+                .map(|(name, value)| (name.to_ascii_lowercase(), value.clone()))
+                .collect(),
+        })
+    }
+
+    fn read_body(&self, reader: &mut impl BufRead, direction: Direction) -> Option<Body> {
+        let coding = self.get("transfer-encoding").unwrap_or_default();
+        if coding.eq_ignore_ascii_case("chunked") {
+            return read_chunks(reader);
+        }
+        let mut content = Vec::new();
+        match self.get("content-length") {
+            Some(len) => {
+                content.resize(len.parse().ok()?, 0);
+                reader.read_exact(&mut content).ok()?;
+            }
+            None if direction == Direction::Answer => {
+                reader.read_to_end(&mut content).ok()?;
+            }
+            None => {}
+        }
+        Some(Body {
+            raw: content.clone(),
+            content,
+        })
+    }
+}
+
+impl std::fmt::Display for Head {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{}\r\n", self.first)?;
+        for (name, value) in &self.fields {
+            write!(formatter, "{name}: {value}\r\n")?;
+        }
+        formatter.write_str("\r\n")
+    }
+}
+
+/// Without its end.
+fn read_line(reader: &mut impl BufRead) -> Option<String> {
+    let mut line = String::new();
+    let len = reader.read_line(&mut line).ok()?;
+    (len > 0).then(|| line.trim_end_matches(['\r', '\n']).to_owned())
+}
+
+fn read_chunks(reader: &mut impl BufRead) -> Option<Body> {
+    let mut body = Body {
+        raw: Vec::new(),
+        content: Vec::new(),
+    };
+    loop {
+        let line = read_line(reader)?;
+        body.raw.extend_from_slice(format!("{line}\r\n").as_bytes());
+        let len = line.split(';').next().unwrap_or_default();
+        let len = usize::from_str_radix(len, 16).ok()?;
+        if len == 0 {
+            break;
+        }
+        // The content, and the end of its line.
+        let mut chunk = vec![0; len + 2];
+        reader.read_exact(&mut chunk).ok()?;
+        body.content.extend_from_slice(&chunk[..len]);
+        body.raw.extend_from_slice(&chunk);
+    }
+    // What may follow the last chunk, and the empty line.
+    loop {
+        let line = read_line(reader)?;
+        body.raw.extend_from_slice(format!("{line}\r\n").as_bytes());
+        if line.is_empty() {
+            return Some(body);
+        }
+    }
+}

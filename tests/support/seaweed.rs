@@ -1,0 +1,478 @@
+//! A real S3 server for the tests: SeaweedFS on this machine's loopback, in a throw-away folder, one for all tests of a program.
+//!
+//! Objects are put there by plain requests that nobody signs: the server lets anybody write, but only those who sign read. So nothing of the
+//! program under test takes part in setting a test up.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{LazyLock, OnceLock};
+use std::time::{Duration, Instant};
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
+/// Longer than a busy machine takes to start it; a start takes 3 s.
+const PATIENCE: Duration = Duration::from_secs(90);
+/// Between two questions whether it is ready.
+const POLL: Duration = Duration::from_millis(20);
+/// Another program may take a port between our choice and the server's start.
+const ATTEMPTS: usize = 4;
+const UPLOADERS: usize = 8;
+/// What RFC 3986 calls unreserved, and the `/` between the parts of a key, stand for themselves.
+const KEY: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~')
+    .remove(b'/');
+
+/// Who may do what. The secrets look like real ones, so that a test can look for them where they must not be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Login {
+    pub(crate) profile: &'static str,
+    pub(crate) access_key: &'static str,
+    pub(crate) secret_key: &'static str,
+    actions: &'static [&'static str],
+}
+
+/// May do everything.
+pub(crate) const ADMIN: Login = Login {
+    profile: "admin",
+    access_key: "AKIAADMINADMIN000001",
+    secret_key: "s3cr3t/Of+The/Admin+qD8cJY1v2bXw5hTn7pRk",
+    actions: &["Admin", "Read", "Write", "List", "Tagging"],
+};
+/// May list and read everything.
+pub(crate) const READER: Login = Login {
+    profile: "reader",
+    access_key: "AKIAREADERREADER0001",
+    secret_key: "s3cr3t/Of+The/Reader+mZ4kLw9e6uGy3fVs1aQ",
+    actions: &["Read", "List"],
+};
+/// May read objects whose keys it knows, but list nothing.
+pub(crate) const BLIND: Login = Login {
+    profile: "blind",
+    access_key: "AKIABLINDBLIND000001",
+    secret_key: "s3cr3t/Of+The/Blind+xN7tHb2o5jCr8dEi4gPu",
+    actions: &["Read"],
+};
+/// Somebody whom the server does not know.
+pub(crate) const STRANGER: Login = Login {
+    profile: "stranger",
+    access_key: "AKIASTRANGER00000001",
+    secret_key: "s3cr3t/Of+The/Stranger+yK1wMz6q9aUv3sBd",
+    actions: &[],
+};
+/// The admin's name with another's secret.
+pub(crate) const IMPOSTOR: Login = Login {
+    profile: "impostor",
+    secret_key: "s3cr3t/Of+The/Impostor+rF5nCx8e2iTg7lQo",
+    ..ADMIN
+};
+const LOGINS: [Login; 5] = [ADMIN, READER, BLIND, STRANGER, IMPOSTOR];
+
+/// Buckets whose names begin so may be listed and read by anybody.
+const PUBLIC: &str = "public-";
+
+/// Ends the server, and removes what it wrote, as soon as the program that runs the tests has ended, however that happened: the
+/// pipe to standard input breaks then. `$1` is the folder, the rest is the server's
+/// command. Its sockets lie in `/tmp` whatever one says.
+const KEEPER: &str = r#"
+trap '' HUP INT TERM
+folder=$1
+shift
+exec 3<&0
+"$@" >"$folder/weed.log" 2>&1 </dev/null 3<&- &
+server=$!
+{ read -r _ <&3; kill -9 "$server"; } &
+watcher=$!
+exec 3<&-
+wait "$server"
+status=$?
+kill -9 "$watcher"
+[ "$status" = 137 ] && rm -rf "$folder"
+for port in $GRPC_PORTS; do rm -f /tmp/seaweedfs-*-grpc-"$port".sock; done
+"#;
+
+/// The running server.
+#[derive(Debug)]
+pub(crate) struct Seaweed {
+    s3: SocketAddr,
+    filer: SocketAddr,
+    folder: PathBuf,
+    /// Held as long as the program runs.
+    _lifeline: ChildStdin,
+}
+
+/// A bucket of one test.
+#[derive(Debug, Clone)]
+pub(crate) struct Bucket {
+    pub(crate) name: String,
+    server: &'static Seaweed,
+}
+
+impl Seaweed {
+    /// The server of this test program, started at the first call.
+    pub(crate) fn shared() -> &'static Self {
+        static SERVER: LazyLock<Seaweed> = LazyLock::new(Seaweed::start);
+        &SERVER
+    }
+
+    /// `127.0.0.1:PORT` of its S3.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.s3
+    }
+
+    /// What `AWS_ENDPOINT_URL_S3` and a custom endpoint want.
+    pub(crate) fn endpoint(&self) -> String {
+        format!("http://{}", self.s3)
+    }
+
+    /// A new, empty bucket; its name begins with `name`.
+    pub(crate) fn bucket(&'static self, name: &str) -> Bucket {
+        static NUMBER: AtomicUsize = AtomicUsize::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let bucket = Bucket {
+            name: format!("{name}-{number}"),
+            server: self,
+        };
+        let mut filer = Connection::open(self.filer);
+        filer.must("POST", &format!("/buckets/{}/", bucket.name), &[]);
+        bucket
+    }
+
+    /// A new, empty bucket that anybody may list and read.
+    pub(crate) fn public_bucket(&'static self, name: &str) -> Bucket {
+        self.bucket(&format!("{PUBLIC}{name}"))
+    }
+
+    /// A `~/.aws/config` with a profile for each [`Login`], and the region.
+    pub(crate) fn aws_config(&self) -> PathBuf {
+        self.folder.join("aws-config")
+    }
+
+    fn start() -> Self {
+        let weed = weed();
+        for _ in 1..ATTEMPTS {
+            if let Ok(server) = Self::try_start(&weed) {
+                return server;
+            }
+        }
+        match Self::try_start(&weed) {
+            Ok(server) => server,
+            Err(log) => panic!("SeaweedFS ended at once, {ATTEMPTS} times; it said:\n{log}"),
+        }
+    }
+
+    /// Gives what the server wrote, where it ended before it was ready.
+    fn try_start(weed: &Path) -> Result<Self, String> {
+        let folder = tempfile::Builder::new()
+            .prefix("spotcheck-seaweed-")
+            .tempdir()
+            .unwrap()
+            .keep();
+        write_config(&folder);
+        let [
+            master,
+            master_grpc,
+            volume,
+            volume_grpc,
+            filer,
+            filer_grpc,
+            s3,
+            s3_grpc,
+        ] = free_ports();
+        let at = |name: &str| folder.join(name).display().to_string();
+        let mut command = Command::new("sh");
+        command
+            .args(["-c", KEEPER, "seaweed"])
+            .arg(&folder)
+            .arg(weed)
+            .arg(format!("-logdir={}", folder.display()))
+            .arg("server")
+            .arg(format!("-dir={}", folder.display()))
+            .args(["-ip=127.0.0.1", "-ip.bind=127.0.0.1"])
+            // Alone: it need not wait for others to elect it.
+            .args(["-master.peers=none", "-master.telemetry=false"])
+            .args(["-master.volumeSizeLimitMB=64", "-volume.max=200"])
+            .arg("-volume.minFreeSpace=64MiB")
+            .arg(format!("-master.port={master}"))
+            .arg(format!("-master.port.grpc={master_grpc}"))
+            .arg(format!("-volume.port={volume}"))
+            .arg(format!("-volume.port.grpc={volume_grpc}"))
+            .arg(format!("-filer.port={filer}"))
+            .arg(format!("-filer.port.grpc={filer_grpc}"))
+            .arg(format!("-filer.localSocket={}", at("filer.sock")))
+            // Small objects lie in its index: a hundred thousand of them are there within seconds.
+            .arg("-filer.saveToFilerLimit=4096")
+            .args(["-s3", "-s3.port.iceberg=0", "-s3.port.lance=0"])
+            .arg(format!("-s3.port={s3}"))
+            .arg(format!("-s3.port.grpc={s3_grpc}"))
+            .arg(format!("-s3.localSocket={}", at("s3.sock")))
+            .arg(format!("-s3.config={}", at("s3.json")));
+        let grpc_ports =
+            [master_grpc, volume_grpc, filer_grpc, s3_grpc].map(|port| port.to_string());
+        // It would take credentials and settings from our environment and home.
+        command
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", &folder)
+            .env("GRPC_PORTS", grpc_ports.join(" "))
+            .current_dir(&folder)
+            .process_group(0)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        let mut keeper = command.spawn().expect("there is a shell");
+        let server = Self {
+            s3: loopback(s3),
+            filer: loopback(filer),
+            folder,
+            _lifeline: keeper.stdin.take().expect("it is piped"),
+        };
+        server.wait_until_ready(&mut keeper)?;
+        Ok(server)
+    }
+
+    /// Ready is who takes an object and gives it back.
+    fn wait_until_ready(&self, keeper: &mut Child) -> Result<(), String> {
+        // More than fits into the index, so that the part that holds the content must be there too.
+        let content = vec![7; 100_000];
+        let begun = Instant::now();
+        while !self.is_ready(&content) {
+            let log = || fs::read_to_string(self.folder.join("weed.log")).unwrap_or_default();
+            if keeper.try_wait().unwrap().is_some() {
+                let log = log();
+                let _ = fs::remove_dir_all(&self.folder);
+                return Err(log);
+            }
+            assert!(
+                begun.elapsed() < PATIENCE,
+                "SeaweedFS is not ready after {PATIENCE:?}; it said:\n{}",
+                log()
+            );
+            std::thread::sleep(POLL);
+        }
+        Ok(())
+    }
+
+    fn is_ready(&self, content: &[u8]) -> bool {
+        let ask = |address, method, path, body| {
+            let mut connection = Connection::try_open(address)?;
+            let (status, body) = connection.exchange(method, path, body).ok()?;
+            (status / 100 == 2).then_some(body)
+        };
+        let path = "/public-ready/object";
+        // Refused once the bucket is there, whoever made it.
+        let _ = ask(self.filer, "POST", "/buckets/public-ready/", &[]);
+        ask(self.s3, "PUT", path, content).is_some()
+            && ask(self.s3, "GET", path, &[]).is_some_and(|body| body == content)
+    }
+}
+
+impl Bucket {
+    /// `s3://bucket/key`
+    pub(crate) fn uri(&self, key: &str) -> String {
+        format!("s3://{}/{key}", self.name)
+    }
+
+    pub(crate) fn server(&self) -> &'static Seaweed {
+        self.server
+    }
+
+    pub(crate) fn put(&self, key: &str, content: &[u8]) {
+        let mut connection = Connection::open(self.server.s3);
+        connection.must("PUT", &self.path(key), content);
+    }
+
+    pub(crate) fn delete(&self, key: &str) {
+        let mut connection = Connection::open(self.server.s3);
+        connection.must("DELETE", &self.path(key), &[]);
+    }
+
+    /// Each file of `folder` and the folders below it, as an object named `prefix` and its relative path.
+    pub(crate) fn put_folder(&self, prefix: &str, folder: &Path) {
+        for entry in walkdir::WalkDir::new(folder) {
+            let entry = entry.unwrap();
+            if entry.file_type().is_file() {
+                let relative = entry.path().strip_prefix(folder).unwrap();
+                let key = format!("{prefix}{}", relative.to_str().unwrap());
+                self.put(&key, &fs::read(entry.path()).unwrap());
+            }
+        }
+    }
+
+    /// Objects with the same content, quickly (100,000 of up to 4 KB within ten seconds), one for each name that `key` gives for
+    /// `0..count`. No key may end in `/`.
+    pub(crate) fn fill(&self, count: usize, key: impl Fn(usize) -> String + Sync, content: &[u8]) {
+        let next = AtomicUsize::new(0);
+        std::thread::scope(|scope| {
+            for _ in 0..UPLOADERS {
+                scope.spawn(|| {
+                    let mut filer = Connection::open(self.server.filer);
+                    loop {
+                        let number = next.fetch_add(1, Ordering::Relaxed);
+                        if number >= count {
+                            break;
+                        }
+                        let path = format!("/buckets{}", self.path(&key(number)));
+                        filer.must("PUT", &path, content);
+                    }
+                });
+            }
+        });
+    }
+
+    fn path(&self, key: &str) -> String {
+        format!("/{}/{}", self.name, utf8_percent_encode(key, KEY))
+    }
+}
+
+impl Login {
+    /// Signs `command` in by the environment alone: nothing of the machine's own AWS settings reaches it.
+    pub(crate) fn sign_in(&self, command: &mut Command, endpoint: &str) {
+        without_aws(command, endpoint)
+            .env("AWS_ACCESS_KEY_ID", self.access_key)
+            .env("AWS_SECRET_ACCESS_KEY", self.secret_key);
+    }
+}
+
+/// Keeps the machine's own AWS settings away from `command`, and sends it to `endpoint`.
+pub(crate) fn without_aws<'c>(command: &'c mut Command, endpoint: &str) -> &'c mut Command {
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("AWS_") {
+            command.env_remove(name);
+        }
+    }
+    command
+        .env("AWS_CONFIG_FILE", "/dev/null")
+        .env("AWS_SHARED_CREDENTIALS_FILE", "/dev/null")
+        .env("AWS_EC2_METADATA_DISABLED", "true")
+        .env("AWS_REGION", "us-east-1")
+        .env("AWS_ENDPOINT_URL_S3", endpoint)
+}
+
+/// Where `weed` lies, as `tests/setup/seaweedfs.sh` put it there: once, for all tests.
+fn weed() -> PathBuf {
+    static WEED: OnceLock<PathBuf> = OnceLock::new();
+    let weed = WEED.get_or_init(|| {
+        let folder = super::target_folder("test-tools/seaweedfs");
+        let _lock = super::lock(&folder);
+        let script = super::repository().join("tests/setup/seaweedfs.sh");
+        super::must_succeed(Command::new(script).arg(&folder));
+        folder.join("packages/bin/weed")
+    });
+    weed.clone()
+}
+
+fn write_config(folder: &Path) {
+    let known = LOGINS.iter().filter(|login| !login.actions.is_empty());
+    let mut identities: Vec<_> = known
+        .filter(|login| **login != IMPOSTOR)
+        .map(|login| {
+            serde_json::json!({
+                "name": login.profile,
+                "credentials": [{"accessKey": login.access_key, "secretKey": login.secret_key}],
+                "actions": login.actions,
+            })
+        })
+        .collect();
+    identities.push(serde_json::json!({
+        "name": "anonymous",
+        "actions": ["Write", format!("Read:{PUBLIC}*"), format!("List:{PUBLIC}*")],
+    }));
+    let config = serde_json::json!({ "identities": identities });
+    fs::write(folder.join("s3.json"), config.to_string()).unwrap();
+    let profiles = LOGINS.map(|login| {
+        format!(
+            "[profile {}]\nregion = us-east-1\naws_access_key_id = {}\naws_secret_access_key = {}\n",
+            login.profile, login.access_key, login.secret_key
+        )
+    });
+    fs::write(folder.join("aws-config"), profiles.join("\n")).unwrap();
+}
+
+fn loopback(port: u16) -> SocketAddr {
+    SocketAddr::from(([127, 0, 0, 1], port))
+}
+
+/// Ports that nobody listened on a moment ago.
+fn free_ports<const COUNT: usize>() -> [u16; COUNT] {
+    // All of them are held until the last one is known: no two are the same.
+    let listeners = [(); COUNT].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
+    listeners.map(|listener| listener.local_addr().unwrap().port())
+}
+
+/// A connection that is used for one request after the other.
+struct Connection {
+    host: SocketAddr,
+    stream: TcpStream,
+    answers: BufReader<TcpStream>,
+}
+
+impl Connection {
+    fn open(host: SocketAddr) -> Self {
+        Self::try_open(host).expect("the server is there")
+    }
+
+    fn try_open(host: SocketAddr) -> Option<Self> {
+        let stream = TcpStream::connect(host).ok()?;
+        stream.set_nodelay(true).ok()?;
+        let answers = BufReader::new(stream.try_clone().ok()?);
+        Some(Self {
+            host,
+            stream,
+            answers,
+        })
+    }
+
+    fn must(&mut self, method: &str, path: &str, body: &[u8]) {
+        let (status, answer) = self.exchange(method, path, body).unwrap();
+        assert!(
+            status / 100 == 2,
+            "SeaweedFS answers {status} to {method} {path}: {}",
+            String::from_utf8_lossy(&answer)
+        );
+    }
+
+    /// The status and the body of the answer.
+    fn exchange(
+        &mut self,
+        method: &str,
+        path: &str,
+        body: &[u8],
+    ) -> std::io::Result<(u16, Vec<u8>)> {
+        let mut request = format!(
+            "{method} {path} HTTP/1.1\r\nHost: {}\r\nContent-Length: {}\r\n\r\n",
+            self.host,
+            body.len()
+        )
+        .into_bytes();
+        request.extend_from_slice(body);
+        self.stream.write_all(&request)?;
+        let mut line = String::new();
+        self.answers.read_line(&mut line)?;
+        let status = line.split(' ').nth(1).and_then(|text| text.parse().ok());
+        let mut len = 0;
+        loop {
+            line.clear();
+            self.answers.read_line(&mut line)?;
+            if line.trim().is_empty() {
+                break;
+            }
+            if let Some((name, value)) = line.split_once(':')
+                && name.eq_ignore_ascii_case("content-length")
+            {
+                len = value.trim().parse().unwrap_or(0);
+            }
+        }
+        let mut answer = vec![0; len];
+        self.answers.read_exact(&mut answer)?;
+        let status = status.ok_or(std::io::ErrorKind::InvalidData)?;
+        Ok((status, answer))
+    }
+}
