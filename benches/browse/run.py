@@ -103,7 +103,7 @@ def prepare(home):
     """Spotcheck opens pictures without predicting them."""
     config = Path(home) / "spotcheck" / "config"
     config.mkdir(parents=True)
-    (config / "window.ron").write_text('{\n    "settings": "{\\"predict_on_open\\":false}",\n}')
+    (config / "settings.json").write_text('{"predict_on_open": false}')
 
 
 def main():

@@ -12,40 +12,99 @@ use eframe::App as _;
 use eframe::egui;
 use spotcheck::app::{App, WindowOptions};
 use spotcheck::dirs::AppDirs;
+use spotcheck::domain::SampleId;
 use spotcheck::state::{Command, Listing};
 
 const SIZE: egui::Vec2 = egui::vec2(1360.0, 860.0);
 const FRAME: Duration = Duration::from_millis(16);
+
+/// Of one frame.
+#[derive(Debug, Clone, Copy)]
+struct Cost {
+    /// Answers and pixels of the workers taken over.
+    logic_ms: f64,
+    ui_ms: f64,
+    tessellation_ms: f64,
+    /// What this thread computed: less than what passed where others had its core.
+    processor_ms: f64,
+}
+
+fn milliseconds(since: Instant) -> f64 {
+    since.elapsed().as_secs_f64() * 1000.0
+}
+
+/// Processor time of this thread so far (Linux; zero elsewhere).
+fn processor_ms() -> f64 {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let nanoseconds = text.split(' ').next().and_then(|word| word.parse().ok());
+    nanoseconds.unwrap_or(0.0) / 1e6
+}
+
+fn texts(shapes: &[egui::epaint::ClippedShape]) -> Vec<String> {
+    fn gather(shape: &egui::Shape, texts: &mut Vec<String>) {
+        match shape {
+            egui::Shape::Text(text) => texts.push(text.galley.text().to_owned()),
+            egui::Shape::Vec(shapes) => shapes.iter().for_each(|shape| gather(shape, texts)),
+            _ => {}
+        }
+    }
+    let mut texts = Vec::new();
+    for clipped in shapes {
+        gather(&clipped.shape, &mut texts);
+    }
+    texts
+}
 
 struct Bench {
     ctx: egui::Context,
     app: App,
     frame: eframe::Frame,
     begun: Instant,
+    /// What the last frame wrote on the screen.
+    texts: Vec<String>,
 }
 
 impl Bench {
-    /// Gives the milliseconds that one frame took.
-    fn frame(&mut self, events: Vec<egui::Event>) -> f64 {
+    fn frame(&mut self, events: Vec<egui::Event>) -> Cost {
         let input = egui::RawInput {
             screen_rect: Some(egui::Rect::from_min_size(egui::Pos2::ZERO, SIZE)),
             time: Some(self.begun.elapsed().as_secs_f64()),
             events,
             ..egui::RawInput::default()
         };
+        let processor = processor_ms();
         let begun = Instant::now();
+        let mut logic_ms = 0.0;
         let (app, frame) = (&mut self.app, &mut self.frame);
         let mut output = self.ctx.run_ui(input, |ui| {
+            let begun = Instant::now();
             app.logic(ui.ctx(), frame);
+            logic_ms = milliseconds(begun);
             app.ui(ui, frame);
         });
+        let ui_ms = milliseconds(begun) - logic_ms;
         let pixels_per_point = output.pixels_per_point;
+        let processor_of_ui = processor_ms() - processor;
+        self.texts = texts(&output.shapes);
+        let processor = processor_ms();
+        let tessellated = Instant::now();
         let painted = self.ctx.tessellate(output.shapes, pixels_per_point);
-        let milliseconds = begun.elapsed().as_secs_f64() * 1000.0;
+        let cost = Cost {
+            logic_ms,
+            ui_ms,
+            tessellation_ms: milliseconds(tessellated),
+            processor_ms: processor_of_ui + processor_ms() - processor,
+        };
         // There is no graphics card to send them to.
         output.textures_delta.clear();
         drop(painted);
-        milliseconds
+        cost
+    }
+
+    fn shows_the_last_image(&self) -> bool {
+        let samples = &self.app.state().samples;
+        let last = samples.get(SampleId::from_index(samples.len() - 1));
+        last.is_some_and(|last| self.texts.contains(&last.name))
     }
 
     fn wait(&mut self, is_ready: impl Fn(&App) -> bool) {
@@ -76,10 +135,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         started: Instant::now(),
     };
     let mut bench = Bench {
-        app: App::new(&creation, options),
+        app: App::new(&creation, &options),
         ctx,
         frame: eframe::Frame::_new_kittest(),
         begun: Instant::now(),
+        texts: Vec::new(),
     };
     bench.app.command(Command::SetPredictOnOpen(false));
     bench.app.command(Command::Open(folder));
@@ -88,7 +148,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         source.is_some_and(|source| source.listing == Listing::Done)
     });
     let count = bench.app.state().samples.len();
-    let mut costs: Vec<f64> = Vec::with_capacity(frames);
+    let mut costs: Vec<Cost> = Vec::with_capacity(frames);
     // The pointer lies over the thumbnails; each frame turns the wheel so far that the last one is at the bottom.
     let pointer = egui::pos2(150.0, 500.0);
     let rows = count as f32 / 2.0;
@@ -107,13 +167,33 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         ]));
         std::thread::sleep(FRAME.saturating_sub(begun.elapsed()));
     }
-    costs.sort_by(f64::total_cmp);
-    let at = |share: f64| costs[((costs.len() - 1) as f64 * share) as usize];
-    println!(
-        "{count} images, {frames} frames: p50 {:.2} ms, p99 {:.2} ms, worst {:.2} ms",
-        at(0.5),
-        at(0.99),
-        at(1.0)
-    );
+    let end = if bench.shows_the_last_image() {
+        "to the last image"
+    } else {
+        "without reaching the last image: no result"
+    };
+    println!("{count} images, {frames} frames, {end}");
+    println!("ms           p50    p99  worst");
+    type Column = fn(&Cost) -> f64;
+    let columns: [(&str, Column); 5] = [
+        ("passed", |cost| {
+            cost.logic_ms + cost.ui_ms + cost.tessellation_ms
+        }),
+        ("logic", |cost| cost.logic_ms),
+        ("ui", |cost| cost.ui_ms),
+        ("tessellation", |cost| cost.tessellation_ms),
+        ("computed", |cost| cost.processor_ms),
+    ];
+    for (name, column) in columns {
+        let mut values: Vec<f64> = costs.iter().map(column).collect();
+        values.sort_by(f64::total_cmp);
+        let at = |share: f64| values[((values.len() - 1) as f64 * share) as usize];
+        println!(
+            "{name:12} {:5.2}  {:5.2}  {:5.2}",
+            at(0.5),
+            at(0.99),
+            at(1.0)
+        );
+    }
     Ok(())
 }

@@ -46,7 +46,7 @@ fn measure(file: &Path) {
     let mut window = Harness::builder()
         .with_size((1920.0, 1080.0))
         .build_eframe(|creation| {
-            let mut app = App::new(creation, options);
+            let mut app = App::new(creation, &options);
             app.command(Command::SetPredictOnOpen(false));
             app
         });

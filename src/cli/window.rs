@@ -39,6 +39,6 @@ pub(super) fn run(args: &WindowArgs) -> anyhow::Result<Outcome> {
         dirs: AppDirs::find()?,
         started: std::time::Instant::now(),
     };
-    run_window(options)?;
+    run_window(&options)?;
     Ok(Outcome::AllWell)
 }

@@ -17,9 +17,9 @@ pub enum Command {
     Start {
         source: Option<PathBuf>,
         model: Option<String>,
-        /// What draws the window, for diagnostics.
-        graphics: String,
     },
+    /// What draws the window, for diagnostics.
+    DrawnBy(String),
     Do(Action),
     /// A folder or file typed by the user or from the recent ones.
     Open(PathBuf),

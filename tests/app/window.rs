@@ -53,7 +53,7 @@ fn open_window(
         started: Instant::now(),
     };
     let builder = Harness::builder().with_size((1360.0, 860.0));
-    let mut harness = configure(builder).build_eframe(|creation| App::new(creation, options));
+    let mut harness = configure(builder).build_eframe(|creation| App::new(creation, &options));
     harness.step();
     harness
 }

@@ -38,12 +38,7 @@ pub fn update(state: &mut State, message: Message) -> Vec<Effect> {
 #[expect(clippy::too_many_lines, reason = "one line a command, and rustfmt")]
 fn on_command(state: &mut State, command: Command, effects: &mut Vec<Effect>) {
     match command {
-        Command::Start {
-            source,
-            model,
-            graphics,
-        } => {
-            state.graphics = graphics;
+        Command::Start { source, model } => {
             state
                 .models
                 .choose(model.or_else(|| state.settings.model.clone()));
@@ -55,6 +50,7 @@ fn on_command(state: &mut State, command: Command, effects: &mut Vec<Effect>) {
                 browse::open_path(state, path, effects);
             }
         }
+        Command::DrawnBy(graphics) => state.graphics = graphics,
         Command::Do(action) => on_action(state, action, effects),
         Command::Open(path) => browse::open_path(state, path, effects),
         Command::Drop(paths) => browse::open_dropped(state, paths, effects),

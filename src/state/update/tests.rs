@@ -61,7 +61,6 @@ fn opened() -> (State, SourceId, Vec<Effect>) {
         Command::Start {
             source: None,
             model: None,
-            graphics: String::new(),
         },
     );
     event(&mut state, models(&["small"]));

@@ -1,16 +1,20 @@
 //! The window: brings state, effects and panels together. The only place where a frame begins.
 
+mod head_start;
+mod settings_file;
+
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use eframe::egui;
 
 use crate::dirs::AppDirs;
 use crate::domain::Problem;
-use crate::effects::{Answers, Delivery, Effects};
-use crate::state::{Command, Event, Message, Settings, State, update};
-use crate::tasks::Waker;
+use crate::effects::Delivery;
+use crate::state::{Command, Event, Message, State};
 use crate::ui::{NewThumbnail, Window, apply_theme};
+use head_start::{HeadStart, Work};
 
 /// Pixels are taken over until a frame has spent this on them; the rest waits for the next frame.
 const UPLOAD_TIME_A_FRAME: Duration = Duration::from_millis(2);
@@ -20,7 +24,6 @@ const EVENT_TIME_A_FRAME: Duration = Duration::from_millis(4);
 const UPLOAD_BYTES_A_FRAME: usize = 8 << 20;
 /// How often progress is drawn anew while something is under way.
 const PROGRESS_PERIOD: Duration = Duration::from_millis(200);
-const SETTINGS_KEY: &str = "settings";
 
 /// What the command line asks of the window.
 #[derive(Debug, Clone)]
@@ -63,10 +66,8 @@ impl RendererChoice {
 
 /// The window as eframe drives it. Tests drive the same one.
 pub struct App {
-    state: State,
+    work: Work,
     window: Window,
-    effects: Effects,
-    answers: Answers,
     /// Since when the first frame is awaited; taken when it is there.
     started: Option<Instant>,
     /// Whether the user has been told what closing the window would lose.
@@ -74,32 +75,32 @@ pub struct App {
 }
 
 impl App {
-    pub fn new(creation: &eframe::CreationContext<'_>, options: WindowOptions) -> Self {
-        let started = options.started;
-        let ctx = creation.egui_ctx.clone();
-        apply_theme(&ctx);
-        let settings = creation.storage.and_then(load_settings).unwrap_or_default();
-        let waker = Waker::new(move || ctx.request_repaint());
-        let (effects, answers) = Effects::start(options.dirs, waker);
+    /// # Panics
+    /// The system refuses a thread.
+    pub fn new(creation: &eframe::CreationContext<'_>, options: &WindowOptions) -> Self {
+        let head_start = HeadStart::begin(options).expect("a program may start threads");
+        Self::take_over(creation, options, head_start)
+    }
+
+    fn take_over(
+        creation: &eframe::CreationContext<'_>,
+        options: &WindowOptions,
+        head_start: HeadStart,
+    ) -> Self {
+        apply_theme(&creation.egui_ctx);
         let mut app = Self {
-            state: State::new(settings.checked()),
+            work: head_start.take_over(&creation.egui_ctx),
             window: Window::default(),
-            effects,
-            answers,
-            started: Some(started),
+            started: Some(options.started),
             has_asked: false,
         };
-        app.command(Command::Start {
-            source: options.source,
-            model: options.model,
-            graphics: graphics_adapter(creation),
-        });
+        app.command(Command::DrawnBy(graphics_adapter(creation)));
         app
     }
 
     /// For tests that look at what no label shows.
     pub fn state(&self) -> &State {
-        &self.state
+        &self.work.state
     }
 
     /// For tests that look at pixels: whether the last frame showed the picture as finely as it can be shown.
@@ -110,13 +111,13 @@ impl App {
     /// Where changes cannot be saved, closing the window would lose them: the first attempt is held up and says so.
     fn ask_before_losing(&mut self, ctx: &egui::Context) {
         let is_closing = ctx.input(|input| input.viewport().close_requested());
-        let is_in_trouble = self.state.project.trouble.is_some();
+        let is_in_trouble = self.work.state.project.trouble.is_some();
         if !is_closing || !is_in_trouble || self.has_asked {
             return;
         }
         self.has_asked = true;
         ctx.send_viewport_cmd(egui::ViewportCommand::CancelClose);
-        let unsaved = self.state.project.unsaved();
+        let unsaved = self.work.state.project.unsaved();
         let message = format!(
             "{unsaved} changes are not saved yet; free some space or use “Save project as…”, or close once more to give them up"
         );
@@ -129,15 +130,13 @@ impl App {
     }
 
     fn apply(&mut self, message: Message) {
-        for effect in update(&mut self.state, message) {
-            self.effects.carry_out(effect);
-        }
+        self.work.apply(message);
     }
 
     /// Takes over what the workers have sent. Never waits.
     fn take_answers(&mut self, ctx: &egui::Context) {
         let begun = Instant::now();
-        while let Ok(event) = self.answers.events.try_recv() {
+        while let Ok(event) = self.work.answers.events.try_recv() {
             self.apply(Message::Event(event));
             if begun.elapsed() > EVENT_TIME_A_FRAME {
                 ctx.request_repaint();
@@ -146,7 +145,7 @@ impl App {
         }
         let begun = Instant::now();
         let mut bytes = 0;
-        while let Ok(delivery) = self.answers.deliveries.try_recv() {
+        while let Ok(delivery) = self.work.answers.deliveries.try_recv() {
             bytes += delivery.bytes();
             self.take_delivery(ctx, delivery);
             if begun.elapsed() > UPLOAD_TIME_A_FRAME || bytes > UPLOAD_BYTES_A_FRAME {
@@ -157,7 +156,7 @@ impl App {
     }
 
     fn take_delivery(&mut self, ctx: &egui::Context, delivery: Delivery) {
-        let open = self.state.source.as_ref().map(|source| source.id);
+        let open = self.work.state.source.as_ref().map(|source| source.id);
         match delivery {
             Delivery::Thumbnail {
                 source,
@@ -181,7 +180,7 @@ impl App {
                 sample,
                 picture,
             } => {
-                if open == Some(source) && self.state.shown_sample() == Some(sample) {
+                if open == Some(source) && self.work.state.shown_sample() == Some(sample) {
                     self.window.textures.set_picture(source, sample, picture);
                 }
             }
@@ -224,7 +223,7 @@ impl eframe::App for App {
     }
 
     fn ui(&mut self, ui: &mut egui::Ui, _frame: &mut eframe::Frame) {
-        let commands = self.window.show(ui, &self.state);
+        let commands = self.window.show(ui, &self.work.state);
         if let Some(started) = self.started.take() {
             let milliseconds = started.elapsed().as_millis();
             log::info!("the first frame was laid out after {milliseconds} ms");
@@ -237,26 +236,14 @@ impl eframe::App for App {
             self.command(command);
         }
         self.ask_before_losing(ui.ctx());
-        if !self.state.tasks.is_idle() {
+        if !self.work.state.tasks.is_idle() {
             ui.ctx().request_repaint_after(PROGRESS_PERIOD);
         }
     }
 
-    fn save(&mut self, storage: &mut dyn eframe::Storage) {
-        match serde_json::to_string(&self.state.settings) {
-            Ok(text) => storage.set_string(SETTINGS_KEY, text),
-            Err(error) => log::error!("the settings could not be written: {error}"),
-        }
+    fn save(&mut self, _: &mut dyn eframe::Storage) {
+        self.work.settings_file.write(&self.work.state.settings);
     }
-}
-
-fn load_settings(storage: &dyn eframe::Storage) -> Option<Settings> {
-    let text = storage.get_string(SETTINGS_KEY)?;
-    serde_json::from_str(&text)
-        .inspect_err(|error| {
-            log::warn!("the settings could not be read, starting with defaults: {error}");
-        })
-        .ok()
 }
 
 /// Opens the window and returns when it is closed. Where the renderer cannot start, the other one is tried, and the
@@ -264,14 +251,17 @@ fn load_settings(storage: &dyn eframe::Storage) -> Option<Settings> {
 ///
 /// # Errors
 /// There is no display, or neither renderer works on it.
-pub fn run_window(options: WindowOptions) -> Result<(), WindowError> {
+pub fn run_window(options: &WindowOptions) -> Result<(), WindowError> {
     start_log(&options.dirs);
     let first = options.renderer.unwrap_or(RendererChoice::Glow);
     let second = match first {
         RendererChoice::Glow => RendererChoice::Wgpu,
         RendererChoice::Wgpu => RendererChoice::Glow,
     };
-    let result = run_with(first, options.clone(), None);
+    // The window that comes up takes it; which one that is, is not known before.
+    let head_start = HeadStart::begin(options).map_err(|error| WindowError(error.to_string()))?;
+    let head_start = Arc::new(Mutex::new(Some(head_start)));
+    let result = run_with(first, options, &head_start, None);
     result
         .or_else(|error| {
             let warning = format!(
@@ -280,7 +270,7 @@ pub fn run_window(options: WindowOptions) -> Result<(), WindowError> {
                 second.name()
             );
             log::warn!("{warning}");
-            run_with(second, options, Some(warning)).map_err(|second_error| {
+            run_with(second, options, &head_start, Some(warning)).map_err(|second_error| {
                 // The first one says why; the second often only says that it came second.
                 log::error!("{} failed too: {second_error}", second.name());
                 error
@@ -291,11 +281,12 @@ pub fn run_window(options: WindowOptions) -> Result<(), WindowError> {
 
 fn run_with(
     renderer: RendererChoice,
-    options: WindowOptions,
+    options: &WindowOptions,
+    head_start: &Arc<Mutex<Option<HeadStart>>>,
     warning: Option<String>,
 ) -> Result<(), eframe::Error> {
-    let config = options.dirs.config.clone();
-    if let Err(error) = std::fs::create_dir_all(&config) {
+    let config = &options.dirs.config;
+    if let Err(error) = std::fs::create_dir_all(config) {
         log::warn!(
             "settings will not be remembered: {error}: {}",
             config.display()
@@ -315,11 +306,17 @@ fn run_with(
         persistence_path: Some(config.join("window.ron")),
         ..eframe::NativeOptions::default()
     };
+    let (options, head_start) = (options.clone(), head_start.clone());
     eframe::run_native(
         "Spotcheck",
         native,
         Box::new(move |creation| {
-            let mut app = App::new(creation, options);
+            let ahead = head_start
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .take();
+            let ahead = ahead.map_or_else(|| HeadStart::begin(&options), Ok)?;
+            let mut app = App::take_over(creation, &options, ahead);
             if let Some(warning) = warning {
                 app.apply(Message::Event(Event::WentWrong(Problem::general(warning))));
             }
@@ -347,7 +344,7 @@ fn start_log(dirs: &AppDirs) {
 }
 
 fn icon() -> egui::IconData {
-    eframe::icon_data::from_png_bytes(include_bytes!("../assets/icon/spotcheck-256.png"))
+    eframe::icon_data::from_png_bytes(include_bytes!("../../assets/icon/spotcheck-256.png"))
         .unwrap_or_default()
 }
 

@@ -1,0 +1,101 @@
+//! Work that does not wait for the window.
+
+use std::sync::{Arc, OnceLock};
+use std::thread::JoinHandle;
+
+use crossbeam_channel::{Receiver, Sender, select};
+use eframe::egui;
+
+use super::WindowOptions;
+use super::settings_file::SettingsFile;
+use crate::effects::{Answers, Effects};
+use crate::state::{Command, Message, State, update};
+use crate::tasks::Waker;
+
+/// Everything behind the window: what is known, who carries out what is wanted, and what they have sent.
+pub(super) struct Work {
+    pub(super) state: State,
+    pub(super) effects: Effects,
+    pub(super) answers: Answers,
+    pub(super) settings_file: SettingsFile,
+    /// Whom the workers wake once there is a window.
+    window: Arc<OnceLock<egui::Context>>,
+}
+
+impl Work {
+    fn new(options: &WindowOptions) -> Self {
+        let window = Arc::new(OnceLock::<egui::Context>::new());
+        let sleeping = window.clone();
+        let waker = Waker::new(move || {
+            if let Some(ctx) = sleeping.get() {
+                ctx.request_repaint();
+            }
+        });
+        let (effects, answers) = Effects::start(options.dirs.clone(), waker);
+        let mut settings_file = SettingsFile::of(&options.dirs.config);
+        let mut work = Self {
+            state: State::new(settings_file.read()),
+            effects,
+            answers,
+            settings_file,
+            window,
+        };
+        work.apply(Message::Command(Command::Start {
+            source: options.source.clone(),
+            model: options.model.clone(),
+        }));
+        work
+    }
+
+    pub(super) fn apply(&mut self, message: Message) {
+        for effect in update(&mut self.state, message) {
+            self.effects.carry_out(effect);
+        }
+    }
+
+    /// Takes over what the workers report until the window does that itself.
+    fn go_on_until(mut self, window_is_there: &Receiver<()>) -> Self {
+        let events = self.answers.events.clone();
+        loop {
+            select! {
+                recv(events) -> event => match event {
+                    Ok(event) => self.apply(Message::Event(event)),
+                    Err(_) => return self,
+                },
+                recv(window_is_there) -> _ => return self,
+            }
+        }
+    }
+}
+
+/// The work of the first moments, while the graphics libraries make the window: images are listed, and the first is decoded.
+pub(super) struct HeadStart {
+    worker: JoinHandle<Work>,
+    window_is_there: Sender<()>,
+}
+
+impl HeadStart {
+    pub(super) fn begin(options: &WindowOptions) -> std::io::Result<Self> {
+        let (window_is_there, there) = crossbeam_channel::bounded(1);
+        let options = options.clone();
+        let worker = std::thread::Builder::new()
+            .name("head start".to_owned())
+            .spawn(move || Work::new(&options).go_on_until(&there))?;
+        Ok(Self {
+            worker,
+            window_is_there,
+        })
+    }
+
+    /// From here on the window does it.
+    pub(super) fn take_over(self, ctx: &egui::Context) -> Work {
+        drop(self.window_is_there);
+        let work = match self.worker.join() {
+            Ok(work) => work,
+            Err(panic) => std::panic::resume_unwind(panic),
+        };
+        // The first caller is the only one.
+        let _ = work.window.set(ctx.clone());
+        work
+    }
+}
