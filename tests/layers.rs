@@ -76,7 +76,7 @@ const MAY_IMPORT: [(&str, &[&str]); 18] = [
 ];
 
 /// Heavy crates and the modules that may name them.
-const HOMES: [(&str, &[&str]); 22] = [
+const HOMES: [(&str, &[&str]); 23] = [
     ("turbojpeg", &["decode"]),
     ("image", &["decode"]),
     ("fast_image_resize", &["decode"]),
@@ -97,6 +97,7 @@ const HOMES: [(&str, &[&str]); 22] = [
     ("egui", &["ui", "app"]),
     ("eframe", &["ui", "app"]),
     ("clap", &["cli"]),
+    ("thread_priority", &["tasks"]),
     ("indicatif", &["cli"]),
     ("ctrlc", &["cli"]),
 ];

@@ -8,6 +8,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use cpu_time::ThreadTime;
 use eframe::App as _;
 use eframe::egui;
 use spotcheck::app::{App, WindowOptions};
@@ -18,26 +19,19 @@ use spotcheck::state::{Command, Listing};
 const SIZE: egui::Vec2 = egui::vec2(1360.0, 860.0);
 const FRAME: Duration = Duration::from_millis(16);
 
-/// Of one frame.
+/// Of one frame, in milliseconds.
 #[derive(Debug, Clone, Copy)]
 struct Cost {
     /// Answers and pixels of the workers taken over.
-    logic_ms: f64,
-    ui_ms: f64,
-    tessellation_ms: f64,
+    logic: f64,
+    ui: f64,
+    tessellation: f64,
     /// What this thread computed: less than what passed where others had its core.
-    processor_ms: f64,
+    processor: f64,
 }
 
 fn milliseconds(since: Instant) -> f64 {
     since.elapsed().as_secs_f64() * 1000.0
-}
-
-/// Processor time of this thread so far (Linux; zero elsewhere).
-fn processor_ms() -> f64 {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-    let nanoseconds = text.split(' ').next().and_then(|word| word.parse().ok());
-    nanoseconds.unwrap_or(0.0) / 1e6
 }
 
 fn texts(shapes: &[egui::epaint::ClippedShape]) -> Vec<String> {
@@ -72,28 +66,28 @@ impl Bench {
             events,
             ..egui::RawInput::default()
         };
-        let processor = processor_ms();
+        let computing = ThreadTime::now();
         let begun = Instant::now();
-        let mut logic_ms = 0.0;
+        let mut logic = 0.0;
         let (app, frame) = (&mut self.app, &mut self.frame);
         let mut output = self.ctx.run_ui(input, |ui| {
             let begun = Instant::now();
             app.logic(ui.ctx(), frame);
-            logic_ms = milliseconds(begun);
+            logic = milliseconds(begun);
             app.ui(ui, frame);
         });
-        let ui_ms = milliseconds(begun) - logic_ms;
+        let ui = milliseconds(begun) - logic;
         let pixels_per_point = output.pixels_per_point;
-        let processor_of_ui = processor_ms() - processor;
+        let until_now = computing.elapsed();
         self.texts = texts(&output.shapes);
-        let processor = processor_ms();
+        let computing = ThreadTime::now();
         let tessellated = Instant::now();
         let painted = self.ctx.tessellate(output.shapes, pixels_per_point);
         let cost = Cost {
-            logic_ms,
-            ui_ms,
-            tessellation_ms: milliseconds(tessellated),
-            processor_ms: processor_of_ui + processor_ms() - processor,
+            logic,
+            ui,
+            tessellation: milliseconds(tessellated),
+            processor: (until_now + computing.elapsed()).as_secs_f64() * 1000.0,
         };
         // There is no graphics card to send them to.
         output.textures_delta.clear();
@@ -176,13 +170,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("ms           p50    p99  worst");
     type Column = fn(&Cost) -> f64;
     let columns: [(&str, Column); 5] = [
-        ("passed", |cost| {
-            cost.logic_ms + cost.ui_ms + cost.tessellation_ms
-        }),
-        ("logic", |cost| cost.logic_ms),
-        ("ui", |cost| cost.ui_ms),
-        ("tessellation", |cost| cost.tessellation_ms),
-        ("computed", |cost| cost.processor_ms),
+        ("passed", |cost| cost.logic + cost.ui + cost.tessellation),
+        ("logic", |cost| cost.logic),
+        ("ui", |cost| cost.ui),
+        ("tessellation", |cost| cost.tessellation),
+        ("computed", |cost| cost.processor),
     ];
     for (name, column) in columns {
         let mut values: Vec<f64> = costs.iter().map(column).collect();

@@ -32,7 +32,7 @@ use crate::library::Library;
 use crate::source::Source;
 use crate::state::{Effect, Event, ImportId, SourceId, TaskSignal};
 use crate::store::Project;
-use crate::tasks::Waker;
+use crate::tasks::{self, Waker};
 
 /// Workers wait when the window is this many answers behind.
 const EVENTS_WAITING: usize = 256;
@@ -478,7 +478,11 @@ impl Shared {
                 shared.went_wrong(format!("{} ({name})", mistake(&text)));
             }
         };
-        crate::tasks::spawn(name, move || work(&shared), on_panic);
+        let work = move || {
+            tasks::give_way();
+            work(&shared);
+        };
+        tasks::spawn(name, work, on_panic);
     }
 
     /// A task that somebody waits for: `work` gives the answer, and `on_mistake` gives it where `work` panics.
@@ -490,6 +494,7 @@ impl Shared {
     ) {
         let shared = Arc::clone(self);
         let work = move || {
+            tasks::give_way();
             let event = work(&shared);
             shared.report(event);
         };
@@ -497,14 +502,14 @@ impl Shared {
         let on_panic = move |text: String| {
             shared.report(on_mistake(mistake(&text)));
         };
-        crate::tasks::spawn(name, work, on_panic);
+        tasks::spawn(name, work, on_panic);
     }
 }
 
 /// For a worker that must go on whatever one file does to it: a panic becomes a reason.
 fn guarded<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
     let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
-    result.unwrap_or_else(|panic| Err(mistake(&crate::tasks::panic_text(&*panic))))
+    result.unwrap_or_else(|panic| Err(mistake(&tasks::panic_text(&*panic))))
 }
 
 fn mistake(panic_text: &str) -> String {

@@ -30,6 +30,18 @@ pub fn spawn(
     }
 }
 
+/// Lets the window's thread go first where they compete for a core, so that no frame comes late because of the work behind it.
+/// For the calling thread, and on Linux for those it starts. Where the system refuses, the work goes on as it is.
+pub fn give_way() {
+    // A niceness of 10 on Linux, below normal elsewhere; where nobody competes it costs nothing.
+    let below_normal = thread_priority::ThreadPriorityValue::try_from(25u8);
+    let result = below_normal
+        .map(|priority| thread_priority::ThreadPriority::Crossplatform(priority).set_for_current());
+    if !matches!(result, Ok(Ok(()))) {
+        log::debug!("threads cannot be given a lower priority: {result:?}");
+    }
+}
+
 /// What a caught panic said.
 pub fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());

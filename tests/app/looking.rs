@@ -26,8 +26,9 @@ fn a_large_picture_is_shown_whole_and_then_pixel_by_pixel() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("wall.jpg");
     std::fs::write(&path, large_jpeg()).unwrap();
-    let mut window = open(Some(&path), CLASSIFIER);
+    let mut window = open(None, CLASSIFIER);
     window.state_mut().command(Command::SetPredictOnOpen(false));
+    window.state_mut().command(Command::Open(path));
     wait_until(&mut window, "the whole picture", |window| {
         window.state().picture_is_complete()
     });
