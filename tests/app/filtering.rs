@@ -201,10 +201,10 @@ fn a_classifier_has_filters_too() {
 
 #[test]
 fn only_what_was_found_is_predicted() {
-    let mut window = open(Some(&samples()), DETECTOR);
-    window
-        .state_mut()
-        .command(spotcheck::state::Command::SetPredictOnOpen(false));
+    let mut window = open(None, DETECTOR);
+    let app = window.state_mut();
+    app.command(spotcheck::state::Command::SetPredictOnOpen(false));
+    app.command(spotcheck::state::Command::Open(samples()));
     wait_for(&mut window, "8 images");
     search(&mut window, "!chelsea");
     wait_for(&mut window, "7 of 8 images");
