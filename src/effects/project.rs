@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::latest::{LatestSender, latest};
 use super::{Shared, guarded};
-use crate::domain::{Change, Prediction, RunId, SampleId, SampleUri};
+use crate::domain::{Change, Prediction, RunId, SampleAnswer, SampleId, SampleUri};
 use crate::state::{
     Event, FilePick, ProjectContent, ProjectStatus, SourceId, StoredAnswer, StoredRow, TaskId,
     WantedAnswer,
@@ -82,7 +82,11 @@ fn read_part(project: &Project, part: &[WantedAnswer]) -> Result<Vec<ReadAnswer>
         let uris: Vec<SampleUri> = of_one_run.iter().map(|wanted| wanted.uri.clone()).collect();
         let found = project.answers(run, &uris)?;
         for (wanted, answer) in of_one_run.iter().zip(found) {
-            let of_this_file = answer.filter(|answer| answer.is_of(&wanted.stamp));
+            let is_wanted = |answer: &SampleAnswer| {
+                let stamp = wanted.stamp.as_ref();
+                stamp.is_none_or(|stamp| answer.is_of(stamp))
+            };
+            let of_this_file = answer.filter(is_wanted);
             let prediction = of_this_file.and_then(|answer| answer.result.ok());
             answers.push((run, wanted.sample, prediction));
         }

@@ -19,6 +19,7 @@ pub enum Action {
     Reveal,
     Quit,
     PredictShown,
+    PredictAnew,
     PredictSelection,
     PredictAll,
     PredictFiltered,
@@ -100,6 +101,7 @@ impl Action {
         Self::Reveal,
         Self::Quit,
         Self::PredictShown,
+        Self::PredictAnew,
         Self::PredictSelection,
         Self::PredictAll,
         Self::PredictFiltered,
@@ -207,6 +209,10 @@ impl Action {
                 "There is no answer to explain; predict this image first",
             ),
             Self::PredictShown => has_shown(state).and_then(|()| has_model(state)),
+            Self::PredictAnew => has_shown(state)
+                .and_then(|()| need(shown_is_kept(state), "There is no verdict on its answer"))
+                .and_then(|()| state.project.check_writable())
+                .and_then(|()| has_model(state)),
             Self::PredictSelection => need(
                 !state.selection.selected().is_empty(),
                 "Select images first",
@@ -369,6 +375,11 @@ impl Action {
                 "Predict this image",
                 "Runs the model on the image in the middle, again if it has an answer",
                 &["Ctrl+Enter"],
+            ),
+            Self::PredictAnew => words(
+                "Take verdicts back and predict again",
+                "Takes back what was judged of this image's answer, and predicts the file as it is now",
+                &[],
             ),
             Self::PredictSelection => words(
                 "Predict selection",
@@ -596,6 +607,11 @@ fn need(condition: bool, reason: &'static str) -> Result<(), &'static str> {
 
 fn has_shown(state: &State) -> Result<(), &'static str> {
     need(state.shown_sample().is_some(), "Choose an image first")
+}
+
+fn shown_is_kept(state: &State) -> bool {
+    let shown = state.run().zip(state.shown_sample());
+    shown.is_some_and(|(run, sample)| state.keeps_answer(run.id(), sample))
 }
 
 fn has_model(state: &State) -> Result<(), &'static str> {

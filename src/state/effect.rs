@@ -211,8 +211,8 @@ pub struct WantedAnswer {
     pub run: RunId,
     pub sample: SampleId,
     pub uri: SampleUri,
-    /// Of the file as it is now: an answer about an older one is none.
-    pub stamp: FileStamp,
+    /// Of the file as it is now: an answer about an older one is none. `None` where an older one is what is wanted.
+    pub stamp: Option<FileStamp>,
 }
 
 /// A thumbnail to make.

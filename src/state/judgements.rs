@@ -74,6 +74,13 @@ struct Step {
     after: Mark,
 }
 
+impl Step {
+    /// Whether it is about a verdict on an answer of this run.
+    fn is_about_run(&self, run: RunId) -> bool {
+        matches!(self.after, Mark::Verdict(target, _) if target.run == Some(run))
+    }
+}
+
 /// What an edit, its undoing or its redoing has changed.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Touched {
@@ -228,6 +235,22 @@ impl Judgements {
     pub fn is_judged(&self, sample: SampleId) -> bool {
         self.get(sample)
             .is_some_and(|said| said.worst(self.run).is_some())
+    }
+
+    /// Whether the answer of this run, or one of its boxes, has a verdict.
+    pub fn is_answer_judged(&self, run: RunId, sample: SampleId) -> bool {
+        self.verdicts_on_answer(run, sample).next().is_some()
+    }
+
+    /// What the verdicts on this run's answer are about.
+    pub(super) fn verdicts_on_answer(
+        &self,
+        run: RunId,
+        sample: SampleId,
+    ) -> impl Iterator<Item = VerdictTarget> {
+        let verdicts = self.get(sample).map_or(&[][..], ImageJudgement::verdicts);
+        let targets = verdicts.iter().map(|(target, _)| *target);
+        targets.filter(move |target| target.run == Some(run))
     }
 
     /// The verdict on a box of the run on screen.
@@ -405,16 +428,25 @@ impl Judgements {
         for said in self.unlisted.values_mut() {
             said.verdicts.retain(|(target, _)| target.run != Some(run));
         }
-        let is_of_run =
-            |mark: &Mark| matches!(mark, Mark::Verdict(target, _) if target.run == Some(run));
-        for history in [&mut self.done, &mut self.undone] {
-            for edit in history.iter_mut() {
-                edit.steps.retain(|step| !is_of_run(&step.after));
-            }
-            history.retain(|edit| !edit.steps.is_empty());
-        }
+        self.forget_steps(|step| step.is_about_run(run));
         if self.run == Some(run) {
             self.follow_run(None);
+        }
+    }
+
+    /// The run has other answers for these samples now: no step back may put on them what was said of those before.
+    pub(super) fn forget_answers(&mut self, run: RunId, samples: &SampleSet) {
+        if !samples.is_empty() {
+            self.forget_steps(|step| samples.contains(step.sample) && step.is_about_run(run));
+        }
+    }
+
+    fn forget_steps(&mut self, is_forgotten: impl Fn(&Step) -> bool) {
+        for history in [&mut self.done, &mut self.undone] {
+            for edit in history.iter_mut() {
+                edit.steps.retain(|step| !is_forgotten(step));
+            }
+            history.retain(|edit| !edit.steps.is_empty());
         }
     }
 

@@ -54,7 +54,8 @@ pub use update::update;
 
 use std::sync::Arc;
 
-use crate::domain::{LabelSet, ModelCard, Prediction, SampleId, ViewSettings};
+use crate::domain::{LabelSet, ModelCard, Prediction, RunId, SampleId, ViewSettings};
+use crate::review::AnswerStatus;
 
 /// Everything the window shows. Read by panels, changed by [`update`] alone.
 #[derive(Default)]
@@ -243,6 +244,16 @@ impl State {
     pub fn answer_of(&self, sample: SampleId) -> Option<&Prediction> {
         let prediction = self.runs.prediction(self.run()?.id(), sample)?;
         Some(prediction)
+    }
+
+    /// Whether a run's answer stays as it is because a person has judged it: a verdict on it, or on its third box, means nothing
+    /// for another answer. Taking the verdicts back frees it.
+    pub fn keeps_answer(&self, run: RunId, sample: SampleId) -> bool {
+        let may_have_answer = self.runs.get(run).is_some_and(|run| {
+            // What is not read yet is in the project.
+            run.status(sample) == AnswerStatus::Answered || !run.is_loaded()
+        });
+        may_have_answer && self.judgements.is_answer_judged(run, sample)
     }
 
     /// Whether the shown image's answer has boxes, shown or filtered out.

@@ -28,10 +28,12 @@ pub struct Run {
     pub(super) loading: Loading,
     /// Answers of the project that are about older states of their files, and so are none.
     pub(super) outdated: usize,
+    /// Such answers that are kept all the same, because they were judged.
+    pub(super) kept: usize,
     /// Whether the project knows the run; it is told with the first answer.
     pub(super) is_in_project: bool,
     /// Whose file was written to since it was answered.
-    written_since: SampleSet,
+    pub(super) written_since: SampleSet,
     /// Answers that are not on the disk yet.
     unsaved: HashMap<SampleId, Unsaved>,
 }
@@ -206,6 +208,7 @@ impl Run {
             info,
             loading: Loading::Done,
             outdated: 0,
+            kept: 0,
             is_in_project: false,
             written_since: SampleSet::default(),
             unsaved: HashMap::new(),

@@ -440,7 +440,11 @@ fn headline(state: &State, sample: SampleId) -> Headline {
                 .unwrap_or_default();
             if run.is_outdated(sample) {
                 let text = format!("older file: {headline}");
-                let tooltip = "The file was written to since; predict it again";
+                let tooltip = if state.keeps_answer(run.id(), sample) {
+                    "The file was written to since. This answer is kept because it was judged"
+                } else {
+                    "The file was written to since; predict it again"
+                };
                 return problem(&text, tooltip);
             }
             plain(&headline)

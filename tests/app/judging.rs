@@ -7,7 +7,7 @@ use egui_kittest::kittest::Queryable;
 use spotcheck::app::App;
 use spotcheck::state::Command;
 
-use crate::window::{click, folder_of, open, samples, sees, wait_for, wait_until};
+use crate::window::{click, folder_of, open, open_in, samples, sees, wait_for, wait_until};
 
 const CLASSIFIER: &str = "efficientnet-lite0";
 const DETECTOR: &str = "ssd-mobilenet-coco";
@@ -152,6 +152,42 @@ fn a_box_is_judged_by_itself() {
     assert!(sees(&window, "1 of 1 judged: 1 rejected"));
     press(&mut window, Key::Escape);
     wait_for(&mut window, "Image: not judged");
+}
+
+#[test]
+fn a_verdict_on_a_box_stays_with_the_answer_that_it_is_about_when_the_file_changes() {
+    let (images, projects) = (folder_of(1, "coffee.png"), tempfile::tempdir().unwrap());
+    let mut window = open_in(projects.path(), Some(images.path()), DETECTOR);
+    wait_for(&mut window, "cup ");
+    press(&mut window, Key::CloseBracket);
+    wait_for(&mut window, "Box “");
+    press(&mut window, Key::R);
+    wait_for(&mut window, "1 of 1 judged: 1 rejected");
+    wait_for(&mut window, "All saved");
+    let boxes = |window: &Harness<'static, App>| {
+        let shown = window.state().state().shown.prediction.clone();
+        shown.map(|prediction| prediction.detections().to_vec())
+    };
+    let judged = boxes(&window);
+    drop(window);
+    let file = images.path().join("0-coffee.png");
+    std::fs::copy(samples().join("chelsea.png"), file).unwrap();
+
+    let mut window = open_in(projects.path(), Some(images.path()), DETECTOR);
+    wait_for(&mut window, "0-coffee.png, older file");
+    wait_for(&mut window, "It is kept because it was judged");
+    wait_until(&mut window, "the answer that was judged", |window| {
+        boxes(window) == judged
+    });
+    assert!(sees(&window, "1 of 1 judged: 1 rejected"));
+    press_with(&mut window, Modifiers::COMMAND, Key::Enter);
+    wait_for(&mut window, "keeps the answer that was judged");
+    click(&mut window, "Take verdicts back and predict again");
+    wait_until(&mut window, "an answer about the new file", |window| {
+        boxes(window).is_some() && boxes(window) != judged
+    });
+    assert!(sees(&window, "0 of 1 judged"));
+    assert!(!sees(&window, "older file"));
 }
 
 #[test]

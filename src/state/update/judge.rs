@@ -55,6 +55,24 @@ fn image_marks(state: &State, verdict: Option<&Verdict>) -> Vec<(SampleId, Mark)
     marks
 }
 
+/// Takes back every verdict on a run's answer for this image.
+pub(super) fn take_back_answer(
+    state: &mut State,
+    run: RunId,
+    sample: SampleId,
+    effects: &mut Vec<Effect>,
+) {
+    let name = state
+        .samples
+        .get(sample)
+        .map_or("", |entry| entry.uri.file_name());
+    let label = format!("take back the verdicts on {name}");
+    let targets = state.judgements.verdicts_on_answer(run, sample);
+    let marks = targets.map(|target| (sample, Mark::Verdict(target, None)));
+    let marks = marks.collect();
+    edit(state, label, marks, effects);
+}
+
 /// The box that a verdict is about, if it is about one.
 fn judged_box(state: &State) -> Option<(SampleId, RunId, u32)> {
     let sample = state.shown_sample()?;

@@ -188,6 +188,7 @@ fn on_action(state: &mut State, action: Action, effects: &mut Vec<Effect>) {
         Action::Reveal => browse::reveal(state, effects),
         Action::Quit => effects.push(Effect::Quit),
         Action::PredictShown => predict::predict_shown(state, effects),
+        Action::PredictAnew => predict::predict_anew(state, effects),
         Action::PredictSelection => predict::predict_selection(state, effects),
         Action::PredictAll => predict::predict_all(state, effects),
         Action::PredictFiltered => predict::predict_filtered(state, effects),

@@ -10,8 +10,8 @@ use crate::domain::{
 use crate::review::AnswerStatus;
 use crate::state::engine::Wish;
 use crate::state::{
-    Effect, Engine, EngineStatus, Explanation, ModelDefaults, ModelEntry, Offer, Run, RuntimeKind,
-    SourceId, State, TaskEntry, TaskId, TaskKind, TaskOutcome,
+    Action, Effect, Engine, EngineStatus, Explanation, ModelDefaults, ModelEntry, Offer, Run,
+    RuntimeKind, SourceId, State, TaskEntry, TaskId, TaskKind, TaskOutcome,
 };
 use crate::tasks::{ProgressUnit, TaskControl};
 
@@ -132,12 +132,45 @@ pub(super) fn predict_unanswered(state: &mut State, effects: &mut Vec<Effect>) {
     let is_current = state
         .run()
         .is_none_or(|run| run_key(state).as_ref() == Some(&run.info.key));
-    if !has_answer && is_current {
+    let is_kept = state
+        .run()
+        .is_some_and(|run| state.keeps_answer(run.id(), sample));
+    if !has_answer && !is_kept && is_current {
+        ask_shown(state, effects);
+    }
+}
+
+/// Because the user says so, also where there is an answer: unless that was judged.
+pub(super) fn predict_shown(state: &mut State, effects: &mut Vec<Effect>) {
+    let run = state.project.is_writable().then(|| ensure_run(state));
+    if let (Some(run), Some(sample)) = (run.flatten(), state.selection.shown()) {
+        if state.keeps_answer(run, sample) {
+            let how = Action::PredictAnew.label();
+            state.tell(format!(
+                "This image keeps the answer that was judged; “{how}” does both"
+            ));
+            return;
+        }
+        let status = state.runs.get(run).map(|run| run.status(sample));
+        let has_answer = matches!(status, Some(AnswerStatus::Answered | AnswerStatus::Failed));
+        if has_answer && !is_loaded(state, run) {
+            // Nobody would ask again once the model is loaded.
+            state.engine.waiting = Some(Wish::These([sample].into_iter().collect()));
+        }
+    }
+    ask_shown(state, effects);
+}
+
+/// Takes back what was judged of the shown image's answer, so that there can be another one, and asks for that.
+pub(super) fn predict_anew(state: &mut State, effects: &mut Vec<Effect>) {
+    if let (Some(run), Some(sample)) = (ensure_run(state), state.selection.shown()) {
+        super::judge::take_back_answer(state, run, sample, effects);
         predict_shown(state, effects);
     }
 }
 
-pub(super) fn predict_shown(state: &mut State, effects: &mut Vec<Effect>) {
+/// Asks for an answer for the shown image, as soon as that is possible.
+fn ask_shown(state: &mut State, effects: &mut Vec<Effect>) {
     let Some(sample) = state.selection.shown() else {
         return;
     };
@@ -205,15 +238,26 @@ pub(super) fn grant_wish(state: &mut State, effects: &mut Vec<Effect>) {
             AnswerStatus::Answered | AnswerStatus::Failed
         )
     };
-    let samples = match state.engine.waiting.take() {
+    let mut kept = 0;
+    let mut is_free = |id: &SampleId| {
+        let is_kept = state.keeps_answer(run_id, *id);
+        kept += usize::from(is_kept);
+        !is_kept
+    };
+    let samples: SampleSet = match state.engine.waiting.clone() {
         None => return,
-        Some(Wish::These(samples)) => samples,
+        Some(Wish::These(samples)) => samples.iter().filter(&mut is_free).collect(),
         Some(Wish::Unanswered) => state.samples.ids().filter(unanswered).collect(),
         Some(Wish::UnansweredOf(samples)) => samples.iter().filter(unanswered).collect(),
     };
-    if samples.is_empty() {
-        state.tell("Every one of these images has an answer already");
-    } else {
+    state.engine.waiting = None;
+    match kept {
+        0 if samples.is_empty() => state.tell("Every one of these images has an answer already"),
+        0 => {}
+        1 => state.tell("1 image keeps the answer that was judged"),
+        count => state.tell(format!("{count} images keep the answers that were judged")),
+    }
+    if !samples.is_empty() {
         start_many(state, run_id, samples, effects);
     }
 }
@@ -388,7 +432,7 @@ pub(super) fn device_lost(state: &mut State, key: &RunKey, message: String) {
 
 pub(super) fn try_again(state: &mut State, effects: &mut Vec<Effect>) {
     state.engine = Engine::default();
-    predict_shown(state, effects);
+    ask_shown(state, effects);
 }
 
 pub(super) fn reported(state: &mut State, key: &RunKey, report: Box<DeviceReport>) {
@@ -406,9 +450,16 @@ pub(super) fn predicted(
     effects: &mut Vec<Effect>,
 ) {
     let is_open = state.source.as_ref().is_some_and(|open| open.id == source);
-    let Some(run) = state.runs.get_mut(run_id).filter(|_| is_open) else {
+    if !is_open {
+        return;
+    }
+    let answers = without_kept(state, run_id, answers);
+    let Some(run) = state.runs.get_mut(run_id).filter(|_| !answers.is_empty()) else {
         return;
     };
+    let replaced = answers.iter().map(|(sample, _)| *sample);
+    let replaced = replaced.filter(|sample| run.status(*sample) == AnswerStatus::Answered);
+    state.judgements.forget_answers(run_id, &replaced.collect());
     let mut changes = Vec::new();
     if !run.is_in_project {
         run.is_in_project = true;
@@ -444,6 +495,27 @@ pub(super) fn predicted(
     if shown_has_answer {
         refresh_shown(state, effects);
     }
+}
+
+/// Leaves out answers for images whose present answer was judged while they were computed.
+fn without_kept(
+    state: &mut State,
+    run: RunId,
+    answers: Vec<(SampleId, Result<Prediction, String>)>,
+) -> Vec<(SampleId, Result<Prediction, String>)> {
+    let (kept, taken): (Vec<_>, Vec<_>) = answers
+        .into_iter()
+        .partition(|(sample, _)| state.keeps_answer(run, *sample));
+    let first = kept
+        .first()
+        .and_then(|(sample, _)| state.samples.get(*sample));
+    if let Some(entry) = first {
+        let name = entry.uri.file_name();
+        state.tell(format!(
+            "{name} keeps the answer that was judged; the new one is dropped"
+        ));
+    }
+    taken
 }
 
 /// Takes the shown sample's answer out of the current run, or asks the project for it.

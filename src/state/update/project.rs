@@ -154,7 +154,10 @@ pub(super) fn run_loaded(
             continue;
         };
         let is_of_this_file = |entry: &Sample| row.stamp.is_none_or(|seen| seen == entry.stamp());
-        if !state.samples.get(sample).is_some_and(is_of_this_file) {
+        let is_outdated = !state.samples.get(sample).is_some_and(is_of_this_file);
+        let is_judged = matches!(row.answer, StoredAnswer::Answered { .. })
+            && state.judgements.is_answer_judged(run_id, sample);
+        if is_outdated && !is_judged {
             run.outdated += 1;
             continue;
         }
@@ -164,6 +167,10 @@ pub(super) fn run_loaded(
             AnswerStatus::Answered | AnswerStatus::Failed
         ) {
             continue;
+        }
+        if is_outdated {
+            run.written_since.insert(sample);
+            run.kept += 1;
         }
         match row.answer {
             StoredAnswer::Answered {
@@ -213,15 +220,31 @@ pub(super) fn run_loading_ended(
 }
 
 fn tell_outdated(state: &mut State, run_id: RunId) {
-    let outdated = state.runs.get(run_id).map_or(0, |run| run.outdated);
-    let text = match outdated {
-        0 => return,
-        1 => "1 image has changed since it was predicted; predict it again".to_owned(),
-        count => {
-            format!("{count} images have changed since they were predicted; predict them again")
+    let counts = state.runs.get(run_id).map(|run| (run.outdated, run.kept));
+    let (outdated, kept) = counts.unwrap_or_default();
+    let mut texts = Vec::new();
+    match outdated {
+        0 => {}
+        1 => {
+            texts.push("1 image has changed since it was predicted; predict it again".to_owned());
         }
-    };
-    super::went_wrong(state, Problem::general(text));
+        count => texts.push(format!(
+            "{count} images have changed since they were predicted; predict them again"
+        )),
+    }
+    match kept {
+        0 => {}
+        1 => texts.push(
+            "1 image has changed since its answer was judged; the answer is kept, marked as being about the older file"
+                .to_owned(),
+        ),
+        count => texts.push(format!(
+            "{count} images have changed since their answers were judged; the answers are kept, marked as being about the older files"
+        )),
+    }
+    for text in texts {
+        super::went_wrong(state, Problem::general(text));
+    }
 }
 
 /// The whole answers that panels look at. Those that are not in memory are read.
@@ -256,11 +279,12 @@ pub(super) fn read_missing(state: &mut State, effects: &mut Vec<Effect>) {
     };
     let with_uri = |(run, sample): (RunId, SampleId)| {
         let entry = state.samples.get(sample)?;
+        let is_outdated = state.runs.get(run)?.is_outdated(sample);
         Some(WantedAnswer {
             run,
             sample,
             uri: entry.uri.clone(),
-            stamp: entry.stamp(),
+            stamp: (!is_outdated).then(|| entry.stamp()),
         })
     };
     effects.push(Effect::ReadAnswers {

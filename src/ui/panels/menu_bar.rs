@@ -64,6 +64,7 @@ const FILE: &Menu = &[
 
 const PREDICT: &Menu = &[
     Some(Action::PredictShown),
+    Some(Action::PredictAnew),
     Some(Action::PredictSelection),
     Some(Action::PredictFiltered),
     Some(Action::PredictAll),

@@ -3,9 +3,12 @@
 use eframe::egui::{Label, ProgressBar, RichText, Sense, Ui};
 
 use super::super::theme;
-use super::super::widgets::{primary_action_button_ui, score_row_ui, verdict_sign, verdict_text};
+use super::super::widgets::{
+    Tone, action_button_ui, banner_ui, primary_action_button_ui, score_row_ui, verdict_sign,
+    verdict_text,
+};
 use super::explanation::explanation_ui;
-use crate::domain::{Answer, Prediction};
+use crate::domain::{Answer, Prediction, SampleId};
 use crate::review::{AnswerStatus, VerdictKind};
 use crate::state::{Action, Command, EngineStatus, State, TaskEntry, TaskKind, TaskSignal};
 
@@ -15,6 +18,7 @@ pub(super) fn results_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>
         return;
     };
     if let Some(prediction) = &state.shown.prediction {
+        outdated_ui(ui, state, sample, commands);
         prediction_ui(ui, state, prediction, commands);
         return;
     }
@@ -38,6 +42,28 @@ pub(super) fn results_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>
         ui.add_space(4.0);
         primary_action_button_ui(ui, state, Action::PredictShown, commands);
     }
+}
+
+/// Says so where the answer is about an older version of the file, and what can be done.
+fn outdated_ui(ui: &mut Ui, state: &State, sample: SampleId, commands: &mut Vec<Command>) {
+    let Some(run) = state.run().filter(|run| run.is_outdated(sample)) else {
+        return;
+    };
+    let (text, action) = if state.keeps_answer(run.id(), sample) {
+        (
+            "This answer is about an older version of the file. It is kept because it was judged",
+            Action::PredictAnew,
+        )
+    } else {
+        (
+            "This answer is about an older version of the file",
+            Action::PredictShown,
+        )
+    };
+    banner_ui(ui, Tone::Warning, text, |ui| {
+        action_button_ui(ui, state, action, commands);
+    });
+    ui.add_space(4.0);
 }
 
 /// The first time this takes a while: ONNX Runtime is downloaded.

@@ -87,6 +87,175 @@ fn a_verdict_goes_on_to_the_next_image_unless_that_is_switched_off() {
     assert_eq!(state.judgements.counts().reject, 2);
 }
 
+/// As [`with_boxes`], with a verdict on the second box and the file written to since.
+fn judged_and_outdated() -> (State, SourceId, RunId) {
+    let (mut state, run) = with_boxes();
+    let source = state.source.as_ref().unwrap().id;
+    command(&mut state, Command::SetNextAfterVerdict(false));
+    command(&mut state, Command::SelectBox(Some(1)));
+    command(&mut state, Action::Reject);
+    let seen = ListingChange::Seen(vec![written_anew("a.jpg")]);
+    changed(&mut state, source, seen);
+    (state, source, run)
+}
+
+fn predicted(source: SourceId, run: RunId, prediction: Prediction) -> Event {
+    Event::Predicted {
+        source,
+        run,
+        at_ms: 1,
+        answers: vec![(SampleId(0), Ok(prediction))],
+    }
+}
+
+#[test]
+fn an_answer_that_was_judged_is_not_replaced_when_its_file_has_changed() {
+    let (mut state, source, run) = judged_and_outdated();
+    let effects = command(&mut state, Action::PredictShown);
+    assert!(!has(&effects, "PredictOne"), "{effects:?}");
+    let notice = &state.notice.as_ref().unwrap().text;
+    assert!(
+        notice.contains("keeps the answer that was judged"),
+        "{notice}"
+    );
+    command(&mut state, Action::SelectAll);
+    let effects = command(&mut state, Action::PredictSelection);
+    assert!(has(&effects, "Predict(RunId(1), 2 samples)"), "{effects:?}");
+    // Computed already when the box was judged.
+    let effects = event(&mut state, predicted(source, run, boxes(1)));
+    assert_eq!(changes(&effects), []);
+    assert!(state.run().unwrap().is_outdated(SampleId(0)));
+    let verdict = state.judgements.box_verdict(SampleId(0), 1);
+    assert_eq!(verdict, Some(&Verdict::Reject));
+    let shown = state.shown.prediction.as_ref().unwrap();
+    assert_eq!(shown.detections().len(), 2);
+}
+
+#[test]
+fn verdicts_that_are_taken_back_for_a_new_answer_never_come_to_lie_on_it() {
+    let (mut state, source, run) = judged_and_outdated();
+    let effects = command(&mut state, Action::PredictAnew);
+    assert!(
+        has(&effects, "PredictOne(RunId(1), SampleId(0))"),
+        "{effects:?}"
+    );
+    assert!(matches!(&changes(&effects)[..],
+        [Change::SetVerdict { target, verdict: None, .. }] if target.box_index == Some(1)));
+    event(&mut state, predicted(source, run, boxes(2)));
+    assert!(!state.run().unwrap().is_outdated(SampleId(0)));
+    assert!(state.judgements.get(SampleId(0)).is_none());
+    assert!(Action::Undo.check(&state).is_err());
+    assert!(Action::PredictAnew.check(&state).is_err());
+}
+
+#[test]
+fn verdicts_that_are_brought_back_before_the_new_answer_is_there_keep_the_old_one() {
+    let (mut state, source, run) = judged_and_outdated();
+    command(&mut state, Action::PredictAnew);
+    command(&mut state, Action::Undo);
+    let effects = event(&mut state, predicted(source, run, boxes(1)));
+    assert_eq!(changes(&effects), []);
+    let verdict = state.judgements.box_verdict(SampleId(0), 1);
+    assert_eq!(verdict, Some(&Verdict::Reject));
+}
+
+#[test]
+fn a_judged_answer_about_an_older_file_is_there_when_the_project_is_opened_again() {
+    let mut state = State::default();
+    event(&mut state, models(&["small"]));
+    let source = source_of(&command(
+        &mut state,
+        Command::Open(PathBuf::from("/photos")),
+    ));
+    let run = RunId(7);
+    let Event::ProjectOpened { mut content, .. } = project_with(source, vec![stored_run(run)])
+    else {
+        unreachable!("that is what it makes");
+    };
+    content.judgements = vec![JudgedSample {
+        sample: SampleUri::new("/photos/a.jpg"),
+        verdicts: vec![(
+            VerdictTarget {
+                run: Some(run),
+                box_index: None,
+            },
+            Verdict::Accept,
+        )],
+        note: String::new(),
+        tags: Vec::new(),
+    }];
+    event(&mut state, Event::ProjectOpened { source, content });
+    let page = page(&["a.jpg", "b.jpg"]);
+    event(&mut state, Event::Listed { source, page });
+    // The answer there is not about this file; nothing is known of the others yet.
+    let answers = vec![(run, SampleId(0), None)];
+    let effects = event(&mut state, Event::AnswersRead { source, answers });
+    assert!(!has(&effects, "Prepare"), "{effects:?}");
+    let task = state.tasks.running()[0].id;
+    let result = Ok(());
+    event(
+        &mut state,
+        Event::ListingEnded {
+            source,
+            task,
+            result,
+        },
+    );
+    let row = |name: &str| StoredRow {
+        sample: SampleUri::new(format!("/photos/{name}")),
+        stamp: Some(FileStamp {
+            size_bytes: 99,
+            ..FileStamp::default()
+        }),
+        answer: StoredAnswer::Answered {
+            width: 3,
+            height: 2,
+            classes: vec![0],
+            scores: vec![0.9],
+        },
+    };
+    let answers = vec![row("a.jpg"), row("b.jpg")];
+    event(
+        &mut state,
+        Event::RunLoaded {
+            source,
+            run,
+            answers,
+        },
+    );
+    let task = state.tasks.running()[0].id;
+    let ended = Event::RunLoadingEnded {
+        source,
+        run,
+        task,
+        result: Ok(()),
+    };
+    let effects = event(&mut state, ended);
+    assert!(!has(&effects, "Prepare"), "{effects:?}");
+    let any_version = effects.iter().any(
+        |effect| matches!(effect, Effect::ReadAnswers { wanted, .. } if wanted[0].stamp.is_none()),
+    );
+    assert!(any_version, "{effects:?}");
+    let run = state.run().unwrap();
+    assert!(run.is_outdated(SampleId(0)));
+    assert_eq!(run.status(SampleId(0)), AnswerStatus::Answered);
+    assert_eq!(
+        run.status(SampleId(1)),
+        AnswerStatus::Unasked,
+        "nobody judged it"
+    );
+    let said: Vec<&str> = state
+        .problems
+        .entries()
+        .iter()
+        .map(|entry| entry.problem.message.as_str())
+        .collect();
+    assert!(
+        said.iter().any(|text| text.contains("the answer is kept")),
+        "{said:?}"
+    );
+}
+
 #[test]
 fn an_image_without_an_answer_can_be_judged() {
     let (mut state, ..) = ready();
