@@ -81,6 +81,7 @@ const HOMES: [(&str, &[&str]); 23] = [
     ("image", &["decode"]),
     ("fast_image_resize", &["decode"]),
     ("exif", &["decode"]),
+    ("crc32c", &["source"]),
     ("notify", &["source"]),
     ("ort", &["inference"]),
     ("half", &["inference"]),

@@ -19,7 +19,7 @@ use crate::export::{Existing, ExportContext, ExportReport, ExportTarget, Project
 use crate::review::{
     Answers, ArrangeRequest, Mark, Marks, Query, Suppressed, VerdictKind, arrange,
 };
-use crate::source::{LocalSource, Source};
+use crate::source::{Source, WithRecords};
 use crate::store::{OpenRequest, Project, Wanted, default_path};
 use crate::tasks::{ProgressUnit, TaskControl};
 
@@ -238,14 +238,14 @@ fn view_of(project: &Project, run: &RunInfo, args: &ExportArgs) -> anyhow::Resul
 
 /// Where pictures are read. A folder that is not there any more costs only the formats that show pictures.
 fn open_source(root: Option<&str>) -> Arc<dyn Source> {
-    let opened = root.map(|root| (root, LocalSource::open(Path::new(root))));
+    let opened = root.map(|root| (root, WithRecords::open(Path::new(root))));
     match opened {
         Some((_, Ok(source))) => Arc::new(source),
         Some((root, Err(error))) => {
             eprintln!("note: the folder of the images cannot be opened ({error}): {root}");
-            Arc::new(LocalSource::from_paths([]))
+            Arc::new(WithRecords::from_paths([]))
         }
-        None => Arc::new(LocalSource::from_paths([])),
+        None => Arc::new(WithRecords::from_paths([])),
     }
 }
 
@@ -299,7 +299,12 @@ impl Known {
             .collect();
         for sample in &mut self.samples {
             if let Some((_, now)) = places.get(&sample.uri) {
-                let name = std::mem::take(&mut sample.name);
+                // What lies inside a file of many is named by it.
+                let name = if sample.uri.record().is_some() {
+                    now.name.clone()
+                } else {
+                    std::mem::take(&mut sample.name)
+                };
                 *sample = Sample {
                     name,
                     ..now.clone()

@@ -21,6 +21,7 @@ mod saliency;
 mod sample;
 mod sample_set;
 mod shared_list;
+mod truth;
 mod verdict;
 mod view_settings;
 
@@ -48,5 +49,6 @@ pub use saliency::{Saliency, SaliencyTarget};
 pub use sample::{FileStamp, ListingChange, Page, Sample, SampleId, SampleUri};
 pub use sample_set::SampleSet;
 pub use shared_list::SharedList;
+pub use truth::{Truth, TruthBox, TruthLabel};
 pub use verdict::{JudgedSample, Verdict, VerdictTarget};
 pub use view_settings::{ViewSettings, not_suppressed};

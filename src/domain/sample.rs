@@ -6,7 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::Problem;
 
-/// Where a sample lies: an absolute path, as the user would type it (not percent-encoded). Clones share their text.
+/// Where a sample lies: an absolute path, as the user would type it (not percent-encoded). An image inside a file of many
+/// is named by its number there, from 0: `/photos/train.tfrecord/#17`. No other file can have that name, because the file of
+/// many is no folder. Clones share their text.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub struct SampleUri(Arc<str>);
@@ -20,9 +22,33 @@ impl SampleUri {
         &self.0
     }
 
-    /// The last part, for people: `cat.jpg` of `/photos/cat.jpg`.
+    /// The image with this number, from 0, inside a file of many.
+    pub fn of_record(file: &str, number: u64) -> Self {
+        let separator = if file.contains("://") {
+            '/'
+        } else {
+            std::path::MAIN_SEPARATOR
+        };
+        Self::new(format!("{file}{separator}#{number}"))
+    }
+
+    /// The file of many and the number in it, where this is an image inside one.
+    pub fn record(&self) -> Option<(&str, u64)> {
+        let (file, number) = self.0.rsplit_once(['/', '\\'])?;
+        let digits = number.strip_prefix('#')?;
+        let is_number = digits.bytes().all(|digit| digit.is_ascii_digit());
+        (is_number && !file.is_empty()).then_some((file, digits.parse().ok()?))
+    }
+
+    /// The file on the disk or in the bucket: the sample itself, or the file of many that it is in.
+    pub fn file(&self) -> &str {
+        self.record().map_or(&self.0, |(file, _)| file)
+    }
+
+    /// The last part, for people: `cat.jpg` of `/photos/cat.jpg`, `train.tfrecord/#17` of an image inside a file of many.
     pub fn file_name(&self) -> &str {
-        self.0.rsplit(['/', '\\']).next().unwrap_or(&self.0)
+        let before = self.file().rfind(['/', '\\']);
+        before.map_or(&self.0, |separator| &self.0[separator + 1..])
     }
 }
 
@@ -111,6 +137,52 @@ pub enum ListingChange {
     Gone(Vec<SampleUri>),
     /// Everything there is now: some changes were missed.
     Relisted(Vec<Sample>),
+    /// Everything there is now inside a file of many images that was written to.
+    FileRelisted { file: SampleUri, page: Page },
     /// Changes are not noticed, wholly or in part, and why.
     Unwatched(String),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_image_inside_a_file_of_many_knows_its_file_and_number() {
+        for (uri, record, file_name) in [
+            ("/photos/cat.jpg", None, "cat.jpg"),
+            (
+                "/photos/a.tfrecord/#17",
+                Some(("/photos/a.tfrecord", 17)),
+                "a.tfrecord/#17",
+            ),
+            (
+                "s3://b/a.tfrecord/#0",
+                Some(("s3://b/a.tfrecord", 0)),
+                "a.tfrecord/#0",
+            ),
+            (
+                "C:\\photos\\a.tfrecord\\#2",
+                Some(("C:\\photos\\a.tfrecord", 2)),
+                "a.tfrecord\\#2",
+            ),
+            ("/photos/#1.jpg", None, "#1.jpg"),
+            ("/photos/#", None, "#"),
+            ("/photos/#+1", None, "#+1"),
+            (
+                "/photos/#99999999999999999999",
+                None,
+                "#99999999999999999999",
+            ),
+            ("/#1", None, "#1"),
+            ("cat.jpg", None, "cat.jpg"),
+        ] {
+            let uri = SampleUri::new(uri);
+            assert_eq!(uri.record(), record, "{uri}");
+            assert_eq!(uri.file_name(), file_name, "{uri}");
+            if let Some((file, number)) = record.filter(|(file, _)| !file.contains('\\')) {
+                assert_eq!(SampleUri::of_record(file, number).record(), record);
+            }
+        }
+    }
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::{Shared, project};
-use crate::source::{LocalSource, Source};
+use crate::source::{Source, WithRecords, folder_of};
 use crate::state::{Event, SourceId, SourceSpec, TaskId};
 use crate::tasks::TaskControl;
 
@@ -65,7 +65,7 @@ fn list(
 
 /// A source that can be listed.
 struct Place {
-    source: LocalSource,
+    source: WithRecords,
     name: String,
     /// The folder whose default project is to be opened; `None` where a project is open already.
     project_root: Option<String>,
@@ -75,12 +75,13 @@ fn find(shared: &Arc<Shared>, id: SourceId, spec: SourceSpec) -> Result<Place, S
     match spec {
         SourceSpec::Path(path) => {
             let source = open_path(&path)?;
+            // The project of a single image is that of its folder.
             let root = folder_of(Path::new(&source.name()));
             Ok(Place::with_default_project(source, &root))
         }
         SourceSpec::Paths(paths) => {
             let root = common_folder(&paths);
-            let source = LocalSource::from_paths(paths);
+            let source = WithRecords::from_paths(paths);
             Ok(Place::with_default_project(source, &root))
         }
         SourceSpec::SamplePhotographs => {
@@ -96,7 +97,7 @@ fn find(shared: &Arc<Shared>, id: SourceId, spec: SourceSpec) -> Result<Place, S
         SourceSpec::Project(path) => {
             let path = with_home(&path);
             let root = project::open_chosen(shared, id, &path)?;
-            let source = LocalSource::open(Path::new(&root)).map_err(|error| {
+            let source = WithRecords::open(Path::new(&root)).map_err(|error| {
                 format!("The images of this project are not where they were, {root}: {error}")
             })?;
             Ok(Place {
@@ -109,7 +110,7 @@ fn find(shared: &Arc<Shared>, id: SourceId, spec: SourceSpec) -> Result<Place, S
 }
 
 impl Place {
-    fn with_default_project(source: LocalSource, root: &Path) -> Self {
+    fn with_default_project(source: WithRecords, root: &Path) -> Self {
         Self {
             name: source.name(),
             source,
@@ -118,17 +119,9 @@ impl Place {
     }
 }
 
-fn open_path(path: &Path) -> Result<LocalSource, String> {
+fn open_path(path: &Path) -> Result<WithRecords, String> {
     let path = with_home(path);
-    LocalSource::open(&path).map_err(|error| format!("Could not open {}: {error}", path.display()))
-}
-
-/// The project of a single image is that of its folder.
-fn folder_of(path: &Path) -> PathBuf {
-    match path.parent() {
-        Some(parent) if !path.is_dir() => parent.to_owned(),
-        _ => path.to_owned(),
-    }
+    WithRecords::open(&path).map_err(|error| format!("Could not open {}: {error}", path.display()))
 }
 
 /// The innermost folder that everything lies in.

@@ -19,8 +19,22 @@ const SOONER_THAN_A_PERSON: Duration = Duration::from_millis(250);
 
 const PROJECT_EXTENSION: &str = "spotcheck";
 
-const IMAGE_EXTENSIONS: [&str; 11] = [
-    "jpg", "jpeg", "jpe", "jfif", "png", "webp", "bmp", "dib", "tif", "tiff", "gif",
+const IMAGE_EXTENSIONS: [&str; 15] = [
+    "jpg",
+    "jpeg",
+    "jpe",
+    "jfif",
+    "png",
+    "webp",
+    "bmp",
+    "dib",
+    "tif",
+    "tiff",
+    "gif",
+    "tfrecord",
+    "tfrecords",
+    "tfrec",
+    "record",
 ];
 
 pub(super) fn pick_folder(shared: &Arc<Shared>) {
@@ -137,7 +151,7 @@ fn block_on<F: Future>(future: F) -> F::Output {
 
 pub(super) fn reveal(shared: &Arc<Shared>, uri: SampleUri) {
     shared.spawn("show in file manager", move |shared| {
-        if let Err(error) = opener::reveal(uri.as_str()) {
+        if let Err(error) = opener::reveal(uri.file()) {
             shared.went_wrong(format!(
                 "Could not open a file manager; the image lies here: {uri} ({error})"
             ));

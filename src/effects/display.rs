@@ -6,10 +6,12 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use super::{Delivery, Shared, guarded};
 use crate::decode::{self, ImageDetails, PicturePyramid};
 use crate::domain::{
-    DisplayPicture, PixelSource, SampleId, SampleUri, TileKey, TileLayout, human_bytes,
+    DisplayPicture, PixelSource, SampleId, SampleUri, TileKey, TileLayout, Truth, human_bytes,
 };
 use crate::state::{DisplayInfo, Event, SourceId};
 
+/// Boxes of the file that are told one by one.
+const BOXES_TOLD: usize = 20;
 /// One may cut while another waits for the window to take a tile.
 const CUTTERS: usize = 2;
 
@@ -235,17 +237,19 @@ fn open_picture(
     let source = shared
         .source(request.source)
         .ok_or("The folder has been closed")?;
-    let bytes = source
-        .read(&request.uri)
+    let (bytes, truth) = source
+        .read_with_truth(&request.uri)
         .map_err(|error| error.to_string())?;
     let picture =
         PicturePyramid::open(bytes, &shared.limits()).map_err(|error| error.to_string())?;
     let size = picture.layout().size();
     let bytes = picture.bytes();
+    let mut details = rows(&decode::details(bytes), size, bytes.len() as u64);
+    details.extend(truth_rows(&truth, size));
     let info = DisplayInfo {
         size,
         warning: picture.warning().map(str::to_owned),
-        details: rows(&decode::details(bytes), size, bytes.len() as u64),
+        details,
     };
     Ok((info, picture))
 }
@@ -326,6 +330,31 @@ fn cut(shared: &Shared, desk: &Desk, open: &Open, key: TileKey) -> bool {
         }
     }
     is_window_open
+}
+
+/// What the file says that the picture shows.
+fn truth_rows(truth: &Truth, size: [u32; 2]) -> Vec<(String, String)> {
+    let mut rows = Vec::new();
+    let mut row = |name: &str, value: String| rows.push((name.to_owned(), value));
+    if !truth.labels.is_empty() {
+        let labels: Vec<String> = truth.labels.iter().map(ToString::to_string).collect();
+        row("Label in the file", labels.join(", "));
+    }
+    if !truth.boxes.is_empty() {
+        row("Boxes in the file", truth.boxes.len().to_string());
+    }
+    for found in truth.boxes.iter().take(BOXES_TOLD) {
+        let [x0, y0, x1, y1] = found.in_pixels(size);
+        let corners = format!("({x0:.0}, {y0:.0}) – ({x1:.0}, {y1:.0})");
+        row(&found.label.to_string(), corners);
+    }
+    if truth.boxes.len() > BOXES_TOLD {
+        row("", format!("and {} more", truth.boxes.len() - BOXES_TOLD));
+    }
+    for note in &truth.notes {
+        row("Note", note.clone());
+    }
+    rows
 }
 
 /// Names and values as the inspector shows them.

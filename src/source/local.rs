@@ -12,6 +12,7 @@ use std::time::SystemTime;
 
 use self::walk::Walk;
 use self::watch::FolderWatch;
+use super::tfrecord::{is_shard_name, is_tfrecord_name};
 use super::{ListingChange, Page, Source, SourceError};
 use crate::domain::{Problem, Sample, SampleUri};
 
@@ -179,6 +180,13 @@ fn file_name(path: &Path) -> std::borrow::Cow<'_, str> {
     path.file_name()
         .unwrap_or(path.as_os_str())
         .to_string_lossy()
+}
+
+/// Whether a file in a folder is listed: images, and what may hold records of images.
+fn is_listed(path: impl AsRef<Path>) -> bool {
+    let path = path.as_ref();
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    has_image_extension(path) || is_tfrecord_name(&name) || is_shard_name(&name)
 }
 
 fn has_image_extension(path: impl AsRef<Path>) -> bool {

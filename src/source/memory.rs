@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Page, Source, SourceError};
+use super::{Page, Source, SourceError, cut};
 use crate::domain::{Sample, SampleUri};
 
 /// Named files held in memory, listed in the given order.
@@ -49,13 +49,6 @@ impl Source for MemorySource {
     }
 
     fn read_range(&self, uri: &SampleUri, range: Range<u64>) -> Result<Vec<u8>, SourceError> {
-        let mut bytes = self.read(uri)?;
-        bytes.truncate(usize::try_from(range.end).unwrap_or(usize::MAX));
-        bytes.drain(
-            ..bytes
-                .len()
-                .min(usize::try_from(range.start).unwrap_or(usize::MAX)),
-        );
-        Ok(bytes)
+        self.read(uri).map(|bytes| cut(bytes, range))
     }
 }

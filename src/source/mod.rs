@@ -6,15 +6,18 @@
 mod contract;
 mod local;
 mod memory;
+mod tfrecord;
 
 pub use local::LocalSource;
 pub use memory::MemorySource;
+pub use tfrecord::{WithRecords, is_tfrecord_name};
 
 use std::ops::Range;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::domain::SampleUri;
 pub use crate::domain::{ListingChange, Page};
+use crate::domain::{SampleUri, Truth};
 use crate::tasks::TaskControl;
 
 /// Images to be listed and read. Never written to.
@@ -43,6 +46,11 @@ pub trait Source: Send + Sync {
         None
     }
 
+    /// The whole file, and what the source knows of it beside; nothing for most.
+    fn read_with_truth(&self, uri: &SampleUri) -> Result<(Vec<u8>, Truth), SourceError> {
+        Ok((self.read(uri)?, Truth::default()))
+    }
+
     /// Tells of files that appear, change or vanish, as long as the source lives. To be called before the listing
     /// begins, so that nothing is missed; what happens meanwhile may be told twice. A source that never changes says
     /// nothing.
@@ -58,12 +66,22 @@ pub fn for_task(source: &Arc<dyn Source>, control: &TaskControl) -> Arc<dyn Sour
         .unwrap_or_else(|| Arc::clone(source))
 }
 
+/// What there is of `range`.
+fn cut(mut bytes: Vec<u8>, range: Range<u64>) -> Vec<u8> {
+    bytes.truncate(usize::try_from(range.end).unwrap_or(usize::MAX));
+    let start = usize::try_from(range.start).unwrap_or(usize::MAX);
+    bytes.drain(..start.min(bytes.len()));
+    bytes
+}
+
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
     #[error("there is no such file; it may have been moved or deleted since it was listed")]
     NotFound,
     #[error("permission denied; make the file readable for you")]
     PermissionDenied,
+    #[error("{0}")]
+    Damaged(String),
     #[error("could not be read: {0}")]
     Io(#[source] std::io::Error),
     #[error("reading it was cancelled")]
@@ -78,4 +96,17 @@ impl From<std::io::Error> for SourceError {
             _ => Self::Io(error),
         }
     }
+}
+
+/// The folder that something belongs to: itself, or the one that a file lies in.
+pub fn folder_of(path: &Path) -> PathBuf {
+    if path.is_dir() {
+        return path.to_owned();
+    }
+    let uri = SampleUri::new(path.to_string_lossy());
+    let file = match uri.record() {
+        Some((file, _)) if !path.exists() => Path::new(file),
+        _ => path,
+    };
+    file.parent().unwrap_or(path).to_owned()
 }

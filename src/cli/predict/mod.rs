@@ -23,7 +23,7 @@ use crate::library::{Library, LibraryError};
 use crate::predict::{
     PredictOutcome, PredictRequest, ResultSink, SampleResult, Stopped, predict_some,
 };
-use crate::source::{LocalSource, Page, Source};
+use crate::source::{Page, Source, WithRecords};
 use crate::tasks::{ProgressUnit, TaskControl};
 use crate::vision::Predictor;
 use outputs::Outputs;
@@ -31,7 +31,7 @@ use saving::{Saving, SavingArgs};
 
 #[derive(Debug, Args)]
 pub(super) struct PredictArgs {
-    /// A folder, an image, or `-` for a list of paths on stdin, one a line
+    /// A folder, an image, a TFRecord file, or `-` for a list of paths on stdin, one a line
     source: PathBuf,
     /// A model of `spotcheck models list`, or an ONNX file
     #[arg(long, value_name = "ID|FILE.onnx")]
@@ -83,7 +83,7 @@ pub(super) fn run(args: &PredictArgs) -> anyhow::Result<Outcome> {
     }
     if samples.is_empty() {
         bail!(
-            "there is no image in {}; Spotcheck knows JPEG, PNG, WebP, BMP, TIFF and GIF",
+            "there is no image in {}; Spotcheck knows JPEG, PNG, WebP, BMP, TIFF and GIF, and TFRecord files of them",
             source.name()
         );
     }
@@ -240,10 +240,10 @@ fn open_source(path: &Path) -> anyhow::Result<Arc<dyn Source>> {
             .filter(|line| line.as_ref().is_ok_and(|path| !path.as_os_str().is_empty()))
             .collect::<Result<_, _>>()
             .context("Could not read the list of paths on stdin")?;
-        return Ok(Arc::new(LocalSource::from_paths(paths)));
+        return Ok(Arc::new(WithRecords::from_paths(paths)));
     }
     let source =
-        LocalSource::open(path).with_context(|| format!("Could not open {}", path.display()))?;
+        WithRecords::open(path).with_context(|| format!("Could not open {}", path.display()))?;
     Ok(Arc::new(source))
 }
 

@@ -14,6 +14,7 @@ use crate::domain::{
 };
 use crate::inference::OnnxPredictor;
 use crate::predict::SampleResult;
+use crate::source::folder_of;
 use crate::store::{Access, OpenRequest, Project, SaveEvent, StoreError, Wanted};
 use crate::tasks::TaskControl;
 
@@ -85,12 +86,7 @@ fn root_of(source: &Path) -> Option<String> {
         return None;
     }
     let source = std::path::absolute(source).ok()?;
-    let folder = if source.is_dir() {
-        &source
-    } else {
-        source.parent()?
-    };
-    folder.to_str().map(str::to_owned)
+    folder_of(&source).to_str().map(str::to_owned)
 }
 
 /// The run that answers go into.

@@ -5,7 +5,7 @@ use std::fs::{DirEntry, FileType};
 use std::path::{Path, PathBuf};
 
 use super::watch::FolderWatch;
-use super::{Entry, has_image_extension, name_below, problem, sample, uri_of};
+use super::{Entry, is_listed, name_below, problem, sample, uri_of};
 use crate::domain::Problem;
 
 /// So many entries of a folder are put in order first, so that they need not wait for the rest.
@@ -94,13 +94,13 @@ impl Walk {
         if kind == Kind::Folder {
             return self.enter(path);
         }
-        let is_image = has_image_extension(&path);
+        let is_wanted = is_listed(&path);
         match path.metadata() {
             Ok(metadata) if metadata.is_dir() => self.enter(path),
-            Ok(metadata) if is_image && metadata.is_file() => {
+            Ok(metadata) if is_wanted && metadata.is_file() => {
                 Some(sample(&path, name_below(&self.root, &path), &metadata))
             }
-            Err(error) if is_image => Some(Err(problem(&path, error))),
+            Err(error) if is_wanted => Some(Err(problem(&path, error))),
             Ok(_) | Err(_) => None,
         }
     }
@@ -129,11 +129,11 @@ impl Iterator for Walk {
     }
 }
 
-/// `None` for what is hidden, and for files that are no images.
+/// `None` for what is hidden, and for files that are not listed.
 fn found(entry: &DirEntry) -> Option<Found> {
     let name = entry.file_name();
     let kind = kind(entry.file_type().ok()?)?;
-    let is_wanted = !is_hidden(&name) && (kind != Kind::File || has_image_extension(&name));
+    let is_wanted = !is_hidden(&name) && (kind != Kind::File || is_listed(&name));
     is_wanted.then_some(Found { name, kind })
 }
 

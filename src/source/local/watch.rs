@@ -14,7 +14,7 @@ use notify::event::{AccessKind, AccessMode, EventKind};
 use notify::{ErrorKind, RecommendedWatcher, RecursiveMode, Watcher};
 
 use super::walk::{Walk, is_hidden_below};
-use super::{file_name, has_image_extension, name_below, sample, uri_of};
+use super::{file_name, is_listed, name_below, sample, uri_of};
 use crate::domain::{ListingChange, Sample};
 
 /// Files are looked at when nothing has happened to them for so long,
@@ -197,7 +197,7 @@ impl Observer {
 
     fn file(&self, root: &Path, path: &Path, metadata: &std::fs::Metadata) -> Option<Sample> {
         let is_named = self.roots.iter().any(|root| root == path);
-        if !metadata.is_file() || !(is_named || has_image_extension(path)) {
+        if !metadata.is_file() || !(is_named || is_listed(path)) {
             return None;
         }
         let name = if is_named {

@@ -22,17 +22,33 @@ pub(super) fn changed(
             vanished(state, gone);
         }
         ListingChange::Relisted(samples) => {
-            let present: HashSet<&SampleUri> = samples.iter().map(|sample| &sample.uri).collect();
-            let is_missing = |id: &SampleId| {
-                let entry = state.samples.get(*id);
-                entry.is_some_and(|entry| !present.contains(&entry.uri))
-            };
-            let gone = state.samples.ids().filter(is_missing).collect();
+            let present = uris_of(&samples);
+            let all = state.samples.ids();
+            let gone = all.filter(|id| is_missing(state, *id, &present)).collect();
             vanished(state, gone);
             seen(state, samples, effects);
         }
+        ListingChange::FileRelisted { file, page } => {
+            for problem in page.problems {
+                state.problems.add(problem, None);
+            }
+            let present = uris_of(&page.samples);
+            let mut gone = below(state, &file);
+            gone.retain(|id| is_missing(state, *id, &present));
+            vanished(state, gone);
+            seen(state, page.samples, effects);
+        }
         ListingChange::Unwatched(reason) => unwatched(state, &reason),
     }
+}
+
+fn uris_of(samples: &[Sample]) -> HashSet<&SampleUri> {
+    samples.iter().map(|sample| &sample.uri).collect()
+}
+
+fn is_missing(state: &State, id: SampleId, present: &HashSet<&SampleUri>) -> bool {
+    let entry = state.samples.get(id);
+    entry.is_some_and(|entry| !present.contains(&entry.uri))
 }
 
 /// New files come last, so that no other one changes its place.

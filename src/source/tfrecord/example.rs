@@ -1,0 +1,350 @@
+//! `tf.Example`: named features, of which some are an image, its name and what is known of it.
+//!
+//! Source: `tensorflow/core/example/{example,feature}.proto`. An Example holds Features in its field 1, as a SequenceExample
+//! holds its context, so both are read.
+
+use std::ops::Range;
+
+use super::blocks::Bytes;
+use super::wire::{Fields, Value, WireError};
+use crate::domain::{Truth, TruthBox, TruthLabel};
+
+// Where there are two, the first counts; the second is what TensorFlow Datasets writes.
+const IMAGE_KEYS: [&str; 2] = ["image/encoded", "image"];
+const NAME_KEYS: [&str; 2] = ["image/filename", "file_name"];
+const LABEL_KEYS: [&str; 2] = ["image/class/label", "label"];
+const LABEL_NAME_KEY: &str = "image/class/text";
+const BOX_KEYS: [&str; 4] = [
+    "image/object/bbox/xmin",
+    "image/object/bbox/ymin",
+    "image/object/bbox/xmax",
+    "image/object/bbox/ymax",
+];
+const BOX_LABEL_KEY: &str = "image/object/class/label";
+const BOX_LABEL_NAME_KEY: &str = "image/object/class/text";
+
+/// Names of features that are longer say nothing to us.
+const LONGEST_KEY: u64 = 256;
+const LONGEST_TEXT: u64 = 512;
+/// Values of one feature that are taken over.
+const MOST_VALUES: usize = 10_000;
+/// Names of features that are told where an image is missing.
+const MOST_KEYS_TOLD: usize = 8;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wanted {
+    ImageAndName,
+    Truth,
+}
+
+/// What was found of one Example. Ranges are those of the bytes that it was read from.
+#[derive(Debug, Default)]
+pub(super) struct Example {
+    /// Images by [`IMAGE_KEYS`].
+    images: [Option<Range<u64>>; IMAGE_KEYS.len()],
+    names: [Option<String>; NAME_KEYS.len()],
+    labels: [List<i64>; LABEL_KEYS.len()],
+    label_names: List<String>,
+    sides: [List<f32>; BOX_KEYS.len()],
+    box_labels: List<i64>,
+    box_label_names: List<String>,
+    /// The first of all features.
+    keys: Vec<String>,
+    more_keys: bool,
+}
+
+/// The first values of a feature.
+#[derive(Debug)]
+struct List<T> {
+    values: Vec<T>,
+    /// There are more than are taken over.
+    is_cut: bool,
+}
+
+impl<T> Default for List<T> {
+    fn default() -> Self {
+        Self {
+            values: Vec::new(),
+            is_cut: false,
+        }
+    }
+}
+
+impl<T> List<T> {
+    /// False where there is no place for more.
+    fn push(&mut self, value: T) -> bool {
+        self.is_cut |= self.values.len() >= MOST_VALUES;
+        if !self.is_cut {
+            self.values.push(value);
+        }
+        !self.is_cut
+    }
+}
+
+impl Example {
+    pub(super) fn read(
+        bytes: &mut impl Bytes,
+        record: Range<u64>,
+        wanted: Wanted,
+    ) -> Result<Self, WireError> {
+        let mut example = Self::default();
+        let mut parts = Fields::of(record);
+        while let Some(part) = parts.next(bytes)? {
+            let (1, Value::Span(features)) = part else {
+                continue;
+            };
+            let mut features = Fields::of(features);
+            while let Some(feature) = features.next(bytes)? {
+                if let (1, Value::Span(entry)) = feature {
+                    example.entry(bytes, entry, wanted)?;
+                }
+            }
+        }
+        Ok(example)
+    }
+
+    pub(super) fn image(&self) -> Option<Range<u64>> {
+        self.images.iter().flatten().next().cloned()
+    }
+
+    pub(super) fn name(&self) -> Option<&str> {
+        let mut names = self.names.iter().flatten();
+        names.next().map(String::as_str)
+    }
+
+    /// Why there is no image.
+    pub(super) fn without_image(&self) -> String {
+        if self.keys.is_empty() {
+            return "holds no image: it is no tf.Example, or one without features".to_owned();
+        }
+        let more = if self.more_keys { ", …" } else { "" };
+        let keys = self.keys.join(", ");
+        format!(
+            "holds no image: no bytes in a feature image/encoded; its features are {keys}{more}"
+        )
+    }
+
+    pub(super) fn truth(self) -> Truth {
+        let mut truth = Truth::default();
+        let cut = self.sides.iter().any(|side| side.is_cut)
+            || self.labels.iter().any(|labels| labels.is_cut);
+        if cut {
+            let note = format!("there are more than {MOST_VALUES}; the rest is not shown");
+            truth.notes.push(note);
+        }
+        let numbers = self.labels.into_iter().map(|labels| labels.values);
+        let numbers = numbers.into_iter().find(|numbers| !numbers.is_empty());
+        truth.labels = labels(numbers.unwrap_or_default(), self.label_names.values);
+        let [x0, y0, x1, y1] = self.sides.map(|side| side.values);
+        let lens = [x0.len(), y0.len(), x1.len(), y1.len()];
+        let count = lens.into_iter().min().unwrap_or_default();
+        if lens.iter().any(|len| *len != count) {
+            let note = format!("boxes have unequal numbers of xmin, ymin, xmax and ymax: {lens:?}");
+            truth.notes.push(note);
+        }
+        let mut labels = labels(self.box_labels.values, self.box_label_names.values).into_iter();
+        truth.boxes = (0..count)
+            .map(|place| TruthBox {
+                bounds: [x0[place], y0[place], x1[place], y1[place]],
+                label: labels.next().unwrap_or_default(),
+            })
+            .collect();
+        truth
+    }
+
+    /// One feature with its name. They may come in either order.
+    fn entry(
+        &mut self,
+        bytes: &mut impl Bytes,
+        entry: Range<u64>,
+        wanted: Wanted,
+    ) -> Result<(), WireError> {
+        let (mut key, mut feature) = (None, None);
+        let mut fields = Fields::of(entry);
+        while let Some(field) = fields.next(bytes)? {
+            match field {
+                (1, Value::Span(span)) => key = Some(span),
+                (2, Value::Span(span)) => feature = Some(span),
+                _ => {}
+            }
+        }
+        let (Some(key), Some(feature)) = (key, feature) else {
+            return Ok(());
+        };
+        if key.end - key.start > LONGEST_KEY {
+            return Ok(());
+        }
+        let key = text(bytes, key)?;
+        self.feature(bytes, &key, feature, wanted)?;
+        if self.keys.len() < MOST_KEYS_TOLD {
+            self.keys.push(key);
+        } else {
+            self.more_keys = true;
+        }
+        Ok(())
+    }
+
+    fn feature(
+        &mut self,
+        bytes: &mut impl Bytes,
+        key: &str,
+        feature: Range<u64>,
+        wanted: Wanted,
+    ) -> Result<(), WireError> {
+        let place_in = |keys: &[&str]| keys.iter().position(|known| *known == key);
+        if let Some(place) = place_in(&IMAGE_KEYS) {
+            self.images[place] = first_bytes(bytes, feature)?;
+        } else if let Some(place) = place_in(&NAME_KEYS) {
+            self.names[place] = match first_bytes(bytes, feature)? {
+                Some(name) if name.end - name.start <= LONGEST_TEXT => Some(text(bytes, name)?),
+                _ => None,
+            };
+        } else if wanted == Wanted::Truth {
+            self.truth_feature(bytes, key, feature)?;
+        }
+        Ok(())
+    }
+
+    fn truth_feature(
+        &mut self,
+        bytes: &mut impl Bytes,
+        key: &str,
+        feature: Range<u64>,
+    ) -> Result<(), WireError> {
+        let place_in = |keys: &[&str]| keys.iter().position(|known| *known == key);
+        if let Some(place) = place_in(&LABEL_KEYS) {
+            self.labels[place] = integers(bytes, feature)?;
+        } else if let Some(place) = place_in(&BOX_KEYS) {
+            self.sides[place] = floats(bytes, feature)?;
+        } else {
+            match key {
+                LABEL_NAME_KEY => self.label_names = texts(bytes, feature)?,
+                BOX_LABEL_KEY => self.box_labels = integers(bytes, feature)?,
+                BOX_LABEL_NAME_KEY => self.box_label_names = texts(bytes, feature)?,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Numbers and names of the same classes, in the same order.
+fn labels(numbers: Vec<i64>, names: Vec<String>) -> Vec<TruthLabel> {
+    let count = numbers.len().max(names.len());
+    let mut numbers = numbers.into_iter();
+    let mut names = names.into_iter().map(|name| name.trim().to_owned());
+    let label = |_| TruthLabel {
+        number: numbers.next(),
+        name: names.next().filter(|name| !name.is_empty()),
+    };
+    (0..count).map(label).collect()
+}
+
+/// Where a feature's list lies that is of one kind: field 1 holds bytes, 2 floats, 3 integers. In each, field 1 are the values.
+fn list(
+    bytes: &mut impl Bytes,
+    feature: Range<u64>,
+    kind: u64,
+) -> Result<Option<Range<u64>>, WireError> {
+    let mut fields = Fields::of(feature);
+    let mut found = None;
+    while let Some(field) = fields.next(bytes)? {
+        if let (number, Value::Span(span)) = field
+            && number == kind
+        {
+            found = Some(span);
+        }
+    }
+    Ok(found)
+}
+
+fn first_bytes(
+    bytes: &mut impl Bytes,
+    feature: Range<u64>,
+) -> Result<Option<Range<u64>>, WireError> {
+    let Some(values) = list(bytes, feature, 1)? else {
+        return Ok(None);
+    };
+    let mut values = Fields::of(values);
+    while let Some(value) = values.next(bytes)? {
+        if let (1, Value::Span(span)) = value {
+            return Ok(Some(span));
+        }
+    }
+    Ok(None)
+}
+
+fn texts(bytes: &mut impl Bytes, feature: Range<u64>) -> Result<List<String>, WireError> {
+    let mut found = List::default();
+    let Some(values) = list(bytes, feature, 1)? else {
+        return Ok(found);
+    };
+    let mut values = Fields::of(values);
+    while let Some(value) = values.next(bytes)? {
+        if let (1, Value::Span(span)) = value {
+            let end = span.end.min(span.start + LONGEST_TEXT);
+            let value = text(bytes, span.start..end)?;
+            if !found.push(value) {
+                break;
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn floats(bytes: &mut impl Bytes, feature: Range<u64>) -> Result<List<f32>, WireError> {
+    let mut found = List::default();
+    let Some(values) = list(bytes, feature, 2)? else {
+        return Ok(found);
+    };
+    let mut values = Fields::of(values);
+    while let Some(value) = values.next(bytes)? {
+        let (1, Value::Span(span)) = value else {
+            continue;
+        };
+        // Packed, or one by one: each value takes four bytes.
+        for start in span.clone().step_by(4) {
+            let end = start + 4;
+            if end > span.end {
+                return Err(WireError::Garbage("a list of numbers is cut"));
+            }
+            let value = bytes.at(start..end)?;
+            let value = f32::from_le_bytes([value[0], value[1], value[2], value[3]]);
+            if !found.push(value) {
+                return Ok(found);
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn integers(bytes: &mut impl Bytes, feature: Range<u64>) -> Result<List<i64>, WireError> {
+    let mut found = List::default();
+    let Some(values) = list(bytes, feature, 3)? else {
+        return Ok(found);
+    };
+    let mut values = Fields::of(values);
+    while let Some(value) = values.next(bytes)? {
+        match value {
+            (1, Value::Number(number)) => {
+                if !found.push(number as i64) {
+                    break;
+                }
+            }
+            (1, Value::Span(packed)) => {
+                let mut packed = Fields::of(packed);
+                while let Some(number) = packed.next_packed(bytes)? {
+                    if !found.push(number as i64) {
+                        return Ok(found);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(found)
+}
+
+fn text(bytes: &mut impl Bytes, span: Range<u64>) -> Result<String, WireError> {
+    Ok(String::from_utf8_lossy(bytes.at(span)?).into_owned())
+}

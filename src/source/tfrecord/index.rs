@@ -1,0 +1,117 @@
+//! Where the records of one file lie: eight bytes of memory a record.
+
+use std::ops::Range;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::SourceError;
+use super::blocks::{Blocks, Bytes, ReadError};
+use super::frame::{FOOTER, HEADER, data_len};
+
+/// Filled by whoever gets further: the listing, or a record that is read before it was listed.
+#[derive(Debug, Default)]
+pub(super) struct FileIndex {
+    /// Where each record ends; the first begins at 0.
+    ends: Mutex<Vec<u64>>,
+}
+
+/// What is found where a record should begin.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    /// Header, data and footer.
+    Record(Range<u64>),
+    End,
+    /// No record can be found from here on.
+    Broken(Broken),
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Broken {
+    /// The length has a wrong checksum.
+    Length,
+    /// The file ends inside the record, which needs so many bytes more.
+    Cut { missing: u64 },
+}
+
+impl FileIndex {
+    /// The record's place, where it is known already.
+    fn find(ends: &[u64], number: u64) -> Option<Range<u64>> {
+        let number = usize::try_from(number).ok()?;
+        let end = *ends.get(number)?;
+        let start = number.checked_sub(1).map_or(0, |before| ends[before]);
+        Some(start..end)
+    }
+
+    /// The record's place, found by going from length to length where it is not known yet.
+    pub(super) fn range_of(
+        &self,
+        number: u64,
+        blocks: impl FnOnce() -> Blocks,
+    ) -> Result<Range<u64>, SourceError> {
+        let mut ends = self.lock();
+        if let Some(range) = Self::find(&ends, number) {
+            return Ok(range);
+        }
+        let mut blocks = blocks();
+        loop {
+            let start = ends.last().copied().unwrap_or_default();
+            match next_record(&mut blocks, start)? {
+                Next::Record(range) => ends.push(range.end),
+                Next::End | Next::Broken(_) => return Err(SourceError::NotFound),
+            }
+            if let Some(range) = Self::find(&ends, number) {
+                return Ok(range);
+            }
+        }
+    }
+
+    pub(super) fn learn(&self, number: u64, end: u64) {
+        let mut ends = self.lock();
+        if ends.len() as u64 == number {
+            ends.push(end);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<u64>> {
+        self.ends.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Looks at the header of the record that begins at `start`.
+pub(super) fn next_record(blocks: &mut Blocks, start: u64) -> Result<Next, SourceError> {
+    if blocks.len() == Some(start) {
+        return Ok(Next::End);
+    }
+    let Some(header_end) = start.checked_add(HEADER) else {
+        return Ok(Next::End);
+    };
+    let header = match blocks.at(start..header_end) {
+        Ok(header) => header,
+        Err(ReadError::Source(error)) => return Err(error),
+        Err(ReadError::End) => {
+            return Ok(match blocks.at(start..start + 1) {
+                Err(ReadError::Source(error)) => return Err(error),
+                Err(ReadError::End) => Next::End,
+                Ok(_) => {
+                    let known = blocks.len().map_or(0, |len| len - start);
+                    let missing = HEADER - known;
+                    Next::Broken(Broken::Cut { missing })
+                }
+            });
+        }
+    };
+    let Some(len) = data_len(header) else {
+        return Ok(Next::Broken(Broken::Length));
+    };
+    // A length that no file can have is as good as a wrong one.
+    let end = header_end.checked_add(len);
+    let Some(end) = end.and_then(|end| end.checked_add(FOOTER)) else {
+        return Ok(Next::Broken(Broken::Length));
+    };
+    blocks.expect_records_of(len);
+    Ok(match blocks.len() {
+        Some(file_len) if end > file_len => Next::Broken(Broken::Cut {
+            missing: end - file_len,
+        }),
+        _ => Next::Record(start..end),
+    })
+}

@@ -1,0 +1,399 @@
+//! TFRecord files as folders of images, wherever a source finds them.
+//!
+//! Listing goes from record to record and looks at names and sizes only; a record's data is held against its checksum when the
+//! image is read. Knows nothing of what is inside an image.
+
+mod blocks;
+mod example;
+mod frame;
+mod index;
+mod names;
+mod scan;
+mod wire;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use self::blocks::Blocks;
+use self::example::{Example, Wanted};
+use self::frame::{BadFrame, HEADER};
+use self::index::FileIndex;
+use self::scan::{Entry, FileScan, LONGEST_RECORD};
+use super::{ListingChange, LocalSource, Page, Source, SourceError, cut};
+use crate::domain::{Sample, SampleUri, Truth};
+use crate::tasks::TaskControl;
+
+pub(crate) use self::names::is_shard_name;
+pub use self::names::is_tfrecord_name;
+
+/// Records looked at for the first page of a file, so that it comes soon; later pages are larger.
+const FIRST_PAGE_LEN: usize = 32;
+const PAGE_LEN: usize = 2000;
+
+/// Another source, in which each TFRecord file stands for the images that it holds.
+#[derive(Clone)]
+pub struct WithRecords {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    inner: Arc<dyn Source>,
+    /// Where somebody opened a single record.
+    name: Option<String>,
+    /// Files of which only some records were asked for.
+    only: HashMap<SampleUri, BTreeSet<u64>>,
+    indexes: Arc<Mutex<HashMap<SampleUri, Arc<FileIndex>>>>,
+}
+
+impl WithRecords {
+    pub fn over(inner: Arc<dyn Source>) -> Self {
+        Self::new(inner, None, HashMap::new())
+    }
+
+    /// A local folder, image, TFRecord file, or a single record of one.
+    ///
+    /// # Errors
+    /// The path does not exist or is not readable.
+    pub fn open(path: &Path) -> Result<Self, SourceError> {
+        let local = match LocalSource::open(path) {
+            Ok(local) => local,
+            Err(error) => {
+                let uri = SampleUri::new(std::path::absolute(path)?.to_string_lossy());
+                let (file, _) = uri.record().ok_or(error)?;
+                LocalSource::open(Path::new(file))?;
+                let mut source = Self::from_paths([path.to_owned()]);
+                if let Some(shared) = Arc::get_mut(&mut source.shared) {
+                    shared.name = Some(uri.as_str().to_owned());
+                }
+                return Ok(source);
+            }
+        };
+        Ok(Self::over(Arc::new(local)))
+    }
+
+    /// Local files, folders and records. The records of one file are listed together, where the first of them stands.
+    pub fn from_paths(paths: impl IntoIterator<Item = PathBuf>) -> Self {
+        let mut only: HashMap<SampleUri, BTreeSet<u64>> = HashMap::new();
+        let mut whole = HashSet::new();
+        let mut files = Vec::new();
+        for path in paths {
+            let absolute = std::path::absolute(&path).unwrap_or_else(|_| path.clone());
+            let uri = SampleUri::new(absolute.to_string_lossy());
+            match uri.record() {
+                Some((file, number)) if !path.exists() => {
+                    let numbers = only.entry(SampleUri::new(file)).or_default();
+                    if numbers.is_empty() {
+                        files.push(PathBuf::from(file));
+                    }
+                    numbers.insert(number);
+                }
+                _ => {
+                    whole.insert(uri);
+                    files.push(path);
+                }
+            }
+        }
+        only.retain(|file, _| !whole.contains(file));
+        Self::new(Arc::new(LocalSource::from_paths(files)), None, only)
+    }
+
+    fn new(
+        inner: Arc<dyn Source>,
+        name: Option<String>,
+        only: HashMap<SampleUri, BTreeSet<u64>>,
+    ) -> Self {
+        Self {
+            shared: Arc::new(Shared {
+                inner,
+                name,
+                only,
+                indexes: Arc::default(),
+            }),
+        }
+    }
+}
+
+impl Source for WithRecords {
+    fn name(&self) -> String {
+        let name = self.shared.name.clone();
+        name.unwrap_or_else(|| self.shared.inner.name())
+    }
+
+    fn pages(&self) -> Box<dyn Iterator<Item = Page> + Send> {
+        Box::new(Pages {
+            inner: self.shared.inner.pages(),
+            shared: Arc::clone(&self.shared),
+            waiting: VecDeque::new(),
+            scan: None,
+            next_len: FIRST_PAGE_LEN,
+        })
+    }
+
+    fn read(&self, uri: &SampleUri) -> Result<Vec<u8>, SourceError> {
+        self.shared
+            .read(uri, Wanted::ImageAndName)
+            .map(|(image, _)| image)
+    }
+
+    fn read_range(&self, uri: &SampleUri, range: Range<u64>) -> Result<Vec<u8>, SourceError> {
+        match uri.record() {
+            Some(_) => self.read(uri).map(|image| cut(image, range)),
+            None => self.shared.inner.read_range(uri, range),
+        }
+    }
+
+    fn read_with_truth(&self, uri: &SampleUri) -> Result<(Vec<u8>, Truth), SourceError> {
+        self.shared.read(uri, Wanted::Truth)
+    }
+
+    fn useful_reads(&self) -> usize {
+        self.shared.inner.useful_reads()
+    }
+
+    fn for_task(&self, control: &TaskControl) -> Option<Arc<dyn Source>> {
+        let inner = self.shared.inner.for_task(control)?;
+        let shared = Shared {
+            inner,
+            name: self.shared.name.clone(),
+            only: self.shared.only.clone(),
+            indexes: Arc::clone(&self.shared.indexes),
+        };
+        Some(Arc::new(Self {
+            shared: Arc::new(shared),
+        }))
+    }
+
+    fn watch(&self, report: Box<dyn Fn(ListingChange) + Send + Sync>) {
+        // Weak: the inner source holds what it reports to.
+        let shared = Arc::downgrade(&self.shared);
+        self.shared.inner.watch(Box::new(move |change| {
+            if let Some(shared) = Weak::upgrade(&shared) {
+                shared.pass_on(change, &*report);
+            }
+        }));
+    }
+}
+
+impl Shared {
+    fn read(&self, uri: &SampleUri, wanted: Wanted) -> Result<(Vec<u8>, Truth), SourceError> {
+        let Some((file, number)) = uri.record() else {
+            return self.inner.read_with_truth(uri);
+        };
+        let file = SampleUri::new(file);
+        match self.read_record(&file, number, wanted) {
+            Ok(read) => Ok(read),
+            Err(error @ (SourceError::Damaged(_) | SourceError::Cancelled)) => Err(error),
+            // A file that was opened by itself may have any name.
+            Err(error) => self.inner.read_with_truth(uri).map_err(|_| error),
+        }
+    }
+
+    fn read_record(
+        &self,
+        file: &SampleUri,
+        number: u64,
+        wanted: Wanted,
+    ) -> Result<(Vec<u8>, Truth), SourceError> {
+        let mut record = self.read_frame(file, number)?;
+        let data = match frame::check(&record) {
+            // It was written to since it was listed.
+            Err(BadFrame::Header) => {
+                self.forget(file);
+                record = self.read_frame(file, number)?;
+                frame::check(&record)
+            }
+            checked => checked,
+        };
+        let data = data.map_err(|bad| {
+            SourceError::Damaged(match bad {
+                BadFrame::Header => format!("record {number} cannot be found any more: the file was written to since it was listed; open it again"),
+                BadFrame::Data => format!("record {number} is damaged: its data have a wrong checksum; get the file anew from where it came from"),
+            })
+        })?;
+        let span = data.start as u64..data.end as u64;
+        let example = Example::read(&mut record.as_slice(), span, wanted);
+        let example = example
+            .map_err(|_| SourceError::Damaged(format!("record {number} holds no tf.Example")))?;
+        let image = example.image().ok_or_else(|| {
+            SourceError::Damaged(format!("record {number} {}", example.without_image()))
+        })?;
+        record.truncate(image.end as usize);
+        record.drain(..image.start as usize);
+        Ok((record, example.truth()))
+    }
+
+    /// A record with its header and footer, as it lies in the file.
+    fn read_frame(&self, file: &SampleUri, number: u64) -> Result<Vec<u8>, SourceError> {
+        let index = Arc::clone(self.lock_indexes().entry(file.clone()).or_default());
+        let blocks = || Blocks::new(Arc::clone(&self.inner), file.clone(), None);
+        let range = index.range_of(number, blocks)?;
+        if range.end - range.start > LONGEST_RECORD {
+            return Err(SourceError::Damaged(format!(
+                "record {number} is longer than the 2 GiB that a record can have"
+            )));
+        }
+        self.inner.read_range(file, range)
+    }
+
+    fn scan(self: &Arc<Self>, file: Sample) -> FileScan {
+        let index = Arc::<FileIndex>::default();
+        self.lock_indexes()
+            .insert(file.uri.clone(), Arc::clone(&index));
+        let len = Some(file.size_bytes);
+        let blocks = Blocks::new(Arc::clone(&self.inner), file.uri.clone(), len);
+        let only = self.only.get(&file.uri).cloned();
+        FileScan::new(file, blocks, index, only)
+    }
+
+    fn kind(&self, file: &Sample) -> Kind {
+        if is_tfrecord_name(&file.name) {
+            return Kind::Records;
+        }
+        // Who names a file may have called it anything, and means it.
+        let is_named = self.only.contains_key(&file.uri) || self.inner.name() == file.uri.as_str();
+        let is_shard = is_shard_name(&file.name);
+        if !is_named && !is_shard {
+            Kind::Image
+        } else if self.begins_with_record(file) {
+            Kind::Records
+        } else if is_named {
+            Kind::Image
+        } else {
+            Kind::Other
+        }
+    }
+
+    fn begins_with_record(&self, file: &Sample) -> bool {
+        let begin = self.inner.read_range(&file.uri, 0..HEADER);
+        begin.is_ok_and(|begin| frame::data_len(&begin).is_some())
+    }
+
+    /// A change of a file is a change of the images inside.
+    fn pass_on(self: &Arc<Self>, change: ListingChange, report: &dyn Fn(ListingChange)) {
+        match change {
+            ListingChange::Seen(files) => {
+                let mut samples = Vec::new();
+                for file in files {
+                    match self.kind(&file) {
+                        Kind::Image => samples.push(file),
+                        Kind::Records => report(ListingChange::FileRelisted {
+                            file: file.uri.clone(),
+                            page: self.scan(file).flatten().collect(),
+                        }),
+                        Kind::Other => {}
+                    }
+                }
+                if !samples.is_empty() {
+                    report(ListingChange::Seen(samples));
+                }
+            }
+            ListingChange::Relisted(files) => {
+                let mut page = Page::default();
+                for file in files {
+                    match self.kind(&file) {
+                        Kind::Image => page.samples.push(file),
+                        Kind::Records => page.extend(self.scan(file).flatten()),
+                        Kind::Other => {}
+                    }
+                }
+                report(ListingChange::Relisted(page.samples));
+            }
+            ListingChange::Gone(uris) => {
+                for uri in &uris {
+                    self.forget(uri);
+                }
+                report(ListingChange::Gone(uris));
+            }
+            ListingChange::FileRelisted { .. } | ListingChange::Unwatched(_) => report(change),
+        }
+    }
+
+    fn forget(&self, file: &SampleUri) {
+        self.lock_indexes().remove(file);
+    }
+
+    fn lock_indexes(&self) -> MutexGuard<'_, HashMap<SampleUri, Arc<FileIndex>>> {
+        self.indexes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What a file that is listed stands for.
+enum Kind {
+    /// Itself.
+    Image,
+    /// The images inside.
+    Records,
+    /// Nothing that concerns us.
+    Other,
+}
+
+/// Puts the images of a file in the place of the file.
+struct Pages {
+    inner: Box<dyn Iterator<Item = Page> + Send>,
+    shared: Arc<Shared>,
+    /// What is left of the inner source's last page.
+    waiting: VecDeque<Sample>,
+    scan: Option<FileScan>,
+    next_len: usize,
+}
+
+impl Iterator for Pages {
+    type Item = Page;
+
+    fn next(&mut self) -> Option<Page> {
+        let mut page = Page::default();
+        if self.scan.is_none() && self.waiting.is_empty() {
+            let listed = self.inner.next()?;
+            self.waiting = listed.samples.into();
+            page.problems = listed.problems;
+            page.notes = listed.notes;
+        }
+        // Images beside the files come as the inner source lists them; only records are counted.
+        let mut left = self.next_len;
+        while left > 0 {
+            if let Some(scan) = &mut self.scan {
+                match scan.next() {
+                    Some(entry) => {
+                        page.extend(entry);
+                        left -= 1;
+                    }
+                    None => self.scan = None,
+                }
+            } else if let Some(file) = self.waiting.pop_front() {
+                match self.shared.kind(&file) {
+                    Kind::Image => page.samples.push(file),
+                    Kind::Records => self.scan = Some(self.shared.scan(file)),
+                    Kind::Other => {}
+                }
+            } else {
+                return Some(page);
+            }
+        }
+        self.next_len = (self.next_len * 2).min(PAGE_LEN);
+        Some(page)
+    }
+}
+
+impl Extend<Entry> for Page {
+    fn extend<T: IntoIterator<Item = Entry>>(&mut self, entries: T) {
+        for entry in entries {
+            match entry {
+                Ok(sample) => self.samples.push(sample),
+                Err(problem) => self.problems.push(problem),
+            }
+        }
+    }
+}
+
+impl FromIterator<Entry> for Page {
+    fn from_iter<T: IntoIterator<Item = Entry>>(entries: T) -> Self {
+        let mut page = Self::default();
+        page.extend(entries);
+        page
+    }
+}

@@ -1,0 +1,209 @@
+//! Lists the records of one file, without reading images where they are large.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::SourceError;
+use super::blocks::{Blocks, Bytes, ReadError};
+use super::example::{Example, Wanted};
+use super::frame::{FOOTER, HEADER};
+use super::index::{Broken, FileIndex, Next, next_record};
+use super::names::clean_name;
+use super::wire::WireError;
+use crate::domain::{Problem, Sample, SampleUri, human_bytes};
+
+/// Records without an image that are told one by one; of a file that is about something else, all are.
+const MOST_PROBLEMS: u64 = 20;
+/// Protocol buffers end at 2 GiB.
+pub(super) const LONGEST_RECORD: u64 = 2 << 30;
+
+pub(super) type Entry = Result<Sample, Problem>;
+
+/// The records of a file, in their order. What is damaged is a problem, and the rest goes on where it can be found.
+pub(super) struct FileScan {
+    file: Sample,
+    blocks: Blocks,
+    index: Arc<FileIndex>,
+    /// Only these records, where not all are wanted.
+    only: Option<BTreeSet<u64>>,
+    /// Where the next record begins.
+    start: u64,
+    number: u64,
+    /// Records without an image.
+    without_image: u64,
+    /// What is left to say, once all records were seen.
+    ending: Option<std::vec::IntoIter<Problem>>,
+}
+
+impl FileScan {
+    pub(super) fn new(
+        file: Sample,
+        blocks: Blocks,
+        index: Arc<FileIndex>,
+        only: Option<BTreeSet<u64>>,
+    ) -> Self {
+        Self {
+            file,
+            blocks,
+            index,
+            only,
+            start: 0,
+            number: 0,
+            without_image: 0,
+            ending: None,
+        }
+    }
+
+    /// What this record is in the listing; `None` where nothing is said of it.
+    fn record(&mut self, record: Range<u64>) -> Option<Entry> {
+        let number = self.number;
+        self.number += 1;
+        self.start = record.end;
+        self.index.learn(number, record.end);
+        if let Some(only) = &mut self.only
+            && !only.remove(&number)
+        {
+            return None;
+        }
+        let data = record.start + HEADER..record.end - FOOTER;
+        if data.end - data.start >= LONGEST_RECORD {
+            return self.problem(number, "is longer than the 2 GiB that a record can have");
+        }
+        match Example::read(&mut self.blocks, data, Wanted::ImageAndName) {
+            Ok(example) => match example.image() {
+                Some(image) => Some(Ok(self.sample(number, &example, image.end - image.start))),
+                None => self.problem(number, &example.without_image()),
+            },
+            Err(WireError::Garbage(reason)) => {
+                self.problem(number, &format!("holds no tf.Example: {reason}"))
+            }
+            Err(WireError::Read(ReadError::End)) => {
+                self.problem(number, "was cut while it was read")
+            }
+            Err(WireError::Read(ReadError::Source(error))) => {
+                let problem = self.unreadable(&error);
+                self.finish(Some(problem));
+                None
+            }
+        }
+    }
+
+    fn sample(&self, number: u64, example: &Example, size_bytes: u64) -> Sample {
+        let name = example.name().and_then(clean_name);
+        let name = name.unwrap_or_else(|| number.to_string());
+        Sample {
+            uri: SampleUri::of_record(self.file.uri.as_str(), number),
+            name: format!("{}/{name}", self.file.name),
+            size_bytes,
+            ..self.file.clone()
+        }
+    }
+
+    fn problem(&mut self, number: u64, message: &str) -> Option<Entry> {
+        self.without_image += 1;
+        let uri = SampleUri::of_record(self.file.uri.as_str(), number);
+        (self.without_image <= MOST_PROBLEMS).then(|| Err(Problem::of_sample(uri, message)))
+    }
+
+    fn broken(&mut self, broken: &Broken) -> Problem {
+        let number = self.number;
+        let so_far = format!("the {} before it can be used", records(number));
+        let message = match broken {
+            Broken::Length if number == 0 => self.why_no_record(),
+            Broken::Cut { .. } if number == 0 && self.start_is_compressed().is_some() => {
+                self.why_no_record()
+            }
+            Broken::Length => format!(
+                "is damaged: the length of record {number} has a wrong checksum, so neither that one nor what follows can be found; {so_far}"
+            ),
+            Broken::Cut { missing } => format!(
+                "ends in the middle of record {number}: {} are missing; {so_far}. It may still be being written, or a copy was cut off",
+                human_bytes(*missing)
+            ),
+        };
+        Problem::of_sample(self.file.uri.clone(), message)
+    }
+
+    fn why_no_record(&mut self) -> String {
+        match self.start_is_compressed() {
+            Some(how) => format!(
+                "is compressed ({how}), so its records cannot be read one by one; unpack it first, or write it without compression"
+            ),
+            None => "is no TFRecord file, or its beginning is damaged: the length of the first record has a wrong checksum"
+                .to_owned(),
+        }
+    }
+
+    /// With which program the file is compressed, as `tf.io.TFRecordWriter` offers it.
+    fn start_is_compressed(&mut self) -> Option<&'static str> {
+        match self.blocks.at(0..2).ok()? {
+            [0x1f, 0x8b] => Some("gzip"),
+            [0x78, 0x01 | 0x5e | 0x9c | 0xda] => Some("zlib"),
+            _ => None,
+        }
+    }
+
+    fn unreadable(&self, error: &SourceError) -> Problem {
+        let message = format!("{error} ({} were listed before)", records(self.number));
+        Problem::of_sample(self.file.uri.clone(), message)
+    }
+
+    fn finish(&mut self, last: Option<Problem>) {
+        let mut problems = Vec::new();
+        let untold = self.without_image.saturating_sub(MOST_PROBLEMS);
+        if untold > 0 {
+            let message = format!("{} more hold no image", records(untold));
+            problems.push(Problem::of_sample(self.file.uri.clone(), message));
+        }
+        problems.extend(last);
+        for number in self.only.take().into_iter().flatten() {
+            let uri = SampleUri::of_record(self.file.uri.as_str(), number);
+            let message = format!("is not there; {} were found", records(self.number));
+            problems.push(Problem::of_sample(uri, message));
+        }
+        self.ending = Some(problems.into_iter());
+    }
+}
+
+/// `None` for a record of which nothing is said, so that whoever lists can stop in between.
+impl Iterator for FileScan {
+    type Item = Option<Entry>;
+
+    fn next(&mut self) -> Option<Option<Entry>> {
+        if let Some(ending) = &mut self.ending {
+            return ending.next().map(|problem| Some(Err(problem)));
+        }
+        if self.only.as_ref().is_some_and(BTreeSet::is_empty) {
+            self.finish(None);
+            return Some(None);
+        }
+        match next_record(&mut self.blocks, self.start) {
+            Ok(Next::Record(record)) => return Some(self.record(record)),
+            Ok(Next::End) if self.number == 0 => {
+                let uri = self.file.uri.clone();
+                self.finish(Some(Problem::of_sample(
+                    uri,
+                    "is empty: it holds no records",
+                )));
+            }
+            Ok(Next::End) => self.finish(None),
+            Ok(Next::Broken(broken)) => {
+                let problem = self.broken(&broken);
+                self.finish(Some(problem));
+            }
+            Err(error) => {
+                let problem = self.unreadable(&error);
+                self.finish(Some(problem));
+            }
+        }
+        Some(None)
+    }
+}
+
+fn records(count: u64) -> String {
+    match count {
+        1 => "1 record".to_owned(),
+        _ => format!("{count} records"),
+    }
+}
