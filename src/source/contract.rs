@@ -1,6 +1,7 @@
 //! What every source must do, tried on each of them.
 
-use super::{LocalSource, MemorySource, Page, Source, SourceError};
+use super::tfrecord::record_of;
+use super::{LocalSource, MemorySource, Page, Source, SourceError, WithRecords};
 use crate::domain::SampleUri;
 
 /// `source` holds exactly `files`, in this order.
@@ -55,4 +56,28 @@ fn a_local_folder_keeps_the_contract() {
 fn memory_keeps_the_contract() {
     let files = FILES.map(|(name, bytes)| (name.to_owned(), bytes.to_vec()));
     check_contract(&MemorySource::new(files), &FILES);
+}
+
+#[test]
+fn a_folder_in_which_files_of_records_are_looked_for_keeps_the_contract() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, bytes) in FILES {
+        std::fs::write(folder.path().join(name), bytes).unwrap();
+    }
+    check_contract(&WithRecords::open(folder.path()).unwrap(), &FILES);
+}
+
+#[test]
+fn records_of_a_file_keep_the_contract() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("a.tfrecord");
+    let records = FILES.map(|(name, bytes)| record_of(name, bytes));
+    std::fs::write(&file, records.concat()).unwrap();
+    let names = FILES.map(|(name, _)| format!("a.tfrecord/{name}"));
+    let expected: Vec<(&str, &[u8])> = names
+        .iter()
+        .zip(FILES)
+        .map(|(name, (_, bytes))| (name.as_str(), bytes))
+        .collect();
+    check_contract(&WithRecords::open(&file).unwrap(), &expected);
 }

@@ -5,6 +5,7 @@ use egui_kittest::kittest::Queryable;
 use spotcheck::app::App;
 use spotcheck::state::{Action, Command};
 
+use crate::support::repository;
 use crate::window::{click, folder_of, open, samples, sees, wait_for, wait_until};
 
 const CLASSIFIER: &str = "efficientnet-lite0";
@@ -28,6 +29,41 @@ fn a_path_that_is_typed_opens() {
     window.step();
     window.key_press(Key::Enter);
     wait_for(&mut window, "3 images");
+}
+
+#[test]
+fn a_file_of_records_opens_and_shows_what_it_knows_of_its_images() {
+    let file = repository().join("tests/tfrecord/photos.tfrecord");
+    let mut window = open(None, CLASSIFIER);
+    let field = window.get_by_label("Path of a folder or image");
+    field.focus();
+    field.type_text(file.to_str().unwrap());
+    window.step();
+    window.key_press(Key::Enter);
+    wait_for(&mut window, "1 of 6 images");
+    wait_for(&mut window, "photos.tfrecord/chelsea.png");
+    open_details(&mut window);
+    wait_for(&mut window, "tabby cat (282)");
+    assert!(sees(&window, "cat (17)"));
+    assert!(sees(&window, "(40, 0) – (140, 106)"));
+    assert!(sees(&window, "photos.tfrecord/#0"));
+}
+
+#[test]
+fn a_file_of_records_that_is_written_anew_shows_what_it_holds_now() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("photos.tfrecord");
+    let whole = repository().join("tests/tfrecord/photos.tfrecord");
+    std::fs::copy(&whole, &file).unwrap();
+    let mut window = open(Some(folder.path()), CLASSIFIER);
+    wait_for(&mut window, "1 of 6 images");
+    let mut bytes = std::fs::read(&whole).unwrap();
+    bytes.truncate(bytes.len() - 1);
+    std::fs::write(folder.path().join("cut"), bytes).unwrap();
+    std::fs::rename(folder.path().join("cut"), &file).unwrap();
+    wait_for(&mut window, "photos.tfrecord/5 is no longer there");
+    click(&mut window, "1 problem");
+    wait_for(&mut window, "ends in the middle of record 5");
 }
 
 #[test]
@@ -96,19 +132,24 @@ fn shift_and_arrow_select_several() {
     wait_for(&mut window, "3 selected");
 }
 
-#[test]
-fn the_file_of_the_picture_is_described() {
-    let mut window = open(Some(&samples().join("chelsea.png")), CLASSIFIER);
-    wait_for(&mut window, "1 of 1 image");
-    click(&mut window, "File");
+/// Opens the section about the file of the picture.
+fn open_details(window: &mut egui_kittest::Harness<'static, App>) {
+    click(window, "File");
     // The menu has the same name; its first entry must not be what was opened.
-    if sees(&window, "Open images…") {
+    if sees(window, "Open images…") {
         window.key_press(Key::Escape);
         window.step();
         let header = window.get_all_by_label("File").last().unwrap();
         header.click();
         window.step();
     }
+}
+
+#[test]
+fn the_file_of_the_picture_is_described() {
+    let mut window = open(Some(&samples().join("chelsea.png")), CLASSIFIER);
+    wait_for(&mut window, "1 of 1 image");
+    open_details(&mut window);
     wait_for(&mut window, "451 × 300");
     assert!(sees(&window, "PNG"));
 }

@@ -13,6 +13,8 @@ mod wire;
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+pub(super) use tests::record_of;
 
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::ops::Range;

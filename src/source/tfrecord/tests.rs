@@ -37,6 +37,11 @@ fn image(name: &str, pixels: &[u8]) -> Vec<u8> {
     ])
 }
 
+/// A whole record with an image of this name.
+pub(in super::super) fn record_of(name: &str, pixels: &[u8]) -> Vec<u8> {
+    framed(&image(name, pixels))
+}
+
 const FILE: &str = "/photos/a.tfrecord";
 
 /// A source with one file of the given bytes.
@@ -76,7 +81,7 @@ fn check(bytes: Vec<u8>, expected: &[&str], said: &[&str]) {
 }
 
 fn three_images() -> [Vec<u8>; 3] {
-    ["a.jpg", "b.jpg", "c.jpg"].map(|name| framed(&image(name, name.as_bytes())))
+    ["a.jpg", "b.jpg", "c.jpg"].map(|name| record_of(name, name.as_bytes()))
 }
 
 #[test]
@@ -200,7 +205,7 @@ fn records_without_an_image_are_told_with_what_they_hold() {
         framed(&no_bytes),
         framed(b"\xff\xff\xff\xff"),
         framed(b""),
-        framed(&image("a.jpg", b"a")),
+        record_of("a.jpg", b"a"),
     ];
     check(
         records.concat(),
@@ -247,7 +252,7 @@ fn what_is_no_tfrecord_file_says_what_it_is() {
 #[test]
 fn the_name_in_a_record_cannot_lead_out_of_its_file() {
     let records =
-        ["../../etc/passwd", "/abs/b.jpg", "..", "a\nb"].map(|name| framed(&image(name, b"x")));
+        ["../../etc/passwd", "/abs/b.jpg", "..", "a\nb"].map(|name| record_of(name, b"x"));
     let (samples, _) = listing(&source_of(records.concat()));
     assert_eq!(
         names(&samples),
@@ -345,7 +350,7 @@ fn no_damage_of_a_file_panics_or_gives_a_wrong_image() {
 #[test]
 fn the_first_page_of_a_large_file_comes_after_a_few_reads() {
     let folder = tempfile::tempdir().unwrap();
-    let record = framed(&image("a.jpg", &vec![7; 20_000]));
+    let record = record_of("a.jpg", &vec![7; 20_000]);
     std::fs::write(folder.path().join("a.tfrecord"), record.repeat(3000)).unwrap();
     let source = WithRecords::open(folder.path()).unwrap();
     let lens: Vec<usize> = source.pages().map(|page| page.samples.len()).collect();
@@ -416,7 +421,7 @@ fn a_file_that_was_written_anew_is_read_anew() {
     let source = WithRecords::open(&file).unwrap();
     let (samples, _) = listing(&source);
     let [a, b, _] = three_images();
-    let long = framed(&image("long.jpg", &[1; 1000]));
+    let long = record_of("long.jpg", &[1; 1000]);
     std::fs::write(&file, [long, a, b].concat()).unwrap();
     assert_eq!(source.read(&samples[2].uri).unwrap(), b"b.jpg");
     std::fs::write(&file, b"something else").unwrap();

@@ -900,6 +900,33 @@ fn after_missed_changes_what_is_not_listed_any_more_is_gone() {
 }
 
 #[test]
+fn a_file_of_many_that_was_written_anew_changes_only_what_is_in_it() {
+    let (mut state, source, _) = opened();
+    let page = page(&["x.tfrecord/#0", "x.tfrecord/#1", "x.tfrecords"]);
+    event(&mut state, Event::Listed { source, page });
+    let now = Page {
+        samples: vec![written_anew("x.tfrecord/#0"), written_anew("x.tfrecord/#7")],
+        problems: vec![Problem::general("record 8 is damaged")],
+        ..Page::default()
+    };
+    let file = SampleUri::new("/photos/x.tfrecord");
+    changed(
+        &mut state,
+        source,
+        ListingChange::FileRelisted { file, page: now },
+    );
+    let ids: Vec<SampleId> = state.samples.ids().collect();
+    let gone: Vec<bool> = ids.iter().map(|id| state.samples.is_gone(*id)).collect();
+    assert_eq!(gone, [false, false, false, false, true, false, false]);
+    assert_eq!(state.samples.version(SampleId(3)), 1);
+    assert_eq!(
+        state.samples.get(SampleId(6)).unwrap().name,
+        "x.tfrecord/#7"
+    );
+    assert_eq!(state.problems.len(), 1);
+}
+
+#[test]
 fn a_folder_that_cannot_be_watched_says_so_with_the_reason() {
     let (mut state, source, _) = opened();
     let why = ListingChange::Unwatched("too many folders".to_owned());

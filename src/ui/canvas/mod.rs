@@ -58,7 +58,7 @@ fn empty_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
             Some(Listing::Done) => {
                 ui.label(strong("There are no images in this folder").size(18.0));
                 ui.add_space(6.0);
-                ui.weak("JPEG, PNG, WebP, BMP, TIFF and GIF are shown, from subfolders too");
+                ui.weak("JPEG, PNG, WebP, BMP, TIFF and GIF are shown, from subfolders and TFRecord files too");
                 ui.add_space(18.0);
                 row_of_buttons_ui(ui, state, commands);
             }
