@@ -62,7 +62,8 @@ fn a_file_of_records_that_is_written_anew_shows_what_it_holds_now() {
     std::fs::write(folder.path().join("cut"), bytes).unwrap();
     std::fs::rename(folder.path().join("cut"), &file).unwrap();
     wait_for(&mut window, "photos.tfrecord/5 is no longer there");
-    click(&mut window, "1 problem");
+    wait_for(&mut window, " problem");
+    click(&mut window, " problem");
     wait_for(&mut window, "ends in the middle of record 5");
 }
 

@@ -1,6 +1,6 @@
 //! `tf.Example`: named features, of which some are an image, its name and what is known of it.
 //!
-//! Source: `tensorflow/core/example/{example,feature}.proto`. An Example holds Features in its field 1, as a SequenceExample
+//! Source: `tensorflow/core/example/{example,feature}.proto`. An Example holds Features in its field 1, as a `SequenceExample`
 //! holds its context, so both are read.
 
 use std::ops::Range;
@@ -71,13 +71,12 @@ impl<T> Default for List<T> {
 }
 
 impl<T> List<T> {
-    /// False where there is no place for more.
-    fn push(&mut self, value: T) -> bool {
-        self.is_cut |= self.values.len() >= MOST_VALUES;
-        if !self.is_cut {
+    fn push(&mut self, value: T) {
+        if self.values.len() < MOST_VALUES {
             self.values.push(value);
+        } else {
+            self.is_cut = true;
         }
-        !self.is_cut
     }
 }
 
@@ -280,13 +279,13 @@ fn texts(bytes: &mut impl Bytes, feature: Range<u64>) -> Result<List<String>, Wi
         return Ok(found);
     };
     let mut values = Fields::of(values);
-    while let Some(value) = values.next(bytes)? {
+    while !found.is_cut
+        && let Some(value) = values.next(bytes)?
+    {
         if let (1, Value::Span(span)) = value {
             let end = span.end.min(span.start + LONGEST_TEXT);
             let value = text(bytes, span.start..end)?;
-            if !found.push(value) {
-                break;
-            }
+            found.push(value);
         }
     }
     Ok(found)
@@ -298,7 +297,9 @@ fn floats(bytes: &mut impl Bytes, feature: Range<u64>) -> Result<List<f32>, Wire
         return Ok(found);
     };
     let mut values = Fields::of(values);
-    while let Some(value) = values.next(bytes)? {
+    while !found.is_cut
+        && let Some(value) = values.next(bytes)?
+    {
         let (1, Value::Span(span)) = value else {
             continue;
         };
@@ -310,8 +311,9 @@ fn floats(bytes: &mut impl Bytes, feature: Range<u64>) -> Result<List<f32>, Wire
             }
             let value = bytes.at(start..end)?;
             let value = f32::from_le_bytes([value[0], value[1], value[2], value[3]]);
-            if !found.push(value) {
-                return Ok(found);
+            found.push(value);
+            if found.is_cut {
+                break;
             }
         }
     }
@@ -324,19 +326,17 @@ fn integers(bytes: &mut impl Bytes, feature: Range<u64>) -> Result<List<i64>, Wi
         return Ok(found);
     };
     let mut values = Fields::of(values);
-    while let Some(value) = values.next(bytes)? {
+    while !found.is_cut
+        && let Some(value) = values.next(bytes)?
+    {
         match value {
-            (1, Value::Number(number)) => {
-                if !found.push(number as i64) {
-                    break;
-                }
-            }
+            (1, Value::Number(number)) => found.push(number as i64),
             (1, Value::Span(packed)) => {
                 let mut packed = Fields::of(packed);
-                while let Some(number) = packed.next_packed(bytes)? {
-                    if !found.push(number as i64) {
-                        return Ok(found);
-                    }
+                while !found.is_cut
+                    && let Some(number) = packed.next_packed(bytes)?
+                {
+                    found.push(number as i64);
                 }
             }
             _ => {}
