@@ -255,3 +255,66 @@ fn flags_that_make_no_sense_together_are_refused() {
     check_says(&output, 1, &["a project file ends in .spotcheck"]);
     assert!(Path::new(&repository().join("Cargo.toml")).exists());
 }
+
+#[test]
+fn two_runs_are_compared_as_a_summary_and_image_by_image() {
+    let bench = Bench::new();
+    bench.predict(&[]);
+    let out = bench.folder.path().join("comparison.json");
+    let compare = |more: &[&str]| {
+        let mut command = spotcheck(&["compare"]);
+        command.arg(bench.project()).args(more).output().unwrap()
+    };
+    let alone = compare(&[]);
+    assert_eq!(alone.status.code(), Some(1));
+    assert!(
+        stderr(&alone).contains("choose two runs with --runs A B"),
+        "{}",
+        stderr(&alone)
+    );
+    bench.predict(&["--new-run"]);
+
+    let summary = compare(&["--min-score", "0.1"]);
+    let text = String::from_utf8_lossy(&summary.stdout);
+    assert!(
+        text.contains("100.0 % agree: the same boxes (IoU at least 0.5) in 5 of 5 images"),
+        "{text}{}",
+        stderr(&summary)
+    );
+    let arguments = ["--runs", "1", "2", "--out", out.to_str().unwrap()];
+    let written = compare(&arguments);
+    assert_eq!(written.status.code(), Some(0), "{}", stderr(&written));
+    assert!(written.stdout.is_empty());
+    let whole: serde_json::Value = serde_json::from_slice(&std::fs::read(&out).unwrap()).unwrap();
+    assert_eq!(whole["summary"]["compared"], 5);
+    let images = whole["images"].as_array().unwrap();
+    let names: Vec<_> = images.iter().map(|image| &image["image"]).collect();
+    assert_eq!(names, ["0.png", "1.png", "2.png", "3.png", "4.png"]);
+    assert!(images.iter().all(|image| image["disagreement"] == 0.0));
+
+    let again = compare(&arguments);
+    assert_eq!(again.status.code(), Some(1));
+    assert!(stderr(&again).contains("already a file"));
+    let unknown = compare(&["--runs", "1", "mine"]);
+    assert_eq!(unknown.status.code(), Some(1));
+    assert!(
+        stderr(&unknown).contains("no run “mine”"),
+        "{}",
+        stderr(&unknown)
+    );
+    let usage = compare(&["--runs", "1", "2", "--out", "table.xls"]);
+    assert_eq!(usage.status.code(), Some(2), "{}", stderr(&usage));
+}
+
+#[test]
+fn an_answer_about_an_older_file_is_not_compared() {
+    let bench = Bench::new();
+    bench.predict(&[]);
+    bench.draw("0.png", 7);
+    bench.predict(&["--new-run"]);
+    let mut command = spotcheck(&["compare"]);
+    let output = command.arg(bench.project()).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("4 of 4 images"), "{text}{}", stderr(&output));
+    assert!(text.contains("answered by B only: 1"), "{text}");
+}

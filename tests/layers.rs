@@ -28,7 +28,15 @@ const MAY_IMPORT: [(&str, &[&str]); 18] = [
     ("store", &["dirs", "domain", "tasks"]),
     (
         "export",
-        &["domain", "tasks", "source", "decode", "review", "store"],
+        &[
+            "domain",
+            "tasks",
+            "source",
+            "decode",
+            "review",
+            "evaluation",
+            "store",
+        ],
     ),
     ("state", &["domain", "tasks", "review", "evaluation"]),
     (
@@ -64,6 +72,7 @@ const MAY_IMPORT: [(&str, &[&str]); 18] = [
             "inference",
             "predict",
             "review",
+            "evaluation",
             "store",
             "export",
             "app",

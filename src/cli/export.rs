@@ -108,7 +108,7 @@ impl ExportArgs {
 pub(super) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
     let query = parse_query(args.filter.as_deref().unwrap_or_default())?;
     let dirs = AppDirs::find()?;
-    let project = open_project(&args.project, &dirs)?;
+    let project = open_project(&args.project, &dirs, "spotcheck export")?;
     let run = choose_run(&project, args.run.as_deref())?;
     let view = view_of(&project, &run, args)?;
     for warning in query.warnings(run.card.task, &run.labels) {
@@ -154,7 +154,12 @@ fn parse_query(text: &str) -> anyhow::Result<Query> {
     Query::parse(text).map_err(|error| anyhow::anyhow!("--filter {text}: {}", error.message))
 }
 
-fn open_project(path: &Path, dirs: &AppDirs) -> anyhow::Result<Project> {
+/// `program` is what others are told that have to wait for it.
+pub(super) fn open_project(
+    path: &Path,
+    dirs: &AppDirs,
+    program: &'static str,
+) -> anyhow::Result<Project> {
     let path = if path.is_dir() {
         let root = std::path::absolute(path)?;
         let project = default_path(dirs, &root.to_string_lossy());
@@ -172,7 +177,7 @@ fn open_project(path: &Path, dirs: &AppDirs) -> anyhow::Result<Project> {
         path: &path,
         root: None,
         wanted: Wanted::Read,
-        program: "spotcheck export",
+        program,
     };
     let opened = Project::open(&request, |_| ())?;
     for note in &opened.notes {
@@ -184,12 +189,6 @@ fn open_project(path: &Path, dirs: &AppDirs) -> anyhow::Result<Project> {
 /// The newest run, or the one that is asked for by name or number.
 fn choose_run(project: &Project, wanted: Option<&str>) -> anyhow::Result<RunInfo> {
     let mut runs = project.runs()?;
-    let list = |runs: &[RunInfo]| {
-        let lines = runs
-            .iter()
-            .map(|run| format!("\n  {}  {}", run.id.0, run.name));
-        lines.collect::<String>()
-    };
     let Some(wanted) = wanted else {
         let Some(newest) = runs.pop() else {
             bail!("the project has no run yet; predict first");
@@ -198,33 +197,50 @@ fn choose_run(project: &Project, wanted: Option<&str>) -> anyhow::Result<RunInfo
             eprintln!(
                 "exporting the newest run, “{}”; --run chooses another:{}",
                 newest.name,
-                list(&runs)
+                list_of_runs(&runs)
             );
         }
         return Ok(newest);
     };
+    find_run(&runs, wanted)
+}
+
+pub(super) fn find_run(runs: &[RunInfo], wanted: &str) -> anyhow::Result<RunInfo> {
     let is_wanted = |run: &&RunInfo| run.name == wanted || run.id.0.to_string() == wanted;
     let found: Vec<&RunInfo> = runs.iter().filter(is_wanted).collect();
+    let list = list_of_runs(runs);
     match found[..] {
         [run] => Ok(run.clone()),
-        [] => bail!("the project has no run “{wanted}”; it has:{}", list(&runs)),
-        _ => bail!(
-            "several runs are called “{wanted}”; give the number of one:{}",
-            list(&runs)
-        ),
+        [] => bail!("the project has no run “{wanted}”; it has:{list}"),
+        _ => bail!("several runs are called “{wanted}”; give the number of one:{list}"),
     }
+}
+
+/// A line each, with its number.
+pub(super) fn list_of_runs(runs: &[RunInfo]) -> String {
+    let lines = runs
+        .iter()
+        .map(|run| format!("\n  {}  {}", run.id.0, run.name));
+    lines.collect()
+}
+
+/// As the project was looked at last.
+pub(super) fn stored_view(project: &Project, run: &RunInfo) -> anyhow::Result<ViewSettings> {
+    let name = ViewSettings::name_in_project(&run.key.model_id);
+    let Some(json) = project.views()?.remove(&name) else {
+        return Ok(ViewSettings::default());
+    };
+    Ok(serde_json::from_str(&json).unwrap_or_else(|error| {
+        eprintln!(
+            "note: the view settings of the project cannot be read ({error}); the usual ones count"
+        );
+        ViewSettings::default()
+    }))
 }
 
 /// As the project was looked at last, changed by the command line.
 fn view_of(project: &Project, run: &RunInfo, args: &ExportArgs) -> anyhow::Result<ViewSettings> {
-    let name = ViewSettings::name_in_project(&run.key.model_id);
-    let mut view: ViewSettings = match project.views()?.get(&name) {
-        Some(json) => serde_json::from_str(json).unwrap_or_else(|error| {
-            eprintln!("note: the view settings of the project cannot be read ({error}); the usual ones count");
-            ViewSettings::default()
-        }),
-        None => ViewSettings::default(),
-    };
+    let mut view = stored_view(project, run)?;
     if let Some(min_score) = args.min_score {
         view.min_score = min_score;
         view.min_class_score = min_score;
@@ -237,7 +253,7 @@ fn view_of(project: &Project, run: &RunInfo, args: &ExportArgs) -> anyhow::Resul
 }
 
 /// Where pictures are read. A folder that is not there any more costs only the formats that show pictures.
-fn open_source(root: Option<&str>) -> Arc<dyn Source> {
+pub(super) fn open_source(root: Option<&str>) -> Arc<dyn Source> {
     let opened = root.map(|root| (root, WithRecords::open(Path::new(root))));
     match opened {
         Some((_, Ok(source))) => Arc::new(source),
@@ -424,7 +440,7 @@ fn marks(judgements: &[JudgedSample], run: RunId, ids: &HashMap<&SampleUri, Samp
 }
 
 /// The path below the root, with `/` between its parts; the whole path for an image elsewhere.
-fn name_below(root: Option<&str>, uri: &SampleUri) -> String {
+pub(super) fn name_below(root: Option<&str>, uri: &SampleUri) -> String {
     let below = root.and_then(|root| {
         let root = root.trim_end_matches(std::path::is_separator);
         let below = uri.as_str().strip_prefix(root)?;

@@ -6,6 +6,7 @@
     reason = "this is the module that speaks to the terminal"
 )]
 
+mod compare;
 mod export;
 mod inspect;
 mod models;
@@ -37,6 +38,8 @@ enum Command {
     Predict(predict::PredictArgs),
     /// Write what a project holds for other programs and people
     Export(Box<export::ExportArgs>),
+    /// Hold two runs of a project against each other
+    Compare(compare::CompareArgs),
     /// Show what a project holds, or point it to where its images are now
     Project(project::ProjectArgs),
     /// Show, fetch and remove models
@@ -58,6 +61,7 @@ pub fn run() -> ExitCode {
     let outcome = match cli.command {
         Some(Command::Predict(args)) => predict::run(&args),
         Some(Command::Export(args)) => export::run(&args),
+        Some(Command::Compare(args)) => compare::run(&args),
         Some(Command::Project(args)) => project::run(&args),
         Some(Command::Models(args)) => models::run(&args),
         Some(Command::Runtime(args)) => runtime::run(&args),

@@ -85,6 +85,14 @@ impl ExportFormat {
         }
     }
 
+    /// A name for the file or folder to write.
+    pub fn suggested_name(self) -> String {
+        match self.extension() {
+            Some(extension) => format!("export.{extension}"),
+            None => format!("export-{}", self.word()),
+        }
+    }
+
     /// Whether answers of this kind can be written in this form: the dataset formats know only boxes.
     pub fn takes(self, task: ModelTask) -> bool {
         task == ModelTask::Detection || !self.is_dataset()
@@ -102,6 +110,55 @@ impl std::str::FromStr for ExportFormat {
     fn from_str(word: &str) -> Result<Self, Self::Err> {
         let format = Self::ALL.into_iter().find(|format| format.word() == word);
         format.ok_or_else(|| "one of jsonl, csv, coco, yolo, voc, pictures, report".to_owned())
+    }
+}
+
+/// The form in which the comparison of two runs leaves Spotcheck.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
+pub enum ComparisonFormat {
+    /// One file with the summary and an object an image.
+    #[default]
+    Json,
+    /// A table with a row an image, and a second one with the summary.
+    Csv,
+}
+
+impl ComparisonFormat {
+    pub const ALL: [Self; 2] = [Self::Json, Self::Csv];
+
+    /// The name on screen.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Json => "JSON",
+            Self::Csv => "CSV",
+        }
+    }
+
+    /// What one gets, for people.
+    pub fn description(self) -> &'static str {
+        match self {
+            Self::Json => "One file with the summary and an entry for each image",
+            Self::Csv => {
+                "A table with a row for each image; the summary lies beside it in NAME-summary.csv"
+            }
+        }
+    }
+
+    /// Of the file; also the word of the command line.
+    pub fn extension(self) -> &'static str {
+        match self {
+            Self::Json => "json",
+            Self::Csv => "csv",
+        }
+    }
+}
+
+impl std::str::FromStr for ComparisonFormat {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Self, Self::Err> {
+        let format = Self::ALL.into_iter().find(|it| it.extension() == word);
+        format.ok_or_else(|| "one of json, csv".to_owned())
     }
 }
 

@@ -31,7 +31,8 @@ pub use class_color::{TEXT_ON_CLASS_COLOR, class_color};
 pub use device::{Device, DeviceChoice, DeviceReport, LatencyMs, RefusedDevice};
 pub use display_picture::{DisplayPicture, PixelSource, TILE_SIDE, Tile, TileKey, TileLayout};
 pub use export_options::{
-    BoxChoice, ClassChoice, ExportFormat, ExportOptions, PictureKind, VerdictChoice,
+    BoxChoice, ClassChoice, ComparisonFormat, ExportFormat, ExportOptions, PictureKind,
+    VerdictChoice,
 };
 pub use geometry::{AxisTransform, BoundingBox};
 pub use label_set::{LabelError, LabelSet};

@@ -141,26 +141,32 @@ impl Comparison {
     }
 
     /// The answers for one image, `None` where the run has none. Each sample once. A classification and a detection cannot
-    /// be compared: such an image counts as one that neither has answered.
-    pub fn add(&mut self, id: SampleId, left: Option<&Prediction>, right: Option<&Prediction>) {
+    /// be compared: such an image counts as one that neither has answered. Gives what [`Agreement::of`] will give.
+    pub fn add(
+        &mut self,
+        id: SampleId,
+        left: Option<&Prediction>,
+        right: Option<&Prediction>,
+    ) -> Option<ImageAgreement> {
         let (left, right) = match (left, right) {
             (Some(left), Some(right)) => (left, right),
             (left, right) => {
                 let summary = &mut self.agreement.summary;
                 summary.answered_only_left += usize::from(left.is_some());
                 summary.answered_only_right += usize::from(right.is_some());
-                return;
+                return None;
             }
         };
         let image = match (&left.answer, &right.answer) {
             (Answer::Classes(left), Answer::Classes(right)) => self.classes_of(left, right),
             (Answer::Detections(_), Answer::Detections(_)) => self.boxes_of(left, right),
-            _ => return,
+            _ => return None,
         };
         let summary = &mut self.agreement.summary;
         summary.compared += 1;
         summary.agreeing += usize::from(image.agrees());
         self.agreement.set(id, image);
+        Some(image)
     }
 
     pub fn finish(self) -> Agreement {

@@ -7,6 +7,7 @@
 mod annotated;
 mod annotated_folder;
 mod coco;
+mod comparison;
 mod csv_table;
 mod dataset_folder;
 mod drawing;
@@ -29,6 +30,7 @@ mod yolo;
 
 pub use annotated::annotate;
 pub use annotated_folder::{AnnotatedFolder, AnnotatedFolderError};
+pub use comparison::{ComparisonContext, ComparisonReport, export_comparison};
 pub use error::ExportError;
 pub use jsonl::jsonl_line;
 pub use picture_file::{PictureFileError, write_picture};

@@ -10,6 +10,7 @@ mod error;
 mod lock;
 mod names;
 mod open;
+mod pairs;
 mod place;
 mod queue;
 mod reader;
@@ -30,6 +31,7 @@ pub use columns::{SampleSummary, Summary};
 pub use default_path::default_path;
 pub use error::StoreError;
 pub use open::{OpenRequest, Opened, Wanted};
+pub use pairs::{AnswerPair, AnswerPairs};
 pub use reader::{AnswerCounts, StoredStamp};
 
 use crate::domain::{Change, JudgedSample, Prediction, RunId, RunInfo, SampleAnswer, SampleUri};

@@ -310,7 +310,11 @@ fn open_to_read(path: &Path, reason: String) -> Result<Opened, StoreError> {
     let root = Arc::new(Root::default());
     root.set(stored_root.as_deref());
     let place = Arc::new(Place::of_file(read_path));
-    let notes = vec![format!("The project is read-only: {reason}")];
+    let notes = if reason == READ_ON_PURPOSE {
+        Vec::new()
+    } else {
+        vec![format!("The project is read-only: {reason}")]
+    };
     let inner = Inner {
         readers: Readers::new(place, None, Arc::clone(&root)),
         access: Access::ReadOnly { reason },

@@ -1,0 +1,242 @@
+//! `spotcheck compare`: how far two runs of a project agree over the same images.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io::Write;
+use std::path::PathBuf;
+
+use anyhow::{Context, bail};
+use clap::Args;
+
+use super::Outcome;
+use super::export::{find_run, list_of_runs, name_below, open_project, open_source, stored_view};
+use super::progress::with_progress;
+use crate::dirs::AppDirs;
+use crate::domain::{ComparisonFormat, ModelTask, RunInfo, Sample, SampleId, SampleUri};
+use crate::evaluation::AgreementSummary;
+use crate::export::{ComparisonContext, Existing, ExportTarget, export_comparison};
+use crate::source::Source;
+use crate::store::{AnswerPairs, Project};
+use crate::tasks::{ProgressUnit, TaskControl};
+
+/// Class changes that are listed on the terminal.
+const MAX_CLASS_CHANGES: usize = 20;
+
+#[derive(Debug, Args)]
+pub(super) struct CompareArgs {
+    /// A project file (`*.spotcheck`), or a folder of images whose project lies in the data folder
+    project: PathBuf,
+    /// The two runs, by name or number; may be left out where the project has just two
+    #[arg(long, num_args = 2, value_names = ["A", "B"])]
+    runs: Vec<String>,
+    /// Write the summary and the disagreement of each image here, as JSON or CSV by the name's end; without it the summary
+    /// goes to stdout
+    #[arg(long, value_name = "FILE.json|FILE.csv", value_parser = parse_out)]
+    out: Option<OutFile>,
+    /// Replace a file
+    #[arg(long, requires = "out")]
+    force: bool,
+    /// Boxes from this score on count, in place of the project's thresholds
+    #[arg(long, value_parser = super::parse_score)]
+    min_score: Option<f32>,
+}
+
+#[derive(Debug, Clone)]
+struct OutFile {
+    path: PathBuf,
+    format: ComparisonFormat,
+}
+
+fn parse_out(text: &str) -> Result<OutFile, String> {
+    let path = PathBuf::from(text);
+    let end = path
+        .extension()
+        .map(|end| end.to_string_lossy().to_lowercase());
+    let format = end.unwrap_or_default().parse();
+    let format = format.map_err(|_| "the name ends in .json or .csv".to_owned())?;
+    Ok(OutFile { path, format })
+}
+
+pub(super) fn run(args: &CompareArgs) -> anyhow::Result<Outcome> {
+    let dirs = AppDirs::find()?;
+    let project = open_project(&args.project, &dirs, "spotcheck compare")?;
+    let runs = choose_runs(&project, &args.runs)?;
+    let [a, b] = &runs;
+    if a.card.task != b.card.task {
+        bail!(
+            "“{}” is a {}, “{}” a {}: they answer different questions; choose two runs of one kind",
+            a.name,
+            a.card.task.word(),
+            b.name,
+            b.card.task.word()
+        );
+    }
+    let mut views = [stored_view(&project, a)?, stored_view(&project, b)?];
+    if let Some(min_score) = args.min_score {
+        for view in &mut views {
+            view.min_score = min_score;
+            view.min_score_by_class.clear();
+        }
+    }
+    let control = TaskControl::new(ProgressUnit::Images);
+    let on_interrupt = control.clone();
+    ctrlc::set_handler(move || on_interrupt.cancel()).context("Could not listen for Ctrl+C")?;
+
+    let root = project.root();
+    let source = open_source(root.as_deref());
+    let context = ComparisonContext {
+        runs,
+        views,
+        source_name: root.as_deref().unwrap_or("several places").to_owned(),
+    };
+    let summary = with_progress("Comparing", &control, || {
+        compare(project, &*source, &context, args, &control)
+    })?;
+    let text = summary_text(&context, &summary);
+    if args.out.is_some() {
+        eprint!("{text}");
+    } else {
+        std::io::stdout()
+            .write_all(text.as_bytes())
+            .context("Could not write to stdout")?;
+    }
+    Ok(Outcome::AllWell)
+}
+
+fn choose_runs(project: &Project, wanted: &[String]) -> anyhow::Result<[RunInfo; 2]> {
+    let runs = project.runs()?;
+    if let [a, b] = wanted {
+        let chosen = [find_run(&runs, a)?, find_run(&runs, b)?];
+        if chosen[0].id == chosen[1].id {
+            bail!("“{a}” and “{b}” are the same run; choose two");
+        }
+        return Ok(chosen);
+    }
+    <[RunInfo; 2]>::try_from(runs).map_err(|runs| {
+        anyhow::anyhow!(
+            "choose two runs with --runs A B; the project has:{}",
+            list_of_runs(&runs)
+        )
+    })
+}
+
+fn compare(
+    project: Project,
+    source: &dyn Source,
+    context: &ComparisonContext,
+    args: &CompareArgs,
+    control: &TaskControl,
+) -> anyhow::Result<AgreementSummary> {
+    control.set_step("reading the project");
+    let runs = context.runs.each_ref().map(|run| run.id);
+    let samples = samples(&project, context, source)?;
+    control.set_step("");
+    control.set_total(Some(samples.len() as u64));
+    let pairs = AnswerPairs::new(project, runs, samples.into_iter());
+    if let Some(out) = &args.out {
+        let target = ExportTarget {
+            path: out.path.clone(),
+            existing: if args.force {
+                Existing::Replace
+            } else {
+                Existing::Keep
+            },
+        };
+        let report = export_comparison(pairs, context, out.format, &target, control)
+            .context("Could not export the comparison")?;
+        eprintln!("{report}");
+        return Ok(report.summary);
+    }
+    let mut comparison = context.comparison();
+    for (index, pair) in pairs.enumerate() {
+        control.checkpoint()?;
+        let pair = pair?;
+        let [a, b] = &pair.answers;
+        comparison.add(SampleId::from_index(index), a.as_ref(), b.as_ref());
+        control.add_done(1);
+    }
+    Ok(comparison.finish().summary)
+}
+
+/// The images that a run has an answer for, as they are listed today; those that are not there any more come last, as they
+/// were when they were predicted.
+fn samples(
+    project: &Project,
+    context: &ComparisonContext,
+    source: &dyn Source,
+) -> anyhow::Result<Vec<Sample>> {
+    let mut stored: HashMap<SampleUri, _> = HashMap::new();
+    for run in &context.runs {
+        for (uri, known) in project.stamps(run.id)? {
+            stored.entry(uri).or_insert(known.stamp);
+        }
+    }
+    let listed = source.pages().flat_map(|page| page.samples);
+    let mut samples: Vec<Sample> = listed
+        .filter(|sample| stored.remove(&sample.uri).is_some())
+        .collect();
+    let root = project.root();
+    let gone: BTreeMap<SampleUri, _> = stored.into_iter().collect();
+    samples.extend(gone.into_iter().map(|(uri, stamp)| {
+        let stamp = stamp.unwrap_or_default();
+        Sample {
+            name: name_below(root.as_deref(), &uri),
+            uri,
+            size_bytes: stamp.size_bytes,
+            modified_ns: stamp.modified_ns,
+        }
+    }));
+    Ok(samples)
+}
+
+fn summary_text(context: &ComparisonContext, summary: &AgreementSummary) -> String {
+    let [a, b] = &context.runs;
+    let mut lines = vec![format!("A: {}", a.name), format!("B: {}", b.name)];
+    match summary.rate() {
+        None => lines.push("no image has an answer of both runs".to_owned()),
+        Some(rate) => {
+            let what = match a.card.task {
+                ModelTask::Classification => "the same top class",
+                ModelTask::Detection => "the same boxes (IoU at least 0.5)",
+            };
+            lines.push(format!(
+                "{:.1} % agree: {what} in {} of {} images",
+                rate * 100.0,
+                summary.agreeing,
+                summary.compared
+            ));
+        }
+    }
+    if a.card.task == ModelTask::Detection {
+        lines.push(format!(
+            "{} boxes matched, {} only in A, {} only in B",
+            summary.matched, summary.only_left, summary.only_right
+        ));
+    }
+    if let Some(mean) = summary.differences.mean() {
+        lines.push(format!(
+            "their scores differ by {mean:.3} on average, at most by {:.3}",
+            summary.differences.largest
+        ));
+    }
+    let alone = [
+        ("A", summary.answered_only_left),
+        ("B", summary.answered_only_right),
+    ];
+    for (letter, count) in alone.into_iter().filter(|(_, count)| *count > 0) {
+        lines.push(format!("answered by {letter} only: {count}"));
+    }
+    for change in summary.confusion.iter().take(MAX_CLASS_CHANGES) {
+        lines.push(format!(
+            "{} -> {}: {}",
+            a.labels.name(change.left),
+            b.labels.name(change.right),
+            change.count
+        ));
+    }
+    let more = summary.confusion.len().saturating_sub(MAX_CLASS_CHANGES);
+    if more > 0 {
+        lines.push(format!("and {more} more class changes"));
+    }
+    lines.push(String::new());
+    lines.join("\n")
+}

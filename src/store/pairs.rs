@@ -1,0 +1,66 @@
+//! The answers of two runs side by side.
+
+use std::collections::VecDeque;
+
+use super::{Project, StoreError};
+use crate::domain::{Prediction, RunId, Sample, SampleUri};
+
+/// Samples whose answers are in memory at a time.
+const PAGE_LEN: usize = 256;
+
+/// What two runs say of each of the given samples, in their order. `None` where a run has no answer, failed, or saw another
+/// state of the file.
+pub struct AnswerPairs<S> {
+    project: Project,
+    runs: [RunId; 2],
+    samples: S,
+    page: VecDeque<AnswerPair>,
+}
+
+/// One image.
+pub struct AnswerPair {
+    pub sample: Sample,
+    /// In the order of the runs.
+    pub answers: [Option<Prediction>; 2],
+}
+
+impl<S: Iterator<Item = Sample>> AnswerPairs<S> {
+    pub fn new(project: Project, runs: [RunId; 2], samples: S) -> Self {
+        Self {
+            project,
+            runs,
+            samples,
+            page: VecDeque::new(),
+        }
+    }
+
+    fn read_page(&mut self) -> Result<(), StoreError> {
+        let samples: Vec<Sample> = self.samples.by_ref().take(PAGE_LEN).collect();
+        let uris: Vec<SampleUri> = samples.iter().map(|sample| sample.uri.clone()).collect();
+        let [left, right] = self.runs;
+        let left = self.project.answers(left, &uris)?;
+        let right = self.project.answers(right, &uris)?;
+        for ((sample, left), right) in samples.into_iter().zip(left).zip(right) {
+            let answers = [left, right].map(|answer| {
+                let answer = answer.filter(|answer| answer.is_of(&sample.stamp()))?;
+                answer.result.ok()
+            });
+            self.page.push_back(AnswerPair { sample, answers });
+        }
+        Ok(())
+    }
+}
+
+impl<S: Iterator<Item = Sample>> Iterator for AnswerPairs<S> {
+    /// After an error, the samples that were to be read are left out.
+    type Item = Result<AnswerPair, StoreError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.page.is_empty()
+            && let Err(error) = self.read_page()
+        {
+            return Some(Err(error));
+        }
+        self.page.pop_front().map(Ok)
+    }
+}
