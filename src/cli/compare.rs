@@ -183,6 +183,7 @@ fn samples(
             uri,
             size_bytes: stamp.size_bytes,
             modified_ns: stamp.modified_ns,
+            etag: stamp.etag,
         }
     }));
     Ok(samples)

@@ -10,7 +10,7 @@ use rfd::AsyncFileDialog;
 
 use super::{Delivery, Shared};
 use crate::decode;
-use crate::domain::{ExportFormat, Prediction, SampleUri, ViewSettings};
+use crate::domain::{Prediction, SampleUri, ViewSettings};
 use crate::export::annotate;
 use crate::state::{Event, FilePick, SourceId};
 
@@ -90,12 +90,8 @@ pub(super) fn pick_project_target(shared: &Arc<Shared>) {
     });
 }
 
-pub(super) fn pick_export_target(shared: &Arc<Shared>, format: ExportFormat) {
+pub(super) fn pick_export_target(shared: &Arc<Shared>, name: String) {
     pick(shared, async move |dialog| {
-        let name = match format.extension() {
-            Some(extension) => format!("export.{extension}"),
-            None => format!("export-{}", format.word()),
-        };
         let dialog = dialog.set_title("Export to").set_file_name(name);
         let file = dialog.save_file().await?;
         Some(FilePick::ExportTarget(file.path().to_owned()))

@@ -4,11 +4,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::Shared;
-use crate::domain::{ExportOptions, RunInfo, Sample, ViewSettings};
+use crate::domain::{ComparisonFormat, ExportOptions, RunInfo, Sample, SharedList, ViewSettings};
 use crate::export::{
-    Existing, ExportContext, ExportError, ExportTarget, ProjectRows, export as write_export,
+    self, ComparisonContext, Existing, ExportContext, ExportError, ExportTarget, ProjectRows,
 };
 use crate::state::{Event, Exported, SourceId, TaskId, TaskOutcome};
+use crate::store::AnswerPairs;
 use crate::tasks::TaskControl;
 
 pub(super) struct Request {
@@ -24,6 +25,25 @@ pub(super) struct Request {
     pub(super) control: TaskControl,
 }
 
+pub(super) struct ComparisonRequest {
+    pub(super) source: SourceId,
+    pub(super) context: ComparisonContext,
+    pub(super) samples: SharedList<Sample>,
+    pub(super) format: ComparisonFormat,
+    pub(super) target: ExportTarget,
+    pub(super) task: TaskId,
+    pub(super) control: TaskControl,
+}
+
+pub(super) fn target(path: PathBuf, replaces: bool) -> ExportTarget {
+    let existing = if replaces {
+        Existing::Replace
+    } else {
+        Existing::Keep
+    };
+    ExportTarget { path, existing }
+}
+
 pub(super) fn export(shared: &Arc<Shared>, request: Request) {
     let task = request.task;
     let work = move |shared: &Arc<Shared>| Event::Exported {
@@ -37,7 +57,6 @@ pub(super) fn export(shared: &Arc<Shared>, request: Request) {
 }
 
 fn write(shared: &Shared, request: Request) -> Result<Exported, TaskOutcome> {
-    let failed = |reason: String| TaskOutcome::Failed(format!("Could not export: {reason}"));
     let source = shared
         .source(request.source)
         .ok_or(TaskOutcome::Cancelled)?;
@@ -45,10 +64,8 @@ fn write(shared: &Shared, request: Request) -> Result<Exported, TaskOutcome> {
         .project(request.source)
         .ok_or(TaskOutcome::Cancelled)?;
     // What was judged a moment ago belongs to it.
-    project.flush().map_err(|error| failed(error.to_string()))?;
-    let judgements = project
-        .judgements()
-        .map_err(|error| failed(error.to_string()))?;
+    project.flush().map_err(|error| failed(&error))?;
+    let judgements = project.judgements().map_err(|error| failed(&error))?;
     let samples = request.samples.into_iter();
     let mut rows = ProjectRows::new(project, request.run.id, samples, judgements);
     let context = ExportContext {
@@ -58,24 +75,60 @@ fn write(shared: &Shared, request: Request) -> Result<Exported, TaskOutcome> {
         source,
         limits: shared.limits(),
     };
-    let target = ExportTarget {
-        path: request.path,
-        existing: if request.replaces {
-            Existing::Replace
-        } else {
-            Existing::Keep
-        },
-    };
+    let target = target(request.path, request.replaces);
     let control = &request.control;
-    let report = write_export(&mut rows, &context, request.options, &target, control);
-    let report = report.map_err(|error| match error {
-        ExportError::Cancelled(_) => TaskOutcome::Cancelled,
-        error => failed(error.to_string()),
-    })?;
+    let report = export::export(&mut rows, &context, request.options, &target, control);
+    let report = report.map_err(outcome)?;
     let problems = report.problems.iter().map(ToString::to_string);
     Ok(Exported {
         summary: report.to_string(),
         notes: report.notes.iter().cloned().chain(problems).collect(),
         path: report.path,
     })
+}
+
+pub(super) fn export_comparison(shared: &Arc<Shared>, request: ComparisonRequest) {
+    let task = request.task;
+    let work = move |shared: &Arc<Shared>| Event::Exported {
+        task,
+        result: write_comparison(shared, &request),
+    };
+    shared.spawn_answer("export a comparison", work, move |mistake| {
+        Event::Exported {
+            task,
+            result: Err(TaskOutcome::Failed(mistake)),
+        }
+    });
+}
+
+fn write_comparison(shared: &Shared, request: &ComparisonRequest) -> Result<Exported, TaskOutcome> {
+    let project = shared
+        .project(request.source)
+        .ok_or(TaskOutcome::Cancelled)?;
+    let runs = request.context.runs.each_ref().map(|run| run.id);
+    let pairs = AnswerPairs::new(project, runs, request.samples.iter().cloned());
+    let report = export::export_comparison(
+        pairs,
+        &request.context,
+        request.format,
+        &request.target,
+        &request.control,
+    )
+    .map_err(outcome)?;
+    Ok(Exported {
+        summary: report.to_string(),
+        notes: Vec::new(),
+        path: report.path,
+    })
+}
+
+fn outcome(error: ExportError) -> TaskOutcome {
+    match error {
+        ExportError::Cancelled(_) => TaskOutcome::Cancelled,
+        error => failed(&error),
+    }
+}
+
+fn failed(reason: &dyn std::fmt::Display) -> TaskOutcome {
+    TaskOutcome::Failed(format!("Could not export: {reason}"))
 }

@@ -28,6 +28,7 @@ use crossbeam_channel::{Receiver, Sender};
 use crate::decode::{DecodeLimits, ThumbnailCache};
 use crate::dirs::AppDirs;
 use crate::domain::{DisplayPicture, Picture, Problem, RunId, SampleId, Tile, TileKey};
+use crate::export::ComparisonContext;
 use crate::library::Library;
 use crate::source::Source;
 use crate::state::{Effect, Event, ImportId, SourceId, TaskSignal};
@@ -222,7 +223,34 @@ impl Effects {
                     control,
                 },
             ),
-            Effect::PickExportTarget(format) => desktop::pick_export_target(shared, format),
+            Effect::ExportComparison {
+                source,
+                source_name,
+                runs,
+                views,
+                samples,
+                format,
+                path,
+                replaces,
+                task,
+                control,
+            } => export::export_comparison(
+                shared,
+                export::ComparisonRequest {
+                    source,
+                    context: ComparisonContext {
+                        runs: *runs,
+                        views: *views,
+                        source_name,
+                    },
+                    samples,
+                    format,
+                    target: export::target(path, replaces),
+                    task,
+                    control,
+                },
+            ),
+            Effect::PickExportTarget(name) => desktop::pick_export_target(shared, name),
             Effect::PickProject => desktop::pick_project(shared),
             Effect::PickProjectTarget => desktop::pick_project_target(shared),
             Effect::PickMovedFolder => desktop::pick_moved_folder(shared),

@@ -12,6 +12,7 @@ pub enum Action {
     OpenProject,
     SaveProjectAs,
     Export,
+    ExportComparison,
     MoveProject,
     AddModel,
     CopyPicture,
@@ -60,6 +61,7 @@ pub enum Action {
     ToggleInspector,
     ToggleTasks,
     ToggleJudging,
+    GoOnAfterVerdict,
     ToggleThumbnailBoxes,
     Present,
     LargerThumbnails,
@@ -94,6 +96,7 @@ impl Action {
         Self::OpenProject,
         Self::SaveProjectAs,
         Self::Export,
+        Self::ExportComparison,
         Self::MoveProject,
         Self::AddModel,
         Self::CopyPicture,
@@ -142,6 +145,7 @@ impl Action {
         Self::ToggleInspector,
         Self::ToggleTasks,
         Self::ToggleJudging,
+        Self::GoOnAfterVerdict,
         Self::ToggleThumbnailBoxes,
         Self::Present,
         Self::LargerThumbnails,
@@ -198,6 +202,13 @@ impl Action {
             | Self::ZoomIn
             | Self::ZoomOut => has_shown(state),
             Self::Export => need(state.run().is_some(), "Predict something first"),
+            Self::ExportComparison => need(
+                state
+                    .comparing
+                    .as_ref()
+                    .is_some_and(|comparing| comparing.agreement().is_some()),
+                "Compare two runs first",
+            ),
             Self::SaveProjectAs => need(state.source.is_some(), "Open a folder first"),
             Self::MoveProject => need(state.project.path.is_some(), "Open a project first"),
             Self::ZoomToBox => need(state.shown.selected_box.is_some(), "Select a box first"),
@@ -299,6 +310,7 @@ impl Action {
             Self::ToggleInspector => Some(settings.show_inspector),
             Self::ToggleTasks => Some(settings.show_tasks_panel),
             Self::ToggleJudging => Some(settings.show_judging),
+            Self::GoOnAfterVerdict => Some(settings.next_after_verdict),
             Self::ToggleThumbnailBoxes => Some(settings.show_thumbnail_boxes),
             Self::ThemeSystem => Some(settings.theme == ThemeChoice::System),
             Self::ThemeLight => Some(settings.theme == ThemeChoice::Light),
@@ -335,6 +347,11 @@ impl Action {
                 "Export…",
                 "Writes images, answers and verdicts for other programs, or a report to read",
                 &["Ctrl+E"],
+            ),
+            Self::ExportComparison => words(
+                "Export comparison…",
+                "Writes how far two runs agree: a summary, and the disagreement of each image",
+                &[],
             ),
             Self::SaveProjectAs => words(
                 "Save project as…",
@@ -538,6 +555,11 @@ impl Action {
                 "Judging bar",
                 "Shows or hides the bar for verdicts, notes and tags",
                 &["Ctrl+Shift+4"],
+            ),
+            Self::GoOnAfterVerdict => words(
+                "Go on after a verdict",
+                "A verdict on an image shows the next image, one on a box selects the next box",
+                &[],
             ),
             Self::LargerThumbnails => words(
                 "Larger thumbnails",

@@ -6,7 +6,8 @@ use super::{
     Action, CanvasView, CompareLayout, ExportScope, Overlay, RuntimeKind, TaskId, TaskSignal,
 };
 use crate::domain::{
-    DeviceChoice, ExportOptions, RunId, SampleId, SampleSet, SampleUri, TileKey, Verdict,
+    ComparisonFormat, DeviceChoice, ExportOptions, RunId, SampleId, SampleSet, SampleUri, TileKey,
+    Verdict,
 };
 use crate::review::{FilmFrame, FilmOrder, Sort};
 
@@ -57,8 +58,16 @@ pub enum Command {
     SaveProjectAs(PathBuf),
     /// What is chosen in the dialog about exports.
     SetExport(ExportOptions, ExportScope),
+    SetComparisonFormat(ComparisonFormat),
+    /// For whichever dialog about exports is open.
     PickExportTarget,
     Export {
+        path: PathBuf,
+        /// Whether what has this name already may be replaced.
+        replaces: bool,
+    },
+    /// The comparison on screen.
+    ExportComparison {
         path: PathBuf,
         /// Whether what has this name already may be replaced.
         replaces: bool,
@@ -109,8 +118,6 @@ pub enum Command {
     AddTag(String),
     /// From every selected image.
     RemoveTag(String),
-    /// Whether a verdict goes on to the next image or box.
-    SetNextAfterVerdict(bool),
     ChangeView(ViewChange),
     ChooseModel(String),
     FetchModel(String),

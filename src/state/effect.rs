@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{ArrangeId, FilmstripId, ImportId, Pace, RuntimeKind, SourceId, TaskId};
 use crate::domain::{
-    Change, ExportFormat, ExportOptions, FileStamp, Prediction, RunId, RunInfo, RunKey,
+    Change, ComparisonFormat, ExportOptions, FileStamp, Prediction, RunId, RunInfo, RunKey,
     SaliencyTarget, Sample, SampleId, SampleUri, SharedList, TileKey, ViewSettings,
 };
 use crate::evaluation::Comparison;
@@ -54,7 +54,22 @@ pub enum Effect {
         task: TaskId,
         control: TaskControl,
     },
-    PickExportTarget(ExportFormat),
+    /// Write how far two runs, left and right, agree over these samples.
+    ExportComparison {
+        source: SourceId,
+        source_name: String,
+        runs: Box<[RunInfo; 2]>,
+        views: Box<[ViewSettings; 2]>,
+        samples: SharedList<Sample>,
+        format: ComparisonFormat,
+        path: PathBuf,
+        /// Whether what has this name already may be replaced.
+        replaces: bool,
+        task: TaskId,
+        control: TaskControl,
+    },
+    /// Ask for a file or folder to write, with a suggestion for its name.
+    PickExportTarget(String),
     PickProject,
     PickProjectTarget,
     PickMovedFolder,
@@ -292,7 +307,10 @@ impl std::fmt::Debug for Effect {
                     samples.len()
                 )
             }
-            Self::PickExportTarget(format) => write!(formatter, "PickExportTarget({format:?})"),
+            Self::ExportComparison { path, .. } => {
+                write!(formatter, "ExportComparison({})", path.display())
+            }
+            Self::PickExportTarget(name) => write!(formatter, "PickExportTarget({name})"),
             Self::PickProject => formatter.write_str("PickProject"),
             Self::PickProjectTarget => formatter.write_str("PickProjectTarget"),
             Self::PickMovedFolder => formatter.write_str("PickMovedFolder"),

@@ -3,13 +3,15 @@
 use std::path::PathBuf;
 
 use super::State;
-use crate::domain::{ExportFormat, ExportOptions, SampleId};
+use crate::domain::{ComparisonFormat, ExportFormat, ExportOptions, SampleId};
 
 /// What is chosen in the dialog; kept for the next time it is opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExportDraft {
     pub options: ExportOptions,
     pub scope: ExportScope,
+    /// In the dialog about the comparison of two runs.
+    pub comparison: ComparisonFormat,
     /// Chosen in a file dialog; the path field takes it over once.
     pub picked: Option<PathBuf>,
 }
@@ -19,6 +21,7 @@ impl Default for ExportDraft {
         Self {
             options: ExportOptions::of_format(ExportFormat::Coco),
             scope: ExportScope::Filter,
+            comparison: ComparisonFormat::default(),
             picked: None,
         }
     }

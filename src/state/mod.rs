@@ -176,6 +176,7 @@ pub enum Overlay {
     None,
     Palette,
     Export,
+    ExportComparison,
     Help,
     /// Which class would be right.
     WrongClass,

@@ -11,7 +11,7 @@ use super::textures::{Textures, Thumbnail, Thumbnails};
 use super::theme;
 use super::widgets::{paint_verdict, truncated, verdict_word};
 use crate::domain::SampleId;
-use crate::review::AnswerStatus;
+use crate::review::{AnswerStatus, SortBy};
 use crate::state::{Action, Command, Overlay, SourceId, State, Step};
 
 const GAP: f32 = 6.0;
@@ -300,7 +300,11 @@ fn cell_ui<'state>(
     let response = ui.interact(rect, ui.scope_id().with(sample), Sense::click());
     response.widget_info(|| {
         let judged = judged_text(state, sample);
-        let label = format!("{name}, {}{judged}", headline.text);
+        let apart = match headline.disagreement {
+            Some(number) => format!("disagreement {number:.2}, "),
+            None => String::new(),
+        };
+        let label = format!("{name}, {apart}{}{judged}", headline.text);
         let is_selected = state.selection.contains(sample);
         egui::WidgetInfo::selected(egui::Role::ListBoxOption, true, is_selected, label)
     });
@@ -308,6 +312,11 @@ fn cell_ui<'state>(
     let is_hovered = response.hovered();
     response.on_hover_ui(|ui| {
         ui.label(name);
+        if let Some(number) = headline.disagreement {
+            ui.label(format!(
+                "Δ: the runs disagree by {number:.3} (0 not at all, 1 wholly)"
+            ));
+        }
         if !headline.tooltip.is_empty() {
             ui.label(&headline.tooltip);
         }
@@ -404,19 +413,31 @@ fn paint_judgement(ui: &Ui, state: &State, sample: SampleId, left_top: Pos2) {
 
 /// The second line under a thumbnail.
 struct Headline {
+    /// Of two runs that are compared, where the images are sorted by it; stands before the text.
+    disagreement: Option<f32>,
     text: String,
     /// More than fits on the line; may be empty.
     tooltip: String,
     is_problem: bool,
 }
 
+/// Where the images are sorted by it.
+fn disagreement(state: &State, sample: SampleId) -> Option<f32> {
+    let is_sorted_by = state.arranging.sort().by == SortBy::Disagreement;
+    let comparing = state.comparing.as_ref().filter(|_| is_sorted_by)?;
+    let image = comparing.agreement()?.of(sample)?;
+    Some(image.disagreement)
+}
+
 fn headline(state: &State, sample: SampleId) -> Headline {
     let plain = |text: &str| Headline {
+        disagreement: disagreement(state, sample),
         text: text.to_owned(),
         tooltip: String::new(),
         is_problem: false,
     };
     let problem = |text: &str, tooltip: &str| Headline {
+        disagreement: disagreement(state, sample),
         text: text.to_owned(),
         tooltip: tooltip.to_owned(),
         is_problem: true,
@@ -573,7 +594,11 @@ fn paint_texts(ui: &Ui, cell: &Cell<'_>) {
     } else {
         visuals.weak_text_color()
     };
-    let galley = truncated(ui, &cell.headline.text, font, headline_color, width);
+    let text = match cell.headline.disagreement {
+        Some(number) => &format!("Δ {number:.2} · {}", cell.headline.text),
+        None => &cell.headline.text,
+    };
+    let galley = truncated(ui, text, font, headline_color, width);
     let position = pos2(left, top + 2.0 + NAME_HEIGHT);
     ui.painter().galley(position, galley, headline_color);
 }

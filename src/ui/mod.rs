@@ -98,6 +98,9 @@ impl Window {
         if state.settings.show_tasks_panel {
             panels::tasks_ui(ui, state, commands);
         }
+        if state.settings.show_judging {
+            panels::judge_ui(ui, state, &mut self.judge, commands);
+        }
         let is_grid_only = state.settings.thumbnails_only && !state.samples.is_empty();
         if state.settings.show_images_panel && !is_grid_only {
             panels::images_ui(ui, state, &mut self.images, &mut self.textures, commands);
@@ -112,9 +115,6 @@ impl Window {
                 &mut self.textures,
                 commands,
             );
-        }
-        if state.settings.show_judging {
-            panels::judge_ui(ui, state, &mut self.judge, commands);
         }
         filmstrip::filmstrip_ui(ui, state, &mut self.textures, commands);
         if is_grid_only {

@@ -1,4 +1,6 @@
+use egui::accesskit::Role;
 use egui_kittest::Harness;
+use egui_kittest::kittest::Queryable;
 use spotcheck::app::App;
 use spotcheck::review::SortBy;
 use spotcheck::state::{Action, Command};
@@ -37,13 +39,18 @@ fn two_runs_of_one_model_agree_and_are_sorted_by_disagreement() {
     let folder = folder_of(3, "chelsea.png");
     let mut window = two_runs(CLASSIFIER, folder.path());
     click(&mut window, "Compare with EfficientNet-Lite0");
-    wait_for(&mut window, "100.0 % agree: 3 of 3 images");
-    assert!(sees(&window, "This image: the same class"));
+    wait_for(&mut window, "100.0 % agree");
+    assert!(sees(&window, "The same top class in 3 of 3 images"));
+    assert!(sees(&window, "The same top class"));
     let state = window.state().state();
     assert_eq!(state.arranging.sort().by, SortBy::Disagreement);
+    wait_for(
+        &mut window,
+        "0-chelsea.png, disagreement 0.00, tiger cat 38 %",
+    );
     click(&mut window, "End the comparison");
     wait_until(&mut window, "the comparison to end", |window| {
-        !sees(window, "agree: 3 of 3")
+        !sees(window, "% agree") && !sees(window, "disagreement 0.00")
     });
 }
 
@@ -51,9 +58,12 @@ fn two_runs_of_one_model_agree_and_are_sorted_by_disagreement() {
 fn boxes_of_two_runs_lie_over_each_other_with_a_legend() {
     let mut window = two_runs(DETECTOR, &samples().join("coffee.png"));
     click(&mut window, "Compare with ");
-    wait_for(&mut window, "100.0 % agree: 1 of 1 images");
-    wait_for(&mut window, "Dashed: ");
-    assert!(sees(&window, "0 only in the first, 0 only in the second"));
+    wait_for(
+        &mut window,
+        "The same boxes (IoU at least 0.5) in 1 of 1 image",
+    );
+    wait_for(&mut window, "B, dashed: ");
+    assert!(sees(&window, "0 only in A, 0 only in B"));
     window
         .state_mut()
         .command(Command::ChangeView(spotcheck::state::ViewChange::MinScore(
@@ -73,11 +83,20 @@ fn boxes_of_two_runs_lie_over_each_other_with_a_legend() {
 fn a_run_is_named_and_deleted_after_a_question() {
     let folder = folder_of(1, "chelsea.png");
     let mut window = two_runs(CLASSIFIER, folder.path());
-    click(&mut window, "Delete EfficientNet-Lite0, 1 thread…");
+    click(&mut window, "More about EfficientNet-Lite0, 1 thread");
+    click(&mut window, "Rename");
+    let field = window.get_by_role_and_label(Role::TextInput, "Name of the run");
+    field.type_text(" of mine");
+    window.key_press(egui::Key::Enter);
+    wait_for(&mut window, "Run EfficientNet-Lite0, 1 thread of mine");
+    let more = "More about EfficientNet-Lite0, 1 thread of mine";
+    click(&mut window, more);
+    click(&mut window, "Delete…");
     wait_for(&mut window, "This cannot be undone");
     click(&mut window, "Keep it");
     assert_eq!(window.state().state().runs.iter().count(), 2);
-    click(&mut window, "Delete EfficientNet-Lite0, 1 thread…");
+    click(&mut window, more);
+    click(&mut window, "Delete…");
     click(&mut window, "Delete this run");
     wait_until(&mut window, "one run to be left", |window| {
         window.state().state().runs.iter().count() == 1
@@ -90,6 +109,7 @@ fn two_runs_lie_side_by_side_each_under_its_name() {
     let mut window = two_runs(CLASSIFIER, folder.path());
     click(&mut window, "Compare with EfficientNet-Lite0");
     wait_for(&mut window, "100.0 % agree");
+    wait_for(&mut window, "B, EfficientNet-Lite0: tiger cat 38.3 %");
     click(&mut window, "Side by side");
     wait_for(&mut window, "EfficientNet-Lite0\ntiger cat 38.3 %");
     wait_for(
@@ -100,4 +120,29 @@ fn two_runs_lie_side_by_side_each_under_its_name() {
     wait_until(&mut window, "one picture", |window| {
         !sees(window, "EfficientNet-Lite0\ntiger cat")
     });
+}
+
+#[test]
+fn a_comparison_is_exported_with_the_disagreement_of_each_image() {
+    let folder = folder_of(3, "chelsea.png");
+    let target = folder.path().join("comparison.csv");
+    let mut window = two_runs(CLASSIFIER, folder.path());
+    click(&mut window, "Compare with EfficientNet-Lite0");
+    wait_for(&mut window, "100.0 % agree");
+    click(&mut window, "Export comparison…");
+    click(&mut window, "CSV: ");
+    let field = window.get_by_role_and_label(Role::TextInput, "File to write");
+    field.focus();
+    field.type_text(target.to_str().unwrap());
+    window.step();
+    click(&mut window, "Export now");
+    wait_for(&mut window, "3 images compared, 3 of them agree; written: ");
+    click(&mut window, "Close");
+    let table = std::fs::read_to_string(&target).unwrap();
+    assert!(
+        table.contains("0-chelsea.png,both,true,0,0,tiger cat,0.38"),
+        "{table}"
+    );
+    let summary = std::fs::read_to_string(folder.path().join("comparison-summary.csv")).unwrap();
+    assert!(summary.contains("agreement,,,1"), "{summary}");
 }

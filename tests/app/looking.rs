@@ -86,7 +86,10 @@ fn explain_shows_which_parts_carry_the_class_and_can_be_hidden() {
     let mut window = open(Some(&samples().join("chelsea.png")), CLASSIFIER);
     wait_for(&mut window, "tiger cat 38.3 %");
     click(&mut window, "Explain");
-    wait_for(&mut window, "“tiger cat” has 38.3 % on the whole picture");
+    wait_for(
+        &mut window,
+        "“tiger cat” scores 38.3 % on the whole picture",
+    );
     assert!(sees(&window, " points"), "the legend has a unit");
     let Explanation::Ready { saliency, .. } = &window.state().state().shown.explanation else {
         panic!("the explanation is there");

@@ -133,7 +133,7 @@ fn the_window_compares_two_runs() {
     window.state_mut().command(Action::ToggleTasks.into());
     click(&mut window, "Runs");
     click(&mut window, "Compare with ");
-    wait_for(&mut window, "8 of 8 images");
+    wait_for(&mut window, "in 8 of 8 images");
     click(&mut window, "Side by side");
     take(&mut window, "comparing-dark");
 }

@@ -71,6 +71,63 @@ pub(super) fn confirm(
     });
 }
 
+pub(super) fn pick_target(state: &State, effects: &mut Vec<Effect>) {
+    let name = if state.overlay == Overlay::ExportComparison {
+        format!("comparison.{}", state.export.comparison.extension())
+    } else {
+        state.export.options.format.suggested_name()
+    };
+    effects.push(Effect::PickExportTarget(name));
+}
+
+/// With the filters that the comparison on screen was made with.
+pub(super) fn confirm_comparison(
+    state: &mut State,
+    mut path: PathBuf,
+    replaces: bool,
+    effects: &mut Vec<Effect>,
+) {
+    let (Some(source), Some(comparing)) = (&state.source, &state.comparing) else {
+        return;
+    };
+    let (Some(left), Some(right)) = (
+        state.runs.get(comparing.left),
+        state.runs.get(comparing.right),
+    ) else {
+        return;
+    };
+    let format = state.export.comparison;
+    if path.extension().is_none() {
+        path.set_extension(format.extension());
+    }
+    let title = format!(
+        "Export the comparison of {} with {}",
+        left.info.name, right.info.name
+    );
+    let control = TaskControl::new(ProgressUnit::Images);
+    control.set_total(Some(state.samples.len() as u64));
+    let task = TaskId(state.ids.next());
+    effects.push(Effect::ExportComparison {
+        source: source.id,
+        source_name: source.name.clone(),
+        runs: Box::new([left.info.clone(), right.info.clone()]),
+        views: Box::new(comparing.views.clone()),
+        samples: state.samples.snapshot(),
+        format,
+        path,
+        replaces,
+        task,
+        control: control.clone(),
+    });
+    state.tasks.start(TaskEntry {
+        id: task,
+        kind: TaskKind::Export,
+        title,
+        control,
+    });
+    state.overlay = Overlay::None;
+}
+
 pub(super) fn ended(
     state: &mut State,
     task: TaskId,

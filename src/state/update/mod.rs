@@ -77,8 +77,10 @@ fn on_command(state: &mut State, command: Command, effects: &mut Vec<Effect>) {
             state.export.options = options;
             state.export.scope = scope;
         }
-        Command::PickExportTarget => {
-            effects.push(Effect::PickExportTarget(state.export.options.format));
+        Command::SetComparisonFormat(format) => state.export.comparison = format,
+        Command::PickExportTarget => export::pick_target(state, effects),
+        Command::ExportComparison { path, replaces } => {
+            export::confirm_comparison(state, path, replaces, effects);
         }
         Command::Export { path, replaces } => export::confirm(state, path, replaces, effects),
         Command::DismissExported => state.exported = None,
@@ -121,7 +123,6 @@ fn on_command(state: &mut State, command: Command, effects: &mut Vec<Effect>) {
         Command::SetNote { samples, text } => judge::set_note(state, &samples, &text, effects),
         Command::AddTag(tag) => judge::add_tag(state, &tag, effects),
         Command::RemoveTag(tag) => judge::remove_tag(state, &tag, effects),
-        Command::SetNextAfterVerdict(enabled) => state.settings.next_after_verdict = enabled,
         Command::ChangeView(change) => view::change(state, change, effects),
         Command::ChooseModel(id) => predict::choose_model(state, id, effects),
         Command::FetchModel(id) => predict::fetch_model(state, id, effects),
@@ -180,6 +181,7 @@ fn on_action(state: &mut State, action: Action, effects: &mut Vec<Effect>) {
         Action::OpenSamples => browse::open_samples(state, effects),
         Action::OpenProject => effects.push(Effect::PickProject),
         Action::Export => export::open(state),
+        Action::ExportComparison => state.overlay = Overlay::ExportComparison,
         Action::SaveProjectAs => effects.push(Effect::PickProjectTarget),
         Action::MoveProject => effects.push(Effect::PickMovedFolder),
         Action::AddModel => effects.push(Effect::PickModel),

@@ -1,14 +1,15 @@
 //! Boxes over the picture, each with its label: readable on any background, and never by colour alone.
 
 use eframe::egui::{
-    Color32, CornerRadius, FontId, Id, Painter, Pos2, Rect, Role, Sense, Shape, Stroke, StrokeKind,
-    Ui, WidgetInfo, pos2, vec2,
+    Color32, CornerRadius, FontId, Id, Painter, Pos2, Rect, Shape, Stroke, StrokeKind, Ui, pos2,
+    vec2,
 };
 
 use super::super::theme;
 use super::super::widgets::verdict_sign;
+use super::compared;
 use super::placement::Placement;
-use crate::domain::{Detection, RunId, Verdict};
+use crate::domain::{Answer, Detection, Prediction, RunId, Verdict};
 use crate::evaluation::MATCHING_IOU;
 use crate::review::VerdictKind;
 use crate::state::State;
@@ -119,21 +120,28 @@ fn is_matched(state: &State, detection: &Detection, class: u32) -> bool {
     })
 }
 
+/// Which line is whose; for a classifier, what each of them saw.
 fn legend_ui(ui: &Ui, state: &State, canvas: Rect, runs: [RunId; 2]) {
-    let names = runs.map(|run| {
+    let [left, right] = runs.map(|run| {
         let run = state.runs.get(run);
         run.map_or("", |run| run.info.name.as_str())
     });
-    let text = format!("Solid: {}\nDashed: {}", names[0], names[1]);
-    let font = FontId::proportional(12.0);
-    let painter = ui.painter_at(canvas);
-    let galley = painter.layout_no_wrap(text.clone(), font, Color32::WHITE);
-    let size = galley.size() + vec2(20.0, 12.0);
-    let place = Rect::from_min_size(canvas.left_top() + vec2(10.0, 10.0), size);
-    painter.rect_filled(place, 6.0, Color32::from_black_alpha(215));
-    painter.galley(place.min + vec2(10.0, 6.0), galley, Color32::WHITE);
-    let response = ui.interact(place, Id::unique("legend of two runs"), Sense::hover());
-    response.widget_info(|| WidgetInfo::labeled(Role::Label, true, text.as_str()));
+    let shown = state.shown.prediction.as_deref();
+    let text = match shown.map(|prediction| &prediction.answer) {
+        Some(Answer::Classes(_)) => {
+            let top = |prediction: Option<&Prediction>| {
+                let first = prediction.and_then(|prediction| prediction.classes().first());
+                first.map_or_else(
+                    || "no answer".to_owned(),
+                    |class| format!("{} {:.1} %", class.label, class.score * 100.0),
+                )
+            };
+            let other = top(state.compared_answer());
+            format!("A, {left}: {}\nB, {right}: {other}", top(shown))
+        }
+        _ => format!("A, solid: {left}\nB, dashed: {right}"),
+    };
+    compared::plate_ui(ui, canvas, Id::unique("legend of two runs"), &text);
 }
 
 /// Small boxes inside large ones can be pointed at.

@@ -57,37 +57,37 @@ pub(super) fn picture_ui(
             );
         }
     }
-    caption_ui(ui, state, half, comparing.right);
+    caption_ui(ui, state, half, ("B", comparing.right));
     if let Some(view) = placement.navigated(ui, &response, state) {
         commands.push(Command::SetCanvas(view));
     }
 }
 
 /// Whose picture it is, and for a classifier what it saw.
-pub(super) fn caption_ui(ui: &Ui, state: &State, half: Rect, run: RunId) {
+pub(super) fn caption_ui(ui: &Ui, state: &State, half: Rect, (letter, run): (&str, RunId)) {
     let name = state.runs.get(run).map_or("", |run| run.info.name.as_str());
     let sample = state.shown_sample();
     let prediction = sample.and_then(|sample| state.runs.prediction(run, sample));
-    let mut text = name.to_owned();
+    let mut text = format!("{letter}: {name}");
     for line in prediction.into_iter().flat_map(|found| class_lines(found)) {
         text.push('\n');
         text.push_str(&line);
     }
-    let painter = ui.painter_at(half);
+    plate_ui(ui, half, Id::unique(("caption of a run", run.0)), &text);
+}
+
+/// Words over the picture, at the bottom left: the labels of boxes stand at their tops.
+pub(super) fn plate_ui(ui: &Ui, canvas: Rect, id: Id, text: &str) {
+    let painter = ui.painter_at(canvas);
     let font = FontId::proportional(12.0);
-    let galley = painter.layout(text.clone(), font, Color32::WHITE, half.width() - 40.0);
-    let place = Rect::from_min_size(
-        half.left_top() + vec2(10.0, 10.0),
-        galley.size() + vec2(20.0, 12.0),
-    );
+    let galley = painter.layout(text.to_owned(), font, Color32::WHITE, canvas.width() - 40.0);
+    let size = galley.size() + vec2(20.0, 12.0);
+    let left_top = canvas.left_bottom() + vec2(10.0, -10.0 - size.y);
+    let place = Rect::from_min_size(left_top, size);
     painter.rect_filled(place, 6.0, Color32::from_black_alpha(215));
     painter.galley(place.min + vec2(10.0, 6.0), galley, Color32::WHITE);
-    let response = ui.interact(
-        place,
-        Id::unique(("caption of a run", run.0)),
-        Sense::hover(),
-    );
-    response.widget_info(|| WidgetInfo::labeled(Role::Label, true, text.as_str()));
+    let response = ui.interact(place, id, Sense::hover());
+    response.widget_info(|| WidgetInfo::labeled(Role::Label, true, text));
 }
 
 fn class_lines(prediction: &Prediction) -> impl Iterator<Item = String> {

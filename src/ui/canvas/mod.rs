@@ -236,7 +236,7 @@ fn picture_ui(
     } else {
         let hovered = boxes::boxes_ui(&painter, state, &placement, pointer);
         match state.side_by_side() {
-            Some(comparing) => compared::caption_ui(ui, state, canvas, comparing.left),
+            Some(comparing) => compared::caption_ui(ui, state, canvas, ("A", comparing.left)),
             None => boxes::compared_ui(ui, state, &placement),
         }
         hovered

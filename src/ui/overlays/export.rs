@@ -1,24 +1,35 @@
-//! The dialog about an export, and the notice when it is whole.
+//! The dialogs about exports, and the notice when one is whole.
 
 use std::path::PathBuf;
 
-use eframe::egui::{self, Id, Modal, RichText, ScrollArea, TextEdit, Ui};
+use eframe::egui::{
+    self, Align, Button, Frame, Id, Label, Layout, Modal, RichText, ScrollArea, TextEdit, Ui, vec2,
+};
 
 use super::super::theme;
-use super::super::widgets::strong;
+use super::super::widgets::{primary_button, strong};
 use crate::domain::{
-    BoxChoice, ClassChoice, ExportFormat, ExportOptions, ModelTask, PictureKind, SampleUri,
-    VerdictChoice,
+    BoxChoice, ClassChoice, ComparisonFormat, ExportFormat, ExportOptions, ModelTask, PictureKind,
+    SampleUri, VerdictChoice,
 };
 use crate::state::{Command, ExportScope, Exported, Overlay, State};
 
-const WIDTH: f32 = 560.0;
+const WIDTH: f32 = 600.0;
+const FORMATS_WIDTH: f32 = 160.0;
 
 #[derive(Default)]
 pub(in super::super) struct ExportMemory {
+    /// Of answers, and of the comparison of two runs: each keeps its own file.
+    export: Target,
+    comparison: Target,
+    taken_over: Option<PathBuf>,
+}
+
+/// Where to write, while it is being typed.
+#[derive(Default)]
+struct Target {
     path: String,
     replaces: bool,
-    taken_over: Option<PathBuf>,
 }
 
 pub(in super::super) fn export_ui(
@@ -30,82 +41,138 @@ pub(in super::super) fn export_ui(
     if let Some(exported) = &state.exported {
         exported_ui(ctx, exported, commands);
     }
-    if state.overlay != Overlay::Export {
-        memory.replaces = false;
+    let is_comparison = state.overlay == Overlay::ExportComparison;
+    if !is_comparison && state.overlay != Overlay::Export {
+        memory.export.replaces = false;
+        memory.comparison.replaces = false;
         return;
     }
+    let target = if is_comparison {
+        &mut memory.comparison
+    } else {
+        &mut memory.export
+    };
     let picked = &state.export.picked;
     if *picked != memory.taken_over {
         memory.taken_over.clone_from(picked);
         if let Some(path) = picked {
-            memory.path = path.display().to_string();
+            target.path = path.display().to_string();
         }
     }
     let modal = Modal::new(Id::unique("export"))
         .frame(theme::dialog_frame(ctx))
         .show(ctx, |ui| {
             ui.set_width(WIDTH.min(ctx.content_rect().width() - 60.0));
-            contents_ui(ui, state, memory, commands);
+            if is_comparison {
+                comparison_ui(ui, state, target, commands);
+            } else {
+                contents_ui(ui, state, target, commands);
+            }
         });
     if modal.should_close() {
         commands.push(Command::SetOverlay(Overlay::None));
     }
 }
 
-fn contents_ui(ui: &mut Ui, state: &State, memory: &mut ExportMemory, commands: &mut Vec<Command>) {
+fn contents_ui(ui: &mut Ui, state: &State, target: &mut Target, commands: &mut Vec<Command>) {
     let task = state.run().map(|run| run.info.card.task);
     let mut options = state.export.options;
     let mut scope = state.export.scope;
-    ui.label(strong("Export").size(18.0));
-    if let Some(run) = state.run() {
-        ui.weak(format!("The answers of the run “{}”", run.info.name));
-    }
-    ui.add_space(8.0);
-    ui.label(strong("Format"));
-    ui.horizontal_wrapped(|ui| {
-        for format in ExportFormat::ALL {
-            let is_possible = task.is_some_and(|task| format.takes(task));
-            ui.add_enabled_ui(is_possible, |ui| {
-                ui.selectable_value(&mut options.format, format, format.name())
-                    .on_hover_text(format.description())
-                    .on_disabled_hover_text("This format holds boxes, and a classifier gives none");
-            });
-        }
+    let about = state.run().map_or_else(String::new, |run| {
+        format!("The answers of the run “{}”", run.info.name)
     });
-    ui.weak(options.format.description());
-    ui.add_space(6.0);
-    ui.label(strong("Images"));
-    ui.horizontal_wrapped(|ui| {
-        for choice in ExportScope::ALL {
-            let text = format!("{} ({})", choice.name(), choice.len(state));
-            ui.radio_value(&mut scope, choice, text);
-        }
+    heading_ui(ui, "Export", &about);
+    ui.horizontal_top(|ui| {
+        formats_ui(ui, task, &mut options);
+        ui.add_space(8.0);
+        ui.vertical(|ui| {
+            ui.set_width(ui.available_width());
+            ui.add(Label::new(RichText::new(options.format.description()).weak()).wrap());
+            ui.add_space(6.0);
+            ui.label(strong("Images"));
+            for choice in ExportScope::ALL {
+                let text = format!("{} ({})", choice.name(), choice.len(state));
+                ui.radio_value(&mut scope, choice, text);
+            }
+            ui.add_space(6.0);
+            options_ui(ui, task, &mut options);
+        });
     });
-    ui.add_space(6.0);
-    options_ui(ui, task, &mut options);
-    ui.add_space(6.0);
-    target_ui(ui, options.format, memory, commands);
-    ui.add_space(10.0);
     if (options, scope) != (state.export.options, state.export.scope) {
         commands.push(Command::SetExport(options, scope));
     }
-    ui.horizontal(|ui| {
-        let path = memory.path.trim();
-        let is_possible = task.is_some_and(|task| options.format.takes(task));
-        let is_ready = is_possible && !path.is_empty() && scope.len(state) > 0;
-        let export = ui.add_enabled(is_ready, egui::Button::new(strong("Export now")));
-        let export = export.on_disabled_hover_text(
-            "Choose a format that fits the model, at least one image, and where to write",
-        );
-        if export.clicked() {
-            commands.push(Command::Export {
-                path: PathBuf::from(path),
-                replaces: memory.replaces,
-            });
-        }
-        if ui.button("Cancel").clicked() {
-            commands.push(Command::SetOverlay(Overlay::None));
-        }
+    let name = match options.format.extension() {
+        Some(_) => "File to write",
+        None => "Folder to write",
+    };
+    target_ui(ui, name, target, commands);
+    let is_possible = task.is_some_and(|task| options.format.takes(task)) && scope.len(state) > 0;
+    if confirmed_ui(ui, target, is_possible, commands) {
+        commands.push(Command::Export {
+            path: PathBuf::from(target.path.trim()),
+            replaces: target.replaces,
+        });
+    }
+}
+
+/// How far two runs agree.
+fn comparison_ui(ui: &mut Ui, state: &State, target: &mut Target, commands: &mut Vec<Command>) {
+    let name = |run| state.runs.get(run).map_or("", |run| run.info.name.as_str());
+    let about = state
+        .comparing
+        .as_ref()
+        .map_or_else(String::new, |compared| {
+            format!("A: {}\nB: {}", name(compared.left), name(compared.right))
+        });
+    heading_ui(ui, "Export comparison", &about);
+    let mut format = state.export.comparison;
+    ui.label(strong("Format"));
+    for choice in ComparisonFormat::ALL {
+        let text = format!("{}: {}", choice.name(), choice.description());
+        ui.radio_value(&mut format, choice, text);
+    }
+    if format != state.export.comparison {
+        commands.push(Command::SetComparisonFormat(format));
+    }
+    target_ui(ui, "File to write", target, commands);
+    if confirmed_ui(ui, target, true, commands) {
+        commands.push(Command::ExportComparison {
+            path: PathBuf::from(target.path.trim()),
+            replaces: target.replaces,
+        });
+    }
+}
+
+fn heading_ui(ui: &mut Ui, title: &str, about: &str) {
+    ui.label(strong(title).size(18.0));
+    ui.add(Label::new(RichText::new(about).weak()).truncate());
+    ui.add_space(8.0);
+}
+
+/// One below the other, those that the model's answers do not fit greyed out.
+fn formats_ui(ui: &mut Ui, task: Option<ModelTask>, options: &mut ExportOptions) {
+    let fill = theme::sunken_fill(ui.visuals());
+    let frame = Frame::new().fill(fill).corner_radius(8).inner_margin(6);
+    frame.show(ui, |ui| {
+        ui.vertical(|ui| {
+            ui.set_width(FORMATS_WIDTH);
+            ui.spacing_mut().item_spacing.y = 2.0;
+            for format in ExportFormat::ALL {
+                let is_possible = task.is_some_and(|task| format.takes(task));
+                let is_chosen = options.format == format;
+                // The empty right side keeps the name on the left.
+                let button = Button::selectable(is_chosen, format.name())
+                    .right_text("")
+                    .min_size(vec2(FORMATS_WIDTH, 0.0));
+                let entry = ui
+                    .add_enabled(is_possible, button)
+                    .on_hover_text(format.description())
+                    .on_disabled_hover_text("This format holds boxes, and a classifier gives none");
+                if entry.clicked() {
+                    options.format = format;
+                }
+            }
+        });
     });
 }
 
@@ -128,11 +195,9 @@ fn options_ui(ui: &mut Ui, task: Option<ModelTask>, options: &mut ExportOptions)
     } else {
         BoxChoice::Visible
     };
-    ui.horizontal_wrapped(|ui| {
-        for choice in VerdictChoice::ALL {
-            ui.radio_value(&mut options.verdicts, choice, choice.name());
-        }
-    });
+    for choice in VerdictChoice::ALL {
+        ui.radio_value(&mut options.verdicts, choice, choice.name());
+    }
     if format.is_dataset() {
         let mut judged = options.classes == ClassChoice::Judged;
         ui.checkbox(&mut judged, "Put wrong classes right, as they were judged");
@@ -161,29 +226,46 @@ fn options_ui(ui: &mut Ui, task: Option<ModelTask>, options: &mut ExportOptions)
     }
 }
 
-fn target_ui(
-    ui: &mut Ui,
-    format: ExportFormat,
-    memory: &mut ExportMemory,
-    commands: &mut Vec<Command>,
-) {
-    let name = match format.extension() {
-        Some(_) => "File to write",
-        None => "Folder to write",
-    };
+fn target_ui(ui: &mut Ui, name: &str, target: &mut Target, commands: &mut Vec<Command>) {
+    ui.add_space(8.0);
     ui.label(strong(name));
-    ui.horizontal(|ui| {
-        let room = ui.available_width() - 100.0;
-        let field = ui.add(TextEdit::singleline(&mut memory.path).desired_width(room));
-        field.accessible_name(name);
+    // From the right, so that the field takes what the button leaves.
+    let row = vec2(ui.available_width(), ui.spacing().interact_size.y);
+    ui.allocate_ui_with_layout(row, Layout::right_to_left(Align::Center), |ui| {
         if ui.button("Choose…").clicked() {
             commands.push(Command::PickExportTarget);
         }
+        let field = TextEdit::singleline(&mut target.path)
+            .hint_text("Type a path, or choose one")
+            .desired_width(f32::INFINITY);
+        ui.add(field).accessible_name(name);
     });
     ui.checkbox(
-        &mut memory.replaces,
+        &mut target.replaces,
         "Replace a file or an earlier export of this name",
     );
+    ui.add_space(10.0);
+}
+
+/// True where the export is to begin.
+fn confirmed_ui(
+    ui: &mut Ui,
+    target: &Target,
+    is_possible: bool,
+    commands: &mut Vec<Command>,
+) -> bool {
+    ui.horizontal(|ui| {
+        let is_ready = is_possible && !target.path.trim().is_empty();
+        let button = primary_button(ui, "Export now");
+        let export = ui.add_enabled(is_ready, button).on_disabled_hover_text(
+            "Choose a format that fits the model, at least one image, and where to write",
+        );
+        if ui.button("Cancel").clicked() {
+            commands.push(Command::SetOverlay(Overlay::None));
+        }
+        export.clicked()
+    })
+    .inner
 }
 
 fn exported_ui(ctx: &egui::Context, exported: &Exported, commands: &mut Vec<Command>) {
@@ -192,7 +274,7 @@ fn exported_ui(ctx: &egui::Context, exported: &Exported, commands: &mut Vec<Comm
         .show(ctx, |ui| {
             ui.set_width(WIDTH.min(ctx.content_rect().width() - 60.0));
             ui.label(strong("Exported").size(18.0));
-            ui.label(&exported.summary);
+            ui.add(Label::new(&exported.summary).wrap());
             if !exported.notes.is_empty() {
                 ScrollArea::vertical().max_height(260.0).show(ui, |ui| {
                     for note in exported.notes.iter().take(100) {

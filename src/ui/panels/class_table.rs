@@ -95,6 +95,8 @@ pub(super) fn class_table_ui(
     ScrollArea::vertical()
         .id_salt("classes")
         .max_height(ROW_HEIGHT * ROWS_SHOWN as f32)
+        // The panel around it scrolls, too, and would leave it next to nothing.
+        .min_scrolled_height(ROW_HEIGHT * ROWS_SHOWN as f32)
         .auto_shrink([false, true])
         .show_rows(ui, ROW_HEIGHT, sorted.rows.len(), |ui, visible| {
             for (row, name) in &sorted.rows[visible] {

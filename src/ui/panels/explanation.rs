@@ -56,7 +56,7 @@ fn running_ui(
                 .desired_width(ui.available_width() - 80.0)
                 .desired_height(8.0),
         );
-        if ui.small_button("Stop").clicked() {
+        if ui.button("Stop").clicked() {
             commands.push(Command::SignalTask(task, TaskSignal::Cancel));
         }
     });
@@ -76,7 +76,7 @@ fn ready_ui(
     }
     if saliency.largest_rise() > 0.005 {
         let rise = format!(
-            "Covering other parts raises it by up to {} points; they are drawn as 0",
+            "Covering other parts raises it by up to {} points; they count as 0 here",
             points(saliency.largest_rise())
         );
         ui.add(Label::new(RichText::new(rise).small().weak()).wrap());
@@ -102,14 +102,14 @@ fn ready_ui(
 /// What the colours speak of, in words.
 fn summary(question: &Question, saliency: &Saliency) -> String {
     let whole = format!(
-        "“{}” has {:.1} % on the whole picture",
+        "“{}” scores {:.1} % on the whole picture",
         question.label,
         saliency.baseline * 100.0
     );
     if saliency.largest_drop() > 0.0 {
-        format!("{whole} and loses most where it is yellow, when that part is covered")
+        format!("{whole}; it loses most when the yellow parts are covered")
     } else {
-        format!("{whole}, and loses nothing whichever part is covered")
+        format!("{whole}; it loses nothing, whichever part is covered")
     }
 }
 
@@ -162,7 +162,7 @@ mod tests {
         };
         let text = summary(&question, &saliency(-0.1));
         assert!(
-            text.starts_with("“cat” has 50.0 %") && text.contains("loses nothing"),
+            text.starts_with("“cat” scores 50.0 %") && text.contains("loses nothing"),
             "{text}"
         );
         assert!(summary(&question, &saliency(0.2)).contains("yellow"));

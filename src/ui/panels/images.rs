@@ -74,7 +74,9 @@ fn contents_ui(
     } else {
         recent_ui(ui, state, commands);
     }
-    if !state.samples.is_empty() {
+    if !state.samples.is_empty() && state.order().is_empty() && state.arranging.is_filtered() {
+        nothing_found_ui(ui, state, commands);
+    } else if !state.samples.is_empty() {
         ui.add_space(2.0);
         grid_ui(ui, state, &mut memory.grid, textures, commands);
     }
@@ -130,6 +132,15 @@ fn recent_menu_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
             ui.close();
         }
     }
+}
+
+fn nothing_found_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+    ui.add_space(24.0);
+    ui.vertical_centered(|ui| {
+        ui.label("The search finds no image");
+        ui.add_space(4.0);
+        action_button_ui(ui, state, Action::ClearSearch, commands);
+    });
 }
 
 /// How many there are, how far the answers are, and how large the thumbnails.

@@ -4,6 +4,7 @@ use eframe::egui::{Panel, ScrollArea, Ui};
 
 use super::super::textures::Textures;
 use super::super::widgets::section_ui;
+use super::comparison::comparison_ui;
 use super::device::{DeviceMemory, device_ui};
 use super::filters::{FiltersMemory, filters_ui};
 use super::runs::{RunsMemory, runs_ui};
@@ -45,6 +46,11 @@ fn sections_ui(
     section_ui(ui, "Runs", false, |ui| {
         runs_ui(ui, state, runs, commands);
     });
+    if state.comparing.is_some() {
+        section_ui(ui, "Comparison", true, |ui| {
+            comparison_ui(ui, state, commands);
+        });
+    }
     section_ui(ui, "Results", true, |ui| {
         results::results_ui(ui, state, commands);
     });

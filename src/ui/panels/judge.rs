@@ -1,21 +1,25 @@
-//! Below the picture: what people say of the answer, how much is judged, and whether it is saved.
+//! Along the bottom: what people say of the answer, how much is judged, and whether it is saved.
 
 use eframe::egui::{
-    self, Align, Button, Checkbox, Id, Key, Label, Layout, Panel, Rect, RichText, Sense, TextEdit,
-    Ui, vec2,
+    self, Align, Button, Id, Key, Label, Layout, Panel, Rect, RichText, Sense, TextEdit, TextStyle,
+    Ui, pos2, vec2,
 };
 
 use super::super::theme;
 use super::super::widgets::{
-    action_button_ui, grouped, paint_verdict, verdict_color, verdict_sign, verdict_text,
-    verdict_word,
+    action_icon_ui, grouped, paint_verdict, verdict_color, verdict_sign, verdict_text, verdict_word,
 };
 use super::super::{keys, widgets};
-use crate::domain::{SampleSet, Verdict};
+use crate::domain::{SampleId, SampleSet, Verdict};
 use crate::review::VerdictKind;
 use crate::state::{Action, Command, JudgeField, State, VerdictCounts};
 
 const MAX_SUGGESTIONS: usize = 6;
+/// From this width on, all of it stands on one line.
+const ONE_LINE_WIDTH: f32 = 1330.0;
+/// For the verdict in words: always the same, so that no button moves while one judges.
+const SUBJECT_WIDTH: f32 = 152.0;
+const TAG_WIDTH: f32 = 84.0;
 
 /// The drafts of the text fields.
 #[derive(Default)]
@@ -28,6 +32,7 @@ pub(in super::super) struct JudgeMemory {
     focused: u64,
 }
 
+/// As wide as the window, so that the buttons are in one place in every view.
 pub(in super::super) fn judge_ui(
     ui: &mut Ui,
     state: &State,
@@ -39,17 +44,25 @@ pub(in super::super) fn judge_ui(
     }
     Panel::bottom("judging bar").show(ui, |ui| {
         ui.add_space(3.0);
-        ui.horizontal_wrapped(|ui| verdicts_ui(ui, state, commands));
-        ui.horizontal_wrapped(|ui| {
-            subject_ui(ui, state);
-            words_ui(ui, state, memory, commands);
-        });
-        progress_ui(ui, state, commands);
+        let spacing = ui.spacing_mut();
+        spacing.item_spacing = vec2(6.0, 4.0);
+        spacing.button_padding.x = 8.0;
+        if ui.available_width() >= ONE_LINE_WIDTH {
+            ui.horizontal(|ui| {
+                verdicts_ui(ui, state, commands);
+                ui.separator();
+                words_and_progress_ui(ui, state, memory, commands);
+            });
+        } else {
+            ui.horizontal_wrapped(|ui| verdicts_ui(ui, state, commands));
+            ui.horizontal(|ui| words_and_progress_ui(ui, state, memory, commands));
+        }
         ui.add_space(2.0);
     });
 }
 
 fn verdicts_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+    subject_ui(ui, state);
     let now = subject_verdict(state).map(VerdictKind::from);
     for (action, kind) in [
         (Action::Accept, VerdictKind::Accept),
@@ -59,11 +72,29 @@ fn verdicts_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
     ] {
         verdict_button_ui(ui, state, action, kind, now == Some(kind), commands);
     }
-    plain_button_ui(ui, state, Action::ClearVerdict, commands);
+    action_icon_ui(ui, state, Action::ClearVerdict, "⌫", commands);
+    ui.add_space(6.0);
     plain_button_ui(ui, state, Action::NextUnjudged, commands);
     plain_button_ui(ui, state, Action::NextUncertain, commands);
-    action_button_ui(ui, state, Action::Undo, commands);
-    action_button_ui(ui, state, Action::Redo, commands);
+    ui.add_space(6.0);
+    action_icon_ui(ui, state, Action::Undo, "↺", commands);
+    action_icon_ui(ui, state, Action::Redo, "↻", commands);
+}
+
+fn words_and_progress_ui(
+    ui: &mut Ui,
+    state: &State,
+    memory: &mut JudgeMemory,
+    commands: &mut Vec<Command>,
+) {
+    // From the right, so that the words take what the progress leaves.
+    ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+        progress_ui(ui, state);
+        ui.with_layout(
+            Layout::left_to_right(Align::Center).with_main_wrap(true),
+            |ui| words_ui(ui, state, memory, commands),
+        );
+    });
 }
 
 /// With its sign, and its key on the right.
@@ -104,20 +135,24 @@ fn action_ui(
 /// What the next verdict is about, and the one it has.
 fn subject_ui(ui: &mut Ui, state: &State) {
     let verdict = subject_verdict(state);
-    let verdict_words = verdict.map_or_else(|| "not judged".to_owned(), verdict_text);
-    let text = format!("{}: {verdict_words}", subject(state));
-    if let Some(verdict) = verdict {
-        let (rect, _) = ui.allocate_exact_size(vec2(18.0, 18.0), Sense::hover());
-        paint_verdict(ui.painter(), rect.center(), 7.5, verdict.into());
-    }
-    ui.add(Label::new(text).extend());
+    let words = verdict.map_or_else(|| "not judged".to_owned(), verdict_text);
     let is_saving = state
         .shown_sample()
         .is_some_and(|sample| state.judgements.is_saving(sample));
-    if is_saving {
-        let saving = ui.label(RichText::new("saving…").weak());
-        saving.on_hover_text("This is being written to the project file");
-    }
+    let saving = if is_saving { ", saving…" } else { "" };
+    let text = format!("{}: {words}{saving}", subject(state));
+    let size = vec2(SUBJECT_WIDTH, ui.spacing().interact_size.y);
+    ui.allocate_ui_with_layout(size, Layout::left_to_right(Align::Center), |ui| {
+        ui.set_min_width(SUBJECT_WIDTH);
+        let (rect, _) = ui.allocate_exact_size(vec2(18.0, 18.0), Sense::hover());
+        if let Some(verdict) = verdict {
+            paint_verdict(ui.painter(), rect.center(), 7.5, verdict.into());
+        } else {
+            let pen = egui::Stroke::new(1.5, theme::line(ui.visuals()));
+            ui.painter().circle_stroke(rect.center(), 7.0, pen);
+        }
+        ui.add(Label::new(text).truncate());
+    });
 }
 
 /// “Box 2, cup”, “3 images”, “Image”.
@@ -186,7 +221,7 @@ fn note_ui(
         TextEdit::singleline(&mut memory.note)
             .id(Id::unique("note"))
             .hint_text("Note (N)")
-            .desired_width(260.0),
+            .desired_width(note_width(ui, state, sample)),
     );
     if wants_focus {
         field.request_focus();
@@ -208,6 +243,25 @@ fn note_ui(
         .accessible_name("Note");
 }
 
+/// What the tags leave; with many of them they go on below.
+fn note_width(ui: &Ui, state: &State, sample: SampleId) -> f32 {
+    let font = TextStyle::Button.resolve(ui.style());
+    let spacing = ui.spacing();
+    let chips = state.judgements.tags(sample).iter().map(|tag| {
+        let text = chip_text(tag);
+        let galley = ui
+            .painter()
+            .layout_no_wrap(text, font.clone(), egui::Color32::WHITE);
+        galley.size().x + 2.0 * spacing.button_padding.x + spacing.item_spacing.x
+    });
+    let tags = chips.sum::<f32>() + TAG_WIDTH + 3.0 * spacing.item_spacing.x;
+    (ui.available_width() - tags).clamp(110.0, 420.0)
+}
+
+fn chip_text(tag: &str) -> String {
+    format!("{tag} ×")
+}
+
 fn tags_ui(
     ui: &mut Ui,
     state: &State,
@@ -220,7 +274,7 @@ fn tags_ui(
     };
     let is_writable = state.project.is_writable();
     for tag in state.judgements.tags(sample) {
-        let chip = Button::new(format!("{tag} ×")).corner_radius(10).small();
+        let chip = Button::new(chip_text(tag)).corner_radius(12);
         let chip = ui
             .add_enabled(is_writable, chip)
             .on_hover_text(format!("Take the tag “{tag}” away"));
@@ -234,7 +288,7 @@ fn tags_ui(
         TextEdit::singleline(&mut memory.tag)
             .id(Id::unique("tag"))
             .hint_text("Tag (T)")
-            .desired_width(110.0),
+            .desired_width(TAG_WIDTH - 8.0),
     );
     if wants_focus {
         field.request_focus();
@@ -247,7 +301,7 @@ fn tags_ui(
     }
     if field.has_focus() && !memory.tag.is_empty() {
         for tag in suggestions(state, &memory.tag) {
-            let suggestion = ui.add(Button::new(RichText::new(tag).weak()).small());
+            let suggestion = ui.add(Button::new(RichText::new(tag).weak()));
             if suggestion.clicked() {
                 commands.push(Command::AddTag(tag.to_owned()));
                 memory.tag.clear();
@@ -272,38 +326,35 @@ fn suggestions<'s>(state: &'s State, typed: &str) -> Vec<&'s str> {
         .collect()
 }
 
-fn progress_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
-    ui.horizontal(|ui| {
-        ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
-            let mut goes_on = state.settings.next_after_verdict;
-            let switch = ui
-                .add(Checkbox::new(&mut goes_on, "Go on after a verdict"))
-                .on_hover_text(
-                    "A verdict on an image shows the next image, one on a box selects the next box",
-                );
-            if switch.changed() {
-                commands.push(Command::SetNextAfterVerdict(goes_on));
-            }
-            ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
-                let (counts, total) = (state.judgements.counts(), state.samples.len());
-                bar_ui(ui, counts, total);
-                let text = RichText::new(progress_text(counts, total)).weak();
-                ui.add(Label::new(text).truncate());
-            });
-        });
-    });
+/// How many are judged, over a bar with a stretch for each verdict; what is empty is still to be judged.
+fn progress_ui(ui: &mut Ui, state: &State) {
+    let (counts, total) = (state.judgements.counts(), state.samples.len());
+    let font = TextStyle::Body.resolve(ui.style());
+    let color = ui.visuals().weak_text_color();
+    let galley = ui
+        .painter()
+        .layout_no_wrap(judged_text(counts, total), font, color);
+    let size = vec2(
+        galley.size().x.max(90.0) + 4.0,
+        ui.spacing().interact_size.y,
+    );
+    let (rect, response) = ui.allocate_exact_size(size, Sense::hover());
+    let text = progress_text(counts, total);
+    response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Label, true, text.as_str()));
+    let at = pos2(rect.right() - galley.size().x, rect.top() + 1.0);
+    ui.painter().galley(at, galley, color);
+    let bar = rect.with_min_y(rect.bottom() - 5.0);
+    bar_ui(ui, bar, counts, total);
+    response.on_hover_text(text);
 }
 
-/// One stretch a verdict; how much is empty is still to be judged.
-fn bar_ui(ui: &mut Ui, counts: VerdictCounts, total: usize) {
-    let width = (ui.available_width() * 0.25).clamp(40.0, 160.0);
-    let (rect, _) = ui.allocate_exact_size(vec2(width, 8.0), Sense::hover());
+fn bar_ui(ui: &Ui, bar: Rect, counts: VerdictCounts, total: usize) {
     let painter = ui.painter();
-    painter.rect_filled(rect, 4.0, theme::sunken_fill(ui.visuals()));
-    let mut left = rect.left();
+    painter.rect_filled(bar, 2.0, theme::line(ui.visuals()));
+    let mut left = bar.left();
     for (kind, count) in stretches(counts) {
-        let width = rect.width() * count as f32 / total.max(1) as f32;
-        let stretch = Rect::from_min_size(egui::pos2(left, rect.top()), vec2(width, rect.height()));
+        let width = bar.width() * count as f32 / total.max(1) as f32;
+        let stretch = Rect::from_min_size(pos2(left, bar.top()), vec2(width, bar.height()));
         painter.rect_filled(stretch, 0.0, verdict_color(kind));
         left += width;
     }
@@ -318,6 +369,11 @@ fn stretches(counts: VerdictCounts) -> [(VerdictKind, usize); 4] {
     ]
 }
 
+/// “134 of 2,000 judged”.
+fn judged_text(counts: VerdictCounts, total: usize) -> String {
+    format!("{} of {} judged", grouped(counts.judged()), grouped(total))
+}
+
 /// “134 of 2,000 judged: 120 accepted, 8 rejected”.
 fn progress_text(counts: VerdictCounts, total: usize) -> String {
     let parts: Vec<String> = stretches(counts)
@@ -325,7 +381,7 @@ fn progress_text(counts: VerdictCounts, total: usize) -> String {
         .filter(|(_, count)| *count > 0)
         .map(|(kind, count)| format!("{} {}", grouped(count), verdict_word(kind)))
         .collect();
-    let judged = format!("{} of {} judged", grouped(counts.judged()), grouped(total));
+    let judged = judged_text(counts, total);
     if parts.is_empty() {
         judged
     } else {

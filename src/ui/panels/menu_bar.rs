@@ -53,6 +53,7 @@ const FILE: &Menu = &[
     Some(Action::OpenProject),
     Some(Action::SaveProjectAs),
     Some(Action::Export),
+    Some(Action::ExportComparison),
     Some(Action::MoveProject),
     None,
     Some(Action::CopyPicture),
@@ -68,7 +69,7 @@ const PREDICT: &Menu = &[
     Some(Action::PredictSelection),
     Some(Action::PredictFiltered),
     Some(Action::PredictAll),
-    Some(Action::PredictFiltered),
+    None,
     Some(Action::Explain),
     None,
     Some(Action::PauseTasks),
@@ -93,12 +94,13 @@ const JUDGE: &Menu = &[
     Some(Action::NextUnjudged),
     Some(Action::NextUncertain),
     None,
+    Some(Action::GoOnAfterVerdict),
+    None,
     Some(Action::Undo),
     Some(Action::Redo),
 ];
 
 const GO: &Menu = &[
-    Some(Action::Search),
     Some(Action::PreviousImage),
     Some(Action::NextImage),
     Some(Action::FirstImage),
@@ -220,9 +222,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_action_is_in_a_menu() {
+    fn every_action_is_in_one_menu() {
         let menus: [&Menu; 6] = [FILE, PREDICT, JUDGE, GO, VIEW, HELP];
-        let listed: BTreeSet<Action> = menus.into_iter().flatten().copied().flatten().collect();
+        let entries = || menus.into_iter().flatten().copied().flatten();
+        let listed: BTreeSet<Action> = entries().collect();
+        assert_eq!(entries().count(), listed.len(), "an action is there twice");
         for &action in Action::ALL {
             // The palette has its button beside the menus.
             assert!(

@@ -1,6 +1,7 @@
 //! What lies around the picture, one panel a file.
 
 mod class_table;
+mod comparison;
 mod details;
 mod device;
 mod explanation;

@@ -1,13 +1,10 @@
-//! The runs over the open images: switching, naming, deleting, and holding two against each other.
+//! The runs over the open images: switching, naming, deleting, and choosing two to compare.
 
-use eframe::egui::{self, Button, Key, Label, RichText, TextEdit, Ui};
+use eframe::egui::{self, Align, Button, Key, Layout, RichText, TextEdit, Ui, vec2};
 
-use super::super::widgets::{Tone, banner_ui, grouped, strong};
-use crate::domain::{ModelTask, RunId};
-use crate::evaluation::AgreementSummary;
-use crate::state::{Command, CompareLayout, CompareStatus, Comparing, Run, State, TaskSignal};
-
-const MAX_CONFUSIONS: usize = 8;
+use super::super::widgets::{Tone, banner_ui, grouped};
+use crate::domain::RunId;
+use crate::state::{Command, Run, State};
 
 /// What is being typed, and what waits for a second click.
 #[derive(Default)]
@@ -29,9 +26,6 @@ pub(super) fn runs_ui(
     for run in state.runs.iter() {
         ui.push_id(run.id(), |ui| run_ui(ui, state, run, memory, commands));
     }
-    if let Some(comparing) = &state.comparing {
-        comparison_ui(ui, state, comparing, commands);
-    }
 }
 
 fn run_ui(
@@ -47,42 +41,79 @@ fn run_ui(
     }
     let name = run.info.name.as_str();
     let is_current = state.run().map(Run::id) == Some(run.id());
-    ui.horizontal_wrapped(|ui| {
-        let choice = ui.selectable_label(is_current, name);
-        if choice.clicked() && !is_current {
-            commands.push(Command::SwitchRun(run.id()));
-        }
-        let answered = format!("{} predicted", grouped(run.answers.answered()));
-        choice
-            .on_hover_text(answered)
-            .accessible_name(format!("Run {name}"));
-        let is_writable = state.project.is_writable();
-        let rename = ui.add_enabled(is_writable, Button::new("Rename").small());
-        if rename.clicked() {
-            memory.renaming = Some((run.id(), name.to_owned()));
-        }
-        rename.accessible_name(format!("Rename {name}"));
-        let delete = ui.add_enabled(is_writable, Button::new("Delete…").small());
-        if delete.clicked() {
-            memory.deleting = Some(run.id());
-        }
-        delete.accessible_name(format!("Delete {name}…"));
+    // From the right, so that the name gives way to the buttons.
+    let row = vec2(ui.available_width(), ui.spacing().interact_size.y);
+    ui.allocate_ui_with_layout(row, Layout::right_to_left(Align::Center), |ui| {
+        ui.spacing_mut().item_spacing.x = 4.0;
+        more_ui(ui, state, run, memory);
         let can_compare = state
             .run()
             .is_some_and(|current| !is_current && current.task() == run.task());
-        if can_compare {
+        if can_compare && letter(state, run).is_empty() {
             let compare = ui
-                .add(Button::new("Compare with").small())
+                .button("Compare")
                 .on_hover_text("Holds the answers on screen against those of this run");
             if compare.clicked() {
                 commands.push(Command::CompareWith(run.id()));
             }
             compare.accessible_name(format!("Compare with {name}"));
         }
+        ui.with_layout(Layout::top_down_justified(Align::Min), |ui| {
+            choice_ui(ui, state, run, is_current, commands);
+        });
     });
     if memory.deleting == Some(run.id()) {
         delete_ui(ui, run, memory, commands);
     }
+}
+
+/// What a comparison calls the run.
+fn letter(state: &State, run: &Run) -> &'static str {
+    match &state.comparing {
+        Some(comparing) if comparing.left == run.id() => "A",
+        Some(comparing) if comparing.right == run.id() => "B",
+        _ => "",
+    }
+}
+
+/// A click looks at its answers.
+fn choice_ui(ui: &mut Ui, state: &State, run: &Run, is_current: bool, commands: &mut Vec<Command>) {
+    let name = run.info.name.as_str();
+    // An empty right side, too, keeps the name on the left.
+    let button = Button::selectable(is_current, name)
+        .right_text(RichText::new(letter(state, run)).weak())
+        .truncate();
+    let choice = ui.add(button);
+    if choice.clicked() && !is_current {
+        commands.push(Command::SwitchRun(run.id()));
+    }
+    let model = &run.info.card.name;
+    let answers = answers_text(run).map_or_else(String::new, |text| format!(", {text}"));
+    choice
+        .on_hover_text(format!("{name}\n{model}{answers}"))
+        .accessible_name(format!("Run {name}"));
+}
+
+fn more_ui(ui: &mut Ui, state: &State, run: &Run, memory: &mut RunsMemory) {
+    let name = run.info.name.as_str();
+    let more = ui.menu_button("…", |ui| {
+        let is_writable = state.project.is_writable();
+        if ui.add_enabled(is_writable, Button::new("Rename")).clicked() {
+            memory.renaming = Some((run.id(), name.to_owned()));
+            ui.close();
+        }
+        if ui
+            .add_enabled(is_writable, Button::new("Delete…"))
+            .clicked()
+        {
+            memory.deleting = Some(run.id());
+            ui.close();
+        }
+    });
+    let label = format!("More about {name}");
+    more.response
+        .widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, label.as_str()));
+    more.response.on_hover_text("Rename or delete");
 }
 
 fn rename_ui(ui: &mut Ui, memory: &mut RunsMemory, commands: &mut Vec<Command>) {
@@ -103,11 +134,20 @@ fn rename_ui(ui: &mut Ui, memory: &mut RunsMemory, commands: &mut Vec<Command>) 
     }
 }
 
+/// “1,200 answers”; `None` before they are read from the project.
+fn answers_text(run: &Run) -> Option<String> {
+    match run.answers.answered() {
+        0 => None,
+        1 => Some("1 answer".to_owned()),
+        count => Some(format!("{} answers", grouped(count))),
+    }
+}
+
 fn delete_ui(ui: &mut Ui, run: &Run, memory: &mut RunsMemory, commands: &mut Vec<Command>) {
+    let answers = answers_text(run).unwrap_or_else(|| "answers".to_owned());
     let message = format!(
-        "Delete “{}” with its {} answers and the verdicts on them? This cannot be undone",
+        "Delete “{}” with its {answers} and the verdicts on them? This cannot be undone",
         run.info.name,
-        grouped(run.answers.answered())
     );
     banner_ui(ui, Tone::Warning, &message, |ui| {
         ui.horizontal(|ui| {
@@ -120,148 +160,4 @@ fn delete_ui(ui: &mut Ui, run: &Run, memory: &mut RunsMemory, commands: &mut Vec
             }
         });
     });
-}
-
-fn comparison_ui(ui: &mut Ui, state: &State, comparing: &Comparing, commands: &mut Vec<Command>) {
-    let (Some(left), Some(right)) = (
-        state.runs.get(comparing.left),
-        state.runs.get(comparing.right),
-    ) else {
-        return;
-    };
-    ui.add_space(4.0);
-    let title = format!("{} against {}", left.info.name, right.info.name);
-    ui.add(Label::new(strong(title)).wrap());
-    if ui.button("End the comparison").clicked() {
-        commands.push(Command::StopComparing);
-    }
-    ui.horizontal(|ui| {
-        let layouts = [
-            (CompareLayout::Overlaid, "Overlaid"),
-            (CompareLayout::SideBySide, "Side by side"),
-        ];
-        for (layout, label) in layouts {
-            let is_chosen = state.settings.compare_layout == layout;
-            if ui.selectable_label(is_chosen, label).clicked() {
-                commands.push(Command::SetCompareLayout(layout));
-            }
-        }
-    });
-    match &comparing.status {
-        CompareStatus::Running(task) => {
-            ui.weak("Comparing…");
-            if ui.button("Cancel").clicked() {
-                commands.push(Command::SignalTask(*task, TaskSignal::Cancel));
-            }
-        }
-        CompareStatus::Failed(reason) => banner_ui(ui, Tone::Error, reason, |ui| {
-            if ui.button("Compare again").clicked() {
-                commands.push(Command::CompareAgain);
-            }
-        }),
-        CompareStatus::Ready { agreement, .. } => {
-            if state.comparison_is_outdated() {
-                let message = "The filters have changed since this was compared";
-                banner_ui(ui, Tone::Hint, message, |ui| {
-                    if ui.button("Compare again").clicked() {
-                        commands.push(Command::CompareAgain);
-                    }
-                });
-            }
-            for line in summary_lines(&agreement.summary, left.task()) {
-                ui.add(Label::new(line).wrap());
-            }
-            confusion_ui(ui, left, right, &agreement.summary);
-            shown_ui(ui, state, left.task());
-        }
-    }
-}
-
-/// The agreement in words and numbers.
-fn summary_lines(summary: &AgreementSummary, task: ModelTask) -> Vec<String> {
-    let Some(rate) = summary.rate() else {
-        return vec!["No image has an answer of both runs".to_owned()];
-    };
-    let what = match task {
-        ModelTask::Classification => "put the same class first",
-        ModelTask::Detection => "have the same boxes (IoU at least 0.5)",
-    };
-    let mut lines = vec![format!(
-        "{:.1} % agree: {} of {} images {what}",
-        rate * 100.0,
-        grouped(summary.agreeing),
-        grouped(summary.compared)
-    )];
-    if task == ModelTask::Detection {
-        lines.push(format!(
-            "{} boxes matched, {} only in the first, {} only in the second",
-            grouped(summary.matched),
-            grouped(summary.only_left),
-            grouped(summary.only_right)
-        ));
-    }
-    if let Some(mean) = summary.differences.mean() {
-        lines.push(format!(
-            "Scores of the same differ by {:.3} on average, by {:.3} at most",
-            mean, summary.differences.largest
-        ));
-    }
-    let alone = summary.answered_only_left + summary.answered_only_right;
-    if alone > 0 {
-        lines.push(format!(
-            "{} images have an answer of one run only",
-            grouped(alone)
-        ));
-    }
-    lines
-}
-
-fn confusion_ui(ui: &mut Ui, left: &Run, right: &Run, summary: &AgreementSummary) {
-    for confusion in summary.confusion.iter().take(MAX_CONFUSIONS) {
-        let text = format!(
-            "{} → {}: {}",
-            left.labels().name(confusion.left),
-            right.labels().name(confusion.right),
-            grouped(confusion.count)
-        );
-        ui.add(Label::new(RichText::new(text).weak()).truncate());
-    }
-}
-
-/// What the comparison says of the shown image.
-fn shown_ui(ui: &mut Ui, state: &State, task: ModelTask) {
-    let Some(image) = state.shown_sample().and_then(|sample| {
-        let agreement = state.comparing.as_ref()?.agreement()?;
-        agreement.of(sample)
-    }) else {
-        ui.weak("This image has no answer of both runs");
-        return;
-    };
-    let text = match task {
-        ModelTask::Classification => {
-            let top = state
-                .compared_answer()
-                .and_then(|prediction| prediction.classes().first());
-            let second = top.map_or_else(String::new, |class| {
-                format!(
-                    "; the second run says {} {:.1} %",
-                    class.label,
-                    class.score * 100.0
-                )
-            });
-            let agrees = if image.is_flip {
-                "another class"
-            } else {
-                "the same class"
-            };
-            format!("This image: {agrees}{second}")
-        }
-        ModelTask::Detection => format!(
-            "This image: {} matched, {} only in the first (solid), {} only in the second (dashed)",
-            image.matched, image.only_left, image.only_right
-        ),
-    };
-    ui.add(Label::new(text).wrap());
-    let number = format!("Disagreement {:.3}", image.disagreement);
-    ui.add(egui::Label::new(RichText::new(number).weak()));
 }

@@ -384,7 +384,7 @@ fn by_ui(ui: &mut Ui, state: &State, by: SortBy, wanted: &mut Sort) {
 
 /// What can be done with what was found.
 pub(super) fn found_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
-    if state.arranging.is_filtered() {
+    if state.arranging.is_filtered() && !state.order().is_empty() {
         action_button_ui(ui, state, Action::PredictFiltered, commands);
     }
 }

@@ -38,7 +38,7 @@ fn heading_ui(ui: &mut Ui, title: &str, buttons: impl FnOnce(&mut Ui)) {
 
 fn task_list_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
     heading_ui(ui, "Tasks", |ui| {
-        if state.tasks.finished().next().is_some() && ui.small_button("Clear finished").clicked() {
+        if state.tasks.finished().next().is_some() && ui.button("Clear finished").clicked() {
             commands.push(Command::ClearFinishedTasks);
         }
     });
@@ -74,11 +74,11 @@ fn task_ui(ui: &mut Ui, task: &TaskEntry, commands: &mut Vec<Command>) {
             } else {
                 ("Pause", TaskSignal::Pause)
             };
-            if ui.small_button(label).clicked() {
+            if ui.button(label).clicked() {
                 commands.push(Command::SignalTask(task.id, signal));
             }
         }
-        if ui.small_button("Cancel").clicked() {
+        if ui.button("Cancel").clicked() {
             commands.push(Command::SignalTask(task.id, TaskSignal::Cancel));
         }
         let text = progress_text(&progress, task.control.is_paused());

@@ -22,12 +22,17 @@ pub(in super::super) fn primary_action_button_ui(
     action: Action,
     commands: &mut Vec<Command>,
 ) -> Response {
+    let button = primary_button(ui, action.label());
+    button_of_action_ui(ui, state, action, button, commands)
+}
+
+/// As [`primary_action_button_ui`] draws it.
+pub(in super::super) fn primary_button<'a>(ui: &egui::Ui, label: &'a str) -> Button<'a> {
     let visuals = ui.visuals();
-    let text = RichText::new(action.label())
+    let text = RichText::new(label)
         .family(theme::strong_family())
         .color(theme::on_accent(visuals));
-    let button = Button::new(text).fill(theme::accent(visuals));
-    button_of_action_ui(ui, state, action, button, commands)
+    Button::new(text).fill(theme::accent(visuals))
 }
 
 /// A button of one character; its name for screen readers is the action's label.

@@ -7,7 +7,7 @@ mod verdict;
 
 pub(super) use action::{
     action_button_ui, action_icon_ui, action_menu_item_ui, button_of_action_ui,
-    primary_action_button_ui,
+    primary_action_button_ui, primary_button,
 };
 pub(super) use score_bar::score_row_ui;
 pub(super) use text::{

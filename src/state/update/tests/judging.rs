@@ -81,7 +81,7 @@ fn a_verdict_goes_on_to_the_next_image_unless_that_is_switched_off() {
     let (mut state, ..) = ready();
     command(&mut state, Action::Reject);
     assert_eq!(state.shown_sample(), Some(SampleId(1)));
-    command(&mut state, Command::SetNextAfterVerdict(false));
+    command(&mut state, Action::GoOnAfterVerdict);
     command(&mut state, Action::Reject);
     assert_eq!(state.shown_sample(), Some(SampleId(1)));
     assert_eq!(state.judgements.counts().reject, 2);
@@ -330,7 +330,7 @@ fn a_selected_box_is_judged_and_the_next_one_selected() {
 #[test]
 fn clearing_takes_away_what_was_said_before_there_was_an_answer_too() {
     let (mut state, source, run) = ready();
-    command(&mut state, Command::SetNextAfterVerdict(false));
+    command(&mut state, Action::GoOnAfterVerdict);
     command(&mut state, Action::Accept);
     answer(&mut state, source, run, 0);
     command(&mut state, Action::Reject);
@@ -370,7 +370,7 @@ fn notes_and_tags_are_written_for_the_selection() {
 #[test]
 fn the_next_unjudged_image_is_found_around_the_end() {
     let (mut state, ..) = ready();
-    command(&mut state, Command::SetNextAfterVerdict(false));
+    command(&mut state, Action::GoOnAfterVerdict);
     command(&mut state, Command::Show(SampleId(2)));
     command(&mut state, Action::Accept);
     command(&mut state, Action::NextUnjudged);

@@ -1,0 +1,241 @@
+//! Two runs held against each other: how far they agree, where they do not, and what that means for the shown image.
+
+use eframe::egui::{
+    self, Align, FontId, Label, Layout, Rect, RichText, Sense, Stroke, TextFormat, Ui, pos2,
+    text::LayoutJob, vec2,
+};
+
+use super::super::theme;
+use super::super::widgets::{
+    Tone, action_button_ui, banner_ui, grouped, image_count, key_value_ui, strong,
+};
+use crate::domain::ModelTask;
+use crate::evaluation::{AgreementSummary, ImageAgreement};
+use crate::state::{
+    Action, Command, CompareLayout, CompareStatus, Comparing, Run, State, TaskId, TaskSignal,
+};
+
+const MAX_CLASS_CHANGES: usize = 8;
+
+pub(super) fn comparison_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+    let Some(comparing) = &state.comparing else {
+        return;
+    };
+    let (Some(left), Some(right)) = (
+        state.runs.get(comparing.left),
+        state.runs.get(comparing.right),
+    ) else {
+        return;
+    };
+    names_ui(ui, left, right);
+    layout_ui(ui, state, commands);
+    match &comparing.status {
+        CompareStatus::Running(task) => running_ui(ui, *task, commands),
+        CompareStatus::Failed(reason) => banner_ui(ui, Tone::Error, reason, |ui| {
+            again_ui(ui, commands);
+        }),
+        CompareStatus::Ready { agreement, .. } => {
+            if state.comparison_is_outdated() {
+                let message = "The filters have changed since this was compared";
+                banner_ui(ui, Tone::Hint, message, |ui| again_ui(ui, commands));
+            }
+            summary_ui(ui, &agreement.summary, left.task());
+            class_changes_ui(ui, left, right, &agreement.summary);
+            shown_ui(ui, state, comparing, left.task());
+            ui.add_space(2.0);
+            action_button_ui(ui, state, Action::ExportComparison, commands);
+        }
+    }
+}
+
+/// Which run is called A and drawn solid, which B and dashed.
+fn names_ui(ui: &mut Ui, left: &Run, right: &Run) {
+    for (letter, run, is_dashed) in [("A", left, false), ("B", right, true)] {
+        ui.horizontal(|ui| {
+            let (place, _) = ui.allocate_exact_size(vec2(26.0, 16.0), Sense::hover());
+            line_sample(ui, place, is_dashed);
+            let text = format!("{letter}: {}", run.info.name);
+            ui.add(Label::new(text).truncate());
+        });
+    }
+}
+
+/// As boxes are drawn over the picture.
+fn line_sample(ui: &Ui, place: Rect, is_dashed: bool) {
+    let stroke = Stroke::new(2.0, ui.visuals().text_color());
+    let y = place.center().y;
+    let line = [pos2(place.left(), y), pos2(place.right() - 2.0, y)];
+    if is_dashed {
+        let dashes = egui::Shape::dashed_line(&line, stroke, 6.0, 4.0);
+        ui.painter().extend(dashes);
+    } else {
+        ui.painter().line_segment(line, stroke);
+    }
+}
+
+fn layout_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+    ui.horizontal(|ui| {
+        ui.spacing_mut().item_spacing.x = 4.0;
+        for (layout, label) in [
+            (CompareLayout::Overlaid, "Overlaid"),
+            (CompareLayout::SideBySide, "Side by side"),
+        ] {
+            let is_chosen = state.settings.compare_layout == layout;
+            if ui.selectable_label(is_chosen, label).clicked() {
+                commands.push(Command::SetCompareLayout(layout));
+            }
+        }
+        ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+            let end = ui.button("End");
+            if end.clicked() {
+                commands.push(Command::StopComparing);
+            }
+            end.on_hover_text("Shows the one run alone again")
+                .accessible_name("End the comparison");
+        });
+    });
+}
+
+fn running_ui(ui: &mut Ui, task: TaskId, commands: &mut Vec<Command>) {
+    ui.horizontal(|ui| {
+        ui.weak("Comparing…");
+        if ui.button("Cancel").clicked() {
+            commands.push(Command::SignalTask(task, TaskSignal::Cancel));
+        }
+    });
+}
+
+fn again_ui(ui: &mut Ui, commands: &mut Vec<Command>) {
+    if ui.button("Compare again").clicked() {
+        commands.push(Command::CompareAgain);
+    }
+}
+
+fn summary_ui(ui: &mut Ui, summary: &AgreementSummary, task: ModelTask) {
+    ui.add_space(4.0);
+    let Some(rate) = summary.rate() else {
+        ui.weak("No image has an answer of both runs");
+        return;
+    };
+    ui.label(strong(format!("{:.1} % agree", rate * 100.0)).size(18.0));
+    share_ui(ui, rate as f32);
+    let (agreeing, compared) = (grouped(summary.agreeing), image_count(summary.compared));
+    let text = match task {
+        ModelTask::Classification => format!("The same top class in {agreeing} of {compared}"),
+        ModelTask::Detection => {
+            format!("The same boxes (IoU at least 0.5) in {agreeing} of {compared}")
+        }
+    };
+    ui.add(Label::new(RichText::new(text).weak()).wrap());
+    if task == ModelTask::Detection {
+        ui.columns(3, |columns| {
+            number_ui(&mut columns[0], summary.matched, "boxes matched");
+            number_ui(&mut columns[1], summary.only_left, "only in A");
+            number_ui(&mut columns[2], summary.only_right, "only in B");
+        });
+    }
+    if let Some(mean) = summary.differences.mean() {
+        let largest = summary.differences.largest;
+        let text = format!("Their scores differ by {mean:.3} on average, at most by {largest:.3}");
+        ui.add(Label::new(RichText::new(text).weak()).wrap());
+    }
+    let alone = summary.answered_only_left + summary.answered_only_right;
+    if alone > 0 {
+        let text = format!("{} answered by one run only", image_count(alone));
+        ui.add(Label::new(RichText::new(text).weak()).wrap());
+    }
+}
+
+/// How much of the whole, as a bar.
+fn share_ui(ui: &mut Ui, share: f32) {
+    let (rect, _) = ui.allocate_exact_size(vec2(ui.available_width(), 6.0), Sense::hover());
+    let painter = ui.painter();
+    painter.rect_filled(rect, 3.0, theme::line(ui.visuals()));
+    let filled = rect.with_max_x(rect.left() + rect.width() * share);
+    painter.rect_filled(filled, 3.0, theme::accent(ui.visuals()));
+}
+
+fn number_ui(ui: &mut Ui, number: usize, caption: &str) {
+    let visuals = ui.visuals();
+    let mut job = LayoutJob::default();
+    let large = FontId::new(15.0, theme::strong_family());
+    let small = egui::TextStyle::Small.resolve(ui.style());
+    let number = grouped(number);
+    job.append(
+        &number,
+        0.0,
+        TextFormat::simple(large, visuals.text_color()),
+    );
+    let caption = format!("\n{caption}");
+    let weak = visuals.weak_text_color();
+    job.append(&caption, 0.0, TextFormat::simple(small, weak));
+    ui.label(job);
+}
+
+fn class_changes_ui(ui: &mut Ui, left: &Run, right: &Run, summary: &AgreementSummary) {
+    if summary.confusion.is_empty() {
+        return;
+    }
+    ui.add_space(4.0);
+    ui.label(RichText::new("Class in A → class in B").weak());
+    for change in summary.confusion.iter().take(MAX_CLASS_CHANGES) {
+        let (from, to) = (
+            left.labels().name(change.left),
+            right.labels().name(change.right),
+        );
+        ui.horizontal(|ui| {
+            ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+                ui.label(grouped(change.count));
+                ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
+                    ui.add(Label::new(format!("{from} → {to}")).truncate());
+                });
+            });
+        });
+    }
+    let more = summary.confusion.len().saturating_sub(MAX_CLASS_CHANGES);
+    if more > 0 {
+        ui.weak(format!("and {} more", grouped(more)));
+    }
+}
+
+/// What the comparison says of the shown image.
+fn shown_ui(ui: &mut Ui, state: &State, comparing: &Comparing, task: ModelTask) {
+    ui.add_space(4.0);
+    ui.label(RichText::new("This image").weak());
+    let image = state
+        .shown_sample()
+        .and_then(|sample| comparing.agreement()?.of(sample));
+    let Some(image) = image else {
+        ui.label("Has no answer of both runs");
+        return;
+    };
+    match task {
+        ModelTask::Classification => classes_ui(ui, state, image),
+        ModelTask::Detection => {
+            let (only_a, only_b) = (image.only_left, image.only_right);
+            let text = format!(
+                "{} matched, {only_a} only in A, {only_b} only in B",
+                image.matched
+            );
+            ui.add(Label::new(text).wrap());
+        }
+    }
+    key_value_ui(ui, "Disagreement", &format!("{:.3}", image.disagreement));
+}
+
+fn classes_ui(ui: &mut Ui, state: &State, image: &ImageAgreement) {
+    let text = if image.is_flip {
+        "Another top class"
+    } else {
+        "The same top class"
+    };
+    ui.label(text);
+    let answers = [state.shown.prediction.as_deref(), state.compared_answer()];
+    for (letter, answer) in ["A", "B"].into_iter().zip(answers) {
+        let top = answer.and_then(|answer| answer.classes().first());
+        if let Some(top) = top {
+            let text = format!("{letter}: {} {:.1} %", top.label, top.score * 100.0);
+            ui.add(Label::new(text).truncate());
+        }
+    }
+}
