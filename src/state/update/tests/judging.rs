@@ -91,7 +91,7 @@ fn a_verdict_goes_on_to_the_next_image_unless_that_is_switched_off() {
 fn judged_and_outdated() -> (State, SourceId, RunId) {
     let (mut state, run) = with_boxes();
     let source = state.source.as_ref().unwrap().id;
-    command(&mut state, Command::SetNextAfterVerdict(false));
+    command(&mut state, Action::GoOnAfterVerdict);
     command(&mut state, Command::SelectBox(Some(1)));
     command(&mut state, Action::Reject);
     let seen = ListingChange::Seen(vec![written_anew("a.jpg")]);
