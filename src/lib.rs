@@ -2,6 +2,7 @@
 //! only downwards (see ARCHITECTURE.md).
 
 pub mod app;
+pub mod aws;
 pub mod cli;
 pub mod decode;
 pub mod dirs;

@@ -12,18 +12,12 @@ use std::time::SystemTime;
 
 use self::walk::Walk;
 use self::watch::FolderWatch;
-use super::tfrecord::{is_shard_name, is_tfrecord_name};
 use super::{ListingChange, Page, Source, SourceError};
 use crate::domain::{Problem, Sample, SampleUri};
 
 /// A first page small enough to come at once; later pages are larger.
 const FIRST_PAGE_LEN: usize = 100;
 const PAGE_LEN: usize = 2000;
-
-/// Extensions (lower case) of the files that are listed as samples.
-const IMAGE_EXTENSIONS: [&str; 11] = [
-    "jpg", "jpeg", "jpe", "jfif", "png", "webp", "bmp", "dib", "tif", "tiff", "gif",
-];
 
 /// A folder (everything below it, hidden files left out, in natural order: `img2` before `img10`), a single file, or a
 /// list of either.
@@ -180,23 +174,6 @@ fn file_name(path: &Path) -> std::borrow::Cow<'_, str> {
     path.file_name()
         .unwrap_or(path.as_os_str())
         .to_string_lossy()
-}
-
-/// Whether a file in a folder is listed: images, and what may hold records of images.
-fn is_listed(path: impl AsRef<Path>) -> bool {
-    let path = path.as_ref();
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    has_image_extension(path) || is_tfrecord_name(&name) || is_shard_name(&name)
-}
-
-fn has_image_extension(path: impl AsRef<Path>) -> bool {
-    let extension = path.as_ref().extension();
-    let extension = extension.and_then(|extension| extension.to_str());
-    extension.is_some_and(|extension| {
-        IMAGE_EXTENSIONS
-            .iter()
-            .any(|known| known.eq_ignore_ascii_case(extension))
-    })
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Where images come from. Every source passes the same contract test (`contract.rs`).
+//! Where images come from. Every source passes the same contract test (`contract.rs`, and `tests/source.rs` on a real S3 server).
 //!
 //! Knows nothing of what is inside an image.
 
@@ -6,19 +6,27 @@
 mod contract;
 mod local;
 mod memory;
+mod s3;
 mod tfrecord;
 
 pub use local::LocalSource;
 pub use memory::MemorySource;
+pub use s3::S3Source;
 pub use tfrecord::{WithRecords, is_tfrecord_name};
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::aws::{AwsError, AwsErrorKind};
 pub use crate::domain::{ListingChange, Page};
 use crate::domain::{SampleUri, Truth};
 use crate::tasks::TaskControl;
+
+/// Extensions (lower case) of the files that are listed as samples.
+const IMAGE_EXTENSIONS: [&str; 11] = [
+    "jpg", "jpeg", "jpe", "jfif", "png", "webp", "bmp", "dib", "tif", "tiff", "gif",
+];
 
 /// Images to be listed and read. Never written to.
 pub trait Source: Send + Sync {
@@ -86,6 +94,35 @@ pub enum SourceError {
     Io(#[source] std::io::Error),
     #[error("reading it was cancelled")]
     Cancelled,
+    #[error("{0}")]
+    Aws(#[source] AwsError),
+}
+
+impl From<AwsError> for SourceError {
+    fn from(error: AwsError) -> Self {
+        match error.kind {
+            AwsErrorKind::NotFound => Self::NotFound,
+            AwsErrorKind::Cancelled => Self::Cancelled,
+            _ => Self::Aws(error),
+        }
+    }
+}
+
+/// Whether a file in a folder is listed: images, and what may hold records of images.
+fn is_listed(path: impl AsRef<Path>) -> bool {
+    let path = path.as_ref();
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    has_image_extension(path) || is_tfrecord_name(&name) || tfrecord::is_shard_name(&name)
+}
+
+fn has_image_extension(path: &Path) -> bool {
+    let extension = path.extension();
+    let extension = extension.and_then(|extension| extension.to_str());
+    extension.is_some_and(|extension| {
+        IMAGE_EXTENSIONS
+            .iter()
+            .any(|known| known.eq_ignore_ascii_case(extension))
+    })
 }
 
 impl From<std::io::Error> for SourceError {

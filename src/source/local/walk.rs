@@ -5,8 +5,9 @@ use std::fs::{DirEntry, FileType};
 use std::path::{Path, PathBuf};
 
 use super::watch::FolderWatch;
-use super::{Entry, is_listed, name_below, problem, sample, uri_of};
+use super::{Entry, name_below, problem, sample, uri_of};
 use crate::domain::Problem;
+use crate::source::is_listed;
 
 /// So many entries of a folder are put in order first, so that they need not wait for the rest.
 const FIRST_SORTED: usize = 256;

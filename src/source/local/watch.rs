@@ -14,8 +14,9 @@ use notify::event::{AccessKind, AccessMode, EventKind};
 use notify::{ErrorKind, RecommendedWatcher, RecursiveMode, Watcher};
 
 use super::walk::{Walk, is_hidden_below};
-use super::{file_name, is_listed, name_below, sample, uri_of};
+use super::{file_name, name_below, sample, uri_of};
 use crate::domain::{ListingChange, Sample};
+use crate::source::is_listed;
 
 /// Files are looked at when nothing has happened to them for so long,
 const QUIET: Duration = Duration::from_millis(150);

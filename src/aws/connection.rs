@@ -1,0 +1,322 @@
+//! S3 as reached in one way: its configuration, a client for each region, and which bucket lies in which region.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use aws_config::{AppName, BehaviorVersion, SdkConfig};
+use aws_sdk_s3::Client;
+use aws_sdk_s3::config::{Region, RequestChecksumCalculation, StalledStreamProtectionConfig};
+use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
+use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
+use aws_smithy_types::retry::RetryConfig;
+use aws_smithy_types::timeout::TimeoutConfig;
+use aws_types::service_config::ServiceConfigKey;
+
+use super::credentials;
+use super::error::{Asked, AwsError, AwsErrorKind, Who};
+use super::network::Network;
+use crate::domain::{Credentials, Identity, S3Access};
+use crate::tasks::TaskControl;
+
+/// Where to ask for a bucket whose region nobody named.
+const FIRST_REGION: &str = "us-east-1";
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// Until the first byte of an answer.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long an object may come slower than a byte a second.
+const STALL_TIMEOUT: Duration = Duration::from_secs(10);
+const MAX_ATTEMPTS: u32 = 4;
+const LONGEST_BACKOFF: Duration = Duration::from_secs(8);
+/// A credential process may ask a server, or a person.
+const CREDENTIALS_TIMEOUT: Duration = Duration::from_mins(1);
+
+/// S3 as reached in one way. Cheap to clone. Every method waits; with a control, no longer than until it is cancelled.
+#[derive(Clone)]
+pub struct S3(pub(super) Arc<Connection>);
+
+pub(super) struct Connection {
+    pub(super) network: Arc<Network>,
+    pub(super) access: S3Access,
+    /// `None` before the first request, and after credentials failed: they may have been renewed since.
+    loaded: tokio::sync::Mutex<Option<Arc<Loaded>>>,
+    /// Of buckets that lie elsewhere than where they were asked for first.
+    regions: Mutex<HashMap<String, String>>,
+}
+
+/// What is known once the user's AWS configuration was read.
+pub(super) struct Loaded {
+    pub(super) config: SdkConfig,
+    /// The server, where it is not AWS.
+    pub(super) endpoint: Option<String>,
+    region: String,
+    clients: Mutex<HashMap<String, Client>>,
+}
+
+impl S3 {
+    pub(super) fn new(connection: Arc<Connection>) -> Self {
+        Self(connection)
+    }
+
+    pub fn access(&self) -> &S3Access {
+        &self.0.access
+    }
+
+    /// Who is signed in, and until when. Asks AWS; another server has nothing to ask, so the access key tells it.
+    pub fn identity(&self, control: Option<&TaskControl>) -> Result<Identity, AwsError> {
+        self.0.network.wait(control, async {
+            let loaded = self.0.loaded().await?;
+            let identity = credentials::identity(&self.0.access, &loaded).await;
+            if let Err(error) = &identity {
+                self.0.forget_after(error).await;
+            }
+            identity
+        })
+    }
+}
+
+impl Connection {
+    pub(super) fn new(network: Arc<Network>, access: S3Access) -> Self {
+        Self {
+            network,
+            access,
+            loaded: tokio::sync::Mutex::default(),
+            regions: Mutex::default(),
+        }
+    }
+
+    pub(super) async fn loaded(&self) -> Result<Arc<Loaded>, AwsError> {
+        let mut loaded = self.loaded.lock().await;
+        if let Some(loaded) = &*loaded {
+            return Ok(Arc::clone(loaded));
+        }
+        let new = Arc::new(Loaded::new(&self.access, &self.network).await?);
+        *loaded = Some(Arc::clone(&new));
+        Ok(new)
+    }
+
+    /// Credentials that failed are looked for anew the next time: the user may have renewed them.
+    async fn forget_after(&self, error: &AwsError) {
+        if error.kind.is_about_credentials() {
+            *self.loaded.lock().await = None;
+        }
+    }
+
+    /// Asks with a client for the region of `bucket`, and once more where it turns out to lie elsewhere.
+    pub(super) async fn ask<T, E, F>(
+        &self,
+        bucket: &str,
+        asked: &Asked<'_>,
+        request: impl Fn(Client) -> F,
+    ) -> Result<T, AwsError>
+    where
+        F: Future<Output = Result<T, SdkError<E, HttpResponse>>>,
+        E: ProvideErrorMetadata + std::error::Error + Send + Sync + 'static,
+    {
+        let loaded = self.loaded().await?;
+        let mut region = self
+            .regions()
+            .get(bucket)
+            .cloned()
+            .unwrap_or_else(|| loaded.region.clone());
+        let mut tried = Vec::new();
+        loop {
+            let error = match request(loaded.client(&region, &self.access)).await {
+                Ok(answer) => return Ok(answer),
+                Err(error) => error,
+            };
+            tried.push(region);
+            match self.other_region(&loaded, bucket, &error).await {
+                Some(other) if !bucket.is_empty() && !tried.contains(&other) => {
+                    self.regions().insert(bucket.to_owned(), other.clone());
+                    region = other;
+                }
+                _ => {
+                    let who = self.who(&loaded, tried.pop());
+                    let error = AwsError::of(&error, asked, &who);
+                    self.forget_after(&error).await;
+                    return Err(error);
+                }
+            }
+        }
+    }
+
+    pub(super) fn who(&self, loaded: &Loaded, region: Option<String>) -> Who {
+        Who {
+            credentials: self.access.credentials.clone(),
+            endpoint: loaded.endpoint.clone(),
+            region: region.unwrap_or_else(|| loaded.region.clone()),
+        }
+    }
+
+    /// Where the answer says that the bucket lies, if it does not lie where it was asked for.
+    async fn other_region<E: ProvideErrorMetadata>(
+        &self,
+        loaded: &Loaded,
+        bucket: &str,
+        error: &SdkError<E, HttpResponse>,
+    ) -> Option<String> {
+        let answer = error.raw_response()?;
+        if let Some(region) = answer.headers().get("x-amz-bucket-region") {
+            return Some(region.to_owned());
+        }
+        let code = error.as_service_error().and_then(|error| error.code());
+        let is_elsewhere = matches!(answer.status().as_u16(), 301 | 307)
+            || code == Some("AuthorizationHeaderMalformed");
+        if !is_elsewhere {
+            return None;
+        }
+        let in_body = answer.body().bytes().and_then(region_in_body);
+        if in_body.is_some() {
+            return in_body;
+        }
+        let client = loaded.client(FIRST_REGION, &self.access);
+        let location = client.get_bucket_location().bucket(bucket).send().await;
+        let location = location.ok()?;
+        Some(
+            match location
+                .location_constraint()
+                .map(aws_sdk_s3::types::BucketLocationConstraint::as_str)
+            {
+                None | Some("") => FIRST_REGION.to_owned(),
+                Some("EU") => "eu-west-1".to_owned(),
+                Some(region) => region.to_owned(),
+            },
+        )
+    }
+
+    fn regions(&self) -> MutexGuard<'_, HashMap<String, String>> {
+        self.regions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// `<Region>eu-west-1</Region>` of an error's XML.
+fn region_in_body(body: &[u8]) -> Option<String> {
+    let text = std::str::from_utf8(body).ok()?;
+    let (_, rest) = text.split_once("<Region>")?;
+    let (region, _) = rest.split_once("</Region>")?;
+    Some(region.to_owned())
+}
+
+impl Loaded {
+    async fn new(access: &S3Access, network: &Network) -> Result<Self, AwsError> {
+        let http = network.http()?;
+        let profile = match &access.credentials {
+            Credentials::Profile(name) => {
+                credentials::require_profile(name).await?;
+                Some(name.as_str())
+            }
+            Credentials::Ambient | Credentials::Anonymous => None,
+        };
+        let region = match &access.region {
+            Some(region) => Some(Region::new(region.clone())),
+            None => credentials::configured_region(profile, &http).await,
+        };
+        let region = region.unwrap_or(Region::from_static(FIRST_REGION));
+        let mut loader = aws_config::defaults(BehaviorVersion::latest())
+            .http_client(http.clone())
+            .region(region.clone())
+            .retry_config(
+                RetryConfig::standard()
+                    .with_max_attempts(MAX_ATTEMPTS)
+                    .with_max_backoff(LONGEST_BACKOFF),
+            )
+            .timeout_config(
+                TimeoutConfig::builder()
+                    .connect_timeout(CONNECT_TIMEOUT)
+                    .read_timeout(ANSWER_TIMEOUT)
+                    .build(),
+            )
+            .stalled_stream_protection(
+                StalledStreamProtectionConfig::enabled()
+                    .grace_period(STALL_TIMEOUT)
+                    .build(),
+            )
+            .identity_cache(
+                aws_config::identity::IdentityCache::lazy()
+                    .load_timeout(CREDENTIALS_TIMEOUT)
+                    .build(),
+            );
+        if let Ok(name) = AppName::new("spotcheck") {
+            loader = loader.app_name(name);
+        }
+        if let Some(profile) = profile {
+            loader = loader.profile_name(profile);
+        }
+        if let Some(endpoint) = &access.endpoint {
+            loader = loader.endpoint_url(endpoint.trim_end_matches('/'));
+        }
+        loader = match &access.credentials {
+            Credentials::Anonymous => loader.no_credentials(),
+            Credentials::Ambient => {
+                loader.credentials_provider(credentials::ambient(&http, &region))
+            }
+            Credentials::Profile(name) => {
+                loader.credentials_provider(credentials::of_profile(name, &http, &region))
+            }
+        };
+        let config = loader.load().await;
+        let endpoint = access
+            .endpoint
+            .clone()
+            .or_else(|| configured_endpoint(&config));
+        Ok(Self {
+            config,
+            endpoint,
+            region: region.to_string(),
+            clients: Mutex::default(),
+        })
+    }
+
+    pub(super) fn client(&self, region: &str, access: &S3Access) -> Client {
+        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        let client = clients.entry(region.to_owned()).or_insert_with(|| {
+            let is_aws = self.endpoint.is_none();
+            let mut config = aws_sdk_s3::config::Builder::from(&self.config)
+                .region(Region::new(region.to_owned()))
+                .force_path_style(access.path_style.unwrap_or(!is_aws));
+            if !is_aws {
+                // Other servers do not know the trailing checksums that AWS has asked for since 2025.
+                config =
+                    config.request_checksum_calculation(RequestChecksumCalculation::WhenRequired);
+            }
+            Client::from_conf(config.build())
+        });
+        client.clone()
+    }
+}
+
+/// The server that environment or profile name, as the SDK finds it: `AWS_ENDPOINT_URL_S3` before `AWS_ENDPOINT_URL`.
+fn configured_endpoint(config: &SdkConfig) -> Option<String> {
+    let key = ServiceConfigKey::builder()
+        .service_id("S3")
+        .env("AWS_ENDPOINT_URL")
+        .profile("endpoint_url")
+        .build()
+        .ok()?;
+    let of_service = config.service_config().and_then(|of| of.load_config(key));
+    of_service.or_else(|| config.endpoint_url().map(str::to_owned))
+}
+
+impl AwsErrorKind {
+    fn is_about_credentials(self) -> bool {
+        matches!(
+            self,
+            Self::NoCredentials | Self::ExpiredCredentials | Self::BadCredentials | Self::Profile
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_region_is_found_in_an_error_that_names_it() {
+        let body =
+            b"<Error><Code>AuthorizationHeaderMalformed</Code><Region>eu-west-1</Region></Error>";
+        assert_eq!(region_in_body(body).as_deref(), Some("eu-west-1"));
+        assert_eq!(region_in_body(b"<Error/>"), None);
+    }
+}

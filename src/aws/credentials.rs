@@ -1,0 +1,171 @@
+//! Where credentials come from, and whose they are. They stay in this module and in the SDK.
+
+use std::time::UNIX_EPOCH;
+
+use aws_config::ecs::EcsCredentialsProvider;
+use aws_config::environment::{
+    EnvironmentVariableCredentialsProvider, EnvironmentVariableRegionProvider,
+};
+use aws_config::meta::credentials::CredentialsProviderChain;
+use aws_config::meta::region::ProvideRegion;
+use aws_config::profile::{ProfileFileCredentialsProvider, ProfileFileRegionProvider, ProfileSet};
+use aws_config::provider_config::ProviderConfig;
+use aws_config::web_identity_token::WebIdentityTokenCredentialsProvider;
+use aws_credential_types::provider::ProvideCredentials;
+use aws_sdk_s3::config::Region;
+use aws_smithy_runtime_api::client::http::SharedHttpClient;
+use aws_types::os_shim_internal::{Env, Fs};
+
+use super::connection::Loaded;
+use super::error::{Asked, AwsError, AwsErrorKind, Who, chain_text};
+use crate::domain::{Credentials, Identity, S3Access};
+
+/// The profiles of the user's AWS configuration, in alphabetical order. An empty list where there is none.
+pub fn profile_names() -> Result<Vec<String>, AwsError> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .map_err(|error| {
+            AwsError::new(
+                AwsErrorKind::Local,
+                format!("The AWS configuration cannot be read: {error}"),
+            )
+        })?;
+    let profiles = runtime.block_on(load_profiles())?;
+    let mut names: Vec<String> = profiles.profiles().map(str::to_owned).collect();
+    names.sort();
+    Ok(names)
+}
+
+async fn load_profiles() -> Result<ProfileSet, AwsError> {
+    #[expect(deprecated, reason = "its new home is a crate of the SDK's own")]
+    let files = aws_config::profile::profile_file::ProfileFiles::default();
+    aws_config::profile::load(&Fs::real(), &Env::real(), &files, None)
+        .await
+        .map_err(|error| {
+            AwsError::new(
+                AwsErrorKind::Profile,
+                format!(
+                    "The AWS configuration cannot be read: {}; correct it in ~/.aws/config and ~/.aws/credentials",
+                    chain_text(&error)
+                ),
+            )
+        })
+}
+
+/// # Errors
+/// There is no such profile; with those that there are.
+pub(super) async fn require_profile(name: &str) -> Result<(), AwsError> {
+    let profiles = load_profiles().await?;
+    if profiles.get_profile(name).is_some() {
+        return Ok(());
+    }
+    let mut known: Vec<&str> = profiles.profiles().collect();
+    known.sort_unstable();
+    let known = if known.is_empty() {
+        "it has none; `aws configure` makes one".to_owned()
+    } else {
+        format!("it has {}", known.join(", "))
+    };
+    Err(AwsError::new(
+        AwsErrorKind::Profile,
+        format!("There is no profile {name} in the AWS configuration; {known}"),
+    ))
+}
+
+/// Environment, then the profile (`profile`, or what `AWS_PROFILE` names). Never the metadata service.
+pub(super) async fn configured_region(
+    profile: Option<&str>,
+    http: &SharedHttpClient,
+) -> Option<Region> {
+    if let Some(region) = EnvironmentVariableRegionProvider::new().region().await {
+        return Some(region);
+    }
+    let mut of_profile = ProfileFileRegionProvider::builder().configure(&provider_config(http));
+    if let Some(profile) = profile {
+        of_profile = of_profile.profile_name(profile);
+    }
+    of_profile.build().region().await
+}
+
+fn provider_config(http: &SharedHttpClient) -> ProviderConfig {
+    ProviderConfig::without_region().with_http_client(http.clone())
+}
+
+/// What the AWS tools would use here, without the metadata service of virtual machines: on a desktop, asking it costs seconds.
+pub(super) fn ambient(http: &SharedHttpClient, region: &Region) -> impl ProvideCredentials + use<> {
+    let config = provider_config(http).with_region(Some(region.clone()));
+    CredentialsProviderChain::first_try(
+        "environment",
+        EnvironmentVariableCredentialsProvider::new(),
+    )
+    .or_else(
+        "profile",
+        ProfileFileCredentialsProvider::builder()
+            .configure(&config)
+            .build(),
+    )
+    .or_else(
+        "web identity",
+        WebIdentityTokenCredentialsProvider::builder()
+            .configure(&config)
+            .build(),
+    )
+    .or_else(
+        "container",
+        EcsCredentialsProvider::builder().configure(&config).build(),
+    )
+}
+
+/// Those of one profile, whatever the environment says.
+pub(super) fn of_profile(
+    name: &str,
+    http: &SharedHttpClient,
+    region: &Region,
+) -> impl ProvideCredentials + use<> {
+    let config = provider_config(http).with_region(Some(region.clone()));
+    ProfileFileCredentialsProvider::builder()
+        .profile_name(name)
+        .configure(&config)
+        .build()
+}
+
+pub(super) async fn identity(access: &S3Access, loaded: &Loaded) -> Result<Identity, AwsError> {
+    let Some(provider) = loaded.config.credentials_provider() else {
+        return Ok(Identity::unasked(Credentials::Anonymous.to_string(), None));
+    };
+    let asked = Asked::Identity;
+    let who = Who {
+        credentials: access.credentials.clone(),
+        endpoint: loaded.endpoint.clone(),
+        region: String::new(),
+    };
+    let credentials = provider
+        .provide_credentials()
+        .await
+        .map_err(|error| AwsError::of_credentials(&error, &who))?;
+    let expires = credentials
+        .expiry()
+        .and_then(|expiry| expiry.duration_since(UNIX_EPOCH).ok())
+        .and_then(|since| i64::try_from(since.as_millis()).ok());
+    if let Some(endpoint) = &loaded.endpoint {
+        let key = tail(credentials.access_key_id());
+        let who = format!("access key …{key} (not asked: {endpoint} is not AWS)");
+        return Ok(Identity::unasked(who, expires));
+    }
+    let answer = aws_sdk_sts::Client::new(&loaded.config)
+        .get_caller_identity()
+        .send()
+        .await
+        .map_err(|error| AwsError::of(&error, &asked, &who))?;
+    Ok(Identity::of_arn(
+        answer.account().unwrap_or_default(),
+        answer.arn().unwrap_or_default(),
+        expires,
+    ))
+}
+
+/// The last four letters: enough to tell one's keys apart.
+fn tail(key: &str) -> &str {
+    let start = key.char_indices().rev().nth(3).map_or(0, |(at, _)| at);
+    &key[start..]
+}

@@ -1,0 +1,642 @@
+//! What can go wrong with AWS, in words for people: what, why, what to do.
+
+use std::error::Error;
+
+use aws_credential_types::provider::error::CredentialsError;
+use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
+use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
+use aws_smithy_types::DateTime;
+use aws_smithy_types::date_time::Format;
+
+use crate::domain::{Credentials, S3Address};
+
+/// Why AWS did not do what was asked. The message is whole, says what to do, and holds no secret.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct AwsError {
+    pub kind: AwsErrorKind,
+    pub message: String,
+}
+
+/// What the program can react to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum AwsErrorKind {
+    /// The task was cancelled. Not a failure.
+    Cancelled,
+    /// Nothing on this machine says who asks.
+    NoCredentials,
+    /// A sign-in or a session is over.
+    ExpiredCredentials,
+    /// The server does not know the key, or the secret does not fit it.
+    BadCredentials,
+    /// The profile is not there, or cannot be understood.
+    Profile,
+    AccessDenied,
+    NoSuchBucket,
+    /// There is no such object, or no longer.
+    NotFound,
+    /// The object is another one than it was.
+    Changed,
+    /// The wanted part lies behind the end of the object.
+    BehindEnd,
+    /// The object must be restored from an archive before it can be read.
+    Archived,
+    WrongRegion,
+    /// The name of the server is not known.
+    Dns,
+    /// Nobody answers there, or not in a way that can be trusted.
+    Unreachable,
+    /// Somebody answers, but not S3: a wrong endpoint, or a proxy.
+    NotS3,
+    ClockSkew,
+    /// The server has too much to do.
+    Throttled,
+    Timeout,
+    /// The connection was cut, again and again.
+    Cut,
+    /// The server failed.
+    Server,
+    /// This machine: a file that cannot be read, no threads.
+    Local,
+    Other,
+}
+
+/// What was asked for.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Asked<'a> {
+    List { bucket: &'a str, prefix: &'a str },
+    Read { bucket: &'a str, key: &'a str },
+    Buckets,
+    Identity,
+}
+
+/// As whom and where it was asked for.
+#[derive(Debug, Clone)]
+pub(super) struct Who {
+    pub(super) credentials: Credentials,
+    /// The server, where it is not AWS.
+    pub(super) endpoint: Option<String>,
+    pub(super) region: String,
+}
+
+impl AwsError {
+    pub(super) fn new(kind: AwsErrorKind, message: impl Into<String>) -> Self {
+        Self {
+            kind,
+            message: message.into(),
+        }
+    }
+
+    pub(super) fn cancelled() -> Self {
+        Self::new(AwsErrorKind::Cancelled, "It was cancelled")
+    }
+
+    /// Of a request that was tried as often as makes sense.
+    pub(super) fn of<E>(error: &SdkError<E, HttpResponse>, asked: &Asked<'_>, who: &Who) -> Self
+    where
+        E: ProvideErrorMetadata + Error + Send + Sync + 'static,
+    {
+        if let Some(error) = find::<CredentialsError>(error) {
+            return Self::of_credentials(error, who);
+        }
+        match error {
+            SdkError::ServiceError(failed) => {
+                let answer = Answer {
+                    status: failed.raw().status().as_u16(),
+                    code: failed.err().code(),
+                    message: failed.err().message(),
+                    date: failed.raw().headers().get("date"),
+                };
+                of_answer(&answer, asked, who)
+            }
+            SdkError::ResponseError(failed) => {
+                let status = failed.raw().status().as_u16();
+                not_s3(status, asked, who)
+            }
+            SdkError::TimeoutError(_) => timeout(asked, who),
+            SdkError::DispatchFailure(failure) if failure.is_timeout() => timeout(asked, who),
+            SdkError::ConstructionFailure(_) => Self::new(
+                AwsErrorKind::Other,
+                format!(
+                    "Could not {asked}: {}; look at the endpoint and the region",
+                    causes_text(error)
+                ),
+            ),
+            _ => of_connection(&causes_text(error), asked, who),
+        }
+    }
+
+    /// Of credentials that could not be had.
+    pub(super) fn of_credentials(error: &CredentialsError, who: &Who) -> Self {
+        let text = chain_text(error);
+        let whose = &who.credentials;
+        if text.contains("SSO token") || text.contains("UnauthorizedException") {
+            return expired_sign_in(whose);
+        }
+        match error {
+            CredentialsError::CredentialsNotLoaded(_) => Self::new(
+                AwsErrorKind::NoCredentials,
+                match whose {
+                    Credentials::Profile(name) => format!(
+                        "Profile {name} of the AWS configuration holds no credentials ({text}); `aws configure --profile {name}` adds them"
+                    ),
+                    Credentials::Ambient | Credentials::Anonymous => {
+                        "No AWS credentials were found, neither in the environment nor in the AWS configuration; choose a profile, make one with \
+                         `aws configure`, or read a public bucket anonymously"
+                            .to_owned()
+                    }
+                },
+            ),
+            CredentialsError::ProviderTimedOut(_) => Self::new(
+                AwsErrorKind::Timeout,
+                format!("Getting the credentials of {whose} took too long; try again, or look after what hands them out"),
+            ),
+            CredentialsError::InvalidConfiguration(_) => Self::new(
+                AwsErrorKind::Profile,
+                format!("The AWS configuration of {whose} cannot be used: {text}; correct it in ~/.aws/config"),
+            ),
+            _ => Self::new(
+                AwsErrorKind::NoCredentials,
+                format!("The credentials of {whose} could not be had: {text}"),
+            ),
+        }
+    }
+
+    /// Of an object whose connection was cut more often than makes sense.
+    pub(super) fn cut(error: &(dyn Error + 'static), asked: &Asked<'_>, who: &Who) -> Self {
+        let text = chain_text(error);
+        let kind = if text.contains("minimum throughput") || text.contains("throughput was") {
+            AwsErrorKind::Timeout
+        } else {
+            AwsErrorKind::Cut
+        };
+        Self::new(
+            kind,
+            format!(
+                "Could not {asked}: {server} broke off again and again ({text}); look after the network, then try again",
+                server = who.server()
+            ),
+        )
+    }
+}
+
+impl Who {
+    /// “AWS”, or the address of another server.
+    fn server(&self) -> &str {
+        self.endpoint.as_deref().unwrap_or("AWS")
+    }
+}
+
+/// “list `s3://bucket/photos/`”.
+impl std::fmt::Display for Asked<'_> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match *self {
+            Self::List { bucket, prefix } => {
+                write!(formatter, "list {}", S3Address::new(bucket, prefix))
+            }
+            Self::Read { bucket, key } => write!(formatter, "read {}", S3Address::new(bucket, key)),
+            Self::Buckets => formatter.write_str("list the buckets"),
+            Self::Identity => formatter.write_str("ask AWS who is signed in"),
+        }
+    }
+}
+
+impl Asked<'_> {
+    /// What whoever asks must be allowed to do, and on what.
+    fn permission(&self) -> String {
+        match *self {
+            Self::List { bucket, .. } => format!("s3:ListBucket on the bucket {bucket}"),
+            Self::Read { bucket, key } => {
+                format!("s3:GetObject on {}", S3Address::new(bucket, key))
+            }
+            Self::Buckets => "s3:ListAllMyBuckets".to_owned(),
+            Self::Identity => "sts:GetCallerIdentity".to_owned(),
+        }
+    }
+
+    fn bucket(&self) -> &str {
+        match *self {
+            Self::List { bucket, .. } | Self::Read { bucket, .. } => bucket,
+            Self::Buckets | Self::Identity => "",
+        }
+    }
+}
+
+/// What a server said, as far as it matters.
+struct Answer<'a> {
+    status: u16,
+    code: Option<&'a str>,
+    message: Option<&'a str>,
+    /// When it said so, by its own clock.
+    date: Option<&'a str>,
+}
+
+fn of_answer(answer: &Answer<'_>, asked: &Asked<'_>, who: &Who) -> AwsError {
+    about_who(answer, asked, who).unwrap_or_else(|| about_what(answer, asked, who))
+}
+
+/// Refusals of whoever asks.
+fn about_who(answer: &Answer<'_>, asked: &Asked<'_>, who: &Who) -> Option<AwsError> {
+    use AwsErrorKind as Kind;
+    let whose = &who.credentials;
+    let server = who.server();
+    let error = |kind, why: String| AwsError::new(kind, format!("Could not {asked}: {why}"));
+    Some(match answer.code.unwrap_or_default() {
+        "ExpiredToken" | "ExpiredTokenException" | "TokenRefreshRequired" => expired_session(whose),
+        "InvalidAccessKeyId"
+        | "InvalidClientTokenId"
+        | "UnrecognizedClientException"
+        | "InvalidToken" => error(
+            Kind::BadCredentials,
+            format!(
+                "{server} does not know the access key of {whose}; choose another profile, or correct the key"
+            ),
+        ),
+        "SignatureDoesNotMatch" | "InvalidSignatureException" => error(
+            Kind::BadCredentials,
+            format!(
+                "the secret key of {whose} does not belong to its access key; correct it in the AWS configuration"
+            ),
+        ),
+        "RequestTimeTooSkewed" | "RequestExpired" => {
+            let by = answer
+                .date
+                .and_then(clock_difference)
+                .map_or_else(String::new, |by| format!(" by {by}"));
+            error(
+                Kind::ClockSkew,
+                format!(
+                    "the clock of this computer differs{by} from that of {server}; set it right, then try again"
+                ),
+            )
+        }
+        _ => return None,
+    })
+}
+
+/// Refusals of what is asked for, and of everybody.
+fn about_what(answer: &Answer<'_>, asked: &Asked<'_>, who: &Who) -> AwsError {
+    use AwsErrorKind as Kind;
+    let server = who.server();
+    let said = answer.message.map_or_else(String::new, |message| {
+        format!(" ({server} says: {message})")
+    });
+    let error = |kind, why: String| AwsError::new(kind, format!("Could not {asked}: {why}"));
+    match (answer.code.unwrap_or_default(), answer.status) {
+        ("NoSuchBucket", _) => error(
+            Kind::NoSuchBucket,
+            format!(
+                "there is no bucket {} at {server}; look at how it is spelt",
+                asked.bucket()
+            ),
+        ),
+        ("InvalidBucketName", _) => error(
+            Kind::NoSuchBucket,
+            format!(
+                "{} cannot be the name of a bucket; look at how it is spelt",
+                asked.bucket()
+            ),
+        ),
+        ("NoSuchKey" | "NotFound", _) | (_, 404) => error(
+            Kind::NotFound,
+            "there is no such object; it may have been moved or deleted since it was listed"
+                .to_owned(),
+        ),
+        ("InvalidObjectState", _) => error(
+            Kind::Archived,
+            "it lies in an archive (Glacier); restore it in the AWS console, then try again"
+                .to_owned(),
+        ),
+        (
+            "PermanentRedirect"
+            | "TemporaryRedirect"
+            | "AuthorizationHeaderMalformed"
+            | "IllegalLocationConstraintException",
+            _,
+        )
+        | (_, 301 | 307) => error(
+            Kind::WrongRegion,
+            format!(
+                "the bucket {} does not lie in {}, and {server} does not say where; give its region",
+                asked.bucket(),
+                who.region
+            ),
+        ),
+        (
+            "SlowDown"
+            | "ServiceUnavailable"
+            | "TooManyRequestsException"
+            | "RequestLimitExceeded"
+            | "Busy",
+            _,
+        )
+        | (_, 429 | 503) => error(
+            Kind::Throttled,
+            format!("{server} asks to slow down; wait a little, then try again"),
+        ),
+        ("PreconditionFailed", _) | (_, 412) => error(
+            Kind::Changed,
+            "it is another object than it was when it was listed; open the folder again".to_owned(),
+        ),
+        ("InvalidRange", _) | (_, 416) => error(
+            Kind::BehindEnd,
+            "the wanted part lies behind its end; it may have changed since it was listed"
+                .to_owned(),
+        ),
+        ("RequestTimeout", _) | (_, 408 | 504) => timeout(asked, who),
+        (_, 407) => error(
+            Kind::NotS3,
+            "the proxy wants a name and a password; put them into HTTPS_PROXY, or ask who runs it"
+                .to_owned(),
+        ),
+        (code, 401 | 403) => {
+            let is_key = code.contains("KMS") || said.contains("kms:");
+            denied(is_key, &said, asked, who)
+        }
+        (_, 500..) => error(
+            Kind::Server,
+            format!("{server} failed{said}; wait a little, then try again"),
+        ),
+        ("", status) => not_s3(status, asked, who),
+        (code, _) => error(
+            Kind::Other,
+            format!("{server} refused it with {code}{said}"),
+        ),
+    }
+}
+
+fn denied(is_key: bool, said: &str, asked: &Asked<'_>, who: &Who) -> AwsError {
+    let permission = if is_key {
+        "kms:Decrypt on the key that it is encrypted with".to_owned()
+    } else {
+        asked.permission()
+    };
+    let why = match &who.credentials {
+        Credentials::Anonymous => format!(
+            "not everybody may do so; choose a profile that has the permission {permission}{said}"
+        ),
+        whose => {
+            // Without the right to list, S3 does not tell a missing object from a forbidden one.
+            let or_missing = match asked {
+                Asked::Read { .. } => ", or there is no such object",
+                _ => "",
+            };
+            format!(
+                "{whose} lack{s} the permission {permission}{or_missing}; choose another profile, or ask whoever manages the account \
+                 for it{said}",
+                s = match whose {
+                    Credentials::Profile(_) => "s",
+                    Credentials::Ambient | Credentials::Anonymous => "",
+                }
+            )
+        }
+    };
+    AwsError::new(
+        AwsErrorKind::AccessDenied,
+        format!("Could not {asked}: {why}"),
+    )
+}
+
+/// How far the clocks are apart, for people, by the `Date` of an answer.
+fn clock_difference(date: &str) -> Option<String> {
+    let there = DateTime::from_str(date, Format::HttpDate).ok()?.secs();
+    let here = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .ok()?
+        .as_secs();
+    let minutes = there.abs_diff(i64::try_from(here).ok()?) / 60;
+    Some(match minutes {
+        0 => return None,
+        1..120 => format!("{minutes} minutes"),
+        _ => format!("{} hours", minutes / 60),
+    })
+}
+
+fn expired_sign_in(whose: &Credentials) -> AwsError {
+    let (who, command) = match whose {
+        Credentials::Profile(name) => (
+            format!("profile {name}"),
+            format!("aws sso login --profile {name}"),
+        ),
+        Credentials::Ambient | Credentials::Anonymous => {
+            ("the AWS profile".to_owned(), "aws sso login".to_owned())
+        }
+    };
+    AwsError::new(
+        AwsErrorKind::ExpiredCredentials,
+        format!("The sign-in of {who} is over, or was never made; run `{command}`, then try again"),
+    )
+}
+
+fn expired_session(whose: &Credentials) -> AwsError {
+    let what_to_do = match whose {
+        Credentials::Profile(name) => format!(
+            "run `aws sso login --profile {name}`, or renew them where they come from, then try again"
+        ),
+        Credentials::Ambient | Credentials::Anonymous => {
+            "renew them where they come from, with `aws sso login` or in the environment, then try again"
+                .to_owned()
+        }
+    };
+    AwsError::new(
+        AwsErrorKind::ExpiredCredentials,
+        format!("The session of {whose} has expired; {what_to_do}"),
+    )
+}
+
+fn timeout(asked: &Asked<'_>, who: &Who) -> AwsError {
+    AwsError::new(
+        AwsErrorKind::Timeout,
+        format!(
+            "Could not {asked}: {} did not answer in time; look after the network and the endpoint, then try again",
+            who.server()
+        ),
+    )
+}
+
+fn not_s3(status: u16, asked: &Asked<'_>, who: &Who) -> AwsError {
+    AwsError::new(
+        AwsErrorKind::NotS3,
+        format!(
+            "Could not {asked}: what answers at {} is not S3 (HTTP status {status}); look at the endpoint, and at proxies and sign-in \
+             pages in between",
+            who.server()
+        ),
+    )
+}
+
+/// Nobody could be asked at all.
+fn of_connection(text: &str, asked: &Asked<'_>, who: &Who) -> AwsError {
+    let server = who.server();
+    let (kind, why) = if text.contains("dns error") || text.contains("failed to lookup") {
+        let host = match &who.endpoint {
+            Some(endpoint) => endpoint.clone(),
+            None => format!("S3 in the region {}", who.region),
+        };
+        (
+            AwsErrorKind::Dns,
+            format!(
+                "the name of {host} could not be found; look after the network, the region and the endpoint"
+            ),
+        )
+    } else if text.contains("certificate") {
+        (
+            AwsErrorKind::Unreachable,
+            format!(
+                "the certificate of {server} is not trusted ({text}); behind a company's proxy, name its certificates in AWS_CA_BUNDLE"
+            ),
+        )
+    } else if text.contains("refused") {
+        (
+            AwsErrorKind::Unreachable,
+            format!("nobody answers at {server}; look whether it runs, and at the endpoint"),
+        )
+    } else {
+        (
+            AwsErrorKind::Unreachable,
+            format!(
+                "{server} could not be reached ({text}); look after the network and the endpoint"
+            ),
+        )
+    };
+    AwsError::new(kind, format!("Could not {asked}: {why}"))
+}
+
+/// What lies behind an error that itself says no more than that there was one.
+fn causes_text(error: &(dyn Error + 'static)) -> String {
+    error.source().map_or_else(|| error.to_string(), chain_text)
+}
+
+/// The first error of this type among an error and its causes.
+fn find<'e, T: Error + 'static>(error: &'e (dyn Error + 'static)) -> Option<&'e T> {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if let Some(found) = error.downcast_ref() {
+            return Some(found);
+        }
+        next = error.source();
+    }
+    None
+}
+
+/// An error and its causes, each said once: only what they show to people, never their inside.
+pub(super) fn chain_text(error: &(dyn Error + 'static)) -> String {
+    let mut texts: Vec<String> = Vec::new();
+    let mut next = Some(error);
+    while let Some(error) = next {
+        let text = error.to_string();
+        if !text.is_empty() && !texts.iter().any(|before| before.contains(&text)) {
+            texts.push(text);
+        }
+        next = error.source();
+    }
+    texts.join(": ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn who(credentials: Credentials) -> Who {
+        Who {
+            credentials,
+            endpoint: None,
+            region: "eu-west-1".to_owned(),
+        }
+    }
+
+    fn said(status: u16, code: &str) -> AwsError {
+        let answer = Answer {
+            status,
+            code: (!code.is_empty()).then_some(code),
+            message: None,
+            date: Some("Sat, 21 Nov 2020 10:00:00 GMT"),
+        };
+        let asked = Asked::List {
+            bucket: "photos",
+            prefix: "cats/",
+        };
+        of_answer(
+            &answer,
+            &asked,
+            &who(Credentials::Profile("work".to_owned())),
+        )
+    }
+
+    #[test]
+    fn each_refusal_says_what_and_what_to_do() {
+        for (status, code, kind, words) in [
+            (
+                403,
+                "AccessDenied",
+                AwsErrorKind::AccessDenied,
+                "s3:ListBucket on the bucket photos",
+            ),
+            (
+                400,
+                "ExpiredToken",
+                AwsErrorKind::ExpiredCredentials,
+                "aws sso login --profile work",
+            ),
+            (
+                403,
+                "InvalidAccessKeyId",
+                AwsErrorKind::BadCredentials,
+                "profile work",
+            ),
+            (
+                403,
+                "SignatureDoesNotMatch",
+                AwsErrorKind::BadCredentials,
+                "secret key",
+            ),
+            (
+                403,
+                "RequestTimeTooSkewed",
+                AwsErrorKind::ClockSkew,
+                "hours from that of AWS",
+            ),
+            (
+                404,
+                "NoSuchBucket",
+                AwsErrorKind::NoSuchBucket,
+                "no bucket photos",
+            ),
+            (
+                301,
+                "PermanentRedirect",
+                AwsErrorKind::WrongRegion,
+                "eu-west-1",
+            ),
+            (503, "SlowDown", AwsErrorKind::Throttled, "slow down"),
+            (500, "InternalError", AwsErrorKind::Server, "failed"),
+            (400, "", AwsErrorKind::NotS3, "HTTP status 400"),
+            (407, "", AwsErrorKind::NotS3, "proxy"),
+        ] {
+            let error = said(status, code);
+            assert_eq!(error.kind, kind, "{code}");
+            assert!(error.message.contains(words), "{code}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_sign_in_that_is_over_names_the_command_that_renews_it() {
+        let whose = Credentials::Profile("work".to_owned());
+        let expired =
+            CredentialsError::provider_error("the SSO token has expired and cannot be refreshed");
+        let error = AwsError::of_credentials(&expired, &who(whose));
+        assert_eq!(error.kind, AwsErrorKind::ExpiredCredentials);
+        assert!(
+            error.message.contains("`aws sso login --profile work`"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn no_credentials_at_all_name_the_ways_out() {
+        let none = CredentialsError::not_loaded_no_source();
+        let error = AwsError::of_credentials(&none, &who(Credentials::Ambient));
+        assert_eq!(error.kind, AwsErrorKind::NoCredentials);
+        assert!(error.message.contains("anonymously"), "{error}");
+    }
+}

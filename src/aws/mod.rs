@@ -1,0 +1,55 @@
+//! AWS as the rest of the program sees it: calls that wait, that can be cancelled, and whose errors are words for people.
+//!
+//! The only home of the AWS crates and of their asynchronous runtime. No secret leaves it, and it never asks the metadata
+//! service of a virtual machine. Knows nothing of images.
+
+mod connection;
+mod credentials;
+mod error;
+mod listing;
+mod network;
+mod objects;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+pub use connection::S3;
+pub use credentials::profile_names;
+pub use error::{AwsError, AwsErrorKind};
+pub use listing::Listing;
+pub use objects::{BucketInfo, ListRequest, ListedPage, ObjectInfo};
+
+use crate::domain::S3Access;
+use connection::Connection;
+use network::Network;
+
+/// One runtime and one HTTP client for everything that asks AWS. Clones are handles of the same. Nothing is started before
+/// the first request.
+#[derive(Clone, Default)]
+pub struct Aws(Arc<Inner>);
+
+#[derive(Default)]
+struct Inner {
+    network: Arc<Network>,
+    connections: Mutex<HashMap<S3Access, Arc<Connection>>>,
+}
+
+impl Aws {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// S3 as reached this way. Asks nobody yet; all handles of one way share their connections and their credentials.
+    pub fn s3(&self, access: &S3Access) -> S3 {
+        let mut connections = self
+            .0
+            .connections
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let connection = connections.entry(access.clone()).or_insert_with(|| {
+            let network = Arc::clone(&self.0.network);
+            Arc::new(Connection::new(network, access.clone()))
+        });
+        S3::new(Arc::clone(connection))
+    }
+}

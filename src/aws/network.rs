@@ -1,0 +1,194 @@
+//! The runtime and the HTTP client, and how a thread waits for them.
+
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::sync::{Arc, OnceLock};
+use std::task::Poll;
+
+use aws_smithy_http_client::proxy::ProxyConfig;
+use aws_smithy_http_client::tls::{Provider, TlsContext, TrustStore, rustls_provider::CryptoMode};
+use aws_smithy_http_client::{Builder, Connector};
+use aws_smithy_runtime_api::client::http::SharedHttpClient;
+use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
+use tokio::runtime::{Handle, Runtime};
+use tokio::sync::{Notify, Semaphore, SemaphorePermit};
+
+use super::error::{AwsError, AwsErrorKind};
+use crate::tasks::TaskControl;
+
+/// Requests in flight at once, of all tasks together: enough to fill a fast line with small objects, few enough for the
+/// files a process may have open.
+const MAX_REQUESTS: usize = 64;
+/// Threads that move bytes. What waits for an answer does so on its own thread.
+const THREADS: usize = 2;
+
+pub(super) struct Network {
+    started: OnceLock<Result<Started, AwsError>>,
+    requests: Semaphore,
+}
+
+struct Started {
+    /// Taken when it ends, so that nobody waits for a connection that hangs.
+    runtime: Option<Runtime>,
+    http: SharedHttpClient,
+}
+
+impl Default for Network {
+    fn default() -> Self {
+        Self {
+            started: OnceLock::new(),
+            requests: Semaphore::new(MAX_REQUESTS),
+        }
+    }
+}
+
+impl Network {
+    fn started(&self) -> Result<&Started, AwsError> {
+        self.started
+            .get_or_init(Started::new)
+            .as_ref()
+            .map_err(Clone::clone)
+    }
+
+    pub(super) fn handle(&self) -> Result<Handle, AwsError> {
+        match &self.started()?.runtime {
+            Some(runtime) => Ok(runtime.handle().clone()),
+            None => Err(AwsError::cancelled()),
+        }
+    }
+
+    pub(super) fn http(&self) -> Result<SharedHttpClient, AwsError> {
+        Ok(self.started()?.http.clone())
+    }
+
+    /// Waits for one of the requests that may be in flight at once.
+    pub(super) async fn request(&self) -> Result<SemaphorePermit<'_>, AwsError> {
+        // The semaphore is never closed.
+        self.requests
+            .acquire()
+            .await
+            .map_err(|_| AwsError::cancelled())
+    }
+
+    /// Lets this thread wait for `work`, but no longer than until `control` is cancelled. Not for the threads of the runtime
+    /// itself.
+    pub(super) fn wait<T>(
+        &self,
+        control: Option<&TaskControl>,
+        work: impl Future<Output = Result<T, AwsError>>,
+    ) -> Result<T, AwsError> {
+        let handle = self.handle()?;
+        let Some(control) = control else {
+            return handle.block_on(work);
+        };
+        let cancelled = Arc::new(Notify::new());
+        let told = Arc::clone(&cancelled);
+        let _hook = control.on_cancel(move || told.notify_one());
+        handle.block_on(async {
+            let mut cancelled = pin!(cancelled.notified());
+            let mut work = pin!(work);
+            poll_fn(|context| {
+                if cancelled.as_mut().poll(context).is_ready() {
+                    return Poll::Ready(Err(AwsError::cancelled()));
+                }
+                work.as_mut().poll(context)
+            })
+            .await
+        })
+    }
+}
+
+impl Started {
+    fn new() -> Result<Self, AwsError> {
+        let failed = |error: &dyn std::fmt::Display| {
+            AwsError::new(
+                AwsErrorKind::Local,
+                format!("The network could not be used: {error}"),
+            )
+        };
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(THREADS)
+            .thread_name("aws")
+            .enable_all()
+            .build()
+            .map_err(|error| failed(&error))?;
+        let tls = tls_context()?;
+        let http = Builder::new().build_with_connector_fn(move |settings, components| {
+            let mut connector = Connector::builder();
+            connector.set_connector_settings(settings.cloned());
+            connector.set_sleep_impl(components.and_then(RuntimeComponents::sleep_impl));
+            connector
+                .proxy_config(ProxyConfig::from_env())
+                .tls_provider(Provider::Rustls(CryptoMode::Ring))
+                .tls_context(tls.clone())
+                .build()
+        });
+        Ok(Self {
+            runtime: Some(runtime),
+            http,
+        })
+    }
+}
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// Trusts what the system trusts, and what `AWS_CA_BUNDLE` names, as the AWS tools do behind a company's proxy.
+fn tls_context() -> Result<TlsContext, AwsError> {
+    let mut trusted = TrustStore::default();
+    if let Some(path) = std::env::var_os("AWS_CA_BUNDLE").filter(|path| !path.is_empty()) {
+        let certificates = std::fs::read(&path).map_err(|error| {
+            let path = path.display();
+            AwsError::new(
+                AwsErrorKind::Local,
+                format!("The certificates that AWS_CA_BUNDLE names cannot be read ({error}); correct the variable or remove it: {path}"),
+            )
+        })?;
+        trusted = trusted.with_pem_certificate(certificates);
+    }
+    TlsContext::builder()
+        .with_trust_store(trusted)
+        .build()
+        .map_err(|error| {
+            AwsError::new(
+                AwsErrorKind::Local,
+                format!("TLS could not be set up: {error}"),
+            )
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::tasks::ProgressUnit;
+
+    #[test]
+    fn a_wait_ends_when_its_task_is_cancelled() {
+        let network = Arc::new(Network::default());
+        let control = TaskControl::new(ProgressUnit::Images);
+        let (owner, waiting) = (control.clone(), Arc::clone(&network));
+        let waiter = std::thread::spawn(move || {
+            waiting.wait(
+                Some(&control),
+                std::future::pending::<Result<(), AwsError>>(),
+            )
+        });
+        owner.cancel();
+        let error = waiter.join().unwrap().unwrap_err();
+        assert_eq!(error.kind, AwsErrorKind::Cancelled);
+        let late = network.wait(Some(&owner), std::future::pending::<Result<(), AwsError>>());
+        assert_eq!(late.unwrap_err().kind, AwsErrorKind::Cancelled);
+        let done = network.wait(None, async {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            Ok(7)
+        });
+        assert_eq!(done.unwrap(), 7);
+    }
+}

@@ -1,0 +1,357 @@
+//! Buckets and objects: listing and reading.
+
+use std::ops::Range;
+use std::time::Duration;
+
+use aws_sdk_s3::primitives::DateTime;
+use aws_sdk_s3::types::RequestPayer;
+
+use super::connection::{Connection, S3};
+use super::error::{Asked, AwsError, AwsErrorKind};
+use crate::tasks::TaskControl;
+
+/// How often reading an object goes on after a cut, each time where it was.
+const MAX_CUTS: u32 = 5;
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+
+/// A part of a bucket's keys.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ListRequest {
+    pub bucket: String,
+    /// What the keys begin with.
+    pub prefix: String,
+    /// Whether keys are listed only up to the next slash; what lies deeper is told as folders.
+    pub by_folder: bool,
+    /// From the page before.
+    pub continuation: Option<String>,
+    /// At most 1000; the server's own choice where it is `None`.
+    pub max_keys: Option<u16>,
+}
+
+/// Some keys, in the server's order: that of their bytes in UTF-8.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ListedPage {
+    pub objects: Vec<ObjectInfo>,
+    /// Whole prefixes, with a slash at the end.
+    pub folders: Vec<String>,
+    /// For the next request; `None` after the last page.
+    pub continuation: Option<String>,
+}
+
+impl ListedPage {
+    pub fn is_empty(&self) -> bool {
+        self.objects.is_empty() && self.folders.is_empty()
+    }
+}
+
+/// What a listing says of an object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ObjectInfo {
+    pub key: String,
+    pub size_bytes: u64,
+    /// Without quotes.
+    pub etag: Option<String>,
+    /// Nanoseconds since 1970-01-01 UTC.
+    pub modified_ns: Option<i64>,
+}
+
+/// A bucket that may be listed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BucketInfo {
+    pub name: String,
+    /// Where the server says so.
+    pub region: Option<String>,
+    /// Milliseconds since 1970-01-01 UTC.
+    pub created_ms: Option<i64>,
+}
+
+impl S3 {
+    /// All buckets of the account, in the server's order.
+    pub fn list_buckets(&self, control: Option<&TaskControl>) -> Result<Vec<BucketInfo>, AwsError> {
+        self.0.network.wait(control, async {
+            let mut buckets = Vec::new();
+            let mut continuation = None;
+            loop {
+                let page = self.0.buckets_after(continuation).await?;
+                buckets.extend(page.0);
+                match page.1 {
+                    Some(next) => continuation = Some(next),
+                    None => return Ok(buckets),
+                }
+            }
+        })
+    }
+
+    pub fn list_page(
+        &self,
+        request: &ListRequest,
+        control: Option<&TaskControl>,
+    ) -> Result<ListedPage, AwsError> {
+        self.0.network.wait(control, self.0.page(request))
+    }
+
+    /// What is known of one object. Needs the right to read it, not to list the bucket.
+    pub fn object(
+        &self,
+        bucket: &str,
+        key: &str,
+        control: Option<&TaskControl>,
+    ) -> Result<ObjectInfo, AwsError> {
+        self.0.network.wait(control, self.0.head(bucket, key))
+    }
+
+    /// The whole object; goes on where it was when the connection is cut.
+    pub fn read(
+        &self,
+        bucket: &str,
+        key: &str,
+        control: Option<&TaskControl>,
+    ) -> Result<Vec<u8>, AwsError> {
+        let wanted = Wanted {
+            bucket,
+            key,
+            range: None,
+            etag: None,
+        };
+        self.0.network.wait(control, self.0.read(wanted))
+    }
+
+    /// The bytes from `range.start` up to `range.end`, fewer where the object ends before. With an `etag`, only of the object that
+    /// has it: otherwise the error is [`AwsErrorKind::Changed`].
+    pub fn read_range(
+        &self,
+        bucket: &str,
+        key: &str,
+        range: Range<u64>,
+        etag: Option<&str>,
+        control: Option<&TaskControl>,
+    ) -> Result<Vec<u8>, AwsError> {
+        let wanted = Wanted {
+            bucket,
+            key,
+            range: Some(range),
+            etag,
+        };
+        self.0.network.wait(control, self.0.read(wanted))
+    }
+}
+
+struct Wanted<'a> {
+    bucket: &'a str,
+    key: &'a str,
+    range: Option<Range<u64>>,
+    etag: Option<&'a str>,
+}
+
+impl Connection {
+    fn payer(&self) -> Option<RequestPayer> {
+        self.access
+            .requester_pays
+            .then_some(RequestPayer::Requester)
+    }
+
+    async fn buckets_after(
+        &self,
+        continuation: Option<String>,
+    ) -> Result<(Vec<BucketInfo>, Option<String>), AwsError> {
+        let _permit = self.network.request().await?;
+        let answer = self
+            .ask("", &Asked::Buckets, |client| {
+                client
+                    .list_buckets()
+                    .set_continuation_token(continuation.clone())
+                    .send()
+            })
+            .await?;
+        let bucket = |bucket: &aws_sdk_s3::types::Bucket| {
+            Some(BucketInfo {
+                name: bucket.name()?.to_owned(),
+                region: bucket.bucket_region().map(str::to_owned),
+                created_ms: bucket
+                    .creation_date()
+                    .and_then(|date| date.to_millis().ok()),
+            })
+        };
+        let buckets = answer.buckets().iter().filter_map(bucket).collect();
+        Ok((buckets, answer.continuation_token().map(str::to_owned)))
+    }
+
+    pub(super) async fn page(&self, request: &ListRequest) -> Result<ListedPage, AwsError> {
+        let _permit = self.network.request().await?;
+        let asked = Asked::List {
+            bucket: &request.bucket,
+            prefix: &request.prefix,
+        };
+        let answer = self
+            .ask(&request.bucket, &asked, |client| {
+                client
+                    .list_objects_v2()
+                    .bucket(&request.bucket)
+                    .prefix(&request.prefix)
+                    .set_delimiter(request.by_folder.then(|| "/".to_owned()))
+                    .set_continuation_token(request.continuation.clone())
+                    .set_max_keys(request.max_keys.map(i32::from))
+                    .set_request_payer(self.payer())
+                    .send()
+            })
+            .await?;
+        let is_truncated = answer.is_truncated().unwrap_or_default();
+        let continuation = answer.next_continuation_token.filter(|_| is_truncated);
+        let folders = answer.common_prefixes.unwrap_or_default();
+        Ok(ListedPage {
+            objects: answer
+                .contents
+                .unwrap_or_default()
+                .into_iter()
+                .filter_map(object_info)
+                .collect(),
+            folders: folders
+                .into_iter()
+                .filter_map(|folder| folder.prefix)
+                .collect(),
+            continuation,
+        })
+    }
+
+    async fn head(&self, bucket: &str, key: &str) -> Result<ObjectInfo, AwsError> {
+        let _permit = self.network.request().await?;
+        let asked = Asked::Read { bucket, key };
+        let answer = self
+            .ask(bucket, &asked, |client| {
+                client
+                    .head_object()
+                    .bucket(bucket)
+                    .key(key)
+                    .set_request_payer(self.payer())
+                    .send()
+            })
+            .await?;
+        Ok(ObjectInfo {
+            key: key.to_owned(),
+            size_bytes: size_of(answer.content_length),
+            etag: answer.e_tag.as_deref().map(unquoted),
+            modified_ns: answer.last_modified.as_ref().and_then(nanoseconds),
+        })
+    }
+
+    async fn read(&self, wanted: Wanted<'_>) -> Result<Vec<u8>, AwsError> {
+        let Wanted { bucket, key, .. } = wanted;
+        if wanted.range.as_ref().is_some_and(Range::is_empty) {
+            return Ok(Vec::new());
+        }
+        let _permit = self.network.request().await?;
+        let asked = Asked::Read { bucket, key };
+        let mut bytes = Vec::new();
+        let mut etag = wanted.etag.map(quoted);
+        let mut cuts = 0;
+        loop {
+            let range = range_after(wanted.range.as_ref(), bytes.len());
+            let answer = self
+                .ask(bucket, &asked, |client| {
+                    client
+                        .get_object()
+                        .bucket(bucket)
+                        .key(key)
+                        .set_range(range.clone())
+                        .set_if_match(etag.clone())
+                        .set_request_payer(self.payer())
+                        .send()
+                })
+                .await;
+            let mut answer = match answer {
+                Ok(answer) => answer,
+                Err(error) if error.kind == AwsErrorKind::BehindEnd && wanted.range.is_some() => {
+                    return Ok(bytes);
+                }
+                Err(error) => return Err(error),
+            };
+            // A part that is read later must be of the same object.
+            etag = etag.or(answer.e_tag.take());
+            let expected = usize::try_from(size_of(answer.content_length)).unwrap_or_default();
+            let before = bytes.len();
+            bytes.try_reserve_exact(expected).map_err(|_| {
+                AwsError::new(
+                    AwsErrorKind::Local,
+                    format!("Could not {asked}: its {expected} bytes do not fit into the memory"),
+                )
+            })?;
+            let cut = loop {
+                match answer.body.next().await {
+                    Some(Ok(part)) => bytes.extend_from_slice(&part),
+                    Some(Err(error)) => break error,
+                    None => return Ok(bytes),
+                }
+            };
+            cuts += 1;
+            if cuts > MAX_CUTS {
+                let who = self.who(&*self.loaded().await?, None);
+                return Err(AwsError::cut(&cut, &asked, &who));
+            }
+            log::warn!("{asked}: cut after {} bytes, going on", bytes.len());
+            if etag.is_none() || bytes.len() - before >= expected {
+                // Whole, but damaged; or nothing would tell whether the rest belongs to it.
+                bytes.clear();
+            }
+            tokio::time::sleep(FIRST_PAUSE * 2_u32.pow(cuts - 1)).await;
+        }
+    }
+}
+
+/// The `Range` of what is missing of a wanted part after `done` bytes; `None` for a whole object.
+fn range_after(range: Option<&Range<u64>>, done: usize) -> Option<String> {
+    match range {
+        Some(range) => Some(format!(
+            "bytes={}-{}",
+            range.start + done as u64,
+            range.end - 1
+        )),
+        None if done > 0 => Some(format!("bytes={done}-")),
+        None => None,
+    }
+}
+
+fn object_info(object: aws_sdk_s3::types::Object) -> Option<ObjectInfo> {
+    Some(ObjectInfo {
+        key: object.key?,
+        size_bytes: size_of(object.size),
+        etag: object.e_tag.as_deref().map(unquoted),
+        modified_ns: object.last_modified.as_ref().and_then(nanoseconds),
+    })
+}
+
+fn size_of(bytes: Option<i64>) -> u64 {
+    bytes
+        .and_then(|bytes| u64::try_from(bytes).ok())
+        .unwrap_or_default()
+}
+
+fn nanoseconds(time: &DateTime) -> Option<i64> {
+    i64::try_from(time.as_nanos()).ok()
+}
+
+fn unquoted(etag: &str) -> String {
+    etag.trim_matches('"').to_owned()
+}
+
+fn quoted(etag: &str) -> String {
+    format!("\"{etag}\"")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_missing_after_a_cut_is_asked_for() {
+        assert_eq!(range_after(None, 0), None);
+        assert_eq!(range_after(None, 7).as_deref(), Some("bytes=7-"));
+        assert_eq!(
+            range_after(Some(&(10..20)), 0).as_deref(),
+            Some("bytes=10-19")
+        );
+        assert_eq!(
+            range_after(Some(&(10..20)), 4).as_deref(),
+            Some("bytes=14-19")
+        );
+    }
+}

@@ -1,0 +1,373 @@
+//! Prefixes and objects in S3.
+
+mod choose;
+
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use self::choose::Choice;
+use super::{Page, Source, SourceError};
+use crate::aws::{Aws, AwsError, AwsErrorKind, ListRequest, ListedPage, Listing, ObjectInfo, S3};
+use crate::domain::{Problem, S3Address, S3Layout, S3Place, Sample, SampleUri};
+use crate::tasks::TaskControl;
+
+/// Reads at once that make it fastest: each of them waits for the network most of the time.
+const USEFUL_READS: usize = 32;
+/// How many names a message gives as examples.
+const EXAMPLES: usize = 3;
+
+/// A folder of a bucket (everything below it, or what lies in it itself), or one object. Keys come in the order of S3, that of
+/// their bytes; hidden ones (a part that begins with a dot) and those that are no images by their names are left out, as in
+/// local folders, and it says how many.
+///
+/// A bucket may hold images without extensions, under hashes for instance. Where none of the first page of keys has the
+/// extension of an image, keys without any extension count as images.
+#[derive(Clone)]
+pub struct S3Source {
+    inner: Arc<Inner>,
+    /// Ends the waits of this handle.
+    control: Option<TaskControl>,
+}
+
+struct Inner {
+    s3: S3,
+    place: S3Place,
+    root: Root,
+    /// Said with the first page of each listing.
+    note: Option<String>,
+    /// What was listed to see whether the place is there: the beginning of the first listing.
+    begun: Mutex<Option<Begun>>,
+}
+
+/// What a place turned out to be.
+enum Root {
+    /// Names of samples begin behind this prefix.
+    Folder(S3Address),
+    Object(Box<Sample>),
+}
+
+struct Begun {
+    first: ListedPage,
+    rest: Listing,
+}
+
+impl S3Source {
+    /// Asks whether the place is there. `s3://bucket/photos` is the object of that name, or else the folder `photos/`; what
+    /// only begins with the same letters, such as `photos-old/`, never belongs to it.
+    ///
+    /// # Errors
+    /// There is nothing, it may not be read, or nobody could be asked.
+    pub fn open(
+        aws: &Aws,
+        place: &S3Place,
+        control: Option<&TaskControl>,
+    ) -> Result<Self, AwsError> {
+        let s3 = aws.s3(&place.access);
+        let address = &place.address;
+        let folder = address.as_folder();
+        let begun = match begin(&s3, &folder, place.layout, control) {
+            // A single object may be readable all the same.
+            Err(error) if error.kind != AwsErrorKind::AccessDenied => return Err(error),
+            begun => begun,
+        };
+        let object = if address.is_folder() {
+            None
+        } else {
+            find_object(&s3, address, control)?
+        };
+        let (root, note, begun) = match (begun, object) {
+            (Ok(begun), None) if !begun.first.is_empty() || address.is_folder() => {
+                if begun.first.is_empty() && !address.prefix.is_empty() {
+                    return Err(nothing_there(&s3, address, control));
+                }
+                (Root::Folder(folder), None, Some(begun))
+            }
+            (Ok(begun), Some(_)) if !begun.first.is_empty() => {
+                let note =
+                    format!("There is also an object {address}; the folder {folder} was opened");
+                (Root::Folder(folder), Some(note), Some(begun))
+            }
+            (_, Some(object)) => {
+                let sample = sample(address, address.last_part().to_owned(), object);
+                (Root::Object(Box::new(sample)), None, None)
+            }
+            (Ok(_), None) => return Err(nothing_there(&s3, address, control)),
+            (Err(error), None) => return Err(error),
+        };
+        Ok(Self {
+            inner: Arc::new(Inner {
+                s3,
+                place: place.clone(),
+                root,
+                note,
+                begun: Mutex::new(begun),
+            }),
+            control: control.cloned(),
+        })
+    }
+
+    pub fn place(&self) -> &S3Place {
+        &self.inner.place
+    }
+
+    /// What samples are named from, with a slash at its end: the folder, or that around the object.
+    pub fn folder(&self) -> S3Address {
+        match &self.inner.root {
+            Root::Folder(folder) => folder.clone(),
+            Root::Object(_) => {
+                let address = &self.inner.place.address;
+                address.parent().unwrap_or_else(|| address.clone())
+            }
+        }
+    }
+
+    /// The same without an end to its waits, for whoever keeps it longer than the task that opened it.
+    pub fn without_task(&self) -> Self {
+        Self {
+            inner: Arc::clone(&self.inner),
+            control: None,
+        }
+    }
+
+    fn key_of<'u>(&self, uri: &'u SampleUri) -> Result<&'u str, SourceError> {
+        let address = &self.inner.place.address;
+        address.key_of(uri).ok_or(SourceError::NotFound)
+    }
+}
+
+impl Source for S3Source {
+    fn name(&self) -> String {
+        match &self.inner.root {
+            Root::Folder(folder) => folder.to_string(),
+            Root::Object(_) => self.inner.place.address.to_string(),
+        }
+    }
+
+    fn pages(&self) -> Box<dyn Iterator<Item = Page> + Send> {
+        let folder = match &self.inner.root {
+            Root::Folder(folder) => folder,
+            Root::Object(sample) => {
+                let page = Page {
+                    samples: vec![(**sample).clone()],
+                    ..Page::default()
+                };
+                return Box::new(std::iter::once(page));
+            }
+        };
+        let begun = self
+            .inner
+            .begun
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        let listing = match begun {
+            Some(Begun { first, rest }) => Ok((Some(first), rest)),
+            None => self
+                .inner
+                .s3
+                .list(list_request(folder, self.inner.place.layout))
+                .map(|rest| (None, rest)),
+        };
+        match listing {
+            Ok((first, rest)) => Box::new(Pages {
+                folder: folder.clone(),
+                first,
+                rest: Some(rest),
+                choice: Choice::default(),
+                note: self.inner.note.clone(),
+                control: self.control.clone(),
+            }),
+            Err(error) => Box::new(std::iter::once(incomplete(&error))),
+        }
+    }
+
+    fn read(&self, uri: &SampleUri) -> Result<Vec<u8>, SourceError> {
+        let bucket = &self.inner.place.address.bucket;
+        let key = self.key_of(uri)?;
+        Ok(self.inner.s3.read(bucket, key, self.control.as_ref())?)
+    }
+
+    fn read_range(&self, uri: &SampleUri, range: Range<u64>) -> Result<Vec<u8>, SourceError> {
+        let bucket = &self.inner.place.address.bucket;
+        let key = self.key_of(uri)?;
+        let control = self.control.as_ref();
+        Ok(self
+            .inner
+            .s3
+            .read_range(bucket, key, range, None, control)?)
+    }
+
+    fn useful_reads(&self) -> usize {
+        USEFUL_READS
+    }
+
+    fn for_task(&self, control: &TaskControl) -> Option<Arc<dyn Source>> {
+        Some(Arc::new(Self {
+            inner: Arc::clone(&self.inner),
+            control: Some(control.clone()),
+        }))
+    }
+}
+
+fn list_request(folder: &S3Address, layout: S3Layout) -> ListRequest {
+    ListRequest {
+        bucket: folder.bucket.clone(),
+        prefix: folder.prefix.clone(),
+        by_folder: layout == S3Layout::Folder,
+        ..ListRequest::default()
+    }
+}
+
+/// The first page of a folder's listing, and the rest on its way.
+fn begin(
+    s3: &S3,
+    folder: &S3Address,
+    layout: S3Layout,
+    control: Option<&TaskControl>,
+) -> Result<Begun, AwsError> {
+    let mut rest = s3.list(list_request(folder, layout))?;
+    let first = rest.next_page(control).transpose()?.unwrap_or_default();
+    Ok(Begun { first, rest })
+}
+
+/// The object at exactly this address. Whoever may not list may still read it, and the other way round.
+fn find_object(
+    s3: &S3,
+    address: &S3Address,
+    control: Option<&TaskControl>,
+) -> Result<Option<ObjectInfo>, AwsError> {
+    match s3.object(&address.bucket, &address.prefix, control) {
+        Ok(object) => Ok(Some(object)),
+        Err(error) if error.kind == AwsErrorKind::NotFound => Ok(None),
+        Err(error) if error.kind != AwsErrorKind::AccessDenied => Err(error),
+        Err(_) => {
+            let request = ListRequest {
+                bucket: address.bucket.clone(),
+                prefix: address.prefix.clone(),
+                max_keys: Some(1),
+                ..ListRequest::default()
+            };
+            // The very key comes before all that only begin with it. A failure is that of the folder, too, and told there.
+            let listed = s3.list_page(&request, control).unwrap_or_default();
+            let mut objects = listed.objects.into_iter();
+            Ok(objects.next().filter(|first| first.key == address.prefix))
+        }
+    }
+}
+
+/// With what there is instead: most often a folder was misspelt.
+fn nothing_there(s3: &S3, address: &S3Address, control: Option<&TaskControl>) -> AwsError {
+    let prefix = address.prefix.trim_end_matches('/');
+    let request = ListRequest {
+        bucket: address.bucket.clone(),
+        prefix: prefix.to_owned(),
+        by_folder: true,
+        max_keys: Some(EXAMPLES as u16),
+        ..ListRequest::default()
+    };
+    let listed = s3.list_page(&request, control).unwrap_or_default();
+    let objects = listed.objects.iter().map(|object| object.key.as_str());
+    let folders = listed.folders.iter().map(String::as_str);
+    let similar: Vec<String> = folders
+        .chain(objects)
+        .map(|key| S3Address::new(&address.bucket, key).to_string())
+        .collect();
+    let similar = if similar.is_empty() {
+        "look at how it is spelt".to_owned()
+    } else {
+        format!("there is {}", similar.join(", "))
+    };
+    AwsError {
+        kind: AwsErrorKind::NotFound,
+        message: format!("There is no object and no folder {address}; {similar}"),
+    }
+}
+
+/// Turns a listing of keys into one of samples.
+struct Pages {
+    folder: S3Address,
+    first: Option<ListedPage>,
+    /// `None` after the end.
+    rest: Option<Listing>,
+    choice: Choice,
+    note: Option<String>,
+    control: Option<TaskControl>,
+}
+
+impl Iterator for Pages {
+    type Item = Page;
+
+    fn next(&mut self) -> Option<Page> {
+        loop {
+            if self.control.as_ref().is_some_and(TaskControl::is_cancelled) {
+                return None;
+            }
+            let rest = self.rest.as_mut()?;
+            let listed = self
+                .first
+                .take()
+                .map(Ok)
+                .or_else(|| rest.next_page(self.control.as_ref()));
+            let mut page = match listed {
+                Some(Ok(listed)) => self.page_of(listed),
+                Some(Err(error)) => {
+                    self.rest = None;
+                    if error.kind == AwsErrorKind::Cancelled {
+                        return None;
+                    }
+                    incomplete(&error)
+                }
+                None => {
+                    self.rest = None;
+                    Page {
+                        notes: self.choice.note().into_iter().collect(),
+                        ..Page::default()
+                    }
+                }
+            };
+            page.notes.extend(self.note.take());
+            if page != Page::default() {
+                return Some(page);
+            }
+        }
+    }
+}
+
+impl Pages {
+    fn page_of(&mut self, listed: ListedPage) -> Page {
+        let prefix_len = self.folder.prefix.len();
+        let names = listed
+            .objects
+            .iter()
+            .filter_map(|object| object.key.get(prefix_len..));
+        self.choice.see(names);
+        let chosen = listed.objects.into_iter().filter_map(|object| {
+            let name = object.key.get(prefix_len..)?.to_owned();
+            let is_chosen = self.choice.takes(&name, object.size_bytes);
+            is_chosen.then(|| sample(&self.folder, name, object))
+        });
+        Page {
+            samples: chosen.collect(),
+            ..Page::default()
+        }
+    }
+}
+
+fn sample(address: &S3Address, name: String, object: ObjectInfo) -> Sample {
+    Sample {
+        uri: address.uri_of(&object.key),
+        name,
+        size_bytes: object.size_bytes,
+        modified_ns: object.modified_ns,
+        etag: object.etag.map(Arc::from),
+    }
+}
+
+fn incomplete(error: &AwsError) -> Page {
+    Page {
+        problems: vec![Problem::general(format!(
+            "The list of images is not complete. {error}"
+        ))],
+        ..Page::default()
+    }
+}
