@@ -101,8 +101,14 @@ impl AwsError {
         }
         match error {
             SdkError::ServiceError(failed) => {
+                let status = failed.raw().status().as_u16();
+                let body = failed.raw().body().bytes().unwrap_or_default();
+                // S3 names a code wherever it says anything; a page for people is from somebody in between.
+                if failed.err().code().is_none() && !body.is_empty() && status != 407 {
+                    return not_s3(status, asked, who);
+                }
                 let answer = Answer {
-                    status: failed.raw().status().as_u16(),
+                    status,
                     code: failed.err().code(),
                     message: failed.err().message(),
                     date: failed.raw().headers().get("date"),

@@ -75,6 +75,10 @@ pub(crate) const IMPOSTOR: Login = Login {
 };
 const LOGINS: [Login; 5] = [ADMIN, READER, BLIND, STRANGER, IMPOSTOR];
 
+/// A profile that takes on a role as the admin: its credentials come from STS, with a session token.
+pub(crate) const ROLE_PROFILE: &str = "viewer";
+const ROLE: &str = "arn:aws:iam::000000000000:role/viewer";
+
 /// Buckets whose names begin so may be listed and read by anybody.
 const PUBLIC: &str = "public-";
 
@@ -213,7 +217,8 @@ impl Seaweed {
             .arg(format!("-s3.port={s3}"))
             .arg(format!("-s3.port.grpc={s3_grpc}"))
             .arg(format!("-s3.localSocket={}", at("s3.sock")))
-            .arg(format!("-s3.config={}", at("s3.json")));
+            .arg(format!("-s3.config={}", at("s3.json")))
+            .arg(format!("-s3.iam.config={}", at("iam.json")));
         let grpc_ports =
             [master_grpc, volume_grpc, filer_grpc, s3_grpc].map(|port| port.to_string());
         // It would take credentials and settings from our environment and home.
@@ -339,12 +344,28 @@ impl Login {
             .env("AWS_ACCESS_KEY_ID", self.access_key)
             .env("AWS_SECRET_ACCESS_KEY", self.secret_key);
     }
+
+    fn as_profile(self) -> String {
+        format!(
+            "[profile {}]\nregion = us-east-1\naws_access_key_id = {}\naws_secret_access_key = {}\n",
+            self.profile, self.access_key, self.secret_key
+        )
+    }
 }
 
-/// Keeps the machine's own AWS settings away from `command`, and sends it to `endpoint`.
+/// Signs `command` in with a profile of [`Seaweed::aws_config`]; STS is the same server.
+pub(crate) fn use_profile(command: &mut Command, profile: &str, endpoint: &str) {
+    without_aws(command, endpoint)
+        .env("AWS_CONFIG_FILE", Seaweed::shared().aws_config())
+        .env("AWS_PROFILE", profile)
+        .env("AWS_ENDPOINT_URL_STS", endpoint);
+}
+
+/// Keeps the machine's own AWS settings, and the proxy it needs for the world outside, away from `command`, and sends it to `endpoint`.
 pub(crate) fn without_aws<'c>(command: &'c mut Command, endpoint: &str) -> &'c mut Command {
     for (name, _) in std::env::vars_os() {
-        if name.to_string_lossy().starts_with("AWS_") {
+        let upper = name.to_string_lossy().to_uppercase();
+        if upper.starts_with("AWS_") || upper.ends_with("_PROXY") {
             command.env_remove(name);
         }
     }
@@ -387,12 +408,35 @@ fn write_config(folder: &Path) {
     }));
     let config = serde_json::json!({ "identities": identities });
     fs::write(folder.join("s3.json"), config.to_string()).unwrap();
-    let profiles = LOGINS.map(|login| {
-        format!(
-            "[profile {}]\nregion = us-east-1\naws_access_key_id = {}\naws_secret_access_key = {}\n",
-            login.profile, login.access_key, login.secret_key
-        )
+    let policy = |statement| serde_json::json!({"Version": "2012-10-17", "Statement": [statement]});
+    let trust = policy(serde_json::json!({
+        "Effect": "Allow", "Principal": "*", "Action": ["sts:AssumeRole"],
+    }));
+    let everything = policy(serde_json::json!({
+        "Effect": "Allow", "Action": ["s3:*", "sts:*"], "Resource": ["*"],
+    }));
+    let iam = serde_json::json!({
+        "sts": {
+            "tokenDuration": "1h",
+            "maxSessionLength": "12h",
+            "issuer": "tests",
+            "signingKey": "dGhlIGtleSB0aGF0IHNpZ25zIHRoZSB0ZXN0cycgdG9rZW5z",
+        },
+        "policy": {"defaultEffect": "Deny", "storeType": "memory"},
+        "policies": [{"name": "Everything", "document": everything}],
+        "roles": [{
+            "roleName": ROLE_PROFILE,
+            "roleArn": ROLE,
+            "trustPolicy": trust,
+            "attachedPolicies": ["Everything"],
+        }],
     });
+    fs::write(folder.join("iam.json"), iam.to_string()).unwrap();
+    let mut profiles = LOGINS.map(Login::as_profile).to_vec();
+    profiles.push(format!(
+        "[profile {ROLE_PROFILE}]\nrole_arn = {ROLE}\nsource_profile = {}\n",
+        ADMIN.profile
+    ));
     fs::write(folder.join("aws-config"), profiles.join("\n")).unwrap();
 }
 
