@@ -336,6 +336,25 @@ fn what_cannot_work_ends_with_a_reason_and_the_right_exit_code() {
 
 #[cfg(unix)]
 #[test]
+fn a_pipe_is_written_into_and_no_file_takes_its_place() {
+    use std::os::unix::fs::FileTypeExt;
+
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe");
+    let made = Command::new("mkfifo").arg(&pipe).status().unwrap();
+    assert!(made.success());
+    let other_end = pipe.clone();
+    let reader = std::thread::spawn(move || std::fs::read_to_string(other_end).unwrap());
+    let out = pipe.to_str().unwrap();
+    let image = samples().join("rocket.jpg");
+    let output = run(predict(&image, "efficientnet-lite0", &["--out", out]));
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_eq!(reader.join().unwrap().lines().count(), 1);
+    assert!(pipe.metadata().unwrap().file_type().is_fifo());
+}
+
+#[cfg(unix)]
+#[test]
 fn ctrl_c_ends_a_run_within_a_second_and_keeps_what_was_done() {
     use std::io::{BufRead, BufReader};
     use std::time::{Duration, Instant};

@@ -25,6 +25,11 @@ pub(super) struct Outputs {
 /// JSON Lines, on stdout or in a file that appears under its name only once it is whole.
 enum Lines {
     Stdout(BufWriter<std::io::Stdout>),
+    /// A pipe or a device: nothing may take its place.
+    Stream {
+        writer: BufWriter<std::fs::File>,
+        path: PathBuf,
+    },
     File {
         writer: BufWriter<tempfile::NamedTempFile>,
         path: PathBuf,
@@ -89,6 +94,13 @@ impl Lines {
             return Ok(Self::Stdout(BufWriter::new(std::io::stdout())));
         }
         let path = std::path::absolute(path)?;
+        if path
+            .metadata()
+            .is_ok_and(|found| !found.is_file() && !found.is_dir())
+        {
+            let writer = BufWriter::new(std::fs::OpenOptions::new().write(true).open(&path)?);
+            return Ok(Self::Stream { writer, path });
+        }
         let folder = path.parent().unwrap_or(Path::new("."));
         let writer = BufWriter::new(tempfile::NamedTempFile::new_in(folder)?);
         Ok(Self::File { writer, path })
@@ -97,6 +109,8 @@ impl Lines {
     fn write(&mut self, line: &str) -> anyhow::Result<()> {
         match self {
             Self::Stdout(writer) => writeln!(writer, "{line}").context("Could not write to stdout"),
+            Self::Stream { writer, path } => writeln!(writer, "{line}")
+                .with_context(|| format!("Could not write {}", path.display())),
             Self::File { writer, path } => writeln!(writer, "{line}")
                 .with_context(|| format!("Could not write {}", path.display())),
         }
@@ -105,6 +119,9 @@ impl Lines {
     fn finish(self) -> anyhow::Result<()> {
         match self {
             Self::Stdout(mut writer) => writer.flush().context("Could not write to stdout"),
+            Self::Stream { mut writer, path } => writer
+                .flush()
+                .with_context(|| format!("Could not write {}", path.display())),
             Self::File { writer, path } => {
                 let persist = || -> std::io::Result<()> {
                     let file = writer
