@@ -112,14 +112,21 @@ impl App {
     fn ask_before_losing(&mut self, ctx: &egui::Context) {
         let is_closing = ctx.input(|input| input.viewport().close_requested());
         let is_in_trouble = self.work.state.project.trouble.is_some();
+        if !is_in_trouble {
+            // What comes next is another loss.
+            self.has_asked = false;
+        }
         if !is_closing || !is_in_trouble || self.has_asked {
             return;
         }
         self.has_asked = true;
         ctx.send_viewport_cmd(egui::ViewportCommand::CancelClose);
-        let unsaved = self.work.state.project.unsaved();
+        let unsaved = match self.work.state.project.unsaved() {
+            1 => "1 change is".to_owned(),
+            count => format!("{count} changes are"),
+        };
         let message = format!(
-            "{unsaved} changes are not saved yet; free some space or use “Save project as…”, or close once more to give them up"
+            "{unsaved} not saved yet; free some space or use “Save project as…”, or close once more to lose what is not saved"
         );
         self.apply(Message::Event(Event::WentWrong(Problem::general(message))));
     }

@@ -2,7 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use spotcheck::state::Command;
+use egui::{ViewportCommand, ViewportEvent, ViewportId};
+use egui_kittest::Harness;
+use spotcheck::app::App;
+use spotcheck::state::{Action, Command};
 
 use super::window::{click, folder_of, open_in, sees, wait_for, wait_until};
 
@@ -70,6 +73,47 @@ fn a_search_is_there_when_the_folder_is_opened_again() {
 
     let mut again = open_in(projects.path(), Some(images.path()), CLASSIFIER);
     wait_for(&mut again, "1 of 3 images");
+}
+
+/// Whether a window that is told to close holds that up.
+fn close(window: &mut Harness<'static, App>) -> bool {
+    let viewports = &mut window.input_mut().viewports;
+    let root = viewports.get_mut(&ViewportId::ROOT).unwrap();
+    root.events.push(ViewportEvent::Close);
+    window.step();
+    let root = &window.output().viewport_output[&ViewportId::ROOT];
+    root.commands.contains(&ViewportCommand::CancelClose)
+}
+
+#[test]
+fn closing_asks_once_before_it_loses_what_cannot_be_saved() {
+    let (images, projects) = (folder_of(1, "chelsea.png"), home());
+    let mut window = open_in(projects.path(), Some(images.path()), CLASSIFIER);
+    wait_for(&mut window, "1 predicted");
+    wait_for(&mut window, "All saved");
+    assert!(!close(&mut window), "nothing would be lost");
+
+    // Nothing more can be saved in a file that somebody has taken away.
+    let project = project_files(projects.path()).remove(0);
+    let elsewhere = projects.path().join("away");
+    std::fs::rename(&project, &elsewhere).unwrap();
+    window.state_mut().command(Action::Accept.into());
+    wait_until(&mut window, "the trouble", |window| {
+        window.state().state().project.trouble.is_some()
+    });
+    assert!(close(&mut window));
+    wait_for(&mut window, "1 change is not saved yet");
+    assert!(!close(&mut window), "asked once, and the user means it");
+
+    // What is asked about next time is another loss.
+    std::fs::rename(&elsewhere, &project).unwrap();
+    wait_for(&mut window, "All saved");
+    std::fs::rename(&project, &elsewhere).unwrap();
+    window.state_mut().command(Action::Reject.into());
+    wait_until(&mut window, "the trouble", |window| {
+        window.state().state().project.trouble.is_some()
+    });
+    assert!(close(&mut window));
 }
 
 #[test]
