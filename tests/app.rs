@@ -14,6 +14,8 @@ mod exporting;
 mod filtering;
 #[path = "app/judging.rs"]
 mod judging;
+#[path = "app/kept_thumbnails.rs"]
+mod kept_thumbnails;
 #[path = "app/looking.rs"]
 mod looking;
 #[path = "app/predicting.rs"]

@@ -219,8 +219,7 @@ impl ThumbnailCache {
         bytes.extend_from_slice(jpeg);
         let path = self.path_of(key);
         let serial = NEXT_NAME.fetch_add(1, Ordering::Relaxed);
-        let unfinished =
-            path.with_extension(format!("{}-{serial}.{UNFINISHED}", std::process::id()));
+        let unfinished = self.unfinished_path_of(key, serial);
         let written = fs::write(&unfinished, &bytes).or_else(|error| {
             if error.kind() != io::ErrorKind::NotFound {
                 return Err(error);
@@ -269,6 +268,12 @@ impl ThumbnailCache {
 
     fn path_of(&self, key: &ThumbnailKey) -> PathBuf {
         self.shard_folder(key.shard()).join(key.file_name())
+    }
+
+    /// Where an entry lies while it is written.
+    fn unfinished_path_of(&self, key: &ThumbnailKey, serial: u64) -> PathBuf {
+        let extension = format!("{}-{serial}.{UNFINISHED}", std::process::id());
+        self.path_of(key).with_extension(extension)
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Shard>> {
@@ -536,6 +541,43 @@ mod tests {
         cache.clear().unwrap();
         cache.put(&key("a"), &grey(1)).unwrap();
         assert!(cache.get(&key("a")).is_some());
+    }
+
+    /// `/dev/full` takes nothing, as a full disk.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_full_disk_is_said_once_and_leaves_neither_half_an_entry_nor_more_attempts() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = ThumbnailCache::new(folder.path().to_owned(), PLENTY);
+        let (before, keys) = (key("before"), [key("a"), key("b")]);
+        cache.put(&before, &grey(7)).unwrap();
+        // Whatever number the next unfinished files get: other tests count, too.
+        let next = NEXT_NAME.load(Ordering::Relaxed);
+        let unfinished: Vec<PathBuf> = keys
+            .iter()
+            .flat_map(|key| (next..next + 5000).map(move |serial| (key, serial)))
+            .map(|(key, serial)| cache.unfinished_path_of(key, serial))
+            .collect();
+        for path in &unfinished {
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::os::unix::fs::symlink("/dev/full", path).unwrap();
+        }
+        let message = cache.put(&keys[0], &grey(1)).unwrap_err().to_string();
+        assert!(message.contains("No space left on device"), "{message}");
+        assert!(message.contains("free space"), "{message}");
+        cache.put(&keys[1], &grey(1)).unwrap();
+        for key in &keys {
+            assert_eq!(cache.get(key), None);
+            assert!(!cache.path_of(key).exists());
+        }
+        assert!(cache.get(&before).is_some(), "what is kept is still read");
+        // There is room again.
+        for path in &unfinished {
+            let _gone = fs::remove_file(path);
+        }
+        cache.set_max_bytes(PLENTY);
+        cache.put(&keys[0], &grey(1)).unwrap();
+        assert!(cache.get(&keys[0]).is_some());
     }
 
     #[test]

@@ -42,14 +42,32 @@ fn open_window(
     model: &str,
     configure: impl FnOnce(egui_kittest::HarnessBuilder<App>) -> egui_kittest::HarnessBuilder<App>,
 ) -> Harness<'static, App> {
+    let dirs = AppDirs {
+        projects,
+        ..AppDirs::below(runtime_home())
+    };
+    start(dirs, source, Some(model), configure)
+}
+
+/// An empty window that keeps everything in folders that the test knows.
+pub(crate) fn open_at(
+    dirs: AppDirs,
+    configure: impl FnOnce(egui_kittest::HarnessBuilder<App>) -> egui_kittest::HarnessBuilder<App>,
+) -> Harness<'static, App> {
+    start(dirs, None, None, configure)
+}
+
+fn start(
+    dirs: AppDirs,
+    source: Option<&Path>,
+    model: Option<&str>,
+    configure: impl FnOnce(egui_kittest::HarnessBuilder<App>) -> egui_kittest::HarnessBuilder<App>,
+) -> Harness<'static, App> {
     let options = WindowOptions {
         source: source.map(Path::to_owned),
-        model: Some(model.to_owned()),
+        model: model.map(str::to_owned),
         renderer: None,
-        dirs: AppDirs {
-            projects,
-            ..AppDirs::below(runtime_home())
-        },
+        dirs,
         started: Instant::now(),
     };
     let builder = Harness::builder().with_size((1360.0, 860.0));

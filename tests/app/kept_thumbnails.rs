@@ -1,0 +1,220 @@
+//! Thumbnails on the disk: what a killed window leaves behind, and what becomes of them where the disk takes none.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command as Process, Stdio};
+use std::time::{Duration, Instant};
+
+use egui::{Key, Rect};
+use egui_kittest::Harness;
+use egui_kittest::kittest::{NodeT, Queryable};
+use spotcheck::app::App;
+use spotcheck::decode::{ThumbnailCache, ThumbnailKey};
+use spotcheck::dirs::AppDirs;
+use spotcheck::domain::{Picture, Sample};
+use spotcheck::source::{LocalSource, Source};
+use spotcheck::state::{Command, Listing};
+
+use crate::window::{open_at, sees, wait_for};
+
+const IMAGES: u32 = 240;
+const KILLS: usize = 6;
+/// Home folder and folder of images, for the process that is killed.
+const HOME_VARIABLE: &str = "SPOTCHECK_KILLED_WINDOW_HOME";
+const IMAGES_VARIABLE: &str = "SPOTCHECK_KILLED_WINDOW_IMAGES";
+/// What JPEG may change of a channel of one plain colour.
+const NEARLY: u8 = 6;
+
+/// Each image has a plain colour of its own.
+fn color_of(number: u32) -> [u8; 3] {
+    [
+        40 + (number % 6 * 40) as u8,
+        40 + (number / 6 % 6 * 40) as u8,
+        40 + (number / 36 % 7 * 30) as u8,
+    ]
+}
+
+fn colored_images(folder: &Path) -> PathBuf {
+    let images = folder.join("images");
+    std::fs::create_dir(&images).unwrap();
+    for number in 0..IMAGES {
+        let pixel = image::Rgb(color_of(number));
+        image::RgbImage::from_pixel(640, 480, pixel)
+            .save(images.join(format!("{number:03}.jpg")))
+            .unwrap();
+    }
+    images
+}
+
+/// A window on the images that never asks a model.
+fn browse(home: &Path, images: &Path, is_drawn: bool) -> Harness<'static, App> {
+    let mut window = open_at(AppDirs::below(home), |builder| {
+        if is_drawn {
+            builder.with_pixels_per_point(1.0).wgpu()
+        } else {
+            builder
+        }
+    });
+    window.state_mut().command(Command::SetPredictOnOpen(false));
+    let open = Command::Open(images.to_owned());
+    window.state_mut().command(open);
+    window
+}
+
+/// Not a test of its own: the process that [`a_killed_window_leaves_only_whole_thumbnails_and_the_next_one_shows_them`] kills.
+#[test]
+#[ignore = "goes on until it is killed; the test that kills it starts it"]
+fn a_window_that_makes_thumbnails_until_it_is_killed() {
+    let folder = |variable| std::env::var_os(variable).map(PathBuf::from);
+    let (Some(home), Some(images)) = (folder(HOME_VARIABLE), folder(IMAGES_VARIABLE)) else {
+        return;
+    };
+    let mut window = browse(&home, &images, false);
+    loop {
+        // Page after page, each for a while, and again from the beginning.
+        window.key_press(Key::Home);
+        window.run_steps(30);
+        for _ in 0..30 {
+            window.key_press(Key::PageDown);
+            window.run_steps(30);
+        }
+    }
+}
+
+fn start_window(home: &Path, images: &Path) -> Child {
+    Process::new(std::env::current_exe().unwrap())
+        .args(["--ignored", "--exact"])
+        .arg("kept_thumbnails::a_window_that_makes_thumbnails_until_it_is_killed")
+        .env(HOME_VARIABLE, home)
+        .env(IMAGES_VARIABLE, images)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+/// Whole entries by their names, and what is unfinished.
+fn stored_files(cache: &Path) -> (usize, usize) {
+    let mut counts = (0, 0);
+    let mut folders = vec![cache.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            match path.extension().and_then(|extension| extension.to_str()) {
+                _ if path.is_dir() => folders.push(path),
+                Some("thumb") => counts.0 += 1,
+                _ => counts.1 += 1,
+            }
+        }
+    }
+    counts
+}
+
+fn listed(images: &Path) -> Vec<Sample> {
+    let source = LocalSource::open(images).unwrap();
+    source.pages().flat_map(|page| page.samples).collect()
+}
+
+fn is_of_color(picture: &Picture, color: [u8; 3]) -> bool {
+    let corners = [
+        (0, 0),
+        (picture.width() / 2, picture.height() / 2),
+        (picture.width() - 1, picture.height() - 1),
+    ];
+    corners.into_iter().all(|(x, y)| {
+        let found = picture.pixel(x, y).unwrap();
+        (0..3).all(|channel| found[channel].abs_diff(color[channel]) <= NEARLY)
+    })
+}
+
+#[test]
+fn a_killed_window_leaves_only_whole_thumbnails_and_the_next_one_shows_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let (home, images) = (folder.path().join("home"), colored_images(folder.path()));
+    let thumbnails = AppDirs::below(&home).cache.join("thumbnails");
+    let samples = listed(&images);
+    for _ in 0..KILLS {
+        let before = stored_files(&thumbnails).0;
+        let mut window = start_window(&home, &images);
+        let begun = Instant::now();
+        // In the middle of writing: a few more are there than before, or all are.
+        while stored_files(&thumbnails).0 < (before + 20).min(samples.len()) {
+            assert!(begun.elapsed() < Duration::from_mins(2), "nothing is kept");
+            std::thread::yield_now();
+        }
+        window.kill().unwrap();
+        window.wait().unwrap();
+        // A damaged entry is deleted when it is looked at, and counts as none.
+        let (entries, _) = stored_files(&thumbnails);
+        let cache = ThumbnailCache::new(thumbnails.clone(), 1 << 30);
+        let mut whole = 0;
+        for (number, sample) in (0..).zip(&samples) {
+            for side in [128, 256, 512] {
+                let key = ThumbnailKey::new(sample, side).unwrap();
+                if let Some(picture) = cache.get(&key) {
+                    assert!(is_of_color(&picture, color_of(number)), "{}", sample.name);
+                    whole += 1;
+                }
+            }
+        }
+        assert_eq!(whole, entries);
+        assert_eq!(stored_files(&thumbnails).0, entries, "nothing was damaged");
+    }
+    let mut window = browse(&home, &images, true);
+    wait_for(&mut window, "1 of 240 images");
+    wait_for_colors(&mut window);
+}
+
+fn wait_for_colors(window: &mut Harness<'static, App>) {
+    let begun = Instant::now();
+    while !shows_right_colors(window) {
+        assert!(begun.elapsed() < Duration::from_mins(2), "wrong colours");
+        window.run_steps(5);
+    }
+}
+
+/// Whether every thumbnail on screen has the colour of its image.
+fn shows_right_colors(window: &mut Harness<'static, App>) -> bool {
+    let cells: Vec<(u32, Rect)> = window
+        .query_all_by_label_contains(".jpg, ")
+        .filter_map(|node| {
+            let label = node.accesskit_node().label()?;
+            Some((label.get(..3)?.parse().ok()?, node.rect()))
+        })
+        .collect();
+    // Where the picture is in a cell that is wholly on screen, below the search field; the names are below it.
+    let whole = cells
+        .iter()
+        .filter(|(_, rect)| rect.top() > 320.0 && rect.bottom() < 740.0);
+    let places: Vec<(u32, egui::Pos2)> = whole
+        .map(|(number, rect)| (*number, rect.center() - egui::vec2(0.0, 16.0)))
+        .collect();
+    let image = window.render().unwrap();
+    places.len() > 3
+        && places.iter().all(|(number, place)| {
+            let found = image.get_pixel(place.x as u32, place.y as u32).0;
+            let wanted = color_of(*number);
+            (0..3).all(|channel| found[channel].abs_diff(wanted[channel]) <= NEARLY)
+        })
+}
+
+#[test]
+fn a_disk_that_keeps_no_thumbnails_is_said_once_and_they_are_shown_all_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let (home, images) = (folder.path().join("home"), colored_images(folder.path()));
+    let dirs = AppDirs::below(&home);
+    std::fs::create_dir_all(&dirs.cache).unwrap();
+    // Where the folder should be, a file lies: it cannot be written by anybody.
+    std::fs::write(dirs.cache.join("thumbnails"), b"in the way").unwrap();
+    let mut window = browse(&home, &images, true);
+    wait_for(&mut window, "1 of 240 images");
+    wait_for(&mut window, "Thumbnails are not kept on disk");
+    wait_for_colors(&mut window);
+    window.key_press(Key::End);
+    wait_for(&mut window, "240 of 240 images");
+    wait_for_colors(&mut window);
+    let state = window.state().state();
+    assert_eq!(state.problems.len(), 1, "{:?}", state.problems.entries());
+    let source = state.source.as_ref().unwrap();
+    assert_eq!(source.listing, Listing::Done);
+    assert!(sees(&window, "1 problem"));
+}
