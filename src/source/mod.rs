@@ -110,9 +110,12 @@ impl From<AwsError> for SourceError {
 
 /// Whether a file in a folder is listed: images, and what may hold records of images.
 fn is_listed(path: impl AsRef<Path>) -> bool {
-    let path = path.as_ref();
+    has_image_extension(path.as_ref()) || may_hold_records(path.as_ref())
+}
+
+fn may_hold_records(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    has_image_extension(path) || is_tfrecord_name(&name) || tfrecord::is_shard_name(&name)
+    is_tfrecord_name(&name) || tfrecord::is_shard_name(&name)
 }
 
 fn has_image_extension(path: &Path) -> bool {

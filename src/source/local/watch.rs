@@ -3,7 +3,7 @@
 //! The operating system tells of single events; they are collected until it is quiet for a moment, and then the files
 //! themselves are asked how they are. Changes on a network drive that another machine made are not told by every system.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -16,12 +16,14 @@ use notify::{ErrorKind, RecommendedWatcher, RecursiveMode, Watcher};
 use super::walk::{Walk, is_hidden_below};
 use super::{file_name, name_below, sample, uri_of};
 use crate::domain::{ListingChange, Sample};
-use crate::source::is_listed;
+use crate::source::{is_listed, may_hold_records};
 
 /// Files are looked at when nothing has happened to them for so long,
 const QUIET: Duration = Duration::from_millis(150);
 /// or when something has been happening for so long.
 const PATIENCE: Duration = Duration::from_secs(1);
+/// A file of many images is gone through as a whole each time, so it is waited for until whoever writes it seems to be done.
+const RECORDS_QUIET: Duration = Duration::from_secs(2);
 /// Paths waiting to be looked at; beyond that everything is listed anew.
 const MAX_WAITING: usize = 8192;
 /// Where one watch covers everything below a folder for free; elsewhere each folder takes one of its own, which is
@@ -151,13 +153,21 @@ struct Observer {
 
 impl Observer {
     fn run(&self, events: &Receiver<PathBuf>) {
-        while let Ok(first) = events.recv() {
-            let paths = collect(first, events);
+        let mut growing = Growing::default();
+        loop {
+            let mut paths = match growing.wait(events) {
+                Ok(first) => collect(first, events),
+                Err(RecvTimeoutError::Timeout) => BTreeSet::new(),
+                Err(RecvTimeoutError::Disconnected) => return,
+            };
             if self.missed.swap(false, Ordering::Relaxed) {
+                growing = Growing::default();
                 self.list_anew();
-            } else {
-                self.look_at(paths);
+                continue;
             }
+            growing.take_over(&mut paths);
+            paths.extend(growing.take_quiet());
+            self.look_at(paths);
         }
     }
 
@@ -213,6 +223,39 @@ impl Observer {
     fn root_of(&self, path: &Path) -> Option<&Path> {
         let root = self.roots.iter().find(|root| path.starts_with(root))?;
         (!is_hidden_below(root, path)).then_some(root.as_path())
+    }
+}
+
+/// Files of many images that were written to, and when.
+#[derive(Default)]
+struct Growing(BTreeMap<PathBuf, Instant>);
+
+impl Growing {
+    /// The next path at which something happened; a timeout where one of these files should be looked at before.
+    fn wait(&self, events: &Receiver<PathBuf>) -> Result<PathBuf, RecvTimeoutError> {
+        match self.0.values().min() {
+            Some(written) => events.recv_timeout(RECORDS_QUIET.saturating_sub(written.elapsed())),
+            None => events.recv().map_err(|_| RecvTimeoutError::Disconnected),
+        }
+    }
+
+    /// Takes files of many images out of `paths`, except those that are no longer there.
+    fn take_over(&mut self, paths: &mut BTreeSet<PathBuf>) {
+        paths.retain(|path| {
+            let is_growing = may_hold_records(path) && path.is_file();
+            if is_growing {
+                self.0.insert(path.clone(), Instant::now());
+            }
+            !is_growing
+        });
+    }
+
+    fn take_quiet(&mut self) -> BTreeSet<PathBuf> {
+        let is_quiet = |_: &PathBuf, written: &mut Instant| written.elapsed() >= RECORDS_QUIET;
+        self.0
+            .extract_if(.., is_quiet)
+            .map(|(path, _)| path)
+            .collect()
     }
 }
 

@@ -438,8 +438,11 @@ fn a_change_of_the_file_is_told_as_what_it_holds_now() {
     source.watch(Box::new(move |change| drop(sender.send(change))));
     assert_eq!(listing(&source).0.len(), 3);
     let [a, b, _] = three_images();
-    std::fs::write(folder.path().join("new"), [b, a].concat()).unwrap();
-    std::fs::rename(folder.path().join("new"), &file).unwrap();
+    let elsewhere = tempfile::tempdir().unwrap();
+    std::fs::write(elsewhere.path().join("new"), b).unwrap();
+    std::fs::rename(elsewhere.path().join("new"), &file).unwrap();
+    let mut growing = std::fs::File::options().append(true).open(&file).unwrap();
+    std::io::Write::write_all(&mut growing, &a).unwrap();
     let told = changes.recv().unwrap();
     let ListingChange::FileRelisted { file: told, page } = told else {
         panic!("{told:?}");
