@@ -332,16 +332,16 @@ fn cut(shared: &Shared, desk: &Desk, open: &Open, key: TileKey) -> bool {
     is_window_open
 }
 
-/// What the file says that the picture shows.
+/// What is stored beside the picture about what it shows.
 fn truth_rows(truth: &Truth, size: [u32; 2]) -> Vec<(String, String)> {
     let mut rows = Vec::new();
     let mut row = |name: &str, value: String| rows.push((name.to_owned(), value));
     if !truth.labels.is_empty() {
         let labels: Vec<String> = truth.labels.iter().map(ToString::to_string).collect();
-        row("Label in the file", labels.join(", "));
+        row("Stored label", labels.join(", "));
     }
     if !truth.boxes.is_empty() {
-        row("Boxes in the file", truth.boxes.len().to_string());
+        row("Stored boxes", truth.boxes.len().to_string());
     }
     for found in truth.boxes.iter().take(BOXES_TOLD) {
         let [x0, y0, x1, y1] = found.in_pixels(size);
