@@ -188,3 +188,61 @@ fn a_cancelled_task_waits_for_nothing_more() {
         "the source itself goes on"
     );
 }
+
+/// `tests/tfrecord/make.py` wrote it.
+fn photos() -> Vec<u8> {
+    std::fs::read(support::repository().join("tests/tfrecord/photos.tfrecord")).unwrap()
+}
+
+#[test]
+fn the_images_in_a_tfrecord_object_are_listed_and_read_in_its_place() {
+    let bucket = Seaweed::shared().public_bucket("records");
+    bucket.put("set/a.jpg", b"a");
+    bucket.put("set/photos.tfrecord", &photos());
+    bucket.put("set/train-00000-of-00001", &photos());
+    bucket.put("set/z.jpg", b"z");
+    let folder = support::repository().join("tests/tfrecord/photos");
+    for (prefix, beside) in [("set/", 2), ("set/photos.tfrecord", 0)] {
+        let source = WithRecords::over(Arc::new(open(&bucket, prefix).unwrap()));
+        let pages: Vec<Page> = source.pages().collect();
+        let problems: Vec<_> = pages.iter().flat_map(|page| &page.problems).collect();
+        assert!(problems.is_empty(), "{problems:?}");
+        let samples: Vec<_> = pages.iter().flat_map(|page| &page.samples).collect();
+        let in_shard = if beside == 0 { 0 } else { 6 };
+        assert_eq!(samples.len(), 6 + in_shard + beside);
+        let coffee = samples
+            .iter()
+            .find(|sample| sample.name == "photos.tfrecord/coffee.png")
+            .unwrap();
+        let uri = format!("s3://{}/set/photos.tfrecord/#2", bucket.name);
+        assert_eq!(coffee.uri.as_str(), uri);
+        assert!(coffee.etag.is_some());
+        let expected = std::fs::read(folder.join("coffee.png")).unwrap();
+        let (read, truth) = source.read_with_truth(&coffee.uri).unwrap();
+        assert_eq!(read, expected);
+        assert_eq!(truth.boxes.len(), 2);
+        assert_eq!(truth.labels[0].to_string(), "coffee mug (505)");
+    }
+}
+
+#[test]
+fn a_tfrecord_object_that_was_replaced_or_deleted_is_noticed_when_it_is_read() {
+    let bucket = Seaweed::shared().public_bucket("replaced");
+    bucket.put("photos.tfrecord", &photos());
+    let source = WithRecords::over(Arc::new(open(&bucket, "photos.tfrecord").unwrap()));
+    let samples: Vec<_> = source.pages().flat_map(|page| page.samples).collect();
+    let whole = source.read(&samples[3].uri).unwrap();
+    // The same images without the first one.
+    let first_len = 16 + u64::from_le_bytes(photos()[..8].try_into().unwrap()) as usize;
+    bucket.put("photos.tfrecord", &photos()[first_len..]);
+    assert_eq!(source.read(&samples[2].uri).unwrap(), whole);
+    bucket.put("photos.tfrecord", b"something else");
+    let error = source.read(&samples[2].uri).unwrap_err();
+    assert!(
+        error.to_string().contains("record 2 is not there any more"),
+        "{error}"
+    );
+    bucket.delete("photos.tfrecord");
+    let error = source.read(&samples[2].uri).unwrap_err();
+    assert!(matches!(error, SourceError::NotFound), "{error}");
+}

@@ -56,7 +56,7 @@ impl FileIndex {
             let start = ends.last().copied().unwrap_or_default();
             match next_record(&mut blocks, start)? {
                 Next::Record(range) => ends.push(range.end),
-                Next::End | Next::Broken(_) => return Err(SourceError::NotFound),
+                Next::End | Next::Broken(_) => return Err(not_there(number)),
             }
             if let Some(range) = Self::find(&ends, number) {
                 return Ok(range);
@@ -74,6 +74,13 @@ impl FileIndex {
     fn lock(&self) -> MutexGuard<'_, Vec<u64>> {
         self.ends.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Nobody asks for a record that was not listed, unless the file was another one then.
+pub(super) fn not_there(number: u64) -> SourceError {
+    SourceError::Damaged(format!(
+        "record {number} is not there any more: the file was written to since it was listed; open it again"
+    ))
 }
 
 /// Looks at the header of the record that begins at `start`.

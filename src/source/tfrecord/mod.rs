@@ -24,7 +24,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use self::blocks::Blocks;
 use self::example::{Example, Wanted};
 use self::frame::{BadFrame, HEADER};
-use self::index::FileIndex;
+use self::index::{FileIndex, not_there};
 use self::scan::{Entry, FileScan, LONGEST_RECORD};
 use super::{ListingChange, LocalSource, Page, Source, SourceError, cut};
 use crate::domain::{Sample, SampleUri, Truth};
@@ -188,10 +188,11 @@ impl Shared {
         };
         let file = SampleUri::new(file);
         match self.read_record(&file, number, wanted) {
-            Ok(read) => Ok(read),
-            Err(error @ (SourceError::Damaged(_) | SourceError::Cancelled)) => Err(error),
             // A file that was opened by itself may have any name.
-            Err(error) => self.inner.read_with_truth(uri).map_err(|_| error),
+            Err(error @ (SourceError::NotFound | SourceError::Io(_))) => {
+                self.inner.read_with_truth(uri).map_err(|_| error)
+            }
+            read => read,
         }
     }
 
@@ -211,11 +212,11 @@ impl Shared {
             }
             checked => checked,
         };
-        let data = data.map_err(|bad| {
-            SourceError::Damaged(match bad {
-                BadFrame::Header => format!("record {number} cannot be found any more: the file was written to since it was listed; open it again"),
-                BadFrame::Data => format!("record {number} is damaged: its data have a wrong checksum; get the file anew from where it came from"),
-            })
+        let data = data.map_err(|bad| match bad {
+            BadFrame::Header => not_there(number),
+            BadFrame::Data => SourceError::Damaged(format!(
+                "record {number} is damaged: its data have a wrong checksum; get the file anew from where it came from"
+            )),
         })?;
         let span = data.start as u64..data.end as u64;
         let example = Example::read(&mut record.as_slice(), span, wanted);

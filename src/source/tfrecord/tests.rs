@@ -110,8 +110,13 @@ fn records_are_listed_by_name_and_read_by_number() {
         let uri = SampleUri::of_record(FILE, number);
         assert_eq!(fresh.read(&uri).unwrap(), expected.as_bytes());
     }
-    let beyond = fresh.read(&SampleUri::of_record(FILE, 3));
-    assert!(matches!(beyond, Err(SourceError::NotFound)), "{beyond:?}");
+    let beyond = fresh.read(&SampleUri::of_record(FILE, 3)).unwrap_err();
+    assert!(
+        beyond.to_string().contains("record 3 is not there"),
+        "{beyond}"
+    );
+    let elsewhere = fresh.read(&SampleUri::of_record("/photos/b.tfrecord", 3));
+    assert!(matches!(elsewhere, Err(SourceError::NotFound)));
 }
 
 #[test]
@@ -356,6 +361,60 @@ fn the_first_page_of_a_large_file_comes_after_a_few_reads() {
     let lens: Vec<usize> = source.pages().map(|page| page.samples.len()).collect();
     assert_eq!(lens[..3], [32, 64, 128]);
     assert_eq!(lens.iter().sum::<usize>(), 3000);
+}
+
+/// Counts what is read of a file.
+struct Counting {
+    files: MemorySource,
+    reads: Arc<Mutex<Vec<u64>>>,
+}
+
+impl Source for Counting {
+    fn name(&self) -> String {
+        self.files.name()
+    }
+
+    fn pages(&self) -> Box<dyn Iterator<Item = Page> + Send> {
+        self.files.pages()
+    }
+
+    fn read(&self, uri: &SampleUri) -> Result<Vec<u8>, SourceError> {
+        self.files.read(uri)
+    }
+
+    fn read_range(
+        &self,
+        uri: &SampleUri,
+        range: std::ops::Range<u64>,
+    ) -> Result<Vec<u8>, SourceError> {
+        let bytes = self.files.read_range(uri, range)?;
+        self.reads.lock().unwrap().push(bytes.len() as u64);
+        Ok(bytes)
+    }
+}
+
+#[test]
+fn an_object_is_listed_with_few_requests_and_large_images_are_jumped_over() {
+    for (count, image_len, most_reads, most_bytes) in [
+        (1000, 20_000, 12, 21_000_000),
+        (10, 5_000_000, 11, 11 * 65_536),
+    ] {
+        let record = record_of("a.jpg", &vec![7; image_len]);
+        let file = ("s3://b/a.tfrecord".to_owned(), record.repeat(count));
+        let reads = Arc::<Mutex<Vec<u64>>>::default();
+        let source = WithRecords::over(Arc::new(Counting {
+            files: MemorySource::new([file]),
+            reads: Arc::clone(&reads),
+        }));
+        let (samples, problems) = listing(&source);
+        assert_eq!((samples.len(), problems.len()), (count, 0));
+        let listed = std::mem::take(&mut *reads.lock().unwrap());
+        assert!(listed.len() <= most_reads, "{listed:?}");
+        assert!(listed.iter().sum::<u64>() <= most_bytes, "{listed:?}");
+        assert_eq!(source.read(&samples[7].uri).unwrap().len(), image_len);
+        let read = reads.lock().unwrap();
+        assert_eq!(*read, [record.len() as u64], "one request for one image");
+    }
 }
 
 #[test]
