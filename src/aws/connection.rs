@@ -23,14 +23,33 @@ use crate::tasks::TaskControl;
 /// Where to ask for a bucket whose region nobody named.
 const FIRST_REGION: &str = "us-east-1";
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// Until the first byte of an answer.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long an object may come slower than a byte a second.
-const STALL_TIMEOUT: Duration = Duration::from_secs(10);
-const MAX_ATTEMPTS: u32 = 4;
 const LONGEST_BACKOFF: Duration = Duration::from_secs(8);
 /// A credential process may ask a server, or a person.
 const CREDENTIALS_TIMEOUT: Duration = Duration::from_mins(1);
+
+/// How long a server is waited for, and how often it is asked again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Patience {
+    /// Until the first byte of an answer.
+    pub answer_timeout: Duration,
+    /// How long an object may come slower than a byte a second.
+    pub stall_timeout: Duration,
+    /// At most so long before a failed request is made again; doubled each time, a random share of it.
+    pub first_backoff: Duration,
+    /// How often a request is made before it has failed.
+    pub attempts: u32,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self {
+            answer_timeout: Duration::from_secs(20),
+            stall_timeout: Duration::from_secs(10),
+            first_backoff: Duration::from_secs(1),
+            attempts: 4,
+        }
+    }
+}
 
 /// S3 as reached in one way. Cheap to clone. Every method waits; with a control, no longer than until it is cancelled.
 #[derive(Clone)]
@@ -202,6 +221,7 @@ fn region_in_body(body: &[u8]) -> Option<String> {
 impl Loaded {
     async fn new(access: &S3Access, network: &Network) -> Result<Self, AwsError> {
         let http = network.http()?;
+        let patience = network.patience;
         let profile = match &access.credentials {
             Credentials::Profile(name) => {
                 credentials::require_profile(name).await?;
@@ -219,18 +239,19 @@ impl Loaded {
             .region(region.clone())
             .retry_config(
                 RetryConfig::standard()
-                    .with_max_attempts(MAX_ATTEMPTS)
+                    .with_max_attempts(patience.attempts)
+                    .with_initial_backoff(patience.first_backoff)
                     .with_max_backoff(LONGEST_BACKOFF),
             )
             .timeout_config(
                 TimeoutConfig::builder()
                     .connect_timeout(CONNECT_TIMEOUT)
-                    .read_timeout(ANSWER_TIMEOUT)
+                    .read_timeout(patience.answer_timeout)
                     .build(),
             )
             .stalled_stream_protection(
                 StalledStreamProtectionConfig::enabled()
-                    .grace_period(STALL_TIMEOUT)
+                    .grace_period(patience.stall_timeout)
                     .build(),
             )
             .identity_cache(

@@ -13,7 +13,7 @@ mod objects;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-pub use connection::S3;
+pub use connection::{Patience, S3};
 pub use credentials::profile_names;
 pub use error::{AwsError, AwsErrorKind};
 pub use listing::Listing;
@@ -25,18 +25,30 @@ use network::Network;
 
 /// One runtime and one HTTP client for everything that asks AWS. Clones are handles of the same. Nothing is started before
 /// the first request.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct Aws(Arc<Inner>);
 
-#[derive(Default)]
 struct Inner {
     network: Arc<Network>,
     connections: Mutex<HashMap<S3Access, Arc<Connection>>>,
 }
 
+impl Default for Aws {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Aws {
     pub fn new() -> Self {
-        Self::default()
+        Self::with_patience(Patience::default())
+    }
+
+    pub fn with_patience(patience: Patience) -> Self {
+        Self(Arc::new(Inner {
+            network: Arc::new(Network::new(patience)),
+            connections: Mutex::default(),
+        }))
     }
 
     /// S3 as reached this way. Asks nobody yet; all handles of one way share their connections and their credentials.

@@ -13,6 +13,7 @@ use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
 use tokio::runtime::{Handle, Runtime};
 use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 
+use super::connection::Patience;
 use super::error::{AwsError, AwsErrorKind};
 use crate::tasks::TaskControl;
 
@@ -23,6 +24,7 @@ const MAX_REQUESTS: usize = 64;
 const THREADS: usize = 2;
 
 pub(super) struct Network {
+    pub(super) patience: Patience,
     started: OnceLock<Result<Started, AwsError>>,
     requests: Semaphore,
 }
@@ -33,16 +35,15 @@ struct Started {
     http: SharedHttpClient,
 }
 
-impl Default for Network {
-    fn default() -> Self {
+impl Network {
+    pub(super) fn new(patience: Patience) -> Self {
         Self {
+            patience,
             started: OnceLock::new(),
             requests: Semaphore::new(MAX_REQUESTS),
         }
     }
-}
 
-impl Network {
     fn started(&self) -> Result<&Started, AwsError> {
         self.started
             .get_or_init(Started::new)
@@ -171,7 +172,7 @@ mod tests {
 
     #[test]
     fn a_wait_ends_when_its_task_is_cancelled() {
-        let network = Arc::new(Network::default());
+        let network = Arc::new(Network::new(Patience::default()));
         let control = TaskControl::new(ProgressUnit::Images);
         let (owner, waiting) = (control.clone(), Arc::clone(&network));
         let waiter = std::thread::spawn(move || {

@@ -3,15 +3,24 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use spotcheck::aws::{Aws, Patience};
 use spotcheck::domain::SampleUri;
-use spotcheck::source::{Source, SourceError, for_task};
+use spotcheck::source::{S3Source, Source, SourceError, for_task};
 use spotcheck::tasks::{ProgressUnit, TaskControl};
 
-use crate::support::fault_proxy::{Answer, Fault, FaultProxy, Often};
+use crate::public_place;
+use crate::support::fault_proxy::{Answer, Fault, FaultProxy, Often, Request};
 use crate::support::seaweed::{Bucket, Seaweed};
-use crate::{open, public_place};
 
 const KEY: &str = "photos/one.jpg";
+
+/// What makes the tests short; the order of things stays what it is.
+const SHORT: Patience = Patience {
+    answer_timeout: Duration::from_secs(1),
+    stall_timeout: Duration::from_millis(500),
+    first_backoff: Duration::from_millis(50),
+    attempts: 4,
+};
 
 /// A bucket with one object, read through a proxy.
 struct Object {
@@ -27,7 +36,8 @@ impl Object {
         let bucket = server.public_bucket(name);
         bucket.put(KEY, &content());
         let proxy = FaultProxy::before(server.address());
-        let source = open(&public_place(&bucket, "photos/", &proxy.endpoint()));
+        let place = public_place(&bucket, "photos/", &proxy.endpoint());
+        let source = S3Source::open(&Aws::with_patience(SHORT), &place, None).unwrap();
         Self {
             uri: SampleUri::new(bucket.uri(KEY)),
             source: Arc::new(source),
@@ -102,16 +112,14 @@ fn an_object_that_is_always_cut_ends_in_a_message() {
 #[test]
 fn an_object_that_is_replaced_while_it_is_read_is_never_mixed() {
     let object = Object::new("replaced");
-    object.inject(Often::First(1), Fault::CutAfter(600_000));
     let bucket = object.bucket.clone();
     // Before the second part is asked for, the server gets another object of the same size.
-    let replace = move |request: &crate::support::fault_proxy::Request| {
+    let replace = move |request: &Request| {
         if request.reads_key(KEY) && request.header("range").is_some() {
             bucket.put(KEY, &vec![0; content().len()]);
         }
         false
     };
-    object.proxy.heal();
     object.proxy.inject(replace, Often::Always, Fault::HangUp);
     object.inject(Often::First(1), Fault::CutAfter(600_000));
     let error = object.read_badly();
@@ -178,9 +186,29 @@ fn a_connection_that_stalls_is_given_up_and_the_object_read_on() {
 }
 
 #[test]
+fn a_server_that_says_nothing_is_asked_again_and_then_given_up() {
+    let object = Object::new("silent");
+    object.inject(Often::First(1), Fault::Silence);
+    object.read_well();
+    object.proxy.heal();
+    object.inject(Often::Always, Fault::Silence);
+    let error = object.read_badly();
+    assert!(error.contains("did not answer in time"), "{error}");
+    assert_eq!(object.ranges().len(), 2 + SHORT.attempts as usize);
+}
+
+#[test]
+fn a_connection_that_always_stalls_ends_in_a_message() {
+    let object = Object::new("always-stalled");
+    object.inject(Often::Always, Fault::StallAfter(0));
+    let error = object.read_badly();
+    assert!(error.contains("again and again"), "{error}");
+}
+
+#[test]
 fn a_read_that_stalls_ends_at_once_when_its_task_is_cancelled() {
     let object = Object::new("cancelled");
-    object.inject(Often::Always, Fault::Silence);
+    object.inject(Often::Always, Fault::StallAfter(10));
     let control = TaskControl::new(ProgressUnit::Images);
     let source = for_task(&object.source, &control);
     let uri = object.uri.clone();
