@@ -3,12 +3,18 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::Shared;
-use crate::domain::{ComparisonFormat, ExportOptions, RunInfo, Sample, SharedList, ViewSettings};
+use super::latest::{LatestSender, latest};
+use super::{Shared, guarded};
+use crate::domain::{
+    ComparisonFormat, ExportOptions, RunInfo, Sample, SampleId, SharedList, ViewSettings,
+};
 use crate::export::{
     self, ComparisonContext, Existing, ExportContext, ExportError, ExportTarget, ProjectRows,
 };
-use crate::state::{Event, Exported, SourceId, TaskId, TaskOutcome};
+use crate::review::count_boxes;
+use crate::state::{
+    BoxCountId, BoxCountRequest, BoxCounts, Event, Exported, SourceId, TaskId, TaskOutcome,
+};
 use crate::store::AnswerPairs;
 use crate::tasks::TaskControl;
 
@@ -33,6 +39,44 @@ pub(super) struct ComparisonRequest {
     pub(super) target: ExportTarget,
     pub(super) task: TaskId,
     pub(super) control: TaskControl,
+}
+
+/// Counts the boxes that could be exported.
+pub(super) struct BoxCountWorker {
+    requests: LatestSender<(BoxCountId, Box<BoxCountRequest>)>,
+}
+
+impl BoxCountWorker {
+    pub(super) fn new(shared: &Arc<Shared>) -> Self {
+        let (requests, taken) = latest::<(BoxCountId, Box<BoxCountRequest>)>();
+        shared.spawn("count boxes", move |shared| {
+            while let Some((id, what)) = taken.take() {
+                let counts = guarded(|| Ok(counts(&what)));
+                let counts = counts.map_err(|mistake| shared.went_wrong(mistake)).ok();
+                if !shared.report(Event::BoxesCounted { id, counts }) {
+                    break;
+                }
+            }
+        });
+        Self { requests }
+    }
+
+    pub(super) fn want(&self, id: BoxCountId, what: Box<BoxCountRequest>) {
+        self.requests.put((id, what));
+    }
+}
+
+fn counts(what: &BoxCountRequest) -> BoxCounts {
+    let count = |samples: &mut dyn Iterator<Item = SampleId>| {
+        let samples = samples.filter(|sample| !what.outdated.contains(*sample));
+        let (view, suppressed) = (what.view.as_ref(), what.suppressed.as_ref());
+        count_boxes(&what.answers, view, suppressed, samples)
+    };
+    BoxCounts {
+        filter: count(&mut what.order.ids()),
+        selection: count(&mut what.selected.iter()),
+        all: count(&mut what.answers.iter().map(|(sample, _)| sample)),
+    }
 }
 
 pub(super) fn target(path: PathBuf, replaces: bool) -> ExportTarget {

@@ -45,6 +45,7 @@ pub struct Effects {
     thumbnails: thumbnails::ThumbnailMaker,
     display: display::DisplayMaker,
     filmstrips: filmstrip::Filmstrips,
+    box_counts: export::BoxCountWorker,
     answers: project::AnswerReader,
     engine: engine::EngineWorker,
     doctor: doctor::Doctor,
@@ -147,6 +148,7 @@ impl Effects {
             thumbnails: thumbnails::ThumbnailMaker::new(&shared),
             display: display::DisplayMaker::new(&shared),
             filmstrips: filmstrip::Filmstrips::new(&shared),
+            box_counts: export::BoxCountWorker::new(&shared),
             answers: project::AnswerReader::new(&shared),
             engine: engine::EngineWorker::new(&shared),
             doctor: doctor::Doctor::default(),
@@ -259,6 +261,7 @@ impl Effects {
                 sample,
                 wanted,
             } => self.display.want_tiles(source, sample, wanted),
+            Effect::CountBoxes { id, what } => self.box_counts.want(id, what),
             Effect::GatherFilmstrip { id, what } => {
                 self.filmstrips.gather(filmstrip::Gathering { id, what });
             }

@@ -5,6 +5,7 @@
 
 mod answers;
 mod arrange;
+mod box_count;
 mod by_class;
 mod facts;
 mod filmstrip;
@@ -20,6 +21,7 @@ mod uncertain;
 
 pub use answers::{AnswerStatus, Answers, Summary};
 pub use arrange::{ArrangeRequest, Arrangement, Arranger, FilterCounts, arrange};
+pub use box_count::count_boxes;
 pub use filmstrip::{FilmFrame, FilmOrder, FilmRequest, filmstrip};
 pub use marks::{Mark, Marks, VerdictKind};
 pub use query::{

@@ -3,7 +3,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::{ArrangeId, FilmstripId, ImportId, Pace, RuntimeKind, SourceId, TaskId};
+use super::{
+    ArrangeId, BoxCountId, BoxCountRequest, FilmstripId, ImportId, Pace, RuntimeKind, SourceId,
+    TaskId,
+};
 use crate::domain::{
     Change, ComparisonFormat, ExportOptions, FileStamp, Prediction, RunId, RunInfo, RunKey,
     SaliencyTarget, Sample, SampleId, SampleUri, SharedList, TileKey, ViewSettings,
@@ -104,6 +107,11 @@ pub enum Effect {
         source: SourceId,
         sample: SampleId,
         wanted: Vec<TileKey>,
+    },
+    /// Count the boxes that could be exported.
+    CountBoxes {
+        id: BoxCountId,
+        what: Box<BoxCountRequest>,
     },
     /// Gather all boxes of a class. A newer request takes the place of one before.
     GatherFilmstrip {
@@ -280,6 +288,7 @@ impl std::fmt::Debug for Effect {
             }
             Self::Display { sample, .. } => write!(formatter, "Display({sample:?})"),
             Self::MakeTiles { wanted, .. } => write!(formatter, "MakeTiles({})", wanted.len()),
+            Self::CountBoxes { id, .. } => write!(formatter, "CountBoxes({id:?})"),
             Self::GatherFilmstrip { what, .. } => {
                 write!(formatter, "GatherFilmstrip({})", what.class)
             }

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::{
-    ArrangeId, Exported, FilmstripId, ImportDraft, ImportId, ModelEntry, Offer, ProjectContent,
-    SourceId, TaskId, TaskOutcome,
+    ArrangeId, BoxCountId, BoxCounts, Exported, FilmstripId, ImportDraft, ImportId, ModelEntry,
+    Offer, ProjectContent, SourceId, TaskId, TaskOutcome,
 };
 use crate::domain::{
     DeviceReport, FileStamp, ListingChange, Page, Prediction, Problem, RunId, RunKey, Saliency,
@@ -155,6 +155,11 @@ pub enum Event {
     Explained {
         task: TaskId,
         result: Result<Arc<Saliency>, TaskOutcome>,
+    },
+    /// How many boxes could be exported; `None` where counting them went wrong.
+    BoxesCounted {
+        id: BoxCountId,
+        counts: Option<BoxCounts>,
     },
     /// All boxes of the class that the open strip shows.
     FilmstripGathered {

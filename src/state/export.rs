@@ -2,8 +2,11 @@
 
 use std::path::PathBuf;
 
-use super::State;
-use crate::domain::{ComparisonFormat, ExportFormat, ExportOptions, SampleId};
+use super::{Order, State};
+use crate::domain::{
+    ComparisonFormat, ExportFormat, ExportOptions, RunId, SampleId, SampleSet, ViewSettings,
+};
+use crate::review::{Answers, Suppressed};
 
 /// What is chosen in the dialog; kept for the next time it is opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,6 +65,91 @@ impl ExportScope {
             Self::Filter => state.order().ids().collect(),
             Self::Selection => state.selection.selected().iter().collect(),
             Self::All => state.samples.ids().collect(),
+        }
+    }
+}
+
+/// Which question a count of boxes answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct BoxCountId(pub u64);
+
+/// What boxes are to be counted in.
+#[derive(Debug, Clone)]
+pub struct BoxCountRequest {
+    pub answers: Answers,
+    /// `None` counts all that are stored.
+    pub view: Option<ViewSettings>,
+    pub suppressed: Option<Suppressed>,
+    /// Whose answers are about older versions of their files, and are not exported.
+    pub outdated: SampleSet,
+    pub order: Order,
+    pub selected: SampleSet,
+}
+
+/// Boxes of each choice of images, before verdicts leave any out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BoxCounts {
+    pub filter: usize,
+    pub selection: usize,
+    pub all: usize,
+}
+
+impl BoxCounts {
+    pub fn of(self, scope: ExportScope) -> usize {
+        match scope {
+            ExportScope::Filter => self.filter,
+            ExportScope::Selection => self.selection,
+            ExportScope::All => self.all,
+        }
+    }
+}
+
+/// How many boxes there are to export, counted beside the window while the dialog is open.
+#[derive(Debug, Default)]
+pub struct BoxCounter {
+    asked: Option<(BoxCountId, CountBasis)>,
+    /// No counts where something went wrong: the same question is not asked again.
+    counted: Option<(Option<BoxCounts>, CountBasis)>,
+}
+
+/// All that the counts depend on.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct CountBasis {
+    pub(super) run: RunId,
+    pub(super) answers: u64,
+    pub(super) view: Option<ViewSettings>,
+    /// Which state of what is known of overlaps.
+    pub(super) hidden: u64,
+    pub(super) outdated: SampleSet,
+    pub(super) order: Order,
+    pub(super) selected: SampleSet,
+}
+
+impl BoxCounter {
+    /// The last ones that were counted, of the same run; `None` before there are any.
+    pub fn counts(&self) -> Option<BoxCounts> {
+        let (counts, _) = self.counted.as_ref()?;
+        *counts
+    }
+
+    /// What is under way is waited for: while answers stream in, each count is late instead of none in time.
+    pub(super) fn wants(&self, basis: &CountBasis) -> bool {
+        let counted = self.counted.as_ref().map(|(_, basis)| basis);
+        self.asked.is_none() && counted != Some(basis)
+    }
+
+    pub(super) fn ask(&mut self, id: BoxCountId, basis: CountBasis) {
+        // Of another choice of boxes they would be wrong, and not only late.
+        let is_same_choice = |(_, of): &(Option<BoxCounts>, CountBasis)| {
+            (of.run, of.view.is_some()) == (basis.run, basis.view.is_some())
+        };
+        self.counted = self.counted.take().filter(is_same_choice);
+        self.asked = Some((id, basis));
+    }
+
+    pub(super) fn take(&mut self, id: BoxCountId, counts: Option<BoxCounts>) {
+        if let Some((_, basis)) = self.asked.take_if(|(asked, _)| *asked == id) {
+            self.counted = Some((counts, basis));
         }
     }
 }

@@ -37,7 +37,9 @@ pub use effect::{CropRequest, Effect, SourceSpec, TaskSignal, ThumbnailWish, Wan
 pub use engine::{Engine, EngineStatus, Offer, RuntimeKind};
 pub use event::{DisplayInfo, Event, FilePick, ModelDefaults, StoredAnswer, StoredRow};
 pub use explanation::{Explanation, Question};
-pub use export::{ExportDraft, ExportScope, Exported};
+pub use export::{
+    BoxCountId, BoxCountRequest, BoxCounter, BoxCounts, ExportDraft, ExportScope, Exported,
+};
 pub use filmstrip::{Filmstrip, FilmstripId};
 pub use import::{Import, ImportDraft, ImportField, ImportId, ImportStatus};
 pub use judgements::{ImageJudgement, Judgements, VerdictCounts};
@@ -93,6 +95,8 @@ pub struct State {
     pub import: Option<Import>,
     /// What was chosen last in the dialog about exports.
     pub export: ExportDraft,
+    /// How many boxes that would be.
+    pub export_boxes: BoxCounter,
     /// The last export that is whole, until it is dismissed.
     pub exported: Option<Exported>,
     /// The last thing worth telling that needs no answer: “Copied the picture”.

@@ -17,6 +17,17 @@ enum Kind {
     Arranged(Arc<Arrangement>),
 }
 
+/// Whether they are the very same, which costs nothing to tell; two of the same content may be told apart.
+impl PartialEq for Order {
+    fn eq(&self, other: &Self) -> bool {
+        match (&self.0, &other.0) {
+            (Kind::Listing(left), Kind::Listing(right)) => left == right,
+            (Kind::Arranged(left), Kind::Arranged(right)) => Arc::ptr_eq(left, right),
+            _ => false,
+        }
+    }
+}
+
 impl Order {
     pub(super) fn of_listing(len: usize) -> Self {
         Self(Kind::Listing(len))

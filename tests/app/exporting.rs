@@ -15,7 +15,7 @@ fn what_is_on_screen_is_exported_and_an_existing_file_is_kept() {
     wait_for(&mut window, "cup");
     for is_again in [false, true] {
         window.key_press_modifiers(egui::Modifiers::COMMAND, egui::Key::E);
-        wait_for(&mut window, "Images on screen (1)");
+        wait_for(&mut window, "Images on screen (1; ");
         click(&mut window, "COCO");
         let field = window.get_by_role_and_label(Role::TextInput, "File to write");
         if !is_again {
@@ -67,4 +67,32 @@ fn an_answer_about_an_older_version_of_a_file_is_not_exported_and_that_is_said()
     ));
     let written = std::fs::read_to_string(path).unwrap();
     assert!(written.contains("0-coffee.png") && !written.contains("1-coffee.png"));
+}
+
+#[test]
+fn the_dialog_says_how_many_boxes_each_choice_of_images_has() {
+    let images = folder_of(2, "coffee.png");
+    let mut window = open(Some(images.path()), "ssd-mobilenet-coco");
+    wait_for(&mut window, "1 predicted");
+    click(&mut window, "Predict all");
+    wait_for(&mut window, "2 predicted");
+    wait_for(&mut window, "cup ");
+    let state = window.state().state();
+    let prediction = state.shown.prediction.as_ref().unwrap();
+    let shown = state.view().visible_detections(prediction).len();
+    let stored = prediction.detections().len();
+    assert!(1 < shown && shown < stored);
+    window.key_press_modifiers(egui::Modifiers::COMMAND, egui::Key::E);
+    wait_for(&mut window, &format!("All images (2; {} boxes)", 2 * shown));
+    assert!(sees(
+        &window,
+        &format!("Selected images (1; {shown} boxes)")
+    ));
+    click(&mut window, "All stored boxes");
+    wait_for(
+        &mut window,
+        &format!("All images (2; {} boxes)", 2 * stored),
+    );
+    click(&mut window, "Accepted only");
+    wait_for(&mut window, &format!("(1; at most {stored} boxes)"));
 }

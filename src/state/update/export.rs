@@ -3,9 +3,12 @@
 use std::path::PathBuf;
 
 use super::run_tasks;
-use crate::domain::Sample;
+use crate::domain::{BoxChoice, ModelTask, Sample};
+use crate::review::Suppressed;
+use crate::state::export::CountBasis;
 use crate::state::{
-    Effect, ExportScope, Exported, Overlay, State, TaskEntry, TaskId, TaskKind, TaskOutcome,
+    BoxCountId, BoxCountRequest, Effect, ExportScope, Exported, Overlay, Run, State, TaskEntry,
+    TaskId, TaskKind, TaskOutcome,
 };
 use crate::tasks::{ProgressUnit, TaskControl};
 
@@ -16,6 +19,43 @@ pub(super) fn open(state: &mut State) {
         state.export.scope = ExportScope::Filter;
     }
     state.overlay = Overlay::Export;
+}
+
+/// Counts the boxes of what could be exported, where that is not of the state as it is. After every message.
+pub(super) fn follow(state: &mut State, effects: &mut Vec<Effect>) {
+    if state.overlay != Overlay::Export {
+        return;
+    }
+    let is_detector = |run: &&Run| run.task() == ModelTask::Detection;
+    let Some(run) = state.runs.current().filter(is_detector) else {
+        return;
+    };
+    let is_visible = state.export.options.boxes == BoxChoice::Visible;
+    let basis = CountBasis {
+        run: run.id(),
+        answers: run.answers.revision(),
+        view: is_visible.then(|| state.view().clone()),
+        hidden: state.suppressed().map_or(0, Suppressed::revision),
+        outdated: run.written_since.clone(),
+        order: state.order(),
+        selected: state.selection.selected().clone(),
+    };
+    if !state.export_boxes.wants(&basis) {
+        return;
+    }
+    let id = BoxCountId(state.ids.next());
+    effects.push(Effect::CountBoxes {
+        id,
+        what: Box::new(BoxCountRequest {
+            answers: run.answers.clone(),
+            view: basis.view.clone(),
+            suppressed: state.suppressed().cloned(),
+            outdated: basis.outdated.clone(),
+            order: basis.order.clone(),
+            selected: basis.selected.clone(),
+        }),
+    });
+    state.export_boxes.ask(id, basis);
 }
 
 /// `replaces` says that what has this name already may be replaced.

@@ -32,6 +32,7 @@ pub fn update(state: &mut State, message: Message) -> Vec<Effect> {
     compare::follow(state, &mut effects);
     arrange::follow(state, &mut effects);
     filmstrip::follow(state, &mut effects);
+    export::follow(state, &mut effects);
     effects
 }
 
@@ -324,6 +325,7 @@ fn on_event(state: &mut State, event: Event, effects: &mut Vec<Effect>) {
             outcome,
             notes,
         } => run_tasks::ended(state, task, outcome, notes, effects),
+        Event::BoxesCounted { id, counts } => state.export_boxes.take(id, counts),
         Event::FilmstripGathered { id, frames } => filmstrip::gathered(state, id, frames),
         Event::Exported { task, result } => export::ended(state, task, result, effects),
         Event::Explained { task, result } => explain::explained(state, task, result),

@@ -7,7 +7,7 @@ use eframe::egui::{
 };
 
 use super::super::theme;
-use super::super::widgets::{primary_button, strong};
+use super::super::widgets::{grouped, primary_button, strong};
 use crate::domain::{
     BoxChoice, ClassChoice, ComparisonFormat, ExportFormat, ExportOptions, ModelTask, PictureKind,
     SampleUri, VerdictChoice,
@@ -91,8 +91,7 @@ fn contents_ui(ui: &mut Ui, state: &State, target: &mut Target, commands: &mut V
             ui.add_space(6.0);
             ui.label(strong("Images"));
             for choice in ExportScope::ALL {
-                let text = format!("{} ({})", choice.name(), choice.len(state));
-                ui.radio_value(&mut scope, choice, text);
+                ui.radio_value(&mut scope, choice, scope_text(state, choice));
             }
             ui.add_space(6.0);
             options_ui(ui, task, &mut options);
@@ -113,6 +112,28 @@ fn contents_ui(ui: &mut Ui, state: &State, target: &mut Target, commands: &mut V
             replaces: target.replaces,
         });
     }
+}
+
+/// “Selected images (3; 17 boxes)”.
+fn scope_text(state: &State, scope: ExportScope) -> String {
+    let images = grouped(scope.len(state));
+    let is_detector = state
+        .run()
+        .is_some_and(|run| run.info.card.task == ModelTask::Detection);
+    let counts = state.export_boxes.counts().filter(|_| is_detector);
+    let Some(count) = counts.map(|counts| counts.of(scope)) else {
+        return format!("{} ({images})", scope.name());
+    };
+    let boxes = match count {
+        1 => "1 box".to_owned(),
+        count => format!("{} boxes", grouped(count)),
+    };
+    // Verdicts are looked at while it is written.
+    let at_most = match state.export.options.verdicts {
+        VerdictChoice::All => "",
+        VerdictChoice::WithoutRejected | VerdictChoice::Accepted => "at most ",
+    };
+    format!("{} ({images}; {at_most}{boxes})", scope.name())
 }
 
 /// How far two runs agree.
