@@ -9,12 +9,13 @@ use clap::Args;
 
 use super::Outcome;
 use super::export::{find_run, list_of_runs, name_below, open_project, open_source, stored_view};
+use super::place::S3Args;
 use super::progress::with_progress;
 use crate::dirs::AppDirs;
 use crate::domain::{ComparisonFormat, ModelTask, RunInfo, Sample, SampleId, SampleUri};
 use crate::evaluation::AgreementSummary;
 use crate::export::{ComparisonContext, Existing, ExportTarget, export_comparison};
-use crate::source::Source;
+use crate::source::{Source, for_task};
 use crate::store::{AnswerPairs, Project};
 use crate::tasks::{ProgressUnit, TaskControl};
 
@@ -23,7 +24,7 @@ const MAX_CLASS_CHANGES: usize = 20;
 
 #[derive(Debug, Args)]
 pub(super) struct CompareArgs {
-    /// A project file (`*.spotcheck`), or a folder of images whose project lies in the data folder
+    /// A project file (`*.spotcheck`), or a folder of images or `s3://bucket/folder/` whose project lies in the data folder
     project: PathBuf,
     /// The two runs, by name or number; may be left out where the project has just two
     #[arg(long, num_args = 2, value_names = ["A", "B"])]
@@ -38,6 +39,8 @@ pub(super) struct CompareArgs {
     /// Boxes from this score on count, in place of the project's thresholds
     #[arg(long, value_parser = super::parse_score)]
     min_score: Option<f32>,
+    #[command(flatten)]
+    s3: S3Args,
 }
 
 #[derive(Debug, Clone)]
@@ -58,7 +61,7 @@ fn parse_out(text: &str) -> Result<OutFile, String> {
 
 pub(super) fn run(args: &CompareArgs) -> anyhow::Result<Outcome> {
     let dirs = AppDirs::find()?;
-    let project = open_project(&args.project, &dirs, "spotcheck compare")?;
+    let project = open_project(&args.project, &args.s3, &dirs, "spotcheck compare")?;
     let runs = choose_runs(&project, &args.runs)?;
     let [a, b] = &runs;
     if a.card.task != b.card.task {
@@ -82,7 +85,8 @@ pub(super) fn run(args: &CompareArgs) -> anyhow::Result<Outcome> {
     ctrlc::set_handler(move || on_interrupt.cancel()).context("Could not listen for Ctrl+C")?;
 
     let root = project.root();
-    let source = open_source(root.as_deref());
+    let source = open_source(&project, &args.s3, &control)?;
+    let source = for_task(&source, &control);
     let context = ComparisonContext {
         runs,
         views,

@@ -8,19 +8,20 @@ use anyhow::{Context, bail};
 use clap::Args;
 
 use super::Outcome;
+use super::place::{Place, S3Args};
 use super::progress::with_progress;
 use crate::decode::DecodeLimits;
 use crate::dirs::AppDirs;
 use crate::domain::{
     BoundingBox, BoxChoice, ClassChoice, ExportFormat, ExportOptions, JudgedSample, PictureKind,
-    RunId, RunInfo, Sample, SampleId, SampleUri, VerdictChoice, ViewSettings,
+    RunId, RunInfo, S3Link, S3Place, Sample, SampleId, SampleUri, VerdictChoice, ViewSettings,
 };
 use crate::export::{Existing, ExportContext, ExportReport, ExportTarget, ProjectRows, export};
 use crate::review::{
     Answers, ArrangeRequest, Mark, Marks, Query, Suppressed, VerdictKind, arrange,
 };
-use crate::source::{Source, WithRecords};
-use crate::store::{OpenRequest, Project, Wanted, default_path};
+use crate::source::{Source, WithRecords, for_task};
+use crate::store::{OpenRequest, Project, Wanted, default_path, default_path_of_place};
 use crate::tasks::{ProgressUnit, TaskControl};
 
 #[derive(Debug, Args)]
@@ -29,7 +30,7 @@ use crate::tasks::{ProgressUnit, TaskControl};
     reason = "each is a switch of the command line"
 )]
 pub(super) struct ExportArgs {
-    /// A project file (`*.spotcheck`), or a folder of images whose project lies in the data folder
+    /// A project file (`*.spotcheck`), or a folder of images or `s3://bucket/folder/` whose project lies in the data folder
     project: PathBuf,
     /// Which run, by name or number; the newest where it is not given
     #[arg(long, value_name = "NAME|NUMBER")]
@@ -70,6 +71,8 @@ pub(super) struct ExportArgs {
     /// pictures: as-image, png or jpeg
     #[arg(long, default_value = "as-image", value_name = "KIND")]
     picture_kind: PictureKind,
+    #[command(flatten)]
+    s3: S3Args,
 }
 
 impl ExportArgs {
@@ -108,7 +111,7 @@ impl ExportArgs {
 pub(super) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
     let query = parse_query(args.filter.as_deref().unwrap_or_default())?;
     let dirs = AppDirs::find()?;
-    let project = open_project(&args.project, &dirs, "spotcheck export")?;
+    let project = open_project(&args.project, &args.s3, &dirs, "spotcheck export")?;
     let run = choose_run(&project, args.run.as_deref())?;
     let view = view_of(&project, &run, args)?;
     for warning in query.warnings(run.card.task, &run.labels) {
@@ -119,12 +122,13 @@ pub(super) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
     ctrlc::set_handler(move || on_interrupt.cancel()).context("Could not listen for Ctrl+C")?;
 
     let root = project.root();
-    let source = open_source(root.as_deref());
+    let source = open_source(&project, &args.s3, &control)?;
     let judgements = project.judgements()?;
     let report = with_progress("Exporting", &control, || -> anyhow::Result<ExportReport> {
         control.set_step("reading the project");
         let mut known = Known::read(&project, &run, &judgements, &control)?;
-        known.follow_listing(&*source);
+        known.follow_listing(&*for_task(&source, &control));
+        control.checkpoint()?;
         let samples = known.chosen(&project, &run, &view, &query, &judgements, &control)?;
         control.set_step("");
         control.set_total(Some(samples.len() as u64));
@@ -157,21 +161,16 @@ fn parse_query(text: &str) -> anyhow::Result<Query> {
 /// `program` is what others are told that have to wait for it.
 pub(super) fn open_project(
     path: &Path,
+    s3: &S3Args,
     dirs: &AppDirs,
     program: &'static str,
 ) -> anyhow::Result<Project> {
-    let path = if path.is_dir() {
-        let root = std::path::absolute(path)?;
-        let project = default_path(dirs, &root.to_string_lossy());
-        if !project.exists() {
-            bail!(
-                "there is no project of {} yet; open the folder in the window, or predict over it with --project",
-                root.display()
-            );
-        }
-        project
-    } else {
-        path.to_owned()
+    let path = match default_project(path, s3, dirs)? {
+        Some((of, project)) if !project.exists() => bail!(
+            "there is no project of {of} yet; open it in the window, or predict over it with --project"
+        ),
+        Some((_, project)) => project,
+        None => path.to_owned(),
     };
     let request = OpenRequest {
         path: &path,
@@ -184,6 +183,33 @@ pub(super) fn open_project(
         eprintln!("note: {note}");
     }
     Ok(opened.project)
+}
+
+/// What a folder or a place in S3 is called, and where its project lies; `None` for a project file.
+fn default_project(
+    path: &Path,
+    s3: &S3Args,
+    dirs: &AppDirs,
+) -> anyhow::Result<Option<(String, PathBuf)>> {
+    if path.is_dir() {
+        let root = std::path::absolute(path)?;
+        let root = root.to_string_lossy();
+        return Ok(Some((root.to_string(), default_path(dirs, &root))));
+    }
+    if !path.to_str().is_some_and(S3Link::is_meant_by) {
+        return Ok(None);
+    }
+    let Place::S3(place) = Place::parse(path, s3)? else {
+        return Ok(None);
+    };
+    let folder = S3Place {
+        address: place.address.as_folder(),
+        ..place
+    };
+    Ok(Some((
+        folder.identity(),
+        default_path_of_place(dirs, &folder),
+    )))
 }
 
 /// The newest run, or the one that is asked for by name or number.
@@ -252,17 +278,26 @@ fn view_of(project: &Project, run: &RunInfo, args: &ExportArgs) -> anyhow::Resul
     Ok(view)
 }
 
-/// Where pictures are read. A folder that is not there any more costs only the formats that show pictures.
-pub(super) fn open_source(root: Option<&str>) -> Arc<dyn Source> {
-    let opened = root.map(|root| (root, WithRecords::open(Path::new(root))));
-    match opened {
-        Some((_, Ok(source))) => Arc::new(source),
-        Some((root, Err(error))) => {
-            eprintln!("note: the folder of the images cannot be opened ({error}): {root}");
-            Arc::new(WithRecords::from_paths([]))
-        }
-        None => Arc::new(WithRecords::from_paths([])),
-    }
+/// Where pictures are read. A place that is not there any more costs only the formats that show pictures.
+pub(super) fn open_source(
+    project: &Project,
+    args: &S3Args,
+    control: &TaskControl,
+) -> anyhow::Result<Arc<dyn Source>> {
+    let nothing = || Arc::new(WithRecords::from_paths([]));
+    let Some(root) = project.root() else {
+        return Ok(nothing());
+    };
+    let place = Place::of_project(&root, project.place()?, args)?;
+    let opened = place.open(control);
+    control.checkpoint()?;
+    Ok(opened.map_or_else(
+        |error| {
+            eprintln!("note: the images cannot be opened ({error:#}): {root}");
+            nothing() as Arc<dyn Source>
+        },
+        |opened| opened.source,
+    ))
 }
 
 /// The images that the project knows: answered by the run, failed, or judged.

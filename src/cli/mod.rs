@@ -10,6 +10,7 @@ mod compare;
 mod export;
 mod inspect;
 mod models;
+mod place;
 mod predict;
 mod progress;
 mod project;

@@ -7,8 +7,10 @@ use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
 
 use super::Outcome;
-use crate::domain::JudgedSample;
+use super::place::{Place, S3Args};
+use crate::domain::{JudgedSample, S3Access};
 use crate::store::{Access, OpenRequest, Project, Wanted};
+use crate::tasks::{ProgressUnit, TaskControl};
 
 #[derive(Debug, Args)]
 pub(super) struct ProjectArgs {
@@ -23,35 +25,44 @@ enum ProjectCommand {
         /// The project file (`*.spotcheck`)
         project: PathBuf,
     },
-    /// Point a project to the folder that its images were moved to
+    /// Point a project to the folder, or place in S3, that its images were moved to
     Relocate {
         /// The project file (`*.spotcheck`)
         project: PathBuf,
-        /// Where the images are now
+        /// Where the images are now: a folder, or `s3://bucket/folder/`
         folder: PathBuf,
+        #[command(flatten)]
+        s3: S3Args,
     },
 }
 
 pub(super) fn run(args: &ProjectArgs) -> anyhow::Result<Outcome> {
     match &args.command {
         ProjectCommand::Info { project } => info(&open(project, Wanted::Read)?)?,
-        ProjectCommand::Relocate { project, folder } => {
-            if !folder.is_dir() {
+        ProjectCommand::Relocate {
+            project,
+            folder,
+            s3,
+        } => {
+            let place = Place::parse(folder, s3)?;
+            if !matches!(place, Place::S3(_)) && !folder.is_dir() {
                 bail!("there is no such folder: {}", folder.display());
             }
             if !project.exists() {
                 bail!("there is no such project: {}", project.display());
             }
-            let folder = std::path::absolute(folder)
-                .with_context(|| format!("Could not find {}", folder.display()))?;
-            let folder = folder
-                .to_str()
+            let opened = place.open(&TaskControl::new(ProgressUnit::Images))?;
+            let folder = opened
+                .root
                 .context("the folder's name is not valid Unicode; rename it")?;
             let project = open(project, Wanted::Write)?;
             if let Access::ReadOnly { reason } = project.access() {
                 bail!("the project cannot be changed, {reason}; close it there");
             }
-            project.relocate(folder)?;
+            project.relocate(&folder)?;
+            if let Some(place) = &opened.place {
+                project.set_place(place)?;
+            }
             eprintln!("the images of the project are in {folder} now");
         }
     }
@@ -74,9 +85,24 @@ fn open(path: &std::path::Path, wanted: Wanted) -> anyhow::Result<Project> {
     Ok(opened.project)
 }
 
+/// “profile work, at `http://127.0.0.1:9000`”.
+fn describe(access: &S3Access) -> String {
+    let mut parts = vec![access.credentials.to_string()];
+    parts.extend(access.endpoint.as_ref().map(|at| format!("at {at}")));
+    parts.extend(access.region.as_ref().map(|region| format!("in {region}")));
+    if access.requester_pays {
+        parts.push("paying for what is read".to_owned());
+    }
+    parts.join(", ")
+}
+
 fn info(project: &Project) -> anyhow::Result<()> {
     let mut lines = Vec::new();
     match project.root() {
+        Some(root) if let Some(place) = project.place()? => lines.push(format!(
+            "images in {root}, reached as {}",
+            describe(&place.access)
+        )),
         Some(root) if std::path::Path::new(&*root).is_dir() => lines.push(format!("images in {root}")),
         Some(root) => lines.push(format!(
             "images in {root}, which is not there; `spotcheck project relocate` points the project to another folder"

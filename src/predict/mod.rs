@@ -2,6 +2,7 @@
 //!
 //! Knows nothing of where images come from or where the model computes; it feeds any [`Source`] to any [`Predictor`].
 
+mod byte_budget;
 mod gate;
 mod stages;
 mod workers;
@@ -15,15 +16,16 @@ pub use stages::{Stage, StageTimes};
 
 use crate::decode::DecodeLimits;
 use crate::domain::{Prediction, Problem, Sample, SampleId, SampleSet};
-use crate::source::Source;
+use crate::source::{Source, for_task};
 use crate::tasks::TaskControl;
 use crate::vision::Predictor;
+use byte_budget::ByteBudget;
 use gate::Gate;
 use stages::StageClock;
 use workers::Shared;
 
-/// Reads that are in flight at once: enough to hide the latency of a slow disk or network share.
-const READERS: usize = 4;
+/// Encoded images in memory at once, as far as their sizes are known. One larger image goes alone.
+const MAX_ENCODED_BYTES: u64 = 256 << 20;
 /// How far the fastest worker may be ahead of the slowest, in images. Bounds what waits to be written in order.
 const MIN_WINDOW: usize = 64;
 
@@ -73,8 +75,8 @@ pub trait ResultSink {
 
 /// Predicts every sample and hands the results to `sink` in the order of the samples (with gaps
 /// where the run was stopped), on the calling thread. One bad image
-/// is one problem; the rest goes on. At every moment at most `READERS + 2 x workers` encoded images and
-/// `workers + 2 x batch` pictures or tensors are in memory.
+/// is one problem; the rest goes on. At every moment at most `useful_reads + 2 x workers` encoded images of the source and
+/// [`MAX_ENCODED_BYTES`] of them, and `workers + 2 x batch` pictures or tensors are in memory.
 ///
 /// Where the model runs on several lanes (a processor), each worker decodes and computes by itself, which wastes no
 /// core; where it has one lane (a graphics card), decoders feed it with batches of consecutive images, so that two runs
@@ -106,6 +108,10 @@ pub fn predict_some(
     control: &TaskControl,
     sink: &mut dyn ResultSink,
 ) -> PredictOutcome {
+    let request = &PredictRequest {
+        source: for_task(&request.source, control),
+        ..request.clone()
+    };
     let all = request.samples.len();
     let lanes = request.predictor.lanes().max(1);
     let batch = request.predictor.max_batch().max(1);
@@ -118,14 +124,20 @@ pub fn predict_some(
     control.set_total(Some(all as u64));
     control.set_done_before((all - total) as u64);
     let decoders = std::thread::available_parallelism().map_or(2, usize::from);
-    let gate = Arc::new(Gate::new(total, MIN_WINDOW.max(batch * 4)));
-    let gate_of_hook = Arc::clone(&gate);
-    let _close_on_cancel = control.on_cancel(move || gate_of_hook.close());
+    let readers = request.source.useful_reads().clamp(1, total.max(1));
+    let gate = Arc::new(Gate::new(total, MIN_WINDOW.max(batch * 4).max(readers * 2)));
+    let room = Arc::new(ByteBudget::new(MAX_ENCODED_BYTES));
+    let (gate_of_hook, room_of_hook) = (Arc::clone(&gate), Arc::clone(&room));
+    let _close_on_cancel = control.on_cancel(move || {
+        gate_of_hook.close();
+        room_of_hook.close();
+    });
     let shared = Shared {
         request,
         places: &places,
         control,
         gate: &gate,
+        room: &room,
         clock: StageClock::default(),
         notes: Mutex::default(),
         device_lost: Mutex::default(),
@@ -136,7 +148,7 @@ pub fn predict_some(
         let (encoded_sender, encoded) = bounded(workers * 2);
         let (result_sender, results) = bounded(MIN_WINDOW);
         let shared = &shared;
-        for _ in 0..READERS.min(total) {
+        for _ in 0..readers.min(total) {
             let sender = encoded_sender.clone();
             scope.spawn(move || shared.read(&sender));
         }
@@ -163,7 +175,7 @@ pub fn predict_some(
     } else {
         [decoders, decoders, 1]
     };
-    outcome.stages = shared.clock.times(READERS.min(total), threads);
+    outcome.stages = shared.clock.times(readers.min(total), threads);
     outcome.notes = shared
         .notes
         .into_inner()

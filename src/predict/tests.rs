@@ -239,7 +239,7 @@ fn a_slow_source_and_a_slow_model_overlap_and_few_images_are_in_memory() {
         "{elapsed:?} is too near to the {sum:?} of one after the other"
     );
     let workers = std::thread::available_parallelism().unwrap().get();
-    let bound = READERS + 2 * workers + workers + 2 + 1;
+    let bound = request.source.useful_reads() + 2 * workers + workers + 2 + 1;
     assert!(
         most_in_memory <= bound,
         "{most_in_memory} images in memory, at most {bound} were promised"

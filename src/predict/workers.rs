@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crossbeam_channel::{Receiver, Sender};
 
+use super::byte_budget::{ByteBudget, Room};
 use super::gate::Gate;
 use super::stages::{Stage, StageClock};
 use super::{PredictRequest, SampleResult};
@@ -22,39 +23,51 @@ pub(super) struct Shared<'r> {
     pub(super) places: &'r [usize],
     pub(super) control: &'r TaskControl,
     pub(super) gate: &'r Gate,
+    pub(super) room: &'r ByteBudget,
     pub(super) clock: StageClock,
     pub(super) notes: Mutex<Vec<String>>,
     pub(super) device_lost: Mutex<Option<String>>,
 }
 
-type Encoded = (usize, Result<Vec<u8>, String>);
+/// With the room that the bytes take, until they are decoded.
+type Encoded<'r> = (usize, Result<(Vec<u8>, Room<'r>), String>);
 type Decoded = (usize, Result<Prepared, String>);
 type Finished = (usize, SampleResult);
 
-impl Shared<'_> {
-    pub(super) fn read(&self, encoded: &Sender<Encoded>) {
+impl<'r> Shared<'r> {
+    pub(super) fn read(&self, encoded: &Sender<Encoded<'r>>) {
         while let Some(place) = self.gate.take() {
             let index = self.places[place];
             if self.control.checkpoint().is_err() {
                 return;
             }
-            let uri = &self.request.samples[index].uri;
+            let sample = &self.request.samples[index];
+            let Some(room) = self.room.take(sample.size_bytes) else {
+                return;
+            };
             let bytes = self.clock.measure(Stage::Read, || {
                 guarded(|| {
                     self.request
                         .source
-                        .read(uri)
+                        .read(&sample.uri)
                         .map_err(|error| error.to_string())
                 })
             });
-            if encoded.send((index, bytes)).is_err() {
+            // A read that was given up with the run is no problem of the image.
+            if self.control.is_cancelled() {
+                return;
+            }
+            if encoded
+                .send((index, bytes.map(|bytes| (bytes, room))))
+                .is_err()
+            {
                 return;
             }
         }
     }
 
     /// For a model with one lane: only makes tensors.
-    pub(super) fn decode(&self, encoded: &Receiver<Encoded>, prepared: &Sender<Decoded>) {
+    pub(super) fn decode(&self, encoded: &Receiver<Encoded<'r>>, prepared: &Sender<Decoded>) {
         for (index, bytes) in encoded {
             if self.control.checkpoint().is_err() {
                 return;
@@ -94,7 +107,7 @@ impl Shared<'_> {
     pub(super) fn decode_and_predict(
         &self,
         lane: usize,
-        encoded: &Receiver<Encoded>,
+        encoded: &Receiver<Encoded<'r>>,
         finished: &Sender<Finished>,
     ) {
         for (index, bytes) in encoded {
@@ -116,13 +129,14 @@ impl Shared<'_> {
         }
     }
 
-    fn prepare(&self, bytes: Result<Vec<u8>, String>) -> Result<Prepared, String> {
-        let bytes = bytes?;
+    fn prepare(&self, bytes: Result<(Vec<u8>, Room<'r>), String>) -> Result<Prepared, String> {
+        let (bytes, room) = bytes?;
         let (picture, _reservation) = self.clock.measure(Stage::Decode, || {
             guarded(|| {
                 decode_reserved(&bytes, &self.request.limits).map_err(|error| error.to_string())
             })
         })?;
+        drop((bytes, room));
         self.clock.measure(Stage::Prepare, || {
             guarded(|| {
                 self.request

@@ -7,6 +7,7 @@ use sha2::{Digest, Sha256};
 
 use super::EXTENSION;
 use crate::dirs::AppDirs;
+use crate::domain::S3Place;
 
 /// Long enough to recognise, short enough for every file system.
 const MAX_NAME_CHARS: usize = 40;
@@ -19,6 +20,15 @@ pub fn default_path(dirs: &AppDirs, root: &str) -> PathBuf {
         .rsplit(std::path::is_separator)
         .next()
         .unwrap_or_default();
+    path_of(dirs, last, root)
+}
+
+/// As [`default_path`] for a place in S3: one for each bucket, prefix and server, whoever opens it.
+pub fn default_path_of_place(dirs: &AppDirs, place: &S3Place) -> PathBuf {
+    path_of(dirs, place.address.last_part(), &place.identity())
+}
+
+fn path_of(dirs: &AppDirs, last: &str, identity: &str) -> PathBuf {
     let plain = |c: char| {
         if c.is_alphanumeric() || "-_.".contains(c) {
             c
@@ -28,7 +38,7 @@ pub fn default_path(dirs: &AppDirs, root: &str) -> PathBuf {
     };
     let name: String = last.chars().take(MAX_NAME_CHARS).map(plain).collect();
     let name = if name.is_empty() { "root" } else { &name };
-    let hash = Sha256::digest(root.as_bytes());
+    let hash = Sha256::digest(identity.as_bytes());
     let mut short = String::new();
     for byte in hash.iter().take(6) {
         // Writing to a string cannot fail.

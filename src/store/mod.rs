@@ -28,13 +28,15 @@ use std::time::Duration;
 use rusqlite::Connection;
 
 pub use columns::{SampleSummary, Summary};
-pub use default_path::default_path;
+pub use default_path::{default_path, default_path_of_place};
 pub use error::StoreError;
 pub use open::{OpenRequest, Opened, Wanted};
 pub use pairs::{AnswerPair, AnswerPairs};
 pub use reader::{AnswerCounts, StoredStamp};
 
-use crate::domain::{Change, JudgedSample, Prediction, RunId, RunInfo, SampleAnswer, SampleUri};
+use crate::domain::{
+    Change, JudgedSample, Prediction, RunId, RunInfo, S3Place, SampleAnswer, SampleUri,
+};
 use crate::tasks::TaskControl;
 use lock::FileLock;
 use place::Place;
@@ -43,6 +45,10 @@ use reader::Readers;
 
 /// How a project file's name ends, without the dot.
 pub const EXTENSION: &str = "spotcheck";
+
+/// The fact that says where in S3 the images lie, as JSON.
+const PLACE: &str = "s3_place";
+const NOTE_PLACE: &str = "note where the images lie";
 
 /// How long a connection waits for another program that has the file locked.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -125,6 +131,22 @@ impl Project {
     /// The folder that samples are named from.
     pub fn root(&self) -> Option<Arc<str>> {
         self.0.root.get()
+    }
+
+    /// Where in S3 the images lie, and how they are reached; `None` for a folder.
+    pub fn place(&self) -> Result<Option<S3Place>, StoreError> {
+        self.0.readers.place()
+    }
+
+    /// Notes where in S3 the images lie and how they are reached, for whoever opens the project the next time.
+    pub fn set_place(&self, place: &S3Place) -> Result<(), StoreError> {
+        let json = serde_json::to_string(place).map_err(|error| {
+            let error = rusqlite::Error::ToSqlConversionFailure(error.into());
+            StoreError::database(NOTE_PLACE)(error)
+        })?;
+        let connection = self.writing()?.connection.lock();
+        let connection = connection.unwrap_or_else(PoisonError::into_inner);
+        open::set_fact(&connection, PLACE, Some(&json)).map_err(StoreError::database(NOTE_PLACE))
     }
 
     /// An id that no run of this project has or had.

@@ -14,8 +14,8 @@ use super::names::{StoredName, from_stored, to_stored};
 use super::place::Place;
 use super::writer::run_number;
 use crate::domain::{
-    FileStamp, JudgedSample, LabelSet, Prediction, RunId, RunInfo, SampleAnswer, SampleUri,
-    Verdict, VerdictTarget,
+    FileStamp, JudgedSample, LabelSet, Prediction, RunId, RunInfo, S3Place, SampleAnswer,
+    SampleUri, Verdict, VerdictTarget,
 };
 use crate::tasks::TaskControl;
 
@@ -274,6 +274,15 @@ impl Readers {
                 Ok(())
             })?;
             Ok(judged.into_values().collect())
+        })
+    }
+
+    pub(super) fn place(&self) -> ReadResult<Option<S3Place>> {
+        self.read("read where the images lie", |connection| {
+            let sql = "SELECT value FROM facts WHERE name = ?1";
+            connection
+                .query_row(sql, [super::PLACE], |row| json_of_row(row, 0))
+                .optional()
         })
     }
 

@@ -144,6 +144,7 @@ impl Project {
                 Some(path) => set_root(&transaction, &path, Some(new_root))?,
                 None => super::open::set_fact(&transaction, "root", Some(new_root))?,
             }
+            super::open::set_fact(&transaction, super::PLACE, None)?;
             transaction.commit()
         };
         relocate().map_err(StoreError::database("point the project to another folder"))?;

@@ -3,14 +3,14 @@
 mod outputs;
 mod saving;
 
-use std::io::BufRead;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use clap::Args;
 
 use super::inspect::recognise_for_run;
+use super::place::{Place, S3Args};
 use super::progress::{summary, with_progress};
 use super::{Outcome, describe_latency, describe_refused};
 use crate::decode::DecodeLimits;
@@ -23,7 +23,7 @@ use crate::library::{Library, LibraryError};
 use crate::predict::{
     PredictOutcome, PredictRequest, ResultSink, SampleResult, Stopped, predict_some,
 };
-use crate::source::{Page, Source, WithRecords};
+use crate::source::{Page, Source, for_task};
 use crate::tasks::{ProgressUnit, TaskControl};
 use crate::vision::Predictor;
 use outputs::Outputs;
@@ -31,7 +31,7 @@ use saving::{Saving, SavingArgs};
 
 #[derive(Debug, Args)]
 pub(super) struct PredictArgs {
-    /// A folder, an image, a TFRecord file, or `-` for a list of paths on stdin, one a line
+    /// A folder, an image, a TFRecord file, `s3://bucket/folder/`, or `-` for a list of paths on stdin, one a line
     source: PathBuf,
     /// A model of `spotcheck models list`, or an ONNX file
     #[arg(long, value_name = "ID|FILE.onnx")]
@@ -65,16 +65,23 @@ pub(super) struct PredictArgs {
     max_megapixels: u64,
     #[command(flatten)]
     saving: SavingArgs,
+    #[command(flatten)]
+    s3: S3Args,
 }
 
 pub(super) fn run(args: &PredictArgs) -> anyhow::Result<Outcome> {
     let dirs = AppDirs::find()?;
-    let source = open_source(&args.source)?;
+    let place = Place::parse(&args.source, &args.s3)?;
+    let interrupt = TaskControl::new(ProgressUnit::Bytes);
+    let on_interrupt = interrupt.clone();
+    ctrlc::set_handler(move || on_interrupt.cancel()).context("Could not listen for Ctrl+C")?;
+    let opened = place.open(&interrupt)?;
+    let source = Arc::clone(&opened.source);
     let Page {
         samples,
         problems: listing_problems,
         notes,
-    } = list(&*source, args.limit);
+    } = list(&source, args.limit, &interrupt)?;
     for problem in &listing_problems {
         eprintln!("skipped {problem}");
     }
@@ -87,10 +94,7 @@ pub(super) fn run(args: &PredictArgs) -> anyhow::Result<Outcome> {
             source.name()
         );
     }
-    let interrupt = TaskControl::new(ProgressUnit::Bytes);
-    let on_interrupt = interrupt.clone();
-    ctrlc::set_handler(move || on_interrupt.cancel()).context("Could not listen for Ctrl+C")?;
-    let project = args.saving.open_project(&args.source)?;
+    let project = args.saving.open_project(&opened)?;
     let predictor = Arc::new(load(args, &dirs, &interrupt)?);
     let card = predictor.card().clone();
     print_report(&card, &predictor.report());
@@ -232,35 +236,37 @@ impl Sink<'_> {
     }
 }
 
-fn open_source(path: &Path) -> anyhow::Result<Arc<dyn Source>> {
-    if path.as_os_str() == "-" {
-        let lines = std::io::stdin().lock().lines();
-        let paths: Vec<PathBuf> = lines
-            .map(|line| line.map(PathBuf::from))
-            .filter(|line| line.as_ref().is_ok_and(|path| !path.as_os_str().is_empty()))
-            .collect::<Result<_, _>>()
-            .context("Could not read the list of paths on stdin")?;
-        return Ok(Arc::new(WithRecords::from_paths(paths)));
-    }
-    let source =
-        WithRecords::open(path).with_context(|| format!("Could not open {}", path.display()))?;
-    Ok(Arc::new(source))
-}
-
 /// The listing as one page, up to so many samples.
-fn list(source: &dyn Source, limit: Option<usize>) -> Page {
+fn list(
+    source: &Arc<dyn Source>,
+    limit: Option<usize>,
+    interrupt: &TaskControl,
+) -> anyhow::Result<Page> {
     let limit = limit.unwrap_or(usize::MAX);
-    let mut listed = Page::default();
-    for page in source.pages() {
-        listed.problems.extend(page.problems);
-        listed.notes.extend(page.notes);
-        listed.samples.extend(page.samples);
-        if listed.samples.len() >= limit {
-            listed.samples.truncate(limit);
-            break;
+    let control = TaskControl::new(ProgressUnit::Images);
+    let of_listing = control.clone();
+    let _cancel = interrupt.on_cancel(move || of_listing.cancel());
+    let listed = with_progress("Listing", &control, || {
+        let mut listed = Page::default();
+        for page in for_task(source, &control).pages() {
+            control.add_done(page.samples.len() as u64);
+            listed.problems.extend(page.problems);
+            listed.notes.extend(page.notes);
+            listed.samples.extend(page.samples);
+            if listed.samples.len() >= limit {
+                listed.samples.truncate(limit);
+                break;
+            }
+            if control.is_cancelled() {
+                break;
+            }
         }
+        listed
+    });
+    if interrupt.is_cancelled() {
+        bail!("cancelled while the images were listed");
     }
-    listed
+    Ok(listed)
 }
 
 fn load(

@@ -2,19 +2,20 @@
 
 use std::collections::HashSet;
 use std::io::IsTerminal;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use clap::Args;
 
+use crate::cli::place::Opened;
+
 use crate::domain::{
     Change, Problem, RunId, RunInfo, RunKey, Sample, SampleAnswer, SampleId, SampleSet, SampleUri,
 };
 use crate::inference::OnnxPredictor;
 use crate::predict::SampleResult;
-use crate::source::folder_of;
 use crate::store::{Access, OpenRequest, Project, SaveEvent, StoreError, Wanted};
 use crate::tasks::TaskControl;
 
@@ -52,19 +53,19 @@ impl SavingArgs {
     ///
     /// # Errors
     /// It cannot be opened, or not be written; with who holds it.
-    pub(super) fn open_project(&self, source: &Path) -> anyhow::Result<Option<OpenProject>> {
+    pub(super) fn open_project(&self, opened: &Opened) -> anyhow::Result<Option<OpenProject>> {
         let Some(path) = &self.project else {
             return Ok(None);
         };
         let teller = Arc::new(Teller::default());
-        let root = root_of(source);
         let request = OpenRequest {
             path,
-            root: root.as_deref(),
+            root: opened.root.as_deref(),
             wanted: Wanted::Write,
             program: "spotcheck predict",
         };
         let told = Arc::clone(&teller);
+        let place = &opened.place;
         let opened = Project::open(&request, move |event| told.tell(&event))?;
         if let Access::ReadOnly { reason } = opened.project.access() {
             bail!(
@@ -76,17 +77,13 @@ impl SavingArgs {
             eprintln!("note: {note}");
         }
         let project = opened.project;
+        if let Some(place) = place
+            && project.root().as_deref() == request.root
+        {
+            project.set_place(place)?;
+        }
         Ok(Some(OpenProject { project, teller }))
     }
-}
-
-/// The folder that samples are named from; a list of paths has none.
-fn root_of(source: &Path) -> Option<String> {
-    if source.as_os_str() == "-" {
-        return None;
-    }
-    let source = std::path::absolute(source).ok()?;
-    folder_of(&source).to_str().map(str::to_owned)
 }
 
 /// The run that answers go into.

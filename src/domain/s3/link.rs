@@ -44,6 +44,17 @@ enum Spaces {
 }
 
 impl S3Link {
+    /// Whether a text looks like an address and not like a path of this machine.
+    pub fn is_meant_by(text: &str) -> bool {
+        let begins_with = |start: &str| {
+            let found = text.trim_start().get(..start.len());
+            found.is_some_and(|found| found.eq_ignore_ascii_case(start))
+        };
+        ["s3://", "s3a://", "s3n://", "http://", "https://", "arn:"]
+            .into_iter()
+            .any(begins_with)
+    }
+
     /// Reads whatever people copy: `s3://bucket/prefix` (not percent-encoded), `arn:aws:s3:::bucket/prefix`, https URLs of objects
     /// in either style, also of other servers, and URLs of the AWS console. A signature or version in a URL is left out.
     pub fn parse(text: &str) -> Result<Self, S3LinkError> {
@@ -282,6 +293,7 @@ mod tests {
             ("arn:aws-cn:s3:::bucket", "s3://bucket/"),
         ] {
             assert_eq!(parsed(text), on_aws(address, None), "{text}");
+            assert!(S3Link::is_meant_by(text));
         }
     }
 
@@ -387,6 +399,21 @@ mod tests {
         ] {
             let expected = (address.to_owned(), None, Some(endpoint.to_owned()));
             assert_eq!(parsed(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn paths_are_not_taken_for_addresses() {
+        for text in [
+            "photos",
+            "/photos/s3://x",
+            "s3",
+            "s3:bucket",
+            "C:\\photos",
+            "고양이",
+            "",
+        ] {
+            assert!(!S3Link::is_meant_by(text), "{text}");
         }
     }
 

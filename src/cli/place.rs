@@ -1,0 +1,216 @@
+//! Places on the command line: folders and files of this machine, and prefixes in S3.
+
+use std::io::BufRead;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context, bail};
+use clap::Args;
+
+use crate::aws::Aws;
+use crate::domain::{Credentials, S3Access, S3Link, S3Place};
+use crate::source::{S3Source, Source, WithRecords, folder_of};
+use crate::tasks::TaskControl;
+
+/// How a place in S3 is reached. Without any of these, as the AWS tools would.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Images in S3")]
+pub(super) struct S3Args {
+    /// A profile of your AWS configuration; never another one, whatever the environment says
+    #[arg(long, value_name = "NAME")]
+    profile: Option<String>,
+    /// The region of the bucket; found by asking where it is not given
+    #[arg(long, value_name = "REGION")]
+    region: Option<String>,
+    /// Another server than AWS, such as `http://127.0.0.1:9000`
+    #[arg(long, value_name = "URL", value_parser = parse_endpoint)]
+    endpoint_url: Option<String>,
+    /// The bucket in the path instead of the host name (true or false); without it, for other servers than AWS
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true", require_equals = true)]
+    path_style: Option<bool>,
+    /// Without credentials, for public buckets
+    #[arg(long, conflicts_with = "profile")]
+    anonymous: bool,
+    /// You pay for what is read, not the owner of the bucket
+    #[arg(long)]
+    requester_pays: bool,
+}
+
+impl S3Args {
+    fn is_given(&self) -> bool {
+        self.profile.is_some()
+            || self.region.is_some()
+            || self.endpoint_url.is_some()
+            || self.path_style.is_some()
+            || self.anonymous
+            || self.requester_pays
+    }
+
+    /// `access` as changed by what is given here.
+    fn over(&self, access: S3Access) -> S3Access {
+        let credentials = match &self.profile {
+            Some(profile) => Credentials::Profile(profile.clone()),
+            None if self.anonymous => Credentials::Anonymous,
+            None => access.credentials,
+        };
+        S3Access {
+            credentials,
+            region: self.region.clone().or(access.region),
+            endpoint: self.endpoint_url.clone().or(access.endpoint),
+            path_style: self.path_style.or(access.path_style),
+            requester_pays: self.requester_pays || access.requester_pays,
+        }
+    }
+}
+
+fn parse_endpoint(text: &str) -> Result<String, String> {
+    let host = text
+        .strip_prefix("http://")
+        .or_else(|| text.strip_prefix("https://"));
+    match host {
+        Some(host) if !host.is_empty() => Ok(text.trim_end_matches('/').to_owned()),
+        _ => Err("an endpoint begins with http:// or https://".to_owned()),
+    }
+}
+
+/// What a command is to work on.
+#[derive(Debug, Clone)]
+pub(super) enum Place {
+    /// Paths on standard input.
+    Stdin,
+    Path(PathBuf),
+    S3(S3Place),
+}
+
+impl Place {
+    /// # Errors
+    /// It is no place in S3 although it looks like one, or is none and was given what only such a place has.
+    pub(super) fn parse(text: &Path, args: &S3Args) -> anyhow::Result<Self> {
+        if let Some(address) = text.to_str().filter(|text| S3Link::is_meant_by(text)) {
+            let place = S3Place::of_link(S3Link::parse(address)?);
+            return Ok(Self::S3(S3Place {
+                access: args.over(place.access),
+                ..place
+            }));
+        }
+        if args.is_given() {
+            bail!(
+                "--profile, --region, --endpoint-url, --path-style, --anonymous and --requester-pays are for places in S3, and this is none: {}",
+                text.display()
+            );
+        }
+        Ok(match text.as_os_str() {
+            stdin if stdin == "-" => Self::Stdin,
+            _ => Self::Path(text.to_owned()),
+        })
+    }
+
+    /// Where the images of a project lie: in S3 as it was reached the last time, changed by `args`, or in a folder.
+    pub(super) fn of_project(
+        root: &str,
+        remembered: Option<S3Place>,
+        args: &S3Args,
+    ) -> anyhow::Result<Self> {
+        match remembered {
+            Some(place) => Ok(Self::S3(S3Place {
+                access: args.over(place.access),
+                ..place
+            })),
+            None => Self::parse(Path::new(root), args),
+        }
+    }
+
+    pub(super) fn open(&self, control: &TaskControl) -> anyhow::Result<Opened> {
+        match self {
+            Self::Stdin => {
+                let lines = std::io::stdin().lock().lines();
+                let paths: Vec<PathBuf> = lines
+                    .map(|line| line.map(PathBuf::from))
+                    .filter(|line| line.as_ref().is_ok_and(|path| !path.as_os_str().is_empty()))
+                    .collect::<Result<_, _>>()
+                    .context("Could not read the list of paths on stdin")?;
+                Ok(Opened {
+                    source: Arc::new(WithRecords::from_paths(paths)),
+                    root: None,
+                    place: None,
+                })
+            }
+            Self::Path(path) => {
+                let source = WithRecords::open(path)
+                    .with_context(|| format!("Could not open {}", path.display()))?;
+                let absolute = std::path::absolute(path).ok();
+                let root = absolute.and_then(|path| folder_of(&path).to_str().map(str::to_owned));
+                Ok(Opened {
+                    source: Arc::new(source),
+                    root,
+                    place: None,
+                })
+            }
+            Self::S3(place) => {
+                let source = S3Source::open(&Aws::new(), place, Some(control))?.without_task();
+                let folder = source.folder();
+                Ok(Opened {
+                    root: Some(folder.to_string()),
+                    place: Some(S3Place {
+                        address: folder,
+                        ..place.clone()
+                    }),
+                    source: Arc::new(WithRecords::over(Arc::new(source))),
+                })
+            }
+        }
+    }
+}
+
+/// A place that is there.
+pub(super) struct Opened {
+    pub(super) source: Arc<dyn Source>,
+    /// The folder that samples are named from; a list of paths has none.
+    pub(super) root: Option<String>,
+    /// That folder, where it lies in S3.
+    pub(super) place: Option<S3Place>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str, args: &S3Args) -> anyhow::Result<Place> {
+        Place::parse(Path::new(text), args)
+    }
+
+    #[test]
+    fn what_is_given_counts_before_what_a_link_says() {
+        let args = S3Args {
+            region: Some("eu-west-1".to_owned()),
+            anonymous: true,
+            ..S3Args::default()
+        };
+        let Place::S3(place) =
+            parse("https://bucket.s3.us-east-2.amazonaws.com/a/", &args).unwrap()
+        else {
+            panic!("it is a place in S3");
+        };
+        assert_eq!(place.address.to_string(), "s3://bucket/a/");
+        assert_eq!(place.access.region.as_deref(), Some("eu-west-1"));
+        assert_eq!(place.access.credentials, Credentials::Anonymous);
+        let error = parse("photos", &args).unwrap_err();
+        assert!(
+            error.to_string().contains("this is none: photos"),
+            "{error}"
+        );
+        assert!(matches!(
+            parse("photos", &S3Args::default()),
+            Ok(Place::Path(_))
+        ));
+    }
+
+    #[test]
+    fn an_endpoint_is_a_url() {
+        assert_eq!(
+            parse_endpoint("http://host:9000/").unwrap(),
+            "http://host:9000"
+        );
+        assert!(parse_endpoint("host:9000").is_err());
+    }
+}

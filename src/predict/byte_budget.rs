@@ -1,0 +1,90 @@
+//! Bounds how many bytes of encoded images are in memory, however many are read at once.
+
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+/// Room for so many bytes.
+pub(super) struct ByteBudget {
+    state: Mutex<State>,
+    changed: Condvar,
+    total: u64,
+}
+
+struct State {
+    free: u64,
+    is_closed: bool,
+}
+
+/// Room that is taken until it is dropped.
+pub(super) struct Room<'b> {
+    budget: &'b ByteBudget,
+    bytes: u64,
+}
+
+impl ByteBudget {
+    pub(super) fn new(total: u64) -> Self {
+        let state = State {
+            free: total,
+            is_closed: false,
+        };
+        Self {
+            state: Mutex::new(state),
+            changed: Condvar::new(),
+            total,
+        }
+    }
+
+    /// Waits for room; something larger than all of it takes all of it. `None` once the budget is closed.
+    pub(super) fn take(&self, bytes: u64) -> Option<Room<'_>> {
+        let bytes = bytes.min(self.total);
+        let is_full = |state: &mut State| !state.is_closed && state.free < bytes;
+        let state = self.changed.wait_while(self.lock(), is_full);
+        let mut state = state.unwrap_or_else(PoisonError::into_inner);
+        if state.is_closed {
+            return None;
+        }
+        state.free -= bytes;
+        Some(Room {
+            budget: self,
+            bytes,
+        })
+    }
+
+    /// No more room for anyone.
+    pub(super) fn close(&self) {
+        self.lock().is_closed = true;
+        self.changed.notify_all();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Room<'_> {
+    fn drop(&mut self) {
+        self.budget.lock().free += self.bytes;
+        self.budget.changed.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_larger_than_the_budget_goes_alone_and_closing_ends_every_wait() {
+        let budget = ByteBudget::new(10);
+        let small = budget.take(4).unwrap();
+        std::thread::scope(|scope| {
+            let large = scope.spawn(|| budget.take(99).map(|room| room.bytes));
+            drop(small);
+            assert_eq!(large.join().unwrap(), Some(10));
+        });
+        let _all = budget.take(10).unwrap();
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| budget.take(1).is_none());
+            budget.close();
+            assert!(waiting.join().unwrap());
+        });
+    }
+}

@@ -1,0 +1,264 @@
+//! Images in S3 on the command line, against a real server: what is written, what is said, and who asks.
+
+#![expect(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
+
+mod support;
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use support::fault_proxy::{Answer, Fault, FaultProxy, Often};
+use support::seaweed::{ADMIN, Bucket, Login, READER, STRANGER, Seaweed, without_aws};
+use support::{repository, spotcheck};
+
+/// Signed in by nothing, with the profiles of the server at hand.
+fn with_profiles(args: &[&str], endpoint: &str) -> Command {
+    let mut command = spotcheck(args);
+    without_aws(&mut command, endpoint).env("AWS_CONFIG_FILE", Seaweed::shared().aws_config());
+    command
+}
+
+fn predict(place: &str, more: &[&str]) -> Command {
+    let mut args = vec!["predict", place, "--model", "efficientnet-lite0"];
+    args.extend(more);
+    with_profiles(&args, &Seaweed::shared().endpoint())
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn must_succeed(mut command: Command) -> Output {
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{command:?}: {}", stderr(&output));
+    output
+}
+
+/// What a command that fails says.
+fn failure(mut command: Command) -> String {
+    let output = command.output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    stderr(&output)
+}
+
+fn lines(output: &Output) -> Vec<Value> {
+    let text = std::str::from_utf8(&output.stdout).unwrap();
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+/// Images and other files, in the same order for people as for S3.
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let samples = repository().join("assets/samples");
+    std::fs::create_dir(folder.path().join("sub")).unwrap();
+    for (name, sample) in [
+        ("a b+.jpg", "rocket.jpg"),
+        ("c%20d.png", "coffee.png"),
+        ("sub/고양이.png", "chelsea.png"),
+    ] {
+        std::fs::copy(samples.join(sample), folder.path().join(name)).unwrap();
+    }
+    std::fs::write(folder.path().join("broken.jpg"), b"no picture").unwrap();
+    std::fs::write(folder.path().join("labels.csv"), b"a,b").unwrap();
+    folder
+}
+
+fn filled_bucket(name: &str, folder: &Path) -> Bucket {
+    let bucket = Seaweed::shared().bucket(name);
+    bucket.put_folder("photos/", folder);
+    bucket.put("photos-old/other.jpg", b"never asked for");
+    bucket
+}
+
+#[test]
+fn predictions_over_a_prefix_equal_those_over_the_same_files() {
+    let folder = folder();
+    let bucket = filled_bucket("equal", folder.path());
+    let place = bucket.uri("photos/");
+    let run = |source: &str, more: &[&str]| {
+        let mut command = predict(source, &["--out", "-"]);
+        let output = command.args(more).output().unwrap();
+        // One image is broken.
+        assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+        output
+    };
+    let remote = run(&place, &["--profile", "reader"]);
+    let local = run(&folder.path().to_string_lossy(), &[]);
+    let said = stderr(&remote);
+    assert!(
+        said.contains("One object was left out, as its name is not that of an image: labels.csv"),
+        "{said}"
+    );
+    let local_root = format!("{}/", folder.path().display());
+    let expected: Vec<Value> = lines(&local)
+        .into_iter()
+        .map(|mut line| {
+            let uri = line["uri"].as_str().unwrap();
+            line["uri"] = uri.replacen(&local_root, &place, 1).into();
+            line
+        })
+        .collect();
+    assert_eq!(expected.len(), 4);
+    assert_eq!(lines(&remote), expected);
+}
+
+#[test]
+fn a_project_of_a_prefix_goes_on_by_etag_and_is_exported_as_it_was_reached() {
+    let folder = folder();
+    let bucket = filled_bucket("project", folder.path());
+    let place = bucket.uri("photos/");
+    let home = tempfile::tempdir().unwrap();
+    let project = home.path().join("p.spotcheck");
+    let project = project.to_str().unwrap();
+    let endpoint = Seaweed::shared().endpoint();
+    let run = |more: &[&str], status: i32| {
+        let mut command = predict(&place, &["--project", project, "--out", "-"]);
+        command.args(more).env_remove("AWS_ENDPOINT_URL_S3");
+        command.args(["--profile", "reader", "--endpoint-url", &endpoint]);
+        let output = command.output().unwrap();
+        assert_eq!(output.status.code(), Some(status), "{}", stderr(&output));
+        output
+    };
+    // One image is broken.
+    let first = run(&[], 3);
+    // The same content under the same key is the same image, although it is younger.
+    bucket.put_folder("photos/", folder.path());
+    let again = run(&["--resume"], 3);
+    assert!(
+        stderr(&again).contains("4 of 4 images have an answer, 0 to go"),
+        "{}",
+        stderr(&again)
+    );
+    assert_eq!(lines(&again), lines(&first));
+    bucket.put(
+        "photos/broken.jpg",
+        &std::fs::read(repository().join("assets/samples/rocket.jpg")).unwrap(),
+    );
+    let changed = run(&["--resume"], 0);
+    assert!(
+        stderr(&changed).contains("predicted again: 1"),
+        "{}",
+        stderr(&changed)
+    );
+
+    let info = must_succeed(with_profiles(&["project", "info", project], &endpoint));
+    let info = String::from_utf8_lossy(&info.stdout).into_owned();
+    assert!(
+        info.contains(&format!("images in {place}, reached as profile reader")),
+        "{info}"
+    );
+    // Neither profile nor server are named: the project knows them.
+    let out = home.path().join("out");
+    let mut export = with_profiles(
+        &[
+            "export",
+            project,
+            "--format",
+            "pictures",
+            "--out",
+            out.to_str().unwrap(),
+        ],
+        &endpoint,
+    );
+    export.env_remove("AWS_ENDPOINT_URL_S3");
+    must_succeed(export);
+    assert!(out.join("sub").is_dir(), "named from the prefix on");
+    let stored = std::fs::read(project).unwrap();
+    for login in [READER, ADMIN] {
+        let secret = login.secret_key.as_bytes();
+        assert!(!stored.windows(secret.len()).any(|window| window == secret));
+    }
+}
+
+fn signed_in(login: Login, mut command: Command) -> Command {
+    command
+        .env("AWS_ACCESS_KEY_ID", login.access_key)
+        .env("AWS_SECRET_ACCESS_KEY", login.secret_key);
+    command
+}
+
+#[test]
+fn who_is_named_asks_and_nobody_else() {
+    let folder = folder();
+    let bucket = filled_bucket("who", folder.path());
+    let place = bucket.uri("photos/a b+.jpg");
+    must_succeed(signed_in(READER, predict(&place, &[])));
+    let said = failure(signed_in(
+        ADMIN,
+        predict(&place, &["--profile", "stranger"]),
+    ));
+    assert!(
+        said.contains("does not know the access key of profile stranger"),
+        "{said}"
+    );
+    assert!(!said.contains(STRANGER.secret_key), "{said}");
+    let said = failure(signed_in(ADMIN, predict(&place, &["--profile", "nobody"])));
+    assert!(
+        said.contains("There is no profile nobody in the AWS configuration; it has admin, blind,"),
+        "{said}"
+    );
+    let said = failure(signed_in(
+        ADMIN,
+        predict(&bucket.uri("photos/"), &["--anonymous"]),
+    ));
+    assert!(said.contains("s3:ListBucket on the bucket"), "{said}");
+    let said = failure(predict(&place, &[]));
+    assert!(said.contains("No AWS credentials were found"), "{said}");
+    // Who may not list may still open what can be named.
+    must_succeed(predict(&place, &["--profile", "blind"]));
+    let said = failure(predict(&bucket.uri("photos/"), &["--profile", "blind"]));
+    assert!(
+        said.contains("profile blind lacks the permission s3:ListBucket"),
+        "{said}"
+    );
+}
+
+#[test]
+fn the_region_of_a_bucket_is_found_by_itself() {
+    let folder = folder();
+    let bucket = filled_bucket("region", folder.path());
+    let proxy = FaultProxy::before(Seaweed::shared().address());
+    let moved = Answer::s3_error(
+        "301 Moved Permanently",
+        "PermanentRedirect",
+        "The bucket you are attempting to access must be addressed using the specified endpoint.",
+    )
+    .header("x-amz-bucket-region", "eu-central-1");
+    proxy.inject(
+        |request| request.region() != Some("eu-central-1"),
+        Often::Always,
+        Fault::Answer(moved),
+    );
+    let place = bucket.uri("photos/a b+.jpg");
+    let mut command = predict(
+        &place,
+        &["--profile", "reader", "--endpoint-url", &proxy.endpoint()],
+    );
+    command.env_remove("AWS_ENDPOINT_URL_S3");
+    must_succeed(command);
+    let elsewhere = proxy.count(|request| request.region() != Some("eu-central-1"));
+    assert_eq!(elsewhere, 1, "asked once, remembered afterwards");
+}
+
+#[test]
+fn what_is_not_there_and_who_does_not_answer_is_said_in_one_message() {
+    let said = failure(predict(
+        "s3://no-such-bucket/photos/",
+        &["--profile", "reader"],
+    ));
+    assert!(said.contains("no bucket no-such-bucket"), "{said}");
+    let mut nobody = predict("s3://bucket/", &["--profile", "reader", "--endpoint-url"]);
+    nobody.arg("http://127.0.0.1:1");
+    let said = failure(nobody);
+    assert!(
+        said.contains("nobody answers at http://127.0.0.1:1"),
+        "{said}"
+    );
+    let said = failure(predict("assets/samples", &["--profile", "reader"]));
+    assert!(said.contains("this is none: assets/samples"), "{said}");
+    let said = failure(predict("https://example.org/", &[]));
+    assert!(said.contains("names no bucket"), "{said}");
+}
