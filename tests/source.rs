@@ -246,3 +246,34 @@ fn a_tfrecord_object_that_was_replaced_or_deleted_is_noticed_when_it_is_read() {
     let error = source.read(&samples[2].uri).unwrap_err();
     assert!(matches!(error, SourceError::NotFound), "{error}");
 }
+
+#[test]
+fn one_record_of_an_object_opens_by_its_address() {
+    let bucket = Seaweed::shared().public_bucket("one-record");
+    bucket.put("set/photos.tfrecord", &photos());
+    let open = |prefix: &str| {
+        WithRecords::in_s3(&Aws::new(), &place(&bucket, prefix), None).map(|(source, _)| source)
+    };
+    let source = open("set/photos.tfrecord/#4").unwrap();
+    assert_eq!(
+        source.name(),
+        format!("s3://{}/set/photos.tfrecord/#4", bucket.name)
+    );
+    assert_eq!(names(&source), ["photos.tfrecord/grace_hopper.jpg"]);
+    assert_eq!(names(&open("set/").unwrap()).len(), 6);
+    for nothing in ["set/other.tfrecord/#4", "set/#4", "set/photos.tfrecord/4"] {
+        let error = open(nothing).err().unwrap();
+        assert_eq!(error.kind, AwsErrorKind::NotFound, "{error}");
+    }
+    let (samples, problems): (Vec<_>, Vec<_>) = open("set/photos.tfrecord/#6")
+        .unwrap()
+        .pages()
+        .map(|page| (page.samples, page.problems))
+        .unzip();
+    assert!(samples.concat().is_empty());
+    assert!(
+        problems.concat()[0]
+            .message
+            .contains("6 records were found")
+    );
+}

@@ -12,7 +12,7 @@ mod tfrecord;
 pub use local::LocalSource;
 pub use memory::MemorySource;
 pub use s3::S3Source;
-pub use tfrecord::{WithRecords, is_tfrecord_name};
+pub use tfrecord::WithRecords;
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -22,6 +22,7 @@ use crate::aws::{AwsError, AwsErrorKind};
 pub use crate::domain::{ListingChange, Page};
 use crate::domain::{SampleUri, Truth};
 use crate::tasks::TaskControl;
+use tfrecord::{is_shard_name, is_tfrecord_name};
 
 /// Extensions (lower case) of the files that are listed as samples.
 const IMAGE_EXTENSIONS: [&str; 11] = [
@@ -115,7 +116,7 @@ fn is_listed(path: impl AsRef<Path>) -> bool {
 
 fn may_hold_records(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    is_tfrecord_name(&name) || tfrecord::is_shard_name(&name)
+    is_tfrecord_name(&name) || is_shard_name(&name)
 }
 
 fn has_image_extension(path: &Path) -> bool {

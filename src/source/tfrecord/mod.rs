@@ -26,16 +26,16 @@ use self::example::{Example, Wanted};
 use self::frame::{BadFrame, HEADER};
 use self::index::{FileIndex, not_there};
 use self::scan::{Entry, FileScan, LONGEST_RECORD};
-use super::{ListingChange, LocalSource, Page, Source, SourceError, cut};
-use crate::domain::{Sample, SampleUri, Truth};
+use super::{ListingChange, LocalSource, Page, S3Source, Source, SourceError, cut};
+use crate::aws::{Aws, AwsError, AwsErrorKind};
+use crate::domain::{S3Address, S3Place, Sample, SampleUri, Truth};
 use crate::tasks::TaskControl;
 
-pub(crate) use self::names::is_shard_name;
-pub use self::names::is_tfrecord_name;
+pub(super) use self::names::{is_shard_name, is_tfrecord_name};
 
 /// Records looked at for the first page of a file, so that it comes soon; later pages are larger.
 const FIRST_PAGE_LEN: usize = 32;
-const PAGE_LEN: usize = 2000;
+const PAGE_LEN: usize = 500;
 
 /// Another source, in which each TFRecord file stands for the images that it holds.
 #[derive(Clone)]
@@ -76,6 +76,46 @@ impl WithRecords {
             }
         };
         Ok(Self::over(Arc::new(local)))
+    }
+
+    /// A place in S3, or a single record of an object there; and beneath it the source that knows what the place turned out
+    /// to be.
+    ///
+    /// # Errors
+    /// As [`S3Source::open`].
+    pub fn in_s3(
+        aws: &Aws,
+        place: &S3Place,
+        control: Option<&TaskControl>,
+    ) -> Result<(Self, S3Source), AwsError> {
+        let error = match S3Source::open(aws, place, control) {
+            Ok(source) => return Ok((Self::over(Arc::new(source.without_task())), source)),
+            Err(error) => error,
+        };
+        let uri = SampleUri::new(place.address.to_string());
+        let file = uri
+            .record()
+            .filter(|_| error.kind == AwsErrorKind::NotFound);
+        let Some((file, number)) = file else {
+            return Err(error);
+        };
+        let file = SampleUri::new(file);
+        let Some(key) = place.address.key_of(&file) else {
+            return Err(error);
+        };
+        let place = S3Place {
+            address: S3Address::new(&place.address.bucket, key),
+            ..place.clone()
+        };
+        let source = S3Source::open(aws, &place, control)?;
+        // A folder has no records.
+        if source.name() != file.as_str() {
+            return Err(error);
+        }
+        let only = HashMap::from([(file, BTreeSet::from([number]))]);
+        let name = Some(uri.as_str().to_owned());
+        let inner = Arc::new(source.without_task());
+        Ok((Self::new(inner, name, only), source))
     }
 
     /// Local files, folders and records. The records of one file are listed together, where the first of them stands.

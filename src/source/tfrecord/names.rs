@@ -2,7 +2,7 @@
 
 /// `train.tfrecord`, `train.tfrecords`, `train.tfrec`, `train.record`, each also as a shard (`train.tfrecord-00000-of-00010`)
 /// or compressed (`train.tfrecord.gz`); upper and lower case are the same.
-pub fn is_tfrecord_name(name: &str) -> bool {
+pub(in super::super) fn is_tfrecord_name(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let name = name.strip_suffix(".gz").unwrap_or(&name);
     let name = without_shard(name).unwrap_or(name);
@@ -12,7 +12,7 @@ pub fn is_tfrecord_name(name: &str) -> bool {
 }
 
 /// `train-00000-of-00010`: may hold records, as those of ImageNet; only the contents tell.
-pub(crate) fn is_shard_name(name: &str) -> bool {
+pub(in super::super) fn is_shard_name(name: &str) -> bool {
     without_shard(name).is_some_and(|name| !name.is_empty())
 }
 

@@ -82,8 +82,7 @@ impl FileScan {
                 self.problem(number, "was cut while it was read")
             }
             Err(WireError::Read(ReadError::Source(error))) => {
-                let problem = self.unreadable(&error);
-                self.finish(Some(problem));
+                self.stop(&error);
                 None
             }
         }
@@ -144,9 +143,12 @@ impl FileScan {
         }
     }
 
-    fn unreadable(&self, error: &SourceError) -> Problem {
+    /// Ends where the file can be read no further. Whoever cancels the listing knows that it is not complete.
+    fn stop(&mut self, error: &SourceError) {
         let message = format!("{error} ({} were listed before)", records(self.number));
-        Problem::of_sample(self.file.uri.clone(), message)
+        let problem = Problem::of_sample(self.file.uri.clone(), message);
+        let is_told = !matches!(error, SourceError::Cancelled);
+        self.finish(is_told.then_some(problem));
     }
 
     fn finish(&mut self, last: Option<Problem>) {
@@ -192,10 +194,7 @@ impl Iterator for FileScan {
                 let problem = self.broken(&broken);
                 self.finish(Some(problem));
             }
-            Err(error) => {
-                let problem = self.unreadable(&error);
-                self.finish(Some(problem));
-            }
+            Err(error) => self.stop(&error),
         }
         Some(None)
     }

@@ -352,6 +352,32 @@ fn no_damage_of_a_file_panics_or_gives_a_wrong_image() {
     }
 }
 
+/// As above, but with whole checksums: whatever a program may have written.
+#[test]
+fn no_damage_of_an_example_panics() {
+    let floats = field(2, &field(1, &[0; 12]));
+    let example = example(&[
+        ("image/encoded", bytes_feature(&[b"pixels", b"more"])),
+        ("image/filename", bytes_feature(&["고양이.jpg".as_bytes()])),
+        ("image/class/label", field(3, &field(1, b"\x11\xac\x02"))),
+        ("image/class/text", bytes_feature(&[b"cat"])),
+        (BOX_SIDES[0], floats.clone()),
+        (BOX_SIDES[1], floats.clone()),
+        (BOX_SIDES[2], floats.clone()),
+        (BOX_SIDES[3], floats),
+    ]);
+    for place in 0..example.len() {
+        for value in [0, 1, 2, 5, 8, 0x0a, 0x0b, 0x7f, 0x80, 0xff] {
+            let mut damaged = example.clone();
+            damaged[place] = value;
+            let source = source_of([framed(&damaged), framed(&damaged[..place])].concat());
+            for sample in listing(&source).0 {
+                drop(source.read_with_truth(&sample.uri));
+            }
+        }
+    }
+}
+
 #[test]
 fn the_first_page_of_a_large_file_comes_after_a_few_reads() {
     let folder = tempfile::tempdir().unwrap();
