@@ -1,16 +1,14 @@
 //! Goes to an image while its name is typed.
 
-use eframe::egui::{self, Align2, Area, Frame, Id, Key, Modifiers, Order, TextEdit, vec2};
+use eframe::egui::{self, Align2, Area, Frame, Id, Order, vec2};
 
+use super::typing::Typing;
 use crate::state::{Command, Overlay, State};
 
 const WIDTH: f32 = 340.0;
 
 #[derive(Default)]
-pub(in super::super) struct GoToMemory {
-    text: String,
-    was_open: bool,
-}
+pub(in super::super) struct GoToMemory(Typing);
 
 /// A small field over the window, which does not cover where it leads to.
 pub(in super::super) fn go_to_ui(
@@ -19,35 +17,25 @@ pub(in super::super) fn go_to_ui(
     memory: &mut GoToMemory,
     commands: &mut Vec<Command>,
 ) {
-    let is_open = state.overlay == Overlay::GoTo;
-    let is_new = is_open && !memory.was_open;
-    memory.was_open = is_open;
-    if !is_open {
+    let GoToMemory(typing) = memory;
+    if !typing.follow(state.overlay == Overlay::GoTo) {
         return;
     }
-    if is_new {
-        memory.text.clear();
-    }
-    let take = |key| ctx.input_mut(|input| input.consume_key(Modifiers::NONE, key));
-    let enter = take(Key::Enter);
     let area = Area::new(Id::unique("go to"))
         .order(Order::Foreground)
         .anchor(Align2::CENTER_TOP, vec2(0.0, 80.0))
         .show(ctx, |ui| {
             Frame::popup(ui.style()).show(ui, |ui| {
                 ui.set_width(WIDTH);
-                let field = ui.add(
-                    TextEdit::singleline(&mut memory.text)
-                        .hint_text("Name or number of an image")
-                        .desired_width(f32::INFINITY),
-                );
-                if is_new {
-                    field.request_focus();
+                let what = "Name or number of an image";
+                let typed = typing.field_ui(ui, what, what);
+                let text = || typing.text().to_owned();
+                if typed.is_changed {
+                    commands.push(Command::GoTo(text()));
                 }
-                if field.changed() {
-                    commands.push(Command::GoTo(memory.text.clone()));
+                if typed.enter {
+                    commands.push(Command::GoToNext(text()));
                 }
-                field.accessible_name("Name or number of an image");
                 ui.weak(if state.go_to_missed {
                     "No image on screen has this in its name"
                 } else {
@@ -55,10 +43,7 @@ pub(in super::super) fn go_to_ui(
                 });
             });
         });
-    if enter {
-        commands.push(Command::GoToNext(memory.text.clone()));
-    }
-    if area.response.clicked_elsewhere() && !is_new {
+    if area.response.clicked_elsewhere() && !typing.is_new() {
         commands.push(Command::SetOverlay(Overlay::None));
     }
 }

@@ -7,6 +7,7 @@ mod help;
 mod import;
 mod palette;
 mod toast;
+mod typing;
 mod wrong_class;
 
 pub(super) use drop_target::drop_target_ui;

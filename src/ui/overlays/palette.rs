@@ -1,18 +1,18 @@
 //! Finds a command by typing a part of its name.
 
-use eframe::egui::{self, Button, Id, Key, Modal, Modifiers, ScrollArea, TextEdit, vec2};
+use eframe::egui::{self, Button, Id, Modal, ScrollArea, vec2};
 
 use super::super::keys;
+use super::typing::Typing;
 use crate::state::{Action, Command, Overlay, State};
 
 const WIDTH: f32 = 460.0;
 
 #[derive(Default)]
 pub(in super::super) struct PaletteMemory {
-    query: String,
+    typing: Typing,
     /// Which line Enter takes.
     line: usize,
-    was_open: bool,
 }
 
 pub(in super::super) fn palette_ui(
@@ -21,15 +21,8 @@ pub(in super::super) fn palette_ui(
     memory: &mut PaletteMemory,
     commands: &mut Vec<Command>,
 ) {
-    let is_open = state.overlay == Overlay::Palette;
-    let is_new = is_open && !memory.was_open;
-    memory.was_open = is_open;
-    if !is_open {
+    if !memory.typing.follow(state.overlay == Overlay::Palette) {
         return;
-    }
-    if is_new {
-        memory.query.clear();
-        memory.line = 0;
     }
     let area = Modal::default_area(Id::unique("command palette"))
         .anchor(egui::Align2::CENTER_TOP, vec2(0.0, 80.0));
@@ -37,7 +30,7 @@ pub(in super::super) fn palette_ui(
         .area(area)
         .show(ctx, |ui| {
             ui.set_width(WIDTH);
-            contents_ui(ui, state, memory, is_new, commands);
+            contents_ui(ui, state, memory, commands);
         });
     if modal.should_close() {
         commands.push(Command::SetOverlay(Overlay::None));
@@ -48,30 +41,19 @@ fn contents_ui(
     ui: &mut egui::Ui,
     state: &State,
     memory: &mut PaletteMemory,
-    is_new: bool,
     commands: &mut Vec<Command>,
 ) {
-    let take = |ui: &egui::Ui, key| ui.input_mut(|input| input.consume_key(Modifiers::NONE, key));
-    let (up, down) = (take(ui, Key::ArrowUp), take(ui, Key::ArrowDown));
-    let enter = take(ui, Key::Enter);
-    let field = ui.add(
-        TextEdit::singleline(&mut memory.query)
-            .hint_text("Type a command")
-            .desired_width(f32::INFINITY),
-    );
-    if is_new {
-        field.request_focus();
-    }
-    if field.changed() {
+    let what = "Type a command";
+    let typed = memory.typing.field_ui(ui, what, what);
+    if typed.is_changed {
         memory.line = 0;
     }
-    field.accessible_name("Type a command");
-    let found = matching(&memory.query);
+    let found = matching(memory.typing.text());
     let last = found.len().saturating_sub(1);
-    if down {
+    if typed.down {
         memory.line += 1;
     }
-    if up {
+    if typed.up {
         memory.line = memory.line.saturating_sub(1);
     }
     memory.line = memory.line.min(last);
@@ -79,13 +61,13 @@ fn contents_ui(
     if found.is_empty() {
         ui.weak("No command has this in its name");
     }
-    let mut chosen = found.get(memory.line).copied().filter(|_| enter);
+    let mut chosen = found.get(memory.line).copied().filter(|_| typed.enter);
     ScrollArea::vertical().max_height(360.0).show(ui, |ui| {
         ui.spacing_mut().item_spacing.y = 2.0;
         for (line, action) in found.iter().enumerate() {
             let is_current = line == memory.line;
             let response = line_ui(ui, state, *action, is_current);
-            if is_current && (up || down) {
+            if is_current && (typed.up || typed.down) {
                 response.scroll_to_me(None);
             }
             if response.clicked() {

@@ -1,11 +1,10 @@
 //! Which class would have been right: typed, and completed from the model's classes.
 
-use eframe::egui::{
-    self, Button, Id, Key, Label, Modal, Modifiers, RichText, ScrollArea, TextEdit, vec2,
-};
+use eframe::egui::{self, Button, Id, Label, Modal, RichText, ScrollArea, vec2};
 
 use super::super::theme;
 use super::super::widgets::strong;
+use super::typing::{Typed, Typing};
 use crate::domain::Verdict;
 use crate::state::{Command, Overlay, State};
 
@@ -13,10 +12,9 @@ const MAX_LINES: usize = 50;
 
 #[derive(Default)]
 pub(in super::super) struct WrongClassMemory {
-    typed: String,
+    typing: Typing,
     /// Which line Enter takes; `None` for what was typed.
     line: Option<usize>,
-    was_open: bool,
 }
 
 pub(in super::super) fn wrong_class_ui(
@@ -25,22 +23,15 @@ pub(in super::super) fn wrong_class_ui(
     memory: &mut WrongClassMemory,
     commands: &mut Vec<Command>,
 ) {
-    let is_open = state.overlay == Overlay::WrongClass;
-    let is_new = is_open && !memory.was_open;
-    memory.was_open = is_open;
-    if !is_open {
+    if !memory.typing.follow(state.overlay == Overlay::WrongClass) {
         return;
-    }
-    if is_new {
-        memory.typed.clear();
-        memory.line = None;
     }
     let frame = theme::dialog_frame(ctx);
     let modal = Modal::new(Id::unique("wrong class"))
         .frame(frame)
         .show(ctx, |ui| {
             ui.set_width(360.0);
-            contents_ui(ui, state, memory, is_new, commands);
+            contents_ui(ui, state, memory, commands);
         });
     if modal.should_close() {
         commands.push(Command::SetOverlay(Overlay::None));
@@ -51,27 +42,20 @@ fn contents_ui(
     ui: &mut egui::Ui,
     state: &State,
     memory: &mut WrongClassMemory,
-    is_new: bool,
     commands: &mut Vec<Command>,
 ) {
     ui.label(strong("Which class is right?").size(15.0));
-    let take = |ui: &egui::Ui, key| ui.input_mut(|input| input.consume_key(Modifiers::NONE, key));
-    let (up, down) = (take(ui, Key::ArrowUp), take(ui, Key::ArrowDown));
-    let enter = take(ui, Key::Enter);
-    let field = ui.add(
-        TextEdit::singleline(&mut memory.typed)
-            .hint_text("Type a class")
-            .desired_width(f32::INFINITY),
-    );
-    if is_new {
-        field.request_focus();
-    }
-    let is_changed = field.changed();
-    field.accessible_name("Right class");
-    let classes = classes_like(state, &memory.typed);
+    let Typed {
+        is_changed,
+        up,
+        down,
+        enter,
+    } = memory.typing.field_ui(ui, "Type a class", "Right class");
+    let typed = memory.typing.text().trim();
+    let classes = classes_like(state, typed);
     if is_changed {
         // A class that begins like this is most likely meant; anything else is taken as it is typed.
-        let typed = memory.typed.trim().to_lowercase();
+        let typed = typed.to_lowercase();
         let begins = |class: &&str| class.to_lowercase().starts_with(&typed);
         memory.line = (!typed.is_empty() && classes.first().is_some_and(begins)).then_some(0);
     }
@@ -104,7 +88,6 @@ fn contents_ui(
             }
         }
     });
-    let typed = memory.typed.trim();
     let taken = match memory.line {
         Some(line) => classes[line],
         None => typed,
