@@ -3,6 +3,7 @@
 
 pub mod app;
 pub mod aws;
+pub mod cache;
 pub mod cli;
 pub mod decode;
 pub mod dirs;

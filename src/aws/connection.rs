@@ -82,6 +82,14 @@ impl S3 {
         &self.0.access
     }
 
+    /// The server, where it is not AWS: as this access says, or else the user's AWS configuration.
+    pub fn endpoint(&self, control: Option<&TaskControl>) -> Result<Option<String>, AwsError> {
+        self.0.network.wait(control, async {
+            let loaded = self.0.loaded().await?;
+            Ok(loaded.endpoint.clone())
+        })
+    }
+
     /// Who is signed in, and until when. Asks AWS; another server has nothing to ask, so the access key tells it.
     pub fn identity(&self, control: Option<&TaskControl>) -> Result<Identity, AwsError> {
         self.0.network.wait(control, async {

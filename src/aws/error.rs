@@ -10,6 +10,8 @@ use aws_smithy_types::date_time::Format;
 
 use crate::domain::{Credentials, S3Address};
 
+const CHANGED: &str = "it is another object than it was when it was listed; list the images again";
+
 /// Why AWS did not do what was asked. The message is whole, says what to do, and holds no secret.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
@@ -87,6 +89,11 @@ impl AwsError {
         }
     }
 
+    pub(super) fn changed(asked: &Asked<'_>) -> Self {
+        let message = format!("Could not {asked}: {CHANGED}");
+        Self::new(AwsErrorKind::Changed, message)
+    }
+
     pub(super) fn cancelled() -> Self {
         Self::new(AwsErrorKind::Cancelled, "It was cancelled")
     }
@@ -142,15 +149,11 @@ impl AwsError {
         match error {
             CredentialsError::CredentialsNotLoaded(_) => Self::new(
                 AwsErrorKind::NoCredentials,
-                match (whose, chosen_profile()) {
-                    (Credentials::Profile(name), _) => format!(
+                match whose {
+                    Credentials::Profile(name) => format!(
                         "Profile {name} of the AWS configuration holds no credentials ({text}); `aws configure --profile {name}` adds them"
                     ),
-                    (_, Some(name)) => format!(
-                        "No AWS credentials were found, neither in the environment nor in the profile {name}, which AWS_PROFILE names; \
-                         correct that, choose another profile, or make it with `aws configure --profile {name}`"
-                    ),
-                    (_, None) => {
+                    Credentials::Ambient | Credentials::Anonymous => {
                         "No AWS credentials were found, neither in the environment nor in the AWS configuration; choose a profile, make one with \
                          `aws configure`, or read a public bucket anonymously"
                             .to_owned()
@@ -344,10 +347,7 @@ fn about_what(answer: &Answer<'_>, asked: &Asked<'_>, who: &Who) -> AwsError {
             Kind::Throttled,
             format!("{server} asks to slow down; wait a little, then try again"),
         ),
-        ("PreconditionFailed", _) | (_, 412) => error(
-            Kind::Changed,
-            "it is another object than it was when it was listed; open the folder again".to_owned(),
-        ),
+        ("PreconditionFailed", _) | (_, 412) => error(Kind::Changed, CHANGED.to_owned()),
         ("InvalidRange", _) | (_, 416) => error(
             Kind::BehindEnd,
             "the wanted part lies behind its end; it may have changed since it was listed"
@@ -510,13 +510,6 @@ fn of_connection(text: &str, asked: &Asked<'_>, who: &Who) -> AwsError {
         )
     };
     AwsError::new(kind, format!("Could not {asked}: {why}"))
-}
-
-/// The one that the environment chooses.
-fn chosen_profile() -> Option<String> {
-    std::env::var("AWS_PROFILE")
-        .ok()
-        .filter(|name| !name.is_empty())
 }
 
 /// What lies behind an error that itself says no more than that there was one.

@@ -100,18 +100,20 @@ impl S3 {
         self.0.network.wait(control, self.0.head(bucket, key))
     }
 
-    /// The whole object; goes on where it was when the connection is cut.
+    /// The whole object; goes on where it was when the connection is cut. With an `etag`, only the object that has it: otherwise
+    /// the error is [`AwsErrorKind::Changed`].
     pub fn read(
         &self,
         bucket: &str,
         key: &str,
+        etag: Option<&str>,
         control: Option<&TaskControl>,
     ) -> Result<Vec<u8>, AwsError> {
         let wanted = Wanted {
             bucket,
             key,
             range: None,
-            etag: None,
+            etag,
         };
         self.0.network.wait(control, self.0.read(wanted))
     }
@@ -265,6 +267,12 @@ impl Connection {
                 }
                 Err(error) => return Err(error),
             };
+            // Some servers do not know the condition.
+            if let (Some(wanted), Some(found)) = (&etag, &answer.e_tag)
+                && wanted != found
+            {
+                return Err(AwsError::changed(&asked));
+            }
             // A part that is read later must be of the same object.
             etag = etag.or(answer.e_tag.take());
             let expected = usize::try_from(size_of(answer.content_length)).unwrap_or_default();

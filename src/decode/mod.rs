@@ -4,13 +4,13 @@
 //! may take short cuts. The format is found by the first bytes, never by the file's name. Knows nothing of
 //! files, folders or models; everything here blocks and belongs on a worker thread.
 
-mod cache;
 mod crop;
 mod details;
 mod encode;
 mod error;
 mod format;
 mod jpeg;
+mod kept;
 mod limits;
 mod metadata;
 mod orientation;
@@ -18,12 +18,12 @@ mod pyramid;
 mod raster;
 mod thumbnail;
 
-pub use cache::{CacheError, CacheUsage, ThumbnailCache, ThumbnailKey};
 pub use crop::crops;
 pub use details::{ImageDetails, details};
 pub use encode::{EncodeError, encode_jpeg, encode_png};
 pub use error::DecodeError;
 pub use format::Format;
+pub use kept::{ThumbnailCache, ThumbnailKey};
 pub use limits::{DecodeLimits, Lending, MemoryBudget, Reservation};
 pub use orientation::Orientation;
 pub use pyramid::PicturePyramid;

@@ -4,6 +4,7 @@
 //! in these types, so a prediction looks the same wherever it was computed.
 
 mod bytes;
+mod cache_usage;
 mod change;
 mod class_color;
 mod device;
@@ -26,6 +27,7 @@ mod verdict;
 mod view_settings;
 
 pub use bytes::human_bytes;
+pub use cache_usage::CacheUsage;
 pub use change::{Change, SampleAnswer};
 pub use class_color::{TEXT_ON_CLASS_COLOR, class_color};
 pub use device::{Device, DeviceChoice, DeviceReport, LatencyMs, RefusedDevice};

@@ -1,11 +1,12 @@
 //! Opening and listing sources.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::{Shared, project};
-use crate::source::{Source, WithRecords, folder_of};
-use crate::state::{Event, SourceId, SourceSpec, TaskId};
+use crate::source::{ListingChange, Source, WithRecords, folder_of, for_task};
+use crate::state::{Event, Relisting, SourceId, SourceSpec, TaskId};
 use crate::tasks::TaskControl;
 
 pub(super) fn open(
@@ -61,6 +62,42 @@ fn list(
         }
     }
     Ok(())
+}
+
+/// Lists what is open once more. Changes are told page by page, so that no frame has much to do.
+pub(super) fn list_again(shared: &Arc<Shared>, id: SourceId, task: TaskId, control: TaskControl) {
+    let ended = move |result| Event::ListedAgain {
+        source: id,
+        task,
+        result,
+    };
+    shared.spawn_answer(
+        "list images again",
+        move |shared| ended(relist(shared, id, &control)),
+        move |mistake| ended(Err(mistake)),
+    );
+}
+
+fn relist(shared: &Shared, id: SourceId, control: &TaskControl) -> Result<Relisting, String> {
+    let source = shared.source(id).ok_or("The folder has been closed")?;
+    let mut found = Relisting::default();
+    let mut present = HashSet::new();
+    for page in for_task(&source, control).pages() {
+        if control.checkpoint().is_err() {
+            break;
+        }
+        control.add_done(page.samples.len() as u64);
+        present.extend(page.samples.iter().map(|sample| sample.uri.clone()));
+        found.problems.extend(page.problems);
+        found.notes.extend(page.notes);
+        let change = ListingChange::Seen(page.samples);
+        if !shared.report(Event::ListingChanged { source: id, change }) {
+            break;
+        }
+    }
+    let is_whole = found.problems.is_empty() && !control.is_cancelled();
+    found.present = is_whole.then_some(present);
+    Ok(found)
 }
 
 /// A source that can be listed.

@@ -15,6 +15,7 @@ mod engine;
 mod explain;
 mod export;
 mod filmstrip;
+mod kept;
 mod latest;
 mod models;
 mod overlaps;
@@ -25,6 +26,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crossbeam_channel::{Receiver, Sender};
 
+use crate::cache::DiskCache;
 use crate::decode::{DecodeLimits, ThumbnailCache};
 use crate::dirs::AppDirs;
 use crate::domain::{DisplayPicture, Picture, Problem, RunId, SampleId, Tile, TileKey};
@@ -120,6 +122,8 @@ struct Shared {
     dirs: AppDirs,
     library: Library,
     limits: Mutex<DecodeLimits>,
+    /// Thumbnails, and pictures that came from far away.
+    cache: Arc<DiskCache>,
     thumbnail_cache: ThumbnailCache,
     waker: Waker,
     events: Sender<Event>,
@@ -132,10 +136,12 @@ impl Effects {
     pub fn start(dirs: AppDirs, waker: Waker) -> (Self, Answers) {
         let (events, events_received) = crossbeam_channel::bounded(EVENTS_WAITING);
         let (deliveries, deliveries_received) = crossbeam_channel::bounded(DELIVERIES_WAITING);
+        // The settings say how large it may be before anything is read.
+        let cache = Arc::new(DiskCache::new(dirs.cache.join("thumbnails"), 0));
         let shared = Arc::new(Shared {
             library: Library::open(&dirs),
-            // The settings say how large it may be before anything is read.
-            thumbnail_cache: ThumbnailCache::new(dirs.cache.join("thumbnails"), 0),
+            thumbnail_cache: ThumbnailCache::within(Arc::clone(&cache)),
+            cache,
             dirs,
             limits: Mutex::default(),
             waker,
@@ -176,15 +182,24 @@ impl Effects {
                 source,
                 side,
                 wanted,
-            } => self.thumbnails.want(source, side, wanted),
-            Effect::LimitThumbnailCache(bytes) => shared.thumbnail_cache.set_max_bytes(bytes),
-            Effect::MeasureThumbnailCache => thumbnails::measure_cache(shared),
-            Effect::ClearThumbnailCache => thumbnails::clear_cache(shared),
+            } => self.thumbnails.want(shared, source, side, wanted),
+            Effect::ReadAhead { source, samples } => self.thumbnails.read_ahead(source, samples),
+            Effect::ListAgain {
+                source,
+                task,
+                control,
+            } => browse::list_again(shared, source, task, control),
+            Effect::LimitCache(bytes) => shared.cache.set_max_bytes(bytes),
+            Effect::MeasureCache => kept::measure(shared),
+            Effect::ClearCache => kept::clear(shared),
             Effect::Display {
                 source,
                 sample,
                 uri,
-            } => self.display.want(source, sample, uri),
+            } => {
+                self.thumbnails.stop_reading_ahead(&uri);
+                self.display.want(source, sample, uri);
+            }
             Effect::Save {
                 source,
                 ticket,

@@ -43,6 +43,18 @@ pub trait Source: Send + Sync {
     /// The bytes from `range.start` up to `range.end`; fewer where the file ends before.
     fn read_range(&self, uri: &SampleUri, range: Range<u64>) -> Result<Vec<u8>, SourceError>;
 
+    /// Which server the URIs are of, where another one may have the same; `None` for files, and for AWS.
+    fn server(&self) -> Option<&str> {
+        None
+    }
+
+    /// Whether a file of this size is kept once it was read, so that reading it ahead of need saves time later. Not where reading is
+    /// quick.
+    fn keeps(&self, size_bytes: u64) -> bool {
+        let _ = size_bytes;
+        false
+    }
+
     /// How many reads at once make it fastest: more than a disk needs where each one waits for a network.
     fn useful_reads(&self) -> usize {
         4

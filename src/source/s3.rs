@@ -1,13 +1,17 @@
 //! Prefixes and objects in S3.
 
 mod choose;
+mod flights;
+mod kept;
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use self::choose::Choice;
-use super::{Page, Source, SourceError};
+use self::kept::Kept;
+use super::{ListingChange, Page, Source, SourceError};
 use crate::aws::{Aws, AwsError, AwsErrorKind, ListRequest, ListedPage, Listing, ObjectInfo, S3};
+use crate::cache::{CacheError, DiskCache};
 use crate::domain::{Problem, S3Address, S3Layout, S3Place, Sample, SampleUri};
 use crate::tasks::TaskControl;
 
@@ -25,6 +29,8 @@ const EXAMPLES: usize = 3;
 #[derive(Clone)]
 pub struct S3Source {
     inner: Arc<Inner>,
+    /// What was read already, where that is kept.
+    kept: Option<Arc<Kept>>,
     /// Ends the waits of this handle.
     control: Option<TaskControl>,
 }
@@ -33,6 +39,8 @@ struct Inner {
     s3: S3,
     place: S3Place,
     root: Root,
+    /// Where it is not AWS.
+    server: Option<String>,
     /// Said with the first page of each listing.
     note: Option<String>,
     /// What was listed to see whether the place is there: the beginning of the first listing.
@@ -94,16 +102,34 @@ impl S3Source {
             (Ok(_), None) => return Err(nothing_there(&s3, address, control)),
             (Err(error), None) => return Err(error),
         };
+        let server = s3.endpoint(control)?;
         Ok(Self {
             inner: Arc::new(Inner {
                 s3,
                 place: place.clone(),
                 root,
+                server,
                 note,
                 begun: Mutex::new(begun),
             }),
+            kept: None,
             control: control.cloned(),
         })
+    }
+
+    /// The same, but what is read is kept in `cache`, so that nothing is fetched twice while it is there, and changes of objects are
+    /// noticed when they are read. `tell` hears what goes wrong with the cache.
+    pub fn with_cache(
+        self,
+        cache: Arc<DiskCache>,
+        tell: impl Fn(&CacheError) + Send + Sync + 'static,
+    ) -> Self {
+        let server = self.inner.server.clone().unwrap_or_default();
+        let kept = Arc::new(Kept::new(cache, server, Box::new(tell)));
+        Self {
+            kept: Some(kept),
+            ..self
+        }
     }
 
     pub fn place(&self) -> &S3Place {
@@ -124,9 +150,36 @@ impl S3Source {
     /// The same without an end to its waits, for whoever keeps it longer than the task that opened it.
     pub fn without_task(&self) -> Self {
         Self {
-            inner: Arc::clone(&self.inner),
             control: None,
+            ..self.clone()
         }
+    }
+
+    /// Reads an object, or a part of it, that is the one that was listed.
+    fn read_kept(
+        &self,
+        kept: &Kept,
+        uri: &SampleUri,
+        range: Option<&Range<u64>>,
+    ) -> Result<Vec<u8>, AwsError> {
+        let (s3, bucket) = (&self.inner.s3, &self.inner.place.address.bucket);
+        let key = self.key_of(uri).unwrap_or_default();
+        let fetch = |etag: Option<&str>, control: Option<&TaskControl>| match range {
+            Some(range) => s3.read_range(bucket, key, range.clone(), etag, control),
+            None => s3.read(bucket, key, etag, control),
+        };
+        kept.read(uri, range, self.control.as_ref(), fetch)
+    }
+
+    /// Takes over an object that is another one than was listed, and tells of it. False where that is not so.
+    fn look_again(&self, kept: &Kept, uri: &SampleUri) -> Result<bool, AwsError> {
+        let bucket = &self.inner.place.address.bucket;
+        let key = self.key_of(uri).unwrap_or_default();
+        let object = self.inner.s3.object(bucket, key, self.control.as_ref())?;
+        let folder = self.folder();
+        let name = key.strip_prefix(folder.prefix.as_str()).unwrap_or(key);
+        let sample = sample(&folder, name.to_owned(), object);
+        Ok(kept.changed(sample))
     }
 
     fn key_of<'u>(&self, uri: &'u SampleUri) -> Result<&'u str, SourceError> {
@@ -151,6 +204,9 @@ impl Source for S3Source {
                     samples: vec![(**sample).clone()],
                     ..Page::default()
                 };
+                if let Some(kept) = &self.kept {
+                    kept.listed(&page.samples);
+                }
                 return Box::new(std::iter::once(page));
             }
         };
@@ -175,6 +231,7 @@ impl Source for S3Source {
                 rest: Some(rest),
                 choice: Choice::default(),
                 note: self.inner.note.clone(),
+                kept: self.kept.clone(),
                 control: self.control.clone(),
             }),
             Err(error) => Box::new(std::iter::once(incomplete(&error))),
@@ -184,17 +241,42 @@ impl Source for S3Source {
     fn read(&self, uri: &SampleUri) -> Result<Vec<u8>, SourceError> {
         let bucket = &self.inner.place.address.bucket;
         let key = self.key_of(uri)?;
-        Ok(self.inner.s3.read(bucket, key, self.control.as_ref())?)
+        let Some(kept) = &self.kept else {
+            let control = self.control.as_ref();
+            return Ok(self.inner.s3.read(bucket, key, None, control)?);
+        };
+        match self.read_kept(kept, uri, None) {
+            Err(error) if error.kind == AwsErrorKind::Changed && self.look_again(kept, uri)? => {
+                Ok(self.read_kept(kept, uri, None)?)
+            }
+            read => Ok(read?),
+        }
     }
 
     fn read_range(&self, uri: &SampleUri, range: Range<u64>) -> Result<Vec<u8>, SourceError> {
         let bucket = &self.inner.place.address.bucket;
         let key = self.key_of(uri)?;
-        let control = self.control.as_ref();
-        Ok(self
-            .inner
-            .s3
-            .read_range(bucket, key, range, None, control)?)
+        let Some(kept) = &self.kept else {
+            let (s3, control) = (&self.inner.s3, self.control.as_ref());
+            return Ok(s3.read_range(bucket, key, range, None, control)?);
+        };
+        let read = self.read_kept(kept, uri, Some(&range));
+        if let Err(error) = &read
+            && error.kind == AwsErrorKind::Changed
+        {
+            // What was wanted of the other object may lie elsewhere now; whoever hears of the change finds out.
+            self.look_again(kept, uri)?;
+        }
+        Ok(read?)
+    }
+
+    fn server(&self) -> Option<&str> {
+        self.inner.server.as_deref()
+    }
+
+    fn keeps(&self, size_bytes: u64) -> bool {
+        let kept = self.kept.as_ref();
+        kept.is_some_and(|kept| size_bytes <= kept.max_entry_bytes())
     }
 
     fn useful_reads(&self) -> usize {
@@ -203,9 +285,18 @@ impl Source for S3Source {
 
     fn for_task(&self, control: &TaskControl) -> Option<Arc<dyn Source>> {
         Some(Arc::new(Self {
-            inner: Arc::clone(&self.inner),
             control: Some(control.clone()),
+            ..self.clone()
         }))
+    }
+
+    fn watch(&self, report: Box<dyn Fn(ListingChange) + Send + Sync>) {
+        report(ListingChange::Unwatchable(
+            "S3 tells nobody when objects come, change or go".to_owned(),
+        ));
+        if let Some(kept) = &self.kept {
+            kept.tell_changes_to(report);
+        }
     }
 }
 
@@ -291,6 +382,7 @@ struct Pages {
     rest: Option<Listing>,
     choice: Choice,
     note: Option<String>,
+    kept: Option<Arc<Kept>>,
     control: Option<TaskControl>,
 }
 
@@ -346,8 +438,12 @@ impl Pages {
             let is_chosen = self.choice.takes(&name, object.size_bytes);
             is_chosen.then(|| sample(&self.folder, name, object))
         });
+        let samples: Vec<Sample> = chosen.collect();
+        if let Some(kept) = &self.kept {
+            kept.listed(&samples);
+        }
         Page {
-            samples: chosen.collect(),
+            samples,
             ..Page::default()
         }
     }

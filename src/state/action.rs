@@ -10,6 +10,7 @@ pub enum Action {
     OpenImages,
     OpenSamples,
     OpenProject,
+    Reload,
     SaveProjectAs,
     Export,
     ExportComparison,
@@ -94,6 +95,7 @@ impl Action {
         Self::OpenImages,
         Self::OpenSamples,
         Self::OpenProject,
+        Self::Reload,
         Self::SaveProjectAs,
         Self::Export,
         Self::ExportComparison,
@@ -210,6 +212,8 @@ impl Action {
                     .is_some_and(|comparing| comparing.agreement().is_some()),
                 "Compare two runs first",
             ),
+            Self::Reload => need(state.source.is_some(), "Open a folder first")
+                .and_then(|()| need(!state.is_listing(), "The images are being listed")),
             Self::SaveProjectAs => need(state.source.is_some(), "Open a folder first"),
             Self::MoveProject => need(state.project.path.is_some(), "Open a project first"),
             Self::ZoomToBox => need(state.shown.selected_box.is_some(), "Select a box first"),
@@ -338,6 +342,11 @@ impl Action {
                 "Open sample photographs",
                 "Photographs that come with Spotcheck, to try it out",
                 &[],
+            ),
+            Self::Reload => words(
+                "Reload",
+                "Lists the images again: new ones come last, changed ones are shown anew, verdicts stay",
+                &["F5"],
             ),
             Self::OpenProject => words(
                 "Open project…",

@@ -43,11 +43,11 @@ pub enum Command {
     GoTo(String),
     /// The next one after the shown image.
     GoToNext(String),
-    /// Zero keeps no thumbnails on disk.
-    SetThumbnailCacheBytes(u64),
-    /// How much the kept thumbnails take on the disk.
-    MeasureThumbnailCache,
-    ClearThumbnailCache,
+    /// What may be kept on disk; zero keeps nothing.
+    SetCacheBytes(u64),
+    /// How much is kept on disk.
+    MeasureCache,
+    ClearCache,
     /// The samples whose whole answers are looked at, most wanted first. Replaces what was asked for before.
     WantAnswers(Vec<SampleId>),
     /// Looks at the answers of another run.

@@ -93,9 +93,20 @@ pub enum Effect {
         side: u32,
         wanted: Vec<ThumbnailWish>,
     },
-    LimitThumbnailCache(u64),
-    MeasureThumbnailCache,
-    ClearThumbnailCache,
+    LimitCache(u64),
+    MeasureCache,
+    ClearCache,
+    /// List what is open once more; changes are told page by page.
+    ListAgain {
+        source: SourceId,
+        task: TaskId,
+        control: TaskControl,
+    },
+    /// Pictures that are likely to be looked at next, after everything that is on screen. Replaces what was asked for before.
+    ReadAhead {
+        source: SourceId,
+        samples: Vec<Sample>,
+    },
     /// Replaces what was asked for before.
     Display {
         source: SourceId,
@@ -294,9 +305,11 @@ impl std::fmt::Debug for Effect {
             }
             Self::MakeCrops { wanted, .. } => write!(formatter, "MakeCrops({})", wanted.len()),
             Self::Explain { uri, target, .. } => write!(formatter, "Explain({uri}, {target:?})"),
-            Self::LimitThumbnailCache(bytes) => write!(formatter, "LimitThumbnailCache({bytes})"),
-            Self::MeasureThumbnailCache => formatter.write_str("MeasureThumbnailCache"),
-            Self::ClearThumbnailCache => formatter.write_str("ClearThumbnailCache"),
+            Self::LimitCache(bytes) => write!(formatter, "LimitCache({bytes})"),
+            Self::MeasureCache => formatter.write_str("MeasureCache"),
+            Self::ClearCache => formatter.write_str("ClearCache"),
+            Self::ListAgain { source, .. } => write!(formatter, "ListAgain({source:?})"),
+            Self::ReadAhead { samples, .. } => write!(formatter, "ReadAhead({})", samples.len()),
             Self::ListModels => formatter.write_str("ListModels"),
             Self::FetchModel { id, .. } => write!(formatter, "FetchModel({id})"),
             Self::RemoveModel { id } => write!(formatter, "RemoveModel({id})"),

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use super::{
     ArrangeId, BoxCountId, BoxCounts, Exported, FilmstripId, ImportDraft, ImportId, ModelEntry,
-    Offer, ProjectContent, SourceId, TaskId, TaskOutcome,
+    Offer, ProjectContent, Relisting, SourceId, TaskId, TaskOutcome,
 };
 use crate::domain::{
-    DeviceReport, FileStamp, ListingChange, Page, Prediction, Problem, RunId, RunKey, Saliency,
-    SampleId, SampleUri,
+    CacheUsage, DeviceReport, FileStamp, ListingChange, Page, Prediction, Problem, RunId, RunKey,
+    Saliency, SampleId, SampleUri,
 };
 use crate::evaluation::Agreement;
 use crate::review::{Arrangement, FilmFrame, Statistics, Suppressed};
@@ -69,9 +69,13 @@ pub enum Event {
         source: SourceId,
         change: ListingChange,
     },
-    /// What the kept thumbnails take on the disk.
-    ThumbnailCacheMeasured {
-        bytes: u64,
+    /// What is kept on disk.
+    CacheMeasured(CacheUsage),
+    /// A place was listed again; what is there came as changes before.
+    ListedAgain {
+        source: SourceId,
+        task: TaskId,
+        result: Result<Relisting, String>,
     },
     ListingEnded {
         source: SourceId,

@@ -48,7 +48,7 @@ pub use order::Order;
 pub use problems::{ProblemEntry, ProblemList};
 pub use project::{Project, ProjectContent, ProjectStatus};
 pub use runs::{Run, Runs};
-pub use samples::{Listing, OpenSource, Samples, SourceId};
+pub use samples::{Listing, OpenSource, Relisting, Samples, SourceId};
 pub use selection::Selection;
 pub use settings::{MEGAPIXELS, SLIDE_SECS, Settings, THUMBNAIL_SIDES, ThemeChoice};
 pub use task_list::{FinishedTask, TaskEntry, TaskId, TaskKind, TaskList, TaskOutcome};
@@ -56,7 +56,7 @@ pub use update::update;
 
 use std::sync::Arc;
 
-use crate::domain::{LabelSet, ModelCard, Prediction, RunId, SampleId, ViewSettings};
+use crate::domain::{CacheUsage, LabelSet, ModelCard, Prediction, RunId, SampleId, ViewSettings};
 use crate::review::AnswerStatus;
 
 /// Everything the window shows. Read by panels, changed by [`update`] alone.
@@ -109,8 +109,8 @@ pub struct State {
     pub large_picture: bool,
     /// Nothing has the name that is being typed to go to it.
     pub go_to_missed: bool,
-    /// What the kept thumbnails take on the disk, since somebody asked.
-    pub thumbnail_cache_bytes: Option<u64>,
+    /// What is kept on disk, since somebody asked.
+    pub cache_usage: Option<CacheUsage>,
     ids: Ids,
 }
 
@@ -278,6 +278,12 @@ impl State {
     /// The sample in the middle.
     pub fn shown_sample(&self) -> Option<SampleId> {
         self.selection.shown()
+    }
+
+    /// Whether it is being found out which images there are, for the first time or again.
+    pub fn is_listing(&self) -> bool {
+        let running = self.tasks.running();
+        running.iter().any(|task| task.kind == TaskKind::List)
     }
 
     fn tell(&mut self, text: impl Into<String>) {

@@ -1,9 +1,10 @@
 //! The listing of the open source.
 
+use std::collections::HashSet;
 use std::collections::hash_map::Entry;
 use std::path::PathBuf;
 
-use crate::domain::{Sample, SampleId, SampleSet, SampleUri, SharedList};
+use crate::domain::{Problem, Sample, SampleId, SampleSet, SampleUri, SharedList};
 
 /// Which opening of a source an answer belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -22,6 +23,15 @@ pub struct OpenSource {
     pub unwatched: Option<String>,
     /// What a person should know of the listing: what was left out.
     pub notes: Vec<String>,
+}
+
+/// What listing a place again found, beside the images themselves.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Relisting {
+    pub problems: Vec<Problem>,
+    pub notes: Vec<String>,
+    /// All that is there; `None` where not everything could be listed, so that nothing counts as gone.
+    pub present: Option<HashSet<SampleUri>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -126,6 +136,12 @@ impl Samples {
     pub(super) fn mark_gone(&mut self, id: SampleId) -> bool {
         self.revision += 1;
         self.gone.insert(id)
+    }
+
+    /// They are tried again when they are looked at.
+    pub(super) fn forget_unreadable(&mut self) {
+        self.revision += 1;
+        self.unreadable.clear();
     }
 
     /// True where this was not known before.

@@ -60,8 +60,9 @@ pub struct Settings {
     pub explanation_opacity: f32,
     /// Images with more megapixels are refused.
     pub max_megapixels: u64,
-    /// Of the thumbnails kept on disk; zero keeps none.
-    pub thumbnail_cache_bytes: u64,
+    /// Of thumbnails, and of pictures from S3, that are kept on disk; zero keeps none.
+    #[serde(alias = "thumbnail_cache_bytes")]
+    pub cache_bytes: u64,
     /// The live filters by model id.
     views: BTreeMap<String, ViewSettings>,
     default_view: ViewSettings,
@@ -100,7 +101,7 @@ impl Default for Settings {
             predict_on_open: true,
             explanation_opacity: 0.65,
             max_megapixels: 512,
-            thumbnail_cache_bytes: 1 << 30,
+            cache_bytes: 1 << 30,
             views: BTreeMap::new(),
             default_view: ViewSettings::default(),
         }

@@ -223,6 +223,18 @@ fn files_that_appear_and_vanish_are_noticed_and_the_shown_image_stays() {
 }
 
 #[test]
+fn reloading_lists_again_and_loses_no_place() {
+    let folder = folder_of(3, "chelsea.png");
+    let mut window = open(Some(folder.path()), CLASSIFIER);
+    wait_for(&mut window, "1 of 3 images");
+    window.key_press(Key::ArrowRight);
+    wait_for(&mut window, "2 of 3 images");
+    window.key_press(Key::F5);
+    wait_for(&mut window, "The images were listed again");
+    assert!(sees(&window, "2 of 3 images"));
+}
+
+#[test]
 fn a_broken_file_that_is_written_anew_is_shown() {
     let folder = folder_of(1, "chelsea.png");
     let file = folder.path().join("broken.png");
@@ -240,13 +252,13 @@ fn kept_thumbnails_are_counted_and_cleared_from_the_menu() {
     let mut window = open(Some(&samples()), CLASSIFIER);
     wait_for(&mut window, "1 of 8 images");
     click(&mut window, "View");
-    click(&mut window, "Thumbnails on disk");
+    click(&mut window, "Kept on disk");
     wait_until(&mut window, "the size in use", |window| {
-        sees(window, "In use: ") && !sees(window, "being measured")
+        sees(window, "Thumbnails: ") && sees(window, "Pictures from S3: ")
     });
     assert!(sees(&window, "At most 1.0 GiB"));
     click(&mut window, "Clear cache");
-    wait_for(&mut window, "Deleted the kept thumbnails");
+    wait_for(&mut window, "Deleted what was kept on disk");
 }
 
 #[test]

@@ -193,6 +193,14 @@ impl Source for WithRecords {
         self.shared.read(uri, Wanted::Truth)
     }
 
+    fn server(&self) -> Option<&str> {
+        self.shared.inner.server()
+    }
+
+    fn keeps(&self, size_bytes: u64) -> bool {
+        self.shared.inner.keeps(size_bytes)
+    }
+
     fn useful_reads(&self) -> usize {
         self.shared.inner.useful_reads()
     }
@@ -352,7 +360,9 @@ impl Shared {
                 }
                 report(ListingChange::Gone(uris));
             }
-            ListingChange::FileRelisted { .. } | ListingChange::Unwatched(_) => report(change),
+            ListingChange::FileRelisted { .. }
+            | ListingChange::Unwatched(_)
+            | ListingChange::Unwatchable(_) => report(change),
         }
     }
 

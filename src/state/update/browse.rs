@@ -44,6 +44,15 @@ pub(super) fn open_dropped(state: &mut State, mut paths: Vec<PathBuf>, effects: 
     }
 }
 
+/// Opens what is open anew, as it was opened before.
+pub(super) fn open_again(state: &mut State, effects: &mut Vec<Effect>) {
+    let path = state.source.as_ref().and_then(|source| source.path.clone());
+    match path {
+        Some(path) => open_path(state, path, effects),
+        None => state.tell("Open it again to try once more"),
+    }
+}
+
 fn has_extension(path: &Path, wanted: &str) -> bool {
     let extension = path.extension();
     extension.is_some_and(|extension| extension.eq_ignore_ascii_case(wanted))
@@ -242,6 +251,7 @@ pub(super) fn displayed(
     source: SourceId,
     sample: SampleId,
     result: Result<DisplayInfo, String>,
+    effects: &mut Vec<Effect>,
 ) {
     if !is_open(state, source) {
         return;
@@ -250,11 +260,32 @@ pub(super) fn displayed(
         unreadable(state, source, sample, reason.clone());
     }
     if state.selection.shown() == Some(sample) {
+        read_neighbours_ahead(state, source, sample, effects);
         state.shown.display = match result {
             Ok(info) => Display::Ready(info),
             Err(reason) => Display::Failed(reason),
         };
     }
+}
+
+/// The next image first: most people go forwards.
+fn read_neighbours_ahead(
+    state: &State,
+    source: SourceId,
+    sample: SampleId,
+    effects: &mut Vec<Effect>,
+) {
+    let order = state.order();
+    let Some(place) = order.place_of(sample) else {
+        return;
+    };
+    let places = [place.checked_add(1), place.checked_sub(1)];
+    let samples = places
+        .into_iter()
+        .flatten()
+        .filter_map(|place| state.samples.get(order.at(place)?).cloned())
+        .collect();
+    effects.push(Effect::ReadAhead { source, samples });
 }
 
 pub(super) fn unreadable(state: &mut State, source: SourceId, sample: SampleId, reason: String) {

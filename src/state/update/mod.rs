@@ -44,8 +44,8 @@ fn on_command(state: &mut State, command: Command, effects: &mut Vec<Effect>) {
                 .models
                 .choose(model.or_else(|| state.settings.model.clone()));
             effects.push(Effect::LimitMegapixels(state.settings.max_megapixels));
-            let max_bytes = state.settings.thumbnail_cache_bytes;
-            effects.push(Effect::LimitThumbnailCache(max_bytes));
+            let max_bytes = state.settings.cache_bytes;
+            effects.push(Effect::LimitCache(max_bytes));
             effects.push(Effect::ListModels);
             if let Some(path) = source {
                 browse::open_path(state, path, effects);
@@ -62,14 +62,14 @@ fn on_command(state: &mut State, command: Command, effects: &mut Vec<Effect>) {
         Command::WantThumbnails { side, wanted } => {
             browse::want_thumbnails(state, side, &wanted, effects);
         }
-        Command::SetThumbnailCacheBytes(bytes) => {
-            state.settings.thumbnail_cache_bytes = bytes;
-            effects.push(Effect::LimitThumbnailCache(bytes));
+        Command::SetCacheBytes(bytes) => {
+            state.settings.cache_bytes = bytes;
+            effects.push(Effect::LimitCache(bytes));
         }
         Command::GoTo(text) => go_to::first(state, &text, effects),
         Command::GoToNext(text) => go_to::next(state, &text, effects),
-        Command::MeasureThumbnailCache => effects.push(Effect::MeasureThumbnailCache),
-        Command::ClearThumbnailCache => effects.push(Effect::ClearThumbnailCache),
+        Command::MeasureCache => effects.push(Effect::MeasureCache),
+        Command::ClearCache => effects.push(Effect::ClearCache),
         Command::WantAnswers(wanted) => project::want_answers(state, &wanted, effects),
         Command::SwitchRun(run) => project::switch_run(state, run, effects),
         Command::RenameRun(run, name) => project::rename_run(state, run, &name, effects),
@@ -181,6 +181,7 @@ fn on_action(state: &mut State, action: Action, effects: &mut Vec<Effect>) {
         Action::OpenImages => effects.push(Effect::PickImages),
         Action::OpenSamples => browse::open_samples(state, effects),
         Action::OpenProject => effects.push(Effect::PickProject),
+        Action::Reload => watch::reload(state, effects),
         Action::Export => export::open(state),
         Action::ExportComparison => state.overlay = Overlay::ExportComparison,
         Action::SaveProjectAs => effects.push(Effect::PickProjectTarget),
@@ -244,6 +245,7 @@ fn toggled(overlay: Overlay, wanted: Overlay) -> Overlay {
     }
 }
 
+#[expect(clippy::too_many_lines, reason = "one line an event, and rustfmt")]
 fn on_event(state: &mut State, event: Event, effects: &mut Vec<Effect>) {
     match event {
         Event::Opened { source, name } => browse::opened(state, source, name),
@@ -251,7 +253,12 @@ fn on_event(state: &mut State, event: Event, effects: &mut Vec<Effect>) {
         Event::ListingChanged { source, change } => {
             watch::changed(state, source, change, effects);
         }
-        Event::ThumbnailCacheMeasured { bytes } => state.thumbnail_cache_bytes = Some(bytes),
+        Event::CacheMeasured(usage) => state.cache_usage = Some(usage),
+        Event::ListedAgain {
+            source,
+            task,
+            result,
+        } => watch::listed_again(state, source, task, result, effects),
         Event::ListingEnded {
             source,
             task,
@@ -293,7 +300,7 @@ fn on_event(state: &mut State, event: Event, effects: &mut Vec<Effect>) {
             source,
             sample,
             result,
-        } => browse::displayed(state, source, sample, result),
+        } => browse::displayed(state, source, sample, result, effects),
         Event::ModelsListed {
             entries,
             defaults,

@@ -16,6 +16,7 @@ use crate::state::{
 };
 
 mod arranging;
+mod reloading;
 
 /// Gives the effects but for orders: they are asked for after nearly everything, and have tests of their own.
 fn command(state: &mut State, command: impl Into<Command>) -> Vec<Effect> {
@@ -934,4 +935,14 @@ fn a_folder_that_cannot_be_watched_says_so_with_the_reason() {
     let unwatched = &state.source.as_ref().unwrap().unwatched;
     assert_eq!(unwatched.as_deref(), Some("too many folders"));
     assert_eq!(state.problems.len(), 1);
+}
+
+#[test]
+fn a_place_that_tells_nobody_of_changes_says_so_without_being_a_problem() {
+    let (mut state, source, _) = opened();
+    let why = ListingChange::Unwatchable("nobody is told".to_owned());
+    changed(&mut state, source, why);
+    let unwatched = &state.source.as_ref().unwrap().unwatched;
+    assert_eq!(unwatched.as_deref(), Some("nobody is told"));
+    assert!(state.problems.is_empty());
 }

@@ -4,7 +4,10 @@ use std::collections::HashSet;
 
 use super::browse;
 use crate::domain::{ListingChange, Problem, Sample, SampleId, SampleUri};
-use crate::state::{Effect, SourceId, State};
+use crate::state::{
+    Display, Effect, Listing, Relisting, SourceId, State, TaskEntry, TaskId, TaskKind, TaskOutcome,
+};
+use crate::tasks::{ProgressUnit, TaskControl};
 
 pub(super) fn changed(
     state: &mut State,
@@ -39,6 +42,73 @@ pub(super) fn changed(
             seen(state, page.samples, effects);
         }
         ListingChange::Unwatched(reason) => unwatched(state, &reason),
+        ListingChange::Unwatchable(reason) => {
+            if let Some(source) = &mut state.source {
+                source.unwatched = Some(reason);
+            }
+        }
+    }
+}
+
+/// Lists what is open once more. Where the listing failed, the place is opened anew.
+pub(super) fn reload(state: &mut State, effects: &mut Vec<Effect>) {
+    let Some(source) = &state.source else {
+        return;
+    };
+    if matches!(source.listing, Listing::Failed(_)) {
+        browse::open_again(state, effects);
+        return;
+    }
+    let control = TaskControl::new(ProgressUnit::Images);
+    let (id, title) = (source.id, format!("List {} again", source.name));
+    let task = TaskId(state.ids.next());
+    state.tasks.start(TaskEntry {
+        id: task,
+        kind: TaskKind::List,
+        title,
+        control: control.clone(),
+    });
+    effects.push(Effect::ListAgain {
+        source: id,
+        task,
+        control,
+    });
+}
+
+pub(super) fn listed_again(
+    state: &mut State,
+    source: SourceId,
+    task: TaskId,
+    result: Result<Relisting, String>,
+    effects: &mut Vec<Effect>,
+) {
+    let relisting = match result {
+        Ok(relisting) => {
+            state.tasks.forget(task);
+            relisting
+        }
+        Err(reason) => return drop(state.tasks.end(task, TaskOutcome::Failed(reason))),
+    };
+    let Some(open) = state.source.as_mut().filter(|open| open.id == source) else {
+        return;
+    };
+    open.notes = relisting.notes;
+    for problem in relisting.problems {
+        state.problems.add(problem, None);
+    }
+    if let Some(present) = relisting.present {
+        let is_missing = |id: &SampleId| {
+            let entry = state.samples.get(*id);
+            entry.is_some_and(|entry| !present.contains(&entry.uri))
+        };
+        let gone = state.samples.ids().filter(is_missing).collect();
+        state.tell("The images were listed again");
+        vanished(state, gone);
+    }
+    // What could not be read may be readable now.
+    state.samples.forget_unreadable();
+    if matches!(state.shown.display, Display::Failed(_)) {
+        browse::shown_changed(state, effects);
     }
 }
 
@@ -60,7 +130,9 @@ fn seen(state: &mut State, samples: Vec<Sample>, effects: &mut Vec<Effect>) {
             new.push(sample);
             continue;
         };
-        let is_as_before = state.samples.get(id) == Some(&sample) && !state.samples.is_gone(id);
+        let entry = state.samples.get(id);
+        let is_same = entry.is_some_and(|entry| entry.stamp() == sample.stamp());
+        let is_as_before = is_same && !state.samples.is_gone(id);
         if !is_as_before {
             shown_changed |= state.shown_sample() == Some(id);
             state.samples.replace(id, sample);

@@ -62,7 +62,7 @@ fn contents_ui(
         }
         project_banners_ui(ui, state, commands);
         if source.unwatched.is_some() {
-            unwatched_ui(ui, source);
+            unwatched_ui(ui, state, source, commands);
         }
         for note in &source.notes {
             ui.label(RichText::new(note).weak());
@@ -115,10 +115,13 @@ fn open_row_ui(ui: &mut Ui, state: &State, memory: &mut ImagesMemory, commands: 
 }
 
 /// New and changed files are not noticed: not in the way, but not hidden.
-fn unwatched_ui(ui: &mut Ui, source: &OpenSource) {
+fn unwatched_ui(ui: &mut Ui, state: &State, source: &OpenSource, commands: &mut Vec<Command>) {
     let reason = source.unwatched.as_deref().unwrap_or_default();
-    ui.label(RichText::new("⚠ New and changed files are not noticed").weak())
-        .on_hover_text(reason);
+    ui.horizontal_wrapped(|ui| {
+        ui.label(RichText::new("New and changed files are not noticed").weak())
+            .on_hover_text(reason);
+        action_button_ui(ui, state, Action::Reload, commands);
+    });
 }
 
 fn recent_menu_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {

@@ -49,6 +49,7 @@ const FILE: &Menu = &[
     Some(Action::OpenFolder),
     Some(Action::OpenImages),
     Some(Action::OpenSamples),
+    Some(Action::Reload),
     None,
     Some(Action::OpenProject),
     Some(Action::SaveProjectAs),
@@ -173,45 +174,54 @@ fn view_menu_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
         entries_ui(ui, state, VIEW, commands);
         ui.separator();
         let is_open = ui
-            .menu_button("Thumbnails on disk", |ui| {
-                kept_thumbnails_ui(ui, state, commands);
+            .menu_button("Kept on disk", |ui| {
+                kept_on_disk_ui(ui, state, commands);
             })
             .inner
             .is_some();
         // Measured when somebody looks, because it takes a while.
-        let id = Id::unique("thumbnails on disk");
+        let id = Id::unique("kept on disk");
         let was_open = ui.data_mut(|data| data.get_temp(id)).unwrap_or(false);
         ui.data_mut(|data| data.insert_temp(id, is_open));
         if is_open && !was_open {
-            commands.push(Command::MeasureThumbnailCache);
+            commands.push(Command::MeasureCache);
         }
     });
 }
 
-/// What the kept thumbnails may take; zero keeps none.
+/// What is kept on disk may take; zero keeps none.
 const CACHE_SIZES: [u64; 5] = [0, 256 << 20, 1 << 30, 4 << 30, 16 << 30];
 
-fn kept_thumbnails_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+fn kept_on_disk_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
     ui.set_min_width(200.0);
-    let usage = state
-        .thumbnail_cache_bytes
-        .map_or_else(|| "being measured…".to_owned(), human_bytes);
-    ui.weak(format!("In use: {usage}"));
+    match &state.cache_usage {
+        Some(usage) => {
+            ui.weak(format!(
+                "Thumbnails: {}",
+                human_bytes(usage.thumbnail_bytes)
+            ));
+            ui.weak(format!(
+                "Pictures from S3: {}",
+                human_bytes(usage.picture_bytes)
+            ));
+        }
+        None => drop(ui.weak("Being measured…")),
+    }
     for bytes in CACHE_SIZES {
         let label = match bytes {
             0 => "Keep none".to_owned(),
             bytes => format!("At most {}", human_bytes(bytes)),
         };
-        let is_chosen = state.settings.thumbnail_cache_bytes == bytes;
+        let is_chosen = state.settings.cache_bytes == bytes;
         if ui.radio(is_chosen, label).clicked() {
-            commands.push(Command::SetThumbnailCacheBytes(bytes));
+            commands.push(Command::SetCacheBytes(bytes));
         }
     }
     let clear = ui.button("Clear cache").on_hover_text(
-        "Deletes the thumbnails kept on disk; they are made anew when they are looked at",
+        "Deletes all that is kept on disk; it is made and fetched anew when it is looked at",
     );
     if clear.clicked() {
-        commands.push(Command::ClearThumbnailCache);
+        commands.push(Command::ClearCache);
     }
 }
 

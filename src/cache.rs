@@ -1,14 +1,14 @@
-//! Thumbnails kept on disk from one start to the next.
+//! What is kept on disk from one start to the next, up to a bound: thumbnails, and pictures that came from far away.
 //!
-//! One file an entry, named after a hash of everything that its pixels depend on, written under another name and renamed
+//! One file an entry, named after a hash of everything that its content depends on, written under another name and renamed
 //! when it is whole: a program that is killed, or several at once, leave nothing half. A checksum tells a damaged entry,
 //! which is then as good as none. The entries lie in [`SHARDS`] folders, each with its share of the bound, from which the
 //! least recently used are dropped: nobody ever has to look through all of them, and programs that run at the same time
-//! need not talk to each other.
+//! need not talk to each other. Knows nothing of what is inside an entry.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -16,14 +16,15 @@ use std::time::{Duration, SystemTime};
 
 use sha2::{Digest, Sha256};
 
-use super::{DecodeLimits, decode, encode};
-use crate::domain::{Picture, Sample};
+use crate::domain::CacheUsage;
 
-const SHARDS: usize = 64;
-/// Changes with the way thumbnails are made or stored; folders of other versions are left to `clear`.
-const VERSION: &str = "v1";
-const MAGIC: &[u8; 8] = b"spotthm1";
-const ENTRY: &str = "thumb";
+/// Few enough that a picture from a camera fits many times into the share of one.
+const SHARDS: usize = 16;
+/// The largest entry is this part of a share, so that one never drives out many.
+const LARGEST_OF_SHARE: u64 = 4;
+/// Changes with the way entries are made or stored; folders of other versions are left to `clear`.
+const VERSION: &str = "v2";
+const MAGIC: &[u8; 8] = b"spotcac2";
 const UNFINISHED: &str = "part";
 /// A file that is still unfinished after so long belonged to a program that was killed.
 const ABANDONED_AFTER: Duration = Duration::from_hours(1);
@@ -35,8 +36,8 @@ const MEASURED_EVERY: u32 = 32;
 /// Tells apart what the threads of this program write; programs are told apart by their ids.
 static NEXT_NAME: AtomicU64 = AtomicU64::new(0);
 
-/// Thumbnails of any source, bounded. Everything here may block on the disk.
-pub struct ThumbnailCache {
+/// Entries of any source, bounded. Everything here may block on the disk.
+pub struct DiskCache {
     folder: PathBuf,
     max_bytes: AtomicU64,
     /// Writing has failed; it is not tried again before the cache is cleared or its bound is set.
@@ -52,64 +53,71 @@ struct Shard {
     puts: u32,
 }
 
-/// Everything that the pixels of a thumbnail depend on, as a hash.
+/// Whichever takes more than half of the room is dropped first, so neither drives out the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct ThumbnailKey([u8; 32]);
-
-/// What the cache takes on the disk.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct CacheUsage {
-    pub bytes: u64,
-    pub entries: u64,
+pub enum EntryKind {
+    Thumbnail,
+    /// Encoded, as it came from its source.
+    Picture,
 }
 
-/// Thumbnails cannot be kept. Said once; they are made anew each time from then on.
+/// Everything that the content of an entry depends on, as a hash.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct CacheKey {
+    kind: EntryKind,
+    hash: [u8; 32],
+}
+
+/// Nothing can be kept. Said once; everything is made anew each time from then on.
 #[derive(Debug, thiserror::Error)]
 pub enum CacheError {
     #[error(
-        "Thumbnails are not kept on disk, so they are made anew at each start: {cause}; free space or make the folder writable, then choose “Clear cache”: {}",
+        "Thumbnails are not kept on disk, nor are pictures from S3, so they are made and fetched anew at each start: {cause}; free space or make the folder writable, then choose “Clear cache”: {}",
         folder.display()
     )]
     Write { folder: PathBuf, cause: io::Error },
-    #[error("The kept thumbnails could not all be deleted: {cause}: {}", folder.display())]
+    #[error("What is kept on disk could not all be deleted: {cause}: {}", folder.display())]
     Clear { folder: PathBuf, cause: io::Error },
 }
 
-impl ThumbnailKey {
-    /// `side` is the longer side of the thumbnail in pixels. `None` where nothing would tell that the content has changed.
-    pub fn new(sample: &Sample, side: u32) -> Option<Self> {
-        let stamp = sample.stamp();
-        if stamp.modified_ns.is_none() && stamp.etag.is_none() {
-            return None;
-        }
-        let mut hash = Sha256::new();
-        hash.update(side.to_le_bytes());
-        hash.update(stamp.size_bytes.to_le_bytes());
-        hash.update(stamp.modified_ns.unwrap_or_default().to_le_bytes());
-        for text in [
-            sample.uri.as_str(),
-            stamp.etag.as_deref().unwrap_or_default(),
-        ] {
-            hash.update((text.len() as u64).to_le_bytes());
-            hash.update(text);
-        }
-        Some(Self(hash.finalize().into()))
-    }
+impl EntryKind {
+    const ALL: [Self; 2] = [Self::Thumbnail, Self::Picture];
 
-    fn shard(&self) -> usize {
-        usize::from(self.0[0]) % SHARDS
-    }
-
-    fn file_name(&self) -> String {
-        let [high, low] = [&self.0[..16], &self.0[16..]].map(|half| {
-            half.iter()
-                .fold(0, |number: u128, byte| number << 8 | u128::from(*byte))
-        });
-        format!("{high:032x}{low:032x}.{ENTRY}")
+    /// Of the files.
+    fn extension(self) -> &'static str {
+        match self {
+            Self::Thumbnail => "thumb",
+            Self::Picture => "picture",
+        }
     }
 }
 
-impl ThumbnailCache {
+impl CacheKey {
+    /// Two keys are the same where all `parts` are.
+    pub fn new(kind: EntryKind, parts: &[&[u8]]) -> Self {
+        let mut hash = Sha256::new();
+        for part in parts {
+            hash.update((part.len() as u64).to_le_bytes());
+            hash.update(part);
+        }
+        let hash = hash.finalize().into();
+        Self { kind, hash }
+    }
+
+    fn shard(&self) -> usize {
+        usize::from(self.hash[0]) % SHARDS
+    }
+
+    fn file_name(&self) -> String {
+        let [high, low] = [&self.hash[..16], &self.hash[16..]].map(|half| {
+            half.iter()
+                .fold(0, |number: u128, byte| number << 8 | u128::from(*byte))
+        });
+        format!("{high:032x}{low:032x}.{}", self.kind.extension())
+    }
+}
+
+impl DiskCache {
     /// Nothing is read or written before the first entry is.
     pub fn new(folder: PathBuf, max_bytes: u64) -> Self {
         Self {
@@ -126,44 +134,43 @@ impl ThumbnailCache {
         self.is_broken.store(false, Ordering::Relaxed);
     }
 
-    /// The kept thumbnail; `None` where there is none, or a damaged one.
-    pub fn get(&self, key: &ThumbnailKey) -> Option<Picture> {
+    /// The largest entry that is kept: [`Self::put`] ignores larger ones. Zero where nothing is kept.
+    pub fn max_entry_bytes(&self) -> u64 {
+        self.max_bytes.load(Ordering::Relaxed) / SHARDS as u64 / LARGEST_OF_SHARE
+    }
+
+    /// The entry's content; `None` where there is none, or a damaged one.
+    pub fn get(&self, key: &CacheKey) -> Option<Vec<u8>> {
         if self.max_bytes.load(Ordering::Relaxed) == 0 {
             return None;
         }
         let path = self.path_of(key);
         let mut file = File::open(&path).ok()?;
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes).ok()?;
-        let picture =
-            jpeg_of(key, &bytes).and_then(|jpeg| decode(jpeg, &DecodeLimits::default()).ok());
-        if picture.is_some() {
+        let content = read_entry(key, &mut file);
+        if content.is_some() {
             renew(&file);
         } else {
             log::warn!(
-                "a kept thumbnail is damaged and will be made again: {}",
+                "what is kept on disk is damaged and will be made again: {}",
                 path.display()
             );
             // Where that fails the new one replaces it.
             let _deleted = fs::remove_file(&path);
         }
-        picture
+        content
     }
 
-    /// Keeps a thumbnail, and drops others where there is no room.
+    /// Keeps an entry, and drops others where there is no room.
     ///
     /// # Errors
     /// It cannot be written. Later calls do nothing and say nothing.
-    pub fn put(&self, key: &ThumbnailKey, picture: &Picture) -> Result<(), CacheError> {
-        let max_bytes = self.max_bytes.load(Ordering::Relaxed);
-        if max_bytes == 0 || self.is_broken.load(Ordering::Relaxed) {
+    pub fn put(&self, key: &CacheKey, content: &[u8]) -> Result<(), CacheError> {
+        let is_too_large = content.len() as u64 > self.max_entry_bytes();
+        if is_too_large || self.is_broken.load(Ordering::Relaxed) {
             return Ok(());
         }
-        let Ok(jpeg) = encode::encode_thumbnail(picture) else {
-            return Ok(());
-        };
-        let written = self.write(key, &jpeg).and_then(|bytes| {
-            let share = max_bytes / SHARDS as u64;
+        let written = self.write(key, content).and_then(|bytes| {
+            let share = self.max_bytes.load(Ordering::Relaxed) / SHARDS as u64;
             self.make_room(key.shard(), bytes, share)
         });
         written.or_else(|cause| {
@@ -182,8 +189,11 @@ impl ThumbnailCache {
         let mut usage = CacheUsage::default();
         for shard in 0..SHARDS {
             for file in files(&self.shard_folder(shard)) {
-                usage.bytes += file.bytes;
-                usage.entries += u64::from(file.is_entry());
+                match file.kind() {
+                    Some(EntryKind::Thumbnail) => usage.thumbnail_bytes += file.bytes,
+                    Some(EntryKind::Picture) => usage.picture_bytes += file.bytes,
+                    None => {}
+                }
             }
         }
         usage
@@ -212,31 +222,26 @@ impl ThumbnailCache {
     }
 
     /// Gives the size of the file.
-    fn write(&self, key: &ThumbnailKey, jpeg: &[u8]) -> io::Result<u64> {
-        let mut bytes = Vec::with_capacity(MAGIC.len() + 4 + jpeg.len());
-        bytes.extend_from_slice(MAGIC);
-        bytes.extend_from_slice(&checksum(key, jpeg).to_le_bytes());
-        bytes.extend_from_slice(jpeg);
+    fn write(&self, key: &CacheKey, content: &[u8]) -> io::Result<u64> {
         let path = self.path_of(key);
         let serial = NEXT_NAME.fetch_add(1, Ordering::Relaxed);
         let unfinished = self.unfinished_path_of(key, serial);
-        let written = fs::write(&unfinished, &bytes).or_else(|error| {
+        let written = write_entry(&unfinished, key, content).or_else(|error| {
             if error.kind() != io::ErrorKind::NotFound {
                 return Err(error);
             }
             fs::create_dir_all(self.shard_folder(key.shard()))?;
-            fs::write(&unfinished, &bytes)
+            write_entry(&unfinished, key, content)
         });
-        let renamed = written.and_then(|()| fs::rename(&unfinished, &path));
-        match renamed {
-            Ok(()) => Ok(bytes.len() as u64),
+        let renamed = written.and_then(|bytes| fs::rename(&unfinished, &path).map(|()| bytes));
+        renamed.or_else(|error| {
             // Another program has just cleared the cache.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(0),
-            Err(error) => {
-                let _deleted = fs::remove_file(&unfinished);
-                Err(error)
+            if error.kind() == io::ErrorKind::NotFound {
+                return Ok(0);
             }
-        }
+            let _deleted = fs::remove_file(&unfinished);
+            Err(error)
+        })
     }
 
     /// Takes `added` bytes into account, and drops what was not used for longest where a folder is above its share.
@@ -266,12 +271,12 @@ impl ThumbnailCache {
         self.folder.join(VERSION).join(format!("{shard:02}"))
     }
 
-    fn path_of(&self, key: &ThumbnailKey) -> PathBuf {
+    fn path_of(&self, key: &CacheKey) -> PathBuf {
         self.shard_folder(key.shard()).join(key.file_name())
     }
 
     /// Where an entry lies while it is written.
-    fn unfinished_path_of(&self, key: &ThumbnailKey, serial: u64) -> PathBuf {
+    fn unfinished_path_of(&self, key: &CacheKey, serial: u64) -> PathBuf {
         let extension = format!("{}-{serial}.{UNFINISHED}", std::process::id());
         self.path_of(key).with_extension(extension)
     }
@@ -282,17 +287,31 @@ impl ThumbnailCache {
     }
 }
 
-fn checksum(key: &ThumbnailKey, jpeg: &[u8]) -> u32 {
-    let mut hasher = crc32fast::Hasher::new();
-    hasher.update(&key.0);
-    hasher.update(jpeg);
-    hasher.finalize()
+/// Gives the size of the file.
+fn write_entry(path: &Path, key: &CacheKey, content: &[u8]) -> io::Result<u64> {
+    let mut file = File::create(path)?;
+    let mut header = MAGIC.to_vec();
+    header.extend_from_slice(&checksum(key, content).to_le_bytes());
+    file.write_all(&header)?;
+    file.write_all(content)?;
+    Ok((header.len() + content.len()) as u64)
 }
 
 /// `None` where the entry is damaged or another one's.
-fn jpeg_of<'bytes>(key: &ThumbnailKey, bytes: &'bytes [u8]) -> Option<&'bytes [u8]> {
-    let (sum, jpeg) = bytes.strip_prefix(MAGIC)?.split_first_chunk::<4>()?;
-    (u32::from_le_bytes(*sum) == checksum(key, jpeg)).then_some(jpeg)
+fn read_entry(key: &CacheKey, file: &mut File) -> Option<Vec<u8>> {
+    let mut header = [0; MAGIC.len() + 4];
+    file.read_exact(&mut header).ok()?;
+    let sum = header.strip_prefix(MAGIC)?;
+    let mut content = Vec::new();
+    file.read_to_end(&mut content).ok()?;
+    (sum == checksum(key, &content).to_le_bytes()).then_some(content)
+}
+
+fn checksum(key: &CacheKey, content: &[u8]) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(&key.hash);
+    hasher.update(content);
+    hasher.finalize()
 }
 
 /// Marks an entry as used. Where that fails it is only dropped sooner.
@@ -314,18 +333,20 @@ struct StoredFile {
 }
 
 impl StoredFile {
-    fn is_entry(&self) -> bool {
-        self.path.extension() == Some(OsStr::new(ENTRY))
+    /// `None` for what is unfinished.
+    fn kind(&self) -> Option<EntryKind> {
+        let is_of = |kind: &EntryKind| self.path.extension() == Some(OsStr::new(kind.extension()));
+        EntryKind::ALL.into_iter().find(is_of)
     }
 
     fn is_abandoned(&self) -> bool {
         let age = SystemTime::now().duration_since(self.modified);
-        !self.is_entry() && age.is_ok_and(|age| age > ABANDONED_AFTER)
+        self.kind().is_none() && age.is_ok_and(|age| age > ABANDONED_AFTER)
     }
 }
 
 /// Empty where the folder is not there.
-fn files(folder: &Path) -> impl Iterator<Item = StoredFile> {
+fn files(folder: &Path) -> impl Iterator<Item = StoredFile> + use<> {
     let entries = fs::read_dir(folder).into_iter().flatten();
     entries.filter_map(Result::ok).filter_map(|entry| {
         let metadata = entry.metadata().ok()?;
@@ -342,16 +363,28 @@ fn drop_oldest(folder: &Path, wanted_bytes: u64) -> io::Result<u64> {
     let mut stored: Vec<StoredFile> = files(folder).collect();
     stored.sort_by_key(|file| (!file.is_abandoned(), file.modified));
     let mut left: u64 = stored.iter().map(|file| file.bytes).sum();
+    let mut of_kind = EntryKind::ALL.map(|kind| {
+        let files = stored.iter().filter(|file| file.kind() == Some(kind));
+        files.map(|file| file.bytes).sum::<u64>()
+    });
     for file in stored {
-        let is_in_the_way = left > wanted_bytes && file.is_entry();
+        let kind = file.kind().map(|kind| &mut of_kind[kind as usize]);
+        let takes_too_much = kind
+            .as_ref()
+            .is_some_and(|bytes| **bytes > wanted_bytes / 2);
+        let is_in_the_way = left > wanted_bytes && takes_too_much;
         if !is_in_the_way && !file.is_abandoned() {
             continue;
         }
         match fs::remove_file(&file.path) {
-            Ok(()) => left -= file.bytes,
+            Ok(()) => {}
             // Another program was faster.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => left -= file.bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),
+        }
+        left -= file.bytes;
+        if let Some(bytes) = kind {
+            *bytes -= file.bytes;
         }
     }
     Ok(left)
@@ -360,30 +393,24 @@ fn drop_oldest(folder: &Path, wanted_bytes: u64) -> io::Result<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::SampleUri;
 
     const PLENTY: u64 = 1 << 30;
 
-    fn sample(name: &str) -> Sample {
-        Sample {
-            uri: SampleUri::new(format!("/photos/{name}")),
-            name: name.to_owned(),
-            size_bytes: 1000,
-            modified_ns: Some(77),
-            etag: None,
-        }
+    fn key(name: &str) -> CacheKey {
+        CacheKey::new(EntryKind::Thumbnail, &[name.as_bytes()])
     }
 
-    fn key(name: &str) -> ThumbnailKey {
-        ThumbnailKey::new(&sample(name), 128).unwrap()
+    fn picture_key(name: &str) -> CacheKey {
+        CacheKey::new(EntryKind::Picture, &[name.as_bytes()])
     }
 
-    fn grey(value: u8) -> Picture {
-        Picture::new(32, 24, vec![value; 32 * 24 * 3]).unwrap()
+    fn content(value: u8) -> Vec<u8> {
+        vec![value; 700]
     }
 
-    fn value_of(picture: &Picture) -> u8 {
-        picture.pixel(5, 5).unwrap()[0]
+    fn entries(cache: &DiskCache) -> usize {
+        let shards = (0..SHARDS).flat_map(|shard| files(&cache.shard_folder(shard)));
+        shards.filter(|file| file.kind().is_some()).count()
     }
 
     fn only_file(folder: &Path) -> PathBuf {
@@ -394,46 +421,44 @@ mod tests {
         file
     }
 
-    #[test]
-    fn a_kept_thumbnail_comes_back_after_a_restart() {
-        let folder = tempfile::tempdir().unwrap();
-        let cache = ThumbnailCache::new(folder.path().join("c"), PLENTY);
-        assert_eq!(cache.get(&key("a")), None);
-        cache.put(&key("a"), &grey(90)).unwrap();
-        let cache = ThumbnailCache::new(folder.path().join("c"), PLENTY);
-        let picture = cache.get(&key("a")).unwrap();
-        assert_eq!((picture.width(), picture.height()), (32, 24));
-        assert!(value_of(&picture).abs_diff(90) < 3);
-        assert_eq!(cache.get(&key("b")), None);
+    fn grow_old(cache: &DiskCache, key: &CacheKey) {
+        let old = SystemTime::now() - Duration::from_hours(48);
+        if let Ok(file) = File::open(cache.path_of(key)) {
+            file.set_modified(old).unwrap();
+        }
     }
 
     #[test]
-    fn a_file_that_was_written_anew_moved_or_is_wanted_larger_has_another_key() {
-        let original = sample("a");
-        let with = |change: fn(&mut Sample)| {
-            let mut changed = original.clone();
-            change(&mut changed);
-            ThumbnailKey::new(&changed, 128)
+    fn an_entry_comes_back_after_a_restart_and_each_kind_is_counted() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = DiskCache::new(folder.path().join("c"), PLENTY);
+        assert_eq!(cache.get(&key("a")), None);
+        cache.put(&key("a"), &content(90)).unwrap();
+        let cache = DiskCache::new(folder.path().join("c"), PLENTY);
+        assert_eq!(cache.get(&key("a")), Some(content(90)));
+        assert_eq!(cache.get(&key("b")), None);
+        assert_eq!(cache.get(&picture_key("a")), None);
+        cache.put(&picture_key("a"), b"").unwrap();
+        assert_eq!(cache.get(&picture_key("a")), Some(Vec::new()));
+        let usage = CacheUsage {
+            thumbnail_bytes: 712,
+            picture_bytes: 12,
         };
-        let keys = [
-            with(|_| ()),
-            ThumbnailKey::new(&original, 256),
-            with(|sample| sample.etag = Some("e".into())),
-            with(|sample| sample.etag = Some("f".into())),
-            with(|sample| sample.size_bytes = 1001),
-            with(|sample| sample.modified_ns = Some(78)),
-            ThumbnailKey::new(&sample("b"), 128),
-        ];
-        let different: std::collections::HashSet<_> = keys.iter().collect();
-        assert_eq!(different.len(), keys.len());
-        assert_eq!(with(|sample| sample.modified_ns = None), None);
+        assert_eq!(cache.usage(), usage);
+    }
+
+    #[test]
+    fn where_the_parts_of_a_key_begin_and_end_matters() {
+        let of = |parts: &[&[u8]]| CacheKey::new(EntryKind::Picture, parts);
+        assert_ne!(of(&[b"ab", b"c"]), of(&[b"a", b"bc"]));
+        assert_eq!(of(&[b"ab", b"c"]), of(&[b"ab", b"c"]));
     }
 
     #[test]
     fn a_damaged_entry_is_as_good_as_none_and_is_replaced() {
         let folder = tempfile::tempdir().unwrap();
-        let cache = ThumbnailCache::new(folder.path().to_owned(), PLENTY);
-        cache.put(&key("a"), &grey(90)).unwrap();
+        let cache = DiskCache::new(folder.path().to_owned(), PLENTY);
+        cache.put(&key("a"), &content(90)).unwrap();
         let file = only_file(folder.path());
         let whole = fs::read(&file).unwrap();
         let mut flipped = whole.clone();
@@ -442,7 +467,7 @@ mod tests {
             fs::write(&file, damaged).unwrap();
             assert_eq!(cache.get(&key("a")), None);
             assert!(!file.exists());
-            cache.put(&key("a"), &grey(90)).unwrap();
+            cache.put(&key("a"), &content(90)).unwrap();
             assert!(cache.get(&key("a")).is_some());
         }
     }
@@ -450,8 +475,8 @@ mod tests {
     #[test]
     fn an_entry_under_the_name_of_another_is_not_believed() {
         let folder = tempfile::tempdir().unwrap();
-        let cache = ThumbnailCache::new(folder.path().to_owned(), PLENTY);
-        cache.put(&key("a"), &grey(90)).unwrap();
+        let cache = DiskCache::new(folder.path().to_owned(), PLENTY);
+        cache.put(&key("a"), &content(90)).unwrap();
         let other = cache.path_of(&key("b"));
         fs::create_dir_all(other.parent().unwrap()).unwrap();
         fs::rename(only_file(folder.path()), other).unwrap();
@@ -461,37 +486,72 @@ mod tests {
     #[test]
     fn the_bound_holds_and_what_was_used_lately_stays() {
         let folder = tempfile::tempdir().unwrap();
-        let entry_bytes = {
-            let cache = ThumbnailCache::new(folder.path().to_owned(), PLENTY);
-            cache.put(&key("used"), &grey(0)).unwrap();
-            cache.usage().bytes
-        };
-        let max_bytes = entry_bytes * 10 * SHARDS as u64;
-        let cache = ThumbnailCache::new(folder.path().to_owned(), max_bytes);
-        let old = SystemTime::now() - Duration::from_hours(48);
-        for number in 0..2000 {
+        let max_bytes = 712 * 10 * SHARDS as u64;
+        let cache = DiskCache::new(folder.path().to_owned(), max_bytes);
+        cache.put(&key("used"), &content(0)).unwrap();
+        for number in 0..1000 {
             let entry = key(&number.to_string());
-            cache.put(&entry, &grey(1)).unwrap();
-            let file = File::open(cache.path_of(&entry));
+            cache.put(&entry, &content(1)).unwrap();
             // All that is there grows old, only one entry is looked at.
-            file.and_then(|file| file.set_modified(old)).unwrap_or(());
+            grow_old(&cache, &entry);
             assert!(cache.get(&key("used")).is_some());
         }
-        let usage = cache.usage();
-        assert!(usage.bytes <= max_bytes, "{usage:?} of {max_bytes}");
-        assert!(usage.entries > 5 * SHARDS as u64, "{usage:?}");
+        let bytes = cache.usage().thumbnail_bytes;
+        assert!(bytes <= max_bytes, "{bytes} of {max_bytes}");
+        assert!(entries(&cache) > 5 * SHARDS);
+    }
+
+    #[test]
+    fn pictures_never_drive_out_thumbnails_nor_thumbnails_pictures() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = DiskCache::new(folder.path().to_owned(), 712 * 20 * SHARDS as u64);
+        let few = || (0..4 * SHARDS).map(|number| format!("few {number}"));
+        for (few_key, many_key) in [
+            (
+                key as fn(&str) -> CacheKey,
+                picture_key as fn(&str) -> CacheKey,
+            ),
+            (picture_key, key),
+        ] {
+            for name in few() {
+                cache.put(&few_key(&name), &content(1)).unwrap();
+                grow_old(&cache, &few_key(&name));
+            }
+            for number in 0..40 * SHARDS {
+                cache
+                    .put(&many_key(&number.to_string()), &content(2))
+                    .unwrap();
+            }
+            let kept = few().filter(|name| cache.get(&few_key(name)).is_some());
+            // By chance, more of them than half of its share may lie in one folder.
+            assert!(kept.count() > 3 * SHARDS);
+            cache.clear().unwrap();
+        }
+    }
+
+    #[test]
+    fn an_entry_that_would_drive_out_many_is_not_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = DiskCache::new(folder.path().to_owned(), 1 << 20);
+        assert_eq!(cache.max_entry_bytes(), 16 << 10);
+        cache
+            .put(&picture_key("large"), &vec![1; (16 << 10) + 1])
+            .unwrap();
+        assert_eq!(cache.get(&picture_key("large")), None);
+        cache.put(&picture_key("fits"), &vec![1; 16 << 10]).unwrap();
+        assert!(cache.get(&picture_key("fits")).is_some());
     }
 
     #[test]
     fn what_a_killed_program_left_unfinished_is_no_entry_and_goes() {
         let folder = tempfile::tempdir().unwrap();
-        let cache = ThumbnailCache::new(folder.path().to_owned(), PLENTY);
+        let cache = DiskCache::new(folder.path().to_owned(), PLENTY);
         let key = key("a");
         let unfinished = cache.path_of(&key).with_extension("7-0.part");
         fs::create_dir_all(unfinished.parent().unwrap()).unwrap();
         fs::write(&unfinished, b"spot").unwrap();
         assert_eq!(cache.get(&key), None);
-        cache.put(&key, &grey(9)).unwrap();
+        cache.put(&key, &content(9)).unwrap();
         assert!(cache.get(&key).is_some());
         let old = SystemTime::now() - Duration::from_hours(2);
         File::options()
@@ -512,13 +572,13 @@ mod tests {
             for _ in 0..4 {
                 let folder = folder.path().to_owned();
                 scope.spawn(move || {
-                    let cache = ThumbnailCache::new(folder, 256 << 10);
+                    let cache = DiskCache::new(folder, 256 << 10);
                     for round in 0..200_u8 {
                         let value = round % 8;
                         let key = key(&value.to_string());
-                        cache.put(&key, &grey(value * 30)).unwrap();
-                        if let Some(picture) = cache.get(&key) {
-                            assert!(value_of(&picture).abs_diff(value * 30) < 3);
+                        cache.put(&key, &content(value)).unwrap();
+                        if let Some(found) = cache.get(&key) {
+                            assert_eq!(found, content(value));
                         }
                     }
                 });
@@ -532,14 +592,14 @@ mod tests {
         let place = folder.path().join("c");
         // Where the folder should be, a file lies: it cannot be written by anybody.
         fs::write(&place, b"in the way").unwrap();
-        let cache = ThumbnailCache::new(place.clone(), PLENTY);
-        let message = cache.put(&key("a"), &grey(1)).unwrap_err().to_string();
+        let cache = DiskCache::new(place.clone(), PLENTY);
+        let message = cache.put(&key("a"), &content(1)).unwrap_err().to_string();
         assert!(message.contains("not kept on disk"), "{message}");
-        assert!(cache.put(&key("b"), &grey(1)).is_ok());
+        assert!(cache.put(&key("b"), &content(1)).is_ok());
         assert_eq!(cache.get(&key("b")), None);
         fs::remove_file(&place).unwrap();
         cache.clear().unwrap();
-        cache.put(&key("a"), &grey(1)).unwrap();
+        cache.put(&key("a"), &content(1)).unwrap();
         assert!(cache.get(&key("a")).is_some());
     }
 
@@ -548,9 +608,9 @@ mod tests {
     #[test]
     fn a_full_disk_is_said_once_and_leaves_neither_half_an_entry_nor_more_attempts() {
         let folder = tempfile::tempdir().unwrap();
-        let cache = ThumbnailCache::new(folder.path().to_owned(), PLENTY);
+        let cache = DiskCache::new(folder.path().to_owned(), PLENTY);
         let (before, keys) = (key("before"), [key("a"), key("b")]);
-        cache.put(&before, &grey(7)).unwrap();
+        cache.put(&before, &content(7)).unwrap();
         // Whatever number the next unfinished files get: other tests count, too.
         let next = NEXT_NAME.load(Ordering::Relaxed);
         let unfinished: Vec<PathBuf> = keys
@@ -562,10 +622,10 @@ mod tests {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::os::unix::fs::symlink("/dev/full", path).unwrap();
         }
-        let message = cache.put(&keys[0], &grey(1)).unwrap_err().to_string();
+        let message = cache.put(&keys[0], &content(1)).unwrap_err().to_string();
         assert!(message.contains("No space left on device"), "{message}");
         assert!(message.contains("free space"), "{message}");
-        cache.put(&keys[1], &grey(1)).unwrap();
+        cache.put(&keys[1], &content(1)).unwrap();
         for key in &keys {
             assert_eq!(cache.get(key), None);
             assert!(!cache.path_of(key).exists());
@@ -576,19 +636,19 @@ mod tests {
             let _gone = fs::remove_file(path);
         }
         cache.set_max_bytes(PLENTY);
-        cache.put(&keys[0], &grey(1)).unwrap();
+        cache.put(&keys[0], &content(1)).unwrap();
         assert!(cache.get(&keys[0]).is_some());
     }
 
     #[test]
     fn a_bound_of_zero_keeps_nothing_and_clearing_leaves_nothing() {
         let folder = tempfile::tempdir().unwrap();
-        let cache = ThumbnailCache::new(folder.path().join("c"), 0);
-        cache.put(&key("a"), &grey(1)).unwrap();
+        let cache = DiskCache::new(folder.path().join("c"), 0);
+        cache.put(&key("a"), &content(1)).unwrap();
         assert_eq!(cache.usage(), CacheUsage::default());
         cache.set_max_bytes(PLENTY);
-        cache.put(&key("a"), &grey(1)).unwrap();
-        assert_eq!(cache.usage().entries, 1);
+        cache.put(&key("a"), &content(1)).unwrap();
+        assert_eq!(entries(&cache), 1);
         cache.clear().unwrap();
         assert_eq!(cache.usage(), CacheUsage::default());
         assert_eq!(cache.get(&key("a")), None);

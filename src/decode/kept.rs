@@ -1,0 +1,122 @@
+//! Thumbnails kept on disk from one start to the next.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::{DecodeLimits, decode, encode};
+use crate::cache::{CacheError, CacheKey, DiskCache, EntryKind};
+use crate::domain::{Picture, Sample};
+
+/// Thumbnails of any source. Everything here may block on the disk.
+pub struct ThumbnailCache(Arc<DiskCache>);
+
+/// Everything that the pixels of a thumbnail depend on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ThumbnailKey(CacheKey);
+
+impl ThumbnailKey {
+    /// `side` is the longer side of the thumbnail in pixels. `None` where nothing would tell that the content has changed.
+    pub fn new(sample: &Sample, side: u32) -> Option<Self> {
+        Self::on_server(None, sample, side)
+    }
+
+    /// As [`Self::new`] for a sample of a server, where another server may have one of the same name.
+    pub fn on_server(server: Option<&str>, sample: &Sample, side: u32) -> Option<Self> {
+        let stamp = sample.stamp();
+        if stamp.modified_ns.is_none() && stamp.etag.is_none() {
+            return None;
+        }
+        let parts: [&[u8]; 6] = [
+            server.unwrap_or_default().as_bytes(),
+            sample.uri.as_str().as_bytes(),
+            &stamp.size_bytes.to_le_bytes(),
+            &stamp.modified_ns.unwrap_or_default().to_le_bytes(),
+            stamp.etag.as_deref().unwrap_or_default().as_bytes(),
+            &side.to_le_bytes(),
+        ];
+        Some(Self(CacheKey::new(EntryKind::Thumbnail, &parts)))
+    }
+}
+
+impl ThumbnailCache {
+    /// One that shares its room with nothing else. Nothing is read or written before the first entry is.
+    pub fn new(folder: PathBuf, max_bytes: u64) -> Self {
+        Self::within(Arc::new(DiskCache::new(folder, max_bytes)))
+    }
+
+    pub fn within(cache: Arc<DiskCache>) -> Self {
+        Self(cache)
+    }
+
+    /// The kept thumbnail; `None` where there is none, or a damaged one.
+    pub fn get(&self, key: &ThumbnailKey) -> Option<Picture> {
+        let jpeg = self.0.get(&key.0)?;
+        decode(&jpeg, &DecodeLimits::default()).ok()
+    }
+
+    /// Keeps a thumbnail, and drops others where there is no room.
+    ///
+    /// # Errors
+    /// It cannot be written. Later calls do nothing and say nothing.
+    pub fn put(&self, key: &ThumbnailKey, picture: &Picture) -> Result<(), CacheError> {
+        match encode::encode_thumbnail(picture) {
+            Ok(jpeg) => self.0.put(&key.0, &jpeg),
+            Err(error) => {
+                log::warn!("a thumbnail is not kept: {error}");
+                Ok(())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::SampleUri;
+
+    fn sample(name: &str) -> Sample {
+        Sample {
+            uri: SampleUri::new(format!("/photos/{name}")),
+            name: name.to_owned(),
+            size_bytes: 1000,
+            modified_ns: Some(77),
+            etag: None,
+        }
+    }
+
+    #[test]
+    fn a_kept_thumbnail_comes_back_as_it_was() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = ThumbnailCache::new(folder.path().to_owned(), 1 << 30);
+        let key = ThumbnailKey::new(&sample("a"), 128).unwrap();
+        assert_eq!(cache.get(&key), None);
+        let grey = Picture::new(32, 24, vec![90; 32 * 24 * 3]).unwrap();
+        cache.put(&key, &grey).unwrap();
+        let picture = cache.get(&key).unwrap();
+        assert_eq!((picture.width(), picture.height()), (32, 24));
+        assert!(picture.pixel(5, 5).unwrap()[0].abs_diff(90) < 3);
+    }
+
+    #[test]
+    fn a_file_that_was_written_anew_moved_or_is_wanted_larger_has_another_key() {
+        let original = sample("a");
+        let with = |change: fn(&mut Sample)| {
+            let mut changed = original.clone();
+            change(&mut changed);
+            ThumbnailKey::new(&changed, 128)
+        };
+        let keys = [
+            with(|_| ()),
+            ThumbnailKey::new(&original, 256),
+            ThumbnailKey::on_server(Some("http://localhost:9000"), &original, 128),
+            with(|sample| sample.etag = Some("e".into())),
+            with(|sample| sample.etag = Some("f".into())),
+            with(|sample| sample.size_bytes = 1001),
+            with(|sample| sample.modified_ns = Some(78)),
+            ThumbnailKey::new(&sample("b"), 128),
+        ];
+        let different: std::collections::HashSet<_> = keys.iter().collect();
+        assert_eq!(different.len(), keys.len());
+        assert_eq!(with(|sample| sample.modified_ns = None), None);
+    }
+}

@@ -1,0 +1,121 @@
+//! What was read of S3 and is kept on disk, so that it need not be asked for again.
+//!
+//! A kept object is known by its server, its address and its `ETag`. So it is only ever read on the condition that it has
+//! the `ETag` that was listed, and an object that was written to is fetched anew.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use super::flights::Flights;
+use crate::aws::AwsError;
+use crate::cache::{CacheError, CacheKey, DiskCache, EntryKind};
+use crate::domain::{ListingChange, Sample, SampleUri};
+use crate::tasks::TaskControl;
+
+type TellChange = Box<dyn Fn(ListingChange) + Send + Sync>;
+type TellTrouble = Box<dyn Fn(&CacheError) + Send + Sync>;
+
+pub(super) struct Kept {
+    cache: Arc<DiskCache>,
+    /// Empty for AWS.
+    server: String,
+    /// Of each object, as it was seen last.
+    etags: Mutex<HashMap<SampleUri, Arc<str>>>,
+    flights: Flights,
+    tell_change: OnceLock<TellChange>,
+    tell_trouble: TellTrouble,
+}
+
+impl Kept {
+    pub(super) fn new(cache: Arc<DiskCache>, server: String, tell_trouble: TellTrouble) -> Self {
+        Self {
+            cache,
+            server,
+            etags: Mutex::default(),
+            flights: Flights::default(),
+            tell_change: OnceLock::new(),
+            tell_trouble,
+        }
+    }
+
+    pub(super) fn max_entry_bytes(&self) -> u64 {
+        self.cache.max_entry_bytes()
+    }
+
+    /// The first one to ask is told.
+    pub(super) fn tell_changes_to(&self, report: TellChange) {
+        self.tell_change.get_or_init(|| report);
+    }
+
+    /// Remembers what these objects are now.
+    pub(super) fn listed(&self, samples: &[Sample]) {
+        let mut etags = self.lock_etags();
+        for sample in samples {
+            match &sample.etag {
+                Some(etag) => drop(etags.insert(sample.uri.clone(), Arc::clone(etag))),
+                None => drop(etags.remove(&sample.uri)),
+            }
+        }
+    }
+
+    /// Takes over an object as it is now, and tells of it; false where it is as it was.
+    pub(super) fn changed(&self, sample: Sample) -> bool {
+        if self.lock_etags().get(&sample.uri) == sample.etag.as_ref() {
+            return false;
+        }
+        self.listed(std::slice::from_ref(&sample));
+        if let Some(tell) = self.tell_change.get() {
+            tell(ListingChange::Seen(vec![sample]));
+        }
+        true
+    }
+
+    /// What is kept, or else what `fetch` brings: it gets the `ETag` that the object must have, and what ends its waits. Whoever
+    /// asks for the same meanwhile gets the same answer.
+    pub(super) fn read(
+        &self,
+        uri: &SampleUri,
+        range: Option<&Range<u64>>,
+        control: Option<&TaskControl>,
+        fetch: impl FnOnce(Option<&str>, Option<&TaskControl>) -> Result<Vec<u8>, AwsError>,
+    ) -> Result<Vec<u8>, AwsError> {
+        let etag = self.lock_etags().get(uri).cloned();
+        let Some(etag) = etag else {
+            // Nothing would tell that it has changed.
+            return fetch(None, control);
+        };
+        let key = self.key(uri, &etag, range);
+        if let Some(content) = self.cache.get(&key) {
+            return Ok(content);
+        }
+        self.flights.join(key, control, |flight| {
+            // Somebody may have brought it since.
+            if let Some(content) = self.cache.get(&key) {
+                return Ok(content);
+            }
+            let content = fetch(Some(&etag), Some(flight))?;
+            if let Err(trouble) = self.cache.put(&key, &content) {
+                (self.tell_trouble)(&trouble);
+            }
+            Ok(content)
+        })
+    }
+
+    fn key(&self, uri: &SampleUri, etag: &str, range: Option<&Range<u64>>) -> CacheKey {
+        let place = range.map_or([0, u64::MAX], |range| [range.start, range.end]);
+        let [start, end] = place.map(u64::to_le_bytes);
+        let parts: [&[u8]; 5] = [
+            self.server.as_bytes(),
+            uri.as_str().as_bytes(),
+            etag.as_bytes(),
+            &start,
+            &end,
+        ];
+        CacheKey::new(EntryKind::Picture, &parts)
+    }
+
+    fn lock_etags(&self) -> MutexGuard<'_, HashMap<SampleUri, Arc<str>>> {
+        self.etags.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

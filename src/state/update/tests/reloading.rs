@@ -1,0 +1,171 @@
+//! Listing once more what is open, and reading ahead of what is looked at.
+
+use std::collections::HashSet;
+
+use super::*;
+use crate::state::Relisting;
+
+/// Three images listed and the listing ended.
+fn listed() -> (State, SourceId) {
+    let (mut state, source, _) = opened();
+    let task = list_task(&state).unwrap();
+    event(
+        &mut state,
+        Event::ListingEnded {
+            source,
+            task,
+            result: Ok(()),
+        },
+    );
+    (state, source)
+}
+
+fn list_task(state: &State) -> Option<TaskId> {
+    let mut running = state.tasks.running().iter();
+    running
+        .find(|task| task.kind == TaskKind::List)
+        .map(|task| task.id)
+}
+
+fn reload(state: &mut State) -> TaskId {
+    let effects = command(state, Action::Reload);
+    assert!(matches!(effects.as_slice(), [Effect::ListAgain { .. }]));
+    list_task(state).unwrap()
+}
+
+fn uris(names: &[&str]) -> HashSet<SampleUri> {
+    let samples = page(names).samples;
+    samples.into_iter().map(|sample| sample.uri).collect()
+}
+
+fn listed_again(state: &mut State, source: SourceId, task: TaskId, found: Relisting) {
+    event(
+        state,
+        Event::ListedAgain {
+            source,
+            task,
+            result: Ok(found),
+        },
+    );
+}
+
+#[test]
+fn reloading_marks_what_is_gone_and_keeps_every_place() {
+    let (mut state, source) = listed();
+    command(&mut state, Command::Show(SampleId(1)));
+    let task = reload(&mut state);
+    let seen = page(&["a.jpg", "b.jpg", "new.jpg"]).samples;
+    event(
+        &mut state,
+        Event::ListingChanged {
+            source,
+            change: ListingChange::Seen(seen),
+        },
+    );
+    let found = Relisting {
+        present: Some(uris(&["a.jpg", "b.jpg", "new.jpg"])),
+        notes: vec!["One object was left out".to_owned()],
+        ..Relisting::default()
+    };
+    listed_again(&mut state, source, task, found);
+    assert_eq!(state.shown_sample(), Some(SampleId(1)));
+    assert_eq!(state.samples.get(SampleId(3)).unwrap().name, "new.jpg");
+    let gone = [0, 1, 2, 3].map(|id| state.samples.is_gone(SampleId(id)));
+    assert_eq!(gone, [false, false, true, false]);
+    assert_eq!(list_task(&state), None);
+    assert_eq!(state.source.unwrap().notes, ["One object was left out"]);
+}
+
+#[test]
+fn nothing_is_gone_where_not_everything_could_be_listed() {
+    let (mut state, source) = listed();
+    let task = reload(&mut state);
+    let found = Relisting {
+        problems: vec![Problem::general("The list of images is not complete")],
+        ..Relisting::default()
+    };
+    listed_again(&mut state, source, task, found);
+    assert!(state.samples.ids().all(|id| !state.samples.is_gone(id)));
+    assert_eq!(state.problems.len(), 1);
+}
+
+#[test]
+fn what_could_not_be_read_is_tried_again_after_reloading() {
+    let (mut state, source) = listed();
+    let shown = SampleId(0);
+    event(
+        &mut state,
+        Event::Displayed {
+            source,
+            sample: shown,
+            result: Err("nobody answers".to_owned()),
+        },
+    );
+    assert!(state.samples.unreadable(shown).is_some());
+    let task = reload(&mut state);
+    let found = Relisting {
+        present: Some(uris(&["a.jpg", "b.jpg", "c.jpg"])),
+        ..Relisting::default()
+    };
+    let effects = event(
+        &mut state,
+        Event::ListedAgain {
+            source,
+            task,
+            result: Ok(found),
+        },
+    );
+    assert!(state.samples.unreadable(shown).is_none());
+    let is_display =
+        |effect: &Effect| matches!(effect, Effect::Display { sample, .. } if *sample == shown);
+    assert!(effects.iter().any(is_display));
+}
+
+#[test]
+fn a_listing_under_way_is_not_begun_again() {
+    let (mut state, _, _) = opened();
+    assert!(Action::Reload.check(&state).is_err());
+    assert!(command(&mut state, Action::Reload).is_empty());
+}
+
+#[test]
+fn a_place_that_could_not_be_opened_is_opened_anew() {
+    let (mut state, source, _) = opened();
+    let task = list_task(&state).unwrap();
+    event(
+        &mut state,
+        Event::ListingEnded {
+            source,
+            task,
+            result: Err("There is no such folder".to_owned()),
+        },
+    );
+    let effects = command(&mut state, Action::Reload);
+    assert_ne!(source_of(&effects), source);
+}
+
+#[test]
+fn the_neighbours_of_the_picture_are_read_ahead_the_next_one_first() {
+    let (mut state, source) = listed();
+    for (shown, neighbours) in [(1, &["c.jpg", "a.jpg"][..]), (2, &["b.jpg"])] {
+        command(&mut state, Command::Show(SampleId(shown)));
+        let effects = event(
+            &mut state,
+            Event::Displayed {
+                source,
+                sample: SampleId(shown),
+                result: Err("whatever comes of it".to_owned()),
+            },
+        );
+        let ahead = effects.iter().find_map(|effect| match effect {
+            Effect::ReadAhead { samples, .. } => Some(samples),
+            _ => None,
+        });
+        let names: Vec<&str> = ahead
+            .unwrap()
+            .iter()
+            .map(|sample| sample.name.as_str())
+            .collect();
+        assert_eq!(names, neighbours);
+    }
+}
