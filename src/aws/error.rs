@@ -149,11 +149,15 @@ impl AwsError {
         match error {
             CredentialsError::CredentialsNotLoaded(_) => Self::new(
                 AwsErrorKind::NoCredentials,
-                match whose {
-                    Credentials::Profile(name) => format!(
+                match (whose, chosen_profile()) {
+                    (Credentials::Profile(name), _) => format!(
                         "Profile {name} of the AWS configuration holds no credentials ({text}); `aws configure --profile {name}` adds them"
                     ),
-                    Credentials::Ambient | Credentials::Anonymous => {
+                    (_, Some(name)) => format!(
+                        "No AWS credentials were found, neither in the environment nor in the profile {name}, which AWS_PROFILE names; \
+                         correct that, choose another profile, or make it with `aws configure --profile {name}`"
+                    ),
+                    (_, None) => {
                         "No AWS credentials were found, neither in the environment nor in the AWS configuration; choose a profile, make one with \
                          `aws configure`, or read a public bucket anonymously"
                             .to_owned()
@@ -510,6 +514,13 @@ fn of_connection(text: &str, asked: &Asked<'_>, who: &Who) -> AwsError {
         )
     };
     AwsError::new(kind, format!("Could not {asked}: {why}"))
+}
+
+/// The one that the environment chooses.
+fn chosen_profile() -> Option<String> {
+    std::env::var("AWS_PROFILE")
+        .ok()
+        .filter(|name| !name.is_empty())
 }
 
 /// What lies behind an error that itself says no more than that there was one.

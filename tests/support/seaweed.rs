@@ -202,7 +202,7 @@ impl Seaweed {
             .args(["-ip=127.0.0.1", "-ip.bind=127.0.0.1"])
             // Alone: it need not wait for others to elect it.
             .args(["-master.peers=none", "-master.telemetry=false"])
-            .args(["-master.volumeSizeLimitMB=64", "-volume.max=200"])
+            .args(["-master.volumeSizeLimitMB=64", "-volume.max=5000"])
             .arg("-volume.minFreeSpace=64MiB")
             .arg(format!("-master.port={master}"))
             .arg(format!("-master.port.grpc={master_grpc}"))
@@ -432,6 +432,9 @@ fn write_config(folder: &Path) {
         }],
     });
     fs::write(folder.join("iam.json"), iam.to_string()).unwrap();
+    // Each bucket has volumes of its own: one at a time, not seven, or a few dozen tests would use them up.
+    let growth = "[master.volume_growth]\ncopy_1 = 1\n";
+    fs::write(folder.join("master.toml"), growth).unwrap();
     let mut profiles = LOGINS.map(Login::as_profile).to_vec();
     profiles.push(format!(
         "[profile {ROLE_PROFILE}]\nrole_arn = {ROLE}\nsource_profile = {}\n",
