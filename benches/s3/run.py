@@ -252,10 +252,11 @@ def window(endpoint, filer, options):
     import run as browse
     from PIL import Image
 
-    with contextlib.closing(BytesIO()) as jpeg:
-        Image.linear_gradient("L").resize((160, 120)).convert("HSV").point(lambda value: value // 2 + 127).convert("RGB").save(
-            jpeg, "JPEG", quality=70)
-        fill(filer, "pictures", options.keys, jpeg.getvalue())
+    hue = Image.linear_gradient("L").resize((160, 120))
+    full = Image.new("L", hue.size, 255)
+    jpeg = BytesIO()
+    Image.merge("HSV", (hue, full, full)).convert("RGB").save(jpeg, "JPEG", quality=70)
+    fill(filer, "pictures", options.keys, jpeg.getvalue())
     os.environ.update(environment_for(endpoint))
     with tempfile.TemporaryDirectory() as scratch:
         screen = browse.Screen(scratch)

@@ -174,7 +174,7 @@ fn on_the_worst_of_days_each_image_has_its_own_fate_and_the_good_ones_their_answ
         ("vanished.jpg", Err("moved or deleted since it was listed")),
     ];
     let local = tempfile::tempdir().unwrap();
-    let names = ["rocket.jpg", "flower.jpg"].map(|name| photo(name));
+    let names = ["rocket.jpg", "flower.jpg"].map(photo);
     for (number, (name, _)) in fates.iter().enumerate() {
         let photo = &names[number % names.len()];
         bucket.put(&format!("photos/{name}"), photo);

@@ -47,8 +47,11 @@ fn assert_none(secrets: &[String], place: &str, text: &[u8]) {
     }
 }
 
+/// Prepares a command.
+type SignIn<'a> = dyn Fn(&mut Command) + 'a;
+
 /// Runs `with` as each kind of user, and on bad days.
-fn as_everybody(proxy: &FaultProxy, with: &mut dyn FnMut(&dyn Fn(&mut Command))) {
+fn as_everybody(proxy: &FaultProxy, with: &mut dyn FnMut(&SignIn<'_>)) {
     for login in [READER, BLIND, STRANGER, IMPOSTOR] {
         with(&|command| login.sign_in(command, &proxy.endpoint()));
     }
