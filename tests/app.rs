@@ -24,6 +24,8 @@ mod predicting;
 mod presenting;
 #[path = "app/projects.rs"]
 mod projects;
+#[path = "app/s3.rs"]
+mod s3;
 #[path = "app/screenshots.rs"]
 mod screenshots;
 mod support;

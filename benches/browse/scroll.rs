@@ -123,6 +123,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let creation = eframe::CreationContext::_new_kittest(ctx.clone());
     let options = WindowOptions {
         source: None,
+        place: None,
         model: None,
         renderer: None,
         dirs: AppDirs::below(home.path()),

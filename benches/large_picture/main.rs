@@ -38,6 +38,7 @@ fn measure(file: &Path) {
     let begun = Instant::now();
     let options = WindowOptions {
         source: Some(file.to_owned()),
+        place: None,
         model: None,
         renderer: None,
         dirs: AppDirs::below(&home),

@@ -44,6 +44,11 @@ impl Work {
             source: options.source.clone(),
             model: options.model.clone(),
         }));
+        if let Some(place) = &options.place {
+            work.apply(Message::Command(Command::OpenPlace(Box::new(
+                place.clone(),
+            ))));
+        }
         work
     }
 

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use eframe::egui;
 
 use crate::dirs::AppDirs;
-use crate::domain::Problem;
+use crate::domain::{Problem, S3Place};
 use crate::effects::Delivery;
 use crate::state::{Command, Event, Message, State};
 use crate::ui::{NewThumbnail, Window, apply_theme};
@@ -30,6 +30,8 @@ const PROGRESS_PERIOD: Duration = Duration::from_millis(200);
 pub struct WindowOptions {
     /// A folder or file to open at once.
     pub source: Option<PathBuf>,
+    /// A place in S3 to open at once, instead.
+    pub place: Option<S3Place>,
     /// Id of the model to use instead of the one used last.
     pub model: Option<String>,
     /// `None` takes the one that suits the platform.

@@ -5,12 +5,13 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::Outcome;
+use super::place::{Place, S3Args};
 use crate::app::{RendererChoice, WindowOptions, run_window};
 use crate::dirs::AppDirs;
 
 #[derive(Debug, Args)]
 pub(super) struct WindowArgs {
-    /// The folder or image to open
+    /// The folder, image or `s3://bucket/folder/` to open
     source: Option<PathBuf>,
     /// The model to use, instead of the one used last
     #[arg(long, value_name = "ID")]
@@ -18,6 +19,8 @@ pub(super) struct WindowArgs {
     /// What draws the window; the other one is tried where it does not work
     #[arg(long)]
     renderer: Option<Renderer>,
+    #[command(flatten)]
+    s3: S3Args,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -29,8 +32,16 @@ enum Renderer {
 }
 
 pub(super) fn run(args: &WindowArgs) -> anyhow::Result<Outcome> {
+    let (source, place) = match &args.source {
+        None => (None, None),
+        Some(source) => match Place::parse(source, &args.s3)? {
+            Place::S3(place) => (None, Some(place)),
+            Place::Path(_) | Place::Stdin => (Some(source.clone()), None),
+        },
+    };
     let options = WindowOptions {
-        source: args.source.clone(),
+        source,
+        place,
         model: args.model.clone(),
         renderer: args.renderer.map(|renderer| match renderer {
             Renderer::Glow => RendererChoice::Glow,

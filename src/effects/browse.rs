@@ -4,8 +4,10 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::kept;
 use super::{Shared, project};
-use crate::source::{ListingChange, Source, WithRecords, folder_of, for_task};
+use crate::domain::S3Place;
+use crate::source::{ListingChange, S3Source, Source, WithRecords, folder_of, for_task};
 use crate::state::{Event, Relisting, SourceId, SourceSpec, TaskId};
 use crate::tasks::TaskControl;
 
@@ -23,7 +25,17 @@ pub(super) fn open(
     };
     shared.spawn_answer(
         "list images",
-        move |shared| ended(list(shared, id, spec, &control)),
+        move |shared| {
+            let listed = list(shared, id, spec, &control);
+            // Another source is being opened: no failure of this one.
+            ended(listed.or_else(|reason| {
+                if control.is_cancelled() {
+                    Ok(())
+                } else {
+                    Err(reason)
+                }
+            }))
+        },
         move |mistake| ended(Err(mistake)),
     );
 }
@@ -34,7 +46,7 @@ fn list(
     spec: SourceSpec,
     control: &TaskControl,
 ) -> Result<(), String> {
-    let place = find(shared, id, spec)?;
+    let place = find(shared, id, spec, control)?;
     // Weak: the source is held by what the changes are told to.
     let listener = Arc::downgrade(shared);
     place.source.watch(Box::new(move |change| {
@@ -42,14 +54,15 @@ fn list(
             shared.report(Event::ListingChanged { source: id, change });
         }
     }));
-    let pages = place.source.pages();
-    shared.set_source(id, Arc::new(place.source));
+    let pages = for_task(&place.source, control).pages();
+    shared.set_source(id, place.source);
     if let Some(root) = place.project_root {
-        project::open_default(shared, id, root);
+        project::open_default(shared, id, root, place.in_s3.clone());
     }
     shared.report(Event::Opened {
         source: id,
         name: place.name,
+        place: place.in_s3,
     });
     for page in pages {
         // Cancelled: another source is being opened. What was listed so far stays.
@@ -102,13 +115,20 @@ fn relist(shared: &Shared, id: SourceId, control: &TaskControl) -> Result<Relist
 
 /// A source that can be listed.
 struct Place {
-    source: WithRecords,
+    source: Arc<dyn Source>,
     name: String,
     /// The folder whose default project is to be opened; `None` where a project is open already.
     project_root: Option<String>,
+    /// That folder, where it lies in S3.
+    in_s3: Option<S3Place>,
 }
 
-fn find(shared: &Arc<Shared>, id: SourceId, spec: SourceSpec) -> Result<Place, String> {
+fn find(
+    shared: &Arc<Shared>,
+    id: SourceId,
+    spec: SourceSpec,
+    control: &TaskControl,
+) -> Result<Place, String> {
     match spec {
         SourceSpec::Path(path) => {
             let source = open_path(&path)?;
@@ -131,16 +151,24 @@ fn find(shared: &Arc<Shared>, id: SourceId, spec: SourceSpec) -> Result<Place, S
                 ..place
             })
         }
+        SourceSpec::S3(place) => open_in_s3(shared, &place, control),
         SourceSpec::Project(path) => {
             let path = with_home(&path);
-            let root = project::open_chosen(shared, id, &path)?;
+            let (root, place) = project::open_chosen(shared, id, &path)?;
+            if let Some(place) = place {
+                return Ok(Place {
+                    project_root: None,
+                    ..open_in_s3(shared, &place, control)?
+                });
+            }
             let source = WithRecords::open(Path::new(&root)).map_err(|error| {
                 format!("The images of this project are not where they were, {root}: {error}")
             })?;
             Ok(Place {
                 name: source.name(),
-                source,
+                source: Arc::new(source),
                 project_root: None,
+                in_s3: None,
             })
         }
     }
@@ -150,10 +178,38 @@ impl Place {
     fn with_default_project(source: WithRecords, root: &Path) -> Self {
         Self {
             name: source.name(),
-            source,
+            source: Arc::new(source),
             project_root: Some(root.to_string_lossy().into_owned()),
+            in_s3: None,
         }
     }
+}
+
+fn open_in_s3(
+    shared: &Arc<Shared>,
+    place: &S3Place,
+    control: &TaskControl,
+) -> Result<Place, String> {
+    // Weak: the source is held by what is told of the trouble.
+    let listener = Arc::downgrade(shared);
+    let source = S3Source::open(&shared.aws, place, Some(control))
+        .map_err(|error| error.to_string())?
+        .without_task()
+        .with_cache(Arc::clone(&shared.cache), move |error| {
+            if let Some(shared) = listener.upgrade() {
+                kept::tell(&shared, error);
+            }
+        });
+    let folder = S3Place {
+        address: source.folder(),
+        ..place.clone()
+    };
+    Ok(Place {
+        name: source.name(),
+        source: Arc::new(WithRecords::over(Arc::new(source))),
+        project_root: Some(folder.address.to_string()),
+        in_s3: Some(folder),
+    })
 }
 
 fn open_path(path: &Path) -> Result<WithRecords, String> {

@@ -26,6 +26,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crossbeam_channel::{Receiver, Sender};
 
+use crate::aws::Aws;
 use crate::cache::DiskCache;
 use crate::decode::{DecodeLimits, ThumbnailCache};
 use crate::dirs::AppDirs;
@@ -125,6 +126,7 @@ struct Shared {
     /// Thumbnails, and pictures that came from far away.
     cache: Arc<DiskCache>,
     thumbnail_cache: ThumbnailCache,
+    aws: Aws,
     waker: Waker,
     events: Sender<Event>,
     deliveries: Sender<Delivery>,
@@ -144,6 +146,7 @@ impl Effects {
             cache,
             dirs,
             limits: Mutex::default(),
+            aws: Aws::new(),
             waker,
             events,
             deliveries,

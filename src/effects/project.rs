@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use super::latest::{LatestSender, latest};
 use super::{Shared, guarded};
-use crate::domain::{Change, Prediction, RunId, SampleAnswer, SampleId, SampleUri};
+use crate::domain::{Change, Prediction, RunId, S3Place, SampleAnswer, SampleId, SampleUri};
 use crate::state::{
     Event, FilePick, ProjectContent, ProjectStatus, SourceId, StoredAnswer, StoredRow, TaskId,
     WantedAnswer,
 };
 use crate::store::{
     Access, OpenRequest, Opened, Project, SampleSummary, SaveEvent, StoreError, Summary, Wanted,
-    default_path,
+    default_path, default_path_of_place,
 };
 use crate::tasks::{Cancelled, TaskControl};
 
@@ -94,11 +94,19 @@ fn read_part(project: &Project, part: &[WantedAnswer]) -> Result<Vec<ReadAnswer>
     Ok(answers)
 }
 
-/// Opens the default project of the folder `root`, whatever thread it takes, and tells the window. Where no file can be
+/// Opens the default project of the folder `root`, which may be a `place` in S3, whatever thread it takes, and tells the window. Where no file can be
 /// used the project is in memory, and the window says so.
-pub(super) fn open_default(shared: &Arc<Shared>, source: SourceId, root: String) {
+pub(super) fn open_default(
+    shared: &Arc<Shared>,
+    source: SourceId,
+    root: String,
+    place: Option<S3Place>,
+) {
     shared.spawn("open the project", move |shared| {
-        let path = default_path(&shared.dirs, &root);
+        let path = match &place {
+            Some(place) => default_path_of_place(&shared.dirs, place),
+            None => default_path(&shared.dirs, &root),
+        };
         let opened = open_file(shared, source, &path, Some(&root));
         let in_memory = |error: StoreError| {
             let project = Project::in_memory(Some(&root), on_saved(shared, source))?;
@@ -108,7 +116,13 @@ pub(super) fn open_default(shared: &Arc<Shared>, source: SourceId, root: String)
             .map(|opened| (opened.project, opened.notes, None))
             .or_else(in_memory);
         match opened {
-            Ok((project, notes, in_memory_because)) => {
+            Ok((project, mut notes, in_memory_because)) => {
+                if let Some(place) = &place
+                    && *project.access() == Access::Writer
+                    && let Err(error) = project.set_place(place)
+                {
+                    notes.push(error.to_string());
+                }
                 take_over(shared, source, project, notes, in_memory_because);
             }
             Err::<_, StoreError>(error) => shared.went_wrong(error.to_string()),
@@ -116,7 +130,8 @@ pub(super) fn open_default(shared: &Arc<Shared>, source: SourceId, root: String)
     });
 }
 
-/// Opens a project file that the user chose; gives the folder that its images lie in.
+/// Opens a project file that the user chose; gives the folder that its images lie in, and how that is reached where it is
+/// in S3.
 ///
 /// # Errors
 /// It cannot be opened, or does not know where its images lie.
@@ -124,11 +139,12 @@ pub(super) fn open_chosen(
     shared: &Arc<Shared>,
     source: SourceId,
     path: &Path,
-) -> Result<String, String> {
+) -> Result<(String, Option<S3Place>), String> {
     let opened = open_file(shared, source, path, None).map_err(|error| error.to_string())?;
     let root = opened.project.root();
+    let place = opened.project.place().map_err(|error| error.to_string())?;
     take_over(shared, source, opened.project, opened.notes, None);
-    root.map(|root| root.to_string()).ok_or_else(|| {
+    root.map(|root| (root.to_string(), place)).ok_or_else(|| {
         format!(
             "The project does not say where its images lie: {}",
             path.display()

@@ -199,11 +199,17 @@ impl Action {
         match self {
             Self::CopyPicture
             | Self::CopyPath
-            | Self::Reveal
             | Self::FitPicture
             | Self::ActualSize
             | Self::ZoomIn
             | Self::ZoomOut => has_shown(state),
+            Self::Reveal => has_shown(state).and_then(|()| {
+                let lies_in_s3 = state
+                    .source
+                    .as_ref()
+                    .is_some_and(|open| open.place.is_some());
+                need(!lies_in_s3, "The image lies in S3, not on this machine")
+            }),
             Self::Export => need(state.run().is_some(), "Predict something first"),
             Self::ExportComparison => need(
                 state

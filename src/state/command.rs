@@ -6,8 +6,8 @@ use super::{
     Action, CanvasView, CompareLayout, ExportScope, Overlay, RuntimeKind, TaskId, TaskSignal,
 };
 use crate::domain::{
-    ComparisonFormat, DeviceChoice, ExportOptions, RunId, SampleId, SampleSet, SampleUri, TileKey,
-    Verdict,
+    ComparisonFormat, DeviceChoice, ExportOptions, RunId, S3Place, SampleId, SampleSet, SampleUri,
+    TileKey, Verdict,
 };
 use crate::review::{FilmFrame, FilmOrder, Sort};
 
@@ -22,8 +22,10 @@ pub enum Command {
     /// What draws the window, for diagnostics.
     DrawnBy(String),
     Do(Action),
-    /// A folder or file typed by the user or from the recent ones.
+    /// A folder, file, or address of a place in S3, typed by the user or from the recent ones.
     Open(PathBuf),
+    /// A place in S3, however it is to be reached.
+    OpenPlace(Box<S3Place>),
     /// Files and folders dropped on the window.
     Drop(Vec<PathBuf>),
     /// Shows one sample and selects only it.

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::domain::{
     Change, ComparisonFormat, ExportOptions, FileStamp, Prediction, RunId, RunInfo, RunKey,
-    SaliencyTarget, Sample, SampleId, SampleUri, SharedList, TileKey, ViewSettings,
+    S3Place, SaliencyTarget, Sample, SampleId, SampleUri, SharedList, TileKey, ViewSettings,
 };
 use crate::evaluation::Comparison;
 use crate::review::{ArrangeRequest, FilmRequest};
@@ -265,6 +265,8 @@ pub enum SourceSpec {
     Paths(Vec<PathBuf>),
     /// The photographs that come with Spotcheck.
     SamplePhotographs,
+    /// A place in S3.
+    S3(S3Place),
     /// A project file: the images that it is about, wherever they lie.
     Project(PathBuf),
 }

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::domain::{
     CacheUsage, DeviceReport, FileStamp, ListingChange, Page, Prediction, Problem, RunId, RunKey,
-    Saliency, SampleId, SampleUri,
+    S3Place, Saliency, SampleId, SampleUri,
 };
 use crate::evaluation::Agreement;
 use crate::review::{Arrangement, FilmFrame, Statistics, Suppressed};
@@ -21,6 +21,8 @@ pub enum Event {
     Opened {
         source: SourceId,
         name: String,
+        /// Where in S3 it lies, where it does.
+        place: Option<S3Place>,
     },
     /// The project of the source, with what it holds beside the answers.
     ProjectOpened {

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::collections::hash_map::Entry;
 use std::path::PathBuf;
 
-use crate::domain::{Problem, Sample, SampleId, SampleSet, SampleUri, SharedList};
+use crate::domain::{Problem, S3Place, Sample, SampleId, SampleSet, SampleUri, SharedList};
 
 /// Which opening of a source an answer belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -18,6 +18,8 @@ pub struct OpenSource {
     pub name: String,
     /// The folder or file, where it is a single one.
     pub path: Option<PathBuf>,
+    /// Where in S3 it lies and how it is reached, where it does.
+    pub place: Option<S3Place>,
     pub listing: Listing,
     /// Why changes of the files are not noticed, where they are not.
     pub unwatched: Option<String>,

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::CompareLayout;
-use crate::domain::{DeviceChoice, ViewSettings};
+use crate::domain::{DeviceChoice, S3Place, ViewSettings};
 
 const MAX_RECENT: usize = 10;
 
@@ -46,6 +46,8 @@ pub struct Settings {
     pub thumbnails_only: bool,
     /// Newest first.
     pub recent: Vec<PathBuf>,
+    /// In S3, newest first.
+    pub recent_places: Vec<S3Place>,
     /// Id of the model that was used last.
     pub model: Option<String>,
     pub device: DeviceChoice,
@@ -92,6 +94,7 @@ impl Default for Settings {
             next_after_verdict: true,
             thumbnails_only: false,
             recent: Vec::new(),
+            recent_places: Vec::new(),
             model: None,
             device: DeviceChoice::Auto,
             batch: None,
@@ -127,6 +130,15 @@ impl Settings {
         self.recent.retain(|known| known != path);
         self.recent.insert(0, path.to_owned());
         self.recent.truncate(MAX_RECENT);
+    }
+
+    /// How a place was reached the last time counts.
+    pub(super) fn remember_place(&mut self, place: &S3Place) {
+        let identity = place.identity();
+        self.recent_places
+            .retain(|known| known.identity() != identity);
+        self.recent_places.insert(0, place.clone());
+        self.recent_places.truncate(MAX_RECENT);
     }
 
     pub(super) fn default_view(&self) -> &ViewSettings {

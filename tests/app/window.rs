@@ -65,6 +65,7 @@ fn start(
 ) -> Harness<'static, App> {
     let options = WindowOptions {
         source: source.map(Path::to_owned),
+        place: None,
         model: model.map(str::to_owned),
         renderer: None,
         dirs,

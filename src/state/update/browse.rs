@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::{arrange, predict, project};
-use crate::domain::{Page, Problem, Sample, SampleId, TileKey};
+use crate::domain::{Page, Problem, S3Link, S3Place, Sample, SampleId, TileKey};
 use crate::state::{
     CanvasView, Display, DisplayInfo, Effect, FilePick, Listing, OpenSource, Shown, SourceId,
     SourceSpec, State, Step, TaskEntry, TaskId, TaskKind, TaskOutcome, ThumbnailWish,
@@ -11,6 +11,13 @@ use crate::state::{
 use crate::tasks::{ProgressUnit, TaskControl};
 
 pub(super) fn open_path(state: &mut State, path: PathBuf, effects: &mut Vec<Effect>) {
+    if let Some(address) = path.to_str().filter(|text| S3Link::is_meant_by(text)) {
+        match S3Link::parse(address) {
+            Ok(link) => open_place(state, S3Place::of_link(link), effects),
+            Err(error) => super::went_wrong(state, Problem::general(error.to_string())),
+        }
+        return;
+    }
     let name = path.display().to_string();
     let spec = if has_extension(&path, "spotcheck") {
         SourceSpec::Project(path.clone())
@@ -20,6 +27,14 @@ pub(super) fn open_path(state: &mut State, path: PathBuf, effects: &mut Vec<Effe
     open(state, spec, &name, effects);
     if let Some(source) = &mut state.source {
         source.path = Some(path);
+    }
+}
+
+pub(super) fn open_place(state: &mut State, place: S3Place, effects: &mut Vec<Effect>) {
+    let name = place.address.to_string();
+    open(state, SourceSpec::S3(place.clone()), &name, effects);
+    if let Some(source) = &mut state.source {
+        source.place = Some(place);
     }
 }
 
@@ -46,10 +61,13 @@ pub(super) fn open_dropped(state: &mut State, mut paths: Vec<PathBuf>, effects: 
 
 /// Opens what is open anew, as it was opened before.
 pub(super) fn open_again(state: &mut State, effects: &mut Vec<Effect>) {
-    let path = state.source.as_ref().and_then(|source| source.path.clone());
-    match path {
-        Some(path) => open_path(state, path, effects),
-        None => state.tell("Open it again to try once more"),
+    let Some(source) = &state.source else {
+        return;
+    };
+    match (source.place.clone(), source.path.clone()) {
+        (Some(place), _) => open_place(state, place, effects),
+        (None, Some(path)) => open_path(state, path, effects),
+        (None, None) => state.tell("Open it again to try once more"),
     }
 }
 
@@ -79,6 +97,7 @@ fn open(state: &mut State, spec: SourceSpec, name: &str, effects: &mut Vec<Effec
         id,
         name: name.to_owned(),
         path: None,
+        place: None,
         listing: Listing::Running,
         unwatched: None,
         notes: Vec::new(),
@@ -113,10 +132,17 @@ fn is_open(state: &State, source: SourceId) -> bool {
     state.source.as_ref().is_some_and(|open| open.id == source)
 }
 
-pub(super) fn opened(state: &mut State, source: SourceId, name: String) {
+pub(super) fn opened(state: &mut State, source: SourceId, name: String, place: Option<S3Place>) {
     let Some(open) = state.source.as_mut().filter(|open| open.id == source) else {
         return;
     };
+    if let Some(place) = place {
+        state.settings.remember_place(&place);
+        open.place = Some(place);
+        open.path = None;
+        open.name = name;
+        return;
+    }
     if open.path.is_some() {
         state.settings.remember_recent(Path::new(&name));
         open.path = Some(PathBuf::from(&name));

@@ -54,6 +54,7 @@ fn on_command(state: &mut State, command: Command, effects: &mut Vec<Effect>) {
         Command::DrawnBy(graphics) => state.graphics = graphics,
         Command::Do(action) => on_action(state, action, effects),
         Command::Open(path) => browse::open_path(state, path, effects),
+        Command::OpenPlace(place) => browse::open_place(state, *place, effects),
         Command::Drop(paths) => browse::open_dropped(state, paths, effects),
         Command::Show(sample) => browse::show(state, sample, effects),
         Command::ToggleSelected(sample) => browse::toggle_selected(state, sample, effects),
@@ -248,7 +249,11 @@ fn toggled(overlay: Overlay, wanted: Overlay) -> Overlay {
 #[expect(clippy::too_many_lines, reason = "one line an event, and rustfmt")]
 fn on_event(state: &mut State, event: Event, effects: &mut Vec<Effect>) {
     match event {
-        Event::Opened { source, name } => browse::opened(state, source, name),
+        Event::Opened {
+            source,
+            name,
+            place,
+        } => browse::opened(state, source, name, place),
         Event::Listed { source, page } => browse::listed(state, source, page, effects),
         Event::ListingChanged { source, change } => {
             watch::changed(state, source, change, effects);

@@ -87,9 +87,11 @@ fn open_row_ui(ui: &mut Ui, state: &State, memory: &mut ImagesMemory, commands: 
         && memory.path_of != Some(source.id)
     {
         memory.path_of = Some(source.id);
-        memory.path = match source.path {
-            Some(_) => source.name.clone(),
-            None => String::new(),
+        let can_be_typed = source.path.is_some() || source.place.is_some();
+        memory.path = if can_be_typed {
+            source.name.clone()
+        } else {
+            String::new()
         };
     }
     ui.horizontal(|ui| {
@@ -101,7 +103,7 @@ fn open_row_ui(ui: &mut Ui, state: &State, memory: &mut ImagesMemory, commands: 
     });
     let field = ui.add(
         TextEdit::singleline(&mut memory.path)
-            .hint_text("Path of a folder or image")
+            .hint_text("Path of a folder or image, or s3://bucket/folder/")
             .desired_width(f32::INFINITY),
     );
     let is_entered = field.lost_focus() && ui.input(|input| input.key_pressed(egui::Key::Enter));
@@ -126,12 +128,22 @@ fn unwatched_ui(ui: &mut Ui, state: &State, source: &OpenSource, commands: &mut 
 
 fn recent_menu_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
     ui.set_min_width(200.0);
-    if state.settings.recent.is_empty() {
+    if state.settings.recent.is_empty() && state.settings.recent_places.is_empty() {
         ui.weak("Nothing was opened yet");
     }
     for path in &state.settings.recent {
         if ui.button(path.display().to_string()).clicked() {
             commands.push(Command::Open(path.clone()));
+            ui.close();
+        }
+    }
+    for place in &state.settings.recent_places {
+        let button = ui.button(place.identity());
+        if button
+            .on_hover_text(format!("as {}", place.access.credentials))
+            .clicked()
+        {
+            commands.push(Command::OpenPlace(Box::new(place.clone())));
             ui.close();
         }
     }

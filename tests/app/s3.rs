@@ -1,0 +1,108 @@
+//! Places in S3 open wherever a folder does.
+
+use std::path::PathBuf;
+
+use egui_kittest::Harness;
+use egui_kittest::kittest::Queryable;
+use spotcheck::app::App;
+use spotcheck::domain::{Credentials, S3Access, S3Address, S3Place};
+use spotcheck::state::Command;
+
+use super::support::repository;
+use super::support::seaweed::{Bucket, Seaweed};
+use super::window::{click, open_in, sees, wait_for, wait_until};
+
+const CLASSIFIER: &str = "efficientnet-lite0";
+
+/// A bucket that anybody may read, with three photographs and something else in `photos/`.
+fn photographs(name: &str) -> Bucket {
+    let bucket = Seaweed::shared().public_bucket(name);
+    let photograph = std::fs::read(repository().join("assets/samples/chelsea.png")).unwrap();
+    for name in ["a b+.png", "c%20d.png", "sub/été.png"] {
+        bucket.put(&format!("photos/{name}"), &photograph);
+    }
+    bucket.put("photos/labels.csv", b"a,b");
+    bucket
+}
+
+fn place(bucket: &Bucket) -> S3Place {
+    S3Place {
+        access: S3Access {
+            credentials: Credentials::Anonymous,
+            endpoint: Some(Seaweed::shared().endpoint()),
+            ..S3Access::default()
+        },
+        ..S3Place::new(S3Address::new(&bucket.name, "photos/"))
+    }
+}
+
+fn open(window: &mut Harness<'static, App>, place: S3Place) {
+    window
+        .state_mut()
+        .command(Command::OpenPlace(Box::new(place)));
+}
+
+#[test]
+fn a_prefix_is_listed_predicted_and_opened_again_from_its_project() {
+    let bucket = photographs("window");
+    let projects = tempfile::tempdir().unwrap();
+    let mut window = open_in(projects.path(), None, CLASSIFIER);
+    open(&mut window, place(&bucket));
+    wait_for(&mut window, "3 images, 1 predicted");
+    assert!(sees(&window, "One object was left out"));
+    click(&mut window, "Predict all");
+    wait_for(&mut window, "3 predicted");
+    wait_for(&mut window, "All saved");
+    let project: PathBuf = window.state().state().project.path.clone().unwrap();
+    let names: Vec<String> = window
+        .state()
+        .state()
+        .samples
+        .ids()
+        .map(|id| window.state().state().samples.get(id).unwrap().name.clone())
+        .collect();
+    assert_eq!(names, ["a b+.png", "c%20d.png", "sub/été.png"]);
+    drop(window);
+
+    // The project knows how its images are reached.
+    let mut again = open_in(projects.path(), Some(&project), CLASSIFIER);
+    wait_for(&mut again, "3 images, 3 predicted");
+    wait_for(&mut again, "tiger cat");
+    let opened = again.state().state().source.as_ref().unwrap();
+    assert_eq!(opened.place.as_ref(), Some(&place(&bucket)));
+}
+
+#[test]
+fn an_address_is_opened_from_the_path_field_and_a_place_from_the_recent_ones() {
+    let bucket = photographs("typed");
+    let projects = tempfile::tempdir().unwrap();
+    let mut window = open_in(projects.path(), None, CLASSIFIER);
+    open(&mut window, place(&bucket));
+    wait_for(&mut window, "3 images");
+
+    let field = window.get_by_label("Path of a folder or image");
+    field.focus();
+    window.run_steps(2);
+    window.key_press_modifiers(egui::Modifiers::COMMAND, egui::Key::A);
+    window.run_steps(1);
+    let field = window.get_by_label("Path of a folder or image");
+    field.type_text("s3://no bucket/");
+    window.run_steps(2);
+    window.key_press(egui::Key::Enter);
+    wait_for(&mut window, "cannot be the name of a bucket");
+    assert!(sees(&window, "3 images"), "what was open stays");
+
+    open(
+        &mut window,
+        S3Place {
+            address: S3Address::new(&bucket.name, "nothing/"),
+            ..place(&bucket)
+        },
+    );
+    wait_for(&mut window, "There is no object and no folder");
+    click(&mut window, "Recent");
+    click(&mut window, &place(&bucket).identity());
+    wait_until(&mut window, "the place is open again", |window| {
+        window.state().state().samples.len() == 3
+    });
+}
