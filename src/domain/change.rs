@@ -48,9 +48,8 @@ pub struct SampleAnswer {
 }
 
 impl SampleAnswer {
-    /// Whether it is about this state of the file, as far as anybody knows: the oldest projects do not say.
+    /// Whether it is about this state of the file, as far as anybody knows.
     pub fn is_of(&self, file: &FileStamp) -> bool {
-        let unknown = FileStamp::default();
-        self.stamp == *file || self.stamp == unknown || *file == unknown
+        self.stamp.is_of(file)
     }
 }

@@ -107,6 +107,14 @@ pub struct FileStamp {
     pub etag: Option<Arc<str>>,
 }
 
+impl FileStamp {
+    /// Whether both are of one state of a file, as far as anybody knows: the oldest projects do not say.
+    pub fn is_of(&self, other: &Self) -> bool {
+        let unknown = Self::default();
+        self == other || *self == unknown || *other == unknown
+    }
+}
+
 impl Sample {
     /// Where there is an `ETag`, it counts alone: an object that was copied anew with the same content is the same.
     pub fn stamp(&self) -> FileStamp {

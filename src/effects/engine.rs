@@ -8,12 +8,12 @@ use std::time::{Duration, Instant, SystemTime};
 
 use super::latest::{LatestSender, latest};
 use super::{Shared, guarded};
-use crate::domain::{DeviceReport, Prediction, RunId, RunKey, Sample, SampleId};
+use crate::domain::{DeviceReport, FileStamp, Prediction, RunId, RunKey, Sample, SampleId};
 use crate::inference::runtime::{self, RuntimeError, RuntimePackage};
 use crate::inference::{InferenceError, LoadOptions, OnnxPredictor};
 use crate::library::LibraryError;
 use crate::predict::{PredictOutcome, PredictRequest, SampleResult, Stopped, predict};
-use crate::state::{Event, Offer, RuntimeKind, SourceId, TaskId, TaskOutcome};
+use crate::state::{Event, NewAnswer, Offer, RuntimeKind, SourceId, TaskId, TaskOutcome};
 use crate::tasks::{ProgressUnit, TaskControl};
 use crate::vision::Predictor;
 
@@ -249,21 +249,27 @@ fn predict_single(shared: &Shared, predictor: &Arc<OnnxPredictor>, request: Sing
     let Some(source) = shared.source(request.source) else {
         return;
     };
+    let stamp = request.entry.stamp();
     let pipeline = PredictRequest {
         source,
         samples: [request.entry].into(),
         predictor: Arc::clone(predictor) as Arc<dyn Predictor>,
         limits: shared.limits(),
     };
+    let new_answer = |result| NewAnswer {
+        sample: request.sample,
+        stamp: stamp.clone(),
+        result,
+    };
     let mut answers = Vec::new();
     let control = TaskControl::new(ProgressUnit::Images);
     let outcome = guarded(|| {
         Ok(predict(&pipeline, &control, |_, result| {
-            answers.push((request.sample, answer(result)));
+            answers.push(new_answer(answer(result)));
         }))
     });
     if let Err(mistake) = &outcome {
-        answers.push((request.sample, Err(mistake.clone())));
+        answers.push(new_answer(Err(mistake.clone())));
     }
     shared.report(Event::Predicted {
         source: request.source,
@@ -314,7 +320,9 @@ fn predict_bulk(
     let Some(source) = shared.source(bulk.source) else {
         return (TaskOutcome::Cancelled, Vec::new());
     };
-    let (ids, samples): (Vec<SampleId>, Vec<Sample>) = bulk.samples.into_iter().unzip();
+    let with_stamp = |(id, sample): (SampleId, Sample)| ((id, sample.stamp()), sample);
+    let (asked, samples): (Vec<(SampleId, FileStamp)>, Vec<Sample>) =
+        bulk.samples.into_iter().map(with_stamp).unzip();
     let pipeline = PredictRequest {
         source,
         samples: samples.into(),
@@ -323,7 +331,12 @@ fn predict_bulk(
     };
     let mut bundle = Bundle::new(shared, bulk.source, bulk.run);
     let outcome = predict(&pipeline, &bulk.control, |index, result| {
-        bundle.add(ids[index], answer(result));
+        let (sample, stamp) = &asked[index];
+        bundle.add(NewAnswer {
+            sample: *sample,
+            stamp: stamp.clone(),
+            result: answer(result),
+        });
     });
     bundle.send();
     report_device(shared, bulk.key, predictor, &outcome);
@@ -357,7 +370,7 @@ struct Bundle<'s> {
     shared: &'s Shared,
     source: SourceId,
     run: RunId,
-    answers: Vec<(SampleId, Result<Prediction, String>)>,
+    answers: Vec<NewAnswer>,
     sent: Instant,
 }
 
@@ -372,8 +385,8 @@ impl<'s> Bundle<'s> {
         }
     }
 
-    fn add(&mut self, sample: SampleId, answer: Result<Prediction, String>) {
-        self.answers.push((sample, answer));
+    fn add(&mut self, answer: NewAnswer) {
+        self.answers.push(answer);
         if self.answers.len() >= BUNDLE_LEN || self.sent.elapsed() >= BUNDLE_PERIOD {
             self.send();
         }

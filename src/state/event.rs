@@ -139,7 +139,7 @@ pub enum Event {
         run: RunId,
         /// Milliseconds since 1970-01-01 UTC.
         at_ms: i64,
-        answers: Vec<(SampleId, Result<Prediction, String>)>,
+        answers: Vec<NewAnswer>,
     },
     /// Two runs were held against each other, or why not.
     Compared {
@@ -203,6 +203,16 @@ pub enum Event {
     Told(String),
     /// Something small is not.
     WentWrong(Problem),
+}
+
+/// What the model has just said of a sample.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewAnswer {
+    pub sample: SampleId,
+    /// Of the file when it was asked about: it may have been written to meanwhile.
+    pub stamp: FileStamp,
+    /// Or why there is no answer.
+    pub result: Result<Prediction, String>,
 }
 
 /// One answer of a run's summary.

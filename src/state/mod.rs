@@ -35,7 +35,7 @@ pub use command::{Command, Step, ViewChange};
 pub use comparing::{CompareLayout, CompareStatus, Comparing};
 pub use effect::{CropRequest, Effect, SourceSpec, TaskSignal, ThumbnailWish, WantedAnswer};
 pub use engine::{Engine, EngineStatus, Offer, RuntimeKind};
-pub use event::{DisplayInfo, Event, FilePick, ModelDefaults, StoredAnswer, StoredRow};
+pub use event::{DisplayInfo, Event, FilePick, ModelDefaults, NewAnswer, StoredAnswer, StoredRow};
 pub use explanation::{Explanation, Question};
 pub use export::{
     BoxCountId, BoxCountRequest, BoxCounter, BoxCounts, ExportDraft, ExportScope, Exported,
@@ -259,6 +259,13 @@ impl State {
             run.status(sample) == AnswerStatus::Answered || !run.is_loaded()
         });
         may_have_answer && self.judgements.is_answer_judged(run, sample)
+    }
+
+    /// Whether the answer on screen is about an older version of the shown image's file.
+    pub fn shown_is_outdated(&self) -> bool {
+        let shown = self.run().zip(self.shown_sample());
+        self.shown.prediction.is_some()
+            && shown.is_some_and(|(run, sample)| run.is_outdated(sample))
     }
 
     /// Whether the shown image's answer has boxes, shown or filtered out.

@@ -148,7 +148,9 @@ fn picture_ui(ui: &mut Ui, state: &State, textures: &mut Textures, screen: Rect,
             .text(screen.center(), centre, text, font, Color32::GRAY);
         return;
     };
+    // An audience is shown no boxes of another picture.
     let prediction = state.shown.prediction.as_deref();
+    let prediction = prediction.filter(|_| !state.shown_is_outdated());
     let has_classes =
         prediction.is_some_and(|prediction| matches!(prediction.answer, Answer::Classes(_)));
     // Classes stand below the picture.

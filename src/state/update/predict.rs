@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use super::project;
 use crate::domain::{
-    Change, DeviceReport, KeepRule, LabelSet, Prediction, Problem, RunId, RunInfo, RunKey,
-    SampleAnswer, SampleId, SampleSet, human_bytes,
+    Change, DeviceReport, KeepRule, LabelSet, Problem, RunId, RunInfo, RunKey, SampleAnswer,
+    SampleId, SampleSet, human_bytes,
 };
 use crate::review::AnswerStatus;
 use crate::state::engine::Wish;
 use crate::state::{
-    Action, Effect, Engine, EngineStatus, Explanation, ModelDefaults, ModelEntry, Offer, Run,
-    RuntimeKind, SourceId, State, TaskEntry, TaskId, TaskKind, TaskOutcome,
+    Action, Effect, Engine, EngineStatus, Explanation, ModelDefaults, ModelEntry, NewAnswer, Offer,
+    Run, RuntimeKind, SourceId, State, TaskEntry, TaskId, TaskKind, TaskOutcome,
 };
 use crate::tasks::{ProgressUnit, TaskControl};
 
@@ -446,7 +446,7 @@ pub(super) fn predicted(
     source: SourceId,
     run_id: RunId,
     at_ms: i64,
-    answers: Vec<(SampleId, Result<Prediction, String>)>,
+    answers: Vec<NewAnswer>,
     effects: &mut Vec<Effect>,
 ) {
     let is_open = state.source.as_ref().is_some_and(|open| open.id == source);
@@ -457,7 +457,7 @@ pub(super) fn predicted(
     let Some(run) = state.runs.get_mut(run_id).filter(|_| !answers.is_empty()) else {
         return;
     };
-    let replaced = answers.iter().map(|(sample, _)| *sample);
+    let replaced = answers.iter().map(|answer| answer.sample);
     let replaced = replaced.filter(|sample| run.status(*sample) == AnswerStatus::Answered);
     state.judgements.forget_answers(run_id, &replaced.collect());
     let mut changes = Vec::new();
@@ -466,12 +466,12 @@ pub(super) fn predicted(
         run.info.created_ms = at_ms;
         changes.push(Change::AddRun(Box::new(run.info.clone())));
     }
-    let with_uri = |(sample, result): &(SampleId, Result<Prediction, String>)| {
-        let entry = state.samples.get(*sample)?;
+    let with_uri = |answer: &NewAnswer| {
+        let entry = state.samples.get(answer.sample)?;
         Some(SampleAnswer {
             sample: entry.uri.clone(),
-            stamp: entry.stamp(),
-            result: result.clone(),
+            stamp: answer.stamp.clone(),
+            result: answer.result.clone(),
         })
     };
     changes.push(Change::Answers {
@@ -480,7 +480,9 @@ pub(super) fn predicted(
     });
     let ticket = project::save(state, changes, effects);
     let mut shown_has_answer = false;
-    for (sample, result) in answers {
+    for answer in answers {
+        let is_outdated = !is_of_file(state, &answer);
+        let NewAnswer { sample, result, .. } = answer;
         shown_has_answer |= state.selection.shown() == Some(sample);
         if let (Err(reason), Some(entry)) = (&result, state.samples.get(sample))
             && state.samples.unreadable(sample).is_none()
@@ -491,24 +493,37 @@ pub(super) fn predicted(
         state
             .runs
             .record(run_id, sample, result.map(Arc::new), ticket);
+        if is_outdated && let Some(run) = state.runs.get_mut(run_id) {
+            run.written_since.insert(sample);
+        }
     }
     if shown_has_answer {
         refresh_shown(state, effects);
     }
 }
 
-/// Leaves out answers for images whose present answer was judged while they were computed.
-fn without_kept(
-    state: &mut State,
-    run: RunId,
-    answers: Vec<(SampleId, Result<Prediction, String>)>,
-) -> Vec<(SampleId, Result<Prediction, String>)> {
+/// Whether the file is still the one that the model saw.
+fn is_of_file(state: &State, answer: &NewAnswer) -> bool {
+    let entry = state.samples.get(answer.sample);
+    entry.is_none_or(|entry| answer.stamp.is_of(&entry.stamp()))
+}
+
+/// Leaves out answers for images whose present answer was judged while they were computed, and those about an older version of
+/// a file that has an answer about the present one already.
+fn without_kept(state: &mut State, run: RunId, answers: Vec<NewAnswer>) -> Vec<NewAnswer> {
+    let is_late = |answer: &NewAnswer| {
+        let known = state.runs.get(run).filter(|run| {
+            run.status(answer.sample) == AnswerStatus::Answered && !run.is_outdated(answer.sample)
+        });
+        known.is_some() && !is_of_file(state, answer)
+    };
     let (kept, taken): (Vec<_>, Vec<_>) = answers
         .into_iter()
-        .partition(|(sample, _)| state.keeps_answer(run, *sample));
+        .filter(|answer| !is_late(answer))
+        .partition(|answer| state.keeps_answer(run, answer.sample));
     let first = kept
         .first()
-        .and_then(|(sample, _)| state.samples.get(*sample));
+        .and_then(|answer| state.samples.get(answer.sample));
     if let Some(entry) = first {
         let name = entry.uri.file_name();
         state.tell(format!(

@@ -11,8 +11,8 @@ use crate::domain::{
 use crate::review::AnswerStatus;
 use crate::state::{
     Action, Command, Display, DisplayInfo, Effect, EngineStatus, Event, Explanation, Listing,
-    Message, ModelDefaults, ModelEntry, ProjectContent, ProjectStatus, SourceId, State, Step,
-    StoredAnswer, StoredRow, TaskId, TaskKind, TaskOutcome, TaskSignal, ViewChange,
+    Message, ModelDefaults, ModelEntry, NewAnswer, ProjectContent, ProjectStatus, SourceId, State,
+    Step, StoredAnswer, StoredRow, TaskId, TaskKind, TaskOutcome, TaskSignal, ViewChange,
 };
 
 mod arranging;
@@ -174,8 +174,17 @@ fn ready() -> (State, SourceId, RunId) {
     (state, source, run)
 }
 
+/// About the file as it is.
+fn new_answer(sample: SampleId, result: Result<Prediction, String>) -> NewAnswer {
+    NewAnswer {
+        sample,
+        stamp: FileStamp::default(),
+        result,
+    }
+}
+
 fn answer(state: &mut State, source: SourceId, run: RunId, sample: u32) {
-    let answers = vec![(SampleId(sample), Ok(cat()))];
+    let answers = vec![new_answer(SampleId(sample), Ok(cat()))];
     event(
         state,
         Event::Predicted {
@@ -433,7 +442,7 @@ fn a_broken_image_is_one_line_in_the_list_of_problems() {
             result: Err(reason.clone()),
         },
     );
-    let answers = vec![(sample, Err(reason.clone()))];
+    let answers = vec![new_answer(sample, Err(reason.clone()))];
     event(
         &mut state,
         Event::Predicted {
@@ -665,7 +674,7 @@ fn a_new_run_gets_an_id_that_no_deleted_run_had() {
 #[test]
 fn an_answer_is_being_saved_until_the_project_says_that_it_is_there() {
     let (mut state, source, run) = ready();
-    let answers = vec![(SampleId(0), Ok(cat()))];
+    let answers = vec![new_answer(SampleId(0), Ok(cat()))];
     let predicted = Event::Predicted {
         source,
         run,
@@ -826,7 +835,7 @@ fn a_file_that_was_written_to_is_shown_anew_and_its_answer_is_said_to_be_older()
         source,
         run,
         at_ms: 0,
-        answers: vec![(sample, result)],
+        answers: vec![new_answer(sample, result)],
     };
     event(&mut state, predicted(Err("is empty".to_owned())));
     let name = state.samples.get(sample).unwrap().name.clone();
@@ -839,6 +848,40 @@ fn a_file_that_was_written_to_is_shown_anew_and_its_answer_is_said_to_be_older()
     assert_eq!(state.samples.version(sample), 1);
     assert!(state.run().unwrap().is_outdated(sample));
     event(&mut state, predicted(Err("is truncated".to_owned())));
+    assert!(!state.run().unwrap().is_outdated(sample));
+}
+
+#[test]
+fn an_answer_about_a_file_that_was_written_to_meanwhile_is_one_about_the_older_file() {
+    let (mut state, source, run) = ready();
+    let sample = SampleId(0);
+    let older = state.samples.get(sample).unwrap().stamp();
+    let seen = ListingChange::Seen(vec![written_anew("a.jpg")]);
+    changed(&mut state, source, seen);
+    let now = state.samples.get(sample).unwrap().stamp();
+    let predicted = |stamp: &FileStamp| Event::Predicted {
+        source,
+        run,
+        at_ms: 1,
+        answers: vec![NewAnswer {
+            stamp: stamp.clone(),
+            ..new_answer(sample, Ok(cat()))
+        }],
+    };
+    let effects = event(&mut state, predicted(&older));
+    assert!(state.run().unwrap().is_outdated(sample));
+    let saved = effects.iter().find_map(|effect| match effect {
+        Effect::Save { changes, .. } => changes.last().cloned(),
+        _ => None,
+    });
+    assert!(
+        matches!(saved, Some(crate::domain::Change::Answers { answers, .. })
+        if answers[0].stamp == older)
+    );
+    event(&mut state, predicted(&now));
+    assert!(!state.run().unwrap().is_outdated(sample));
+    let effects = event(&mut state, predicted(&older));
+    assert!(!has(&effects, "Save"), "it comes too late: {effects:?}");
     assert!(!state.run().unwrap().is_outdated(sample));
 }
 

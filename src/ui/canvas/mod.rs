@@ -317,16 +317,25 @@ fn waiting_ui(ui: &mut Ui, state: &State, canvas: Rect) {
     ui.put(place, egui::Label::new(text).wrap());
 }
 
-/// A picture that is not all there says so, over the picture.
+/// A picture that is not all there, or not the one that the answer is about, says so, over the picture.
 fn warning_ui(ui: &Ui, state: &State, canvas: Rect) {
     let Display::Ready(info) = &state.shown.display else {
         return;
     };
-    let Some(warning) = &info.warning else {
+    let outdated = state
+        .shown_is_outdated()
+        .then_some("The answer is about an older version of the file");
+    let warnings: Vec<&str> = info
+        .warning
+        .as_deref()
+        .into_iter()
+        .chain(outdated)
+        .collect();
+    if warnings.is_empty() {
         return;
-    };
+    }
     let font = egui::TextStyle::Body.resolve(ui.style());
-    let text = format!("⚠ {warning}");
+    let text = format!("⚠ {}", warnings.join(" · "));
     let galley = truncated(ui, &text, font, Color32::WHITE, canvas.width() - 40.0);
     let size = galley.size() + vec2(20.0, 12.0);
     let place = near_bottom(canvas, size);

@@ -46,7 +46,7 @@ fn boxes(count: usize) -> Prediction {
 /// As [`ready`], with two boxes on the first image.
 fn with_boxes() -> (State, RunId) {
     let (mut state, source, run) = ready();
-    let answers = vec![(SampleId(0), Ok(boxes(2)))];
+    let answers = vec![new_answer(SampleId(0), Ok(boxes(2)))];
     event(
         &mut state,
         Event::Predicted {
@@ -104,7 +104,7 @@ fn predicted(source: SourceId, run: RunId, prediction: Prediction) -> Event {
         source,
         run,
         at_ms: 1,
-        answers: vec![(SampleId(0), Ok(prediction))],
+        answers: vec![new_answer(SampleId(0), Ok(prediction))],
     }
 }
 
@@ -405,7 +405,7 @@ fn the_least_certain_answer_comes_first() {
             run,
             at_ms: 1,
             answers: answers
-                .map(|(id, first)| (SampleId(id), Ok(sure(first))))
+                .map(|(id, first)| new_answer(SampleId(id), Ok(sure(first))))
                 .into(),
         },
     );
