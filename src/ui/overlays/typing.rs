@@ -12,6 +12,10 @@ pub(super) struct Typing {
 }
 
 /// What was done in the field in this frame.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is something that a key does"
+)]
 pub(super) struct Typed {
     /// There is another text, or the overlay has just opened.
     pub(super) is_changed: bool,
