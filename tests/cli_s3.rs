@@ -262,3 +262,45 @@ fn what_is_not_there_and_who_does_not_answer_is_said_in_one_message() {
     let said = failure(predict("https://example.org/", &[]));
     assert!(said.contains("names no bucket"), "{said}");
 }
+
+#[test]
+fn the_images_in_a_tfrecord_object_are_predicted_as_those_in_the_same_file() {
+    let file = repository().join("tests/tfrecord/photos.tfrecord");
+    let bucket = Seaweed::shared().bucket("records");
+    bucket.put("set/photos.tfrecord", &std::fs::read(&file).unwrap());
+    let run = |source: &str, more: &[&str]| {
+        let mut command = predict(source, &["--out", "-"]);
+        command.args(more);
+        lines(&must_succeed(command))
+    };
+    let local = run(file.to_str().unwrap(), &[]);
+    assert_eq!(local.len(), 6);
+    let in_place_of = |line: &Value, from: &str, to: &str| {
+        let mut line = line.clone();
+        line["uri"] = line["uri"].as_str().unwrap().replace(from, to).into();
+        line
+    };
+    let object = bucket.uri("set/photos.tfrecord");
+    let expected: Vec<Value> = local
+        .iter()
+        .map(|line| in_place_of(line, file.to_str().unwrap(), &object))
+        .collect();
+    let reader = ["--profile", "reader"];
+    assert_eq!(run(&object, &reader), expected);
+    assert_eq!(run(&bucket.uri("set/"), &reader), expected);
+    assert_eq!(run(&format!("{object}/#4"), &reader), expected[4..5]);
+
+    let folder = tempfile::tempdir().unwrap();
+    let project = folder.path().join("p.spotcheck");
+    let saved = ["--project", project.to_str().unwrap()];
+    run(&object, &[&reader[..], &saved, &["--limit", "2"]].concat());
+    let resumed = run(&object, &[&reader[..], &saved, &["--resume"]].concat());
+    assert_eq!(resumed, expected);
+    let target = folder.path().join("pictures");
+    let mut export = with_profiles(&["export"], &Seaweed::shared().endpoint());
+    export.arg(&project).args(["--format", "pictures", "--out"]);
+    export.arg(&target);
+    must_succeed(export);
+    let picture = target.join("photos.tfrecord/grace_hopper.jpg");
+    assert!(picture.exists(), "{}", picture.display());
+}

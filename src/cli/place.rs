@@ -9,7 +9,7 @@ use clap::Args;
 
 use crate::aws::Aws;
 use crate::domain::{Credentials, S3Access, S3Link, S3Place};
-use crate::source::{S3Source, Source, WithRecords, folder_of};
+use crate::source::{Source, WithRecords, folder_of};
 use crate::tasks::TaskControl;
 
 /// How a place in S3 is reached. Without any of these, as the AWS tools would.
@@ -147,15 +147,15 @@ impl Place {
                 })
             }
             Self::S3(place) => {
-                let source = S3Source::open(&Aws::new(), place, Some(control))?.without_task();
-                let folder = source.folder();
+                let (source, of_s3) = WithRecords::in_s3(&Aws::new(), place, Some(control))?;
+                let folder = of_s3.folder();
                 Ok(Opened {
                     root: Some(folder.to_string()),
                     place: Some(S3Place {
                         address: folder,
                         ..place.clone()
                     }),
-                    source: Arc::new(WithRecords::over(Arc::new(source))),
+                    source: Arc::new(source),
                 })
             }
         }
