@@ -252,7 +252,8 @@ fn one_record_of_an_object_opens_by_its_address() {
     let bucket = Seaweed::shared().public_bucket("one-record");
     bucket.put("set/photos.tfrecord", &photos());
     let open = |prefix: &str| {
-        WithRecords::in_s3(&Aws::new(), &place(&bucket, prefix), None).map(|(source, _)| source)
+        WithRecords::in_s3(&Aws::new(), &place(&bucket, prefix), None, |source| source)
+            .map(|(source, _)| source)
     };
     let source = open("set/photos.tfrecord/#4").unwrap();
     assert_eq!(

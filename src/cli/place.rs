@@ -147,7 +147,8 @@ impl Place {
                 })
             }
             Self::S3(place) => {
-                let (source, of_s3) = WithRecords::in_s3(&Aws::new(), place, Some(control))?;
+                let (source, of_s3) =
+                    WithRecords::in_s3(&Aws::new(), place, Some(control), |source| source)?;
                 let folder = of_s3.folder();
                 Ok(Opened {
                     root: Some(folder.to_string()),

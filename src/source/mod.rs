@@ -43,6 +43,11 @@ pub trait Source: Send + Sync {
     /// The bytes from `range.start` up to `range.end`; fewer where the file ends before.
     fn read_range(&self, uri: &SampleUri, range: Range<u64>) -> Result<Vec<u8>, SourceError>;
 
+    /// As [`Source::read_range`], for what is only looked through, once: not worth keeping.
+    fn look_through(&self, uri: &SampleUri, range: Range<u64>) -> Result<Vec<u8>, SourceError> {
+        self.read_range(uri, range)
+    }
+
     /// Which server the URIs are of, where another one may have the same; `None` for files, and for AWS.
     fn server(&self) -> Option<&str> {
         None

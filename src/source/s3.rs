@@ -270,6 +270,14 @@ impl Source for S3Source {
         Ok(read?)
     }
 
+    fn look_through(&self, uri: &SampleUri, range: Range<u64>) -> Result<Vec<u8>, SourceError> {
+        let (s3, bucket) = (&self.inner.s3, &self.inner.place.address.bucket);
+        let etag = self.kept.as_ref().and_then(|kept| kept.etag(uri));
+        let key = self.key_of(uri)?;
+        let control = self.control.as_ref();
+        Ok(s3.read_range(bucket, key, range, etag.as_deref(), control)?)
+    }
+
     fn server(&self) -> Option<&str> {
         self.inner.server.as_deref()
     }

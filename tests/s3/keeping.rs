@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use spotcheck::cache::DiskCache;
 use spotcheck::domain::{ListingChange, Sample, SampleUri};
-use spotcheck::source::{S3Source, Source, for_task};
+use spotcheck::source::{S3Source, Source, WithRecords, for_task};
 use spotcheck::tasks::{ProgressUnit, TaskControl};
 
 use crate::support::fault_proxy::{Fault, FaultProxy, Often, Request};
@@ -180,4 +180,57 @@ fn who_gives_up_waiting_takes_nothing_from_others_who_wait_for_the_same() {
         assert!(gives_up.join().unwrap().is_err());
         assert!(source.read(&first.uri).unwrap() == content(0));
     });
+}
+
+#[test]
+fn the_images_in_a_tfrecord_object_are_kept_and_the_list_of_them_is_not() {
+    /// The object has 88 KB: a first block of 64 KiB, and the rest.
+    const LISTING: usize = 2;
+    let (bucket, proxy) = (Seaweed::shared().public_bucket("kept-records"), proxy());
+    let folder = tempfile::tempdir().unwrap();
+    let path = crate::support::repository().join("tests/tfrecord/photos.tfrecord");
+    let photos = std::fs::read(path).unwrap();
+    bucket.put("photos/photos.tfrecord", &photos);
+    let count = || proxy.count(|request| request.reads_key("photos/photos.tfrecord"));
+    let open = || {
+        WithRecords::over(Arc::new(open_keeping(
+            &bucket,
+            &proxy,
+            folder.path(),
+            PLENTY,
+        )))
+    };
+    let source = open();
+    let relisted = Arc::<Mutex<Vec<usize>>>::default();
+    let hears = Arc::clone(&relisted);
+    source.watch(Box::new(move |change| {
+        if let ListingChange::FileRelisted { page, .. } = change {
+            hears.lock().unwrap().push(page.samples.len());
+        }
+    }));
+    let samples = listed(&source);
+    assert_eq!((samples.len(), count()), (6, LISTING));
+    let read = |source: &dyn Source| -> Vec<Vec<u8>> {
+        let samples = samples.iter();
+        samples
+            .map(|sample| source.read(&sample.uri).unwrap())
+            .collect()
+    };
+    let images = read(&source);
+    assert!(read(&source) == images);
+    assert_eq!(count(), LISTING + 6);
+    let again = open();
+    assert_eq!(listed(&again).len(), 6);
+    assert!(read(&again) == images);
+    assert_eq!(count(), 2 * LISTING + 6);
+
+    // Without its first record.
+    let first_len = u64::from_le_bytes(photos[..8].try_into().unwrap()) as usize + 16;
+    bucket.put("photos/photos.tfrecord", &photos[first_len..]);
+    // It is kept, and nobody has asked.
+    assert!(source.read(&samples[2].uri).unwrap() == images[2]);
+    drop(std::fs::remove_dir_all(folder.path()));
+    assert!(source.read(&samples[2].uri).is_err());
+    assert_eq!(*relisted.lock().unwrap(), [5]);
+    assert!(source.read(&samples[2].uri).unwrap() == images[3]);
 }

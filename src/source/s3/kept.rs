@@ -59,6 +59,11 @@ impl Kept {
         }
     }
 
+    /// What the object must still have for what is known of it to hold.
+    pub(super) fn etag(&self, uri: &SampleUri) -> Option<Arc<str>> {
+        self.lock_etags().get(uri).cloned()
+    }
+
     /// Takes over an object as it is now, and tells of it; false where it is as it was.
     pub(super) fn changed(&self, sample: Sample) -> bool {
         if self.lock_etags().get(&sample.uri) == sample.etag.as_ref() {
@@ -80,8 +85,7 @@ impl Kept {
         control: Option<&TaskControl>,
         fetch: impl FnOnce(Option<&str>, Option<&TaskControl>) -> Result<Vec<u8>, AwsError>,
     ) -> Result<Vec<u8>, AwsError> {
-        let etag = self.lock_etags().get(uri).cloned();
-        let Some(etag) = etag else {
+        let Some(etag) = self.etag(uri) else {
             // Nothing would tell that it has changed.
             return fetch(None, control);
         };

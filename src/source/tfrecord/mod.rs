@@ -78,8 +78,8 @@ impl WithRecords {
         Ok(Self::over(Arc::new(local)))
     }
 
-    /// A place in S3, or a single record of an object there; and beneath it the source that knows what the place turned out
-    /// to be.
+    /// A place in S3, or a single record of an object there; and beneath it the source, as `prepare` makes it, which knows what
+    /// the place turned out to be. Its waits end with `control` only while it is opened.
     ///
     /// # Errors
     /// As [`S3Source::open`].
@@ -87,9 +87,13 @@ impl WithRecords {
         aws: &Aws,
         place: &S3Place,
         control: Option<&TaskControl>,
+        prepare: impl FnOnce(S3Source) -> S3Source,
     ) -> Result<(Self, S3Source), AwsError> {
         let error = match S3Source::open(aws, place, control) {
-            Ok(source) => return Ok((Self::over(Arc::new(source.without_task())), source)),
+            Ok(source) => {
+                let source = prepare(source.without_task());
+                return Ok((Self::over(Arc::new(source.clone())), source));
+            }
             Err(error) => error,
         };
         let uri = SampleUri::new(place.address.to_string());
@@ -114,8 +118,8 @@ impl WithRecords {
         }
         let only = HashMap::from([(file, BTreeSet::from([number]))]);
         let name = Some(uri.as_str().to_owned());
-        let inner = Arc::new(source.without_task());
-        Ok((Self::new(inner, name, only), source))
+        let source = prepare(source.without_task());
+        Ok((Self::new(Arc::new(source.clone()), name, only), source))
     }
 
     /// Local files, folders and records. The records of one file are listed together, where the first of them stands.
@@ -189,6 +193,13 @@ impl Source for WithRecords {
         }
     }
 
+    fn look_through(&self, uri: &SampleUri, range: Range<u64>) -> Result<Vec<u8>, SourceError> {
+        match uri.record() {
+            Some(_) => self.read_range(uri, range),
+            None => self.shared.inner.look_through(uri, range),
+        }
+    }
+
     fn read_with_truth(&self, uri: &SampleUri) -> Result<(Vec<u8>, Truth), SourceError> {
         self.shared.read(uri, Wanted::Truth)
     }
@@ -250,12 +261,13 @@ impl Shared {
         number: u64,
         wanted: Wanted,
     ) -> Result<(Vec<u8>, Truth), SourceError> {
-        let mut record = self.read_frame(file, number)?;
+        let index = self.index_of(file);
+        let mut record = self.read_frame(file, number, &index)?;
         let data = match frame::check(&record) {
             // It was written to since it was listed.
             Err(BadFrame::Header) => {
-                self.forget(file);
-                record = self.read_frame(file, number)?;
+                self.forget(file, &index);
+                record = self.read_frame(file, number, &self.index_of(file))?;
                 frame::check(&record)
             }
             checked => checked,
@@ -279,8 +291,12 @@ impl Shared {
     }
 
     /// A record with its header and footer, as it lies in the file.
-    fn read_frame(&self, file: &SampleUri, number: u64) -> Result<Vec<u8>, SourceError> {
-        let index = Arc::clone(self.lock_indexes().entry(file.clone()).or_default());
+    fn read_frame(
+        &self,
+        file: &SampleUri,
+        number: u64,
+        index: &FileIndex,
+    ) -> Result<Vec<u8>, SourceError> {
         let blocks = || Blocks::new(Arc::clone(&self.inner), file.clone(), None);
         let range = index.range_of(number, blocks)?;
         if range.end - range.start > LONGEST_RECORD {
@@ -320,7 +336,7 @@ impl Shared {
     }
 
     fn begins_with_record(&self, file: &Sample) -> bool {
-        let begin = self.inner.read_range(&file.uri, 0..HEADER);
+        let begin = self.inner.look_through(&file.uri, 0..HEADER);
         begin.is_ok_and(|begin| frame::data_len(&begin).is_some())
     }
 
@@ -356,7 +372,7 @@ impl Shared {
             }
             ListingChange::Gone(uris) => {
                 for uri in &uris {
-                    self.forget(uri);
+                    self.lock_indexes().remove(uri);
                 }
                 report(ListingChange::Gone(uris));
             }
@@ -366,8 +382,19 @@ impl Shared {
         }
     }
 
-    fn forget(&self, file: &SampleUri) {
-        self.lock_indexes().remove(file);
+    fn index_of(&self, file: &SampleUri) -> Arc<FileIndex> {
+        Arc::clone(self.lock_indexes().entry(file.clone()).or_default())
+    }
+
+    /// Unless somebody has begun another one meanwhile.
+    fn forget(&self, file: &SampleUri, index: &Arc<FileIndex>) {
+        let mut indexes = self.lock_indexes();
+        if indexes
+            .get(file)
+            .is_some_and(|known| Arc::ptr_eq(known, index))
+        {
+            indexes.remove(file);
+        }
     }
 
     fn lock_indexes(&self) -> MutexGuard<'_, HashMap<SampleUri, Arc<FileIndex>>> {
