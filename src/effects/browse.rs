@@ -192,21 +192,22 @@ fn open_in_s3(
 ) -> Result<Place, String> {
     // Weak: the source is held by what is told of the trouble.
     let listener = Arc::downgrade(shared);
-    let source = S3Source::open(&shared.aws, place, Some(control))
-        .map_err(|error| error.to_string())?
-        .without_task()
-        .with_cache(Arc::clone(&shared.cache), move |error| {
+    let with_cache = |source: S3Source| {
+        source.with_cache(Arc::clone(&shared.cache), move |error| {
             if let Some(shared) = listener.upgrade() {
                 kept::tell(&shared, error);
             }
-        });
+        })
+    };
+    let (source, of_s3) = WithRecords::in_s3(&shared.aws, place, Some(control), with_cache)
+        .map_err(|error| error.to_string())?;
     let folder = S3Place {
-        address: source.folder(),
+        address: of_s3.folder(),
         ..place.clone()
     };
     Ok(Place {
         name: source.name(),
-        source: Arc::new(WithRecords::over(Arc::new(source))),
+        source: Arc::new(source),
         project_root: Some(folder.address.to_string()),
         in_s3: Some(folder),
     })
