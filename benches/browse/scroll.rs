@@ -1,7 +1,7 @@
-//! What a frame costs without the rasteriser while a folder is scrolled from top to bottom: the application's own work, the
-//! interface, and tessellation, in the real window without a screen.
+//! What a frame costs without the rasteriser while a folder is listed, and while it is scrolled from top to bottom: the
+//! application's own work, the interface, and tessellation, in the real window without a screen. And the memory it has then.
 //!
-//! usage: cargo bench --bench scroll -- FOLDER [FRAMES]
+//! usage: cargo bench --bench scroll -- FOLDER|s3://BUCKET/PREFIX/ [FRAMES]
 
 #![expect(clippy::print_stdout, reason = "its output is what it is for")]
 
@@ -101,11 +101,15 @@ impl Bench {
         last.is_some_and(|last| self.texts.contains(&last.name))
     }
 
-    fn wait(&mut self, is_ready: impl Fn(&App) -> bool) {
+    /// Gives what the frames cost meanwhile.
+    fn wait(&mut self, is_ready: impl Fn(&App) -> bool) -> Vec<Cost> {
+        let mut costs = Vec::new();
         while !is_ready(&self.app) {
-            self.frame(Vec::new());
-            std::thread::sleep(FRAME);
+            let begun = Instant::now();
+            costs.push(self.frame(Vec::new()));
+            std::thread::sleep(FRAME.saturating_sub(begun.elapsed()));
         }
+        costs
     }
 }
 
@@ -138,10 +142,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     bench.app.command(Command::SetPredictOnOpen(false));
     bench.app.command(Command::Open(folder));
-    bench.wait(|app| {
+    let begun = Instant::now();
+    let listing = bench.wait(|app| {
         let source = app.state().source.as_ref();
-        source.is_some_and(|source| source.listing == Listing::Done)
+        source.is_some_and(|source| source.listing != Listing::Running)
     });
+    let listed_in = begun.elapsed().as_secs_f64();
     let count = bench.app.state().samples.len();
     let mut costs: Vec<Cost> = Vec::with_capacity(frames);
     // The pointer lies over the thumbnails; each frame turns the wheel so far that the last one is at the bottom.
@@ -167,7 +173,17 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     } else {
         "without reaching the last image: no result"
     };
-    println!("{count} images, {frames} frames, {end}");
+    println!("{count} images, listed in {listed_in:.2} s");
+    print_costs(&listing);
+    println!("{frames} frames of scrolling, {end}");
+    print_costs(&costs);
+    if let Some(megabytes) = memory() {
+        println!("memory (PSS) {megabytes:.0} MB");
+    }
+    Ok(())
+}
+
+fn print_costs(costs: &[Cost]) {
     println!("ms           p50    p99  worst");
     type Column = fn(&Cost) -> f64;
     let columns: [(&str, Column); 5] = [
@@ -188,5 +204,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             at(1.0)
         );
     }
-    Ok(())
+}
+
+/// Of this process, where the system tells it.
+fn memory() -> Option<f64> {
+    let text = std::fs::read_to_string("/proc/self/smaps_rollup").ok()?;
+    let pss = text.lines().find_map(|line| line.strip_prefix("Pss:"))?;
+    let kilobytes: f64 = pss.trim().trim_end_matches(" kB").parse().ok()?;
+    Some(kilobytes / 1000.0)
 }

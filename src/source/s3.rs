@@ -51,7 +51,8 @@ struct Inner {
 enum Root {
     /// Names of samples begin behind this prefix.
     Folder(S3Address),
-    Object(Box<Sample>),
+    /// As it was found when it was opened, until it is listed.
+    Object(Mutex<Option<Sample>>),
 }
 
 struct Begun {
@@ -97,7 +98,7 @@ impl S3Source {
             }
             (_, Some(object)) => {
                 let sample = sample(address, address.last_part().to_owned(), object);
-                (Root::Object(Box::new(sample)), None, None)
+                (Root::Object(Mutex::new(Some(sample))), None, None)
             }
             (Ok(_), None) => return Err(nothing_there(&s3, address, control)),
             (Err(error), None) => return Err(error),
@@ -182,6 +183,33 @@ impl S3Source {
         Ok(kept.changed(sample))
     }
 
+    /// The object that was opened, as it was found or as it is now.
+    fn page_of_object(&self, found: Option<Sample>) -> Page {
+        let address = &self.inner.place.address;
+        let look = || -> Result<Sample, AwsError> {
+            let control = self.control.as_ref();
+            let object = self
+                .inner
+                .s3
+                .object(&address.bucket, &address.prefix, control)?;
+            Ok(sample(address, address.last_part().to_owned(), object))
+        };
+        match found.map_or_else(look, Ok) {
+            Ok(sample) => {
+                let samples = vec![sample];
+                if let Some(kept) = &self.kept {
+                    kept.listed(&samples);
+                }
+                Page {
+                    samples,
+                    ..Page::default()
+                }
+            }
+            Err(error) if error.kind == AwsErrorKind::NotFound => Page::default(),
+            Err(error) => incomplete(&error),
+        }
+    }
+
     fn key_of<'u>(&self, uri: &'u SampleUri) -> Result<&'u str, SourceError> {
         let address = &self.inner.place.address;
         address.key_of(uri).ok_or(SourceError::NotFound)
@@ -199,15 +227,9 @@ impl Source for S3Source {
     fn pages(&self) -> Box<dyn Iterator<Item = Page> + Send> {
         let folder = match &self.inner.root {
             Root::Folder(folder) => folder,
-            Root::Object(sample) => {
-                let page = Page {
-                    samples: vec![(**sample).clone()],
-                    ..Page::default()
-                };
-                if let Some(kept) = &self.kept {
-                    kept.listed(&page.samples);
-                }
-                return Box::new(std::iter::once(page));
+            Root::Object(found) => {
+                let found = found.lock().unwrap_or_else(PoisonError::into_inner).take();
+                return Box::new(std::iter::once(self.page_of_object(found)));
             }
         };
         let begun = self

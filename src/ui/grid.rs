@@ -269,7 +269,16 @@ fn want_thumbnails(
     commands: &mut Vec<Command>,
 ) {
     let order = state.order();
-    let nearby = layout.nearby(&visible, thumbnails.spare(visible.len()));
+    let is_far_away = state
+        .source
+        .as_ref()
+        .is_some_and(|source| source.place.is_some());
+    let mut spare = thumbnails.spare(visible.len());
+    if is_far_away {
+        // Each of them is fetched whole, and somebody may pay for it.
+        spare = spare.min(visible.len());
+    }
+    let nearby = layout.nearby(&visible, spare);
     let places = visible.clone().chain(nearby);
     let missing = places.filter_map(|place| {
         let sample = order.at(place)?;

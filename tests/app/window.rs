@@ -49,6 +49,11 @@ fn open_window(
     start(dirs, source, Some(model), configure)
 }
 
+/// An empty window with a model, that keeps everything in folders that the test knows.
+pub(crate) fn open_with_model_at(dirs: AppDirs, model: &str) -> Harness<'static, App> {
+    start(dirs, None, Some(model), |builder| builder)
+}
+
 /// An empty window that keeps everything in folders that the test knows.
 pub(crate) fn open_at(
     dirs: AppDirs,

@@ -234,3 +234,17 @@ fn the_images_in_a_tfrecord_object_are_kept_and_the_list_of_them_is_not() {
     assert_eq!(*relisted.lock().unwrap(), [5]);
     assert!(source.read(&samples[2].uri).unwrap() == images[3]);
 }
+
+#[test]
+fn a_single_object_is_looked_at_again_when_it_is_listed_again() {
+    let (bucket, proxy) = (bucket_of_images("single"), proxy());
+    let place = public_place(&bucket, &key(0), &proxy.endpoint());
+    let source = open(&place);
+    let before = listed(&source);
+    assert_eq!(listed(&source), before);
+    bucket.put(&key(0), b"another");
+    let now = listed(&source);
+    assert_eq!((now[0].name.as_str(), now[0].size_bytes), ("00.jpg", 7));
+    bucket.delete(&key(0));
+    assert!(listed(&source).is_empty());
+}

@@ -1,0 +1,194 @@
+//! A prefix in S3 in the window, on a real server: what is fetched, how often, and what is kept.
+
+use std::path::Path;
+use std::time::Duration;
+
+use egui::Key;
+use egui_kittest::Harness;
+use spotcheck::app::App;
+use spotcheck::cache::DiskCache;
+use spotcheck::dirs::AppDirs;
+use spotcheck::domain::{Credentials, S3Access, S3Address, S3Place, SampleId};
+use spotcheck::state::{Action, Command, Listing};
+
+use crate::support::fault_proxy::{Fault, FaultProxy, Often, Request};
+use crate::support::runtime_home;
+use crate::support::seaweed::{Bucket, Seaweed};
+use crate::window::{open_with_model_at, samples, sees, wait_for, wait_until};
+
+const CLASSIFIER: &str = "efficientnet-lite0";
+/// More than are on screen at once.
+const IMAGES: usize = 40;
+
+/// A bucket with images of the sample photographs, seen through a proxy that counts.
+struct Images {
+    bucket: Bucket,
+    proxy: FaultProxy,
+    home: tempfile::TempDir,
+}
+
+impl Images {
+    fn new(name: &str) -> Self {
+        let bucket = Seaweed::shared().public_bucket(name);
+        for number in 0..IMAGES {
+            bucket.put(&key(number), &photograph("chelsea.png"));
+        }
+        Self {
+            bucket,
+            proxy: FaultProxy::before(Seaweed::shared().address()),
+            home: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    fn reads(&self, number: usize) -> usize {
+        self.proxy.count(|request| request.reads_key(&key(number)))
+    }
+
+    fn most_reads_of_one(&self) -> usize {
+        let counts = (0..IMAGES).map(|number| self.reads(number));
+        counts.max().unwrap_or_default()
+    }
+}
+
+fn key(number: usize) -> String {
+    format!("photos/{number:02}.png")
+}
+
+fn photograph(name: &str) -> Vec<u8> {
+    std::fs::read(samples().join(name)).unwrap()
+}
+
+/// A window on `prefix` that keeps what it fetches and saves in `home`.
+fn open(bucket: &Bucket, prefix: &str, proxy: &FaultProxy, home: &Path) -> Harness<'static, App> {
+    let own = AppDirs::below(home);
+    let dirs = AppDirs {
+        cache: own.cache,
+        projects: own.projects,
+        ..AppDirs::below(runtime_home())
+    };
+    let mut window = open_with_model_at(dirs, CLASSIFIER);
+    let place = S3Place {
+        access: S3Access {
+            credentials: Credentials::Anonymous,
+            region: Some("us-east-1".to_owned()),
+            endpoint: Some(proxy.endpoint()),
+            ..S3Access::default()
+        },
+        ..S3Place::new(S3Address::new(&bucket.name, prefix))
+    };
+    window
+        .state_mut()
+        .command(Command::OpenPlace(Box::new(place)));
+    window
+}
+
+/// There and back, then through some pictures one by one.
+fn look_around(window: &mut Harness<'static, App>) {
+    wait_for(window, &format!("1 of {IMAGES} images"));
+    window.key_press(Key::End);
+    wait_for(window, &format!("{IMAGES} of {IMAGES} images"));
+    wait_for(window, &format!("{:02}.png, ", IMAGES - 1));
+    window.key_press(Key::Home);
+    for number in 1..=8 {
+        wait_for(window, &format!("{number} of {IMAGES} images"));
+        wait_until(window, "the picture", |window| {
+            let display = &window.state().state().shown.display;
+            matches!(display, spotcheck::state::Display::Ready(_))
+        });
+        window.key_press(Key::ArrowRight);
+    }
+}
+
+fn predict_all(window: &mut Harness<'static, App>) {
+    wait_until(window, "a model", |window| {
+        Action::PredictAll.check(window.state().state()).is_ok()
+    });
+    window.state_mut().command(Command::Do(Action::PredictAll));
+    wait_for(window, &format!("{IMAGES} predicted"));
+}
+
+#[test]
+fn scrolling_there_and_back_showing_and_predicting_asks_for_each_object_once_and_a_restart_for_none()
+ {
+    let images = Images::new("kept");
+    let run = || {
+        let mut window = open(&images.bucket, "photos/", &images.proxy, images.home.path());
+        look_around(&mut window);
+        predict_all(&mut window);
+    };
+    run();
+    assert_eq!(images.proxy.count(Request::reads), IMAGES);
+    assert_eq!(images.most_reads_of_one(), 1);
+    run();
+    assert_eq!(images.proxy.count(Request::reads), IMAGES);
+}
+
+#[test]
+fn an_object_that_was_written_to_is_noticed_on_reload_and_its_answer_is_about_the_older_one() {
+    let images = Images::new("reload");
+    let mut window = open(&images.bucket, "photos/", &images.proxy, images.home.path());
+    look_around(&mut window);
+    predict_all(&mut window);
+    assert!(sees(&window, "New and changed files are not noticed"));
+    let last = SampleId::from_index(IMAGES - 1);
+    images
+        .bucket
+        .put(&key(IMAGES - 1), &photograph("coffee.png"));
+    images
+        .bucket
+        .put("photos/new.png", &photograph("coffee.png"));
+    window.key_press(Key::F5);
+    wait_for(&mut window, "The images were listed again");
+    wait_for(&mut window, &format!("of {} images", IMAGES + 1));
+    let run = window.state().state().run().unwrap();
+    assert!(run.is_outdated(last) && !run.is_outdated(SampleId(0)));
+    window.key_press(Key::End);
+    window.key_press(Key::ArrowLeft);
+    wait_until(&mut window, "the new picture", |window| {
+        let display = &window.state().state().shown.display;
+        matches!(display, spotcheck::state::Display::Ready(info) if info.size == [600, 400])
+    });
+    assert_eq!(images.reads(IMAGES - 1), 2);
+    assert_eq!(images.reads(0), 1);
+}
+
+#[test]
+fn the_first_thumbnails_of_a_hundred_thousand_keys_come_while_the_rest_is_still_listed() {
+    let bucket = Seaweed::shared().public_bucket("many");
+    let mut jpeg = std::io::Cursor::new(Vec::new());
+    image::RgbImage::from_pixel(160, 120, image::Rgb([200, 40, 40]))
+        .write_to(&mut jpeg, image::ImageFormat::Jpeg)
+        .unwrap();
+    bucket.fill(
+        100_000,
+        |number| format!("all/{number:06}.jpg"),
+        jpeg.get_ref(),
+    );
+    let proxy = FaultProxy::before(Seaweed::shared().address());
+    // So long that everything else is done first.
+    let late = Fault::Late(Duration::from_secs(2));
+    proxy.inject(Request::lists, Often::After(2), late);
+    let home = tempfile::tempdir().unwrap();
+    let mut window = open(&bucket, "all/", &proxy, home.path());
+    let cache = DiskCache::new(
+        AppDirs::below(home.path()).cache.join("thumbnails"),
+        1 << 30,
+    );
+    wait_until(&mut window, "thumbnails", |_| {
+        cache.usage().thumbnail_bytes > 0
+    });
+    let state = window.state().state();
+    assert_eq!(state.source.as_ref().unwrap().listing, Listing::Running);
+    assert!(state.samples.len() < 100_000);
+    proxy.heal();
+    wait_for(&mut window, "of 100,000 images");
+    window.key_press(Key::End);
+    wait_for(&mut window, "099999.jpg, ");
+    // What is on screen and a little around it, not all that would fit into the memory.
+    let fetched = proxy.count(Request::reads);
+    assert!(
+        (10..500).contains(&fetched),
+        "{fetched} objects were fetched"
+    );
+    assert!(proxy.most_at_once() <= 20, "{}", proxy.most_at_once());
+}
