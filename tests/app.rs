@@ -28,6 +28,8 @@ mod projects;
 mod s3;
 #[path = "app/s3_keeping.rs"]
 mod s3_keeping;
+#[path = "app/s3_picker.rs"]
+mod s3_picker;
 #[path = "app/screenshots.rs"]
 mod screenshots;
 mod support;

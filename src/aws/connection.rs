@@ -14,9 +14,10 @@ use aws_smithy_types::retry::RetryConfig;
 use aws_smithy_types::timeout::TimeoutConfig;
 use aws_types::service_config::ServiceConfigKey;
 
-use super::credentials;
+use super::credentials::{self, Kept};
 use super::error::{Asked, AwsError, AwsErrorKind, Who};
 use super::network::Network;
+use super::setup;
 use crate::domain::{Credentials, Identity, S3Access};
 use crate::tasks::TaskControl;
 
@@ -70,6 +71,8 @@ pub(super) struct Loaded {
     /// The server, where it is not AWS.
     pub(super) endpoint: Option<String>,
     region: String,
+    /// The command that signs in anew, where a person does that.
+    pub(super) renewal: Option<String>,
     clients: Mutex<HashMap<String, Client>>,
 }
 
@@ -99,6 +102,19 @@ impl S3 {
                 self.0.forget_after(error).await;
             }
             identity
+        })
+    }
+}
+
+impl S3 {
+    /// The same with credentials that are looked for anew: the user may have renewed them, or they can be had again. Where they
+    /// cannot, those in use stay in use until they end.
+    pub fn renewed_identity(&self, control: Option<&TaskControl>) -> Result<Identity, AwsError> {
+        self.0.network.wait(control, async {
+            let new = Arc::new(Loaded::new(&self.0.access, &self.0.network).await?);
+            let identity = credentials::identity(&self.0.access, &new).await?;
+            *self.0.loaded.lock().await = Some(new);
+            Ok(identity)
         })
     }
 }
@@ -174,6 +190,7 @@ impl Connection {
             credentials: self.access.credentials.clone(),
             endpoint: loaded.endpoint.clone(),
             region: region.unwrap_or_else(|| loaded.region.clone()),
+            renewal: loaded.renewal.clone(),
         }
     }
 
@@ -237,6 +254,10 @@ impl Loaded {
             }
             Credentials::Ambient | Credentials::Anonymous => None,
         };
+        let renewal = setup::read()
+            .await
+            .ok()
+            .and_then(|setup| Some(setup.renewal_of(&access.credentials)?.to_owned()));
         let region = match &access.region {
             Some(region) => Some(Region::new(region.clone())),
             None => credentials::configured_region(profile, &http).await,
@@ -279,11 +300,10 @@ impl Loaded {
         loader = match &access.credentials {
             Credentials::Anonymous => loader.no_credentials(),
             Credentials::Ambient => {
-                loader.credentials_provider(credentials::ambient(&http, &region))
+                loader.credentials_provider(Kept::new(credentials::ambient(&http, &region)))
             }
-            Credentials::Profile(name) => {
-                loader.credentials_provider(credentials::of_profile(name, &http, &region))
-            }
+            Credentials::Profile(name) => loader
+                .credentials_provider(Kept::new(credentials::of_profile(name, &http, &region))),
         };
         let config = loader.load().await;
         let endpoint = access
@@ -294,6 +314,7 @@ impl Loaded {
             config,
             endpoint,
             region: region.to_string(),
+            renewal,
             clients: Mutex::default(),
         })
     }

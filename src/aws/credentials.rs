@@ -1,6 +1,6 @@
 //! Where credentials come from, and whose they are. They stay in this module and in the SDK.
 
-use std::time::UNIX_EPOCH;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use aws_config::ecs::EcsCredentialsProvider;
 use aws_config::environment::{
@@ -8,54 +8,28 @@ use aws_config::environment::{
 };
 use aws_config::meta::credentials::CredentialsProviderChain;
 use aws_config::meta::region::ProvideRegion;
-use aws_config::profile::{ProfileFileCredentialsProvider, ProfileFileRegionProvider, ProfileSet};
+use aws_config::profile::{ProfileFileCredentialsProvider, ProfileFileRegionProvider};
 use aws_config::provider_config::ProviderConfig;
 use aws_config::web_identity_token::WebIdentityTokenCredentialsProvider;
-use aws_credential_types::provider::ProvideCredentials;
+use aws_credential_types::provider::{
+    self, ProvideCredentials, future::ProvideCredentials as ProvideFuture,
+};
 use aws_sdk_s3::config::Region;
 use aws_smithy_runtime_api::client::http::SharedHttpClient;
 use aws_types::os_shim_internal::{Env, Fs};
 
 use super::connection::Loaded;
-use super::error::{Asked, AwsError, AwsErrorKind, Who, chain_text};
+use super::error::{Asked, AwsError, AwsErrorKind, Who};
+use super::setup;
 use crate::domain::{Credentials, Identity, S3Access};
 
-/// The profiles of the user's AWS configuration, in alphabetical order. An empty list where there is none.
-pub fn profile_names() -> Result<Vec<String>, AwsError> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .build()
-        .map_err(|error| {
-            AwsError::new(
-                AwsErrorKind::Local,
-                format!("The AWS configuration cannot be read: {error}"),
-            )
-        })?;
-    let profiles = runtime.block_on(load_profiles())?;
-    let mut names: Vec<String> = profiles.profiles().map(str::to_owned).collect();
-    names.sort();
-    Ok(names)
-}
-
-async fn load_profiles() -> Result<ProfileSet, AwsError> {
-    #[expect(deprecated, reason = "its new home is a crate of the SDK's own")]
-    let files = aws_config::profile::profile_file::ProfileFiles::default();
-    aws_config::profile::load(&Fs::real(), &Env::real(), &files, None)
-        .await
-        .map_err(|error| {
-            AwsError::new(
-                AwsErrorKind::Profile,
-                format!(
-                    "The AWS configuration cannot be read: {}; correct it in ~/.aws/config and ~/.aws/credentials",
-                    chain_text(&error)
-                ),
-            )
-        })
-}
+/// Credentials that end sooner are asked for anew. The SDK asks ten seconds before their end.
+const LEAST_LEFT: Duration = Duration::from_secs(30);
 
 /// # Errors
 /// There is no such profile; with those that there are.
 pub(super) async fn require_profile(name: &str) -> Result<(), AwsError> {
-    let profiles = load_profiles().await?;
+    let profiles = setup::profiles(&Fs::real(), &Env::real()).await?;
     if profiles.get_profile(name).is_some() {
         return Ok(());
     }
@@ -129,6 +103,46 @@ pub(super) fn of_profile(
         .build()
 }
 
+/// Asks a provider once for all who use it, until what it gave ends: a credential process may ask a person.
+#[derive(Debug)]
+pub(super) struct Kept<P> {
+    provider: P,
+    credentials: tokio::sync::Mutex<Option<aws_credential_types::Credentials>>,
+}
+
+impl<P: ProvideCredentials> Kept<P> {
+    pub(super) fn new(provider: P) -> Self {
+        Self {
+            provider,
+            credentials: tokio::sync::Mutex::default(),
+        }
+    }
+
+    async fn get(&self) -> provider::Result {
+        let mut kept = self.credentials.lock().await;
+        if let Some(credentials) = kept.as_ref().filter(|known| lasts(known)) {
+            return Ok(credentials.clone());
+        }
+        let new = self.provider.provide_credentials().await?;
+        *kept = Some(new.clone());
+        Ok(new)
+    }
+}
+
+fn lasts(credentials: &aws_credential_types::Credentials) -> bool {
+    let soon = SystemTime::now() + LEAST_LEFT;
+    credentials.expiry().is_none_or(|end| end > soon)
+}
+
+impl<P: ProvideCredentials> ProvideCredentials for Kept<P> {
+    fn provide_credentials<'a>(&'a self) -> ProvideFuture<'a>
+    where
+        Self: 'a,
+    {
+        ProvideFuture::new(self.get())
+    }
+}
+
 pub(super) async fn identity(access: &S3Access, loaded: &Loaded) -> Result<Identity, AwsError> {
     let Some(provider) = loaded.config.credentials_provider() else {
         return Ok(Identity::unasked(Credentials::Anonymous.to_string(), None));
@@ -138,6 +152,7 @@ pub(super) async fn identity(access: &S3Access, loaded: &Loaded) -> Result<Ident
         credentials: access.credentials.clone(),
         endpoint: loaded.endpoint.clone(),
         region: String::new(),
+        renewal: loaded.renewal.clone(),
     };
     let credentials = provider
         .provide_credentials()

@@ -79,6 +79,8 @@ pub(super) struct Who {
     /// The server, where it is not AWS.
     pub(super) endpoint: Option<String>,
     pub(super) region: String,
+    /// The command that signs in anew, where a person does that.
+    pub(super) renewal: Option<String>,
 }
 
 impl AwsError {
@@ -144,7 +146,7 @@ impl AwsError {
         let text = chain_text(error);
         let whose = &who.credentials;
         if text.contains("SSO token") || text.contains("UnauthorizedException") {
-            return expired_sign_in(whose);
+            return expired_sign_in(who);
         }
         match error {
             CredentialsError::CredentialsNotLoaded(_) => Self::new(
@@ -259,7 +261,7 @@ fn about_who(answer: &Answer<'_>, asked: &Asked<'_>, who: &Who) -> Option<AwsErr
     let server = who.server();
     let error = |kind, why: String| AwsError::new(kind, format!("Could not {asked}: {why}"));
     Some(match answer.code.unwrap_or_default() {
-        "ExpiredToken" | "ExpiredTokenException" | "TokenRefreshRequired" => expired_session(whose),
+        "ExpiredToken" | "ExpiredTokenException" | "TokenRefreshRequired" => expired_session(who),
         "InvalidAccessKeyId"
         | "InvalidClientTokenId"
         | "UnrecognizedClientException"
@@ -426,35 +428,29 @@ fn clock_difference(date: &str) -> Option<String> {
     })
 }
 
-fn expired_sign_in(whose: &Credentials) -> AwsError {
-    let (who, command) = match whose {
-        Credentials::Profile(name) => (
-            format!("profile {name}"),
-            format!("aws sso login --profile {name}"),
-        ),
-        Credentials::Ambient | Credentials::Anonymous => {
-            ("the AWS profile".to_owned(), "aws sso login".to_owned())
-        }
+fn expired_sign_in(who: &Who) -> AwsError {
+    let whose = match &who.credentials {
+        Credentials::Profile(name) => format!("profile {name}"),
+        Credentials::Ambient | Credentials::Anonymous => "the AWS profile".to_owned(),
     };
+    let command = who.renewal.as_deref().unwrap_or("aws sso login");
     AwsError::new(
         AwsErrorKind::ExpiredCredentials,
-        format!("The sign-in of {who} is over, or was never made; run `{command}`, then try again"),
+        format!(
+            "The sign-in of {whose} is over, or was never made; run `{command}`, then try again"
+        ),
     )
 }
 
-fn expired_session(whose: &Credentials) -> AwsError {
-    let what_to_do = match whose {
-        Credentials::Profile(name) => format!(
-            "run `aws sso login --profile {name}`, or renew them where they come from, then try again"
-        ),
-        Credentials::Ambient | Credentials::Anonymous => {
-            "renew them where they come from, with `aws sso login` or in the environment, then try again"
-                .to_owned()
-        }
+fn expired_session(who: &Who) -> AwsError {
+    let whose = &who.credentials;
+    let what_to_do = match &who.renewal {
+        Some(command) => format!("run `{command}`"),
+        None => "renew it where its credentials come from".to_owned(),
     };
     AwsError::new(
         AwsErrorKind::ExpiredCredentials,
-        format!("The session of {whose} has expired; {what_to_do}"),
+        format!("The session of {whose} has expired; {what_to_do}, then try again"),
     )
 }
 
@@ -563,6 +559,7 @@ mod tests {
             credentials,
             endpoint: None,
             region: "eu-west-1".to_owned(),
+            renewal: Some("aws sso login --profile work".to_owned()),
         }
     }
 

@@ -9,17 +9,17 @@ mod error;
 mod listing;
 mod network;
 mod objects;
+mod setup;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 pub use connection::{Patience, S3};
-pub use credentials::profile_names;
 pub use error::{AwsError, AwsErrorKind};
 pub use listing::Listing;
 pub use objects::{BucketInfo, ListRequest, ListedPage, ObjectInfo};
 
-use crate::domain::S3Access;
+use crate::domain::{AwsSetup, S3Access};
 use connection::Connection;
 use network::Network;
 
@@ -49,6 +49,11 @@ impl Aws {
             network: Arc::new(Network::new(patience)),
             connections: Mutex::default(),
         }))
+    }
+
+    /// What the user's AWS configuration offers to sign in with. Reads its files; asks nobody.
+    pub fn setup(&self) -> Result<AwsSetup, AwsError> {
+        self.0.network.wait(None, setup::read())
     }
 
     /// S3 as reached this way. Asks nobody yet; all handles of one way share their connections and their credentials.

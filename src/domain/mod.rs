@@ -47,7 +47,10 @@ pub use picture::Picture;
 pub use prediction::{Answer, ClassScore, Detection, Prediction};
 pub use problem::Problem;
 pub use run::{KeepRule, RunId, RunInfo, RunKey};
-pub use s3::{Credentials, Identity, S3Access, S3Address, S3Layout, S3Link, S3LinkError, S3Place};
+pub use s3::{
+    AmbientSignIn, AwsProfile, AwsSetup, Credentials, EndpointError, Identity, S3Access, S3Address,
+    S3Layout, S3Link, S3LinkError, S3Place, SignInMeans, parse_endpoint,
+};
 pub use saliency::{Saliency, SaliencyTarget};
 pub use sample::{FileStamp, ListingChange, Page, Sample, SampleId, SampleUri};
 pub use sample_set::SampleSet;

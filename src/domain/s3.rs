@@ -1,12 +1,16 @@
 //! Places in S3, and who opens them. Nothing here is a secret, so all of it may be kept in settings and projects.
 
+mod endpoint;
 mod link;
+mod setup;
 
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+pub use endpoint::{EndpointError, parse_endpoint};
 pub use link::{S3Link, S3LinkError};
+pub use setup::{AmbientSignIn, AwsProfile, AwsSetup, SignInMeans};
 
 use super::SampleUri;
 

@@ -20,6 +20,7 @@ mod latest;
 mod models;
 mod overlaps;
 mod project;
+mod s3;
 mod thumbnails;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -321,6 +322,33 @@ impl Effects {
                     runs,
                     samples,
                     comparison,
+                    task,
+                    control,
+                },
+            ),
+            Effect::ReadAwsSetup => s3::read_setup(shared),
+            Effect::SignIn {
+                access,
+                task,
+                control,
+            } => s3::sign_in(shared, access, task, control),
+            Effect::ListBuckets {
+                access,
+                task,
+                control,
+            } => s3::list_buckets(shared, access, task, control),
+            Effect::ListS3Folder {
+                access,
+                folder,
+                continuation,
+                task,
+                control,
+            } => s3::list_folder(
+                shared,
+                s3::FolderListing {
+                    access,
+                    folder,
+                    continuation,
                     task,
                     control,
                 },

@@ -8,6 +8,7 @@ use crate::domain::ModelTask;
 pub enum Action {
     OpenFolder,
     OpenImages,
+    OpenS3,
     OpenSamples,
     OpenProject,
     Reload,
@@ -93,6 +94,7 @@ impl Action {
     pub const ALL: &'static [Self] = &[
         Self::OpenFolder,
         Self::OpenImages,
+        Self::OpenS3,
         Self::OpenSamples,
         Self::OpenProject,
         Self::Reload,
@@ -343,6 +345,11 @@ impl Action {
                 "Open images…",
                 "Choose single image files",
                 &["Ctrl+Shift+O"],
+            ),
+            Self::OpenS3 => words(
+                "Open S3…",
+                "Finds a bucket or a folder in S3: by its address, or by looking into the buckets of a profile",
+                &["Ctrl+L"],
             ),
             Self::OpenSamples => words(
                 "Open sample photographs",

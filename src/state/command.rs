@@ -6,8 +6,8 @@ use super::{
     Action, CanvasView, CompareLayout, ExportScope, Overlay, RuntimeKind, TaskId, TaskSignal,
 };
 use crate::domain::{
-    ComparisonFormat, DeviceChoice, ExportOptions, RunId, S3Place, SampleId, SampleSet, SampleUri,
-    TileKey, Verdict,
+    ComparisonFormat, DeviceChoice, ExportOptions, RunId, S3Access, S3Address, S3Place, SampleId,
+    SampleSet, SampleUri, TileKey, Verdict,
 };
 use crate::review::{FilmFrame, FilmOrder, Sort};
 
@@ -26,6 +26,20 @@ pub enum Command {
     Open(PathBuf),
     /// A place in S3, however it is to be reached.
     OpenPlace(Box<S3Place>),
+    /// As whom, and where, the dialog about S3 looks.
+    SetS3Access(S3Access),
+    /// All that this access may list.
+    ListBuckets,
+    /// Opens the tree of buckets down to this address.
+    BrowseTo(S3Address),
+    /// Opens or closes a folder in the tree of buckets.
+    SetFolderOpen(S3Address, bool),
+    /// Goes on with the listing of a folder, or begins it anew after a failure.
+    ListMore(S3Address),
+    /// Asks again who is signed in, with credentials that are looked for anew.
+    SignIn(S3Access),
+    /// Puts a command for a terminal on the clipboard.
+    CopyCommand(String),
     /// Files and folders dropped on the window.
     Drop(Vec<PathBuf>),
     /// Shows one sample and selects only it.

@@ -9,7 +9,8 @@ use super::{
 };
 use crate::domain::{
     Change, ComparisonFormat, ExportOptions, FileStamp, Prediction, RunId, RunInfo, RunKey,
-    S3Place, SaliencyTarget, Sample, SampleId, SampleUri, SharedList, TileKey, ViewSettings,
+    S3Access, S3Address, S3Place, SaliencyTarget, Sample, SampleId, SampleUri, SharedList, TileKey,
+    ViewSettings,
 };
 use crate::evaluation::Comparison;
 use crate::review::{ArrangeRequest, FilmRequest};
@@ -150,6 +151,28 @@ pub enum Effect {
         runs: [RunId; 2],
         samples: SharedList<Sample>,
         comparison: Box<Comparison>,
+        task: TaskId,
+        control: TaskControl,
+    },
+    /// Read what the user's AWS configuration offers.
+    ReadAwsSetup,
+    /// Ask who is signed in, with credentials that are looked for anew.
+    SignIn {
+        access: S3Access,
+        task: TaskId,
+        control: TaskControl,
+    },
+    ListBuckets {
+        access: S3Access,
+        task: TaskId,
+        control: TaskControl,
+    },
+    /// List what lies in a folder itself, some pages at once.
+    ListS3Folder {
+        access: S3Access,
+        folder: S3Address,
+        /// Where the listing before ended.
+        continuation: Option<String>,
         task: TaskId,
         control: TaskControl,
     },
@@ -312,6 +335,10 @@ impl std::fmt::Debug for Effect {
             Self::ClearCache => formatter.write_str("ClearCache"),
             Self::ListAgain { source, .. } => write!(formatter, "ListAgain({source:?})"),
             Self::ReadAhead { samples, .. } => write!(formatter, "ReadAhead({})", samples.len()),
+            Self::ReadAwsSetup => formatter.write_str("ReadAwsSetup"),
+            Self::SignIn { access, .. } => write!(formatter, "SignIn({access:?})"),
+            Self::ListBuckets { access, .. } => write!(formatter, "ListBuckets({access:?})"),
+            Self::ListS3Folder { folder, .. } => write!(formatter, "ListS3Folder({folder})"),
             Self::ListModels => formatter.write_str("ListModels"),
             Self::FetchModel { id, .. } => write!(formatter, "FetchModel({id})"),
             Self::RemoveModel { id } => write!(formatter, "RemoveModel({id})"),

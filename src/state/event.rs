@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use super::{
     ArrangeId, BoxCountId, BoxCounts, Exported, FilmstripId, ImportDraft, ImportId, ModelEntry,
-    Offer, ProjectContent, Relisting, SourceId, TaskId, TaskOutcome,
+    Offer, ProjectContent, Relisting, S3Failure, S3FolderPage, SourceId, TaskId, TaskOutcome,
 };
 use crate::domain::{
-    CacheUsage, DeviceReport, FileStamp, ListingChange, Page, Prediction, Problem, RunId, RunKey,
-    S3Place, Saliency, SampleId, SampleUri,
+    AwsSetup, CacheUsage, DeviceReport, FileStamp, Identity, ListingChange, Page, Prediction,
+    Problem, RunId, RunKey, S3Access, S3Address, S3Place, Saliency, SampleId, SampleUri,
 };
 use crate::evaluation::Agreement;
 use crate::review::{Arrangement, FilmFrame, Statistics, Suppressed};
@@ -199,6 +199,31 @@ pub enum Event {
         reason: String,
     },
     FilesPicked(FilePick),
+    AwsSetupRead(Result<AwsSetup, String>),
+    /// Who is signed in, or why nobody is.
+    SignedIn {
+        access: S3Access,
+        task: TaskId,
+        result: Result<Identity, S3Failure>,
+        /// The command that signs in anew, for sign-ins that a person makes.
+        renewal: Option<String>,
+    },
+    BucketsListed {
+        task: TaskId,
+        result: Result<Vec<String>, S3Failure>,
+    },
+    /// A part of what lies in a folder of a bucket.
+    S3FolderListed {
+        folder: S3Address,
+        task: TaskId,
+        page: S3FolderPage,
+    },
+    /// With where it goes on, where that is not all.
+    S3FolderEnded {
+        folder: S3Address,
+        task: TaskId,
+        result: Result<Option<String>, S3Failure>,
+    },
     /// Something small is done: “Copied the picture”.
     Told(String),
     /// Something small is not.

@@ -23,9 +23,12 @@ mod pages;
 mod problems;
 mod project;
 mod runs;
+mod s3_picker;
+mod s3_tree;
 mod samples;
 mod selection;
 mod settings;
+mod sign_in;
 mod task_list;
 mod update;
 
@@ -48,9 +51,12 @@ pub use order::Order;
 pub use problems::{ProblemEntry, ProblemList};
 pub use project::{Project, ProjectContent, ProjectStatus};
 pub use runs::{Run, Runs};
+pub use s3_picker::{S3Picker, S3Start};
+pub use s3_tree::{S3FolderPage, S3Row, S3RowKind, S3Tree};
 pub use samples::{Listing, OpenSource, Relisting, Samples, SourceId};
 pub use selection::Selection;
 pub use settings::{MEGAPIXELS, SLIDE_SECS, Settings, THUMBNAIL_SIDES, ThemeChoice};
+pub use sign_in::{S3Failure, SIGN_IN_WARNING_MS, SignIn, SignIns};
 pub use task_list::{FinishedTask, TaskEntry, TaskId, TaskKind, TaskList, TaskOutcome};
 pub use update::update;
 
@@ -91,6 +97,10 @@ pub struct State {
     pub tasks: TaskList,
     pub problems: ProblemList,
     pub overlay: Overlay,
+    /// The dialog that finds a place in S3; remembers what was looked into while it is closed.
+    pub s3: S3Picker,
+    /// Who is signed in to S3.
+    pub sign_ins: SignIns,
     /// The dialog about a model of the user's own, while it is open.
     pub import: Option<Import>,
     /// What was chosen last in the dialog about exports.
@@ -181,6 +191,8 @@ pub enum Overlay {
     Palette,
     Export,
     ExportComparison,
+    /// Where to find a place in S3.
+    OpenS3,
     Help,
     /// Which class would be right.
     WrongClass,

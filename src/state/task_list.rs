@@ -33,6 +33,10 @@ pub enum TaskKind {
         run: RunId,
     },
     InstallRuntime,
+    /// Asking who is signed in to S3.
+    SignIn,
+    /// Looking into buckets for a place to open.
+    Browse,
     /// Holding two runs against each other.
     Compare,
     /// Finding out which parts of a picture carry an answer.

@@ -20,6 +20,7 @@ pub(crate) use textures::color_image;
 pub use textures::{NewThumbnail, Textures};
 pub use theme::apply as apply_theme;
 
+use crate::domain::S3Place;
 use crate::state::{Command, State};
 
 /// What the panels remember between two frames and nobody else needs: drafts of text fields, what has been asked for.
@@ -37,6 +38,7 @@ pub struct Window {
     export: overlays::ExportMemory,
     import: overlays::ImportMemory,
     go_to: overlays::GoToMemory,
+    open_s3: overlays::OpenS3Memory,
     toast: overlays::ToastMemory,
     applied: theme::Applied,
 }
@@ -63,6 +65,9 @@ impl Window {
             return commands;
         }
         keys::take_shortcuts(ui.ctx(), state, &mut commands);
+        if let Some(place) = open_place(state) {
+            widgets::renew_in_time(ui.ctx(), &place.access, state, &mut commands);
+        }
         self.panels_ui(ui, state, &mut commands);
         if let Some(tiles) = self.textures.changed_wish() {
             commands.push(Command::WantTiles(tiles));
@@ -78,6 +83,7 @@ impl Window {
             &self.textures,
             &mut commands,
         );
+        overlays::open_s3_ui(ui.ctx(), state, &mut self.open_s3, &mut commands);
         overlays::export_ui(ui.ctx(), state, &mut self.export, &mut commands);
         overlays::toast_ui(ui.ctx(), state, &mut self.toast, &mut commands);
         overlays::drop_target_ui(ui.ctx(), &mut commands);
@@ -124,4 +130,9 @@ impl Window {
             canvas::canvas_ui(ui, state, &mut self.textures, commands);
         }
     }
+}
+
+/// What is open, where that lies in S3.
+fn open_place(state: &State) -> Option<&S3Place> {
+    state.source.as_ref()?.place.as_ref()
 }

@@ -6,11 +6,14 @@
 use egui::{Key, Theme};
 use egui_kittest::Harness;
 use spotcheck::app::App;
+use spotcheck::domain::{Credentials, S3Access};
 use spotcheck::state::{Action, Command, Display, ViewChange};
 
 use crate::browsing::drop_on;
+use crate::support::alone::alone;
 use crate::support::repository;
-use crate::window::{click, open_with, wait_for, wait_until};
+use crate::support::seaweed::{Seaweed, without_aws};
+use crate::window::{click, open_with, samples, wait_for, wait_until};
 
 const CLASSIFIER: &str = "efficientnet-lite0";
 const DETECTOR: &str = "ssd-mobilenet-coco";
@@ -147,4 +150,53 @@ fn the_window_presents() {
     // On the next picture the boxes would begin anew.
     window.state_mut().command(Command::PlaySlides(false));
     take(&mut window, "presenting");
+}
+
+#[test]
+fn the_window_finds_a_place_in_s3() {
+    alone(
+        "screenshots::the_window_finds_a_place_in_s3",
+        |command| {
+            let server = Seaweed::shared();
+            server.lend(command);
+            without_aws(command, &server.endpoint()).env("AWS_CONFIG_FILE", server.aws_config());
+        },
+        || {
+            let server = Seaweed::shared();
+            let photographs = server.bucket_of_one_test("street-photographs");
+            for folder in ["2024/may", "2024/june", "2025/january", "2025/march"] {
+                photographs.put(&format!("{folder}/readme.txt"), b"text");
+                photographs.put_folder(&format!("{folder}/"), &samples());
+            }
+            server
+                .bucket_of_one_test("crops-for-training")
+                .put("a.png", b"");
+            let mut window = predicted(DETECTOR, Theme::Dark, "coffee.png", "cup ");
+            let reader = S3Access {
+                credentials: Credentials::Profile("reader".to_owned()),
+                ..S3Access::default()
+            };
+            window.state_mut().command(Action::OpenS3.into());
+            window.state_mut().command(Command::SetS3Access(reader));
+            window.state_mut().command(Command::ListBuckets);
+            wait_for(&mut window, "street-photographs, bucket");
+            for (folder, inner) in [("", "2024"), ("2024/", "may")] {
+                click(
+                    &mut window,
+                    &format!("Look into {}", photographs.uri(folder)),
+                );
+                wait_for(&mut window, &format!("{inner}, folder"));
+            }
+            click(
+                &mut window,
+                &format!("Look into {}", photographs.uri("2024/may/")),
+            );
+            wait_for(&mut window, "objects");
+            wait_for(&mut window, "access key …0001");
+            wait_until(&mut window, "all answers", |window| {
+                window.state().state().tasks.is_idle()
+            });
+            take(&mut window, "open-s3-dark");
+        },
+    );
 }

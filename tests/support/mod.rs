@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test file uses its own part of this")]
 #![allow(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
 
+pub(crate) mod alone;
 pub(crate) mod fault_proxy;
 pub(crate) mod models;
 pub(crate) mod seaweed;

@@ -22,6 +22,8 @@ const POLL: Duration = Duration::from_millis(20);
 /// Another program may take a port between our choice and the server's start.
 const ATTEMPTS: usize = 4;
 const UPLOADERS: usize = 8;
+/// The variable that tells a process of the tests about a server that is there already.
+const LENT: &str = "SPOTCHECK_TEST_SEAWEED";
 /// What RFC 3986 calls unreserved, and the `/` between the parts of a key, stand for themselves.
 const KEY: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
@@ -108,8 +110,8 @@ pub(crate) struct Seaweed {
     s3: SocketAddr,
     filer: SocketAddr,
     folder: PathBuf,
-    /// Held as long as the program runs.
-    _lifeline: ChildStdin,
+    /// Held as long as the program that started it runs.
+    _lifeline: Option<ChildStdin>,
 }
 
 /// A bucket of one test.
@@ -122,8 +124,27 @@ pub(crate) struct Bucket {
 impl Seaweed {
     /// The server of this test program, started at the first call.
     pub(crate) fn shared() -> &'static Self {
-        static SERVER: LazyLock<Seaweed> = LazyLock::new(Seaweed::start);
+        static SERVER: LazyLock<Seaweed> =
+            LazyLock::new(|| Seaweed::inherited().unwrap_or_else(Seaweed::start));
         &SERVER
+    }
+
+    /// Lets tests in a process of their own use this server.
+    pub(crate) fn lend(&self, command: &mut Command) {
+        let lent = format!("{} {} {}", self.s3, self.filer, self.folder.display());
+        command.env(LENT, lent);
+    }
+
+    /// That of the process that started this one.
+    fn inherited() -> Option<Self> {
+        let lent = std::env::var(LENT).ok()?;
+        let mut parts = lent.splitn(3, ' ');
+        Some(Self {
+            s3: parts.next()?.parse().ok()?,
+            filer: parts.next()?.parse().ok()?,
+            folder: PathBuf::from(parts.next()?),
+            _lifeline: None,
+        })
     }
 
     /// `127.0.0.1:PORT` of its S3.
@@ -140,8 +161,14 @@ impl Seaweed {
     pub(crate) fn bucket(&'static self, name: &str) -> Bucket {
         static NUMBER: AtomicUsize = AtomicUsize::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        // Other processes of the same tests may use the same server.
+        self.bucket_of_one_test(&format!("{name}-{}-{number}", std::process::id()))
+    }
+
+    /// A new, empty bucket of exactly this name, which no other test uses.
+    pub(crate) fn bucket_of_one_test(&'static self, name: &str) -> Bucket {
         let bucket = Bucket {
-            name: format!("{name}-{number}"),
+            name: name.to_owned(),
             server: self,
         };
         let mut filer = Connection::open(self.filer);
@@ -237,7 +264,7 @@ impl Seaweed {
             s3: loopback(s3),
             filer: loopback(filer),
             folder,
-            _lifeline: keeper.stdin.take().expect("it is piped"),
+            _lifeline: keeper.stdin.take(),
         };
         server.wait_until_ready(&mut keeper)?;
         Ok(server)

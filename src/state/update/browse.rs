@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{arrange, predict, project};
-use crate::domain::{Page, Problem, S3Link, S3Place, Sample, SampleId, TileKey};
+use super::{arrange, predict, project, s3};
+use crate::domain::{Page, Problem, S3Place, Sample, SampleId, TileKey};
 use crate::state::{
     CanvasView, Display, DisplayInfo, Effect, FilePick, Listing, OpenSource, Shown, SourceId,
     SourceSpec, State, Step, TaskEntry, TaskId, TaskKind, TaskOutcome, ThumbnailWish,
@@ -11,11 +11,7 @@ use crate::state::{
 use crate::tasks::{ProgressUnit, TaskControl};
 
 pub(super) fn open_path(state: &mut State, path: PathBuf, effects: &mut Vec<Effect>) {
-    if let Some(address) = path.to_str().filter(|text| S3Link::is_meant_by(text)) {
-        match S3Link::parse(address) {
-            Ok(link) => open_place(state, S3Place::of_link(link), effects),
-            Err(error) => super::went_wrong(state, Problem::general(error.to_string())),
-        }
+    if s3::open_typed(state, &path, effects) {
         return;
     }
     let name = path.display().to_string();
@@ -33,6 +29,7 @@ pub(super) fn open_path(state: &mut State, path: PathBuf, effects: &mut Vec<Effe
 pub(super) fn open_place(state: &mut State, place: S3Place, effects: &mut Vec<Effect>) {
     let name = place.address.to_string();
     open(state, SourceSpec::S3(place.clone()), &name, effects);
+    s3::ask_who(state, &place.access, effects);
     if let Some(source) = &mut state.source {
         source.place = Some(place);
     }
@@ -132,15 +129,24 @@ fn is_open(state: &State, source: SourceId) -> bool {
     state.source.as_ref().is_some_and(|open| open.id == source)
 }
 
-pub(super) fn opened(state: &mut State, source: SourceId, name: String, place: Option<S3Place>) {
+pub(super) fn opened(
+    state: &mut State,
+    source: SourceId,
+    name: String,
+    place: Option<S3Place>,
+    effects: &mut Vec<Effect>,
+) {
     let Some(open) = state.source.as_mut().filter(|open| open.id == source) else {
         return;
     };
     if let Some(place) = place {
         state.settings.remember_place(&place);
-        open.place = Some(place);
         open.path = None;
         open.name = name;
+        let access = place.access.clone();
+        open.place = Some(place);
+        // A project may have led there.
+        s3::ask_who(state, &access, effects);
         return;
     }
     if open.path.is_some() {

@@ -12,6 +12,7 @@ mod judge;
 mod predict;
 mod project;
 mod run_tasks;
+mod s3;
 #[cfg(test)]
 mod tests;
 mod view;
@@ -54,7 +55,20 @@ fn on_command(state: &mut State, command: Command, effects: &mut Vec<Effect>) {
         Command::DrawnBy(graphics) => state.graphics = graphics,
         Command::Do(action) => on_action(state, action, effects),
         Command::Open(path) => browse::open_path(state, path, effects),
-        Command::OpenPlace(place) => browse::open_place(state, *place, effects),
+        Command::OpenPlace(place) => {
+            state.overlay = Overlay::None;
+            browse::open_place(state, *place, effects);
+        }
+        Command::SetS3Access(access) => s3::set_access(state, access, effects),
+        Command::ListBuckets => s3::list_buckets(state, effects),
+        Command::BrowseTo(address) => s3::browse_to(state, &address, effects),
+        Command::SetFolderOpen(folder, is_open) => s3::set_open(state, &folder, is_open, effects),
+        Command::ListMore(folder) => s3::list_more(state, &folder, effects),
+        Command::SignIn(access) => s3::renew(state, &access, effects),
+        Command::CopyCommand(text) => effects.push(Effect::CopyText {
+            text,
+            notice: "Copied the command; paste it into a terminal".to_owned(),
+        }),
         Command::Drop(paths) => browse::open_dropped(state, paths, effects),
         Command::Show(sample) => browse::show(state, sample, effects),
         Command::ToggleSelected(sample) => browse::toggle_selected(state, sample, effects),
@@ -180,6 +194,7 @@ fn on_action(state: &mut State, action: Action, effects: &mut Vec<Effect>) {
     match action {
         Action::OpenFolder => effects.push(Effect::PickFolder),
         Action::OpenImages => effects.push(Effect::PickImages),
+        Action::OpenS3 => s3::toggle_picker(state, effects),
         Action::OpenSamples => browse::open_samples(state, effects),
         Action::OpenProject => effects.push(Effect::PickProject),
         Action::Reload => watch::reload(state, effects),
@@ -253,7 +268,7 @@ fn on_event(state: &mut State, event: Event, effects: &mut Vec<Effect>) {
             source,
             name,
             place,
-        } => browse::opened(state, source, name, place),
+        } => browse::opened(state, source, name, place, effects),
         Event::Listed { source, page } => browse::listed(state, source, page, effects),
         Event::ListingChanged { source, change } => {
             watch::changed(state, source, change, effects);
@@ -350,6 +365,22 @@ fn on_event(state: &mut State, event: Event, effects: &mut Vec<Effect>) {
         } => arrange::arranged(state, id, arrangement, suppressed),
         Event::Counted { id, statistics } => arrange::counted(state, id, statistics),
         Event::ArrangeFailed { id, reason } => arrange::failed(state, id, &reason),
+        Event::AwsSetupRead(setup) => s3::setup_read(state, setup),
+        Event::SignedIn {
+            access,
+            task,
+            result,
+            renewal,
+        } => s3::signed_in(state, &access, task, result, renewal),
+        Event::BucketsListed { task, result } => s3::buckets_listed(state, task, result),
+        Event::S3FolderListed { folder, task, page } => {
+            s3::folder_listed(state, &folder, task, page);
+        }
+        Event::S3FolderEnded {
+            folder,
+            task,
+            result,
+        } => s3::folder_ended(state, &folder, task, result),
         Event::FilesPicked(pick) => browse::picked(state, pick, effects),
         Event::Told(text) => state.tell(text),
         Event::WentWrong(problem) => went_wrong(state, problem),

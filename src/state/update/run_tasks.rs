@@ -35,6 +35,11 @@ pub(super) fn cancel_preparation(state: &State, effects: &mut Vec<Effect>) {
     cancel(state, effects, |kind| matches!(kind, TaskKind::Prepare));
 }
 
+/// The tree of buckets is about to be forgotten.
+pub(super) fn cancel_browsing(state: &State, effects: &mut Vec<Effect>) {
+    cancel(state, effects, |kind| matches!(kind, TaskKind::Browse));
+}
+
 /// The answers of this run are about to be deleted.
 pub(super) fn cancel_run(state: &State, doomed: RunId, effects: &mut Vec<Effect>) {
     cancel(
@@ -88,6 +93,8 @@ pub(super) fn ended(
         | TaskKind::Explain
         | TaskKind::Compare
         | TaskKind::Export
+        | TaskKind::SignIn
+        | TaskKind::Browse
         | TaskKind::List
         | TaskKind::Prepare
         | TaskKind::LoadRun { .. } => {}

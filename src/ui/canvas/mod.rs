@@ -48,7 +48,7 @@ fn empty_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
             None => {
                 ui.label(strong("See what a vision model sees").size(24.0));
                 ui.add_space(6.0);
-                ui.weak("Open a folder of images, or drop one here");
+                ui.weak("Open a folder of images, here or in S3, or drop one here");
                 ui.add_space(18.0);
                 row_of_buttons_ui(ui, state, commands);
             }
@@ -75,7 +75,7 @@ fn empty_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
 
 fn row_of_buttons_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
     // Centred by hand: a horizontal layout inside a centred one is as wide as the panel.
-    let width = 310.0;
+    let width = 410.0;
     ui.allocate_ui_with_layout(
         vec2(width, 32.0),
         Layout::left_to_right(Align::Center),
@@ -83,6 +83,7 @@ fn row_of_buttons_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
             ui.set_min_width(width);
             ui.spacing_mut().button_padding = vec2(16.0, 8.0);
             primary_action_button_ui(ui, state, Action::OpenFolder, commands);
+            action_button_ui(ui, state, Action::OpenS3, commands);
             action_button_ui(ui, state, Action::OpenSamples, commands);
         },
     );

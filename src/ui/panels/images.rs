@@ -2,13 +2,16 @@
 
 use std::path::PathBuf;
 
-use eframe::egui::{self, Align, Layout, Panel, RichText, TextEdit, Ui};
+use eframe::egui::{self, Align, Button, Layout, Panel, RichText, TextEdit, Ui};
 
 use super::super::grid::{GridMemory, grid_ui};
 use super::super::textures::Textures;
-use super::super::widgets::{Tone, action_button_ui, banner_ui, grouped, image_count};
+use super::super::widgets::{
+    Tone, action_button_ui, banner_ui, copy_renewal_ui, grouped, image_count, sign_in_banner_ui,
+};
 use super::project::{moved_folder_ui, project_banners_ui};
 use super::search::{SearchMemory, found_ui, search_ui, sort_ui};
+use crate::domain::S3Place;
 use crate::state::{Action, Command, Listing, OpenSource, SourceId, State, THUMBNAIL_SIDES};
 
 /// The draft of the path field, and what the grid remembers.
@@ -58,7 +61,15 @@ fn contents_ui(
         if let Listing::Failed(reason) = &source.listing {
             banner_ui(ui, Tone::Error, reason, |ui| {
                 moved_folder_ui(ui, state, commands);
+                if let Some(place) = &source.place {
+                    place_again_ui(ui, state, place, commands);
+                }
             });
+        }
+        if let Some(place) = &source.place
+            && !matches!(source.listing, Listing::Failed(_))
+        {
+            sign_in_banner_ui(ui, &place.access, state, commands);
         }
         project_banners_ui(ui, state, commands);
         if source.unwatched.is_some() {
@@ -108,12 +119,27 @@ fn open_row_ui(ui: &mut Ui, state: &State, memory: &mut ImagesMemory, commands: 
     );
     let is_entered = field.lost_focus() && ui.input(|input| input.key_pressed(egui::Key::Enter));
     field
-        .on_hover_text("Type a path and press Enter, or drop a folder on the window")
+        .on_hover_text(
+            "Type a path or an address in S3 and press Enter, or drop a folder on the window",
+        )
         .accessible_name("Path of a folder or image");
     let path = memory.path.trim();
     if is_entered && !path.is_empty() {
         commands.push(Command::Open(PathBuf::from(path)));
     }
+}
+
+/// After a failure in S3.
+fn place_again_ui(ui: &mut Ui, state: &State, place: &S3Place, commands: &mut Vec<Command>) {
+    ui.horizontal_wrapped(|ui| {
+        if let Some(sign_in) = state.sign_ins.get(&place.access) {
+            copy_renewal_ui(ui, sign_in, commands);
+        }
+        if ui.button("Open it again").clicked() {
+            commands.push(Command::OpenPlace(Box::new(place.clone())));
+        }
+        action_button_ui(ui, state, Action::OpenS3, commands);
+    });
 }
 
 /// New and changed files are not noticed: not in the way, but not hidden.
@@ -128,7 +154,8 @@ fn unwatched_ui(ui: &mut Ui, state: &State, source: &OpenSource, commands: &mut 
 
 fn recent_menu_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
     ui.set_min_width(200.0);
-    if state.settings.recent.is_empty() && state.settings.recent_places.is_empty() {
+    let settings = &state.settings;
+    if settings.recent.is_empty() && settings.recent_places.is_empty() {
         ui.weak("Nothing was opened yet");
     }
     for path in &state.settings.recent {
@@ -137,12 +164,10 @@ fn recent_menu_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
             ui.close();
         }
     }
-    for place in &state.settings.recent_places {
-        let button = ui.button(place.identity());
-        if button
-            .on_hover_text(format!("as {}", place.access.credentials))
-            .clicked()
-        {
+    for place in &settings.recent_places {
+        let button = Button::new(place.identity())
+            .right_text(RichText::new(place.access.credentials.to_string()).weak());
+        if ui.add(button).clicked() {
             commands.push(Command::OpenPlace(Box::new(place.clone())));
             ui.close();
         }
@@ -211,7 +236,7 @@ fn recent_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
     ui.add_space(12.0);
     ui.label("Nothing is open yet");
     ui.weak("Choose a folder above, type its path, or drop it on the window");
-    if state.settings.recent.is_empty() {
+    if state.settings.recent.is_empty() && state.settings.recent_places.is_empty() {
         return;
     }
     ui.add_space(12.0);
@@ -223,6 +248,14 @@ fn recent_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
             .on_hover_text(path.display().to_string());
         if link.clicked() {
             commands.push(Command::Open(path.clone()));
+        }
+    }
+    for place in &state.settings.recent_places {
+        let link = ui
+            .link(place.address.to_string())
+            .on_hover_text(place.access.credentials.to_string());
+        if link.clicked() {
+            commands.push(Command::OpenPlace(Box::new(place.clone())));
         }
     }
 }

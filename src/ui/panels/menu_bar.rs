@@ -48,6 +48,7 @@ type Menu = [Option<Action>];
 const FILE: &Menu = &[
     Some(Action::OpenFolder),
     Some(Action::OpenImages),
+    Some(Action::OpenS3),
     Some(Action::OpenSamples),
     Some(Action::Reload),
     None,

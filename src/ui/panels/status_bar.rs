@@ -2,7 +2,8 @@
 
 use eframe::egui::{Align, Button, Layout, Panel, ProgressBar, RichText, Ui};
 
-use super::super::widgets::human_duration;
+use super::super::open_place;
+use super::super::widgets::{human_duration, sign_in_menu_ui};
 use super::project::saved_ui;
 use crate::state::{Action, Command, EngineStatus, State, TaskEntry};
 
@@ -21,6 +22,10 @@ pub(in super::super) fn status_bar_ui(ui: &mut Ui, state: &State, commands: &mut
                 if state.source.is_some() {
                     ui.separator();
                     saved_ui(ui, state);
+                }
+                if let Some(place) = open_place(state) {
+                    ui.separator();
+                    sign_in_menu_ui(ui, &place.access, state, commands);
                 }
             });
         });

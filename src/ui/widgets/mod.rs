@@ -2,6 +2,7 @@
 
 mod action;
 mod score_bar;
+mod sign_in;
 mod text;
 mod verdict;
 
@@ -10,6 +11,9 @@ pub(super) use action::{
     primary_action_button_ui, primary_button,
 };
 pub(super) use score_bar::score_row_ui;
+pub(super) use sign_in::{
+    copy_renewal_ui, renew_in_time, sign_in_banner_ui, sign_in_menu_ui, who_text,
+};
 pub(super) use text::{
     Tone, banner_ui, grouped, human_duration, image_count, key_value_ui, section_ui, strong,
     truncated,

@@ -1,0 +1,78 @@
+//! The address of a server that speaks S3.
+
+/// Why a text is no address of a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum EndpointError {
+    #[error(
+        "a server's address begins with http:// or https://, as in https://minio.example.org:9000"
+    )]
+    NoScheme,
+    #[error("the server has no name; write it as in https://minio.example.org:9000")]
+    NoHost,
+    #[error(
+        "a name and password have no place in a server's address; put them into a profile of the AWS configuration"
+    )]
+    HasPassword,
+    #[error(
+        "a server's address ends with its name and port; the bucket belongs into the address of the place"
+    )]
+    HasPath,
+}
+
+/// The address as it is kept, without a slash at its end; `None` for an empty text, which means AWS.
+pub fn parse_endpoint(text: &str) -> Result<Option<String>, EndpointError> {
+    let text = text.trim();
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let (scheme, rest) = text.split_once("://").ok_or(EndpointError::NoScheme)?;
+    let scheme = scheme.to_ascii_lowercase();
+    if !matches!(scheme.as_str(), "http" | "https") {
+        return Err(EndpointError::NoScheme);
+    }
+    let server = rest.trim_end_matches('/');
+    if server.contains('@') {
+        return Err(EndpointError::HasPassword);
+    }
+    if server.contains(['/', '?', '#']) || server.contains(char::is_whitespace) {
+        return Err(EndpointError::HasPath);
+    }
+    if server.is_empty() || server.starts_with(':') {
+        return Err(EndpointError::NoHost);
+    }
+    Ok(Some(format!("{scheme}://{server}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_is_kept_as_scheme_name_and_port_and_never_with_a_password() {
+        for (text, expected) in [
+            ("", Ok(None)),
+            ("  ", Ok(None)),
+            (
+                " HTTP://127.0.0.1:8333/ ",
+                Ok(Some("http://127.0.0.1:8333")),
+            ),
+            ("https://[::1]:9000", Ok(Some("https://[::1]:9000"))),
+            ("minio.example.org", Err(EndpointError::NoScheme)),
+            ("s3://bucket", Err(EndpointError::NoScheme)),
+            ("https://", Err(EndpointError::NoHost)),
+            ("https://:9000", Err(EndpointError::NoHost)),
+            (
+                "https://me:secret@minio.example.org",
+                Err(EndpointError::HasPassword),
+            ),
+            (
+                "https://minio.example.org/bucket",
+                Err(EndpointError::HasPath),
+            ),
+            ("https://minio.example.org?x=y", Err(EndpointError::HasPath)),
+        ] {
+            let expected = expected.map(|server| server.map(str::to_owned));
+            assert_eq!(parse_endpoint(text), expected, "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! Who is signed in to S3, and until when.
+
+use std::collections::HashMap;
+
+use super::TaskId;
+use crate::domain::{Identity, S3Access};
+
+/// How long before its end a sign-in is renewed, or warned of where that does not help, in milliseconds.
+pub const SIGN_IN_WARNING_MS: i64 = 10 * 60 * 1000;
+
+/// Why S3 did not do what was asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum S3Failure {
+    /// Nothing is wrong: the task was cancelled.
+    Cancelled,
+    Failed {
+        /// What, why, what to do.
+        message: String,
+        /// The command that signs in anew, where that helps.
+        renewal: Option<String>,
+    },
+}
+
+/// What is known of who signs in, for each way to S3.
+#[derive(Debug, Default)]
+pub struct SignIns(HashMap<S3Access, SignIn>);
+
+#[derive(Debug, Default)]
+pub struct SignIn {
+    /// The last answer; stays while it is asked again.
+    pub identity: Option<Identity>,
+    /// Why the last question was not answered.
+    pub failure: Option<S3Failure>,
+    /// The command that signs in anew, for sign-ins that a person makes.
+    pub renewal: Option<String>,
+    asking: Option<Asking>,
+    /// The end that was in sight when it was last tried to renew.
+    renewed_at: Option<i64>,
+}
+
+#[derive(Debug)]
+struct Asking {
+    task: TaskId,
+    /// The end that was in sight.
+    end_ms: Option<i64>,
+}
+
+impl SignIns {
+    pub fn get(&self, access: &S3Access) -> Option<&SignIn> {
+        self.0.get(access)
+    }
+
+    /// Another question is under way.
+    pub(super) fn ask(&mut self, access: &S3Access, task: TaskId) {
+        let sign_in = self.0.entry(access.clone()).or_default();
+        sign_in.asking = Some(Asking {
+            task,
+            end_ms: sign_in.ends_ms(),
+        });
+    }
+
+    /// A late answer to another question is dropped.
+    pub(super) fn answered(
+        &mut self,
+        access: &S3Access,
+        task: TaskId,
+        result: Result<Identity, S3Failure>,
+        renewal: Option<String>,
+    ) {
+        let Some(sign_in) = self.0.get_mut(access) else {
+            return;
+        };
+        let Some(asked) = sign_in.asking.take_if(|asking| asking.task == task) else {
+            return;
+        };
+        sign_in.renewed_at = asked.end_ms;
+        sign_in.renewal = renewal;
+        match result {
+            Ok(identity) => {
+                sign_in.identity = Some(identity);
+                sign_in.failure = None;
+            }
+            Err(S3Failure::Cancelled) if sign_in.identity.is_some() => {}
+            Err(failure) => sign_in.failure = Some(failure),
+        }
+    }
+}
+
+impl SignIn {
+    pub fn is_asking(&self) -> bool {
+        self.asking.is_some()
+    }
+
+    /// When the credentials end, in milliseconds since 1970-01-01 UTC; `None` where they do not, or where that is not known.
+    pub fn ends_ms(&self) -> Option<i64> {
+        self.identity.as_ref()?.expires_ms
+    }
+
+    /// Whether its end is so near that it should be renewed now. Asks for that once an end.
+    pub fn wants_renewal(&self, now_ms: i64) -> bool {
+        let is_near = |end: i64| end - now_ms < SIGN_IN_WARNING_MS;
+        !self.is_asking()
+            && self
+                .ends_ms()
+                .is_some_and(|end| is_near(end) && self.renewed_at != Some(end))
+    }
+
+    /// Milliseconds to its end, where that is near and was not to be put off; negative behind the end.
+    pub fn ending_ms(&self, now_ms: i64) -> Option<i64> {
+        let left = self.ends_ms()? - now_ms;
+        (left < SIGN_IN_WARNING_MS && self.renewed_at == self.ends_ms()).then_some(left)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MINUTE: i64 = 60 * 1000;
+
+    #[test]
+    fn a_sign_in_that_ends_soon_is_renewed_once_and_then_warned_of() {
+        let now = 1_000 * MINUTE;
+        let access = S3Access::default();
+        let mut all = SignIns::default();
+        let mut number = 0;
+        let mut answer = |all: &mut SignIns, expires_ms| {
+            number += 1;
+            all.ask(&access, TaskId(number));
+            let late = Identity::unasked("late", None);
+            all.answered(&access, TaskId(0), Ok(late), None);
+            assert!(!all.0[&access].wants_renewal(now), "it is being asked");
+            let identity = Identity::unasked("somebody", expires_ms);
+            all.answered(&access, TaskId(number), Ok(identity), None);
+        };
+        answer(&mut all, None);
+        assert!(!all.0[&access].wants_renewal(now));
+        answer(&mut all, Some(now + 11 * MINUTE));
+        assert!(!all.0[&access].wants_renewal(now));
+        let later = now + 2 * MINUTE;
+        assert!(all.0[&access].wants_renewal(later));
+        assert_eq!(all.0[&access].ending_ms(later), None, "it may be renewed");
+        answer(&mut all, Some(now + 11 * MINUTE));
+        assert!(!all.0[&access].wants_renewal(later));
+        assert_eq!(all.0[&access].ending_ms(later), Some(9 * MINUTE));
+        let too_late = now + 12 * MINUTE;
+        assert_eq!(all.0[&access].ending_ms(too_late), Some(-MINUTE));
+        answer(&mut all, Some(now + 60 * MINUTE));
+        assert_eq!(all.0[&access].ending_ms(later), None);
+    }
+}

@@ -1,0 +1,250 @@
+//! Finding a place in S3, and who is signed in there.
+
+use std::path::Path;
+
+use super::run_tasks;
+use crate::domain::{
+    AwsSetup, Credentials, Identity, S3Access, S3Address, S3Link, S3LinkError, S3Place,
+};
+use crate::state::{
+    Effect, Overlay, S3Failure, S3FolderPage, S3Picker, S3Start, S3Tree, State, TaskEntry, TaskId,
+    TaskKind, TaskOutcome,
+};
+use crate::tasks::{ProgressUnit, TaskControl};
+
+/// Shows the dialog, with the place that is open, or the last one.
+pub(super) fn toggle_picker(state: &mut State, effects: &mut Vec<Effect>) {
+    if state.overlay == Overlay::OpenS3 {
+        state.overlay = Overlay::None;
+        return;
+    }
+    let open = state
+        .source
+        .as_ref()
+        .and_then(|source| source.place.clone());
+    let is_first = state.s3.start.serial == 0;
+    if let Some(place) = &open {
+        show_picker(state, place.address.to_string(), Some(place), effects);
+    } else if is_first && let Some(last) = state.settings.recent_places.first().cloned() {
+        show_picker(state, String::new(), Some(&last), effects);
+    } else {
+        let address = state.s3.start.address.clone();
+        show_picker(state, address, None, effects);
+    }
+}
+
+/// Shows the dialog with this text as the address.
+fn show_picker(
+    state: &mut State,
+    address: String,
+    place: Option<&S3Place>,
+    effects: &mut Vec<Effect>,
+) {
+    state.overlay = Overlay::OpenS3;
+    state.s3.start = S3Start {
+        serial: state.ids.next(),
+        address,
+        layout: place.map_or(state.s3.start.layout, |place| place.layout),
+    };
+    if let Some(place) = place {
+        set_access(state, place.access.clone(), effects);
+    }
+    state.s3.setup = None;
+    effects.push(Effect::ReadAwsSetup);
+}
+
+pub(super) fn setup_read(state: &mut State, setup: Result<AwsSetup, String>) {
+    state.s3.setup = Some(setup);
+}
+
+/// A path that is typed may be an address of S3. One that cannot be understood is shown in the dialog, which says why.
+pub(super) fn open_typed(state: &mut State, path: &Path, effects: &mut Vec<Effect>) -> bool {
+    let Some(text) = path.to_str().filter(|text| S3Link::is_meant_by(text)) else {
+        return false;
+    };
+    match place_of(state, text) {
+        Ok(place) => super::browse::open_place(state, place, effects),
+        Err(_) => show_picker(state, text.to_owned(), None, effects),
+    }
+    true
+}
+
+/// A bucket that was opened before is opened in the same way again.
+fn place_of(state: &State, text: &str) -> Result<S3Place, S3LinkError> {
+    let link = S3Link::parse(text)?;
+    let is_same = |known: &&S3Place| {
+        known.address.bucket == link.address.bucket
+            && (link.endpoint.is_none() || known.access.endpoint == link.endpoint)
+    };
+    let known = state.settings.recent_places.iter().find(is_same);
+    Ok(match known {
+        Some(known) => S3Place {
+            address: link.address,
+            ..known.clone()
+        },
+        None => S3Place::of_link(link),
+    })
+}
+
+/// As whom, and where, the dialog looks. What was listed in another way is forgotten.
+pub(super) fn set_access(state: &mut State, access: S3Access, effects: &mut Vec<Effect>) {
+    if state.s3.access == access {
+        return;
+    }
+    run_tasks::cancel_browsing(state, effects);
+    state.s3.access = access;
+    state.s3.tree = S3Tree::default();
+}
+
+pub(super) fn list_buckets(state: &mut State, effects: &mut Vec<Effect>) {
+    if state.s3.tree.bucket_task().is_some() {
+        return;
+    }
+    let access = state.s3.access.clone();
+    ask_who(state, &access, effects);
+    let title = format!("List the buckets of {}", access.credentials);
+    let (task, control) = start(state, TaskKind::Browse, title);
+    state.s3.tree.buckets_asked(task);
+    effects.push(Effect::ListBuckets {
+        access,
+        task,
+        control,
+    });
+}
+
+pub(super) fn buckets_listed(
+    state: &mut State,
+    task: TaskId,
+    result: Result<Vec<String>, S3Failure>,
+) {
+    end(state, task, result.as_ref().err());
+    state.s3.tree.buckets_listed(task, result);
+}
+
+/// Opens the tree down to this address, which may lie in a bucket that is not listed.
+pub(super) fn browse_to(state: &mut State, address: &S3Address, effects: &mut Vec<Effect>) {
+    let access = state.s3.access.clone();
+    ask_who(state, &access, effects);
+    state.s3.tree.add_bucket(&address.bucket);
+    for folder in S3Picker::way_to(address) {
+        set_open(state, &folder, true, effects);
+    }
+}
+
+pub(super) fn set_open(
+    state: &mut State,
+    folder: &S3Address,
+    is_open: bool,
+    effects: &mut Vec<Effect>,
+) {
+    state.s3.tree.set_open(folder, is_open);
+    if state.s3.tree.wants_listing(folder) {
+        list_folder(state, folder, effects);
+    }
+}
+
+/// Lists a folder, goes on where the last listing ended, or begins anew after a failure.
+pub(super) fn list_more(state: &mut State, folder: &S3Address, effects: &mut Vec<Effect>) {
+    if state.s3.tree.is_listing(folder) {
+        return;
+    }
+    if state.s3.tree.continuation(folder).is_none() {
+        state.s3.tree.forget(folder);
+    }
+    list_folder(state, folder, effects);
+}
+
+fn list_folder(state: &mut State, folder: &S3Address, effects: &mut Vec<Effect>) {
+    let (task, control) = start(state, TaskKind::Browse, format!("Look into {folder}"));
+    let continuation = state.s3.tree.continuation(folder);
+    state.s3.tree.folder_asked(folder, task);
+    effects.push(Effect::ListS3Folder {
+        access: state.s3.access.clone(),
+        folder: folder.clone(),
+        continuation,
+        task,
+        control,
+    });
+}
+
+pub(super) fn folder_listed(
+    state: &mut State,
+    folder: &S3Address,
+    task: TaskId,
+    page: S3FolderPage,
+) {
+    state.s3.tree.folder_page(folder, task, page);
+}
+
+pub(super) fn folder_ended(
+    state: &mut State,
+    folder: &S3Address,
+    task: TaskId,
+    result: Result<Option<String>, S3Failure>,
+) {
+    end(state, task, result.as_ref().err());
+    state.s3.tree.folder_ended(folder, task, result);
+}
+
+/// Asks where that is not known, or was refused before.
+pub(super) fn ask_who(state: &mut State, access: &S3Access, effects: &mut Vec<Effect>) {
+    let is_known = state
+        .sign_ins
+        .get(access)
+        .is_some_and(|sign_in| sign_in.identity.is_some() && sign_in.failure.is_none());
+    if !is_known {
+        renew(state, access, effects);
+    }
+}
+
+/// Asks again, with credentials that are looked for anew.
+pub(super) fn renew(state: &mut State, access: &S3Access, effects: &mut Vec<Effect>) {
+    let known = state.sign_ins.get(access);
+    if known.is_some_and(crate::state::SignIn::is_asking) {
+        return;
+    }
+    let title = match &access.credentials {
+        Credentials::Anonymous => "Sign in to S3 as nobody".to_owned(),
+        credentials => format!("Sign in to S3 with {credentials}"),
+    };
+    let (task, control) = start(state, TaskKind::SignIn, title);
+    state.sign_ins.ask(access, task);
+    effects.push(Effect::SignIn {
+        access: access.clone(),
+        task,
+        control,
+    });
+}
+
+pub(super) fn signed_in(
+    state: &mut State,
+    access: &S3Access,
+    task: TaskId,
+    result: Result<Identity, S3Failure>,
+    renewal: Option<String>,
+) {
+    end(state, task, result.as_ref().err());
+    state.sign_ins.answered(access, task, result, renewal);
+}
+
+fn start(state: &mut State, kind: TaskKind, title: String) -> (TaskId, TaskControl) {
+    let control = TaskControl::new(ProgressUnit::Steps);
+    let id = TaskId(state.ids.next());
+    state.tasks.start(TaskEntry {
+        id,
+        kind,
+        title,
+        control: control.clone(),
+    });
+    (id, control)
+}
+
+/// What went well is seen where it was asked for; a failure is listed as well.
+fn end(state: &mut State, task: TaskId, failure: Option<&S3Failure>) {
+    match failure {
+        None | Some(S3Failure::Cancelled) => state.tasks.forget(task),
+        Some(S3Failure::Failed { message, .. }) => {
+            drop(state.tasks.end(task, TaskOutcome::Failed(message.clone())));
+        }
+    }
+}

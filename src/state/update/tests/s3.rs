@@ -1,0 +1,226 @@
+//! Places in S3, the dialog that finds them, and who is signed in.
+
+use std::path::PathBuf;
+
+use super::{command, event, has, source_of};
+use crate::domain::{Credentials, Identity, S3Access, S3Address, S3Layout, S3Place};
+use crate::state::{
+    Action, Command, Effect, Event, Overlay, S3Failure, S3FolderPage, S3RowKind, State, TaskId,
+};
+
+fn access(profile: &str) -> S3Access {
+    S3Access {
+        credentials: Credentials::Profile(profile.to_owned()),
+        ..S3Access::default()
+    }
+}
+
+fn typed(state: &mut State, text: &str) -> Vec<Effect> {
+    command(state, Command::Open(PathBuf::from(text)))
+}
+
+fn place(state: &State) -> &S3Place {
+    state.source.as_ref().unwrap().place.as_ref().unwrap()
+}
+
+/// The task of the question who is signed in.
+fn sign_in_of(effects: &[Effect]) -> TaskId {
+    let found = effects.iter().find_map(|effect| match effect {
+        Effect::SignIn { task, .. } => Some(*task),
+        _ => None,
+    });
+    found.expect("it is asked who is signed in")
+}
+
+fn signed_in(state: &mut State, access: &S3Access, task: TaskId, expires_ms: Option<i64>) {
+    event(
+        state,
+        Event::SignedIn {
+            access: access.clone(),
+            task,
+            result: Ok(Identity::unasked("alice", expires_ms)),
+            renewal: None,
+        },
+    );
+}
+
+fn expired() -> S3Failure {
+    S3Failure::Failed {
+        message: "The sign-in is over".to_owned(),
+        renewal: Some("aws sso login --profile work".to_owned()),
+    }
+}
+
+#[test]
+fn an_address_that_is_typed_opens_as_the_aws_tools_would_and_asks_who_that_is() {
+    let mut state = State::default();
+    let effects = typed(&mut state, "s3://photos/2024/");
+    assert!(has(&effects, "OpenSource"), "{effects:?}");
+    assert!(has(&effects, "SignIn"), "{effects:?}");
+    assert_eq!(place(&state).address.to_string(), "s3://photos/2024/");
+    assert_eq!(place(&state).access, S3Access::default());
+}
+
+#[test]
+fn a_bucket_that_was_opened_before_is_opened_in_the_same_way() {
+    let mut state = State::default();
+    let known = S3Place {
+        address: S3Address::new("photos", "2024/"),
+        access: access("work"),
+        layout: S3Layout::Folder,
+    };
+    let effects = command(&mut state, Command::OpenPlace(Box::new(known.clone())));
+    assert!(
+        state.settings.recent_places.is_empty(),
+        "not before it is there"
+    );
+    event(
+        &mut state,
+        Event::Opened {
+            source: source_of(&effects),
+            name: "s3://photos/2024/".to_owned(),
+            place: Some(known.clone()),
+        },
+    );
+    assert_eq!(state.settings.recent_places, [known]);
+    typed(&mut state, "s3://photos/2025/");
+    assert_eq!(place(&state).access, access("work"));
+    typed(&mut state, "s3://other/2025/");
+    assert_eq!(place(&state).access, S3Access::default());
+}
+
+#[test]
+fn an_address_that_is_none_is_shown_in_the_dialog_and_what_is_open_stays() {
+    let mut state = State::default();
+    let effects = typed(&mut state, "s3://");
+    assert!(has(&effects, "ReadAwsSetup"), "{effects:?}");
+    assert_eq!(state.overlay, Overlay::OpenS3);
+    assert_eq!(state.s3.start.address, "s3://");
+    assert!(state.source.is_none());
+}
+
+#[test]
+fn the_dialog_asks_nobody_before_it_is_told_to() {
+    let mut state = State::default();
+    let effects = command(&mut state, Action::OpenS3);
+    assert_eq!(state.overlay, Overlay::OpenS3);
+    assert!(has(&effects, "ReadAwsSetup"));
+    assert_eq!(effects.len(), 1, "{effects:?}");
+    assert!(state.tasks.is_idle());
+    let effects = command(&mut state, Command::ListBuckets);
+    assert!(has(&effects, "SignIn"), "{effects:?}");
+    assert!(has(&effects, "ListBuckets"), "{effects:?}");
+}
+
+#[test]
+fn another_profile_forgets_what_the_one_before_saw() {
+    let mut state = State::default();
+    command(&mut state, Action::OpenS3);
+    command(&mut state, Command::SetS3Access(access("work")));
+    command(&mut state, Command::ListBuckets);
+    let task = state.s3.tree.bucket_task().unwrap();
+    event(
+        &mut state,
+        Event::BucketsListed {
+            task,
+            result: Ok(vec!["photos".to_owned()]),
+        },
+    );
+    assert_eq!(state.s3.tree.rows().len(), 1);
+    let folder = S3Address::new("photos", "");
+    command(&mut state, Command::SetFolderOpen(folder, true));
+    let effects = command(&mut state, Command::SetS3Access(access("other")));
+    assert!(has(&effects, "Signal(Cancel)"), "{effects:?}");
+    assert!(state.s3.tree.rows().is_empty());
+    let late = Event::BucketsListed {
+        task,
+        result: Ok(vec!["late".to_owned()]),
+    };
+    event(&mut state, late);
+    assert!(state.s3.tree.rows().is_empty());
+}
+
+#[test]
+fn browsing_to_an_address_lists_each_folder_on_the_way() {
+    let mut state = State::default();
+    let address = S3Address::parse("s3://photos/2024/may/a.jpg").unwrap();
+    let effects = command(&mut state, Command::BrowseTo(address));
+    for folder in ["s3://photos/", "s3://photos/2024/", "s3://photos/2024/may/"] {
+        assert!(
+            has(&effects, &format!("ListS3Folder({folder})")),
+            "{effects:?}"
+        );
+    }
+    let listed: Vec<(S3Address, TaskId)> = effects
+        .iter()
+        .filter_map(|effect| match effect {
+            Effect::ListS3Folder { folder, task, .. } => Some((folder.clone(), *task)),
+            _ => None,
+        })
+        .collect();
+    for (folder, task) in listed {
+        let inner = match folder.prefix.as_str() {
+            "" => vec!["2024/".to_owned()],
+            "2024/" => vec!["2024/may/".to_owned()],
+            _ => Vec::new(),
+        };
+        let page = S3FolderPage {
+            objects: u64::from(inner.is_empty()),
+            folders: inner,
+        };
+        let folder = folder.clone();
+        event(
+            &mut state,
+            Event::S3FolderListed {
+                folder: folder.clone(),
+                task,
+                page,
+            },
+        );
+        event(
+            &mut state,
+            Event::S3FolderEnded {
+                folder,
+                task,
+                result: Ok(None),
+            },
+        );
+    }
+    let kinds: Vec<&S3RowKind> = state.s3.tree.rows().iter().map(|row| &row.kind).collect();
+    assert_eq!(kinds.len(), 4, "{kinds:?}");
+    assert_eq!(kinds[3], &S3RowKind::Objects { count: 1 });
+}
+
+#[test]
+fn a_sign_in_that_fails_keeps_who_was_known_and_is_tried_again() {
+    let mut state = State::default();
+    let work = access("work");
+    let task = sign_in_of(&command(&mut state, Command::SignIn(work.clone())));
+    let again = command(&mut state, Command::SignIn(work.clone()));
+    assert!(again.is_empty(), "it is being asked: {again:?}");
+    signed_in(&mut state, &work, task, Some(7));
+    let task = sign_in_of(&command(&mut state, Command::SignIn(work.clone())));
+    event(
+        &mut state,
+        Event::SignedIn {
+            access: work.clone(),
+            task,
+            result: Err(expired()),
+            renewal: Some("aws sso login --profile work".to_owned()),
+        },
+    );
+    let known = state.sign_ins.get(&work).unwrap();
+    assert_eq!(known.identity.as_ref().unwrap().who, "alice");
+    assert_eq!(known.failure, Some(expired()));
+    assert!(state.tasks.is_idle());
+    // A place that is opened now asks again, because the user may have renewed it.
+    let place = S3Place {
+        access: work.clone(),
+        ..S3Place::new(S3Address::new("photos", ""))
+    };
+    let effects = command(&mut state, Command::OpenPlace(Box::new(place)));
+    signed_in(&mut state, &work, sign_in_of(&effects), Some(9));
+    let known = state.sign_ins.get(&work).unwrap();
+    assert_eq!(known.failure, None);
+    assert_eq!(known.ends_ms(), Some(9));
+}

@@ -1,0 +1,277 @@
+//! The dialog that finds a place in S3: an address, as whom to look, and the tree of buckets and folders.
+
+mod access;
+mod tree;
+
+use eframe::egui::{
+    self, Align, Button, Id, Key, Layout, Modal, Modifiers, RichText, ScrollArea, TextEdit, Ui,
+};
+
+use super::super::theme;
+use super::super::widgets::{renew_in_time, strong};
+use access::AccessMemory;
+use tree::TreeMemory;
+
+use crate::domain::{S3Access, S3Address, S3Layout, S3Link, S3LinkError, S3Place};
+use crate::state::{Command, Overlay, State};
+
+const WIDTH: f32 = 720.0;
+const ADDRESS: &str = "Place in S3";
+const HINT: &str = "s3://bucket/folder/, or the URL of an object or of the AWS console";
+
+/// Drafts of the fields.
+#[derive(Default)]
+pub(in super::super) struct OpenS3Memory {
+    /// Which beginning was taken over.
+    taken_over: u64,
+    address: String,
+    layout: S3Layout,
+    access: AccessMemory,
+    tree: TreeMemory,
+}
+
+pub(in super::super) fn open_s3_ui(
+    ctx: &egui::Context,
+    state: &State,
+    memory: &mut OpenS3Memory,
+    commands: &mut Vec<Command>,
+) {
+    if state.overlay != Overlay::OpenS3 {
+        return;
+    }
+    let start = &state.s3.start;
+    let is_new = memory.taken_over != start.serial;
+    if is_new {
+        memory.taken_over = start.serial;
+        memory.address.clone_from(&start.address);
+        memory.layout = start.layout;
+    }
+    renew_in_time(ctx, &state.s3.access, state, commands);
+    let modal = Modal::new(Id::unique("open s3"))
+        .frame(theme::dialog_frame(ctx))
+        .show(ctx, |ui| {
+            ui.set_width(WIDTH.min(ctx.content_rect().width() - 60.0));
+            let window_height = ctx.content_rect().height();
+            let room = window_height - 60.0;
+            ScrollArea::vertical()
+                .max_height(room)
+                .min_scrolled_height(room)
+                .show(ui, |ui| {
+                    contents_ui(ui, state, memory, is_new, commands);
+                    memory.tree.fit(ui.min_rect().height(), window_height);
+                });
+        });
+    // A list that lies over the dialog takes the key first.
+    if modal.should_close() && !egui::Popup::is_any_open(ctx) {
+        commands.push(Command::SetOverlay(Overlay::None));
+    }
+}
+
+fn contents_ui(
+    ui: &mut Ui,
+    state: &State,
+    memory: &mut OpenS3Memory,
+    is_new: bool,
+    commands: &mut Vec<Command>,
+) {
+    ui.label(strong("Open S3").size(18.0));
+    ui.add_space(4.0);
+    // As the address changes it in this frame.
+    let mut access = state.s3.access.clone();
+    let is_entered = address_ui(ui, state, memory, is_new, &mut access, commands);
+    ui.add_space(6.0);
+    access::access_ui(ui, state, &mut memory.access, commands);
+    ui.add_space(6.0);
+    let current = S3Address::parse(&memory.address).ok();
+    let picked = tree::tree_ui(ui, state, &mut memory.tree, current.as_ref(), commands);
+    let mut wants_open = is_entered;
+    match picked {
+        Some(tree::Picked::Folder(folder)) => memory.address = folder.to_string(),
+        Some(tree::Picked::Open) => wants_open = true,
+        None => {}
+    }
+    ui.add_space(8.0);
+    ui.horizontal_wrapped(|ui| {
+        let layouts = [
+            (S3Layout::Flat, "Everything below it"),
+            (S3Layout::Folder, "Only the folder itself"),
+        ];
+        for (layout, name) in layouts {
+            ui.radio_value(&mut memory.layout, layout, name);
+        }
+    });
+    ui.add_space(8.0);
+    buttons_ui(ui, memory, &access, wants_open, commands);
+}
+
+/// The field, what was understood of it, and the places opened before. True where Enter was pressed in it.
+fn address_ui(
+    ui: &mut Ui,
+    state: &State,
+    memory: &mut OpenS3Memory,
+    is_new: bool,
+    access: &mut S3Access,
+    commands: &mut Vec<Command>,
+) -> bool {
+    let mut response = None;
+    ui.horizontal(|ui| {
+        ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+            let link = S3Link::parse(&memory.address);
+            let browse = ui
+                .add_enabled(link.is_ok(), Button::new("Browse"))
+                .on_hover_text(
+                    "Shows this folder in the tree, also where the buckets cannot be listed",
+                );
+            if let (true, Ok(link)) = (browse.clicked(), link) {
+                memory.address = link.address.to_string();
+                *access = access_of(access, &link);
+                commands.push(Command::SetS3Access(access.clone()));
+                commands.push(Command::BrowseTo(link.address));
+            }
+            if !state.settings.recent_places.is_empty() {
+                ui.menu_button("Recent", |ui| recent_ui(ui, state, memory, commands));
+            }
+            let field = TextEdit::singleline(&mut memory.address)
+                .hint_text(HINT)
+                .desired_width(f32::INFINITY);
+            response = Some(ui.add(field));
+        });
+    });
+    let Some(field) = response else {
+        return false;
+    };
+    if is_new {
+        field.request_focus();
+    }
+    let enter = field.lost_focus() && ui.input(|input| input.key_pressed(Key::Enter));
+    // As in the palette: the arrow goes from the field to what is below it.
+    if field.has_focus() && ui.input_mut(|input| input.consume_key(Modifiers::NONE, Key::ArrowDown))
+    {
+        memory.tree.take_focus();
+    }
+    if field.lost_focus()
+        && let Ok(link) = S3Link::parse(&memory.address)
+    {
+        // The address says it in one way from here on, and the fields say the rest.
+        memory.address = link.address.to_string();
+        *access = access_of(access, &link);
+        commands.push(Command::SetS3Access(access.clone()));
+    }
+    field.accessible_name(ADDRESS);
+    understood_ui(ui, &memory.address);
+    enter
+}
+
+/// What an access becomes with what a link says.
+fn access_of(known: &S3Access, link: &S3Link) -> S3Access {
+    S3Access {
+        endpoint: link.endpoint.clone().or_else(|| known.endpoint.clone()),
+        region: link.region.clone().or_else(|| known.region.clone()),
+        ..known.clone()
+    }
+}
+
+fn understood_ui(ui: &mut Ui, address: &str) {
+    if address.trim().is_empty() {
+        ui.weak("Type or paste an address, or look for a folder below");
+        return;
+    }
+    match S3Link::parse(address) {
+        Ok(link) => drop(ui.weak(understood(&link))),
+        Err(error) => drop(ui.label(problem_text(ui, &error))),
+    }
+}
+
+fn problem_text(ui: &Ui, error: &S3LinkError) -> RichText {
+    RichText::new(format!("⚠ {error}")).color(ui.visuals().error_fg_color)
+}
+
+/// “Bucket photos, folder 2024/may/, in eu-west-1”.
+fn understood(link: &S3Link) -> String {
+    let S3Address { bucket, prefix } = &link.address;
+    let mut parts = vec![format!("Bucket {bucket}")];
+    parts.push(match prefix.as_str() {
+        "" => "all of it".to_owned(),
+        folder if folder.ends_with('/') => format!("folder {folder}"),
+        other => format!("object or folder {other}"),
+    });
+    if let Some(region) = &link.region {
+        parts.push(format!("in {region}"));
+    }
+    if let Some(endpoint) = &link.endpoint {
+        parts.push(format!("at {endpoint}"));
+    }
+    parts.join(", ")
+}
+
+fn recent_ui(ui: &mut Ui, state: &State, memory: &mut OpenS3Memory, commands: &mut Vec<Command>) {
+    ui.set_min_width(320.0);
+    for place in &state.settings.recent_places {
+        let text = place.address.to_string();
+        let button = Button::new(text).right_text(RichText::new(how(&place.access)).weak());
+        if ui.add(button).clicked() {
+            memory.address = place.address.to_string();
+            memory.layout = place.layout;
+            commands.push(Command::SetS3Access(place.access.clone()));
+            ui.close();
+        }
+    }
+}
+
+/// “profile work, at `http://127.0.0.1:8333`”.
+fn how(access: &S3Access) -> String {
+    match &access.endpoint {
+        Some(endpoint) => format!("{}, at {endpoint}", access.credentials),
+        None => access.credentials.to_string(),
+    }
+}
+
+fn buttons_ui(
+    ui: &mut Ui,
+    memory: &OpenS3Memory,
+    access: &S3Access,
+    wants_open: bool,
+    commands: &mut Vec<Command>,
+) {
+    let link = S3Link::parse(&memory.address);
+    let is_ready = link.is_ok() && memory.access.is_valid();
+    ui.horizontal(|ui| {
+        let open = ui
+            .add_enabled(is_ready, Button::new(strong("Open this place")))
+            .on_disabled_hover_text(
+                "Type the address of a bucket or folder, or choose one in the tree",
+            );
+        if let (true, Ok(link)) = (open.clicked() || (wants_open && is_ready), link) {
+            commands.push(Command::OpenPlace(Box::new(S3Place {
+                access: memory.access.with_drafts(access_of(access, &link)),
+                address: link.address,
+                layout: memory.layout,
+            })));
+        }
+        if ui.button("Cancel").clicked() {
+            commands.push(Command::SetOverlay(Overlay::None));
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_understood_is_said_in_words() {
+        for (address, expected) in [
+            ("s3://photos", "Bucket photos, all of it"),
+            (
+                "https://photos.s3.eu-west-1.amazonaws.com/a/b.jpg",
+                "Bucket photos, object or folder a/b.jpg, in eu-west-1",
+            ),
+            (
+                "http://127.0.0.1:8333/photos/a/",
+                "Bucket photos, folder a/, at http://127.0.0.1:8333",
+            ),
+        ] {
+            assert_eq!(understood(&S3Link::parse(address).unwrap()), expected);
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! Who is signed in to S3, until when, and what to do where nobody is.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use eframe::egui::{self, RichText, Ui};
+
+use super::{Tone, banner_ui, key_value_ui, strong};
+use crate::domain::{Identity, S3Access};
+use crate::state::{Action, Command, S3Failure, SignIn, State};
+
+/// How often the minutes that are left are drawn anew.
+const PERIOD: Duration = Duration::from_secs(20);
+
+/// Renews sign-ins in use whose end is near, and keeps the time that is left true on screen.
+pub(in super::super) fn renew_in_time(
+    ctx: &egui::Context,
+    access: &S3Access,
+    state: &State,
+    commands: &mut Vec<Command>,
+) {
+    let Some(sign_in) = state.sign_ins.get(access) else {
+        return;
+    };
+    if sign_in.ends_ms().is_some() {
+        ctx.request_repaint_after(PERIOD);
+    }
+    if sign_in.wants_renewal(now_ms()) {
+        commands.push(Command::SignIn(access.clone()));
+    }
+}
+
+/// “alice, ends in 2 h 10 min, profile work”; with a sign where something is wrong.
+fn sign_in_text(access: &S3Access, sign_in: Option<&SignIn>) -> String {
+    let credentials = access.credentials.to_string();
+    match sign_in.and_then(who_text) {
+        // Nobody is nobody twice.
+        Some(who) if who.starts_with(&credentials) => who,
+        Some(who) => format!("{who}, {credentials}"),
+        None => credentials,
+    }
+}
+
+/// “alice, ends in 2 h 10 min”; with a sign where something is wrong. `None` while nothing is known.
+pub(in super::super) fn who_text(sign_in: &SignIn) -> Option<String> {
+    let now = now_ms();
+    let Some(identity) = &sign_in.identity else {
+        return match &sign_in.failure {
+            Some(_) => Some("⚠ not signed in".to_owned()),
+            None => sign_in.is_asking().then(|| "signing in…".to_owned()),
+        };
+    };
+    let is_wrong = sign_in.failure.is_some() || sign_in.ending_ms(now).is_some();
+    let mark = if is_wrong { "⚠ " } else { "" };
+    Some(match identity.expires_ms {
+        Some(end) => format!("{mark}{}, {}", identity.who, end_text(end - now)),
+        None => format!("{mark}{}", identity.who),
+    })
+}
+
+/// At the bottom: who is signed in to the place that is open. More of it opens with a click.
+pub(in super::super) fn sign_in_menu_ui(
+    ui: &mut Ui,
+    access: &S3Access,
+    state: &State,
+    commands: &mut Vec<Command>,
+) {
+    let sign_in = state.sign_ins.get(access);
+    let text = sign_in_text(access, sign_in);
+    let menu = ui.menu_button(RichText::new(&text).weak(), |ui| {
+        ui.set_min_width(360.0);
+        ui.set_max_width(460.0);
+        ui.label(strong("Signed in to S3"));
+        if let Some(identity) = sign_in.and_then(|sign_in| sign_in.identity.as_ref()) {
+            identity_ui(ui, identity);
+        }
+        key_value_ui(ui, "With", &access.credentials.to_string());
+        let server = access.endpoint.as_deref().unwrap_or("AWS");
+        key_value_ui(ui, "Server", server);
+        if let Some(region) = &access.region {
+            key_value_ui(ui, "Region", region);
+        }
+        ui.add_space(4.0);
+        if !sign_in_banner_ui(ui, access, state, commands) {
+            ui.horizontal(|ui| try_again_ui(ui, access, sign_in, "Ask again", commands));
+        }
+        if ui.button("Open another way…").clicked() {
+            commands.push(Action::OpenS3.into());
+            ui.close();
+        }
+    });
+    menu.response.on_hover_text(text);
+}
+
+fn identity_ui(ui: &mut Ui, identity: &Identity) {
+    key_value_ui(ui, "Who", &identity.who);
+    if let Some(account) = &identity.account {
+        key_value_ui(ui, "Account", account);
+    }
+    if let Some(arn) = &identity.arn {
+        key_value_ui(ui, "ARN", arn);
+    }
+    let end = match identity.expires_ms {
+        Some(end) => end_text(end - now_ms()),
+        None => "does not end, as far as is known".to_owned(),
+    };
+    key_value_ui(ui, "Until", &end);
+}
+
+/// What is wrong with a sign-in, or soon will be, and what to do. False where all is well.
+pub(in super::super) fn sign_in_banner_ui(
+    ui: &mut Ui,
+    access: &S3Access,
+    state: &State,
+    commands: &mut Vec<Command>,
+) -> bool {
+    let Some(sign_in) = state.sign_ins.get(access) else {
+        return false;
+    };
+    let (tone, message) = match (&sign_in.failure, sign_in.ending_ms(now_ms())) {
+        (Some(S3Failure::Failed { message, .. }), _) => (Tone::Error, message.clone()),
+        (_, Some(left)) => {
+            let what = ending_message(access, sign_in, left);
+            let tone = if left > 0 { Tone::Warning } else { Tone::Error };
+            (tone, what)
+        }
+        (Some(S3Failure::Cancelled), None) => {
+            (Tone::Warning, "Signing in was cancelled".to_owned())
+        }
+        (None, None) => return false,
+    };
+    banner_ui(ui, tone, &message, |ui| {
+        ui.horizontal_wrapped(|ui| {
+            copy_renewal_ui(ui, sign_in, commands);
+            try_again_ui(ui, access, Some(sign_in), "Try again", commands);
+        });
+    });
+    true
+}
+
+fn ending_message(access: &S3Access, sign_in: &SignIn, left_ms: i64) -> String {
+    let whose = &access.credentials;
+    let when = if left_ms > 0 {
+        format!("ends in {}", duration_text(left_ms))
+    } else {
+        "has ended".to_owned()
+    };
+    let what_to_do = match &sign_in.renewal {
+        Some(command) => format!("run `{command}`, then try again"),
+        None => "renew it where it comes from, then try again".to_owned(),
+    };
+    format!("The sign-in with {whose} {when}; {what_to_do}")
+}
+
+/// A button for the command that signs in anew, where there is one and it is needed.
+pub(in super::super) fn copy_renewal_ui(
+    ui: &mut Ui,
+    sign_in: &SignIn,
+    commands: &mut Vec<Command>,
+) {
+    let renewal = match &sign_in.failure {
+        Some(S3Failure::Failed { renewal, .. }) => renewal.as_deref(),
+        _ => sign_in.renewal.as_deref(),
+    };
+    let Some(command) = renewal else {
+        return;
+    };
+    let copy = ui
+        .button("Copy command")
+        .on_hover_text(format!("Puts `{command}` on the clipboard"));
+    if copy.clicked() {
+        commands.push(Command::CopyCommand(command.to_owned()));
+    }
+}
+
+fn try_again_ui(
+    ui: &mut Ui,
+    access: &S3Access,
+    sign_in: Option<&SignIn>,
+    label: &str,
+    commands: &mut Vec<Command>,
+) {
+    let is_asking = sign_in.is_some_and(SignIn::is_asking);
+    let button = ui.add_enabled(!is_asking, egui::Button::new(label));
+    if button.clicked() {
+        commands.push(Command::SignIn(access.clone()));
+    }
+    if is_asking {
+        ui.spinner();
+    }
+}
+
+/// “ends in 12 min”.
+fn end_text(left_ms: i64) -> String {
+    if left_ms > 0 {
+        format!("ends in {}", duration_text(left_ms))
+    } else {
+        "has ended".to_owned()
+    }
+}
+
+/// Rounded down to what people say: `less than a minute`, `12 min`, `2 h 10 min`, `3 days`.
+fn duration_text(ms: i64) -> String {
+    let minutes = ms / 60_000;
+    match minutes {
+        ..1 => "less than a minute".to_owned(),
+        1..60 => format!("{minutes} min"),
+        60..2880 => format!("{} h {} min", minutes / 60, minutes % 60),
+        _ => format!("{} days", minutes / 1440),
+    }
+}
+
+/// Milliseconds since 1970-01-01 UTC.
+fn now_ms() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| since.as_millis() as i64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::Credentials;
+
+    #[test]
+    fn the_time_that_is_left_is_said_as_people_do() {
+        const MINUTE: i64 = 60_000;
+        for (ms, text) in [
+            (1, "less than a minute"),
+            (MINUTE, "1 min"),
+            (59 * MINUTE, "59 min"),
+            (130 * MINUTE, "2 h 10 min"),
+            (3 * 1440 * MINUTE, "3 days"),
+        ] {
+            assert_eq!(duration_text(ms), text);
+        }
+        assert_eq!(end_text(-1), "has ended");
+    }
+
+    #[test]
+    fn who_is_signed_in_is_said_with_the_profile_and_the_end() {
+        let access = S3Access {
+            credentials: Credentials::Profile("work".to_owned()),
+            ..S3Access::default()
+        };
+        let mut sign_in = SignIn::default();
+        assert_eq!(sign_in_text(&access, None), "profile work");
+        let arn = "arn:aws:iam::123456789012:user/alice";
+        let end = now_ms() + 130 * 60_000 + 30_000;
+        sign_in.identity = Some(Identity::of_arn("123456789012", arn, Some(end)));
+        assert_eq!(
+            sign_in_text(&access, Some(&sign_in)),
+            "alice, ends in 2 h 10 min, profile work"
+        );
+        let anonymous = S3Access {
+            credentials: Credentials::Anonymous,
+            ..S3Access::default()
+        };
+        let nobody = Credentials::Anonymous.to_string();
+        sign_in.identity = Some(Identity::unasked(&nobody, None));
+        assert_eq!(sign_in_text(&anonymous, Some(&sign_in)), nobody);
+    }
+}

@@ -1,0 +1,341 @@
+//! The window on S3: the dialog that finds a place, and who is signed in. Each test has a process of its own, because the AWS
+//! settings are those of its process.
+
+use std::path::{Path, PathBuf};
+use std::process::Command as Process;
+
+use egui::{Key, Modifiers};
+use egui_kittest::Harness;
+use egui_kittest::kittest::Queryable;
+use spotcheck::app::App;
+use spotcheck::state::Action;
+
+use crate::support::alone::alone;
+use crate::support::seaweed::{
+    ADMIN, BLIND, Bucket, IMPOSTOR, Login, READER, Seaweed, without_aws,
+};
+use crate::window::{click, open, open_in, samples, sees, wait_for, wait_until};
+
+const CLASSIFIER: &str = "efficientnet-lite0";
+
+/// The profiles of the server in the AWS configuration, and nothing else: the address of the server is typed.
+fn with_profiles(command: &mut Process) {
+    let server = Seaweed::shared();
+    server.lend(command);
+    without_aws(command, &server.endpoint())
+        .env("AWS_CONFIG_FILE", server.aws_config())
+        .env_remove("AWS_ENDPOINT_URL_S3")
+        .env_remove("AWS_REGION");
+}
+
+fn with_config(command: &mut Process, home: &Path, config: &str) {
+    with_profiles(command);
+    let path = home.join("config");
+    std::fs::write(&path, config).unwrap();
+    command.env("AWS_CONFIG_FILE", path).env("HOME", home);
+}
+
+type Window = Harness<'static, App>;
+
+fn type_into(window: &mut Window, field: &str, text: &str) {
+    let node = window.get_by_label(field);
+    node.focus();
+    window.step();
+    window.get_by_label(field).type_text(text);
+    window.step();
+}
+
+/// The dialog, with the server's address typed.
+fn dialog(window: &mut Window) {
+    window.key_press_modifiers(Modifiers::COMMAND, Key::L);
+    wait_for(window, "Open this place");
+    click(window, "Server and region");
+    wait_for(window, "Address of the server");
+    type_into(
+        window,
+        "Address of the server",
+        &Seaweed::shared().endpoint(),
+    );
+    window.key_press(Key::Enter);
+    window.run_steps(2);
+}
+
+fn sign_in_with(window: &mut Window, name: &str) {
+    wait_until(window, "the AWS configuration", |window| {
+        window.state().state().s3.setup.is_some()
+    });
+    window.get_by_label("Profile").click_accesskit();
+    wait_for(window, name);
+    click(window, name);
+    window.run_steps(2);
+}
+
+/// `photos/may/` with two pictures, `photos/june/` with one, and a text.
+fn bucket(name: &str) -> Bucket {
+    let bucket = Seaweed::shared().bucket(name);
+    fill(&bucket);
+    bucket
+}
+
+fn fill(bucket: &Bucket) {
+    let picture = std::fs::read(samples().join("chelsea.png")).unwrap();
+    for key in ["may/a.png", "may/b.png", "june/c.png"] {
+        bucket.put(&format!("photos/{key}"), &picture);
+    }
+    bucket.put("photos/read me.txt", b"text");
+}
+
+/// Nothing that the program remembers holds a secret.
+fn assert_no_secret_is_kept(window: &Window, projects: &Path) {
+    let settings = serde_json::to_string(&window.state().state().settings).unwrap();
+    let mut kept = vec![settings.into_bytes()];
+    for entry in walkdir::WalkDir::new(projects) {
+        let entry = entry.unwrap();
+        if entry.file_type().is_file() {
+            kept.push(std::fs::read(entry.path()).unwrap());
+        }
+    }
+    assert!(kept.len() > 1, "there is a project");
+    for Login {
+        secret_key,
+        access_key,
+        ..
+    } in [ADMIN, READER, BLIND, IMPOSTOR]
+    {
+        for text in &kept {
+            let has = |secret: &str| {
+                text.windows(secret.len())
+                    .any(|part| part == secret.as_bytes())
+            };
+            assert!(!has(secret_key) && !has(access_key));
+        }
+    }
+}
+
+#[test]
+fn an_address_and_a_profile_show_the_images_and_who_is_signed_in() {
+    alone(
+        "s3_picker::an_address_and_a_profile_show_the_images_and_who_is_signed_in",
+        with_profiles,
+        || {
+            let bucket = bucket("typed");
+            let projects = tempfile::tempdir().unwrap();
+            let mut window = open_in(projects.path(), None, CLASSIFIER);
+            dialog(&mut window);
+            sign_in_with(&mut window, "reader");
+            type_into(&mut window, "Place in S3", &bucket.uri("photos/"));
+            wait_for(&mut window, "folder photos/");
+            window.key_press(Key::Enter);
+            wait_for(&mut window, "3 images");
+            wait_for(&mut window, "may/a.png, ");
+            wait_for(&mut window, "access key …0001 (not asked");
+            wait_for(&mut window, "profile reader");
+            wait_for(&mut window, "1 predicted");
+            wait_for(&mut window, "All saved");
+            assert_no_secret_is_kept(&window, projects.path());
+            // It is one click away from here on.
+            let place = &window.state().state().settings.recent_places[0];
+            assert_eq!(place.address.to_string(), bucket.uri("photos/"));
+            window.state_mut().command(Action::OpenSamples.into());
+            wait_for(&mut window, "8 images");
+            assert!(!sees(&window, "profile reader"));
+            click(&mut window, "Recent");
+            click(&mut window, &bucket.uri("photos/"));
+            wait_for(&mut window, "3 images");
+            wait_for(&mut window, "profile reader");
+        },
+    );
+}
+
+#[test]
+fn the_tree_of_buckets_is_walked_with_the_keyboard() {
+    alone(
+        "s3_picker::the_tree_of_buckets_is_walked_with_the_keyboard",
+        with_profiles,
+        || {
+            let bucket = bucket("a-tree");
+            let mut window = open(None, CLASSIFIER);
+            dialog(&mut window);
+            // Choosing a profile asks what it may list.
+            sign_in_with(&mut window, "reader");
+            wait_for(&mut window, &format!("{}, bucket", bucket.name));
+            click(&mut window, &format!("Look into {}", bucket.uri("")));
+            wait_for(&mut window, "photos, folder");
+            window.key_press(Key::ArrowDown);
+            window.step();
+            window.key_press(Key::ArrowRight);
+            wait_for(&mut window, "june, folder");
+            wait_for(&mut window, "1 object");
+            for _ in 0..2 {
+                window.key_press(Key::ArrowDown);
+                window.run_steps(2);
+            }
+            wait_for(&mut window, "folder photos/may/");
+            window.key_press(Key::Enter);
+            wait_for(&mut window, "2 images");
+            assert!(sees(&window, "a.png, "));
+        },
+    );
+}
+
+#[test]
+fn a_folder_itself_is_opened_without_what_lies_below() {
+    alone(
+        "s3_picker::a_folder_itself_is_opened_without_what_lies_below",
+        with_profiles,
+        || {
+            let bucket = bucket("shallow");
+            bucket.put(
+                "photos/top.png",
+                &std::fs::read(samples().join("coffee.png")).unwrap(),
+            );
+            let mut window = open(None, CLASSIFIER);
+            dialog(&mut window);
+            sign_in_with(&mut window, "reader");
+            type_into(&mut window, "Place in S3", &bucket.uri("photos/"));
+            click(&mut window, "Only the folder itself");
+            click(&mut window, "Open this place");
+            wait_for(&mut window, "1 image");
+            wait_for(&mut window, "top.png, ");
+        },
+    );
+}
+
+#[test]
+fn a_public_bucket_needs_nobody_and_an_https_url_names_its_server() {
+    alone(
+        "s3_picker::a_public_bucket_needs_nobody_and_an_https_url_names_its_server",
+        with_profiles,
+        || {
+            let bucket = Seaweed::shared().public_bucket("window");
+            fill(&bucket);
+            let mut window = open(None, CLASSIFIER);
+            window.key_press_modifiers(Modifiers::COMMAND, Key::L);
+            wait_for(&mut window, "Open this place");
+            sign_in_with(&mut window, "Anonymous");
+            let url = format!(
+                "{}/{}/photos/may/",
+                Seaweed::shared().endpoint(),
+                bucket.name
+            );
+            type_into(&mut window, "Place in S3", &url);
+            wait_for(&mut window, &format!("at {}", Seaweed::shared().endpoint()));
+            window.key_press(Key::Enter);
+            wait_for(&mut window, "2 images");
+            wait_for(&mut window, "nobody (anonymous)");
+        },
+    );
+}
+
+#[test]
+fn a_wrong_secret_and_a_missing_permission_are_said_where_they_were_met() {
+    alone(
+        "s3_picker::a_wrong_secret_and_a_missing_permission_are_said_where_they_were_met",
+        with_profiles,
+        || {
+            let bucket = bucket("refused");
+            let mut window = open(None, CLASSIFIER);
+            dialog(&mut window);
+            sign_in_with(&mut window, "impostor");
+            let wrong = "the secret key of profile impostor does not belong to its access key";
+            wait_for(&mut window, wrong);
+            assert!(!sees(&window, IMPOSTOR.secret_key));
+            // One who may not list is told which permission is missing, in the folder that was asked for.
+            sign_in_with(&mut window, "blind");
+            wait_until(&mut window, "the other's refusal to go", |window| {
+                !sees(window, wrong)
+            });
+            type_into(&mut window, "Place in S3", &bucket.uri("photos/"));
+            click(&mut window, "Browse");
+            wait_for(&mut window, "s3:ListBucket on the bucket");
+            click(&mut window, "Open this place");
+            wait_for(&mut window, "This cannot be opened");
+            assert!(sees(
+                &window,
+                "profile blind lacks the permission s3:ListBucket"
+            ));
+            assert!(sees(&window, "Open it again"));
+        },
+    );
+}
+
+#[test]
+fn an_address_that_is_none_is_explained_before_anything_is_asked() {
+    let mut window = open(None, CLASSIFIER);
+    type_into(&mut window, "Path of a folder or image", "s3://a/b");
+    window.key_press(Key::Enter);
+    wait_for(&mut window, "cannot be the name of a bucket");
+    assert!(sees(&window, "Open this place"));
+    window.key_press(Key::Escape);
+    wait_until(&mut window, "the dialog to close", |window| {
+        !sees(window, "Open this place")
+    });
+}
+
+/// A profile whose program hands out the admin's key until the time in the file `expires`.
+fn ending_profile(home: &Path) -> String {
+    let script: PathBuf = home.join("give-keys.sh");
+    let text = format!(
+        "cat <<END\n{{\"Version\": 1, \"AccessKeyId\": \"{}\", \"SecretAccessKey\": \"{}\", \"Expiration\": \"$(cat '{}/expires')\"}}\nEND\n",
+        ADMIN.access_key,
+        ADMIN.secret_key,
+        home.display()
+    );
+    std::fs::write(&script, text).unwrap();
+    format!(
+        "[profile tool]\nregion = us-east-1\ncredential_process = sh {}\n",
+        script.display()
+    )
+}
+
+#[test]
+fn a_sign_in_that_ends_soon_is_warned_of_and_goes_on_when_it_was_renewed() {
+    let home = tempfile::tempdir().unwrap();
+    let config = ending_profile(home.path());
+    alone(
+        "s3_picker::a_sign_in_that_ends_soon_is_warned_of_and_goes_on_when_it_was_renewed",
+        |command| with_config(command, home.path(), &config),
+        || {
+            let home = std::env::home_dir().unwrap();
+            let soon = jiff::Timestamp::now() + jiff::SignedDuration::from_mins(6);
+            std::fs::write(home.join("expires"), format!("{soon:.0}")).unwrap();
+            let bucket = bucket("ending");
+            let mut window = open(None, CLASSIFIER);
+            dialog(&mut window);
+            sign_in_with(&mut window, "tool");
+            type_into(&mut window, "Place in S3", &bucket.uri("photos/"));
+            window.key_press(Key::Enter);
+            wait_for(&mut window, "3 images");
+            wait_for(&mut window, "The sign-in with profile tool ends in ");
+            wait_for(&mut window, "renew it where it comes from");
+            std::fs::write(home.join("expires"), "2099-01-02T03:04:05Z").unwrap();
+            click(&mut window, "Try again");
+            wait_until(&mut window, "the warning to go", |window| {
+                !sees(window, "The sign-in with profile tool")
+            });
+            assert!(sees(&window, " days"));
+        },
+    );
+}
+
+#[test]
+fn a_single_sign_on_that_is_over_offers_the_command_that_renews_it() {
+    let home = tempfile::tempdir().unwrap();
+    let config = "[profile work]\nsso_session = company\nsso_account_id = 123456789012\nsso_role_name = Reader\nregion = us-east-1\n\n\
+         [sso-session company]\nsso_region = us-east-1\nsso_start_url = https://example.awsapps.com/start\n";
+    alone(
+        "s3_picker::a_single_sign_on_that_is_over_offers_the_command_that_renews_it",
+        |command| with_config(command, home.path(), config),
+        || {
+            let mut window = open(None, CLASSIFIER);
+            dialog(&mut window);
+            sign_in_with(&mut window, "work");
+            wait_for(
+                &mut window,
+                "run `aws sso login --profile work`, then try again",
+            );
+            click(&mut window, "Copy command");
+            wait_for(&mut window, "Copied the command; paste it into a terminal");
+        },
+    );
+}
