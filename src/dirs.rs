@@ -44,6 +44,11 @@ impl AppDirs {
         }
     }
 
+    /// Notes of uploads that are not finished.
+    pub fn uploads(&self) -> PathBuf {
+        self.data.join("uploads")
+    }
+
     /// What the window writes down while it runs.
     pub fn log_file(&self) -> PathBuf {
         self.cache.join("spotcheck.log")

@@ -20,4 +20,5 @@ pub mod state;
 pub mod store;
 pub mod tasks;
 pub mod ui;
+pub mod upload;
 pub mod vision;

@@ -23,7 +23,7 @@ use crate::tasks::TaskControl;
 
 /// Where to ask for a bucket whose region nobody named.
 const FIRST_REGION: &str = "us-east-1";
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const LONGEST_BACKOFF: Duration = Duration::from_secs(8);
 /// A credential process may ask a server, or a person.
 const CREDENTIALS_TIMEOUT: Duration = Duration::from_mins(1);
@@ -33,6 +33,8 @@ const CREDENTIALS_TIMEOUT: Duration = Duration::from_mins(1);
 pub struct Patience {
     /// Until the first byte of an answer.
     pub answer_timeout: Duration,
+    /// The same where content is sent: it begins before that is on its way, and a slow line takes long.
+    pub send_timeout: Duration,
     /// How long an object may come slower than a byte a second.
     pub stall_timeout: Duration,
     /// At most so long before a failed request is made again; doubled each time, a random share of it.
@@ -45,6 +47,8 @@ impl Default for Patience {
     fn default() -> Self {
         Self {
             answer_timeout: Duration::from_secs(20),
+            // 8 MiB at 30 KB a second.
+            send_timeout: Duration::from_mins(5),
             stall_timeout: Duration::from_secs(10),
             first_backoff: Duration::from_secs(1),
             attempts: 4,

@@ -37,8 +37,10 @@ pub enum AwsErrorKind {
     NoSuchBucket,
     /// There is no such object, or no longer.
     NotFound,
-    /// The object is another one than it was.
+    /// The object is another one than it was, or there is one where none was expected.
     Changed,
+    /// The server does not know how to do this.
+    Unsupported,
     /// The wanted part lies behind the end of the object.
     BehindEnd,
     /// The object must be restored from an archive before it can be read.
@@ -66,8 +68,28 @@ pub enum AwsErrorKind {
 /// What was asked for.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Asked<'a> {
-    List { bucket: &'a str, prefix: &'a str },
-    Read { bucket: &'a str, key: &'a str },
+    List {
+        bucket: &'a str,
+        prefix: &'a str,
+    },
+    Read {
+        bucket: &'a str,
+        key: &'a str,
+    },
+    Write {
+        bucket: &'a str,
+        key: &'a str,
+    },
+    /// Parts of an upload that is not finished.
+    Parts {
+        bucket: &'a str,
+        key: &'a str,
+    },
+    /// An upload that is not finished and never will be.
+    Abort {
+        bucket: &'a str,
+        key: &'a str,
+    },
     Buckets,
     Identity,
 }
@@ -96,7 +118,7 @@ impl AwsError {
         Self::new(AwsErrorKind::Changed, message)
     }
 
-    pub(super) fn cancelled() -> Self {
+    pub fn cancelled() -> Self {
         Self::new(AwsErrorKind::Cancelled, "It was cancelled")
     }
 
@@ -214,6 +236,19 @@ impl std::fmt::Display for Asked<'_> {
                 write!(formatter, "list {}", S3Address::new(bucket, prefix))
             }
             Self::Read { bucket, key } => write!(formatter, "read {}", S3Address::new(bucket, key)),
+            Self::Write { bucket, key } => {
+                write!(formatter, "write {}", S3Address::new(bucket, key))
+            }
+            Self::Parts { bucket, key } => write!(
+                formatter,
+                "ask for the parts that were sent of {}",
+                S3Address::new(bucket, key)
+            ),
+            Self::Abort { bucket, key } => write!(
+                formatter,
+                "give up the unfinished upload of {}",
+                S3Address::new(bucket, key)
+            ),
             Self::Buckets => formatter.write_str("list the buckets"),
             Self::Identity => formatter.write_str("ask AWS who is signed in"),
         }
@@ -228,6 +263,16 @@ impl Asked<'_> {
             Self::Read { bucket, key } => {
                 format!("s3:GetObject on {}", S3Address::new(bucket, key))
             }
+            Self::Write { bucket, key } => {
+                format!("s3:PutObject on {}", S3Address::new(bucket, key))
+            }
+            Self::Parts { bucket, key } => format!(
+                "s3:ListMultipartUploadParts on {}",
+                S3Address::new(bucket, key)
+            ),
+            Self::Abort { bucket, key } => {
+                format!("s3:AbortMultipartUpload on {}", S3Address::new(bucket, key))
+            }
             Self::Buckets => "s3:ListAllMyBuckets".to_owned(),
             Self::Identity => "sts:GetCallerIdentity".to_owned(),
         }
@@ -235,7 +280,11 @@ impl Asked<'_> {
 
     fn bucket(&self) -> &str {
         match *self {
-            Self::List { bucket, .. } | Self::Read { bucket, .. } => bucket,
+            Self::List { bucket, .. }
+            | Self::Read { bucket, .. }
+            | Self::Write { bucket, .. }
+            | Self::Parts { bucket, .. }
+            | Self::Abort { bucket, .. } => bucket,
             Self::Buckets | Self::Identity => "",
         }
     }
@@ -251,7 +300,9 @@ struct Answer<'a> {
 }
 
 fn of_answer(answer: &Answer<'_>, asked: &Asked<'_>, who: &Who) -> AwsError {
-    about_who(answer, asked, who).unwrap_or_else(|| about_what(answer, asked, who))
+    about_who(answer, asked, who)
+        .or_else(|| about_writing(answer, asked, who))
+        .unwrap_or_else(|| about_what(answer, asked, who))
 }
 
 /// Refusals of whoever asks.
@@ -293,13 +344,46 @@ fn about_who(answer: &Answer<'_>, asked: &Asked<'_>, who: &Who) -> Option<AwsErr
     })
 }
 
+/// Refusals of an object that is to be written.
+fn about_writing(answer: &Answer<'_>, asked: &Asked<'_>, who: &Who) -> Option<AwsError> {
+    use AwsErrorKind as Kind;
+    let (kind, why) = match (answer.code.unwrap_or_default(), answer.status, asked) {
+        ("NoSuchUpload", ..) => (
+            Kind::NotFound,
+            "there is no such upload any more; somebody finished it or gave it up".to_owned(),
+        ),
+        ("PreconditionFailed" | "ConditionalRequestConflict", _, Asked::Write { .. })
+        | (_, 412, Asked::Write { .. }) => (
+            Kind::Changed,
+            "there is an object already, and another one than was expected; look at what is there"
+                .to_owned(),
+        ),
+        ("BadDigest" | "XAmzContentSHA256Mismatch" | "XAmzContentChecksumMismatch", ..) => (
+            Kind::Cut,
+            "it was damaged on its way, and was not written; look after the network, then try again"
+                .to_owned(),
+        ),
+        ("NotImplemented", ..) | (_, 501, _) => (
+            Kind::Unsupported,
+            format!("{} does not know how to{}", who.server(), said(answer, who)),
+        ),
+        _ => return None,
+    };
+    Some(AwsError::new(kind, format!("Could not {asked}: {why}")))
+}
+
+/// What the server itself says of it.
+fn said(answer: &Answer<'_>, who: &Who) -> String {
+    answer.message.map_or_else(String::new, |message| {
+        format!(" ({} says: {message})", who.server())
+    })
+}
+
 /// Refusals of what is asked for, and of everybody.
 fn about_what(answer: &Answer<'_>, asked: &Asked<'_>, who: &Who) -> AwsError {
     use AwsErrorKind as Kind;
     let server = who.server();
-    let said = answer.message.map_or_else(String::new, |message| {
-        format!(" ({server} says: {message})")
-    });
+    let said = said(answer, who);
     let error = |kind, why: String| AwsError::new(kind, format!("Could not {asked}: {why}"));
     match (answer.code.unwrap_or_default(), answer.status) {
         ("NoSuchBucket", _) => error(
@@ -383,7 +467,13 @@ fn about_what(answer: &Answer<'_>, asked: &Asked<'_>, who: &Who) -> AwsError {
 
 fn denied(is_key: bool, said: &str, asked: &Asked<'_>, who: &Who) -> AwsError {
     let permission = if is_key {
-        "kms:Decrypt on the key that it is encrypted with".to_owned()
+        match asked {
+            Asked::Write { .. } => {
+                "kms:GenerateDataKey and kms:Decrypt on the key that the bucket encrypts with"
+            }
+            _ => "kms:Decrypt on the key that it is encrypted with",
+        }
+        .to_owned()
     } else {
         asked.permission()
     };

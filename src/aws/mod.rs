@@ -10,6 +10,7 @@ mod listing;
 mod network;
 mod objects;
 mod setup;
+mod writing;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,6 +19,10 @@ pub use connection::{Patience, S3};
 pub use error::{AwsError, AwsErrorKind};
 pub use listing::Listing;
 pub use objects::{BucketInfo, ListRequest, ListedPage, ObjectInfo};
+pub use writing::{
+    Content, NewObject, SentPart, Sha256Digest, StoredObject, UnfinishedUpload, WriteCondition,
+    hexadecimal,
+};
 
 use crate::domain::{AwsSetup, S3Access};
 use connection::Connection;

@@ -146,7 +146,7 @@ struct Wanted<'a> {
 }
 
 impl Connection {
-    fn payer(&self) -> Option<RequestPayer> {
+    pub(super) fn payer(&self) -> Option<RequestPayer> {
         self.access
             .requester_pays
             .then_some(RequestPayer::Requester)
@@ -327,7 +327,7 @@ fn object_info(object: aws_sdk_s3::types::Object) -> Option<ObjectInfo> {
     })
 }
 
-fn size_of(bytes: Option<i64>) -> u64 {
+pub(super) fn size_of(bytes: Option<i64>) -> u64 {
     bytes
         .and_then(|bytes| u64::try_from(bytes).ok())
         .unwrap_or_default()
@@ -337,11 +337,11 @@ fn nanoseconds(time: &DateTime) -> Option<i64> {
     i64::try_from(time.as_nanos()).ok()
 }
 
-fn unquoted(etag: &str) -> String {
+pub(super) fn unquoted(etag: &str) -> String {
     etag.trim_matches('"').to_owned()
 }
 
-fn quoted(etag: &str) -> String {
+pub(super) fn quoted(etag: &str) -> String {
     format!("\"{etag}\"")
 }
 

@@ -15,6 +15,7 @@ mod predict;
 mod progress;
 mod project;
 mod runtime;
+mod upload;
 mod window;
 
 use std::process::ExitCode;
@@ -43,6 +44,8 @@ enum Command {
     Compare(compare::CompareArgs),
     /// Show what a project holds, or point it to where its images are now
     Project(project::ProjectArgs),
+    /// Send local images to a prefix in S3
+    Upload(Box<upload::UploadArgs>),
     /// Show, fetch and remove models
     Models(models::ModelsArgs),
     /// Show or install ONNX Runtime, which runs the models
@@ -64,6 +67,7 @@ pub fn run() -> ExitCode {
         Some(Command::Export(args)) => export::run(&args),
         Some(Command::Compare(args)) => compare::run(&args),
         Some(Command::Project(args)) => project::run(&args),
+        Some(Command::Upload(args)) => upload::run(&args),
         Some(Command::Models(args)) => models::run(&args),
         Some(Command::Runtime(args)) => runtime::run(&args),
         None => window::run(&cli.window),

@@ -103,9 +103,8 @@ fn describe(progress: &Progress) -> String {
     {
         parts.push(format!("{} left", HumanDuration(left)));
     }
-    if !progress.step.is_empty() {
-        parts.push(progress.step.clone());
-    }
+    let texts = [&progress.step, &progress.detail];
+    parts.extend(texts.into_iter().filter(|text| !text.is_empty()).cloned());
     parts.join(", ")
 }
 

@@ -23,6 +23,7 @@ mod sample;
 mod sample_set;
 mod shared_list;
 mod truth;
+mod upload;
 mod verdict;
 mod view_settings;
 
@@ -56,5 +57,8 @@ pub use sample::{FileStamp, ListingChange, Page, Sample, SampleId, SampleUri};
 pub use sample_set::SampleSet;
 pub use shared_list::SharedList;
 pub use truth::{Truth, TruthBox, TruthLabel};
+pub use upload::{
+    FileAmount, LeftOut, PlannedFile, PlannedState, UploadPlan, UploadReport, UploadStop,
+};
 pub use verdict::{JudgedSample, Verdict, VerdictTarget};
 pub use view_settings::{ViewSettings, not_suppressed};

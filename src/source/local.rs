@@ -7,13 +7,14 @@ use std::fs::{File, Metadata};
 use std::io::{Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
 
 use self::walk::Walk;
 use self::watch::FolderWatch;
 use super::{ListingChange, Page, Source, SourceError};
-use crate::domain::{Problem, Sample, SampleUri};
+use crate::domain::{LeftOut, Problem, Sample, SampleUri};
 
 /// A first page small enough to come at once; later pages are larger.
 const FIRST_PAGE_LEN: usize = 100;
@@ -26,6 +27,14 @@ pub struct LocalSource {
     roots: Vec<PathBuf>,
     /// Set once somebody wants to know of changes; folders are added to it as they are listed.
     watch: OnceLock<Option<FolderWatch>>,
+    left_out: Arc<LeftOutCount>,
+}
+
+/// Files that listings left out.
+#[derive(Default)]
+struct LeftOutCount {
+    hidden: AtomicU64,
+    others: AtomicU64,
 }
 
 impl LocalSource {
@@ -51,6 +60,15 @@ impl LocalSource {
             name,
             roots,
             watch: OnceLock::new(),
+            left_out: Arc::default(),
+        }
+    }
+
+    /// What the listings of this source have left out so far.
+    pub fn left_out(&self) -> LeftOut {
+        LeftOut {
+            hidden: self.left_out.hidden.load(Ordering::Relaxed),
+            others: self.left_out.others.load(Ordering::Relaxed),
         }
     }
 }
@@ -62,7 +80,8 @@ impl Source for LocalSource {
 
     fn pages(&self) -> Box<dyn Iterator<Item = Page> + Send> {
         let watch = self.watch.get().cloned().flatten();
-        let list = move |root| list_root(root, watch.clone());
+        let left_out = Arc::clone(&self.left_out);
+        let list = move |root| list_root(root, watch.clone(), Arc::clone(&left_out));
         Box::new(Pages {
             entries: Box::new(self.roots.clone().into_iter().flat_map(list)),
             next_len: FIRST_PAGE_LEN,
@@ -113,9 +132,13 @@ impl Iterator for Pages {
 }
 
 /// The samples of one root. A file that was named explicitly is a sample whatever its extension.
-fn list_root(root: PathBuf, watch: Option<FolderWatch>) -> Box<dyn Iterator<Item = Entry> + Send> {
+fn list_root(
+    root: PathBuf,
+    watch: Option<FolderWatch>,
+    left_out: Arc<LeftOutCount>,
+) -> Box<dyn Iterator<Item = Entry> + Send> {
     match root.metadata() {
-        Ok(metadata) if metadata.is_dir() => Box::new(Walk::new(root, watch)),
+        Ok(metadata) if metadata.is_dir() => Box::new(Walk::new(root, watch, left_out)),
         Ok(metadata) => {
             if let Some(watch) = watch {
                 watch.add_folder_of(&root);
@@ -214,6 +237,11 @@ mod tests {
             names(folder.path()),
             ["a/1.png", "img2.JPG", "img10.jpg", "고양이.webp"]
         );
+        let source = LocalSource::open(folder.path()).unwrap();
+        source.pages().for_each(drop);
+        let left_out = source.left_out();
+        // `.hidden.png` and the folder `.git`; `notes.txt`.
+        assert_eq!((left_out.hidden, left_out.others), (2, 1));
     }
 
     #[test]

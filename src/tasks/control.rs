@@ -27,6 +27,7 @@ struct Inner {
     total: Option<u64>,
     unit: ProgressUnit,
     step: String,
+    detail: String,
     notes: Vec<String>,
     worked: Duration,
     /// Since when the task has been running without a pause.
@@ -51,6 +52,7 @@ impl TaskControl {
             total: None,
             unit,
             step: String::new(),
+            detail: String::new(),
             notes: Vec::new(),
             worked: Duration::ZERO,
             running_since: Some(Instant::now()),
@@ -166,6 +168,10 @@ impl TaskControl {
         self.lock().step = step.into();
     }
 
+    pub fn set_detail(&self, detail: impl Into<String>) {
+        self.lock().detail = detail.into();
+    }
+
     /// Keeps something that went another way than expected, for people: which mirror was given up, and why. Shown when
     /// the task is over.
     pub fn note(&self, note: impl Into<String>) {
@@ -188,6 +194,7 @@ impl TaskControl {
             total: inner.total,
             unit: inner.unit,
             step: inner.step.clone(),
+            detail: inner.detail.clone(),
             elapsed: inner.worked + running,
         }
     }

@@ -13,6 +13,8 @@ pub struct Progress {
     pub unit: ProgressUnit,
     /// What is being done right now, for people; may be empty.
     pub step: String,
+    /// What changes all the time besides, such as another count, for people; may be empty.
+    pub detail: String,
     /// Time worked since `done_before`, pauses left out.
     pub elapsed: Duration,
 }
@@ -57,6 +59,7 @@ mod tests {
             total: Some(100),
             unit: ProgressUnit::Images,
             step: String::new(),
+            detail: String::new(),
             elapsed: Duration::from_secs(5),
         };
         assert_eq!(progress.rate(), Some(5.0));
@@ -71,6 +74,7 @@ mod tests {
             total: Some(100),
             unit: ProgressUnit::Bytes,
             step: String::new(),
+            detail: String::new(),
             elapsed: Duration::from_secs(5),
         };
         assert_eq!(progress.rate(), Some(2.0));

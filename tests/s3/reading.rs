@@ -17,6 +17,7 @@ const KEY: &str = "photos/one.jpg";
 /// What makes the tests short; the order of things stays what it is.
 const SHORT: Patience = Patience {
     answer_timeout: Duration::from_secs(1),
+    send_timeout: Duration::from_secs(1),
     stall_timeout: Duration::from_millis(500),
     first_backoff: Duration::from_millis(50),
     attempts: 4,

@@ -57,6 +57,8 @@ pub(crate) enum Fault {
     Answer(Answer),
     /// The connection is closed without an answer.
     HangUp,
+    /// The server does what it is asked, but its answer gets lost: the connection is closed.
+    LostAnswer,
     /// Nothing comes, the connection stays open.
     Silence,
     /// The server's answer, late.
@@ -314,6 +316,9 @@ impl Shared {
             _ => {}
         }
         let (mut answer, content) = server.exchange(head, body)?;
+        if matches!(fault, Some(Fault::LostAnswer)) {
+            return Some(hang_up(client));
+        }
         if matches!(fault, Some(Fault::OtherETag)) {
             answer.set("ETag", "\"00000000000000000000000000000000\"");
         }

@@ -321,6 +321,24 @@ impl Bucket {
         connection.must("PUT", &self.path(key), content);
     }
 
+    /// The content of an object, by another way than S3; `None` where there is none.
+    pub(crate) fn get(&self, key: &str) -> Option<Vec<u8>> {
+        let mut filer = Connection::open(self.server.filer);
+        let path = format!("/buckets{}", self.path(key));
+        let (status, content) = filer.exchange("GET", &path, &[]).unwrap();
+        (status == 200).then_some(content)
+    }
+
+    /// How many uploads in parts are neither finished nor given up. Of a public bucket.
+    pub(crate) fn unfinished_uploads(&self) -> usize {
+        let mut connection = Connection::open(self.server.s3);
+        let path = format!("/{}?uploads", self.name);
+        let (status, answer) = connection.exchange("GET", &path, &[]).unwrap();
+        let answer = String::from_utf8(answer).unwrap();
+        assert_eq!(status, 200, "{answer}");
+        answer.matches("<UploadId>").count()
+    }
+
     pub(crate) fn delete(&self, key: &str) {
         let mut connection = Connection::open(self.server.s3);
         connection.must("DELETE", &self.path(key), &[]);

@@ -3,9 +3,11 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::{DirEntry, FileType};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use super::watch::FolderWatch;
-use super::{Entry, name_below, problem, sample, uri_of};
+use super::{Entry, LeftOutCount, name_below, problem, sample, uri_of};
 use crate::domain::Problem;
 use crate::source::is_listed;
 
@@ -21,6 +23,7 @@ pub(super) struct Walk {
     /// From the outermost folder to the current one.
     folders: Vec<Folder>,
     watch: Option<FolderWatch>,
+    left_out: Arc<LeftOutCount>,
 }
 
 struct Folder {
@@ -44,8 +47,15 @@ enum Kind {
 }
 
 impl Walk {
-    pub(super) fn new(root: PathBuf, watch: Option<FolderWatch>) -> Self {
-        Self::from(root.clone(), root, watch)
+    pub(super) fn new(
+        root: PathBuf,
+        watch: Option<FolderWatch>,
+        left_out: Arc<LeftOutCount>,
+    ) -> Self {
+        Self {
+            left_out,
+            ..Self::from(root.clone(), root, watch)
+        }
     }
 
     /// Only `start` and what is below it; names are still those below `root`.
@@ -55,6 +65,7 @@ impl Walk {
             start: Some(start),
             folders: Vec::new(),
             watch,
+            left_out: Arc::default(),
         }
     }
 
@@ -81,7 +92,7 @@ impl Walk {
         };
         let entries = entries
             .filter_map(Result::ok)
-            .filter_map(|entry| found(&entry));
+            .filter_map(|entry| found(&entry, &self.left_out));
         self.folders.push(Folder {
             path,
             real_path,
@@ -102,7 +113,10 @@ impl Walk {
                 Some(sample(&path, name_below(&self.root, &path), &metadata))
             }
             Err(error) if is_wanted => Some(Err(problem(&path, error))),
-            Ok(_) | Err(_) => None,
+            Ok(_) | Err(_) => {
+                self.left_out.others.fetch_add(1, Ordering::Relaxed);
+                None
+            }
         }
     }
 }
@@ -131,11 +145,20 @@ impl Iterator for Walk {
 }
 
 /// `None` for what is hidden, and for files that are not listed.
-fn found(entry: &DirEntry) -> Option<Found> {
+fn found(entry: &DirEntry, left_out: &LeftOutCount) -> Option<Found> {
     let name = entry.file_name();
-    let kind = kind(entry.file_type().ok()?)?;
-    let is_wanted = !is_hidden(&name) && (kind != Kind::File || is_listed(&name));
-    is_wanted.then_some(Found { name, kind })
+    if is_hidden(&name) {
+        left_out.hidden.fetch_add(1, Ordering::Relaxed);
+        return None;
+    }
+    let kind = entry.file_type().ok().and_then(kind);
+    match kind {
+        Some(kind) if kind != Kind::File || is_listed(&name) => Some(Found { name, kind }),
+        _ => {
+            left_out.others.fetch_add(1, Ordering::Relaxed);
+            None
+        }
+    }
 }
 
 fn kind(file_type: FileType) -> Option<Kind> {

@@ -148,6 +148,12 @@ impl WithRecords {
         Self::new(Arc::new(LocalSource::from_paths(files)), None, only)
     }
 
+    /// Whether a file of the other source's listing holds images: is one, or a TFRecord file by its name and, where any kind of
+    /// file may have such a name, its beginning.
+    pub fn holds_images(&self, file: &Sample) -> bool {
+        !matches!(self.shared.kind(file), Kind::Other)
+    }
+
     fn new(
         inner: Arc<dyn Source>,
         name: Option<String>,

@@ -94,9 +94,8 @@ fn progress_text(progress: &Progress, is_paused: bool) -> String {
         ProgressUnit::Images | ProgressUnit::Steps => number.to_string(),
     };
     let mut parts = Vec::new();
-    if !progress.step.is_empty() {
-        parts.push(progress.step.clone());
-    }
+    let texts = [&progress.step, &progress.detail];
+    parts.extend(texts.into_iter().filter(|text| !text.is_empty()).cloned());
     match progress.total {
         Some(total) => parts.push(format!("{} of {}", amount(progress.done), amount(total))),
         None if progress.done > 0 => parts.push(amount(progress.done)),
@@ -198,6 +197,7 @@ mod tests {
             total: Some(100),
             unit: ProgressUnit::Images,
             step: String::new(),
+            detail: String::new(),
             done_before: 0,
             elapsed: Duration::from_secs(4),
         };

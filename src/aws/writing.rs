@@ -1,0 +1,485 @@
+//! Objects are written: whole, or large ones in parts. What arrives is held against checksums by the server.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use aws_sdk_s3::operation::head_object::HeadObjectOutput;
+use aws_sdk_s3::primitives::ByteStream;
+use aws_sdk_s3::types::{ChecksumAlgorithm, ChecksumMode, CompletedMultipartUpload, CompletedPart};
+use aws_smithy_types::body::SdkBody;
+use aws_smithy_types::timeout::TimeoutConfig;
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+
+use super::connection::{CONNECT_TIMEOUT, Connection, S3};
+use super::error::{Asked, AwsError, AwsErrorKind};
+use super::objects::{quoted, size_of, unquoted};
+use crate::tasks::TaskControl;
+
+/// The metadata of an object (`x-amz-meta-…`) that holds the SHA-256 of its content, in hexadecimal.
+///
+/// Every server keeps metadata and gives them back with a HEAD. An `ETag` tells nothing of an object that was written in parts or
+/// encrypted, and S3's own checksums of such objects depend on how they were cut.
+const SHA256_METADATA: &str = "spotcheck-sha256";
+/// How often an unfinished upload is given up, as a part that is still on its way may come after the first time.
+const MAX_ABORTS: u32 = 3;
+
+/// The SHA-256 of a content.
+pub type Sha256Digest = [u8; 32];
+
+/// An object that is to be written.
+#[derive(Debug, Clone, Copy)]
+pub struct NewObject<'a> {
+    pub bucket: &'a str,
+    pub key: &'a str,
+    pub content_type: &'a str,
+    /// Of the whole content; kept with the object.
+    pub sha256: &'a Sha256Digest,
+}
+
+/// What must be so for an object to be written. The server looks at it in the moment of writing; otherwise the error is
+/// [`AwsErrorKind::Changed`], or [`AwsErrorKind::Unsupported`] from a server that cannot look.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WriteCondition {
+    /// There is no object of this key.
+    Absent,
+    /// The object there has this `ETag`, without quotes.
+    Unchanged(String),
+    /// Whatever is there is replaced.
+    Any,
+}
+
+/// What is known of an object that may have been written by us.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredObject {
+    pub size_bytes: u64,
+    /// Without quotes.
+    pub etag: Option<String>,
+    /// `None` where nobody kept it.
+    pub sha256: Option<Sha256Digest>,
+}
+
+/// Bytes on their way. Sent as often as it takes without a copy.
+pub struct Content(SdkBody);
+
+/// A large object of which parts are sent. They cost money until the upload is finished or given up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnfinishedUpload {
+    pub bucket: String,
+    pub key: String,
+    pub id: String,
+}
+
+/// A part that has arrived.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SentPart {
+    /// With quotes, as the server gave it.
+    pub etag: String,
+    pub crc32: u32,
+}
+
+impl Content {
+    fn stream(&self) -> ByteStream {
+        let body = self.0.try_clone();
+        ByteStream::new(body.expect("bytes in the memory can be sent again"))
+    }
+}
+
+impl From<Vec<u8>> for Content {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self(SdkBody::from(bytes))
+    }
+}
+
+impl WriteCondition {
+    fn if_none_match(&self) -> Option<String> {
+        (*self == Self::Absent).then(|| "*".to_owned())
+    }
+
+    fn if_match(&self) -> Option<String> {
+        match self {
+            Self::Unchanged(etag) => Some(quoted(etag)),
+            Self::Absent | Self::Any => None,
+        }
+    }
+}
+
+impl S3 {
+    /// What is known of an object, with its checksum. Needs the right to read it.
+    pub fn stored(
+        &self,
+        bucket: &str,
+        key: &str,
+        control: Option<&TaskControl>,
+    ) -> Result<StoredObject, AwsError> {
+        self.0.network.wait(control, self.0.stored(bucket, key))
+    }
+
+    /// Writes a whole object.
+    pub fn put(
+        &self,
+        object: &NewObject<'_>,
+        content: &Content,
+        condition: &WriteCondition,
+        control: Option<&TaskControl>,
+    ) -> Result<(), AwsError> {
+        let put = self.0.put(object, content, condition);
+        self.0.network.wait(control, put)
+    }
+
+    /// Begins an object that is sent in parts. Nothing is seen of it until it is finished.
+    pub fn begin_parts(
+        &self,
+        object: &NewObject<'_>,
+        control: Option<&TaskControl>,
+    ) -> Result<UnfinishedUpload, AwsError> {
+        self.0.network.wait(control, self.0.begin_parts(object))
+    }
+
+    /// Sends a part; `number` counts from 1. All but the last have at least 5 MiB.
+    pub fn put_part(
+        &self,
+        upload: &UnfinishedUpload,
+        number: u32,
+        content: &Content,
+        crc32: u32,
+        control: Option<&TaskControl>,
+    ) -> Result<SentPart, AwsError> {
+        let put = self.0.put_part(upload, number, content, crc32);
+        self.0.network.wait(control, put)
+    }
+
+    /// The `ETag`s, with quotes, of the parts that have arrived; [`AwsErrorKind::NotFound`] once the upload is over.
+    pub fn parts(
+        &self,
+        upload: &UnfinishedUpload,
+        control: Option<&TaskControl>,
+    ) -> Result<BTreeMap<u32, String>, AwsError> {
+        self.0.network.wait(control, self.0.parts(upload))
+    }
+
+    /// Makes an object of its parts.
+    pub fn finish_parts(
+        &self,
+        upload: &UnfinishedUpload,
+        parts: &BTreeMap<u32, SentPart>,
+        condition: &WriteCondition,
+        control: Option<&TaskControl>,
+    ) -> Result<(), AwsError> {
+        let finish = self.0.finish_parts(upload, parts, condition);
+        self.0.network.wait(control, finish)
+    }
+
+    /// Throws away the parts of an upload. It is no error when there are none any more.
+    pub fn abort_parts(&self, upload: &UnfinishedUpload) -> Result<(), AwsError> {
+        self.0.network.wait(None, async {
+            for _ in 0..MAX_ABORTS {
+                gone_is_well(self.0.abort_parts(upload).await)?;
+                match self.0.parts(upload).await {
+                    Ok(parts) if !parts.is_empty() => {}
+                    // Whoever may not look has done what there is to do.
+                    _ => break,
+                }
+            }
+            Ok(())
+        })
+    }
+}
+
+fn gone_is_well(result: Result<(), AwsError>) -> Result<(), AwsError> {
+    match result {
+        Err(error) if error.kind == AwsErrorKind::NotFound => Ok(()),
+        result => result,
+    }
+}
+
+impl Connection {
+    async fn stored(&self, bucket: &str, key: &str) -> Result<StoredObject, AwsError> {
+        let _permit = self.network.request().await?;
+        let asked = Asked::Read { bucket, key };
+        let answer = self
+            .ask(bucket, &asked, |client| {
+                client
+                    .head_object()
+                    .bucket(bucket)
+                    .key(key)
+                    .checksum_mode(ChecksumMode::Enabled)
+                    .set_request_payer(self.payer())
+                    .send()
+            })
+            .await?;
+        Ok(StoredObject {
+            size_bytes: size_of(answer.content_length),
+            etag: answer.e_tag.as_deref().map(unquoted),
+            sha256: sha256_of(&answer),
+        })
+    }
+
+    async fn put(
+        &self,
+        object: &NewObject<'_>,
+        content: &Content,
+        condition: &WriteCondition,
+    ) -> Result<(), AwsError> {
+        let &NewObject { bucket, key, .. } = object;
+        let _permit = self.network.request().await?;
+        self.ask(bucket, &Asked::Write { bucket, key }, |client| {
+            client
+                .put_object()
+                .bucket(bucket)
+                .key(key)
+                .content_type(object.content_type)
+                .metadata(SHA256_METADATA, hexadecimal(object.sha256))
+                .checksum_sha256(BASE64_STANDARD.encode(object.sha256))
+                .set_if_none_match(condition.if_none_match())
+                .set_if_match(condition.if_match())
+                .set_request_payer(self.payer())
+                .body(content.stream())
+                .customize()
+                .config_override(self.while_sending())
+                .send()
+        })
+        .await?;
+        Ok(())
+    }
+
+    async fn begin_parts(&self, object: &NewObject<'_>) -> Result<UnfinishedUpload, AwsError> {
+        let &NewObject { bucket, key, .. } = object;
+        let _permit = self.network.request().await?;
+        let asked = Asked::Write { bucket, key };
+        let answer = self
+            .ask(bucket, &asked, |client| {
+                client
+                    .create_multipart_upload()
+                    .bucket(bucket)
+                    .key(key)
+                    .content_type(object.content_type)
+                    .metadata(SHA256_METADATA, hexadecimal(object.sha256))
+                    .checksum_algorithm(ChecksumAlgorithm::Crc32)
+                    .set_request_payer(self.payer())
+                    .send()
+            })
+            .await?;
+        let id = answer.upload_id.ok_or_else(|| {
+            AwsError::new(
+                AwsErrorKind::NotS3,
+                format!(
+                    "Could not {asked}: the server gave the upload no name; look at the endpoint"
+                ),
+            )
+        })?;
+        Ok(UnfinishedUpload {
+            bucket: bucket.to_owned(),
+            key: key.to_owned(),
+            id,
+        })
+    }
+
+    async fn put_part(
+        &self,
+        upload: &UnfinishedUpload,
+        number: u32,
+        content: &Content,
+        crc32: u32,
+    ) -> Result<SentPart, AwsError> {
+        let _permit = self.network.request().await?;
+        let answer = self
+            .ask(&upload.bucket, &upload.asked(), |client| {
+                client
+                    .upload_part()
+                    .bucket(&upload.bucket)
+                    .key(&upload.key)
+                    .upload_id(&upload.id)
+                    .part_number(number as i32)
+                    .checksum_crc32(crc32_text(crc32))
+                    .set_request_payer(self.payer())
+                    .body(content.stream())
+                    .customize()
+                    .config_override(self.while_sending())
+                    .send()
+            })
+            .await?;
+        Ok(SentPart {
+            etag: answer.e_tag.unwrap_or_default(),
+            crc32,
+        })
+    }
+
+    async fn parts(&self, upload: &UnfinishedUpload) -> Result<BTreeMap<u32, String>, AwsError> {
+        let _permit = self.network.request().await?;
+        let asked = Asked::Parts {
+            bucket: &upload.bucket,
+            key: &upload.key,
+        };
+        let mut parts = BTreeMap::new();
+        let mut marker = None;
+        loop {
+            let answer = self
+                .ask(&upload.bucket, &asked, |client| {
+                    client
+                        .list_parts()
+                        .bucket(&upload.bucket)
+                        .key(&upload.key)
+                        .upload_id(&upload.id)
+                        .set_part_number_marker(marker.clone())
+                        .set_request_payer(self.payer())
+                        .send()
+                })
+                .await?;
+            parts.extend(answer.parts().iter().filter_map(|part| {
+                let number = u32::try_from(part.part_number()?).ok()?;
+                Some((number, part.e_tag()?.to_owned()))
+            }));
+            match answer.next_part_number_marker {
+                Some(next) if answer.is_truncated == Some(true) => marker = Some(next),
+                _ => return Ok(parts),
+            }
+        }
+    }
+
+    async fn finish_parts(
+        &self,
+        upload: &UnfinishedUpload,
+        parts: &BTreeMap<u32, SentPart>,
+        condition: &WriteCondition,
+    ) -> Result<(), AwsError> {
+        let _permit = self.network.request().await?;
+        let parts = parts.iter().map(|(number, part)| {
+            CompletedPart::builder()
+                .part_number(*number as i32)
+                .e_tag(&part.etag)
+                .checksum_crc32(crc32_text(part.crc32))
+                .build()
+        });
+        let parts = CompletedMultipartUpload::builder()
+            .set_parts(Some(parts.collect()))
+            .build();
+        self.ask(&upload.bucket, &upload.asked(), |client| {
+            client
+                .complete_multipart_upload()
+                .bucket(&upload.bucket)
+                .key(&upload.key)
+                .upload_id(&upload.id)
+                .multipart_upload(parts.clone())
+                .set_if_none_match(condition.if_none_match())
+                .set_if_match(condition.if_match())
+                .set_request_payer(self.payer())
+                .customize()
+                .config_override(self.while_sending())
+                .send()
+        })
+        .await?;
+        Ok(())
+    }
+
+    async fn abort_parts(&self, upload: &UnfinishedUpload) -> Result<(), AwsError> {
+        let _permit = self.network.request().await?;
+        let asked = Asked::Abort {
+            bucket: &upload.bucket,
+            key: &upload.key,
+        };
+        self.ask(&upload.bucket, &asked, |client| {
+            client
+                .abort_multipart_upload()
+                .bucket(&upload.bucket)
+                .key(&upload.key)
+                .upload_id(&upload.id)
+                .set_request_payer(self.payer())
+                .send()
+        })
+        .await?;
+        Ok(())
+    }
+}
+
+impl Connection {
+    fn while_sending(&self) -> aws_sdk_s3::config::Builder {
+        let timeouts = TimeoutConfig::builder()
+            .connect_timeout(CONNECT_TIMEOUT)
+            .read_timeout(self.network.patience.send_timeout)
+            .build();
+        aws_sdk_s3::config::Builder::new().timeout_config(timeouts)
+    }
+}
+
+impl UnfinishedUpload {
+    fn asked(&self) -> Asked<'_> {
+        Asked::Write {
+            bucket: &self.bucket,
+            key: &self.key,
+        }
+    }
+}
+
+/// What we kept, or what whoever wrote the object had S3 compute of the whole content.
+fn sha256_of(answer: &HeadObjectOutput) -> Option<Sha256Digest> {
+    let kept = answer
+        .metadata()
+        .and_then(|metadata| from_hexadecimal(metadata.get(SHA256_METADATA)?));
+    // Of an object in parts it is a checksum of checksums, with their number behind a hyphen.
+    kept.or_else(|| {
+        let whole = BASE64_STANDARD.decode(answer.checksum_sha256()?).ok()?;
+        whole.try_into().ok()
+    })
+}
+
+fn crc32_text(crc32: u32) -> String {
+    BASE64_STANDARD.encode(crc32.to_be_bytes())
+}
+
+/// 64 small letters and digits.
+pub fn hexadecimal(digest: &Sha256Digest) -> String {
+    digest.iter().fold(String::new(), |mut text, byte| {
+        write!(text, "{byte:02x}").expect("writing to a string does not fail");
+        text
+    })
+}
+
+fn from_hexadecimal(text: &str) -> Option<Sha256Digest> {
+    let mut digest = Sha256Digest::default();
+    if text.len() != 2 * digest.len() {
+        return None;
+    }
+    for (index, byte) in digest.iter_mut().enumerate() {
+        let digits = text.get(2 * index..2 * index + 2)?;
+        *byte = u8::from_str_radix(digits, 16).ok()?;
+    }
+    Some(digest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn head(kept: Option<&str>, computed: Option<&str>) -> HeadObjectOutput {
+        let mut head = HeadObjectOutput::builder().set_checksum_sha256(computed.map(str::to_owned));
+        if let Some(kept) = kept {
+            head = head.metadata(SHA256_METADATA, kept);
+        }
+        head.build()
+    }
+
+    #[test]
+    fn a_checksum_is_taken_from_where_it_stands_for_the_whole_content() {
+        // Of nothing at all, by `sha256sum` and by `openssl dgst -sha256 -binary | base64`.
+        let hex = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+        let base64 = "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=";
+        let digest = sha256_of(&head(Some(hex), None)).unwrap();
+        assert_eq!(hexadecimal(&digest), hex);
+        assert_eq!(sha256_of(&head(None, Some(base64))), Some(digest));
+        for (kept, computed) in [
+            (None, None),
+            (None, Some("47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=-3")),
+            (Some("e3b0"), None),
+            (Some(&hex.replace('e', "é")[..]), None),
+        ] {
+            assert_eq!(sha256_of(&head(kept, computed)), None);
+        }
+    }
+
+    #[test]
+    fn a_crc_is_written_as_s3_wants_it() {
+        // Of "hello\n": `gzip -c | tail -c8 | head -c4`, the other way round, in base64.
+        assert_eq!(crc32_text(0x363a_3020), "NjowIA==");
+    }
+}

@@ -1,0 +1,174 @@
+//! `spotcheck upload`: a local folder becomes objects below a prefix in S3.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, bail};
+use clap::Args;
+
+use super::Outcome;
+use super::place::{Place, S3Args};
+use super::progress::with_progress;
+use crate::aws::Aws;
+use crate::dirs::AppDirs;
+use crate::domain::{
+    FileAmount, PlannedState, S3Place, UploadPlan, UploadReport, UploadStop, human_bytes,
+};
+use crate::tasks::{ProgressUnit, TaskControl};
+use crate::upload::{
+    DEFAULT_CONCURRENCY, Existing, MAX_CONCURRENCY, UploadOptions, files_below, plan, upload,
+};
+
+#[derive(Debug, Args)]
+pub(super) struct UploadArgs {
+    /// A folder of images and TFRecord files, or one of them
+    folder: PathBuf,
+    /// Where they go: `s3://bucket/prefix/`
+    target: PathBuf,
+    /// Say what would be done, and do nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Replace objects with other content; without it they stay and are listed
+    #[arg(long)]
+    overwrite: bool,
+    /// Requests at once; each holds at most 16 MiB in the memory
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_CONCURRENCY as u32, value_parser = clap::value_parser!(u32).range(1..=MAX_CONCURRENCY as i64))]
+    concurrency: u32,
+    #[command(flatten)]
+    s3: S3Args,
+}
+
+pub(super) fn run(args: &UploadArgs) -> anyhow::Result<Outcome> {
+    let target = target(args)?;
+    let dirs = AppDirs::find()?;
+    let control = TaskControl::new(ProgressUnit::Bytes);
+    let on_interrupt = control.clone();
+    ctrlc::set_handler(move || on_interrupt.cancel()).context("Could not listen for Ctrl+C")?;
+    let aws = Aws::new();
+    let plan = with_progress("Looking", &control, || -> anyhow::Result<UploadPlan> {
+        let local = files_below(&args.folder, &control)
+            .with_context(|| format!("Could not read {}", args.folder.display()))?;
+        Ok(plan(&aws, &target, local, &control)?)
+    })?;
+    if plan.files.is_empty() && plan.problems.is_empty() {
+        bail!(
+            "there is neither an image nor a TFRecord file in {}",
+            args.folder.display()
+        );
+    }
+    describe(&plan, args);
+    if args.dry_run {
+        return Ok(list(&plan, args));
+    }
+    let options = UploadOptions {
+        concurrency: args.concurrency as usize,
+        existing: if args.overwrite {
+            Existing::Replace
+        } else {
+            Existing::Keep
+        },
+        unfinished: &dirs.uploads(),
+    };
+    let report = with_progress("Uploading", &control, || {
+        upload(&aws, &plan, options, &control)
+    });
+    conclude(&report, &plan, &control)
+}
+
+fn target(args: &UploadArgs) -> anyhow::Result<S3Place> {
+    match Place::parse(&args.target, &args.s3)? {
+        Place::S3(place) => Ok(place),
+        Place::Stdin | Place::Path(_) => bail!(
+            "the second argument says where the files go, s3://bucket/prefix/; this is none: {}",
+            args.target.display()
+        ),
+    }
+}
+
+fn describe(plan: &UploadPlan, args: &UploadArgs) {
+    eprintln!("{} to send to {}", plan.new_files(), plan.target.address);
+    let nothing = FileAmount::default();
+    let same = plan.same_files();
+    if same != nothing {
+        eprintln!("{same} already there");
+    }
+    let conflicts = plan.conflicting_files();
+    if conflicts != nothing {
+        let fate = if args.overwrite {
+            "will be replaced"
+        } else {
+            "stays; --overwrite replaces it"
+        };
+        eprintln!("{conflicts} for which something else is there, which {fate}");
+    }
+    if let Some(left_out) = plan.left_out.describe() {
+        eprintln!("left out: {left_out}");
+    }
+}
+
+/// A line for each file on stdout: what would be done, its size, its name, and why not.
+#[expect(clippy::print_stdout, reason = "this is the result of a dry run")]
+fn list(plan: &UploadPlan, args: &UploadArgs) -> Outcome {
+    let mut conflicts = 0;
+    for planned in &plan.files {
+        let (what, why) = match &planned.state {
+            PlannedState::New => ("send", String::new()),
+            PlannedState::Same => ("same", String::new()),
+            PlannedState::Conflict { .. } if args.overwrite => ("replace", String::new()),
+            PlannedState::Conflict { why, .. } => {
+                conflicts += 1;
+                ("conflict", format!(": {why}"))
+            }
+        };
+        let size = human_bytes(planned.file.size_bytes);
+        println!("{what:8} {size:>8}  {}{why}", planned.file.name);
+    }
+    for problem in &plan.problems {
+        eprintln!("failed {problem}");
+    }
+    eprintln!("nothing was sent: this was a dry run");
+    if conflicts == 0 && plan.problems.is_empty() {
+        Outcome::AllWell
+    } else {
+        Outcome::SomeImagesFailed
+    }
+}
+
+/// Says what happened and what it means for the exit code.
+fn conclude(
+    report: &UploadReport,
+    plan: &UploadPlan,
+    control: &TaskControl,
+) -> anyhow::Result<Outcome> {
+    for note in &report.notes {
+        eprintln!("note: {note}");
+    }
+    for conflict in &report.conflicts {
+        eprintln!("conflict {conflict}");
+    }
+    for failure in &report.failures {
+        eprintln!("failed {failure}");
+    }
+    let elapsed = control.progress().elapsed.as_secs_f64();
+    let sent = report.sent;
+    match &report.stopped {
+        None => eprintln!("{sent} sent in {elapsed:.1} s"),
+        Some(UploadStop::Cancelled) => bail!(
+            "cancelled with {} left; {sent} arrived, and the same command goes on with the rest",
+            report.not_tried
+        ),
+        Some(UploadStop::Failed(why)) => bail!(
+            "{why}\nStopped with {} left; {sent} arrived, and the same command goes on with the rest",
+            report.not_tried
+        ),
+    }
+    if report.is_complete() {
+        return Ok(Outcome::AllWell);
+    }
+    eprintln!(
+        "{} of {} files failed, {} stayed as they are in S3",
+        report.failures.len(),
+        plan.files.len() + plan.problems.len(),
+        report.conflicts.len()
+    );
+    Ok(Outcome::SomeImagesFailed)
+}

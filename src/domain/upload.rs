@@ -1,0 +1,211 @@
+//! What an upload would do, and what it did.
+
+use super::{Problem, S3Address, S3Place, Sample, human_bytes};
+
+/// Local files, each held against the object that it would become. Nothing of it has been sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UploadPlan {
+    /// The folder of a bucket that the files go to.
+    pub target: S3Place,
+    /// In the order they were listed.
+    pub files: Vec<PlannedFile>,
+    /// Files that cannot be sent, and why.
+    pub problems: Vec<Problem>,
+    pub left_out: LeftOut,
+}
+
+/// A local file on its way to become an object. Its name is the part of the key behind the target's prefix.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlannedFile {
+    pub file: Sample,
+    pub state: PlannedState,
+}
+
+/// What stands where a file would go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PlannedState {
+    /// Nothing: the file is sent.
+    New,
+    /// An object with the same content: nothing is done.
+    Same,
+    /// An object with other content, or of which that cannot be told: it stays, unless somebody wants it replaced.
+    Conflict {
+        /// The state of it that was seen: only that is ever replaced.
+        etag: Option<String>,
+        why: String,
+    },
+}
+
+/// Files of a folder that are not for upload.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Whose names begin with a dot, folders counted once.
+    pub hidden: u64,
+    /// Neither images nor TFRecord files.
+    pub others: u64,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct FileAmount {
+    pub files: u64,
+    pub bytes: u64,
+}
+
+/// What an upload did.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct UploadReport {
+    pub sent: FileAmount,
+    /// What was there already with the same content.
+    pub same: FileAmount,
+    /// Objects with other content, which stayed.
+    pub conflicts: Vec<Problem>,
+    /// Files that could not be sent, and why.
+    pub failures: Vec<Problem>,
+    /// Files that it did not come to.
+    pub not_tried: FileAmount,
+    /// `None` where it came to its end.
+    pub stopped: Option<UploadStop>,
+    /// What else a person should know.
+    pub notes: Vec<String>,
+}
+
+/// Why an upload ended before its end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum UploadStop {
+    Cancelled,
+    /// Something that no other file would have got past.
+    Failed(String),
+}
+
+impl UploadPlan {
+    /// The whole key that a file becomes.
+    pub fn key_of(&self, file: &Sample) -> String {
+        format!("{}{}", self.target.address.prefix, file.name)
+    }
+
+    /// Where a file goes.
+    pub fn address_of(&self, file: &Sample) -> S3Address {
+        S3Address::new(&self.target.address.bucket, self.key_of(file))
+    }
+
+    pub fn new_files(&self) -> FileAmount {
+        self.amount(|state| *state == PlannedState::New)
+    }
+
+    pub fn same_files(&self) -> FileAmount {
+        self.amount(|state| *state == PlannedState::Same)
+    }
+
+    pub fn conflicting_files(&self) -> FileAmount {
+        self.amount(|state| matches!(state, PlannedState::Conflict { .. }))
+    }
+
+    fn amount(&self, is_counted: impl Fn(&PlannedState) -> bool) -> FileAmount {
+        let mut amount = FileAmount::default();
+        for planned in &self.files {
+            if is_counted(&planned.state) {
+                amount.add(planned.file.size_bytes);
+            }
+        }
+        amount
+    }
+}
+
+impl FileAmount {
+    /// One more file.
+    pub fn add(&mut self, bytes: u64) {
+        self.files += 1;
+        self.bytes += bytes;
+    }
+}
+
+/// “1 file (1.2 MiB)”
+impl std::fmt::Display for FileAmount {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let files = if self.files == 1 { "file" } else { "files" };
+        write!(
+            formatter,
+            "{} {files} ({})",
+            self.files,
+            human_bytes(self.bytes)
+        )
+    }
+}
+
+impl LeftOut {
+    /// “3 hidden files or folders and 12 files that are no images”; `None` where nothing was left out.
+    pub fn describe(&self) -> Option<String> {
+        let mut parts = Vec::new();
+        match self.hidden {
+            0 => {}
+            1 => parts.push("1 hidden file or folder".to_owned()),
+            many => parts.push(format!("{many} hidden files or folders")),
+        }
+        match self.others {
+            0 => {}
+            1 => parts.push("1 file that is no image".to_owned()),
+            many => parts.push(format!("{many} files that are no images")),
+        }
+        (!parts.is_empty()).then(|| parts.join(" and "))
+    }
+}
+
+impl UploadReport {
+    /// Whether every file is there now.
+    pub fn is_complete(&self) -> bool {
+        self.conflicts.is_empty() && self.failures.is_empty() && self.stopped.is_none()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::SampleUri;
+
+    fn planned(name: &str, size_bytes: u64, state: PlannedState) -> PlannedFile {
+        PlannedFile {
+            file: Sample {
+                uri: SampleUri::new(format!("/photos/{name}")),
+                name: name.to_owned(),
+                size_bytes,
+                modified_ns: None,
+                etag: None,
+            },
+            state,
+        }
+    }
+
+    #[test]
+    fn a_plan_counts_what_it_would_do() {
+        let conflict = PlannedState::Conflict {
+            etag: None,
+            why: "other".to_owned(),
+        };
+        let plan = UploadPlan {
+            target: S3Place::new(S3Address::new("bucket", "photos/")),
+            files: vec![
+                planned("a/1.jpg", 1024, PlannedState::New),
+                planned("a/2.jpg", 1024, PlannedState::New),
+                planned("3.jpg", 10, PlannedState::Same),
+                planned("4.jpg", 5, conflict),
+            ],
+            problems: Vec::new(),
+            left_out: LeftOut::default(),
+        };
+        assert_eq!(plan.new_files().to_string(), "2 files (2.0 KiB)");
+        assert_eq!(plan.same_files().to_string(), "1 file (10 B)");
+        assert_eq!(plan.conflicting_files().to_string(), "1 file (5 B)");
+        let address = plan.address_of(&plan.files[0].file);
+        assert_eq!(address.to_string(), "s3://bucket/photos/a/1.jpg");
+    }
+
+    #[test]
+    fn what_was_left_out_is_said_in_words() {
+        let describe = |hidden, others| LeftOut { hidden, others }.describe();
+        assert_eq!(describe(0, 0), None);
+        assert_eq!(
+            describe(1, 2).as_deref(),
+            Some("1 hidden file or folder and 2 files that are no images")
+        );
+    }
+}

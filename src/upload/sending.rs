@@ -1,0 +1,214 @@
+//! One file is sent, and nothing that stands in its place is lost.
+
+use std::path::Path;
+
+use super::content::{ContentError, read_small};
+use super::planning::why_not_same;
+use crate::aws::{AwsError, AwsErrorKind, Content, NewObject, S3, Sha256Digest, WriteCondition};
+use crate::domain::S3Address;
+use crate::tasks::TaskControl;
+
+/// A write that is refused because something came in between is tried again where that something is gone.
+const MAX_TRIES: usize = 3;
+
+/// A file, and where it goes.
+pub(super) struct Job<'a> {
+    pub(super) path: &'a Path,
+    pub(super) size_bytes: u64,
+    pub(super) address: S3Address,
+    /// The state of the object that may be replaced; `None` where none may be.
+    pub(super) replaces: Option<Replaces>,
+}
+
+/// An object that somebody wants replaced.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Replaces {
+    pub(super) etag: Option<String>,
+}
+
+/// How it ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sent {
+    Sent,
+    /// Somebody else wrote the same in the meantime.
+    Same,
+}
+
+/// Why a file was not sent.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum SendError {
+    #[error("{0}")]
+    Content(ContentError),
+    #[error("{0}")]
+    Aws(AwsError),
+    /// Something else stands there, and stays.
+    #[error("{0}")]
+    Conflict(String),
+    #[error("cancelled")]
+    Cancelled,
+}
+
+impl From<ContentError> for SendError {
+    fn from(error: ContentError) -> Self {
+        match error {
+            ContentError::Cancelled => Self::Cancelled,
+            error => Self::Content(error),
+        }
+    }
+}
+
+impl From<AwsError> for SendError {
+    fn from(error: AwsError) -> Self {
+        match error.kind {
+            AwsErrorKind::Cancelled => Self::Cancelled,
+            _ => Self::Aws(error),
+        }
+    }
+}
+
+impl Job<'_> {
+    pub(super) fn object<'j>(&'j self, sha256: &'j Sha256Digest) -> NewObject<'j> {
+        NewObject {
+            bucket: &self.address.bucket,
+            key: &self.address.prefix,
+            content_type: content_type(&self.address.prefix),
+            sha256,
+        }
+    }
+
+    fn condition(&self) -> WriteCondition {
+        match &self.replaces {
+            None => WriteCondition::Absent,
+            Some(Replaces { etag: Some(etag) }) => WriteCondition::Unchanged(etag.clone()),
+            Some(Replaces { etag: None }) => WriteCondition::Any,
+        }
+    }
+
+    pub(super) fn send_small(&self, s3: &S3, control: &TaskControl) -> Result<Sent, SendError> {
+        let (bytes, sha256) = read_small(self.path)?;
+        let content = Content::from(bytes);
+        self.write(s3, &sha256, control, |condition| {
+            s3.put(&self.object(&sha256), &content, condition, Some(control))
+        })
+    }
+
+    /// Lets `write` write the object, on the condition that nothing is there that must stay.
+    pub(super) fn write(
+        &self,
+        s3: &S3,
+        sha256: &Sha256Digest,
+        control: &TaskControl,
+        write: impl Fn(&WriteCondition) -> Result<(), AwsError>,
+    ) -> Result<Sent, SendError> {
+        let mut condition = self.condition();
+        let mut tries = 0;
+        loop {
+            let error = match write(&condition) {
+                Ok(()) => return Ok(Sent::Sent),
+                Err(error) => error,
+            };
+            tries += 1;
+            let is_refused = match error.kind {
+                AwsErrorKind::Changed => true,
+                // What was to be replaced is gone.
+                AwsErrorKind::NotFound => matches!(condition, WriteCondition::Unchanged(_)),
+                AwsErrorKind::Unsupported => condition != WriteCondition::Any,
+                _ => false,
+            };
+            if !is_refused || tries == MAX_TRIES {
+                return Err(error.into());
+            }
+            // Also where our own answer got lost, and the object was written all the same.
+            let there = self.look(s3, sha256, control)?;
+            condition = match there {
+                There::Same => return Ok(Sent::Same),
+                // A server that knows no conditions: having looked right before is the best there is.
+                There::Nothing if error.kind == AwsErrorKind::Unsupported => WriteCondition::Any,
+                There::Nothing => WriteCondition::Absent,
+                There::Other { etag, .. }
+                    if error.kind == AwsErrorKind::Unsupported
+                        && self.may_replace(etag.as_deref()) =>
+                {
+                    WriteCondition::Any
+                }
+                There::Other { why, .. } => return Err(SendError::Conflict(why)),
+            };
+        }
+    }
+
+    fn may_replace(&self, etag: Option<&str>) -> bool {
+        self.replaces
+            .as_ref()
+            .is_some_and(|replaces| replaces.etag.as_deref() == etag)
+    }
+
+    /// What stands there now.
+    pub(super) fn look(
+        &self,
+        s3: &S3,
+        sha256: &Sha256Digest,
+        control: &TaskControl,
+    ) -> Result<There, SendError> {
+        let S3Address { bucket, prefix } = &self.address;
+        let stored = match s3.stored(bucket, prefix, Some(control)) {
+            Ok(stored) => stored,
+            Err(error) if error.kind == AwsErrorKind::NotFound => return Ok(There::Nothing),
+            Err(error) if error.kind == AwsErrorKind::AccessDenied => {
+                return Ok(There::Other {
+                    etag: None,
+                    why: format!("an object is there. {error}"),
+                });
+            }
+            Err(error) => return Err(error.into()),
+        };
+        if stored.sha256 == Some(*sha256) {
+            return Ok(There::Same);
+        }
+        Ok(There::Other {
+            why: format!(
+                "{}; it appeared, or changed, since the plan was made",
+                why_not_same(&stored)
+            ),
+            etag: stored.etag,
+        })
+    }
+}
+
+/// What stands where a file should go.
+pub(super) enum There {
+    Nothing,
+    Same,
+    Other { etag: Option<String>, why: String },
+}
+
+/// By the name, for browsers and other programs that look at the objects.
+fn content_type(name: &str) -> &'static str {
+    let extension = Path::new(name).extension();
+    let extension = extension.and_then(|extension| extension.to_str());
+    match extension.unwrap_or_default().to_ascii_lowercase().as_str() {
+        "jpg" | "jpeg" | "jpe" | "jfif" => "image/jpeg",
+        "png" => "image/png",
+        "webp" => "image/webp",
+        "bmp" | "dib" => "image/bmp",
+        "tif" | "tiff" => "image/tiff",
+        "gif" => "image/gif",
+        _ => "application/octet-stream",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn images_say_what_they_are() {
+        for (name, expected) in [
+            ("a/b.JPG", "image/jpeg"),
+            ("고양이.tiff", "image/tiff"),
+            ("train.tfrecord", "application/octet-stream"),
+            ("data-00000-of-00001", "application/octet-stream"),
+        ] {
+            assert_eq!(content_type(name), expected);
+        }
+    }
+}

@@ -1,0 +1,303 @@
+//! A plan is carried out.
+
+use std::path::Path;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use super::content::LARGE;
+use super::large::{LargeUpload, Sender};
+use super::sending::{Job, Replaces, SendError, Sent};
+use super::unfinished::Journal;
+use super::{MAX_CONCURRENCY, concerns_everything};
+use crate::aws::{Aws, AwsErrorKind};
+use crate::domain::{
+    FileAmount, PlannedState, Problem, Sample, UploadPlan, UploadReport, UploadStop,
+};
+use crate::tasks::TaskControl;
+
+/// When so many files one after the other were refused, the next ones would be, too.
+const MAX_FAILURES_IN_A_ROW: usize = 20;
+
+#[derive(Debug, Clone, Copy)]
+pub struct UploadOptions<'a> {
+    /// Requests at once, `1..=MAX_CONCURRENCY`.
+    pub concurrency: usize,
+    pub existing: Existing,
+    /// The folder in which unfinished uploads are written down, so that a later one goes on with them.
+    pub unfinished: &'a Path,
+}
+
+/// What becomes of an object with other content.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Existing {
+    Keep,
+    /// Replaced by the file, if it is still the one that the plan saw.
+    Replace,
+}
+
+/// Sends what the plan says. Each object appears whole or not at all; an upload that ended early goes on with a new plan, which
+/// finds what is there. Files that are there already are no work.
+pub fn upload(
+    aws: &Aws,
+    plan: &UploadPlan,
+    options: UploadOptions<'_>,
+    control: &TaskControl,
+) -> UploadReport {
+    let s3 = aws.s3(&plan.target.access);
+    let mut report = UploadReport {
+        same: plan.same_files(),
+        failures: plan.problems.clone(),
+        ..UploadReport::default()
+    };
+    let mut work = Vec::new();
+    for planned in &plan.files {
+        match &planned.state {
+            PlannedState::New => work.push((&planned.file, None)),
+            PlannedState::Same => {}
+            PlannedState::Conflict { etag, .. } if options.existing == Existing::Replace => {
+                let etag = etag.clone();
+                work.push((&planned.file, Some(Replaces { etag })));
+            }
+            PlannedState::Conflict { why, .. } => {
+                let problem = Problem::of_sample(planned.file.uri.clone(), why);
+                report.conflicts.push(problem);
+            }
+        }
+    }
+    control.set_step("");
+    control.set_total(Some(work.iter().map(|(file, _)| file.size_bytes).sum()));
+    control.set_done_before(0);
+    let transfer = Transfer {
+        plan,
+        sender: Sender {
+            s3: &s3,
+            journal: Journal::new(options.unfinished, &plan.target),
+            control,
+        },
+        work,
+        queue: Mutex::default(),
+        changed: Condvar::new(),
+        tally: Mutex::new(Tally {
+            report,
+            ended: 0,
+            failures_in_a_row: 0,
+        }),
+    };
+    let workers = options.concurrency.clamp(1, MAX_CONCURRENCY);
+    std::thread::scope(|scope| {
+        for _ in 0..workers {
+            scope.spawn(|| transfer.work());
+        }
+    });
+    transfer.conclude()
+}
+
+struct Transfer<'a> {
+    plan: &'a UploadPlan,
+    sender: Sender<'a>,
+    work: Vec<(&'a Sample, Option<Replaces>)>,
+    queue: Mutex<Queue<'a>>,
+    /// Something to do has come, or nothing will come any more.
+    changed: Condvar,
+    tally: Mutex<Tally>,
+}
+
+#[derive(Default)]
+struct Queue<'a> {
+    /// In `work`.
+    next: usize,
+    /// Large files of which parts may be waiting.
+    large: Vec<Arc<LargeUpload<'a>>>,
+    /// Workers that look after a large file: parts may come from them.
+    leaders: usize,
+    is_over: bool,
+}
+
+struct Tally {
+    report: UploadReport,
+    /// Files that were tried, whatever became of them.
+    ended: usize,
+    failures_in_a_row: usize,
+}
+
+enum Task<'a> {
+    File(usize),
+    Part(Arc<LargeUpload<'a>>, u32),
+}
+
+impl<'a> Transfer<'a> {
+    fn work(&self) {
+        while let Some(task) = self.next_task() {
+            match task {
+                Task::Part(large, number) => large.send_part(number, &self.sender),
+                Task::File(index) => {
+                    let (file, replaces) = &self.work[index];
+                    let sent = self.send(file, replaces.clone());
+                    self.record(file, sent);
+                }
+            }
+        }
+    }
+
+    /// Waits where nothing is to be done, but something may come.
+    fn next_task(&self) -> Option<Task<'a>> {
+        if self.sender.control.checkpoint().is_err() {
+            self.end();
+        }
+        let mut queue = self.lock_queue();
+        loop {
+            if queue.is_over {
+                return None;
+            }
+            // What was begun is finished first.
+            for large in &queue.large {
+                if let Some(number) = large.take_part() {
+                    return Some(Task::Part(Arc::clone(large), number));
+                }
+            }
+            if queue.next < self.work.len() {
+                queue.next += 1;
+                let index = queue.next - 1;
+                if is_large(self.work[index].0) {
+                    queue.leaders += 1;
+                }
+                return Some(Task::File(index));
+            }
+            if queue.leaders == 0 {
+                return None;
+            }
+            let woken = self.changed.wait(queue);
+            queue = woken.unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn send(&self, file: &'a Sample, replaces: Option<Replaces>) -> Result<Sent, SendError> {
+        let job = Job {
+            path: Path::new(file.uri.as_str()),
+            size_bytes: file.size_bytes,
+            address: self.plan.address_of(file),
+            replaces,
+        };
+        if is_large(file) {
+            let sent = self.send_large(job);
+            self.lock_queue().leaders -= 1;
+            self.changed.notify_all();
+            return sent;
+        }
+        let sent = job.send_small(self.sender.s3, self.sender.control);
+        self.sender.control.add_done(file.size_bytes);
+        sent
+    }
+
+    fn send_large(&self, job: Job<'a>) -> Result<Sent, SendError> {
+        let size_bytes = job.size_bytes;
+        let large = LargeUpload::begin(job, &self.sender)
+            .inspect_err(|_| self.sender.control.add_done(size_bytes))?;
+        let large = Arc::new(large);
+        self.lock_queue().large.push(Arc::clone(&large));
+        self.changed.notify_all();
+        while let Some(number) = large.take_part() {
+            large.send_part(number, &self.sender);
+        }
+        self.lock_queue()
+            .large
+            .retain(|other| !Arc::ptr_eq(other, &large));
+        large.finish(&self.sender)
+    }
+
+    fn record(&self, file: &Sample, sent: Result<Sent, SendError>) {
+        let mut tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
+        let tally = &mut *tally;
+        let report = &mut tally.report;
+        tally.ended += 1;
+        let problem = |message: &dyn std::fmt::Display| {
+            Problem::of_sample(file.uri.clone(), message.to_string())
+        };
+        let stop = match sent {
+            Ok(Sent::Sent) => {
+                report.sent.add(file.size_bytes);
+                tally.failures_in_a_row = 0;
+                None
+            }
+            Ok(Sent::Same) => {
+                report.same.add(file.size_bytes);
+                None
+            }
+            Err(SendError::Conflict(why)) => {
+                report.conflicts.push(problem(&why));
+                None
+            }
+            Err(SendError::Content(error)) => {
+                report.failures.push(problem(&error));
+                None
+            }
+            Err(SendError::Aws(error)) => {
+                let is_first_denied =
+                    error.kind == AwsErrorKind::AccessDenied && report.sent.files == 0;
+                if concerns_everything(error.kind) || is_first_denied {
+                    report.not_tried.add(file.size_bytes);
+                    Some(error.message)
+                } else {
+                    tally.failures_in_a_row += 1;
+                    report.failures.push(problem(&error));
+                    (tally.failures_in_a_row >= MAX_FAILURES_IN_A_ROW).then(|| {
+                        format!("{MAX_FAILURES_IN_A_ROW} files in a row failed, the last one so: {error}")
+                    })
+                }
+            }
+            Err(SendError::Cancelled) => {
+                report.not_tried.add(file.size_bytes);
+                None
+            }
+        };
+        if let Some(message) = stop {
+            report.stopped.get_or_insert(UploadStop::Failed(message));
+            self.end();
+        }
+        let (ended, all) = (tally.ended, self.work.len());
+        self.sender
+            .control
+            .set_detail(format!("{ended} of {all} files"));
+    }
+
+    /// Nothing more is begun.
+    fn end(&self) {
+        self.lock_queue().is_over = true;
+        self.changed.notify_all();
+    }
+
+    fn conclude(self) -> UploadReport {
+        let queue = self
+            .queue
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner);
+        let tally = self
+            .tally
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner);
+        let mut report = tally.report;
+        for (file, _) in &self.work[queue.next..] {
+            report.not_tried.add(file.size_bytes);
+        }
+        if self.sender.control.is_cancelled() && report.not_tried != FileAmount::default() {
+            report.stopped.get_or_insert(UploadStop::Cancelled);
+        }
+        report.notes = self.sender.control.notes();
+        match self.sender.journal.count() {
+            0 => {}
+            count => report.notes.push(format!(
+                "{count} unfinished upload{s} of large files to this bucket cost{c} money until the same files are uploaded again",
+                s = if count == 1 { "" } else { "s" },
+                c = if count == 1 { "s" } else { "" },
+            )),
+        }
+        report
+    }
+
+    fn lock_queue(&self) -> MutexGuard<'_, Queue<'a>> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn is_large(file: &Sample) -> bool {
+    file.size_bytes >= LARGE
+}
