@@ -345,6 +345,8 @@ fn start_log(dirs: &AppDirs) {
     let started = env_logger::Builder::new()
         .filter_level(log::LevelFilter::Warn)
         .filter_module("spotcheck", log::LevelFilter::Info)
+        // The AWS crates write whole answers of servers into their warnings; what matters of them is told in our own words.
+        .filter_module("aws", log::LevelFilter::Off)
         .target(env_logger::Target::Pipe(Box::new(file)))
         .try_init();
     if started.is_ok() {

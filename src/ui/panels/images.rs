@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use eframe::egui::{self, Align, Button, Layout, Panel, RichText, TextEdit, Ui};
+use eframe::egui::{self, Align, Button, Label, Layout, Panel, RichText, TextEdit, Ui};
 
 use super::super::grid::{GridMemory, grid_ui};
 use super::super::textures::Textures;
@@ -76,7 +76,8 @@ fn contents_ui(
             unwatched_ui(ui, state, source, commands);
         }
         for note in &source.notes {
-            ui.label(RichText::new(note).weak());
+            ui.add(Label::new(RichText::new(note).weak()).truncate())
+                .on_hover_text(note);
         }
         if !state.samples.is_empty() {
             search_ui(ui, state, &mut memory.search, commands);
