@@ -106,3 +106,27 @@ fn an_address_is_opened_from_the_path_field_and_a_place_from_the_recent_ones() {
         window.state().state().samples.len() == 3
     });
 }
+
+#[test]
+fn the_images_in_a_tfrecord_object_open_and_are_predicted_and_so_does_one_of_them() {
+    let bucket = Seaweed::shared().public_bucket("window-records");
+    let file = repository().join("tests/tfrecord/photos.tfrecord");
+    bucket.put("photos/photos.tfrecord", &std::fs::read(file).unwrap());
+    let projects = tempfile::tempdir().unwrap();
+    let mut window = open_in(projects.path(), None, CLASSIFIER);
+    open(&mut window, place(&bucket));
+    wait_for(&mut window, "photos.tfrecord/chelsea.png");
+    click(&mut window, "Predict all");
+    wait_for(&mut window, "6 images, 6 predicted");
+    let address = S3Address::new(&bucket.name, "photos/photos.tfrecord/#2");
+    open(
+        &mut window,
+        S3Place {
+            address,
+            ..place(&bucket)
+        },
+    );
+    // The project of the folder has its answer already.
+    wait_for(&mut window, "photos.tfrecord/coffee.png");
+    wait_for(&mut window, "1 image, 1 predicted");
+}
