@@ -37,28 +37,35 @@ pub(super) fn filmstrip_ui(
 }
 
 fn heading_ui(ui: &mut Ui, state: &State, strip: &Filmstrip, commands: &mut Vec<Command>) {
-    ui.horizontal(|ui| {
-        ui.label(strong("Filmstrip of"));
-        class_ui(ui, state, strip, commands);
-        let (label, other) = match strip.order {
-            FilmOrder::HighestFirst => ("Highest score first", FilmOrder::LowestFirst),
-            FilmOrder::LowestFirst => ("Lowest score first", FilmOrder::HighestFirst),
-        };
-        let turn = ui
-            .button(label)
-            .on_hover_text("Click to begin at the other end");
-        if turn.clicked() {
-            commands.push(Command::SetFilmOrder(other));
+    let width = ui.available_width();
+    // From the right, so that the words take what the buttons leave.
+    let row = vec2(width, ui.spacing().interact_size.y);
+    ui.allocate_ui_with_layout(row, Layout::right_to_left(Align::Center), |ui| {
+        if ui.button("Close").clicked() {
+            commands.push(Action::Filmstrip.into());
         }
-        ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
-            if ui.button("Close").clicked() {
-                commands.push(Action::Filmstrip.into());
+        ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
+            if width > 460.0 {
+                ui.label(strong("Filmstrip of"));
             }
-            ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
-                ui.add(Label::new(RichText::new(count_text(state, strip)).weak()).truncate());
-            });
+            class_ui(ui, state, strip, commands);
+            turn_ui(ui, strip, commands);
+            ui.add(Label::new(RichText::new(count_text(state, strip)).weak()).truncate());
         });
     });
+}
+
+fn turn_ui(ui: &mut Ui, strip: &Filmstrip, commands: &mut Vec<Command>) {
+    let (label, other) = match strip.order {
+        FilmOrder::HighestFirst => ("Highest score first", FilmOrder::LowestFirst),
+        FilmOrder::LowestFirst => ("Lowest score first", FilmOrder::HighestFirst),
+    };
+    let turn = ui
+        .button(label)
+        .on_hover_text("Click to begin at the other end");
+    if turn.clicked() {
+        commands.push(Command::SetFilmOrder(other));
+    }
 }
 
 fn count_text(state: &State, strip: &Filmstrip) -> String {
@@ -88,7 +95,7 @@ fn class_ui(ui: &mut Ui, state: &State, strip: &Filmstrip, commands: &mut Vec<Co
     let selected = strip.class.map_or_else(|| "a class".to_owned(), name);
     let picker = ComboBox::from_id_salt("class of the filmstrip")
         .selected_text(selected)
-        .width(150.0)
+        .width((ui.available_width() * 0.4).clamp(80.0, 150.0))
         .show_ui(ui, |ui| {
             let Some(statistics) = state.arranging.statistics() else {
                 ui.weak("There are no answers yet");

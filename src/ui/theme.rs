@@ -2,7 +2,8 @@
 
 use eframe::egui::{
     self, Color32, CornerRadius, FontData, FontDefinitions, FontFamily, FontId, Margin, Stroke,
-    TextStyle, Theme, ThemePreference, Visuals, style::WidgetVisuals,
+    TextStyle, Theme, ThemePreference, Visuals,
+    style::{ScrollStyle, WidgetVisuals},
 };
 
 use crate::state::{Settings, ThemeChoice};
@@ -201,11 +202,29 @@ fn set_spacing(style: &mut egui::Style) {
     spacing.combo_width = 120.0;
     spacing.indent = 16.0;
     spacing.tooltip_width = 380.0;
-    spacing.scroll = egui::style::ScrollStyle::solid();
-    spacing.scroll.bar_width = 8.0;
-    spacing.scroll.floating = false;
+    spacing.scroll = scroll_style();
     style.interaction.tooltip_delay = 0.4;
     style.animation_time = 0.1;
+}
+
+/// Bars that are always there, beside what they scroll.
+fn scroll_style() -> ScrollStyle {
+    let mut scroll = ScrollStyle::solid();
+    scroll.bar_width = 8.0;
+    let width = scroll.allocated_width();
+    // Only those that could float have handles of a strength of their own: in the colour of a button they are next to
+    // invisible on a light panel, and in that of the text they would be black.
+    scroll.floating = true;
+    scroll.floating_width = scroll.bar_width;
+    scroll.floating_allocated_width = width;
+    scroll.foreground_color = true;
+    scroll.dormant_handle_opacity = 0.28;
+    scroll.active_handle_opacity = 0.4;
+    scroll.interact_handle_opacity = 0.6;
+    scroll.dormant_background_opacity = 0.0;
+    scroll.active_background_opacity = 0.6;
+    scroll.interact_background_opacity = 0.6;
+    scroll
 }
 
 fn set_visuals(visuals: &mut Visuals, palette: &Palette) {

@@ -379,3 +379,67 @@ fn thumbnails_can_take_the_whole_window_and_a_picture_is_one_key_away() {
     window.key_press_modifiers(Modifiers::COMMAND, Key::G);
     wait_for(&mut window, "1 of 8 images");
 }
+
+#[test]
+fn clicks_with_ctrl_and_shift_select_and_only_the_selection_is_predicted() {
+    let folder = folder_of(6, "chelsea.png");
+    let mut window = open(None, CLASSIFIER);
+    let app = window.state_mut();
+    app.command(Command::SetPredictOnOpen(false));
+    app.command(Command::Open(folder.path().to_owned()));
+    wait_for(&mut window, "1 of 6 images");
+    let click_cell = |window: &mut egui_kittest::Harness<'static, App>, name: &str, modifiers| {
+        let cell = window.query_all_by_label_contains(name).next().unwrap();
+        cell.click_modifiers(modifiers);
+        window.run_steps(3);
+    };
+    click_cell(&mut window, "1-chelsea.png, ", Modifiers::NONE);
+    click_cell(&mut window, "4-chelsea.png, ", Modifiers::COMMAND);
+    wait_for(&mut window, "2 selected");
+    click_cell(&mut window, "1-chelsea.png, ", Modifiers::NONE);
+    click_cell(&mut window, "3-chelsea.png, ", Modifiers::SHIFT);
+    wait_for(&mut window, "3 selected");
+    click(&mut window, "Predict");
+    click(&mut window, "Predict selection");
+    wait_for(&mut window, "3 predicted");
+    assert!(sees(&window, "2-chelsea.png, tiger cat 38 %"));
+    assert!(!sees(&window, "4-chelsea.png, tiger cat"));
+}
+
+#[test]
+fn the_slider_of_the_thumbnails_makes_room_for_more_of_them() {
+    let folder = many_images();
+    let mut window = open(Some(folder.path()), CLASSIFIER);
+    window.state_mut().command(Command::SetPredictOnOpen(false));
+    wait_for(&mut window, "1 of 2,000 images");
+    let mut cells = |side: f64| {
+        let label = "Size of the thumbnails";
+        let slider = window.get_by_role_and_label(egui::accesskit::Role::Slider, label);
+        slider.set_value_accesskit(side);
+        window.run_steps(4);
+        window.query_all_by_label_contains(".png, ").count()
+    };
+    let (small, large) = (cells(72.0), cells(256.0));
+    assert!(small > 3 * large, "{small} {large}");
+}
+
+#[test]
+fn boxes_on_thumbnails_are_those_of_the_whole_answers() {
+    let mut window = open(Some(&samples()), "ssd-mobilenet-coco");
+    wait_for(&mut window, "1 predicted");
+    click(&mut window, "Predict all");
+    wait_for(&mut window, "8 predicted");
+    wait_for(&mut window, "All saved");
+    click(&mut window, "View");
+    click(&mut window, "Boxes on thumbnails");
+    wait_until(
+        &mut window,
+        "the answers of all cells on screen",
+        |window| {
+            let state = window.state().state();
+            let run = state.run().unwrap().id();
+            let has_boxes = |id| state.runs.prediction(run, id).is_some();
+            state.order().ids().filter(|&id| has_boxes(id)).count() == 8
+        },
+    );
+}

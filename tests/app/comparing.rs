@@ -146,3 +146,20 @@ fn a_comparison_is_exported_with_the_disagreement_of_each_image() {
     let summary = std::fs::read_to_string(folder.path().join("comparison-summary.csv")).unwrap();
     assert!(summary.contains("agreement,,,1"), "{summary}");
 }
+
+#[test]
+fn a_click_on_a_run_looks_at_its_answers() {
+    let folder = folder_of(2, "chelsea.png");
+    let mut window = two_runs(CLASSIFIER, folder.path());
+    let current = |window: &Harness<'static, App>| window.state().state().run().unwrap().id();
+    let second = current(&window);
+    let first = window.state().state().runs.iter().next().unwrap().id();
+    assert_ne!(first, second);
+    click(&mut window, "Run EfficientNet-Lite0");
+    wait_until(&mut window, "the first run", |window| {
+        current(window) == first
+    });
+    wait_for(&mut window, "2 predicted");
+    // The one that one looks at is not compared with itself.
+    assert!(sees(&window, "Compare with EfficientNet-Lite0, 1 thread"));
+}

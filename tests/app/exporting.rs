@@ -1,9 +1,13 @@
 //! Exporting from the window.
 
+use std::path::Path;
+
 use egui::accesskit::Role;
-use egui_kittest::kittest::Queryable;
+use egui_kittest::Harness;
+use egui_kittest::kittest::{NodeT, Queryable};
+use spotcheck::app::App;
 use spotcheck::domain::{ExportFormat, ExportOptions};
-use spotcheck::state::{Command, ExportScope};
+use spotcheck::state::{Action, Command, ExportScope, TaskOutcome};
 
 use crate::window::{click, folder_of, open, samples, sees, wait_for, wait_until};
 
@@ -95,4 +99,87 @@ fn the_dialog_says_how_many_boxes_each_choice_of_images_has() {
     );
     click(&mut window, "Accepted only");
     wait_for(&mut window, &format!("(1; at most {stored} boxes)"));
+}
+
+fn fill(window: &mut Harness<'static, App>, label: &str, path: &Path) {
+    let field = window.get_by_role_and_label(Role::TextInput, label);
+    field.focus();
+    window.step();
+    // What an earlier export was written to goes.
+    window.key_press_modifiers(egui::Modifiers::COMMAND, egui::Key::A);
+    window.step();
+    let field = window.get_by_role_and_label(Role::TextInput, label);
+    field.type_text(path.to_str().unwrap());
+    window.step();
+}
+
+#[test]
+fn every_format_is_written_from_the_dialog() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut window = open(Some(&samples().join("coffee.png")), "ssd-mobilenet-coco");
+    wait_for(&mut window, "cup");
+    for format in ExportFormat::ALL {
+        window.key_press_modifiers(egui::Modifiers::COMMAND, egui::Key::E);
+        wait_for(&mut window, "Export now");
+        let entry = window.get_by_label(format.name());
+        entry.click_accesskit();
+        window.run_steps(2);
+        wait_for(&mut window, format.description());
+        let mut target = folder.path().join(format!("out-{}", format.word()));
+        let label = match format.extension() {
+            Some(_) => "File to write",
+            None => "Folder to write",
+        };
+        fill(&mut window, label, &target);
+        click(&mut window, "Export now");
+        wait_for(&mut window, " written: ");
+        click(&mut window, "Close");
+        // A name without an ending gets that of the format.
+        if let Some(extension) = format.extension() {
+            target.set_extension(extension);
+        }
+        assert!(target.exists(), "{}", target.display());
+    }
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 7);
+}
+
+#[test]
+fn a_classifier_is_not_offered_the_formats_of_boxes() {
+    let mut window = open(Some(&samples().join("chelsea.png")), "efficientnet-lite0");
+    wait_for(&mut window, "tiger cat 38.3 %");
+    window.key_press_modifiers(egui::Modifiers::COMMAND, egui::Key::E);
+    wait_for(&mut window, "Export now");
+    for (format, is_offered) in [("YOLO", false), ("COCO", false), ("CSV", true)] {
+        let entry = window.get_by_label(format);
+        let is_disabled = entry.accesskit_node().is_disabled();
+        assert_eq!(is_disabled, !is_offered, "{format}");
+    }
+    assert!(sees(&window, "All stored classes"));
+}
+
+#[test]
+fn an_export_that_is_cancelled_leaves_nothing_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut window = open(Some(&samples()), "ssd-mobilenet-coco");
+    wait_for(&mut window, "1 predicted");
+    click(&mut window, "Predict all");
+    wait_for(&mut window, "8 predicted");
+    wait_until(&mut window, "the task to end", |window| {
+        window.state().state().tasks.is_idle()
+    });
+    let app = window.state_mut();
+    app.command(Action::Export.into());
+    let options = ExportOptions::of_format(ExportFormat::Pictures);
+    app.command(Command::SetExport(options, ExportScope::All));
+    app.command(Command::Export {
+        path: folder.path().join("pictures"),
+        replaces: false,
+    });
+    app.command(Action::CancelTasks.into());
+    wait_until(&mut window, "the end of the export", |window| {
+        window.state().state().tasks.is_idle()
+    });
+    let finished = window.state().state().tasks.finished().next().unwrap();
+    assert_eq!(finished.outcome, TaskOutcome::Cancelled);
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }

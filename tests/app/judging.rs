@@ -5,7 +5,7 @@ use egui::{Key, Modifiers};
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable;
 use spotcheck::app::App;
-use spotcheck::state::Command;
+use spotcheck::state::{Action, Command};
 
 use crate::window::{click, folder_of, open, open_in, samples, sees, wait_for, wait_until};
 
@@ -219,4 +219,56 @@ fn all_selected_images_are_judged_at_once() {
     wait_for(&mut window, "5 of 5 judged: 5 accepted");
     click(&mut window, "Judge");
     wait_for(&mut window, "Undo: accept 5 images");
+}
+
+#[test]
+fn k_leads_from_one_unjudged_image_to_the_next_less_uncertain_one() {
+    let mut window = open_to_judge(&samples(), CLASSIFIER);
+    wait_for(&mut window, "1 predicted");
+    click(&mut window, "Predict all");
+    wait_for(&mut window, "8 predicted");
+    wait_until(&mut window, "the task to end", |window| {
+        window.state().state().tasks.is_idle()
+    });
+    let state = window.state().state();
+    let answers = &state.run().unwrap().answers;
+    let margin = |id| {
+        let scores = answers.summary(id).unwrap().scores;
+        scores[0] - scores[1]
+    };
+    let mut by_margin: Vec<_> = state.order().ids().collect();
+    by_margin.sort_by(|&one, &other| margin(one).total_cmp(&margin(other)));
+    let judged = by_margin[1];
+    // The second least certain one has a verdict: it is passed over.
+    let go_on = Action::GoOnAfterVerdict;
+    window.state_mut().command(go_on.into());
+    window.state_mut().command(Command::Show(judged));
+    press(&mut window, Key::A);
+    window.state_mut().command(Command::Show(by_margin[0]));
+    window.step();
+    for expected in [by_margin[2], by_margin[3]] {
+        press(&mut window, Key::K);
+        assert_eq!(window.state().state().shown_sample(), Some(expected));
+    }
+}
+
+#[test]
+fn the_bar_takes_one_line_of_a_wide_window_and_two_of_a_narrow_one() {
+    let folder = folder_of(2, "chelsea.png");
+    let mut window = open_to_judge(folder.path(), CLASSIFIER);
+    wait_for(&mut window, "1 of 2 images");
+    let height_between = |window: &Harness<'static, App>| {
+        let place = |label: &str| {
+            let found = window.query_all_by_label_contains(label).last();
+            found.unwrap().rect().center().y
+        };
+        (place("0 of 2 judged") - place("Image: not judged")).abs()
+    };
+    window.set_size(egui::vec2(1400.0, 860.0));
+    window.run_steps(3);
+    assert!(height_between(&window) < 10.0);
+    window.set_size(egui::vec2(1024.0, 700.0));
+    window.run_steps(3);
+    let two_lines = height_between(&window);
+    assert!((20.0..45.0).contains(&two_lines), "{two_lines}");
 }

@@ -158,3 +158,26 @@ fn a_project_file_opens_its_images_and_finds_them_where_they_were_moved_to() {
         sees(window, "2 predicted")
     });
 }
+
+#[test]
+fn a_project_that_is_saved_elsewhere_goes_on_there_with_its_answers_and_verdicts() {
+    let (images, projects) = (folder_of(2, "chelsea.png"), home());
+    let mut window = open_in(projects.path(), Some(images.path()), CLASSIFIER);
+    wait_for(&mut window, "1 predicted");
+    click(&mut window, "Predict all");
+    wait_for(&mut window, "2 predicted");
+    let copy = images.path().join("mine.spotcheck");
+    let save = Command::SaveProjectAs(copy.clone());
+    window.state_mut().command(save);
+    wait_until(&mut window, "the copy", |window| {
+        window.state().state().project.path.as_ref() == Some(&copy)
+    });
+    window.key_press(egui::Key::R);
+    wait_for(&mut window, "1 of 2 judged: 1 rejected");
+    wait_for(&mut window, "All saved");
+    drop(window);
+
+    let mut again = open_in(projects.path(), Some(&copy), CLASSIFIER);
+    wait_for(&mut again, "2 predicted");
+    wait_for(&mut again, "1 of 2 judged: 1 rejected");
+}

@@ -200,3 +200,40 @@ fn the_window_finds_a_place_in_s3() {
         },
     );
 }
+
+#[test]
+fn the_window_explains_which_parts_carry_a_class() {
+    let mut window = predicted(CLASSIFIER, Theme::Light, "chelsea.png", "tiger cat 38.3 %");
+    click(&mut window, "Explain");
+    wait_for(&mut window, "on the whole picture");
+    wait_until(&mut window, "the task to end", |window| {
+        window.state().state().tasks.is_idle()
+    });
+    take(&mut window, "explaining-light");
+}
+
+#[test]
+fn the_window_counts_classes_and_shows_how_sure_the_model_is() {
+    let mut window = predicted(DETECTOR, Theme::Light, "coffee.png", "cup ");
+    // The model is known; what is below it is looked at.
+    for section in ["Model", "Magnifier"] {
+        click(&mut window, section);
+    }
+    let threshold = Command::ChangeView(ViewChange::MinScore(0.3));
+    window.state_mut().command(threshold);
+    window
+        .state_mut()
+        .command(Action::ToggleThumbnailBoxes.into());
+    wait_for(&mut window, "Classes in 8 images");
+    wait_for(&mut window, "All saved");
+    take(&mut window, "classes-light");
+}
+
+#[test]
+fn the_window_asks_what_to_export() {
+    let mut window = predicted(DETECTOR, Theme::Dark, "coffee.png", "cup ");
+    wait_for(&mut window, "All saved");
+    window.key_press_modifiers(egui::Modifiers::COMMAND, Key::E);
+    wait_for(&mut window, "Images on screen (8; ");
+    take(&mut window, "exporting-dark");
+}

@@ -99,12 +99,18 @@ fn title_bar_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
     Panel::top("canvas title")
         .frame(bar_frame().fill(fill))
         .show(ui, |ui| {
+            // What does not fit between two wide panels is in the menus.
+            let width = ui.available_width();
             ui.horizontal(|ui| {
                 action_icon_ui(ui, state, Action::PreviousImage, "←", commands);
                 action_icon_ui(ui, state, Action::NextImage, "→", commands);
                 ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
-                    action_button_ui(ui, state, Action::CopyPicture, commands);
-                    primary_action_button_ui(ui, state, Action::PredictShown, commands);
+                    if width > 600.0 {
+                        action_button_ui(ui, state, Action::CopyPicture, commands);
+                    }
+                    if width > 340.0 {
+                        primary_action_button_ui(ui, state, Action::PredictShown, commands);
+                    }
                     ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
                         name_ui(ui, state);
                     });
@@ -128,7 +134,7 @@ fn name_ui(ui: &mut Ui, state: &State) {
         Some(place) => format!("{} of {}", grouped(place + 1), image_count(order.len())),
         None => "not in the search".to_owned(),
     };
-    ui.label(RichText::new(position).weak());
+    ui.add(egui::Label::new(RichText::new(position).weak()).truncate());
     ui.add(egui::Label::new(strong(&entry.name)).truncate())
         .on_hover_text(entry.uri.as_str());
 }
@@ -145,16 +151,18 @@ fn picture_bar_ui(
     Panel::bottom("canvas bar")
         .frame(bar_frame().fill(fill))
         .show(ui, |ui| {
-            ui.horizontal(|ui| {
-                pixel_ui(ui, textures, under_pointer);
-                ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
-                    action_icon_ui(ui, state, Action::ActualSize, "1:1", commands);
-                    action_icon_ui(ui, state, Action::FitPicture, "Fit", commands);
-                    action_icon_ui(ui, state, Action::ZoomIn, "+", commands);
-                    let percent: Option<f32> = ui.data(|data| data.get_temp(zoom_id()));
-                    let percent = percent.map_or_else(String::new, |zoom| format!("{zoom:.0} %"));
-                    ui.add_sized([52.0, 18.0], egui::Label::new(percent));
-                    action_icon_ui(ui, state, Action::ZoomOut, "−", commands);
+            // From the right, so that the words take what the buttons leave.
+            let row = vec2(ui.available_width(), ui.spacing().interact_size.y);
+            ui.allocate_ui_with_layout(row, Layout::right_to_left(Align::Center), |ui| {
+                action_icon_ui(ui, state, Action::ActualSize, "1:1", commands);
+                action_icon_ui(ui, state, Action::FitPicture, "Fit", commands);
+                action_icon_ui(ui, state, Action::ZoomIn, "+", commands);
+                let percent: Option<f32> = ui.data(|data| data.get_temp(zoom_id()));
+                let percent = percent.map_or_else(String::new, |zoom| format!("{zoom:.0} %"));
+                ui.add_sized([52.0, 18.0], egui::Label::new(percent));
+                action_icon_ui(ui, state, Action::ZoomOut, "−", commands);
+                ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
+                    pixel_ui(ui, textures, under_pointer);
                 });
             });
         });
@@ -179,7 +187,7 @@ fn pixel_ui(ui: &mut Ui, textures: &Textures, at: Option<[u32; 2]>) {
     let picture = textures.picture.as_ref();
     let Some([red, green, blue]) = picture.and_then(|picture| picture.pixel(x, y)) else {
         let place = RichText::new(format!("x {x}  y {y}")).monospace();
-        ui.label(place)
+        ui.add(egui::Label::new(place).truncate())
             .on_hover_text("The colour is shown once the picture is in memory at full size");
         return;
     };
@@ -189,12 +197,10 @@ fn pixel_ui(ui: &mut Ui, textures: &Textures, at: Option<[u32; 2]>) {
     let line = egui::Stroke::new(1.0, theme::line(ui.visuals()));
     ui.painter()
         .rect_stroke(rect, 3.0, line, egui::StrokeKind::Outside);
-    ui.label(
-        RichText::new(format!(
-            "x {x}  y {y}   R {red}  G {green}  B {blue}   #{red:02x}{green:02x}{blue:02x}"
-        ))
-        .monospace(),
-    );
+    let text = RichText::new(format!(
+        "x {x}  y {y}   R {red}  G {green}  B {blue}   #{red:02x}{green:02x}{blue:02x}"
+    ));
+    ui.add(egui::Label::new(text.monospace()).truncate());
 }
 
 fn picture_ui(

@@ -192,6 +192,7 @@ fn formats_ui(ui: &mut Ui, task: Option<ModelTask>, options: &mut ExportOptions)
                 if entry.clicked() {
                     options.format = format;
                 }
+                entry.accessible_name(format.name());
             }
         });
     });

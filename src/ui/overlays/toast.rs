@@ -8,6 +8,9 @@ use crate::state::{Command, State};
 const SECONDS: f64 = 4.0;
 const SECONDS_A_CHARACTER: f64 = 0.05;
 
+/// Nothing that one clicks all the time is covered.
+const ABOVE_THE_BARS: f32 = -112.0;
+
 #[derive(Default)]
 pub(in super::super) struct ToastMemory {
     /// Which notice is shown, and since when.
@@ -39,7 +42,7 @@ pub(in super::super) fn toast_ui(
     ctx.request_repaint_after_secs(left as f32);
     Area::new(Id::unique("notice"))
         .order(Order::Foreground)
-        .anchor(Align2::CENTER_BOTTOM, vec2(0.0, -56.0))
+        .anchor(Align2::CENTER_BOTTOM, vec2(0.0, ABOVE_THE_BARS))
         .show(ctx, |ui| {
             Frame::popup(ui.style()).show(ui, |ui| {
                 ui.set_max_width(520.0);

@@ -17,6 +17,8 @@ const ROW_HEIGHT: f32 = 22.0;
 const ROWS_SHOWN: usize = 10;
 const NUMBER_WIDTH: f32 = 54.0;
 const STRIP_WIDTH: f32 = 26.0;
+/// Below this width three columns of numbers would leave next to nothing of the names.
+const NARROW: f32 = 280.0;
 
 /// What the table remembers between two frames.
 #[derive(Default)]
@@ -84,6 +86,8 @@ pub(super) fn class_table_ui(
     }
     let columns: &[Column] = match statistics.task {
         ModelTask::Classification => &[Column::Images, Column::Mean],
+        // The names come first.
+        ModelTask::Detection if ui.available_width() < NARROW => &[Column::Boxes, Column::Mean],
         ModelTask::Detection => &[Column::Images, Column::Boxes, Column::Mean],
     };
     header_ui(ui, memory, columns);
@@ -287,11 +291,11 @@ fn strip_ui(ui: &Ui, row: Rect, columns: usize, class: u32, name: &str) -> egui:
     } else {
         ui.visuals().weak_text_color()
     };
-    for number in 0..3 {
-        let x = place.center().x + 6.5 * (number - 1) as f32;
-        let frame = Rect::from_center_size(pos2(x, place.center().y), vec2(5.0, 8.0));
-        ui.painter()
-            .rect_stroke(frame, 1.0, Stroke::new(1.0, color), StrokeKind::Inside);
+    let film = Rect::from_center_size(place.center(), vec2(18.0, 11.0));
+    let (painter, pen) = (ui.painter(), Stroke::new(1.0, color));
+    painter.rect_stroke(film, 2.0, pen, StrokeKind::Inside);
+    for share in [1.0 / 3.0, 2.0 / 3.0] {
+        painter.vline(film.left() + film.width() * share, film.y_range(), pen);
     }
     response.on_hover_text("Show all boxes of this class over all images")
 }

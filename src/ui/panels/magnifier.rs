@@ -30,20 +30,19 @@ pub(super) fn magnifier_ui(
         return;
     };
     crop_ui(ui, state, textures, detection);
-    ui.horizontal(|ui| {
-        let name = format!("{} {:.1} %", detection.label, detection.score * 100.0);
-        ui.add(Label::new(strong(name)).truncate());
-        ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
-            walk_ui(ui, state, commands);
+    // From the right, so that the name takes what the buttons leave.
+    let row = vec2(ui.available_width(), ui.spacing().interact_size.y);
+    let from_right = egui::Layout::right_to_left(egui::Align::Center);
+    ui.allocate_ui_with_layout(row, from_right, |ui| {
+        walk_ui(ui, state, commands);
+        action_button_ui(ui, state, Action::ZoomToBox, commands);
+        ui.with_layout(egui::Layout::left_to_right(egui::Align::Center), |ui| {
+            let name = format!("{} {:.1} %", detection.label, detection.score * 100.0);
+            ui.add(Label::new(strong(name)).truncate());
         });
     });
-    ui.horizontal(|ui| {
-        let text = RichText::new(size_text(prediction, detection)).weak();
-        ui.add(Label::new(text).truncate());
-        ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
-            action_button_ui(ui, state, Action::ZoomToBox, commands);
-        });
-    });
+    let text = RichText::new(size_text(prediction, detection)).weak();
+    ui.add(Label::new(text).wrap());
 }
 
 fn selected(state: &State) -> Option<(&Prediction, &Detection)> {
