@@ -175,9 +175,6 @@ fn boxes_that_better_ones_hide_are_not_in_the_filmstrip_which_the_class_table_op
     let person = class_named(&window, "person");
     wait_for(&mut window, "Filmstrip of person");
     click(&mut window, "Filmstrip of person");
-    window
-        .state_mut()
-        .command(Command::ChangeView(ViewChange::MinScore(0.05)));
     let frames = |window: &Harness<'static, App>| {
         let strip = window.state().state().filmstrip.as_ref();
         strip.map_or(0, |strip| strip.frames().len())
@@ -188,8 +185,14 @@ fn boxes_that_better_ones_hide_are_not_in_the_filmstrip_which_the_class_table_op
         let boxes = rows.filter(|row| row.class == person).map(|row| row.boxes);
         boxes.sum::<usize>()
     };
+    wait_until(&mut window, "the sure persons", |window| {
+        frames(window) > 0 && frames(window) == in_table(window)
+    });
+    let sure = frames(&window);
+    let lower = ViewChange::MinScore(0.05);
+    window.state_mut().command(Command::ChangeView(lower));
     wait_until(&mut window, "all persons", |window| {
-        frames(window) > 1 && frames(window) == in_table(window)
+        frames(window) > sure && frames(window) == in_table(window)
     });
     let all = frames(&window);
     let hide = ViewChange::NmsIou(Some(0.05));
