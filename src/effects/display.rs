@@ -8,7 +8,9 @@ use crate::decode::{self, ImageDetails, PicturePyramid};
 use crate::domain::{
     DisplayPicture, PixelSource, SampleId, SampleUri, TileKey, TileLayout, Truth, human_bytes,
 };
+use crate::source::for_task;
 use crate::state::{DisplayInfo, Event, SourceId};
+use crate::tasks::{ProgressUnit, TaskControl};
 
 /// Boxes of the file that are told one by one.
 const BOXES_TOLD: usize = 20;
@@ -25,6 +27,8 @@ struct Request {
     source: SourceId,
     sample: SampleId,
     uri: SampleUri,
+    /// Ends the reading once something else is looked at.
+    control: TaskControl,
 }
 
 /// What the threads share.
@@ -35,6 +39,8 @@ struct Desk {
 
 struct Content {
     request: Option<Request>,
+    /// Of what was asked for last.
+    reading: Option<TaskControl>,
     open: Option<Open>,
     /// Most wanted first.
     wanted: VecDeque<TileKey>,
@@ -61,6 +67,7 @@ impl DisplayMaker {
     pub(super) fn new(shared: &Arc<Shared>) -> Self {
         let content = Content {
             request: None,
+            reading: None,
             open: None,
             wanted: VecDeque::new(),
             under_way: HashSet::new(),
@@ -97,11 +104,16 @@ impl DisplayMaker {
     }
 
     pub(super) fn want(&self, source: SourceId, sample: SampleId, uri: SampleUri) {
+        let control = TaskControl::new(ProgressUnit::Bytes);
         let mut content = self.desk.lock();
+        if let Some(earlier) = content.reading.replace(control.clone()) {
+            earlier.cancel();
+        }
         content.request = Some(Request {
             source,
             sample,
             uri,
+            control,
         });
         content.close_picture();
         self.desk.changed.notify_all();
@@ -119,7 +131,11 @@ impl DisplayMaker {
 
 impl Drop for DisplayMaker {
     fn drop(&mut self) {
-        self.desk.lock().is_open = false;
+        let mut content = self.desk.lock();
+        content.is_open = false;
+        if let Some(reading) = content.reading.take() {
+            reading.cancel();
+        }
         self.desk.changed.notify_all();
     }
 }
@@ -221,6 +237,8 @@ fn open(shared: &Shared, desk: &Desk, request: &Request) -> bool {
             }
             Ok(info)
         }
+        // Nobody looks at it any more.
+        Err(_) if request.control.is_cancelled() => return true,
         Err(reason) => Err(reason),
     };
     shared.report(Event::Displayed {
@@ -237,7 +255,7 @@ fn open_picture(
     let source = shared
         .source(request.source)
         .ok_or("The folder has been closed")?;
-    let (bytes, truth) = source
+    let (bytes, truth) = for_task(&source, &request.control)
         .read_with_truth(&request.uri)
         .map_err(|error| error.to_string())?;
     let picture =

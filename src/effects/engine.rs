@@ -13,6 +13,7 @@ use crate::inference::runtime::{self, RuntimeError, RuntimePackage};
 use crate::inference::{InferenceError, LoadOptions, OnnxPredictor};
 use crate::library::LibraryError;
 use crate::predict::{PredictOutcome, PredictRequest, SampleResult, Stopped, predict};
+use crate::source::{MemorySource, SourceError, for_task};
 use crate::state::{Event, NewAnswer, Offer, RuntimeKind, SourceId, TaskId, TaskOutcome};
 use crate::tasks::{ProgressUnit, TaskControl};
 use crate::vision::Predictor;
@@ -23,7 +24,9 @@ const BUNDLE_LEN: usize = 256;
 
 pub(super) struct EngineWorker {
     loaded: Arc<Loaded>,
-    single: LatestSender<Single>,
+    single: LatestSender<(Single, TaskControl)>,
+    /// Ends the reading of the image that was asked for last.
+    reading: Mutex<Option<TaskControl>>,
 }
 
 /// The loaded model and its settings.
@@ -74,16 +77,20 @@ enum PrepareError {
 impl EngineWorker {
     pub(super) fn new(shared: &Arc<Shared>) -> Self {
         let loaded = Arc::new(Loaded::default());
-        let (single, taken) = latest::<Single>();
+        let (single, taken) = latest::<(Single, TaskControl)>();
         let predictors = Arc::clone(&loaded);
         shared.spawn("predict one image", move |shared| {
-            while let Some(request) = taken.take() {
+            while let Some((request, reading)) = taken.take() {
                 if let Some(predictor) = predictors.get(&request.key) {
-                    predict_single(shared, &predictor, request);
+                    predict_single(shared, &predictor, request, &reading);
                 }
             }
         });
-        Self { loaded, single }
+        Self {
+            loaded,
+            single,
+            reading: Mutex::default(),
+        }
     }
 
     pub(super) fn prepare(&self, shared: &Arc<Shared>, preparation: Preparation) {
@@ -116,9 +123,14 @@ impl EngineWorker {
         self.loaded.get(key)
     }
 
-    /// Replaces one that has not begun.
+    /// Replaces one that has not begun, or whose image has not been read yet.
     pub(super) fn predict_one(&self, request: Single) {
-        self.single.put(request);
+        let reading = TaskControl::new(ProgressUnit::Bytes);
+        let mut current = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(earlier) = current.replace(reading.clone()) {
+            earlier.cancel();
+        }
+        self.single.put((request, reading));
     }
 
     pub(super) fn predict_many(&self, shared: &Arc<Shared>, bulk: Bulk) {
@@ -245,31 +257,46 @@ impl PrepareError {
     }
 }
 
-fn predict_single(shared: &Shared, predictor: &Arc<OnnxPredictor>, request: Single) {
+fn predict_single(
+    shared: &Shared,
+    predictor: &Arc<OnnxPredictor>,
+    request: Single,
+    reading: &TaskControl,
+) {
     let Some(source) = shared.source(request.source) else {
         return;
     };
     let stamp = request.entry.stamp();
-    let pipeline = PredictRequest {
-        source,
-        samples: [request.entry].into(),
-        predictor: Arc::clone(predictor) as Arc<dyn Predictor>,
-        limits: shared.limits(),
-    };
     let new_answer = |result| NewAnswer {
         sample: request.sample,
         stamp: stamp.clone(),
         result,
     };
     let mut answers = Vec::new();
-    let control = TaskControl::new(ProgressUnit::Images);
     let outcome = guarded(|| {
-        Ok(predict(&pipeline, &control, |_, result| {
+        // Read here, because what is read already is computed even where somebody has gone on.
+        let uri = &request.entry.uri;
+        let bytes = match for_task(&source, reading).read(uri) {
+            Err(SourceError::Cancelled) => return Ok(None),
+            read => read.map_err(|error| error.to_string())?,
+        };
+        let pipeline = PredictRequest {
+            source: Arc::new(MemorySource::new([(uri.to_string(), bytes)])),
+            samples: [request.entry.clone()].into(),
+            predictor: Arc::clone(predictor) as Arc<dyn Predictor>,
+            limits: shared.limits(),
+        };
+        let control = TaskControl::new(ProgressUnit::Images);
+        let outcome = predict(&pipeline, &control, |_, result| {
             answers.push(new_answer(answer(result)));
-        }))
+        });
+        Ok(Some(outcome))
     });
-    if let Err(mistake) = &outcome {
-        answers.push(new_answer(Err(mistake.clone())));
+    match &outcome {
+        Ok(Some(_)) => {}
+        // Nobody waits for it any more.
+        Ok(None) => return,
+        Err(reason) => answers.push(new_answer(Err(reason.clone()))),
     }
     shared.report(Event::Predicted {
         source: request.source,
@@ -277,7 +304,7 @@ fn predict_single(shared: &Shared, predictor: &Arc<OnnxPredictor>, request: Sing
         at_ms: now_ms(),
         answers,
     });
-    if let Ok(outcome) = outcome {
+    if let Ok(Some(outcome)) = outcome {
         report_device(shared, request.key, predictor, &outcome);
     }
 }

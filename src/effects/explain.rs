@@ -6,6 +6,7 @@ use super::Shared;
 use super::engine::EngineWorker;
 use crate::decode;
 use crate::domain::{RunKey, Saliency, SaliencyTarget, SampleUri};
+use crate::source::{SourceError, for_task};
 use crate::state::{Event, SourceId, TaskId, TaskOutcome};
 use crate::tasks::TaskControl;
 use crate::vision::{OcclusionGrid, PredictError, Predictor, occlusion_saliency};
@@ -45,9 +46,10 @@ fn search(
     let source = shared
         .source(request.source)
         .ok_or(TaskOutcome::Cancelled)?;
-    let bytes = source
-        .read(&request.uri)
-        .map_err(|error| failed(error.to_string()))?;
+    let bytes = match for_task(&source, &request.control).read(&request.uri) {
+        Err(SourceError::Cancelled) => return Err(TaskOutcome::Cancelled),
+        read => read.map_err(|error| failed(error.to_string()))?,
+    };
     let (picture, _reservation) = decode::decode_reserved(&bytes, &shared.limits())
         .map_err(|error| failed(error.to_string()))?;
     drop(bytes);

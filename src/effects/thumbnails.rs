@@ -15,10 +15,12 @@ use crate::source::{Source, SourceError, for_task};
 use crate::state::{Event, SourceId, ThumbnailWish};
 use crate::tasks::{ProgressUnit, TaskControl};
 
-/// Each of them holds one file in memory, and most of them wait for a network most of the time.
+/// Most of them wait for a network most of the time.
 const MAX_READERS: usize = 16;
 /// A few at once; more would take the cores from predictions.
 const MAX_DECODERS: usize = 4;
+/// Of the files that are being read, together; a single one may be larger.
+const MAX_BYTES: u64 = 256 << 20;
 /// Files from this size on are given up half way when they scroll away; smaller ones are as good as there.
 const GIVEN_UP_FROM: u64 = 1 << 20;
 
@@ -270,18 +272,34 @@ impl Wanted {
         if self.under_way.len() >= self.readers {
             return None;
         }
-        let side = self.side;
-        while let Some(wish) = self.wishes.pop_front() {
+        let (side, room) = (self.side, self.room());
+        while let Some(wish) = self
+            .wishes
+            .pop_front_if(|wish| wish.entry.size_bytes <= room)
+        {
             if let Some(job) = self.begin(What::Thumbnail { side, wish }) {
                 return Some(job);
             }
         }
-        while let Some(sample) = self.ahead.pop_front() {
+        if !self.wishes.is_empty() {
+            // There is no room for the next one; what matters less does not overtake it.
+            return None;
+        }
+        while let Some(sample) = self.ahead.pop_front_if(|sample| sample.size_bytes <= room) {
             if let Some(job) = self.begin(What::Ahead(sample)) {
                 return Some(job);
             }
         }
         None
+    }
+
+    /// How large the next file may be.
+    fn room(&self) -> u64 {
+        if self.under_way.is_empty() {
+            return u64::MAX;
+        }
+        let taken: u64 = self.under_way.values().map(|job| job.size_bytes).sum();
+        MAX_BYTES.saturating_sub(taken)
     }
 
     /// `None` where it is under way already.
@@ -527,6 +545,18 @@ mod tests {
         assert_eq!(taken(&queue), None);
         queue.done(&first);
         assert_eq!(taken(&queue), Some(3));
+    }
+
+    #[test]
+    fn large_files_wait_until_there_is_room_for_them_and_are_not_overtaken() {
+        let queue = Queue::new();
+        let mut large = wishes(&[1, 2], MAX_BYTES);
+        large.extend(wishes(&[3], 1000));
+        queue.want(SourceId(1), 4, SIDE, large);
+        let first = take(&queue).unwrap();
+        assert_eq!(taken(&queue), None);
+        queue.done(&first);
+        assert_eq!(taken(&queue), Some(2));
     }
 
     #[test]

@@ -159,15 +159,19 @@ impl S3Source {
     /// Reads an object, or a part of it, that is the one that was listed.
     fn read_kept(
         &self,
-        kept: &Kept,
+        kept: &Arc<Kept>,
         uri: &SampleUri,
         range: Option<&Range<u64>>,
     ) -> Result<Vec<u8>, AwsError> {
-        let (s3, bucket) = (&self.inner.s3, &self.inner.place.address.bucket);
-        let key = self.key_of(uri).unwrap_or_default();
-        let fetch = |etag: Option<&str>, control: Option<&TaskControl>| match range {
-            Some(range) => s3.read_range(bucket, key, range.clone(), etag, control),
-            None => s3.read(bucket, key, etag, control),
+        let inner = Arc::clone(&self.inner);
+        let key = self.key_of(uri).unwrap_or_default().to_owned();
+        let part = range.cloned();
+        let fetch = move |etag: Option<&str>, control: Option<&TaskControl>| {
+            let bucket = &inner.place.address.bucket;
+            match part {
+                Some(part) => inner.s3.read_range(bucket, &key, part, etag, control),
+                None => inner.s3.read(bucket, &key, etag, control),
+            }
         };
         kept.read(uri, range, self.control.as_ref(), fetch)
     }

@@ -9,7 +9,7 @@ use spotcheck::app::App;
 use spotcheck::cache::DiskCache;
 use spotcheck::dirs::AppDirs;
 use spotcheck::domain::{Credentials, S3Access, S3Address, S3Place, SampleId};
-use spotcheck::state::{Action, Command, Listing};
+use spotcheck::state::{Action, Command, Display, Listing};
 
 use crate::support::fault_proxy::{Fault, FaultProxy, Often, Request};
 use crate::support::runtime_home;
@@ -82,21 +82,28 @@ fn open(bucket: &Bucket, prefix: &str, proxy: &FaultProxy, home: &Path) -> Harne
     window
 }
 
-/// There and back, then through some pictures one by one.
+/// There and back, then through some pictures one by one. Waits for each picture: who goes on before it is there gives up
+/// fetching it.
 fn look_around(window: &mut Harness<'static, App>) {
-    wait_for(window, &format!("1 of {IMAGES} images"));
+    wait_for_picture(window, 1);
     window.key_press(Key::End);
-    wait_for(window, &format!("{IMAGES} of {IMAGES} images"));
+    wait_for_picture(window, IMAGES);
     wait_for(window, &format!("{:02}.png, ", IMAGES - 1));
     window.key_press(Key::Home);
     for number in 1..=8 {
-        wait_for(window, &format!("{number} of {IMAGES} images"));
-        wait_until(window, "the picture", |window| {
-            let display = &window.state().state().shown.display;
-            matches!(display, spotcheck::state::Display::Ready(_))
-        });
+        wait_for_picture(window, number);
         window.key_press(Key::ArrowRight);
     }
+    wait_for_picture(window, 9);
+}
+
+/// The image with this number, from 1, is in the middle.
+fn wait_for_picture(window: &mut Harness<'static, App>, number: usize) {
+    wait_for(window, &format!("{number} of {IMAGES} images"));
+    wait_until(window, "the picture", |window| {
+        let display = &window.state().state().shown.display;
+        matches!(display, Display::Ready(_))
+    });
 }
 
 fn predict_all(window: &mut Harness<'static, App>) {
@@ -146,10 +153,31 @@ fn an_object_that_was_written_to_is_noticed_on_reload_and_its_answer_is_about_th
     window.key_press(Key::ArrowLeft);
     wait_until(&mut window, "the new picture", |window| {
         let display = &window.state().state().shown.display;
-        matches!(display, spotcheck::state::Display::Ready(info) if info.size == [600, 400])
+        matches!(display, Display::Ready(info) if info.size == [600, 400])
     });
     assert_eq!(images.reads(IMAGES - 1), 2);
     assert_eq!(images.reads(0), 1);
+}
+
+#[test]
+fn a_picture_that_does_not_come_is_not_in_the_way_of_the_next_one() {
+    let images = Images::new("stalls");
+    let is_first = |request: &Request| request.reads_key(&key(0));
+    images
+        .proxy
+        .inject(is_first, Often::Always, Fault::StallAfter(100));
+    let mut window = open(&images.bucket, "photos/", &images.proxy, images.home.path());
+    wait_for(&mut window, &format!("1 of {IMAGES} images"));
+    images.proxy.wait_until_stalled();
+    window.key_press(Key::ArrowRight);
+    wait_until(&mut window, "the second picture and its answer", |window| {
+        let state = window.state().state();
+        matches!(state.shown.display, Display::Ready(_)) && state.shown.prediction.is_some()
+    });
+    let state = window.state().state();
+    assert_eq!(state.shown_sample(), Some(SampleId(1)));
+    // It would be, had anybody waited until it was given up.
+    assert!(state.samples.unreadable(SampleId(0)).is_none());
 }
 
 #[test]

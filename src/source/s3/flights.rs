@@ -6,13 +6,16 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::aws::{AwsError, AwsErrorKind};
 use crate::cache::CacheKey;
-use crate::tasks::{ProgressUnit, TaskControl};
+use crate::tasks::{self, ProgressUnit, TaskControl};
 
-/// What is on its way.
-#[derive(Default)]
-pub(super) struct Flights(Mutex<HashMap<CacheKey, Arc<Flight>>>);
+const MISTAKE: &str = "Spotcheck made a mistake while it was read; please report it";
 
-/// One request, carried out by whoever asked first, for all who ask meanwhile. It is cancelled once nobody waits for it any more.
+/// What is on its way. Clones are handles of the same.
+#[derive(Clone, Default)]
+pub(super) struct Flights(Arc<Mutex<HashMap<CacheKey, Arc<Flight>>>>);
+
+/// One request for all who ask meanwhile, on a thread of its own, so that each of them can give up waiting. It is cancelled once
+/// nobody waits for it any more.
 struct Flight {
     cabin: Mutex<Cabin>,
     changed: Condvar,
@@ -21,19 +24,21 @@ struct Flight {
 
 struct Cabin {
     waiting: usize,
-    /// For those who did not ask first.
     answer: Option<Result<Arc<Vec<u8>>, AwsError>>,
 }
 
 impl Flights {
-    /// Carries out `fetch`, which is to stop when its control is cancelled, or waits for somebody who does the same already.
+    /// Waits for what `fetch` brings, or for somebody who fetches the same already. `fetch` is to stop when its control is cancelled.
     pub(super) fn join(
         &self,
         key: CacheKey,
         control: Option<&TaskControl>,
-        fetch: impl FnOnce(&TaskControl) -> Result<Vec<u8>, AwsError>,
+        fetch: impl FnOnce(&TaskControl) -> Result<Vec<u8>, AwsError> + Send + 'static,
     ) -> Result<Vec<u8>, AwsError> {
-        let (flight, is_first) = self.board(key);
+        let (flight, is_new) = self.board(key);
+        if is_new {
+            self.take_off(key, &flight, fetch);
+        }
         let has_left = Arc::new(AtomicBool::new(false));
         let _hook = control.map(|control| {
             let (flight, has_left) = (Arc::clone(&flight), Arc::clone(&has_left));
@@ -43,16 +48,7 @@ impl Flights {
                 }
             })
         });
-        if !is_first {
-            return flight.wait(&has_left);
-        }
-        let landing = Landing {
-            flights: self,
-            key,
-            flight: &flight,
-        };
-        let answer = fetch(&flight.control);
-        landing.land(answer)
+        flight.wait(&has_left)
     }
 
     /// True where it begins with us.
@@ -78,6 +74,26 @@ impl Flights {
         (flight, true)
     }
 
+    fn take_off(
+        &self,
+        key: CacheKey,
+        flight: &Arc<Flight>,
+        fetch: impl FnOnce(&TaskControl) -> Result<Vec<u8>, AwsError> + Send + 'static,
+    ) {
+        let landing = Landing {
+            flights: self.clone(),
+            key,
+            flight: Arc::clone(flight),
+        };
+        let work = move || {
+            tasks::give_way();
+            let answer = fetch(&landing.flight.control);
+            landing.land(answer);
+        };
+        let on_panic = |text| log::error!("reading from S3 failed by a mistake of ours: {text}");
+        tasks::spawn("fetch from S3", work, on_panic);
+    }
+
     fn lock(&self) -> MutexGuard<'_, HashMap<CacheKey, Arc<Flight>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -86,7 +102,7 @@ impl Flights {
 impl Flight {
     fn leave(&self) {
         let mut cabin = self.lock();
-        cabin.waiting -= 1;
+        cabin.waiting = cabin.waiting.saturating_sub(1);
         let is_empty = cabin.waiting == 0;
         drop(cabin);
         self.changed.notify_all();
@@ -96,18 +112,23 @@ impl Flight {
     }
 
     fn wait(&self, has_left: &AtomicBool) -> Result<Vec<u8>, AwsError> {
-        let mut cabin = self.lock();
-        loop {
-            if has_left.load(Ordering::Relaxed) {
-                return Err(failed(AwsErrorKind::Cancelled, "It was cancelled"));
-            }
-            if let Some(answer) = cabin.answer.clone() {
-                drop(cabin);
-                return answer.map(|content| content.to_vec());
-            }
-            let woken = self.changed.wait(cabin);
-            cabin = woken.unwrap_or_else(PoisonError::into_inner);
+        let is_waiting =
+            |cabin: &mut Cabin| cabin.answer.is_none() && !has_left.load(Ordering::Relaxed);
+        let waited = self.changed.wait_while(self.lock(), is_waiting);
+        let mut cabin = waited.unwrap_or_else(PoisonError::into_inner);
+        if has_left.load(Ordering::Relaxed) {
+            return Err(failed(AwsErrorKind::Cancelled, "It was cancelled"));
         }
+        // The last one need not copy it.
+        let answer = if cabin.waiting == 1 {
+            cabin.answer.take()
+        } else {
+            cabin.answer.clone()
+        };
+        cabin.waiting = cabin.waiting.saturating_sub(1);
+        drop(cabin);
+        let answer = answer.unwrap_or_else(|| Err(failed(AwsErrorKind::Other, MISTAKE)));
+        answer.map(|content| Arc::try_unwrap(content).unwrap_or_else(|shared| shared.to_vec()))
     }
 
     fn lock(&self) -> MutexGuard<'_, Cabin> {
@@ -115,44 +136,34 @@ impl Flight {
     }
 }
 
-/// Ends a flight, whatever became of it.
-struct Landing<'f> {
-    flights: &'f Flights,
+/// Ends a flight, whatever becomes of it.
+struct Landing {
+    flights: Flights,
     key: CacheKey,
-    flight: &'f Arc<Flight>,
+    flight: Arc<Flight>,
 }
 
-impl Landing<'_> {
-    fn land(self, answer: Result<Vec<u8>, AwsError>) -> Result<Vec<u8>, AwsError> {
-        if !self.close() {
-            return answer;
-        }
-        let shared = answer.map(Arc::new);
-        self.hand_out(shared.clone());
-        shared.map(|content| content.to_vec())
-    }
-
-    /// From now on, whoever asks begins anew. True where others wait for the answer.
-    fn close(&self) -> bool {
+impl Landing {
+    /// From now on, whoever asks begins anew; who has asked before gets this, or what came first.
+    fn land(&self, answer: Result<Vec<u8>, AwsError>) {
         let mut flights = self.flights.lock();
-        let is_this = |known: &Arc<Flight>| Arc::ptr_eq(known, self.flight);
+        let is_this = |known: &Arc<Flight>| Arc::ptr_eq(known, &self.flight);
         if flights.get(&self.key).is_some_and(is_this) {
             flights.remove(&self.key);
         }
-        self.flight.lock().waiting > 1
-    }
-
-    fn hand_out(&self, answer: Result<Arc<Vec<u8>>, AwsError>) {
-        self.flight.lock().answer.get_or_insert(answer);
+        drop(flights);
+        self.flight
+            .lock()
+            .answer
+            .get_or_insert_with(|| answer.map(Arc::new));
         self.flight.changed.notify_all();
     }
 }
 
-/// Nobody waits for ever, not even after a panic.
-impl Drop for Landing<'_> {
+/// Nobody waits for ever, not even after a panic, or where no thread could be started.
+impl Drop for Landing {
     fn drop(&mut self) {
-        self.close();
-        self.hand_out(Err(failed(AwsErrorKind::Other, "It could not be read")));
+        self.land(Err(failed(AwsErrorKind::Other, MISTAKE)));
     }
 }
 
@@ -196,7 +207,7 @@ mod tests {
         std::thread::scope(|scope| {
             let flights = &flights;
             let first = scope.spawn(move || {
-                flights.join(key(), None, |_| {
+                flights.join(key(), None, move |_| {
                     gone.recv().unwrap();
                     Ok(vec![7])
                 })
@@ -213,50 +224,51 @@ mod tests {
     }
 
     #[test]
-    fn it_goes_on_while_anybody_waits_and_is_cancelled_when_nobody_does() {
+    fn whoever_gives_up_is_free_at_once_and_it_goes_on_until_nobody_waits() {
         let flights = Flights::default();
         let (impatient, patient) = (control(), control());
         let (go, gone) = channel::<()>();
-        let (goes_on, went_on) = channel::<()>();
+        let (tell, told) = channel::<bool>();
         std::thread::scope(|scope| {
             let (flights, asked_first, asked_second) = (&flights, &impatient, &patient);
             let first = scope.spawn(move || {
-                flights.join(key(), Some(asked_first), |flight| {
-                    gone.recv().unwrap();
-                    assert!(!flight.is_cancelled());
-                    goes_on.send(()).unwrap();
-                    gone.recv().unwrap();
-                    assert!(flight.is_cancelled());
-                    Err(failed(AwsErrorKind::Cancelled, "It was cancelled"))
+                flights.join(key(), Some(asked_first), move |flight| {
+                    for () in gone {
+                        tell.send(flight.is_cancelled()).unwrap();
+                    }
+                    Ok(Vec::new())
                 })
             });
             wait_for_passengers(flights, 1);
             let second =
                 scope.spawn(move || flights.join(key(), Some(asked_second), |_| unreachable!()));
             wait_for_passengers(flights, 2);
+            let is_cancelled = || {
+                go.send(()).unwrap();
+                told.recv().unwrap()
+            };
             impatient.cancel();
-            wait_for_passengers(flights, 1);
-            go.send(()).unwrap();
-            went_on.recv().unwrap();
-            patient.cancel();
-            let answer = second.join().unwrap();
+            let answer = first.join().unwrap();
             assert_eq!(answer.unwrap_err().kind, AwsErrorKind::Cancelled);
+            assert!(!is_cancelled());
+            patient.cancel();
+            assert!(second.join().unwrap().is_err());
+            assert!(is_cancelled());
             // Nobody boards what was cancelled.
             assert_eq!(flights.join(key(), None, |_| Ok(vec![9])), Ok(vec![9]));
-            go.send(()).unwrap();
-            assert!(first.join().unwrap().is_err());
+            drop(go);
         });
     }
 
     #[test]
     fn a_failure_is_everybodys_and_after_a_panic_nobody_waits_for_ever() {
-        let flights = Flights::default();
         for panics in [false, true] {
+            let flights = Flights::default();
             std::thread::scope(|scope| {
                 let flights = &flights;
                 let (start, started) = channel::<()>();
                 let first = scope.spawn(move || {
-                    flights.join(key(), None, |_| {
+                    flights.join(key(), None, move |_| {
                         started.recv().unwrap();
                         assert!(!panics, "as the test wants it");
                         Err(failed(AwsErrorKind::NotFound, "no"))
@@ -267,7 +279,7 @@ mod tests {
                 wait_for_passengers(flights, 2);
                 start.send(()).unwrap();
                 assert!(second.join().unwrap().is_err());
-                assert_eq!(first.join().is_err(), panics);
+                assert!(first.join().unwrap().is_err());
             });
         }
     }

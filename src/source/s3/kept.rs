@@ -79,11 +79,13 @@ impl Kept {
     /// What is kept, or else what `fetch` brings: it gets the `ETag` that the object must have, and what ends its waits. Whoever
     /// asks for the same meanwhile gets the same answer.
     pub(super) fn read(
-        &self,
+        self: &Arc<Self>,
         uri: &SampleUri,
         range: Option<&Range<u64>>,
         control: Option<&TaskControl>,
-        fetch: impl FnOnce(Option<&str>, Option<&TaskControl>) -> Result<Vec<u8>, AwsError>,
+        fetch: impl FnOnce(Option<&str>, Option<&TaskControl>) -> Result<Vec<u8>, AwsError>
+        + Send
+        + 'static,
     ) -> Result<Vec<u8>, AwsError> {
         let Some(etag) = self.etag(uri) else {
             // Nothing would tell that it has changed.
@@ -93,14 +95,15 @@ impl Kept {
         if let Some(content) = self.cache.get(&key) {
             return Ok(content);
         }
-        self.flights.join(key, control, |flight| {
+        let this = Arc::clone(self);
+        self.flights.join(key, control, move |flight| {
             // Somebody may have brought it since.
-            if let Some(content) = self.cache.get(&key) {
+            if let Some(content) = this.cache.get(&key) {
                 return Ok(content);
             }
             let content = fetch(Some(&etag), Some(flight))?;
-            if let Err(trouble) = self.cache.put(&key, &content) {
-                (self.tell_trouble)(&trouble);
+            if let Err(trouble) = this.cache.put(&key, &content) {
+                (this.tell_trouble)(&trouble);
             }
             Ok(content)
         })
