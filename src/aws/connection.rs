@@ -354,7 +354,7 @@ fn configured_endpoint(config: &SdkConfig) -> Option<String> {
 }
 
 impl AwsErrorKind {
-    fn is_about_credentials(self) -> bool {
+    pub(super) fn is_about_credentials(self) -> bool {
         matches!(
             self,
             Self::NoCredentials | Self::ExpiredCredentials | Self::BadCredentials | Self::Profile

@@ -162,16 +162,27 @@ pub(super) async fn identity(access: &S3Access, loaded: &Loaded) -> Result<Ident
         .expiry()
         .and_then(|expiry| expiry.duration_since(UNIX_EPOCH).ok())
         .and_then(|since| i64::try_from(since.as_millis()).ok());
-    if let Some(endpoint) = &loaded.endpoint {
+    let unasked = |why| {
         let key = tail(credentials.access_key_id());
-        let who = format!("access key …{key} (not asked: {endpoint} is not AWS)");
-        return Ok(Identity::unasked(who, expires));
+        Identity::unasked(format!("access key …{key} ({why})"), expires)
+    };
+    if loaded.endpoint.is_some() {
+        return Ok(unasked("not asked: custom endpoint"));
     }
     let answer = aws_sdk_sts::Client::new(&loaded.config)
         .get_caller_identity()
         .send()
         .await
-        .map_err(|error| AwsError::of(&error, &asked, &who))?;
+        .map_err(|error| AwsError::of(&error, &asked, &who));
+    let answer = match answer {
+        Ok(answer) => answer,
+        Err(error) if error.kind.is_about_credentials() => return Err(error),
+        Err(error) => {
+            // Some networks let nothing but S3 through.
+            log::warn!("{error}");
+            return Ok(unasked("AWS could not be asked"));
+        }
+    };
     Ok(Identity::of_arn(
         answer.account().unwrap_or_default(),
         answer.arn().unwrap_or_default(),

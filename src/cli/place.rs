@@ -8,7 +8,7 @@ use anyhow::{Context, bail};
 use clap::Args;
 
 use crate::aws::Aws;
-use crate::domain::{Credentials, S3Access, S3Link, S3Place};
+use crate::domain::{Credentials, EndpointError, S3Access, S3Link, S3Place};
 use crate::source::{Source, WithRecords, folder_of};
 use crate::tasks::TaskControl;
 
@@ -64,13 +64,8 @@ impl S3Args {
 }
 
 fn parse_endpoint(text: &str) -> Result<String, String> {
-    let host = text
-        .strip_prefix("http://")
-        .or_else(|| text.strip_prefix("https://"));
-    match host {
-        Some(host) if !host.is_empty() => Ok(text.trim_end_matches('/').to_owned()),
-        _ => Err("an endpoint begins with http:// or https://".to_owned()),
-    }
+    let endpoint = crate::domain::parse_endpoint(text).map_err(|error| error.to_string())?;
+    endpoint.ok_or_else(|| EndpointError::NoHost.to_string())
 }
 
 /// What a command is to work on.
@@ -212,6 +207,9 @@ mod tests {
             parse_endpoint("http://host:9000/").unwrap(),
             "http://host:9000"
         );
-        assert!(parse_endpoint("host:9000").is_err());
+        for wrong in ["host:9000", "", "http://me:secret@host:9000"] {
+            let error = parse_endpoint(wrong).unwrap_err();
+            assert!(!error.contains("secret"), "{error}");
+        }
     }
 }

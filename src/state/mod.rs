@@ -56,7 +56,7 @@ pub use s3_tree::{S3FolderPage, S3Row, S3RowKind, S3Tree};
 pub use samples::{Listing, OpenSource, Relisting, Samples, SourceId};
 pub use selection::Selection;
 pub use settings::{MEGAPIXELS, SLIDE_SECS, Settings, THUMBNAIL_SIDES, ThemeChoice};
-pub use sign_in::{S3Failure, SIGN_IN_WARNING_MS, SignIn, SignIns};
+pub use sign_in::{S3Failure, SignIn, SignIns};
 pub use task_list::{FinishedTask, TaskEntry, TaskId, TaskKind, TaskList, TaskOutcome};
 pub use update::update;
 

@@ -6,7 +6,7 @@ use super::TaskId;
 use crate::domain::{Identity, S3Access};
 
 /// How long before its end a sign-in is renewed, or warned of where that does not help, in milliseconds.
-pub const SIGN_IN_WARNING_MS: i64 = 10 * 60 * 1000;
+const SIGN_IN_WARNING_MS: i64 = 10 * 60 * 1000;
 
 /// Why S3 did not do what was asked.
 #[derive(Debug, Clone, PartialEq, Eq)]

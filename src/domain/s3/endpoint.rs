@@ -14,12 +14,13 @@ pub enum EndpointError {
     )]
     HasPassword,
     #[error(
-        "a server's address ends with its name and port; the bucket belongs into the address of the place"
+        "a server's address has no spaces, `?` and `#`; write it as in https://minio.example.org:9000"
     )]
-    HasPath,
+    HasQuery,
 }
 
-/// The address as it is kept, without a slash at its end; `None` for an empty text, which means AWS.
+/// The address as it is kept, without a slash at its end; `None` for an empty text, which means AWS. Some servers speak S3 below a
+/// path, as in `https://example.org/storage/s3`.
 pub fn parse_endpoint(text: &str) -> Result<Option<String>, EndpointError> {
     let text = text.trim();
     if text.is_empty() {
@@ -30,17 +31,18 @@ pub fn parse_endpoint(text: &str) -> Result<Option<String>, EndpointError> {
     if !matches!(scheme.as_str(), "http" | "https") {
         return Err(EndpointError::NoScheme);
     }
-    let server = rest.trim_end_matches('/');
+    let address = rest.trim_end_matches('/');
+    let server = address.split('/').next().unwrap_or_default();
     if server.contains('@') {
         return Err(EndpointError::HasPassword);
     }
-    if server.contains(['/', '?', '#']) || server.contains(char::is_whitespace) {
-        return Err(EndpointError::HasPath);
+    if address.contains(['?', '#']) || address.contains(char::is_whitespace) {
+        return Err(EndpointError::HasQuery);
     }
     if server.is_empty() || server.starts_with(':') {
         return Err(EndpointError::NoHost);
     }
-    Ok(Some(format!("{scheme}://{server}")))
+    Ok(Some(format!("{scheme}://{address}")))
 }
 
 #[cfg(test)]
@@ -48,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_server_is_kept_as_scheme_name_and_port_and_never_with_a_password() {
+    fn a_server_is_kept_without_a_slash_at_its_end_and_never_with_a_password() {
         for (text, expected) in [
             ("", Ok(None)),
             ("  ", Ok(None)),
@@ -57,6 +59,10 @@ mod tests {
                 Ok(Some("http://127.0.0.1:8333")),
             ),
             ("https://[::1]:9000", Ok(Some("https://[::1]:9000"))),
+            (
+                "https://example.org/storage/s3",
+                Ok(Some("https://example.org/storage/s3")),
+            ),
             ("minio.example.org", Err(EndpointError::NoScheme)),
             ("s3://bucket", Err(EndpointError::NoScheme)),
             ("https://", Err(EndpointError::NoHost)),
@@ -66,10 +72,9 @@ mod tests {
                 Err(EndpointError::HasPassword),
             ),
             (
-                "https://minio.example.org/bucket",
-                Err(EndpointError::HasPath),
+                "https://minio.example.org?x=y",
+                Err(EndpointError::HasQuery),
             ),
-            ("https://minio.example.org?x=y", Err(EndpointError::HasPath)),
         ] {
             let expected = expected.map(|server| server.map(str::to_owned));
             assert_eq!(parse_endpoint(text), expected, "{text:?}");

@@ -16,6 +16,8 @@ use crate::domain::{S3Access, S3Address, S3Layout, S3Link, S3LinkError, S3Place}
 use crate::state::{Command, Overlay, State};
 
 const WIDTH: f32 = 720.0;
+/// What stands below the tree: the layout and the buttons.
+const FOOTER_HEIGHT: f32 = 84.0;
 const ADDRESS: &str = "Place in S3";
 const HINT: &str = "s3://bucket/folder/, or the URL of an object or of the AWS console";
 
@@ -52,19 +54,30 @@ pub(in super::super) fn open_s3_ui(
         .show(ctx, |ui| {
             ui.set_width(WIDTH.min(ctx.content_rect().width() - 60.0));
             let window_height = ctx.content_rect().height();
-            let room = window_height - 60.0;
-            ScrollArea::vertical()
+            let room = window_height - FOOTER_HEIGHT - 60.0;
+            // In a low window everything but the buttons moves.
+            let wish = ScrollArea::vertical()
                 .max_height(room)
                 .min_scrolled_height(room)
                 .show(ui, |ui| {
-                    contents_ui(ui, state, memory, is_new, commands);
-                    memory.tree.fit(ui.min_rect().height(), window_height);
-                });
+                    let wish = contents_ui(ui, state, memory, is_new, commands);
+                    let height = ui.min_rect().height() + FOOTER_HEIGHT;
+                    memory.tree.fit(height, window_height);
+                    wish
+                })
+                .inner;
+            footer_ui(ui, memory, &wish, commands);
         });
     // A list that lies over the dialog takes the key first.
     if modal.should_close() && !egui::Popup::is_any_open(ctx) {
         commands.push(Command::SetOverlay(Overlay::None));
     }
+}
+
+/// What is to be opened with, and whether it is to be opened now.
+struct Wish {
+    access: S3Access,
+    is_final: bool,
 }
 
 fn contents_ui(
@@ -73,7 +86,7 @@ fn contents_ui(
     memory: &mut OpenS3Memory,
     is_new: bool,
     commands: &mut Vec<Command>,
-) {
+) -> Wish {
     ui.label(strong("Open S3").size(18.0));
     ui.add_space(4.0);
     // As the address changes it in this frame.
@@ -83,13 +96,19 @@ fn contents_ui(
     access::access_ui(ui, state, &mut memory.access, commands);
     ui.add_space(6.0);
     let current = S3Address::parse(&memory.address).ok();
-    let picked = tree::tree_ui(ui, state, &mut memory.tree, current.as_ref(), commands);
-    let mut wants_open = is_entered;
-    match picked {
+    let mut wish = Wish {
+        access,
+        is_final: is_entered,
+    };
+    match tree::tree_ui(ui, state, &mut memory.tree, current.as_ref(), commands) {
         Some(tree::Picked::Folder(folder)) => memory.address = folder.to_string(),
-        Some(tree::Picked::Open) => wants_open = true,
+        Some(tree::Picked::Open) => wish.is_final = true,
         None => {}
     }
+    wish
+}
+
+fn footer_ui(ui: &mut Ui, memory: &mut OpenS3Memory, wish: &Wish, commands: &mut Vec<Command>) {
     ui.add_space(8.0);
     ui.horizontal_wrapped(|ui| {
         let layouts = [
@@ -101,7 +120,7 @@ fn contents_ui(
         }
     });
     ui.add_space(8.0);
-    buttons_ui(ui, memory, &access, wants_open, commands);
+    buttons_ui(ui, memory, wish, commands);
 }
 
 /// The field, what was understood of it, and the places opened before. True where Enter was pressed in it.
@@ -226,24 +245,18 @@ fn how(access: &S3Access) -> String {
     }
 }
 
-fn buttons_ui(
-    ui: &mut Ui,
-    memory: &OpenS3Memory,
-    access: &S3Access,
-    wants_open: bool,
-    commands: &mut Vec<Command>,
-) {
+fn buttons_ui(ui: &mut Ui, memory: &OpenS3Memory, wish: &Wish, commands: &mut Vec<Command>) {
     let link = S3Link::parse(&memory.address);
     let is_ready = link.is_ok() && memory.access.is_valid();
     ui.horizontal(|ui| {
         let open = ui
-            .add_enabled(is_ready, Button::new(strong("Open this place")))
+            .add_enabled(is_ready, primary_button(ui, "Open this place"))
             .on_disabled_hover_text(
                 "Type the address of a bucket or folder, or choose one in the tree",
             );
-        if let (true, Ok(link)) = (open.clicked() || (wants_open && is_ready), link) {
+        if let (true, Ok(link)) = (open.clicked() || (wish.is_final && is_ready), link) {
             commands.push(Command::OpenPlace(Box::new(S3Place {
-                access: memory.access.with_drafts(access_of(access, &link)),
+                access: memory.access.with_drafts(access_of(&wish.access, &link)),
                 address: link.address,
                 layout: memory.layout,
             })));
@@ -252,6 +265,11 @@ fn buttons_ui(
             commands.push(Command::SetOverlay(Overlay::None));
         }
     });
+}
+
+fn primary_button(ui: &Ui, label: &str) -> Button<'static> {
+    let visuals = ui.visuals();
+    Button::new(strong(label).color(theme::on_accent(visuals))).fill(theme::accent(visuals))
 }
 
 #[cfg(test)]

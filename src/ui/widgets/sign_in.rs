@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use eframe::egui::{self, RichText, Ui};
+use eframe::egui::{self, Button, RichText, Ui, containers::menu::MenuButton};
 
 use super::{Tone, banner_ui, key_value_ui, strong};
 use crate::domain::{Identity, S3Access};
@@ -10,6 +10,7 @@ use crate::state::{Action, Command, S3Failure, SignIn, State};
 
 /// How often the minutes that are left are drawn anew.
 const PERIOD: Duration = Duration::from_secs(20);
+const POPUP_WIDTH: f32 = 420.0;
 
 /// Renews sign-ins in use whose end is near, and keeps the time that is left true on screen.
 pub(in super::super) fn renew_in_time(
@@ -29,7 +30,7 @@ pub(in super::super) fn renew_in_time(
     }
 }
 
-/// “alice, ends in 2 h 10 min, profile work”; with a sign where something is wrong.
+/// “alice, account 123456789012, profile work”; with a sign where something is wrong.
 fn sign_in_text(access: &S3Access, sign_in: Option<&SignIn>) -> String {
     let credentials = access.credentials.to_string();
     match sign_in.and_then(who_text) {
@@ -40,7 +41,7 @@ fn sign_in_text(access: &S3Access, sign_in: Option<&SignIn>) -> String {
     }
 }
 
-/// “alice, ends in 2 h 10 min”; with a sign where something is wrong. `None` while nothing is known.
+/// “alice, account 123456789012, ends in 2 h 10 min”; with a sign where something is wrong. `None` while nothing is known.
 pub(in super::super) fn who_text(sign_in: &SignIn) -> Option<String> {
     let now = now_ms();
     let Some(identity) = &sign_in.identity else {
@@ -51,10 +52,15 @@ pub(in super::super) fn who_text(sign_in: &SignIn) -> Option<String> {
     };
     let is_wrong = sign_in.failure.is_some() || sign_in.ending_ms(now).is_some();
     let mark = if is_wrong { "⚠ " } else { "" };
-    Some(match identity.expires_ms {
-        Some(end) => format!("{mark}{}, {}", identity.who, end_text(end - now)),
-        None => format!("{mark}{}", identity.who),
-    })
+    let mut parts = vec![format!("{mark}{}", identity.who)];
+    parts.extend(
+        identity
+            .account
+            .as_ref()
+            .map(|account| format!("account {account}")),
+    );
+    parts.extend(identity.expires_ms.map(|end| end_text(end - now)));
+    Some(parts.join(", "))
 }
 
 /// At the bottom: who is signed in to the place that is open. More of it opens with a click.
@@ -66,29 +72,37 @@ pub(in super::super) fn sign_in_menu_ui(
 ) {
     let sign_in = state.sign_ins.get(access);
     let text = sign_in_text(access, sign_in);
-    let menu = ui.menu_button(RichText::new(&text).weak(), |ui| {
-        ui.set_min_width(360.0);
-        ui.set_max_width(460.0);
-        ui.label(strong("Signed in to S3"));
-        if let Some(identity) = sign_in.and_then(|sign_in| sign_in.identity.as_ref()) {
-            identity_ui(ui, identity);
-        }
-        key_value_ui(ui, "With", &access.credentials.to_string());
-        let server = access.endpoint.as_deref().unwrap_or("AWS");
-        key_value_ui(ui, "Server", server);
-        if let Some(region) = &access.region {
-            key_value_ui(ui, "Region", region);
-        }
-        ui.add_space(4.0);
-        if !sign_in_banner_ui(ui, access, state, commands) {
-            ui.horizontal(|ui| try_again_ui(ui, access, sign_in, "Ask again", commands));
-        }
-        if ui.button("Open another way…").clicked() {
-            commands.push(Action::OpenS3.into());
-            ui.close();
-        }
+    let button = Button::new(RichText::new(&text).weak()).truncate();
+    let (response, _) = MenuButton::from_button(button).ui(ui, |ui| {
+        // More than a menu: text, and buttons that look like buttons.
+        ui.reset_style();
+        ui.set_max_width(POPUP_WIDTH);
+        ui.vertical(|ui| sign_in_details_ui(ui, access, state, commands));
     });
-    menu.response.on_hover_text(text);
+    response.on_hover_text(text);
+}
+
+fn sign_in_details_ui(ui: &mut Ui, access: &S3Access, state: &State, commands: &mut Vec<Command>) {
+    let sign_in = state.sign_ins.get(access);
+    ui.set_min_width(POPUP_WIDTH);
+    ui.label(strong("Signed in to S3"));
+    if let Some(identity) = sign_in.and_then(|sign_in| sign_in.identity.as_ref()) {
+        identity_ui(ui, identity);
+    }
+    key_value_ui(ui, "With", &access.credentials.to_string());
+    let server = access.endpoint.as_deref().unwrap_or("AWS");
+    key_value_ui(ui, "Server", server);
+    if let Some(region) = &access.region {
+        key_value_ui(ui, "Region", region);
+    }
+    ui.add_space(4.0);
+    if !sign_in_banner_ui(ui, access, state, commands) {
+        ui.horizontal(|ui| try_again_ui(ui, access, sign_in, "Ask again", commands));
+    }
+    if ui.button("Open another way…").clicked() {
+        commands.push(Action::OpenS3.into());
+        ui.close();
+    }
 }
 
 fn identity_ui(ui: &mut Ui, identity: &Identity) {
@@ -180,7 +194,7 @@ fn try_again_ui(
     commands: &mut Vec<Command>,
 ) {
     let is_asking = sign_in.is_some_and(SignIn::is_asking);
-    let button = ui.add_enabled(!is_asking, egui::Button::new(label));
+    let button = ui.add_enabled(!is_asking, Button::new(label));
     if button.clicked() {
         commands.push(Command::SignIn(access.clone()));
     }
@@ -248,7 +262,7 @@ mod tests {
         sign_in.identity = Some(Identity::of_arn("123456789012", arn, Some(end)));
         assert_eq!(
             sign_in_text(&access, Some(&sign_in)),
-            "alice, ends in 2 h 10 min, profile work"
+            "alice, account 123456789012, ends in 2 h 10 min, profile work"
         );
         let anonymous = S3Access {
             credentials: Credentials::Anonymous,
