@@ -68,7 +68,7 @@ fn key_figures(context: &ExportContext, summary: &Summary) -> Markup {
     let is_detector = context.task() == ModelTask::Detection;
     let judged = summary.image_verdicts.total() + summary.box_verdicts.total();
     let figure = |value: u64, name: &str| {
-        html! { div { dd { (grouped(value)) } dt { (name) } } }
+        html! { div { dt { (name) } dd { (grouped(value)) } } }
     };
     html! {
         dl.figures {
