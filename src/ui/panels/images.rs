@@ -147,8 +147,8 @@ fn place_again_ui(ui: &mut Ui, state: &State, place: &S3Place, commands: &mut Ve
 fn unwatched_ui(ui: &mut Ui, state: &State, source: &OpenSource, commands: &mut Vec<Command>) {
     let reason = source.unwatched.as_deref().unwrap_or_default();
     ui.horizontal_wrapped(|ui| {
-        ui.label(RichText::new("New and changed files are not noticed").weak())
-            .on_hover_text(reason);
+        ui.label(RichText::new("Not watched for changes").weak())
+            .on_hover_text(format!("New and changed files are not noticed: {reason}"));
         action_button_ui(ui, state, Action::Reload, commands);
     });
 }
