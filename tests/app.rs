@@ -26,6 +26,8 @@ mod presenting;
 mod projects;
 #[path = "app/s3.rs"]
 mod s3;
+#[path = "app/s3_bad_days.rs"]
+mod s3_bad_days;
 #[path = "app/s3_keeping.rs"]
 mod s3_keeping;
 #[path = "app/s3_picker.rs"]

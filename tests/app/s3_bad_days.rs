@@ -1,0 +1,121 @@
+//! What goes wrong with a place in S3 is said where it was asked for, and the window goes on.
+
+use std::io::Cursor;
+
+use egui_kittest::Harness;
+use spotcheck::app::App;
+use spotcheck::domain::{Credentials, S3Access, S3Address, S3Place};
+use spotcheck::state::Command;
+
+use super::support::fault_proxy::{Answer, Fault, FaultProxy, Often, Request};
+use super::support::repository;
+use super::support::seaweed::{Bucket, Seaweed};
+use super::window::{click, open_in, samples, sees, wait_for};
+
+const CLASSIFIER: &str = "efficientnet-lite0";
+
+/// A bucket with two photographs in `photos/`.
+fn with_photographs(bucket: Bucket) -> Bucket {
+    let photograph = std::fs::read(repository().join("assets/samples/chelsea.png")).unwrap();
+    bucket.put("photos/1.png", &photograph);
+    bucket.put("photos/2.png", &photograph);
+    bucket
+}
+
+/// Opens it as nobody, through `endpoint`.
+fn open(window: &mut Harness<'static, App>, bucket: &Bucket, endpoint: String) {
+    let place = S3Place {
+        access: S3Access {
+            credentials: Credentials::Anonymous,
+            endpoint: Some(endpoint),
+            ..S3Access::default()
+        },
+        ..S3Place::new(S3Address::new(&bucket.name, "photos/"))
+    };
+    let open = Command::OpenPlace(Box::new(place));
+    window.state_mut().command(open);
+}
+
+#[test]
+fn a_place_that_may_not_be_listed_says_which_permission_is_missing() {
+    let server = Seaweed::shared();
+    let bucket = with_photographs(server.bucket("closed"));
+    let projects = tempfile::tempdir().unwrap();
+    let mut window = open_in(projects.path(), None, CLASSIFIER);
+    open(&mut window, &bucket, server.endpoint());
+    wait_for(
+        &mut window,
+        &format!("s3:ListBucket on the bucket {}", bucket.name),
+    );
+}
+
+#[test]
+fn the_sign_in_page_of_a_network_is_not_taken_for_a_place() {
+    let server = Seaweed::shared();
+    let bucket = with_photographs(server.public_bucket("hotel"));
+    let proxy = FaultProxy::before(server.address());
+    let page = Answer::html("200 OK", "Welcome to the hotel");
+    proxy.inject(|_| true, Often::Always, Fault::Answer(page));
+    let projects = tempfile::tempdir().unwrap();
+    let mut window = open_in(projects.path(), None, CLASSIFIER);
+    open(&mut window, &bucket, proxy.endpoint());
+    wait_for(&mut window, "is not S3");
+}
+
+#[test]
+fn a_server_that_says_nothing_keeps_nobody_from_opening_something_else() {
+    let server = Seaweed::shared();
+    let bucket = with_photographs(server.public_bucket("silent"));
+    let proxy = FaultProxy::before(server.address());
+    proxy.inject(|_| true, Often::Always, Fault::Silence);
+    let projects = tempfile::tempdir().unwrap();
+    let mut window = open_in(projects.path(), None, CLASSIFIER);
+    open(&mut window, &bucket, proxy.endpoint());
+    window.step();
+    proxy.wait_until_stalled();
+    window.state_mut().command(Command::Open(samples()));
+    wait_for(&mut window, "8 images");
+    assert!(
+        !sees(&window, "did not answer"),
+        "nobody waits for it any more"
+    );
+}
+
+#[test]
+fn an_image_that_may_not_be_read_says_why_and_the_other_one_is_predicted() {
+    let server = Seaweed::shared();
+    let bucket = with_photographs(server.public_bucket("one-denied"));
+    let proxy = FaultProxy::before(server.address());
+    let denied = Fault::error("403 Forbidden", "AccessDenied");
+    let is_first = |request: &Request| request.reads_key("photos/1.png");
+    proxy.inject(is_first, Often::Always, denied);
+    let projects = tempfile::tempdir().unwrap();
+    let mut window = open_in(projects.path(), None, CLASSIFIER);
+    open(&mut window, &bucket, proxy.endpoint());
+    wait_for(&mut window, "2 images");
+    wait_for(&mut window, "s3:GetObject");
+    window.key_press(egui::Key::ArrowRight);
+    wait_for(&mut window, "tiger cat");
+}
+
+#[test]
+fn a_listing_that_breaks_off_says_so_beside_what_it_has() {
+    let server = Seaweed::shared();
+    let bucket = with_photographs(server.public_bucket("breaks-off"));
+    let mut small = Cursor::new(Vec::new());
+    image::RgbImage::new(1, 1)
+        .write_to(&mut small, image::ImageFormat::Png)
+        .unwrap();
+    let name = |number: usize| format!("photos/{}.png", 3000 + number);
+    bucket.fill(1500, name, small.get_ref());
+    let proxy = FaultProxy::before(server.address());
+    let denied = Fault::error("403 Forbidden", "AccessDenied");
+    proxy.inject(Request::lists, Often::After(1), denied);
+    let projects = tempfile::tempdir().unwrap();
+    let mut window = open_in(projects.path(), None, CLASSIFIER);
+    open(&mut window, &bucket, proxy.endpoint());
+    wait_for(&mut window, " problem");
+    click(&mut window, " problem");
+    wait_for(&mut window, "The list of images is not complete");
+    assert_eq!(window.state().state().samples.len(), 1000);
+}
