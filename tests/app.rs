@@ -35,5 +35,7 @@ mod s3_picker;
 #[path = "app/screenshots.rs"]
 mod screenshots;
 mod support;
+#[path = "app/uploading.rs"]
+mod uploading;
 #[path = "app/window.rs"]
 mod window;

@@ -22,6 +22,7 @@ mod overlaps;
 mod project;
 mod s3;
 mod thumbnails;
+mod upload;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -271,6 +272,28 @@ impl Effects {
                     control,
                 },
             ),
+            Effect::PlanUpload {
+                root,
+                samples,
+                target,
+                task,
+                control,
+            } => upload::plan(
+                shared,
+                upload::PlanRequest {
+                    root,
+                    samples,
+                    target,
+                    task,
+                    control,
+                },
+            ),
+            Effect::Upload {
+                plan,
+                replaces,
+                task,
+                control,
+            } => upload::start(shared, plan, replaces, task, control),
             Effect::PickExportTarget(name) => desktop::pick_export_target(shared, name),
             Effect::PickProject => desktop::pick_project(shared),
             Effect::PickProjectTarget => desktop::pick_project_target(shared),

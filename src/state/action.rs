@@ -15,6 +15,7 @@ pub enum Action {
     SaveProjectAs,
     Export,
     ExportComparison,
+    Upload,
     MoveProject,
     AddModel,
     CopyPicture,
@@ -101,6 +102,7 @@ impl Action {
         Self::SaveProjectAs,
         Self::Export,
         Self::ExportComparison,
+        Self::Upload,
         Self::MoveProject,
         Self::AddModel,
         Self::CopyPicture,
@@ -220,6 +222,15 @@ impl Action {
                     .is_some_and(|comparing| comparing.agreement().is_some()),
                 "Compare two runs first",
             ),
+            Self::Upload => need(state.source.is_some(), "Open a folder first")
+                .and_then(|()| need(!state.samples.is_empty(), "There is no image to upload"))
+                .and_then(|()| {
+                    let lies_in_s3 = state
+                        .source
+                        .as_ref()
+                        .is_some_and(|open| open.place.is_some());
+                    need(!lies_in_s3, "The images lie in S3 already")
+                }),
             Self::Reload => need(state.source.is_some(), "Open a folder first")
                 .and_then(|()| need(!state.is_listing(), "The images are being listed")),
             Self::SaveProjectAs => need(state.source.is_some(), "Open a folder first"),
@@ -374,6 +385,11 @@ impl Action {
             Self::ExportComparison => words(
                 "Export comparison…",
                 "Writes how far two runs agree: a summary, and the disagreement of each image",
+                &[],
+            ),
+            Self::Upload => words(
+                "Upload to S3…",
+                "Sends the files of images to a bucket; what is there already stays",
                 &[],
             ),
             Self::SaveProjectAs => words(

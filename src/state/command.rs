@@ -89,6 +89,16 @@ pub enum Command {
         replaces: bool,
     },
     DismissExported,
+    /// Finds out what an upload of these images would do.
+    PlanUpload(Box<S3Place>, ExportScope),
+    /// Carries out the plan on screen.
+    Upload {
+        /// Whether objects with other content are replaced.
+        replaces: bool,
+    },
+    /// Something else is to be uploaded, or to another place.
+    ForgetUploadPlan,
+    DismissUploaded,
     /// Shows a file or folder in the file manager.
     RevealPath(SampleUri),
     /// The images of the open project lie in this folder now.

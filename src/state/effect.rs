@@ -10,7 +10,7 @@ use super::{
 use crate::domain::{
     Change, ComparisonFormat, ExportOptions, FileStamp, Prediction, RunId, RunInfo, RunKey,
     S3Access, S3Address, S3Place, SaliencyTarget, Sample, SampleId, SampleUri, SharedList, TileKey,
-    ViewSettings,
+    UploadPlan, ViewSettings,
 };
 use crate::evaluation::Comparison;
 use crate::review::{ArrangeRequest, FilmRequest};
@@ -68,6 +68,23 @@ pub enum Effect {
         format: ComparisonFormat,
         path: PathBuf,
         /// Whether what has this name already may be replaced.
+        replaces: bool,
+        task: TaskId,
+        control: TaskControl,
+    },
+    /// Find out what an upload of these samples' files would do.
+    PlanUpload {
+        /// The folder that they are named from; empty where there is none.
+        root: String,
+        samples: Vec<SampleUri>,
+        target: S3Place,
+        task: TaskId,
+        control: TaskControl,
+    },
+    /// Send what the plan says.
+    Upload {
+        plan: Arc<UploadPlan>,
+        /// Whether objects with other content are replaced.
         replaces: bool,
         task: TaskId,
         control: TaskControl,
@@ -361,6 +378,17 @@ impl std::fmt::Debug for Effect {
             Self::ExportComparison { path, .. } => {
                 write!(formatter, "ExportComparison({})", path.display())
             }
+            Self::PlanUpload {
+                target, samples, ..
+            } => {
+                write!(
+                    formatter,
+                    "PlanUpload({}, {} samples)",
+                    target.address,
+                    samples.len()
+                )
+            }
+            Self::Upload { plan, .. } => write!(formatter, "Upload({})", plan.target.address),
             Self::PickExportTarget(name) => write!(formatter, "PickExportTarget({name})"),
             Self::PickProject => formatter.write_str("PickProject"),
             Self::PickProjectTarget => formatter.write_str("PickProjectTarget"),

@@ -10,6 +10,7 @@ use super::{
 use crate::domain::{
     AwsSetup, CacheUsage, DeviceReport, FileStamp, Identity, ListingChange, Page, Prediction,
     Problem, RunId, RunKey, S3Access, S3Address, S3Place, Saliency, SampleId, SampleUri,
+    UploadPlan, UploadReport,
 };
 use crate::evaluation::Agreement;
 use crate::review::{Arrangement, FilmFrame, Statistics, Suppressed};
@@ -152,6 +153,15 @@ pub enum Event {
         outcome: TaskOutcome,
         /// What happened on the way and is worth knowing: “the batch was halved, the device ran out of memory”.
         notes: Vec<String>,
+    },
+    UploadPlanned {
+        task: TaskId,
+        result: Result<UploadPlan, TaskOutcome>,
+    },
+    Uploaded {
+        task: TaskId,
+        target: S3Place,
+        result: Result<UploadReport, String>,
     },
     Exported {
         task: TaskId,

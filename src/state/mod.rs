@@ -31,6 +31,7 @@ mod settings;
 mod sign_in;
 mod task_list;
 mod update;
+mod upload;
 
 pub use action::Action;
 pub use arranging::{ArrangeId, Arranging, Pace};
@@ -59,6 +60,7 @@ pub use settings::{MEGAPIXELS, SLIDE_SECS, Settings, THUMBNAIL_SIDES, ThemeChoic
 pub use sign_in::{S3Failure, SignIn, SignIns};
 pub use task_list::{FinishedTask, TaskEntry, TaskId, TaskKind, TaskList, TaskOutcome};
 pub use update::update;
+pub use upload::{UploadPlanning, Uploaded, Uploading};
 
 use std::sync::Arc;
 
@@ -109,6 +111,10 @@ pub struct State {
     pub export_boxes: BoxCounter,
     /// The last export that is whole, until it is dismissed.
     pub exported: Option<Exported>,
+    /// The dialog about an upload.
+    pub upload: Uploading,
+    /// The last upload that ended, until it is dismissed.
+    pub uploaded: Option<Uploaded>,
     /// The last thing worth telling that needs no answer: “Copied the picture”.
     pub notice: Option<Notice>,
     /// Counts up whenever the search field is to take the keyboard.
@@ -191,6 +197,7 @@ pub enum Overlay {
     Palette,
     Export,
     ExportComparison,
+    Upload,
     /// Where to find a place in S3.
     OpenS3,
     Help,

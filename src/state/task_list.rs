@@ -43,6 +43,10 @@ pub enum TaskKind {
     Explain,
     /// Writing answers and verdicts for other programs.
     Export,
+    /// Finding out what an upload would do.
+    PlanUpload,
+    /// Sending files to S3.
+    Upload,
     /// Downloading a model.
     Fetch {
         model_id: String,

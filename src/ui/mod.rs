@@ -39,6 +39,7 @@ pub struct Window {
     import: overlays::ImportMemory,
     go_to: overlays::GoToMemory,
     open_s3: overlays::OpenS3Memory,
+    upload: overlays::UploadMemory,
     toast: overlays::ToastMemory,
     applied: theme::Applied,
 }
@@ -84,6 +85,7 @@ impl Window {
             &mut commands,
         );
         overlays::open_s3_ui(ui.ctx(), state, &mut self.open_s3, &mut commands);
+        overlays::upload_ui(ui.ctx(), state, &mut self.upload, &mut commands);
         overlays::export_ui(ui.ctx(), state, &mut self.export, &mut commands);
         overlays::toast_ui(ui.ctx(), state, &mut self.toast, &mut commands);
         overlays::drop_target_ui(ui.ctx(), &mut commands);

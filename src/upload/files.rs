@@ -46,7 +46,7 @@ pub fn files_below(path: &Path, control: &TaskControl) -> Result<LocalFiles, Sou
     Ok(found)
 }
 
-/// The files that hold these samples, each once, named from `root`.
+/// The files that hold these samples, each once, named from `root`; an empty one is above nothing.
 ///
 /// # Errors
 /// The task was cancelled.
@@ -88,8 +88,9 @@ pub fn files_of<'u>(
 /// The path below `root`, with `/` between its parts; the file name where it lies elsewhere.
 fn name_below(root: &str, path: &str) -> String {
     let root = root.trim_end_matches(MAIN_SEPARATOR);
-    let below = path
-        .strip_prefix(root)
+    let below = Some(path)
+        .filter(|_| !root.is_empty())
+        .and_then(|path| path.strip_prefix(root))
         .and_then(|rest| rest.strip_prefix(MAIN_SEPARATOR));
     let name = below.unwrap_or_else(|| path.rsplit(MAIN_SEPARATOR).next().unwrap_or(path));
     if MAIN_SEPARATOR == '/' {

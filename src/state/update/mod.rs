@@ -15,6 +15,7 @@ mod run_tasks;
 mod s3;
 #[cfg(test)]
 mod tests;
+mod upload;
 mod view;
 mod watch;
 
@@ -99,6 +100,10 @@ fn on_command(state: &mut State, command: Command, effects: &mut Vec<Effect>) {
             export::confirm_comparison(state, path, replaces, effects);
         }
         Command::Export { path, replaces } => export::confirm(state, path, replaces, effects),
+        Command::PlanUpload(target, scope) => upload::plan(state, *target, scope, effects),
+        Command::Upload { replaces } => upload::start(state, replaces, effects),
+        Command::ForgetUploadPlan => upload::forget_plan(state, effects),
+        Command::DismissUploaded => state.uploaded = None,
         Command::DismissExported => state.exported = None,
         Command::RevealPath(path) => effects.push(Effect::Reveal(path)),
         Command::SaveProjectAs(path) => project::save_as(state, path, effects),
@@ -199,6 +204,7 @@ fn on_action(state: &mut State, action: Action, effects: &mut Vec<Effect>) {
         Action::OpenProject => effects.push(Effect::PickProject),
         Action::Reload => watch::reload(state, effects),
         Action::Export => export::open(state),
+        Action::Upload => upload::open(state, effects),
         Action::ExportComparison => state.overlay = Overlay::ExportComparison,
         Action::SaveProjectAs => effects.push(Effect::PickProjectTarget),
         Action::MoveProject => effects.push(Effect::PickMovedFolder),
@@ -354,6 +360,12 @@ fn on_event(state: &mut State, event: Event, effects: &mut Vec<Effect>) {
         } => run_tasks::ended(state, task, outcome, notes, effects),
         Event::BoxesCounted { id, counts } => state.export_boxes.take(id, counts),
         Event::FilmstripGathered { id, frames } => filmstrip::gathered(state, id, frames),
+        Event::UploadPlanned { task, result } => upload::planned(state, task, result, effects),
+        Event::Uploaded {
+            task,
+            target,
+            result,
+        } => upload::ended(state, task, target, result, effects),
         Event::Exported { task, result } => export::ended(state, task, result, effects),
         Event::Explained { task, result } => explain::explained(state, task, result),
         Event::Recognised { import, result } => import::recognised(state, import, result),

@@ -40,6 +40,11 @@ pub(super) fn cancel_browsing(state: &State, effects: &mut Vec<Effect>) {
     cancel(state, effects, |kind| matches!(kind, TaskKind::Browse));
 }
 
+/// Nobody waits for the plan of an upload any more.
+pub(super) fn cancel_planning(state: &State, effects: &mut Vec<Effect>) {
+    cancel(state, effects, |kind| matches!(kind, TaskKind::PlanUpload));
+}
+
 /// The answers of this run are about to be deleted.
 pub(super) fn cancel_run(state: &State, doomed: RunId, effects: &mut Vec<Effect>) {
     cancel(
@@ -93,6 +98,8 @@ pub(super) fn ended(
         | TaskKind::Explain
         | TaskKind::Compare
         | TaskKind::Export
+        | TaskKind::PlanUpload
+        | TaskKind::Upload
         | TaskKind::SignIn
         | TaskKind::Browse
         | TaskKind::List

@@ -9,6 +9,7 @@ mod open_s3;
 mod palette;
 mod toast;
 mod typing;
+mod upload;
 mod wrong_class;
 
 pub(super) use drop_target::drop_target_ui;
@@ -19,4 +20,5 @@ pub(super) use import::{ImportMemory, import_ui};
 pub(super) use open_s3::{OpenS3Memory, open_s3_ui};
 pub(super) use palette::{PaletteMemory, palette_ui};
 pub(super) use toast::{ToastMemory, toast_ui};
+pub(super) use upload::{UploadMemory, upload_ui};
 pub(super) use wrong_class::{WrongClassMemory, wrong_class_ui};

@@ -1,6 +1,6 @@
 //! The dialog that finds a place in S3: an address, as whom to look, and the tree of buckets and folders.
 
-mod access;
+pub(super) mod access;
 mod tree;
 
 use eframe::egui::{
@@ -182,7 +182,7 @@ fn address_ui(
 }
 
 /// What an access becomes with what a link says.
-fn access_of(known: &S3Access, link: &S3Link) -> S3Access {
+pub(super) fn access_of(known: &S3Access, link: &S3Link) -> S3Access {
     S3Access {
         endpoint: link.endpoint.clone().or_else(|| known.endpoint.clone()),
         region: link.region.clone().or_else(|| known.region.clone()),
@@ -201,7 +201,7 @@ fn understood_ui(ui: &mut Ui, address: &str) {
     }
 }
 
-fn problem_text(ui: &Ui, error: &S3LinkError) -> RichText {
+pub(super) fn problem_text(ui: &Ui, error: &S3LinkError) -> RichText {
     RichText::new(format!("⚠ {error}")).color(ui.visuals().error_fg_color)
 }
 

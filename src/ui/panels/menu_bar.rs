@@ -56,6 +56,7 @@ const FILE: &Menu = &[
     Some(Action::SaveProjectAs),
     Some(Action::Export),
     Some(Action::ExportComparison),
+    Some(Action::Upload),
     Some(Action::MoveProject),
     None,
     Some(Action::CopyPicture),

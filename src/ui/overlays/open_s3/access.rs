@@ -10,7 +10,7 @@ const FIELD_WIDTH: f32 = 230.0;
 
 /// Drafts of the text fields.
 #[derive(Default)]
-pub(super) struct AccessMemory {
+pub(in super::super) struct AccessMemory {
     /// Which access the drafts were taken from.
     taken_from: S3Access,
     endpoint: String,
@@ -19,7 +19,7 @@ pub(super) struct AccessMemory {
 
 impl AccessMemory {
     /// Whether the drafts can be used.
-    pub(super) fn is_valid(&self) -> bool {
+    pub(in super::super) fn is_valid(&self) -> bool {
         self.parsed_endpoint().is_ok()
     }
 
@@ -28,7 +28,7 @@ impl AccessMemory {
     }
 
     /// The access with what was typed last, whether or not the field was left. What cannot be used stays out.
-    pub(super) fn with_drafts(&self, access: S3Access) -> S3Access {
+    pub(in super::super) fn with_drafts(&self, access: S3Access) -> S3Access {
         if access.endpoint != self.taken_from.endpoint || access.region != self.taken_from.region {
             // An address that was just typed says it.
             return access;
@@ -50,7 +50,7 @@ impl AccessMemory {
     }
 }
 
-pub(super) fn access_ui(
+pub(in super::super) fn access_ui(
     ui: &mut Ui,
     state: &State,
     memory: &mut AccessMemory,

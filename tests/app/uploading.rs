@@ -1,0 +1,62 @@
+//! Uploading from the window to a real S3 server. The test has a process of its own, because the AWS settings are those of its process.
+
+use egui_kittest::kittest::Queryable;
+use spotcheck::state::Action;
+
+use crate::support::alone::alone;
+use crate::support::seaweed::{ADMIN, Seaweed};
+use crate::window::{click, folder_of, open, sees, wait_for};
+
+#[test]
+fn an_upload_shows_its_plan_first_and_leads_to_the_place_when_it_is_done() {
+    alone(
+        "uploading::an_upload_shows_its_plan_first_and_leads_to_the_place_when_it_is_done",
+        |command| {
+            let server = Seaweed::shared();
+            server.lend(command);
+            ADMIN.sign_in(command, &server.endpoint());
+        },
+        || {
+            let bucket = Seaweed::shared().bucket("window-upload");
+            let folder = folder_of(3, "chelsea.png");
+            let mut names: Vec<String> = std::fs::read_dir(folder.path())
+                .unwrap()
+                .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+                .collect();
+            names.sort();
+            bucket.put(&format!("photos/{}", names[0]), b"hers");
+            let mut window = open(Some(folder.path()), "efficientnet-lite0");
+            wait_for(&mut window, "3 images");
+
+            window.state_mut().command(Action::Upload.into());
+            wait_for(&mut window, "See what would be sent");
+            assert!(sees(&window, "All images (3)"));
+            let field = window.get_by_label("Folder in S3");
+            field.focus();
+            window.step();
+            let address = bucket.uri("photos");
+            window.get_by_label("Folder in S3").type_text(&address);
+            window.run_steps(2);
+            click(&mut window, "See what would be sent");
+            wait_for(&mut window, "2 files (");
+            wait_for(&mut window, "for which something else is there");
+            wait_for(&mut window, "an object of another size (4 B) is there");
+            assert_eq!(bucket.get(&format!("photos/{}", names[1])), None);
+
+            click(&mut window, "Upload now");
+            wait_for(&mut window, "Open this place in S3");
+            wait_for(&mut window, "Stayed: ");
+            for name in &names[1..] {
+                let content = std::fs::read(folder.path().join(name)).unwrap();
+                let arrived = bucket.get(&format!("photos/{name}"));
+                assert!(arrived == Some(content), "{name}");
+            }
+            let kept = bucket.get(&format!("photos/{}", names[0]));
+            assert_eq!(kept.as_deref(), Some(&b"hers"[..]));
+
+            click(&mut window, "Open this place in S3");
+            wait_for(&mut window, &bucket.uri("photos/"));
+            wait_for(&mut window, "3 images");
+        },
+    );
+}
