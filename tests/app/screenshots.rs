@@ -3,6 +3,8 @@
 //! The test always draws them and looks at what was drawn; it writes `screenshots/` only where
 //! `SPOTCHECK_WRITE_SCREENSHOTS` is set, because two versions of a software rasteriser differ in the last bit.
 
+use std::cell::OnceCell;
+
 use egui::{Key, Theme};
 use egui_kittest::Harness;
 use spotcheck::app::App;
@@ -154,10 +156,12 @@ fn the_window_presents() {
 
 #[test]
 fn the_window_finds_a_place_in_s3() {
+    // On the server that tests share, their buckets would be in the picture.
+    let server = OnceCell::new();
     alone(
         "screenshots::the_window_finds_a_place_in_s3",
         |command| {
-            let server = Seaweed::shared();
+            let server = server.get_or_init(Seaweed::start);
             server.lend(command);
             without_aws(command, &server.endpoint()).env("AWS_CONFIG_FILE", server.aws_config());
         },

@@ -186,7 +186,8 @@ impl Seaweed {
         self.folder.join("aws-config")
     }
 
-    fn start() -> Self {
+    /// One that nobody else uses.
+    pub(crate) fn start() -> Self {
         let weed = weed();
         for _ in 1..ATTEMPTS {
             if let Ok(server) = Self::try_start(&weed) {
