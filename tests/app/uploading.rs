@@ -5,7 +5,7 @@ use spotcheck::state::Action;
 
 use crate::support::alone::alone;
 use crate::support::seaweed::{ADMIN, Seaweed};
-use crate::window::{click, folder_of, open, sees, wait_for};
+use crate::window::{click, folder_of, open, sees, wait_for, wait_until};
 
 #[test]
 fn an_upload_shows_its_plan_first_and_leads_to_the_place_when_it_is_done() {
@@ -55,7 +55,11 @@ fn an_upload_shows_its_plan_first_and_leads_to_the_place_when_it_is_done() {
             assert_eq!(kept.as_deref(), Some(&b"hers"[..]));
 
             click(&mut window, "Open this place in S3");
-            wait_for(&mut window, &bucket.uri("photos/"));
+            let place = bucket.uri("photos/");
+            wait_until(&mut window, "the place in S3", |window| {
+                let source = window.state().state().source.as_ref();
+                source.is_some_and(|source| source.name == place)
+            });
             wait_for(&mut window, "3 images");
         },
     );
