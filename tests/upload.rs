@@ -495,7 +495,11 @@ fn a_session_that_ends_in_between_stops_the_upload_and_it_goes_on_later() {
     );
     let ended = upload.run(&[]).must(
         1,
-        &["has expired", "aws sso login", "the same command goes on"],
+        &[
+            "has expired",
+            "renew it where its credentials come from",
+            "the same command goes on",
+        ],
     );
     let refused = ended.stderr.matches("has expired").count();
     assert_eq!(refused, 1, "it is said once: {}", ended.stderr);
