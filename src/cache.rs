@@ -2,7 +2,7 @@
 //!
 //! One file an entry, named after a hash of everything that its content depends on, written under another name and renamed
 //! when it is whole: a program that is killed, or several at once, leave nothing half. A checksum tells a damaged entry,
-//! which is then as good as none. The entries lie in [`SHARDS`] folders, each with its share of the bound, from which the
+//! which is then as good as none. The entries lie in `SHARDS` folders, each with its share of the bound, from which the
 //! least recently used are dropped: nobody ever has to look through all of them, and programs that run at the same time
 //! need not talk to each other. Knows nothing of what is inside an entry.
 
