@@ -110,6 +110,11 @@ impl App {
         self.window.textures.picture_is_complete()
     }
 
+    /// The same for the boxes of the filmstrip.
+    pub fn filmstrip_is_complete(&self) -> bool {
+        self.window.textures.filmstrip_is_complete()
+    }
+
     /// Where changes cannot be saved, closing the window would lose them: the first attempt is held up and says so.
     fn ask_before_losing(&mut self, ctx: &egui::Context) {
         let is_closing = ctx.input(|input| input.viewport().close_requested());

@@ -30,6 +30,8 @@ pub(super) fn filmstrip_ui(
         .default_size(196.0)
         .size_range(130.0..=420.0)
         .show(ui, |ui| {
+            // A panel takes the size of what is in it: a single line while boxes are looked for would make it small for good.
+            ui.set_min_height(ui.available_height());
             ui.add_space(4.0);
             heading_ui(ui, state, strip, commands);
             frames_ui(ui, state, strip, textures, commands);

@@ -121,6 +121,9 @@ fn the_window_shows_a_filmstrip_and_a_magnified_box() {
     window.state_mut().command(Command::SelectBox(Some(0)));
     wait_for(&mut window, "% of the picture");
     wait_for(&mut window, "All saved");
+    wait_until(&mut window, "the boxes of the strip", |window| {
+        window.state().filmstrip_is_complete()
+    });
     take(&mut window, "filmstrip-dark");
 }
 

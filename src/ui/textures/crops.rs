@@ -63,6 +63,11 @@ impl Crops {
         Some(entry.texture.as_ref().map_err(String::as_str))
     }
 
+    /// Whether everything that was asked for is there.
+    pub(super) fn is_complete(&self) -> bool {
+        !self.asked.is_empty() && self.asked.iter().all(|key| self.entries.contains_key(key))
+    }
+
     /// Gives back what is to be asked for, where it is not on its way already.
     pub(crate) fn changed_wish(&mut self, missing: Vec<FilmFrame>) -> Option<Vec<FilmFrame>> {
         let key = |frame: &FilmFrame| (frame.sample, frame.index);

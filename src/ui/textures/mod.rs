@@ -82,6 +82,11 @@ impl Textures {
         self.picture.as_ref().is_some_and(ShownPicture::is_complete)
     }
 
+    /// Whether the filmstrip shows every box that it has asked for.
+    pub fn filmstrip_is_complete(&self) -> bool {
+        self.crops.is_complete()
+    }
+
     /// The picture on screen, where it is that of the sample.
     pub(super) fn picture_of(
         &mut self,
