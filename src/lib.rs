@@ -14,6 +14,7 @@ pub mod export;
 pub mod inference;
 pub mod library;
 pub mod predict;
+pub mod remote;
 pub mod review;
 pub mod source;
 pub mod state;

@@ -16,7 +16,7 @@ use spotcheck::domain::{
 };
 use spotcheck::library::Library;
 use spotcheck::store::{OpenRequest, Project, Wanted};
-use support::{dataset_loaders, repository, runtime_home, spotcheck};
+use support::{python_packages, repository, runtime_home, spotcheck};
 
 const DETECTOR: &str = "ssd-mobilenet-coco";
 const CLASSIFIER: &str = "efficientnet-lite0";
@@ -219,7 +219,7 @@ fn stderr(output: &Output) -> String {
 fn python(script: &str, arguments: &[&Path]) -> Value {
     let mut command = Command::new("python3");
     command
-        .env("PYTHONPATH", dataset_loaders())
+        .env("PYTHONPATH", python_packages("dataset-loaders"))
         .env("PYTHONDONTWRITEBYTECODE", "1")
         .arg(repository().join("tests/export").join(script))
         .args(arguments);

@@ -41,7 +41,7 @@ UPLOADERS = 4
 def server():
     """Gives the endpoint of S3 and that of the filer; all it holds is gone at the end."""
     tools = ROOT / "target" / "test-tools" / "seaweedfs"
-    subprocess.run([ROOT / "tests" / "setup" / "seaweedfs.sh", tools], check=True)
+    subprocess.run([ROOT / "tests" / "setup" / "python-packages.sh", "seaweedfs", tools], check=True)
     with tempfile.TemporaryDirectory(prefix="spotcheck-bench-") as folder, contextlib.ExitStack() as held:
         sockets = [held.enter_context(contextlib.closing(socket.create_server(("127.0.0.1", 0)))) for _ in range(8)]
         ports = [each.getsockname()[1] for each in sockets]

@@ -22,6 +22,7 @@ mod saliency;
 mod sample;
 mod sample_set;
 mod shared_list;
+mod transform;
 mod truth;
 mod upload;
 mod verdict;
@@ -56,6 +57,11 @@ pub use saliency::{Saliency, SaliencyTarget};
 pub use sample::{FileStamp, ListingChange, Page, Sample, SampleId, SampleUri};
 pub use sample_set::SampleSet;
 pub use shared_list::SharedList;
+pub use transform::{
+    AssembleWith, BatchStrategy, Compression, DataCapture, DataProcessing, Experiment,
+    InputObjects, ModelClient, ModelSpec, SageMakerAccess, SplitType, TransformInput, TransformJob,
+    TransformOutput, TransformSpec, TransformStatus, TransformSummary,
+};
 pub use truth::{Truth, TruthBox, TruthLabel};
 pub use upload::{
     FileAmount, LeftOut, PlannedFile, PlannedState, UploadPlan, UploadReport, UploadStop,

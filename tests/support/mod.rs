@@ -8,10 +8,11 @@ pub(crate) mod fault_proxy;
 pub(crate) mod models;
 pub(crate) mod seaweed;
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock};
 
 /// The repository's root.
 pub(crate) fn repository() -> PathBuf {
@@ -71,16 +72,19 @@ pub(crate) fn software_gpu() -> &'static [(String, String)] {
     })
 }
 
-/// Where Python finds pycocotools and supervision, as `tests/setup/dataset-loaders.sh` put them there: once, for all tests.
-pub(crate) fn dataset_loaders() -> &'static Path {
-    static PACKAGES: OnceLock<PathBuf> = OnceLock::new();
-    PACKAGES.get_or_init(|| {
-        let folder = target_folder("test-tools/dataset-loaders");
+/// A folder with what `tests/setup/<name>.txt` lists, for Python as `PYTHONPATH`: installed by `tests/setup/python-packages.sh` once,
+/// for all tests.
+pub(crate) fn python_packages(name: &'static str) -> PathBuf {
+    static READY: Mutex<BTreeSet<&str>> = Mutex::new(BTreeSet::new());
+    let folder = target_folder(&format!("test-tools/{name}"));
+    let mut ready = READY.lock().unwrap();
+    if !ready.contains(name) {
         let _lock = lock(&folder);
-        let script = repository().join("tests/setup/dataset-loaders.sh");
-        must_succeed(Command::new(script).arg(&folder));
-        folder.join("packages")
-    })
+        let script = repository().join("tests/setup/python-packages.sh");
+        must_succeed(Command::new(script).arg(name).arg(&folder));
+        ready.insert(name);
+    }
+    folder.join("packages")
 }
 
 /// A folder below Cargo's target folder; kept between runs.

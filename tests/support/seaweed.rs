@@ -10,7 +10,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{LazyLock, OnceLock};
+use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -423,17 +423,8 @@ pub(crate) fn without_aws<'c>(command: &'c mut Command, endpoint: &str) -> &'c m
         .env("AWS_ENDPOINT_URL_S3", endpoint)
 }
 
-/// Where `weed` lies, as `tests/setup/seaweedfs.sh` put it there: once, for all tests.
 fn weed() -> PathBuf {
-    static WEED: OnceLock<PathBuf> = OnceLock::new();
-    let weed = WEED.get_or_init(|| {
-        let folder = super::target_folder("test-tools/seaweedfs");
-        let _lock = super::lock(&folder);
-        let script = super::repository().join("tests/setup/seaweedfs.sh");
-        super::must_succeed(Command::new(script).arg(&folder));
-        folder.join("packages/bin/weed")
-    });
-    weed.clone()
+    super::python_packages("seaweedfs").join("bin/weed")
 }
 
 fn write_config(folder: &Path) {
