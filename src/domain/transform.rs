@@ -2,9 +2,35 @@
 //!
 //! Names, ranges and meanings are those of SageMaker's `CreateTransformJob` and `DescribeTransformJob`.
 
+mod container;
+mod cost;
+mod instance;
+mod limits;
+mod payload;
+mod plan;
+mod preflight;
+mod progress;
+mod record;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+
+pub use container::{EcrImage, default_image};
+pub use cost::{CostEstimate, HEADLINE, Headline, Price, PriceTable, cost_usd, human_usd};
+pub use instance::{InstanceType, known_instance_types};
+pub use limits::{
+    DEFAULT_PAYLOAD_MB, FieldProblem, MAX_PAYLOAD_IN_FLIGHT_MB, dated_name, image_problem,
+    name_problem, role_problem,
+};
+pub use payload::{PayloadSuggestion, needed_payload_mb};
+pub use plan::{
+    EXAMPLE_CONTENT_TYPE, IMAGE_CONTENT_TYPE, LINES_CONTENT_TYPE, ManifestPlan, ModelSource,
+    TfsBatching, TransformPlan, output_folder, support_folder,
+};
+pub use preflight::{Check, CheckGrade, CheckPoint, InputSurvey, KeySample, Preflight};
+pub use progress::{FailedObject, JobOutcome, JobPhase, JobProgress, LogLine};
+pub use record::{JobRecord, LeftBehind};
 
 use super::{Credentials, S3Access, S3Address};
 

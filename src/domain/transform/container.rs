@@ -1,0 +1,107 @@
+//! The containers that AWS offers in each region, as far as our archive runs in them.
+
+use super::InstanceType;
+
+/// AWS's Ray Serve container, the one that an archive of ours is made for first.
+const RAY_REPOSITORY: &str = "ray";
+const RAY_CPU_TAG: &str = "serve-ml-sagemaker-cpu-v1.4";
+const RAY_CUDA_TAG: &str = "serve-ml-sagemaker-cuda-v1.4";
+/// The account of AWS's deep learning containers in most regions.
+const USUAL_ACCOUNT: &str = "763104351884";
+/// In the others.
+const ACCOUNTS: &[(&str, &str)] = &[
+    ("af-south-1", "626614931356"),
+    ("ap-east-1", "871362719292"),
+    ("me-south-1", "217643126080"),
+    ("eu-south-1", "692866216735"),
+];
+const CHINA_ACCOUNT: &str = "727897471807";
+
+/// The container for a model archive of ours, in a region, for an instance with or without a graphics card.
+pub fn default_image(region: &str, instance_type: &str) -> String {
+    let has_gpu = InstanceType::parse(instance_type).is_some_and(|instance| instance.has_gpu());
+    let tag = if has_gpu { RAY_CUDA_TAG } else { RAY_CPU_TAG };
+    let (account, suffix) = if region.starts_with("cn-") {
+        (CHINA_ACCOUNT, ".cn")
+    } else {
+        let special = ACCOUNTS.iter().find(|(name, _)| *name == region);
+        (special.map_or(USUAL_ACCOUNT, |(_, account)| account), "")
+    };
+    format!("{account}.dkr.ecr.{region}.amazonaws.com{suffix}/{RAY_REPOSITORY}:{tag}")
+}
+
+/// What the URI of a container in ECR says: `<account>.dkr.ecr.<region>.amazonaws.com/<repository>:<tag>`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EcrImage<'i> {
+    pub account: &'i str,
+    pub region: &'i str,
+    /// `ray:serve-ml-sagemaker-cpu-v1.4`
+    pub name: &'i str,
+}
+
+impl<'i> EcrImage<'i> {
+    /// `None` where it is not of ECR.
+    pub fn parse(uri: &'i str) -> Option<Self> {
+        let (host, name) = uri.split_once('/')?;
+        let (account, rest) = host.split_once(".dkr.ecr.")?;
+        let (region, domain) = rest.split_once('.')?;
+        let is_account = account.len() == 12 && account.bytes().all(|byte| byte.is_ascii_digit());
+        let fits = is_account && !region.is_empty() && !domain.is_empty() && !name.is_empty();
+        fits.then_some(Self {
+            account,
+            region,
+            name,
+        })
+    }
+
+    /// Whether its name says that it needs a graphics card; `None` where it says neither.
+    pub fn wants_gpu(&self) -> Option<bool> {
+        let name = self.name.to_ascii_lowercase();
+        if name.contains("-gpu") || name.contains("-cuda") {
+            Some(true)
+        } else if name.contains("-cpu") {
+            Some(false)
+        } else {
+            None
+        }
+    }
+
+    /// Whether it is one that says nothing of how many requests it takes at once (`/execution-parameters`).
+    pub fn is_ray(&self) -> bool {
+        self.name.starts_with("ray:") || self.name.starts_with("ray@")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_container_follows_the_region_and_the_instance() {
+        for (region, instance, expected) in [
+            (
+                "eu-west-1",
+                "ml.m5.xlarge",
+                "763104351884.dkr.ecr.eu-west-1.amazonaws.com/ray:serve-ml-sagemaker-cpu-v1.4",
+            ),
+            (
+                "ap-east-1",
+                "ml.g5.xlarge",
+                "871362719292.dkr.ecr.ap-east-1.amazonaws.com/ray:serve-ml-sagemaker-cuda-v1.4",
+            ),
+            (
+                "cn-north-1",
+                "ml.p3.2xlarge",
+                "727897471807.dkr.ecr.cn-north-1.amazonaws.com.cn/ray:serve-ml-sagemaker-cuda-v1.4",
+            ),
+        ] {
+            let image = default_image(region, instance);
+            assert_eq!(image, expected);
+            let parsed = EcrImage::parse(&image).unwrap();
+            assert_eq!(parsed.region, region);
+            assert_eq!(parsed.wants_gpu(), Some(instance != "ml.m5.xlarge"));
+            assert!(parsed.is_ray());
+        }
+        assert_eq!(EcrImage::parse("docker.io/library/python"), None);
+    }
+}

@@ -1,0 +1,174 @@
+//! What a job costs. Prices come from the user, each with its source and date; none is ever guessed.
+
+use serde::{Deserialize, Serialize};
+
+/// What AWS itself tells of: “100,000 images in 12 minutes on 2 ml.p3.2xlarge”.
+pub const HEADLINE: Headline = Headline {
+    images: 100_000,
+    minutes: 12,
+    instances: 2,
+    instance_type: "ml.p3.2xlarge",
+};
+
+/// A published measurement, for orientation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Headline {
+    pub images: u64,
+    pub minutes: u32,
+    pub instances: u32,
+    pub instance_type: &'static str,
+}
+
+impl Headline {
+    /// Images a second on each instance.
+    pub fn images_per_s(&self) -> f64 {
+        self.images as f64 / (f64::from(self.minutes) * 60.0 * f64::from(self.instances))
+    }
+}
+
+/// An hour of one instance.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Price {
+    /// `ml.m5.xlarge`
+    pub instance_type: String,
+    /// `None`: wherever no other entry names the region.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub region: Option<String>,
+    pub usd_per_hour: f64,
+    /// Where the price comes from: an address, an invoice, a person.
+    pub source: String,
+    /// When it was looked up: `2026-11-21`.
+    pub date: String,
+}
+
+/// Prices that the user keeps.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PriceTable {
+    #[serde(default, rename = "price")]
+    pub prices: Vec<Price>,
+}
+
+impl PriceTable {
+    /// The price of an instance type in a region, or else the one for all regions.
+    pub fn find(&self, instance_type: &str, region: Option<&str>) -> Option<&Price> {
+        let of_type = || {
+            let all = self.prices.iter();
+            all.filter(|price| price.instance_type == instance_type)
+        };
+        let of_region =
+            of_type().find(|price| price.region.is_some() && price.region.as_deref() == region);
+        of_region.or_else(|| of_type().find(|price| price.region.is_none()))
+    }
+
+    /// Adds a price, in place of the one for the same type and region.
+    pub fn set(&mut self, price: Price) {
+        let is_same = |other: &Price| {
+            other.instance_type == price.instance_type && other.region == price.region
+        };
+        self.prices.retain(|other| !is_same(other));
+        self.prices.push(price);
+    }
+}
+
+/// What a job would take, at a rate that was measured or given.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CostEstimate {
+    pub images: u64,
+    /// On each instance.
+    pub images_per_s: f64,
+    pub instances: u32,
+    /// Of transforming, on all instances at once; each is billed so long.
+    pub seconds: f64,
+    /// `None` where no price is known.
+    pub usd: Option<f64>,
+}
+
+impl CostEstimate {
+    /// `None` for a rate of nothing.
+    pub fn of(
+        images: u64,
+        images_per_s: f64,
+        instances: u32,
+        usd_per_hour: Option<f64>,
+    ) -> Option<Self> {
+        let all_per_s = images_per_s * f64::from(instances);
+        if !all_per_s.is_finite() || all_per_s <= 0.0 {
+            return None;
+        }
+        let seconds = images as f64 / all_per_s;
+        Some(Self {
+            images,
+            images_per_s,
+            instances,
+            seconds,
+            usd: usd_per_hour.map(|price| cost_usd(price, instances, seconds)),
+        })
+    }
+}
+
+/// Each instance is billed for the whole time.
+pub fn cost_usd(usd_per_hour: f64, instances: u32, seconds: f64) -> f64 {
+    usd_per_hour * f64::from(instances) * seconds / 3600.0
+}
+
+/// `$0.012`, `$3.40`, `$1,234`: as exact as it matters.
+pub fn human_usd(usd: f64) -> String {
+    if usd < 0.1 {
+        format!("${usd:.3}")
+    } else if usd < 1000.0 {
+        format!("${usd:.2}")
+    } else {
+        format!("${usd:.0}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn price(instance_type: &str, region: Option<&str>, usd_per_hour: f64) -> Price {
+        Price {
+            instance_type: instance_type.to_owned(),
+            region: region.map(str::to_owned),
+            usd_per_hour,
+            source: "an invoice".to_owned(),
+            date: "2026-11-21".to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_price_is_that_of_the_region_or_else_the_one_for_all() {
+        let mut table = PriceTable::default();
+        table.set(price("ml.m5.xlarge", None, 0.2));
+        table.set(price("ml.m5.xlarge", Some("eu-west-1"), 0.3));
+        table.set(price("ml.m5.xlarge", Some("eu-west-1"), 0.4));
+        let find = |name, region| Some(table.find(name, region)?.usd_per_hour);
+        assert_eq!(find("ml.m5.xlarge", Some("eu-west-1")), Some(0.4));
+        assert_eq!(find("ml.m5.xlarge", Some("us-east-1")), Some(0.2));
+        assert_eq!(find("ml.m5.xlarge", None), Some(0.2));
+        assert_eq!(find("ml.g5.xlarge", None), None);
+        assert_eq!(table.prices.len(), 2);
+    }
+
+    #[test]
+    fn an_estimate_bills_every_instance_for_the_whole_time() {
+        let headline = HEADLINE.images_per_s();
+        let estimate = CostEstimate::of(100_000, headline, 2, Some(4.0)).unwrap();
+        assert!((estimate.seconds - 720.0).abs() < 1e-6, "{estimate:?}");
+        // 2 instances, a fifth of an hour, 4 dollars an hour.
+        assert!((estimate.usd.unwrap() - 1.6).abs() < 1e-9, "{estimate:?}");
+        assert_eq!(CostEstimate::of(10, 1.0, 1, None).unwrap().usd, None);
+        for rate in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+            assert_eq!(CostEstimate::of(10, rate, 1, None), None, "{rate}");
+        }
+    }
+
+    #[test]
+    fn amounts_of_money_are_as_exact_as_it_matters() {
+        for (usd, expected) in [(0.0123, "$0.012"), (3.4, "$3.40"), (1234.4, "$1234")] {
+            assert_eq!(human_usd(usd), expected);
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! How large requests may be, and how many of them there are at once.
+
+use super::MAX_PAYLOAD_IN_FLIGHT_MB;
+
+/// SageMaker does not say whether its megabyte has 1,000,000 or 1,048,576 bytes; the smaller one is safe.
+const MB: u64 = 1_000_000;
+/// Where the instance says nothing of its processor.
+const USUAL_VCPUS: u32 = 4;
+
+/// Values for `MaxPayloadInMB` and `MaxConcurrentTransforms` whose product SageMaker takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PayloadSuggestion {
+    /// `1..=100`
+    pub max_payload_mb: u32,
+    /// `1..=100`
+    pub max_concurrent: u32,
+}
+
+impl PayloadSuggestion {
+    /// For requests of at most `largest_bytes`, and a container that computes on as many threads as the instance has. `None` where no
+    /// payload is large enough.
+    pub fn of(largest_bytes: u64, vcpus: Option<u32>) -> Option<Self> {
+        let needed = needed_payload_mb(largest_bytes);
+        let max_payload_mb = u32::try_from(needed)
+            .ok()
+            .filter(|mb| *mb <= MAX_PAYLOAD_IN_FLIGHT_MB)?;
+        let room = MAX_PAYLOAD_IN_FLIGHT_MB / max_payload_mb;
+        Some(Self {
+            max_payload_mb,
+            max_concurrent: vcpus.unwrap_or(USUAL_VCPUS).clamp(1, room),
+        })
+    }
+}
+
+/// The smallest `MaxPayloadInMB` that takes a request of this size.
+pub fn needed_payload_mb(bytes: u64) -> u64 {
+    bytes.div_ceil(MB).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_suggestion_takes_the_largest_request_and_stays_within_the_product() {
+        for (largest, vcpus, expected) in [
+            (0, Some(4), Some((1, 4))),
+            (20_000, Some(48), Some((1, 48))),
+            (6_000_001, Some(48), Some((7, 14))),
+            (40_000_000, Some(8), Some((40, 2))),
+            (100_000_000, None, Some((100, 1))),
+            (100_000_001, None, None),
+            (u64::MAX, None, None),
+        ] {
+            let found = PayloadSuggestion::of(largest, vcpus);
+            let found = found.map(|found| (found.max_payload_mb, found.max_concurrent));
+            assert_eq!(found, expected, "{largest}");
+            assert!(found.is_none_or(|(payload, concurrent)| payload * concurrent <= 100));
+        }
+    }
+}

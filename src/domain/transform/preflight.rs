@@ -1,0 +1,151 @@
+//! What can be known of a job before it is paid for, point by point.
+
+use super::{CostEstimate, PayloadSuggestion};
+
+/// One point that was looked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Check {
+    pub point: CheckPoint,
+    pub grade: CheckGrade,
+    /// What was found, and why that is good or bad.
+    pub finding: String,
+    /// What to do about it; empty where there is nothing to do.
+    pub advice: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum CheckGrade {
+    Ok,
+    /// The job would run, but perhaps not as it is meant.
+    Warning,
+    /// The job would fail, or must not run like this.
+    Problem,
+}
+
+/// In the order in which they are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum CheckPoint {
+    Limits,
+    JobName,
+    Role,
+    Image,
+    Model,
+    Input,
+    Prefix,
+    Objects,
+    Output,
+    Payload,
+    Concurrency,
+    ContentType,
+    Splitting,
+    Instance,
+    Cost,
+}
+
+/// All that was found.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Preflight {
+    /// In the order of their points.
+    pub checks: Vec<Check>,
+    /// `None` where the input could not be listed.
+    pub survey: Option<InputSurvey>,
+    /// For the objects that are there.
+    pub suggestion: Option<PayloadSuggestion>,
+    /// `None` where no rate is known.
+    pub estimate: Option<CostEstimate>,
+}
+
+/// What lies in the input.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct InputSurvey {
+    pub objects: u64,
+    pub bytes: u64,
+    /// Key and size.
+    pub largest: Option<(String, u64)>,
+    /// By their names.
+    pub images: u64,
+    /// TFRecord files, by their names.
+    pub records: u64,
+    /// JSON, JSON Lines, CSV and text.
+    pub texts: u64,
+    /// What is none of these.
+    pub others: KeySample,
+    /// Of no bytes: folders that a program made visible, among others.
+    pub empty: KeySample,
+}
+
+/// How many keys there are, and the first of them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct KeySample {
+    pub count: u64,
+    pub first: Vec<String>,
+}
+
+impl Preflight {
+    /// The worst of all; what has no checks is well.
+    pub fn grade(&self) -> CheckGrade {
+        let grades = self.checks.iter().map(|check| check.grade);
+        grades.max().unwrap_or(CheckGrade::Ok)
+    }
+
+    pub fn count(&self, grade: CheckGrade) -> usize {
+        self.checks
+            .iter()
+            .filter(|check| check.grade == grade)
+            .count()
+    }
+}
+
+impl CheckGrade {
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Warning => "warning",
+            Self::Problem => "problem",
+        }
+    }
+}
+
+impl CheckPoint {
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Limits => "Names and limits",
+            Self::JobName => "Job name",
+            Self::Role => "Role",
+            Self::Image => "Container",
+            Self::Model => "Model",
+            Self::Input => "Input",
+            Self::Prefix => "Prefix",
+            Self::Objects => "Objects",
+            Self::Output => "Output",
+            Self::Payload => "Payload",
+            Self::Concurrency => "Concurrency",
+            Self::ContentType => "Content type",
+            Self::Splitting => "Splitting",
+            Self::Instance => "Instance",
+            Self::Cost => "Cost",
+        }
+    }
+}
+
+impl KeySample {
+    const KEPT: usize = 3;
+
+    pub fn add(&mut self, key: &str) {
+        self.count += 1;
+        if self.first.len() < Self::KEPT {
+            self.first.push(key.to_owned());
+        }
+    }
+}
+
+/// “a, b, c, …”
+impl std::fmt::Display for KeySample {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(&self.first.join(", "))?;
+        if self.count > self.first.len() as u64 {
+            formatter.write_str(", …")?;
+        }
+        Ok(())
+    }
+}

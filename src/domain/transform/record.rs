@@ -1,0 +1,49 @@
+//! What Spotcheck keeps of a job that it started.
+
+use serde::{Deserialize, Serialize};
+
+use super::{ModelSpec, SageMakerAccess, TransformSpec};
+use crate::domain::{S3Access, S3Address};
+
+/// A job that was started here, kept so that watching goes on after a restart and clean-up knows what was made. No secret.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct JobRecord {
+    pub sagemaker: SageMakerAccess,
+    pub s3: S3Access,
+    pub spec: TransformSpec,
+    /// Milliseconds since 1970-01-01 UTC.
+    pub begun_ms: i64,
+    /// Whether SageMaker took the job. Until then, things may have been made for a job that there is not.
+    pub is_started: bool,
+    /// The model, where it was made for this job or the one that this job takes up again.
+    pub model: Option<ModelSpec>,
+    /// How many objects the input has.
+    pub input_objects: Option<u64>,
+    /// What was made for the job and not deleted yet.
+    pub left: Vec<LeftBehind>,
+    pub usd_per_hour: Option<f64>,
+    /// The job whose failed images this one took up again.
+    pub retry_of: Option<String>,
+}
+
+/// Something that a job needs and that stays when it is over. Neither inputs nor outputs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LeftBehind {
+    /// A model of SageMaker's, by its name. It costs nothing, but there may be only so many.
+    Model(String),
+    /// `model.tar.gz`
+    Archive(S3Address),
+    Manifest(S3Address),
+}
+
+/// “model resnet50-20261121”, “archive s3://…”
+impl std::fmt::Display for LeftBehind {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Model(name) => write!(formatter, "model {name}"),
+            Self::Archive(address) => write!(formatter, "archive {address}"),
+            Self::Manifest(address) => write!(formatter, "manifest {address}"),
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! Which output belongs to which input. Pure; the one place that knows the rule.
+//!
+//! SageMaker writes `<output folder>/<key of the input, relative>.out`. Its documentation and its users disagree on what the key is
+//! relative to: to the prefix, where that is a folder that all keys lie in, otherwise to the last slash of the prefix. So the rule
+//! gives what to expect, and the listing of the outputs decides.
+
+use crate::domain::S3Address;
+
+/// What SageMaker puts behind the key of an input.
+pub const OUT: &str = ".out";
+
+/// How keys of inputs become keys of outputs, for one job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OutputKeys {
+    /// What the keys of the inputs begin with that the keys of the outputs have not: empty, or with a slash at the end.
+    base: String,
+    /// What the keys of the outputs begin with: empty, or with a slash at the end.
+    folder: String,
+}
+
+impl OutputKeys {
+    /// What to expect before anything was written. `prefix` is that of the input, or the folder of a manifest; `inputs` are whole keys.
+    pub fn expected<'k>(
+        prefix: &str,
+        inputs: impl IntoIterator<Item = &'k str>,
+        output: &S3Address,
+    ) -> Self {
+        let as_folder = if prefix.is_empty() || prefix.ends_with('/') {
+            prefix.to_owned()
+        } else {
+            format!("{prefix}/")
+        };
+        let base = if inputs.into_iter().all(|key| key.starts_with(&as_folder)) {
+            as_folder
+        } else {
+            prefix[..after_last_slash(prefix)].to_owned()
+        };
+        Self {
+            base,
+            folder: output.as_folder().prefix,
+        }
+    }
+
+    /// The rule that explains most of what was written: the expected one, unless another one explains more. `inputs` are whole keys in
+    /// the order of their bytes, as S3 lists them.
+    pub fn confirmed<'k>(
+        prefix: &str,
+        inputs: &[&str],
+        output: &S3Address,
+        outputs: impl IntoIterator<Item = &'k str>,
+    ) -> Self {
+        let expected = Self::expected(prefix, inputs.iter().copied(), output);
+        let mut candidates = vec![expected];
+        for (slash, _) in prefix.match_indices('/').rev() {
+            candidates.push(Self {
+                base: prefix[..=slash].to_owned(),
+                folder: candidates[0].folder.clone(),
+            });
+        }
+        candidates.push(Self {
+            base: String::new(),
+            folder: candidates[0].folder.clone(),
+        });
+        let mut explained = vec![0_u64; candidates.len()];
+        for key in outputs {
+            for (candidate, count) in candidates.iter().zip(&mut explained) {
+                let input = candidate.input_of(key);
+                let is_input = |key: String| inputs.binary_search(&key.as_str()).is_ok();
+                *count += u64::from(input.is_some_and(is_input));
+            }
+        }
+        // The first of the best, so that the expected one counts where nothing decides.
+        let best = explained.iter().copied().max().unwrap_or_default();
+        let index = explained.iter().position(|count| *count == best);
+        candidates.swap_remove(index.unwrap_or_default())
+    }
+
+    /// The key of the output for the key of an input; `None` for a key that does not lie below the input.
+    pub fn output_of(&self, input: &str) -> Option<String> {
+        let relative = input.strip_prefix(&self.base)?;
+        Some(format!("{}{relative}{OUT}", self.folder))
+    }
+
+    /// The key of the input that an output is of; `None` for what is no output of this job.
+    pub fn input_of(&self, output: &str) -> Option<String> {
+        let relative = output.strip_prefix(&self.folder)?.strip_suffix(OUT)?;
+        (!relative.is_empty()).then(|| format!("{}{relative}", self.base))
+    }
+}
+
+fn after_last_slash(prefix: &str) -> usize {
+    prefix.rfind('/').map_or(0, |slash| slash + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn output() -> S3Address {
+        S3Address::new("bucket", "out/job")
+    }
+
+    fn check(prefix: &str, inputs: &[&str], outputs: &[&str], expected: &[(&str, &str)]) {
+        let keys = OutputKeys::confirmed(prefix, inputs, &output(), outputs.iter().copied());
+        for (input, output) in expected {
+            assert_eq!(keys.output_of(input).as_deref(), Some(*output), "{prefix}");
+            assert_eq!(keys.input_of(output).as_deref(), Some(*input), "{prefix}");
+        }
+    }
+
+    #[test]
+    fn keys_are_relative_to_a_prefix_that_is_a_folder() {
+        for prefix in ["photos/", "photos"] {
+            check(
+                prefix,
+                &["photos/a.jpg", "photos/b/c.jpg"],
+                &[],
+                &[
+                    ("photos/a.jpg", "out/job/a.jpg.out"),
+                    ("photos/b/c.jpg", "out/job/b/c.jpg.out"),
+                ],
+            );
+        }
+        check("", &["a.jpg"], &[], &[("a.jpg", "out/job/a.jpg.out")]);
+    }
+
+    #[test]
+    fn keys_of_sibling_folders_are_relative_to_the_last_slash() {
+        check(
+            "all/photos",
+            &["all/photos-old/b.jpg", "all/photos/a.jpg"],
+            &[],
+            &[
+                ("all/photos/a.jpg", "out/job/photos/a.jpg.out"),
+                ("all/photos-old/b.jpg", "out/job/photos-old/b.jpg.out"),
+            ],
+        );
+        check(
+            "cat",
+            &["cat.jpg"],
+            &[],
+            &[("cat.jpg", "out/job/cat.jpg.out")],
+        );
+    }
+
+    #[test]
+    fn the_listing_decides_where_it_disagrees_with_the_rule() {
+        let inputs = ["all/photos/a.jpg", "all/photos/b.jpg"];
+        check(
+            "all/photos/",
+            &inputs,
+            &["out/job/photos/a.jpg.out", "out/job/stray.out"],
+            &[("all/photos/b.jpg", "out/job/photos/b.jpg.out")],
+        );
+        check(
+            "all/photos/",
+            &inputs,
+            &["out/job/all/photos/a.jpg.out"],
+            &[("all/photos/b.jpg", "out/job/all/photos/b.jpg.out")],
+        );
+        check(
+            "all/photos",
+            &inputs,
+            &["out/job/a.jpg.out"],
+            &[("all/photos/b.jpg", "out/job/b.jpg.out")],
+        );
+    }
+
+    #[test]
+    fn what_is_no_output_has_no_input() {
+        let keys = OutputKeys::expected("photos/", ["photos/a.jpg"], &output());
+        for stray in [
+            "out/job/a.jpg",
+            "out/job2/a.jpg.out",
+            "out/job/.out",
+            "photos/a.jpg.out",
+        ] {
+            assert_eq!(keys.input_of(stray), None, "{stray}");
+        }
+        assert_eq!(keys.output_of("other/a.jpg"), None);
+        let whole = OutputKeys::expected("", ["a.jpg"], &S3Address::new("bucket", ""));
+        assert_eq!(whole.output_of("a.jpg").as_deref(), Some("a.jpg.out"));
+    }
+}
