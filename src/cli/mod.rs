@@ -15,6 +15,7 @@ mod predict;
 mod progress;
 mod project;
 mod runtime;
+mod transform;
 mod upload;
 mod window;
 
@@ -46,6 +47,8 @@ enum Command {
     Project(project::ProjectArgs),
     /// Send local images to a prefix in S3
     Upload(Box<upload::UploadArgs>),
+    /// Run models on SageMaker Batch Transform
+    Transform(Box<transform::TransformArgs>),
     /// Show, fetch and remove models
     Models(models::ModelsArgs),
     /// Show or install ONNX Runtime, which runs the models
@@ -68,6 +71,7 @@ pub fn run() -> ExitCode {
         Some(Command::Compare(args)) => compare::run(&args),
         Some(Command::Project(args)) => project::run(&args),
         Some(Command::Upload(args)) => upload::run(&args),
+        Some(Command::Transform(args)) => transform::run(&args),
         Some(Command::Models(args)) => models::run(&args),
         Some(Command::Runtime(args)) => runtime::run(&args),
         None => window::run(&cli.window),

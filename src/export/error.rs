@@ -33,7 +33,7 @@ pub enum ExportError {
 
 impl ExportError {
     /// For `map_err`: what went wrong while writing at `path`.
-    pub(super) fn write(path: &Path) -> impl Fn(io::Error) -> Self + use<> {
+    pub fn write(path: &Path) -> impl Fn(io::Error) -> Self + use<> {
         let path = path.to_owned();
         move |reason| {
             let path = path.clone();

@@ -28,14 +28,14 @@ pub enum Existing {
 pub(super) const FOLDER_MARK: &str = "spotcheck-export.json";
 
 /// A file in the making, beside its target.
-pub(super) struct WholeFile {
+pub struct WholeFile {
     writer: BufWriter<tempfile::NamedTempFile>,
     path: PathBuf,
     existing: Existing,
 }
 
 impl WholeFile {
-    pub(super) fn create(target: &ExportTarget) -> Result<Self, ExportError> {
+    pub fn create(target: &ExportTarget) -> Result<Self, ExportError> {
         let path = absolute(&target.path)?;
         let folder = folder_of(&path)?;
         if let Ok(found) = path.symlink_metadata() {
@@ -68,7 +68,7 @@ impl WholeFile {
         })
     }
 
-    pub(super) fn path(&self) -> &Path {
+    pub fn path(&self) -> &Path {
         &self.path
     }
 
@@ -80,7 +80,7 @@ impl WholeFile {
     }
 
     /// The file appears under its name.
-    pub(super) fn commit(self) -> Result<(), ExportError> {
+    pub fn commit(self) -> Result<(), ExportError> {
         let path = self.path;
         let persist = || -> io::Result<()> {
             let file = self

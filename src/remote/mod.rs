@@ -2,4 +2,5 @@
 //!
 //! Plain data and calls that wait; the command line and the window both stand on it. Never runs a model itself.
 
+pub mod package;
 pub mod transform;

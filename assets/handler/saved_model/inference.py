@@ -1,0 +1,54 @@
+"""Images become requests to TensorFlow Serving: `input_handler` and `output_handler` for SageMaker's TensorFlow image.
+
+`application/x-image` and `image/*`: one encoded image. `application/x-tfexample`: a tf.Example, or a TFRecord file of them.
+`application/jsonlines`: `{"b64": "…"}` a line. `application/json` is passed on as it is.
+`spotcheck-serving.json` beside this file names the signature and the input, where the model has several.
+"""
+
+import base64
+import json
+import os
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+
+from spotcheck_records import image_of_example, image_of_json, records
+
+with open(os.path.join(HERE, "spotcheck-serving.json"), encoding="utf-8") as file:
+    SERVING = json.load(file)
+
+
+def input_handler(data, context):
+    """The body for TensorFlow Serving's REST interface."""
+    body = data.read()
+    kind = (context.request_content_type or "").split(";")[0].strip().lower()
+    if kind == "application/json":
+        return body
+    if kind in ("", "application/x-image", "application/octet-stream") or kind.startswith("image/"):
+        images = [body]
+    elif kind in ("application/x-tfexample", "application/x-tfrecord"):
+        images = [image_of_example(record) for record in records(body)]
+    elif kind in ("application/jsonlines", "application/x-jsonlines", "application/x-ndjson"):
+        images = [image_of_json(line) for line in body.splitlines() if line.strip()]
+    else:
+        raise ValueError(f"the content type “{kind}” is not known here; known are application/x-image and application/x-tfexample")
+    if not all(images):
+        raise ValueError("is empty: it has no bytes")
+    return json.dumps(request(images))
+
+
+def request(images):
+    """Source: tensorflow.org/tfx/serving/api_rest, binary values."""
+    values = [{"b64": base64.b64encode(image).decode()} for image in images]
+    name = SERVING.get("input")
+    instances = [{name: value} for value in values] if name else values
+    signature = SERVING.get("signature")
+    return {"signature_name": signature, "instances": instances} if signature else {"instances": instances}
+
+
+def output_handler(response, context):
+    """TensorFlow Serving's answer on one line, or its error."""
+    if response.status_code != 200:
+        raise ValueError(response.content.decode("utf-8", "replace"))
+    return json.dumps(json.loads(response.content), separators=(",", ":")), "application/json"

@@ -1,0 +1,108 @@
+"""A plain server with the routes of SageMaker's containers. Listens once the model is loaded; says `port N` first.
+
+python3 code/serve.py [--host ADDRESS] [--until-stdin-closes]      port: SAGEMAKER_BIND_TO_PORT (8080; 0 for a free one)
+"""
+
+import argparse
+import http.server
+import json
+import os
+import sys
+import threading
+
+MEBIBYTE = 1 << 20
+# The largest body that Batch Transform sends.
+MAX_BODY_BYTES = 100 * MEBIBYTE
+# Times the 6 MiB of Batch Transform's usual payload this stays below its 100 MiB in flight.
+MAX_CONCURRENT = min(os.cpu_count() or 1, 16)
+
+
+class Server(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self, address, respond):
+        super().__init__(address, Handler)
+        # (body, content type) -> (status, body, content type)
+        self.respond = respond
+        self.room = threading.Semaphore(MAX_CONCURRENT)
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    # A client that stops in the middle of a request must not keep its thread for ever.
+    timeout = 120
+
+    def do_GET(self):
+        if self.path == "/ping":
+            return self.send(200, b"")
+        if self.path == "/execution-parameters":
+            parameters = {"MaxConcurrentTransforms": MAX_CONCURRENT, "BatchStrategy": "SINGLE_RECORD", "MaxPayloadInMB": 6}
+            return self.send(200, json.dumps(parameters).encode())
+        self.send(404, b"")
+
+    def do_POST(self):
+        if self.path != "/invocations":
+            self.close_connection = True
+            return self.send(404, b"")
+        try:
+            body = self.body()
+        except ValueError as error:
+            self.close_connection = True
+            return self.send(413, json.dumps({"status": "failed", "error": str(error)}).encode())
+        with self.server.room:
+            answer = self.server.respond(body, self.headers.get("Content-Type"))
+        self.send(*answer)
+
+    def body(self):
+        """Raises `ValueError` where it is too large."""
+        if "chunked" not in self.headers.get("Transfer-Encoding", "").lower():
+            return self.rfile.read(self.checked(int(self.headers.get("Content-Length") or 0)))
+        body = bytearray()
+        while size := int(self.rfile.readline(100).split(b";")[0], 16):
+            self.checked(len(body) + size)
+            body += self.rfile.read(size)
+            self.rfile.readline(100)
+        while self.rfile.readline(1000).strip():
+            pass
+        return bytes(body)
+
+    def checked(self, size):
+        if not 0 <= size <= MAX_BODY_BYTES:
+            raise ValueError(f"the body has {size} bytes, more than the limit of {MAX_BODY_BYTES}")
+        return size
+
+    def send(self, status, body, content_type="application/json"):
+        self.send_response(status)
+        self.send_header("Content-Type", content_type)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+def serve(respond):
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("--host", default="127.0.0.1", help="0.0.0.0 in a container")
+    arguments.add_argument("--until-stdin-closes", action="store_true", help="end with whoever started this")
+    arguments = arguments.parse_args()
+    if arguments.until_stdin_closes:
+        threading.Thread(target=_end_with_stdin, daemon=True).start()
+    server = Server((arguments.host, int(os.environ.get("SAGEMAKER_BIND_TO_PORT") or 8080)), respond)
+    print(f"port {server.server_port}", flush=True)
+    try:
+        server.serve_forever()
+    except KeyboardInterrupt:
+        pass
+
+
+def _end_with_stdin():
+    # By the file's number: Python's own reader would hold a lock that the end of the program wants.
+    while os.read(0, 1024):
+        pass
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    import inference
+
+    loaded = inference.model_fn(inference.model_folder())
+    serve(lambda body, content_type: inference.respond(loaded, body, content_type))

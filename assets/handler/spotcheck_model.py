@@ -1,0 +1,257 @@
+"""A model card at work: from a picture to the tensor the model wants, and from its outputs to the answer.
+
+The card's fields are explained where Spotcheck defines them; the arithmetic here is the same, in the same precision.
+"""
+
+import json
+import math
+import os
+import sys
+import typing
+
+import numpy as np
+import onnxruntime
+from PIL import Image
+
+import spotcheck_picture
+
+F32 = np.float32
+
+
+class Model:
+    def __init__(self, folder):
+        with open(os.path.join(folder, "spotcheck-model.json"), encoding="utf-8") as file:
+            package = json.load(file)
+        self.card = package["card"]
+        self.labels = {int(number): name for number, name in package["labels"].items()}
+        self.top_k = package["keep"]["top_k"]
+        self.min_score = F32(package["keep"]["min_score"])
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = int(os.environ.get("SPOTCHECK_THREADS") or 0)
+        weights = os.path.join(folder, self.card["file"]["name"])
+        available = onnxruntime.get_available_providers()
+        wanted = [name for name in ("CUDAExecutionProvider", "CPUExecutionProvider") if name in available]
+        self.session = onnxruntime.InferenceSession(weights, options, providers=wanted)
+        self.input = next(
+            (port for port in self.session.get_inputs() if port.name == self.card["input"].get("name")),
+            self.session.get_inputs()[0],
+        )
+        print(f"{self.card['id']} on {self.session.get_providers()[0]}, wanted was {wanted[0]}", file=sys.stderr, flush=True)
+
+    def answer(self, encoded):
+        """What the model says of one encoded image, as `spotcheck predict` writes it.
+
+        Raises `Refused` where the image, and `RuntimeError` where the model is to blame.
+        """
+        with spotcheck_picture.opened(encoded) as picture:
+            width, height = picture.size
+            placement = place(self.card["input"]["resize"], picture.size)
+            tensor = to_tensor(self.card["input"], placement, picture)
+        outputs = self._run(tensor)
+        (task, convention), = self.card["output"].items()
+        answer = {"status": "ok", "width": width, "height": height, "model": self.card["id"], "task": task}
+        if task == "classification":
+            answer["classes"] = self._classes(convention, outputs)
+        else:
+            answer["detections"] = self._detections(convention, outputs, placement)
+        return answer
+
+    def _run(self, tensor):
+        """All outputs by name."""
+        if self.input.type == "tensor(float16)":
+            tensor = tensor.astype(np.float16)
+        names = [port.name for port in self.session.get_outputs()]
+        try:
+            return dict(zip(names, self.session.run(names, {self.input.name: tensor})))
+        except Exception as error:
+            raise RuntimeError(f"ONNX Runtime could not run the model: {error}") from error
+
+    def _classes(self, convention, outputs):
+        # Without a name in the card the graph has one output.
+        name = convention.get("name") or min(outputs)
+        values = _finite(_numbers(outputs, name))
+        if convention["values"] == "arg-max":
+            scores = _arg_max(values)
+        elif convention["values"] == "logits":
+            exponentials = np.exp(values - values.max())
+            scores = exponentials / exponentials.sum()
+        else:
+            scores = values / (255 if outputs[name].dtype == np.uint8 else 1)
+        if convention.get("background"):
+            scores = scores[1:]
+        best = np.argsort(-scores, kind="stable")[: self.top_k]
+        return [
+            {"index": int(index), "label": self._label(int(index)), "score": _shortest(scores[index])} for index in best
+        ]
+
+    def _detections(self, convention, outputs, placement):
+        boxes, classes, scores = (_numbers(outputs, convention[part]) for part in ("boxes", "labels", "scores"))
+        count = len(scores)
+        if len(boxes) != count * 4 or len(classes) != count:
+            raise RuntimeError(
+                f"the model's outputs do not fit together: {len(boxes)} numbers for boxes, {len(classes)} classes and {count} scores"
+            )
+        if convention.get("count"):
+            counted = _numbers(outputs, convention["count"])
+            if len(counted) != 1 or not 0 <= counted[0] <= count:
+                raise RuntimeError(f"the model gave {count} boxes and counts them as {counted.tolist()}")
+            count = int(counted[0])
+        scores = _finite(scores[:count].astype(F32))
+        boxes = _finite(in_image_pixels(convention, placement, boxes.reshape(-1, 4)[:count]))
+        # Stable: of equal scores the graph's own order stays.
+        order = [index for index in np.argsort(-scores, kind="stable") if scores[index] >= self.min_score]
+        detections = []
+        for index in order:
+            number = classes[index] + convention.get("class_offset", 0)
+            if not (0 <= number < 2**32 and number == int(number)):
+                raise RuntimeError(f"the model gave class {classes[index]}, which is none")
+            edges = [_shortest(edge) for edge in boxes[index]]
+            number = int(number)
+            detections.append(
+                {"box": edges, "class_id": number, "label": self._label(number), "score": _shortest(scores[index])}
+            )
+        return detections
+
+    def _label(self, number):
+        return self.labels.get(number, f"class {number}")
+
+
+class Placement(typing.NamedTuple):
+    """Where the resized picture comes to lie in the tensor. Pairs are width and height, or x and y."""
+
+    # Of the whole resized picture; `window` (left, top, width, height) is what is used of it.
+    full: tuple
+    window: tuple
+    # Of the tensor, and where in it the window lies.
+    canvas: tuple
+    offset: tuple
+    # The level around the window; `None` for a value of zero after normalisation.
+    fill: typing.Optional[int]
+    # From the tensor's pixels to those of the picture: `x * scale + shift`.
+    scale: tuple
+    shift: tuple
+
+
+def place(resize, size):
+    (rule, values), = resize.items()
+    return RULES[rule](size, **values)
+
+
+def _filled(size, full):
+    return Placement(full, (0, 0, *full), full, (0, 0), None, _ratios(size, full), (0.0, 0.0))
+
+
+def _keep(size):
+    return _filled(size, size)
+
+
+def _stretch(size, *, width, height):
+    return _filled(size, (width, height))
+
+
+def _short_side_crop(size, *, short_side, long_side, crop_width, crop_height, crop_offset):
+    short = min(size)
+    if long_side == "down":
+        full = tuple(max(short_side, int(short_side * side / short)) for side in size)
+    else:
+        full = tuple(max(short_side, round(side * (short_side / short))) for side in size)
+    crop = (crop_width, crop_height)
+    gaps = [outer - inner for outer, inner in zip(full, crop)]
+    left, top = (gap // 2 if crop_offset == "down" else round(gap / 2) for gap in gaps)
+    scale = _ratios(size, full)
+    return Placement(full, (left, top, *crop), crop, (0, 0), None, scale, (left * scale[0], top * scale[1]))
+
+
+def _letterbox(size, *, width, height, fill):
+    canvas = (width, height)
+    ratio = min(width / size[0], height / size[1])
+    full = tuple(min(max(math.floor(side * ratio + 0.5), 1), room) for side, room in zip(size, canvas))
+    left, top = ((room - side) // 2 for side, room in zip(full, canvas))
+    scale = _ratios(size, full)
+    return Placement(full, (0, 0, *full), canvas, (left, top), fill, scale, (-left * scale[0], -top * scale[1]))
+
+
+def _short_side_pad(size, *, short_side, max_long_side, pad_to_multiple):
+    # Boxes come back through the one ratio of both axes, not through the rounded sizes.
+    ratio = min(short_side / min(size), max_long_side / max(size))
+    full = tuple(max(1, int(side * ratio)) for side in size)
+    canvas = tuple(-(-side // pad_to_multiple) * pad_to_multiple for side in full)
+    return Placement(full, (0, 0, *full), canvas, (0, 0), None, (1 / ratio, 1 / ratio), (0.0, 0.0))
+
+
+RULES = {
+    "keep": _keep,
+    "stretch": _stretch,
+    "short-side-crop": _short_side_crop,
+    "letterbox": _letterbox,
+    "short-side-pad": _short_side_pad,
+}
+
+
+def _ratios(numerators, denominators):
+    return tuple(numerator / denominator for numerator, denominator in zip(numerators, denominators))
+
+
+def to_tensor(card, placement, picture):
+    """`picture` resized, padded and normalised, in the layout that the card's input wants."""
+    left, top, width, height = placement.window
+    # One axis after the other, as Pillow does it itself; what the crop leaves out is never computed for the second one.
+    resized = picture.resize((placement.full[0], picture.height), Image.Resampling.BILINEAR)
+    resized = resized.crop((left, 0, left + width, picture.height))
+    resized = resized.resize((width, placement.full[1]), Image.Resampling.BILINEAR)
+    levels = np.asarray(resized.crop((0, top, width, top + height)))
+    if card.get("channels") == "bgr":
+        levels = levels[..., ::-1]
+    is_uint8 = card["type"] == "uint8"
+    tensor = np.zeros((placement.canvas[1], placement.canvas[0], 3), np.uint8 if is_uint8 else F32)
+    x, y = placement.offset
+    for channel in range(3):
+        values = np.arange(256, dtype=tensor.dtype)
+        if not is_uint8:
+            values = (values / F32(card["divide_by"]) - F32(card["mean"][channel])) / F32(card["std"][channel])
+        if placement.fill is not None:
+            tensor[..., channel] = values[placement.fill]
+        tensor[y : y + height, x : x + width, channel] = values[levels[..., channel]]
+    if card["layout"] in ("nchw", "chw"):
+        tensor = tensor.transpose(2, 0, 1)
+    return np.ascontiguousarray(tensor[None] if card["layout"].startswith("n") else tensor)
+
+
+def in_image_pixels(convention, placement, boxes):
+    """Boxes of the graph, `[n, 4]`, as left, top, right, bottom in pixels of the upright picture."""
+    if convention["box_format"] == "yxyx":
+        boxes = boxes[:, [1, 0, 3, 2]]
+    if convention["box_space"] == "normalised":
+        boxes = boxes * [*placement.canvas, *placement.canvas]
+    boxes = boxes.astype(F32).astype(np.float64) * (placement.scale * 2) + (placement.shift * 2)
+    return boxes.astype(F32)
+
+
+def _numbers(outputs, name):
+    """An output as one row of 64-bit floats."""
+    if name not in outputs:
+        raise RuntimeError(f"the model has no output “{name}”; it has {', '.join(sorted(outputs))}")
+    values = np.asarray(outputs[name])
+    if values.dtype.kind not in "fiu":
+        raise RuntimeError(f"the model's output “{name}” has type {values.dtype}, which is no number")
+    return values.astype(np.float64).ravel()
+
+
+def _finite(values):
+    if not np.isfinite(values).all():
+        raise RuntimeError("the model's boxes or scores are not numbers (NaN or infinite)")
+    return values
+
+
+def _arg_max(values):
+    """Score 1 for the one class that the model names."""
+    if len(values) != 1 or not 0 <= values[0] < 1e6:
+        raise RuntimeError(f"the model should name one class a picture, it gave {values.tolist()[:8]}")
+    scores = np.zeros(int(values[0]) + 1)
+    scores[-1] = 1
+    return scores
+
+
+def _shortest(value):
+    """The number with the fewest digits that is the same 32-bit float."""
+    return float(str(F32(value)))

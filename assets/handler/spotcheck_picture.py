@@ -1,0 +1,159 @@
+"""Encoded bytes to upright RGB pixels, by Pillow, as Spotcheck decodes them for models."""
+
+import contextlib
+import io
+import os
+import sys
+import threading
+
+import numpy as np
+from PIL import Image, UnidentifiedImageError
+
+from spotcheck_records import Refused
+
+FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "TIFF", "GIF")
+MAX_MEGAPIXELS = int(os.environ.get("SPOTCHECK_MAX_MEGAPIXELS") or 512)
+# Pillow's own limit warns first and says less.
+Image.MAX_IMAGE_PIXELS = None
+
+# More pixels than this a byte of the file cannot hold: the data is not there, and memory need not be taken for it.
+MAX_PIXELS_PER_BYTE = {"JPEG": 1024, "PNG": 8 * 1032}
+# A progressive JPEG of normal tools has about ten scans; each of thousands would be as much work as the whole image.
+MAX_SCANS = 200
+# Pictures above this size are decoded one after the other, however many requests there are at once.
+GIANT_PIXELS = 50_000_000
+_room_for_a_giant = threading.Lock()
+
+ROWS_AT_ONCE = 256
+UPRIGHT = {
+    2: Image.Transpose.FLIP_LEFT_RIGHT,
+    3: Image.Transpose.ROTATE_180,
+    4: Image.Transpose.FLIP_TOP_BOTTOM,
+    5: Image.Transpose.TRANSPOSE,
+    6: Image.Transpose.ROTATE_270,
+    7: Image.Transpose.TRANSVERSE,
+    8: Image.Transpose.ROTATE_90,
+}
+
+
+@contextlib.contextmanager
+def opened(encoded):
+    """The upright picture in RGB; of several frames the first. Alpha is laid over white, 16 bits are divided by 257."""
+    image = _read(encoded, _open)
+    with _room_for_a_giant if image.width * image.height > GIANT_PIXELS else contextlib.nullcontext():
+        yield _read(encoded, lambda encoded: _turned_upright(image, _rgb(image, encoded)))
+
+
+def _read(encoded, step):
+    """Whatever Pillow stumbles over, the image is to blame."""
+    try:
+        return step(encoded)
+    except Refused:
+        raise
+    except MemoryError:
+        raise Refused("does not fit into the memory of this machine") from None
+    except Exception as error:
+        raise Refused(f"is damaged or truncated: {error or type(error).__name__}") from error
+
+
+def _open(encoded):
+    if not encoded:
+        raise Refused("is empty: it has no bytes")
+    try:
+        image = Image.open(io.BytesIO(encoded), formats=FORMATS)
+    except UnidentifiedImageError:
+        beginning = bytes(encoded[:16])
+        raise Refused(f"is not an image that can be read: it begins with {beginning!r}; {', '.join(FORMATS)} can be") from None
+    pixels = image.width * image.height
+    if pixels > MAX_MEGAPIXELS * 1_000_000:
+        size = f"{image.width} x {image.height} are {-(-pixels // 1_000_000)} megapixels"
+        raise Refused(f"is too large: {size}, more than the limit of {MAX_MEGAPIXELS} (SPOTCHECK_MAX_MEGAPIXELS)")
+    if pixels > len(encoded) * MAX_PIXELS_PER_BYTE.get(image.format, pixels):
+        raise Refused(f"is truncated: the {image.format} ends before its pixels do")
+    if image.format == "JPEG" and encoded.count(b"\xff\xda") > MAX_SCANS:
+        raise Refused(f"is damaged: a JPEG with more than {MAX_SCANS} scans")
+    return image
+
+
+def _rgb(image, encoded):
+    if _raw_mode(image).find(";16") > 0:
+        return Image.fromarray(_in_rows(_from_16_bits, _values_of_16_bits(image, encoded)))
+    image.load()
+    if image.mode in ("RGBA", "LA", "PA", "RGBa", "La") or "transparency" in image.info:
+        return Image.fromarray(_in_rows(_over_white, np.asarray(image.convert("RGBA"))))
+    if image.mode not in ("RGB", "L", "1", "P", "CMYK", "YCbCr", "RGBX"):
+        raise Refused(f"is a kind of {image.format} that cannot be read: its pixels are “{image.mode}”")
+    return image.convert("RGB")
+
+
+def _raw_mode(image):
+    """How the pixels lie in the file, in Pillow's words: `RGB;16B`."""
+    arguments = image.tile[0][3] if image.tile else ""
+    return arguments if isinstance(arguments, str) else str(arguments[0]) if arguments else ""
+
+
+def _values_of_16_bits(image, encoded):
+    """`[height, width, channels]` of uint16, the key colour as an alpha channel."""
+    name, order = _raw_mode(image).split(";16")
+    if name == "LA":
+        # Two channels of two bytes each are read as four of one.
+        halves = _read_as("RGBA", encoded).astype(np.uint16)
+        return halves[..., 0::2] << 8 | halves[..., 1::2]
+    image.load()
+    values = np.asarray(image).astype(np.uint16)
+    if name in ("RGB", "RGBA"):
+        # Of colours Pillow keeps the upper bytes alone. Read with the other byte order, the same file gives the lower ones.
+        order = order.replace("N", "L" if sys.byteorder == "little" else "B")
+        values = values << 8 | _read_as(f"{name};16{'B' if order == 'L' else 'L'}", encoded)
+    values = values.reshape(*values.shape[:2], -1)
+    key = image.info.get("transparency")
+    if key is None:
+        return values
+    opaque = np.any(values != np.asarray(key, np.uint16), axis=-1, keepdims=True)
+    return np.concatenate([values, opaque * np.uint16(65535)], axis=-1)
+
+
+def _read_as(raw_mode, encoded):
+    """The pixels as if they lay in the file in another way."""
+    image = Image.open(io.BytesIO(encoded), formats=FORMATS)
+    codec, extents, offset, arguments = image.tile[0]
+    image.tile = [(codec, extents, offset, raw_mode if isinstance(arguments, str) else (raw_mode, *arguments[1:]))]
+    image.load()
+    return np.asarray(image)
+
+
+def _in_rows(convert, values):
+    """`convert` of a few rows at a time: its wide integers would take many times the memory of the picture."""
+    rgb = np.empty((*values.shape[:2], 3), np.uint8)
+    for top in range(0, len(values), ROWS_AT_ONCE):
+        rows = slice(top, top + ROWS_AT_ONCE)
+        rgb[rows] = convert(values[rows])
+    return rgb
+
+
+def _over_white(rgba):
+    """To the nearest."""
+    colour, alpha = rgba[..., :3].astype(np.uint32), rgba[..., 3:].astype(np.uint32)
+    return (colour * alpha + 255 * (255 - alpha) + 127) // 255
+
+
+def _from_16_bits(values):
+    """To the nearest; alpha is laid over white with all 16 bits before."""
+    values = values.astype(np.uint64)
+    if values.shape[-1] in (1, 3):
+        return (values + 128) // 257
+    colour, alpha = values[..., :-1], values[..., -1:]
+    full = 65535 * 257
+    return (colour * alpha + 65535 * (65535 - alpha) + full // 2) // full
+
+
+def _turned_upright(image, picture):
+    # Pillow would take these for EXIF too; Spotcheck and cameras do not.
+    for key in ("XML:com.adobe.xmp", "xmp", "Raw profile type exif"):
+        image.info.pop(key, None)
+    try:
+        turn = UPRIGHT.get(image.getexif().get(0x0112))
+    except Exception:
+        # Broken metadata never spoils an image.
+        turn = None
+    return picture if turn is None else picture.transpose(turn)

@@ -1,0 +1,149 @@
+//! `spotcheck transform package`: a model as `model.tar.gz`.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use anyhow::Context;
+use clap::Args;
+
+use crate::cli::inspect::recognise_for_run;
+use crate::cli::progress::with_progress;
+use crate::cli::{Outcome, parse_score};
+use crate::dirs::AppDirs;
+use crate::domain::{KeepRule, human_bytes};
+use crate::export::{Existing, ExportTarget};
+use crate::inference::runtime;
+use crate::library::{Library, LibraryError, Model};
+use crate::remote::package::{
+    PackageOptions, Packaged, Processor, SavedModelOptions, package_model, package_saved_model,
+};
+use crate::tasks::{ProgressUnit, TaskControl};
+
+#[derive(Debug, Args)]
+pub(super) struct PackageArgs {
+    #[command(flatten)]
+    what: WhatArgs,
+    /// The archive to write. It must not exist yet
+    #[arg(long, value_name = "FILE.tar.gz", default_value = "model.tar.gz")]
+    out: PathBuf,
+    /// Replace a file of that name
+    #[arg(long)]
+    force: bool,
+    #[command(flatten)]
+    onnx: OnnxArgs,
+    /// The signature that TensorFlow Serving is asked for; its default where it is not given
+    #[arg(long, value_name = "NAME", conflicts_with = "model")]
+    signature: Option<String>,
+    /// The input of the signature that takes encoded images, where it has several
+    #[arg(long, value_name = "NAME", conflicts_with = "model")]
+    input: Option<String>,
+}
+
+/// What is packed.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+struct WhatArgs {
+    /// A model of `spotcheck models list`, or an ONNX file
+    #[arg(long, value_name = "ID|FILE.onnx")]
+    model: Option<String>,
+    /// A TensorFlow `SavedModel`: a folder with `saved_model.pb`, or with a folder a version (`1/saved_model.pb`), and its own
+    /// `code/inference.py` where it has one
+    #[arg(long, value_name = "FOLDER")]
+    saved_model: Option<PathBuf>,
+}
+
+/// What is fixed when an ONNX model is packed.
+#[derive(Debug, Clone, Args)]
+pub(super) struct OnnxArgs {
+    /// For containers with an NVIDIA card: onnxruntime-gpu, and a card for each replica of Ray Serve
+    #[arg(long, conflicts_with = "saved_model")]
+    gpu: bool,
+    /// Detections below this score are left out
+    #[arg(long, default_value_t = KeepRule::default().min_score, value_parser = parse_score, conflicts_with = "saved_model")]
+    min_score: f32,
+    /// How many classes of a classifier are kept
+    #[arg(long, default_value_t = KeepRule::default().top_k as u32, value_parser = clap::value_parser!(u32).range(1..), conflicts_with = "saved_model")]
+    top_k: u32,
+}
+
+impl OnnxArgs {
+    fn options(&self) -> PackageOptions {
+        PackageOptions {
+            processor: if self.gpu {
+                Processor::Cuda
+            } else {
+                Processor::Cpu
+            },
+            keep: KeepRule {
+                min_score: self.min_score,
+                top_k: self.top_k as usize,
+            },
+        }
+    }
+}
+
+pub(super) fn run(args: &PackageArgs) -> anyhow::Result<Outcome> {
+    let control = TaskControl::new(ProgressUnit::Bytes);
+    let on_interrupt = control.clone();
+    ctrlc::set_handler(move || on_interrupt.cancel()).context("Could not listen for Ctrl+C")?;
+    let target = ExportTarget {
+        path: args.out.clone(),
+        existing: if args.force {
+            Existing::Replace
+        } else {
+            Existing::Keep
+        },
+    };
+    let packaged = match (&args.what.model, &args.what.saved_model) {
+        (Some(model), _) => {
+            let model = find_model(model, &control)?;
+            for assumed in &model.card.assumed {
+                eprintln!("assumed, not known: {assumed}");
+            }
+            with_progress("Packing", &control, || {
+                package_model(&model, args.onnx.options(), &target, &control)
+            })
+        }
+        (None, folder) => {
+            let folder = folder.as_deref().unwrap_or(std::path::Path::new("."));
+            let options = SavedModelOptions {
+                signature: args.signature.clone(),
+                input: args.input.clone(),
+            };
+            with_progress("Packing", &control, || {
+                package_saved_model(folder, &options, &target, &control)
+            })
+        }
+    };
+    print(&packaged.context("Could not pack the model")?)?;
+    Ok(Outcome::AllWell)
+}
+
+/// The model of an id or a file; one without a card is looked into.
+pub(super) fn find_model(model: &str, control: &TaskControl) -> anyhow::Result<Model> {
+    let dirs = AppDirs::find()?;
+    match Library::open(&dirs).find(model) {
+        Err(LibraryError::NoCard { path }) => {
+            let runtime = with_progress("ONNX Runtime", control, || {
+                runtime::ensure_loaded(&dirs, None, control)
+            })?;
+            recognise_for_run(&runtime, &path, control)
+        }
+        found => Ok(found?),
+    }
+}
+
+fn print(packaged: &Packaged) -> anyhow::Result<()> {
+    let mut out = std::io::stdout().lock();
+    for (name, bytes) in &packaged.files {
+        writeln!(out, "{:>10}  {name}", human_bytes(*bytes))?;
+    }
+    writeln!(
+        out,
+        "{}\n{} bytes, sha256 {}",
+        packaged.path.display(),
+        packaged.bytes,
+        packaged.sha256
+    )?;
+    Ok(())
+}

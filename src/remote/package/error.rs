@@ -1,0 +1,64 @@
+//! Why a model was not packed, or an archive not unpacked.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::domain::human_bytes;
+use crate::export::ExportError;
+use crate::tasks::Cancelled;
+
+/// Nothing was written under the name that was asked for.
+#[derive(Debug, thiserror::Error)]
+pub enum PackageError {
+    #[error(transparent)]
+    Target(#[from] ExportError),
+    #[error("could not read {what}: {source}: {}", path.display())]
+    Read {
+        /// “the weights”
+        what: &'static str,
+        path: PathBuf,
+        source: io::Error,
+    },
+    #[error(
+        "the weights are not those that the card of {id} names: their sha256 is {found}, not {expected}; \
+         `spotcheck models fetch {id}` gets them again: {}", path.display()
+    )]
+    WrongWeights {
+        id: String,
+        found: String,
+        expected: String,
+        path: PathBuf,
+    },
+    #[error("a file changed while it was packed; try again: {}", path.display())]
+    Changed { path: PathBuf },
+    #[error(
+        "there is no TensorFlow SavedModel in this folder: it should hold saved_model.pb, or one folder a version with it (1/saved_model.pb): {}",
+        path.display()
+    )]
+    NoSavedModel { path: PathBuf },
+    #[error("{reason}, so the folder is not packed: {}", path.display())]
+    RefusedFile { reason: String, path: PathBuf },
+    #[error("the archive is damaged: {reason}; make or fetch it again: {}", path.display())]
+    Damaged { reason: String, path: PathBuf },
+    #[error("the archive is refused: {reason}: {}", path.display())]
+    RefusedArchive { reason: String, path: PathBuf },
+    #[error(
+        "this is no archive of `spotcheck transform package`: it holds neither spotcheck-model.json nor a SavedModel (1/saved_model.pb): {}",
+        path.display()
+    )]
+    Foreign { path: PathBuf },
+    #[error("unpacked it is larger than {}: {}", human_bytes(*limit_bytes), path.display())]
+    TooLarge { limit_bytes: u64, path: PathBuf },
+    #[error("could not unpack into {}: {source}", folder.display())]
+    Unpack { folder: PathBuf, source: io::Error },
+    #[error("{0}")]
+    Cancelled(#[from] Cancelled),
+}
+
+impl PackageError {
+    /// For `map_err`: what could not be read.
+    pub(super) fn read(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self::Read { what, path, source }
+    }
+}

@@ -1,0 +1,136 @@
+//! A model card as an archive: weights, card, and the handler in Python (`assets/handler`).
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+use super::archive::ArchiveWriter;
+use super::{PackageError, Packaged};
+use crate::domain::{KeepRule, ModelCard};
+use crate::export::ExportTarget;
+use crate::library::Model;
+use crate::tasks::TaskControl;
+
+/// The card's file; `manifest.json` would be taken for its own by Multi Model Server, which then crashes.
+pub(super) const CARD_FILE: &str = "spotcheck-model.json";
+pub(super) const WEIGHTS_FILE: &str = "model.onnx";
+pub(super) const REQUIREMENTS_FILE: &str = "code/requirements.txt";
+
+/// ONNX Runtime for the handler: the one that the tests hold it against.
+const ONNX_RUNTIME_VERSION: &str = "1.31.1";
+
+macro_rules! handler {
+    ($($name:literal),* $(,)?) => {
+        &[$((concat!("code/", $name), include_str!(concat!("../../../assets/handler/", $name)))),*]
+    };
+}
+
+const HANDLER: &[(&str, &str)] = handler![
+    "inference.py",
+    "serve.py",
+    "spotcheck_model.py",
+    "spotcheck_picture.py",
+    "spotcheck_records.py",
+];
+
+const RAY_DEPLOYMENT: &str = include_str!("../../../assets/handler/deployment.py");
+
+/// What is fixed when the model is packed.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct PackageOptions {
+    pub processor: Processor,
+    pub keep: KeepRule,
+}
+
+/// What the container computes on.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Processor {
+    #[default]
+    Cpu,
+    /// An NVIDIA card; the container brings CUDA and cuDNN.
+    Cuda,
+}
+
+/// What `spotcheck-model.json` holds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct PackagedCard {
+    /// Of Spotcheck that packed it.
+    pub(super) spotcheck: String,
+    /// With [`WEIGHTS_FILE`] as its file.
+    pub(super) card: ModelCard,
+    /// By class id; empty where the card names none.
+    pub(super) labels: BTreeMap<u32, String>,
+    pub(super) keep: KeepRule,
+}
+
+/// Packs a model for the Ray Serve image, the PyTorch image, Multi Model Server or a plain Python. Progress is in bytes.
+///
+/// # Errors
+/// The weights cannot be read or are not those of the card, or the archive cannot be written; nothing is left of it then.
+pub fn package_model(
+    model: &Model,
+    options: PackageOptions,
+    target: &ExportTarget,
+    control: &TaskControl,
+) -> Result<Packaged, PackageError> {
+    let mut card = model.card.clone();
+    WEIGHTS_FILE.clone_into(&mut card.file.name);
+    control.set_total(Some(card.file.bytes));
+    control.set_step(format!("Packing {}", card.name));
+    let labels = model.labels.iter();
+    let packaged_card = PackagedCard {
+        spotcheck: env!("CARGO_PKG_VERSION").to_owned(),
+        labels: labels.map(|(id, name)| (id, name.to_owned())).collect(),
+        keep: options.keep,
+        card,
+    };
+    let card_text = serde_json::to_string_pretty(&packaged_card)
+        .expect("numbers, strings and lists always serialise");
+
+    let mut archive = ArchiveWriter::create(target, control)?;
+    archive.add_bytes(CARD_FILE, format!("{card_text}\n").as_bytes())?;
+    for (name, text) in HANDLER {
+        archive.add_bytes(name, text.as_bytes())?;
+    }
+    archive.add_bytes(
+        REQUIREMENTS_FILE,
+        requirements(options.processor).as_bytes(),
+    )?;
+    archive.add_bytes("config.yaml", ray_config(options.processor).as_bytes())?;
+    archive.add_bytes("deployment.py", RAY_DEPLOYMENT.as_bytes())?;
+    let found = archive.add_file(WEIGHTS_FILE, &model.weights, "the weights")?;
+    let expected = &packaged_card.card.file.sha256;
+    if found != *expected {
+        return Err(PackageError::WrongWeights {
+            id: model.card.id.clone(),
+            found,
+            expected: expected.clone(),
+            path: model.weights.clone(),
+        });
+    }
+    archive.finish()
+}
+
+/// NumPy and Pillow come with every image and fit its other packages, so they are not pinned.
+fn requirements(processor: Processor) -> String {
+    let package = match processor {
+        Processor::Cpu => "onnxruntime",
+        Processor::Cuda => "onnxruntime-gpu",
+    };
+    format!("{package}=={ONNX_RUNTIME_VERSION}\nnumpy>=1.26\npillow>=10.1\n")
+}
+
+fn ray_config(processor: Processor) -> String {
+    let application = "# For Ray Serve; other servers leave this file alone.\n\
+                       applications:\n  \
+                         - name: spotcheck\n    \
+                           route_prefix: /\n    \
+                           import_path: deployment:app\n";
+    match processor {
+        Processor::Cpu => application.to_owned(),
+        Processor::Cuda => {
+            format!(
+                "{application}    deployments:\n      - name: Spotcheck\n        ray_actor_options:\n          num_gpus: 1\n"
+            )
+        }
+    }
+}

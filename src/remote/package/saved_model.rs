@@ -1,0 +1,181 @@
+//! a TensorFlow `SavedModel` as an archive for the TensorFlow Serving image.
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use walkdir::{DirEntry, WalkDir};
+
+use super::archive::ArchiveWriter;
+use super::onnx::REQUIREMENTS_FILE;
+use super::{PackageError, Packaged};
+use crate::export::ExportTarget;
+use crate::tasks::TaskControl;
+
+/// In the folder of each version.
+pub(super) const GRAPH_FILE: &str = "saved_model.pb";
+const CODE_FOLDER: &str = "code";
+const HANDLER_FILE: &str = "code/inference.py";
+/// The version of a `SavedModel` that has no folder for it.
+const ONLY_VERSION: &str = "1";
+
+const HANDLER: &[(&str, &str)] = &[
+    (
+        HANDLER_FILE,
+        include_str!("../../../assets/handler/saved_model/inference.py"),
+    ),
+    (
+        "code/spotcheck_records.py",
+        include_str!("../../../assets/handler/spotcheck_records.py"),
+    ),
+];
+
+/// How our handler asks TensorFlow Serving. What is `None` is left to it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct SavedModelOptions {
+    /// The name of the signature; `serving_default` where it is not given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signature: Option<String>,
+    /// The name of the input that takes encoded images, where the signature has several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input: Option<String>,
+}
+
+/// Packs a folder that holds `<version>/saved_model.pb`, or `saved_model.pb` itself. Its own `code/inference.py` is taken
+/// where there is one, ours otherwise; `requirements.txt` beside the versions goes to `code/`. Progress is in bytes.
+///
+/// # Errors
+/// There is no `SavedModel`, a file cannot be read, or is a link: it could lead anywhere. Nothing is left of the archive then.
+pub fn package_saved_model(
+    folder: &Path,
+    options: &SavedModelOptions,
+    target: &ExportTarget,
+    control: &TaskControl,
+) -> Result<Packaged, PackageError> {
+    control.set_step("Packing the SavedModel");
+    let mut files = Vec::new();
+    for (place, name) in versions(folder)? {
+        collect(&place, &name, &mut files)?;
+    }
+    let own_code = folder.join(CODE_FOLDER);
+    if own_code.is_dir() {
+        collect(&own_code, CODE_FOLDER, &mut files)?;
+    }
+    let own_requirements = folder.join("requirements.txt");
+    let has = |files: &[PackedFile], wanted: &str| files.iter().any(|file| file.name == wanted);
+    if own_requirements.is_file() && !has(&files, REQUIREMENTS_FILE) {
+        check_kind(&own_requirements)?;
+        files.push(PackedFile {
+            name: REQUIREMENTS_FILE.to_owned(),
+            path: own_requirements,
+        });
+    }
+    let has_own_handler = has(&files, HANDLER_FILE);
+    if has_own_handler && *options != SavedModelOptions::default() {
+        return Err(PackageError::RefusedFile {
+            reason: "its own code/inference.py decides about signature and input".to_owned(),
+            path: folder.join(HANDLER_FILE),
+        });
+    }
+    let bytes = files.iter().filter_map(|file| file.path.metadata().ok());
+    control.set_total(Some(bytes.map(|metadata| metadata.len()).sum()));
+
+    let mut archive = ArchiveWriter::create(target, control)?;
+    for file in &files {
+        archive.add_file(&file.name, &file.path, "a file of the SavedModel")?;
+    }
+    if !has_own_handler {
+        for (name, text) in HANDLER {
+            archive.add_bytes(name, text.as_bytes())?;
+        }
+        let serving = serde_json::to_string(options).expect("two texts always serialise");
+        archive.add_bytes("code/spotcheck-serving.json", serving.as_bytes())?;
+    }
+    archive.finish()
+}
+
+struct PackedFile {
+    /// In the archive.
+    name: String,
+    path: PathBuf,
+}
+
+/// The folders of the versions with their names in the archive, in ascending order.
+fn versions(folder: &Path) -> Result<Vec<(PathBuf, String)>, PackageError> {
+    if folder.join(GRAPH_FILE).is_file() {
+        return Ok(vec![(folder.to_owned(), ONLY_VERSION.to_owned())]);
+    }
+    let entries =
+        std::fs::read_dir(folder).map_err(PackageError::read("the SavedModel's folder", folder))?;
+    let mut versions: Vec<(u64, PathBuf, String)> = entries
+        .filter_map(|entry| {
+            let entry = entry.ok()?;
+            let name = entry.file_name().into_string().ok()?;
+            let number = name.parse().ok()?;
+            let path = entry.path();
+            path.join(GRAPH_FILE)
+                .is_file()
+                .then_some((number, path, name))
+        })
+        .collect();
+    versions.sort();
+    if versions.is_empty() {
+        return Err(PackageError::NoSavedModel {
+            path: folder.to_owned(),
+        });
+    }
+    let named = versions.into_iter().map(|(_, path, name)| (path, name));
+    Ok(named.collect())
+}
+
+/// All files below `folder`, in the order of their names. What Python and file managers leave behind is not taken.
+fn collect(folder: &Path, prefix: &str, files: &mut Vec<PackedFile>) -> Result<(), PackageError> {
+    check_kind(folder)?;
+    let is_wanted = |entry: &DirEntry| {
+        let name = entry.file_name().to_string_lossy();
+        entry.depth() == 0 || (name != "__pycache__" && !name.starts_with('.'))
+    };
+    let entries = WalkDir::new(folder).sort_by_file_name();
+    for entry in entries.into_iter().filter_entry(is_wanted) {
+        let entry = entry.map_err(|error| {
+            let path = error.path().unwrap_or(folder).to_owned();
+            PackageError::read("the SavedModel's folder", &path)(error.into())
+        })?;
+        check_kind(entry.path())?;
+        if entry.file_type().is_dir() {
+            continue;
+        }
+        let below = entry.path().strip_prefix(folder).unwrap_or(entry.path());
+        let parts: Option<Vec<&str>> = below.iter().map(|part| part.to_str()).collect();
+        let Some(parts) = parts else {
+            return Err(PackageError::RefusedFile {
+                reason: "a name that is no Unicode does not survive an archive".to_owned(),
+                path: entry.path().to_owned(),
+            });
+        };
+        files.push(PackedFile {
+            name: format!("{prefix}/{}", parts.join("/")),
+            path: entry.path().to_owned(),
+        });
+    }
+    Ok(())
+}
+
+/// Only files and folders: a link could lead out of the folder, a device never ends.
+fn check_kind(path: &Path) -> Result<(), PackageError> {
+    let kind = path
+        .symlink_metadata()
+        .map_err(PackageError::read("a file of the SavedModel", path))?
+        .file_type();
+    if kind.is_file() || kind.is_dir() {
+        return Ok(());
+    }
+    let what = if kind.is_symlink() {
+        "this is a link, and what it leads to may not belong to the model"
+    } else {
+        "this is neither a file nor a folder"
+    };
+    Err(PackageError::RefusedFile {
+        reason: what.to_owned(),
+        path: path.to_owned(),
+    })
+}
