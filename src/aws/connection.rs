@@ -75,6 +75,8 @@ pub(super) struct Loaded {
     /// The server, where it is not AWS.
     pub(super) endpoint: Option<String>,
     region: String,
+    /// Nobody named the region: it is the one where S3 is asked first.
+    region_is_guessed: bool,
     /// The command that signs in anew, where a person does that.
     pub(super) renewal: Option<String>,
     clients: Mutex<HashMap<String, Client>>,
@@ -101,7 +103,8 @@ impl S3 {
     pub fn identity(&self, control: Option<&TaskControl>) -> Result<Identity, AwsError> {
         self.0.network.wait(control, async {
             let loaded = self.0.loaded().await?;
-            let identity = credentials::identity(&self.0.access, &loaded).await;
+            let endpoint = loaded.endpoint.clone();
+            let identity = credentials::identity(&self.0.access, &loaded, endpoint).await;
             if let Err(error) = &identity {
                 self.0.forget_after(error).await;
             }
@@ -116,7 +119,8 @@ impl S3 {
     pub fn renewed_identity(&self, control: Option<&TaskControl>) -> Result<Identity, AwsError> {
         self.0.network.wait(control, async {
             let new = Arc::new(Loaded::new(&self.0.access, &self.0.network).await?);
-            let identity = credentials::identity(&self.0.access, &new).await?;
+            let endpoint = new.endpoint.clone();
+            let identity = credentials::identity(&self.0.access, &new, endpoint).await?;
             *self.0.loaded.lock().await = Some(new);
             Ok(identity)
         })
@@ -144,7 +148,7 @@ impl Connection {
     }
 
     /// Credentials that failed are looked for anew the next time: the user may have renewed them.
-    async fn forget_after(&self, error: &AwsError) {
+    pub(super) async fn forget_after(&self, error: &AwsError) {
         if error.kind.is_about_credentials() {
             *self.loaded.lock().await = None;
         }
@@ -266,6 +270,7 @@ impl Loaded {
             Some(region) => Some(Region::new(region.clone())),
             None => credentials::configured_region(profile, &http).await,
         };
+        let region_is_guessed = region.is_none();
         let region = region.unwrap_or(Region::from_static(FIRST_REGION));
         let mut loader = aws_config::defaults(BehaviorVersion::latest())
             .http_client(http.clone())
@@ -313,14 +318,34 @@ impl Loaded {
         let endpoint = access
             .endpoint
             .clone()
-            .or_else(|| configured_endpoint(&config));
+            .or_else(|| configured_endpoint(&config, "S3"));
         Ok(Self {
             config,
             endpoint,
             region: region.to_string(),
+            region_is_guessed,
             renewal,
             clients: Mutex::default(),
         })
+    }
+
+    /// The region that somebody named: other services than S3 do not tell where a thing lies.
+    pub(super) fn known_region(&self, asked: &Asked<'_>) -> Result<&str, AwsError> {
+        if self.region_is_guessed {
+            return Err(AwsError::new(
+                AwsErrorKind::NoRegion,
+                format!(
+                    "Could not {asked}: nobody said in which region; choose one, set AWS_REGION, or add it to the profile with `aws configure`"
+                ),
+            ));
+        }
+        Ok(&self.region)
+    }
+
+    /// The server of a service, where it is not AWS; `service` as the configuration names it: `SageMaker Runtime`.
+    pub(super) fn endpoint_of(&self, service: &str) -> Option<String> {
+        configured_endpoint(&self.config, service)
+            .map(|endpoint| endpoint.trim_end_matches('/').to_owned())
     }
 
     pub(super) fn client(&self, region: &str, access: &S3Access) -> Client {
@@ -341,10 +366,10 @@ impl Loaded {
     }
 }
 
-/// The server that environment or profile name, as the SDK finds it: `AWS_ENDPOINT_URL_S3` before `AWS_ENDPOINT_URL`.
-fn configured_endpoint(config: &SdkConfig) -> Option<String> {
+/// The server that environment or profile name, as the SDK finds it: for S3 `AWS_ENDPOINT_URL_S3` before `AWS_ENDPOINT_URL`.
+fn configured_endpoint(config: &SdkConfig, service: &str) -> Option<String> {
     let key = ServiceConfigKey::builder()
-        .service_id("S3")
+        .service_id(service)
         .env("AWS_ENDPOINT_URL")
         .profile("endpoint_url")
         .build()

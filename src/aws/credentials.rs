@@ -143,14 +143,19 @@ impl<P: ProvideCredentials> ProvideCredentials for Kept<P> {
     }
 }
 
-pub(super) async fn identity(access: &S3Access, loaded: &Loaded) -> Result<Identity, AwsError> {
+/// `endpoint`: the server that stands in for AWS, if one does.
+pub(super) async fn identity(
+    access: &S3Access,
+    loaded: &Loaded,
+    endpoint: Option<String>,
+) -> Result<Identity, AwsError> {
     let Some(provider) = loaded.config.credentials_provider() else {
         return Ok(Identity::unasked(Credentials::Anonymous.to_string(), None));
     };
     let asked = Asked::Identity;
     let who = Who {
         credentials: access.credentials.clone(),
-        endpoint: loaded.endpoint.clone(),
+        endpoint,
         region: String::new(),
         renewal: loaded.renewal.clone(),
     };
@@ -166,7 +171,7 @@ pub(super) async fn identity(access: &S3Access, loaded: &Loaded) -> Result<Ident
         let key = tail(credentials.access_key_id());
         Identity::unasked(format!("access key …{key} ({why})"), expires)
     };
-    if loaded.endpoint.is_some() {
+    if who.endpoint.is_some() {
         return Ok(unasked("not asked: custom endpoint"));
     }
     let answer = aws_sdk_sts::Client::new(&loaded.config)

@@ -1,5 +1,7 @@
 //! What can go wrong with AWS, in words for people: what, why, what to do.
 
+mod calls;
+
 use std::error::Error;
 
 use aws_credential_types::provider::error::CredentialsError;
@@ -50,8 +52,18 @@ pub enum AwsErrorKind {
     Dns,
     /// Nobody answers there, or not in a way that can be trusted.
     Unreachable,
-    /// Somebody answers, but not S3: a wrong endpoint, or a proxy.
+    /// Somebody answers, but not S3, or not the service that was asked: a wrong endpoint, or a proxy.
     NotS3,
+    /// Nobody said in which region.
+    NoRegion,
+    /// What was asked for is not allowed to be so: a name, a number, what does not go together.
+    Invalid,
+    /// The account's quota does not allow it.
+    Limit,
+    /// It is used, or there is one of this name already.
+    InUse,
+    /// The model behind an endpoint failed.
+    Model,
     ClockSkew,
     /// The server has too much to do.
     Throttled,
@@ -92,6 +104,17 @@ pub(super) enum Asked<'a> {
     },
     Buckets,
     Identity,
+    /// An operation of another service than S3.
+    Call {
+        /// `SageMaker`
+        service: &'static str,
+        /// `sagemaker`, before the colon of a permission.
+        namespace: &'a str,
+        /// `CreateTransformJob`
+        operation: &'a str,
+        /// “start the job cats”
+        what: &'a str,
+    },
 }
 
 /// As whom and where it was asked for.
@@ -223,7 +246,7 @@ impl AwsError {
 
 impl Who {
     /// “AWS”, or the address of another server.
-    fn server(&self) -> &str {
+    pub(super) fn server(&self) -> &str {
         self.endpoint.as_deref().unwrap_or("AWS")
     }
 }
@@ -251,6 +274,7 @@ impl std::fmt::Display for Asked<'_> {
             ),
             Self::Buckets => formatter.write_str("list the buckets"),
             Self::Identity => formatter.write_str("ask AWS who is signed in"),
+            Self::Call { what, .. } => formatter.write_str(what),
         }
     }
 }
@@ -275,6 +299,11 @@ impl Asked<'_> {
             }
             Self::Buckets => "s3:ListAllMyBuckets".to_owned(),
             Self::Identity => "sts:GetCallerIdentity".to_owned(),
+            Self::Call {
+                namespace,
+                operation,
+                ..
+            } => format!("{namespace}:{operation}"),
         }
     }
 
@@ -285,7 +314,16 @@ impl Asked<'_> {
             | Self::Write { bucket, .. }
             | Self::Parts { bucket, .. }
             | Self::Abort { bucket, .. } => bucket,
-            Self::Buckets | Self::Identity => "",
+            Self::Buckets | Self::Identity | Self::Call { .. } => "",
+        }
+    }
+
+    /// Who is asked, as AWS names it.
+    pub(super) fn service(&self) -> &'static str {
+        match *self {
+            Self::Identity => "STS",
+            Self::Call { service, .. } => service,
+            _ => "S3",
         }
     }
 }
@@ -300,6 +338,9 @@ struct Answer<'a> {
 }
 
 fn of_answer(answer: &Answer<'_>, asked: &Asked<'_>, who: &Who) -> AwsError {
+    if let Asked::Call { .. } = asked {
+        return about_who(answer, asked, who).unwrap_or_else(|| calls::refused(answer, asked, who));
+    }
     about_who(answer, asked, who)
         .or_else(|| about_writing(answer, asked, who))
         .unwrap_or_else(|| about_what(answer, asked, who))
@@ -322,26 +363,39 @@ fn about_who(answer: &Answer<'_>, asked: &Asked<'_>, who: &Who) -> Option<AwsErr
                 "{server} does not know the access key of {whose}; choose another profile, or correct the key"
             ),
         ),
+        "InvalidSignatureException" if is_about_time(answer.message) => {
+            clock_skew(answer, asked, who)
+        }
         "SignatureDoesNotMatch" | "InvalidSignatureException" => error(
             Kind::BadCredentials,
             format!(
                 "the secret key of {whose} does not belong to its access key; correct it in the AWS configuration"
             ),
         ),
-        "RequestTimeTooSkewed" | "RequestExpired" => {
-            let by = answer
-                .date
-                .and_then(clock_difference)
-                .map_or_else(String::new, |by| format!(" by {by}"));
-            error(
-                Kind::ClockSkew,
-                format!(
-                    "the clock of this computer differs{by} from that of {server}; set it right, then try again"
-                ),
-            )
-        }
+        "RequestTimeTooSkewed" | "RequestExpired" => clock_skew(answer, asked, who),
         _ => return None,
     })
+}
+
+/// “Signature expired: 20261121T100000Z is now earlier than …”, “Signature not yet current: …”.
+fn is_about_time(message: Option<&str>) -> bool {
+    message.is_some_and(|message| {
+        message.contains("Signature expired") || message.contains("not yet current")
+    })
+}
+
+fn clock_skew(answer: &Answer<'_>, asked: &Asked<'_>, who: &Who) -> AwsError {
+    let by = answer
+        .date
+        .and_then(clock_difference)
+        .map_or_else(String::new, |by| format!(" by {by}"));
+    let server = who.server();
+    AwsError::new(
+        AwsErrorKind::ClockSkew,
+        format!(
+            "Could not {asked}: the clock of this computer differs{by} from that of {server}; set it right, then try again"
+        ),
+    )
 }
 
 /// Refusals of an object that is to be written.
@@ -558,9 +612,10 @@ fn not_s3(status: u16, asked: &Asked<'_>, who: &Who) -> AwsError {
     AwsError::new(
         AwsErrorKind::NotS3,
         format!(
-            "Could not {asked}: what answers at {} is not S3 (HTTP status {status}); look at the endpoint, and at proxies and sign-in \
+            "Could not {asked}: what answers at {} is not {} (HTTP status {status}); look at the endpoint, and at proxies and sign-in \
              pages in between",
-            who.server()
+            who.server(),
+            asked.service()
         ),
     )
 }
@@ -571,7 +626,7 @@ fn of_connection(text: &str, asked: &Asked<'_>, who: &Who) -> AwsError {
     let (kind, why) = if text.contains("dns error") || text.contains("failed to lookup") {
         let host = match &who.endpoint {
             Some(endpoint) => endpoint.clone(),
-            None => format!("S3 in the region {}", who.region),
+            None => format!("{} in the region {}", asked.service(), who.region),
         };
         (
             AwsErrorKind::Dns,

@@ -1,14 +1,16 @@
-//! AWS as the rest of the program sees it: calls that wait, that can be cancelled, and whose errors are words for people.
+//! AWS as the rest of the program sees it, S3 and SageMaker: calls that wait, that can be cancelled, and whose errors are words for people.
 //!
 //! The only home of the AWS crates and of their asynchronous runtime. No secret leaves it, and it never asks the metadata
 //! service of a virtual machine. Knows nothing of images.
 
 mod connection;
+mod control_plane;
 mod credentials;
 mod error;
 mod listing;
 mod network;
 mod objects;
+mod sagemaker;
 mod setup;
 mod writing;
 
@@ -19,12 +21,13 @@ pub use connection::{Patience, S3};
 pub use error::{AwsError, AwsErrorKind};
 pub use listing::Listing;
 pub use objects::{BucketInfo, ListRequest, ListedPage, ObjectInfo};
+pub use sagemaker::{Invocation, MAX_INVOCATION_BYTES, SageMaker};
 pub use writing::{
     Content, NewObject, SentPart, Sha256Digest, StoredObject, UnfinishedUpload, WriteCondition,
     hexadecimal,
 };
 
-use crate::domain::{AwsSetup, S3Access};
+use crate::domain::{AwsSetup, S3Access, SageMakerAccess};
 use connection::Connection;
 use network::Network;
 
@@ -63,6 +66,19 @@ impl Aws {
 
     /// S3 as reached this way. Asks nobody yet; all handles of one way share their connections and their credentials.
     pub fn s3(&self, access: &S3Access) -> S3 {
+        S3::new(self.connection(access))
+    }
+
+    /// SageMaker, its endpoints and its logs, as the same person as S3. Asks nobody yet.
+    pub fn sagemaker(&self, access: &SageMakerAccess) -> SageMaker {
+        SageMaker::new(self.connection(&S3Access {
+            credentials: access.credentials.clone(),
+            region: access.region.clone(),
+            ..S3Access::default()
+        }))
+    }
+
+    fn connection(&self, access: &S3Access) -> Arc<Connection> {
         let mut connections = self
             .0
             .connections
@@ -72,6 +88,6 @@ impl Aws {
             let network = Arc::clone(&self.0.network);
             Arc::new(Connection::new(network, access.clone()))
         });
-        S3::new(Arc::clone(connection))
+        Arc::clone(connection)
     }
 }

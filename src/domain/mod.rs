@@ -9,9 +9,11 @@ mod change;
 mod class_color;
 mod device;
 mod display_picture;
+mod endpoint;
 mod export_options;
 mod geometry;
 mod label_set;
+mod log_events;
 mod model_card;
 mod picture;
 mod prediction;
@@ -34,12 +36,17 @@ pub use change::{Change, SampleAnswer};
 pub use class_color::{TEXT_ON_CLASS_COLOR, class_color};
 pub use device::{Device, DeviceChoice, DeviceReport, LatencyMs, RefusedDevice};
 pub use display_picture::{DisplayPicture, PixelSource, TILE_SIDE, Tile, TileKey, TileLayout};
+pub use endpoint::{
+    Endpoint, EndpointConfig, EndpointPage, EndpointQuery, EndpointSpec, EndpointStatus,
+    EndpointSummary, EndpointVariant,
+};
 pub use export_options::{
     BoxChoice, ClassChoice, ComparisonFormat, ExportFormat, ExportOptions, PictureKind,
     VerdictChoice,
 };
 pub use geometry::{AxisTransform, BoundingBox};
 pub use label_set::{LabelError, LabelSet};
+pub use log_events::{LogEvent, LogPage, LogStream};
 pub use model_card::{
     BoxFormat, BoxSpace, ChannelOrder, ClassValues, ClassificationOutput, DetectionOutput,
     ElementType, ImageInput, Layout, ModelCard, ModelFile, ModelTask, OutputConvention, ResizeRule,
@@ -61,12 +68,12 @@ pub use transform::{
     AssembleWith, BatchStrategy, Check, CheckGrade, CheckPoint, Compression, CostEstimate,
     DEFAULT_PAYLOAD_MB, DataCapture, DataProcessing, EXAMPLE_CONTENT_TYPE, EcrImage, Experiment,
     FailedObject, FieldProblem, HEADLINE, Headline, IMAGE_CONTENT_TYPE, InputObjects, InputSurvey,
-    InstanceType, JobOutcome, JobPhase, JobProgress, JobRecord, KeySample, LINES_CONTENT_TYPE,
-    LeftBehind, LogLine, MAX_PAYLOAD_IN_FLIGHT_MB, ManifestPlan, ModelClient, ModelSource,
-    ModelSpec, PayloadSuggestion, Preflight, Price, PriceTable, SageMakerAccess, SplitType,
-    TfsBatching, TransformInput, TransformJob, TransformOutput, TransformPlan, TransformSpec,
-    TransformStatus, TransformSummary, cost_usd, dated_name, default_image, human_usd,
-    image_problem, known_instance_types, name_problem, needed_payload_mb, output_folder,
+    InstanceType, JobOutcome, JobPage, JobPhase, JobProgress, JobQuery, JobRecord, KeySample,
+    LINES_CONTENT_TYPE, LeftBehind, LogLine, MAX_PAYLOAD_IN_FLIGHT_MB, ManifestPlan, ModelClient,
+    ModelSource, ModelSpec, PayloadSuggestion, Preflight, Price, PriceTable, SageMakerAccess,
+    SplitType, TfsBatching, TransformInput, TransformJob, TransformOutput, TransformPlan,
+    TransformSpec, TransformStatus, TransformSummary, cost_usd, dated_name, default_image,
+    human_usd, image_problem, known_instance_types, name_problem, needed_payload_mb, output_folder,
     role_problem, support_folder,
 };
 pub use truth::{Truth, TruthBox, TruthLabel};

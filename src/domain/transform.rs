@@ -226,6 +226,24 @@ pub struct TransformJob {
     pub ended_ms: Option<i64>,
 }
 
+/// Which jobs are listed, the newest first. What is `None` does not matter.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct JobQuery {
+    /// Letters, digits and hyphens, as part of the name.
+    pub name_contains: Option<String>,
+    pub status: Option<TransformStatus>,
+    /// Of the page before: [`JobPage::next`].
+    pub page_token: Option<String>,
+}
+
+/// A part of the list of jobs.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct JobPage {
+    pub jobs: Vec<TransformSummary>,
+    /// `None` after the last page.
+    pub next: Option<String>,
+}
+
 impl From<&S3Access> for SageMakerAccess {
     /// Jobs read a bucket of their own region, as the same person.
     fn from(access: &S3Access) -> Self {

@@ -1,0 +1,320 @@
+//! Refusals of SageMaker and CloudWatch Logs, which say with a code and a sentence what S3 says with a status.
+
+use super::{Answer, Asked, AwsError, AwsErrorKind, Who, denied, not_s3, timeout};
+
+/// What kind of refusal it is, and what to do about it.
+pub(super) fn refused(answer: &Answer<'_>, asked: &Asked<'_>, who: &Who) -> AwsError {
+    use AwsErrorKind as Kind;
+    let server = who.server();
+    let said = said(answer, who);
+    let message = answer.message.unwrap_or_default();
+    let error = |kind, why: String| AwsError::new(kind, format!("Could not {asked}: {why}"));
+    match (answer.code.unwrap_or_default(), answer.status) {
+        ("AccessDeniedException" | "AccessDenied" | "UnauthorizedOperation", _) => {
+            denied_action(message, &said, asked, who)
+        }
+        ("OptInRequired" | "SubscriptionRequiredException", _) => error(
+            Kind::AccessDenied,
+            format!(
+                "the account has not been opened for {}; whoever manages it can do that in the AWS console{said}",
+                asked.service()
+            ),
+        ),
+        ("ResourceNotFound" | "ResourceNotFoundException", _) => missing(&said, asked, who),
+        ("ValidationException" | "ValidationError" | "InvalidParameterException", _)
+            if says_missing(message) =>
+        {
+            missing(&said, asked, who)
+        }
+        ("ResourceInUse" | "ConflictException" | "ResourceConflictException", _) => {
+            in_use(&said, asked)
+        }
+        ("ValidationException", _) if message.contains("already exist") => in_use(&said, asked),
+        (
+            "ResourceLimitExceeded" | "LimitExceededException" | "ServiceQuotaExceededException",
+            _,
+        ) => {
+            let region = &who.region;
+            error(
+                Kind::Limit,
+                format!(
+                    "a quota of the account does not allow it{said}; take another instance type or fewer instances, wait until others have \
+                     ended, or ask for a higher quota: https://{region}.console.aws.amazon.com/servicequotas/home/services/sagemaker/quotas"
+                ),
+            )
+        }
+        (
+            "ThrottlingException"
+            | "Throttling"
+            | "ThrottledException"
+            | "TooManyRequestsException"
+            | "RequestLimitExceeded"
+            | "SlowDown",
+            _,
+        )
+        | (_, 429) => error(
+            Kind::Throttled,
+            format!("{server} asks to slow down{said}; wait a little, then try again"),
+        ),
+        (
+            "ValidationException"
+            | "ValidationError"
+            | "InvalidParameterException"
+            | "SerializationException",
+            _,
+        ) => error(
+            Kind::Invalid,
+            format!("{server} does not accept it{said}; correct what it names, then try again"),
+        ),
+        ("UnknownOperationException" | "InvalidAction", _) | (_, 404 | 501) => error(
+            Kind::Unsupported,
+            format!(
+                "{server} does not know how to{said}; look at the endpoint, and whether the region has {}",
+                asked.service()
+            ),
+        ),
+        (_, 413) => error(
+            Kind::Invalid,
+            format!("it is larger than {} takes{said}", asked.service()),
+        ),
+        (_, 408 | 504) => timeout(asked, who),
+        (_, 407) => error(
+            Kind::NotS3,
+            "the proxy wants a name and a password; put them into HTTPS_PROXY, or ask who runs it"
+                .to_owned(),
+        ),
+        ("", status @ ..500) => not_s3(status, asked, who),
+        (_, 401 | 403) => denied_action(message, &said, asked, who),
+        (_, 500..) => error(
+            Kind::Server,
+            format!("{server} failed{said}; wait a little, then try again"),
+        ),
+        _ => error(Kind::Other, format!("{server} refused it{said}")),
+    }
+}
+
+/// “ (AWS says: Throttling: …)”
+fn said(answer: &Answer<'_>, who: &Who) -> String {
+    let parts: Vec<&str> = [answer.code, answer.message]
+        .into_iter()
+        .flatten()
+        .collect();
+    if parts.is_empty() {
+        return String::new();
+    }
+    format!(" ({} says: {})", who.server(), parts.join(": "))
+}
+
+/// SageMaker tells what it cannot find with the code of whatever is wrong: “Could not find model "…"”, “Endpoint … not found”.
+fn says_missing(message: &str) -> bool {
+    let message = message.to_ascii_lowercase();
+    [
+        "could not find",
+        "not found",
+        "does not exist",
+        "requested resource",
+    ]
+    .iter()
+    .any(|words| message.contains(words))
+}
+
+fn missing(said: &str, asked: &Asked<'_>, who: &Who) -> AwsError {
+    AwsError::new(
+        AwsErrorKind::NotFound,
+        format!(
+            "Could not {asked}: there is no such thing in the region {}{said}; look at the name and the region",
+            who.region
+        ),
+    )
+}
+
+fn in_use(said: &str, asked: &Asked<'_>) -> AwsError {
+    AwsError::new(
+        AwsErrorKind::InUse,
+        format!(
+            "Could not {asked}: there is one of this name already, or it is used{said}; choose another name, or wait until it is free"
+        ),
+    )
+}
+
+/// With the permission that AWS names, which may be another one than that of the operation: `iam:PassRole`.
+fn denied_action(message: &str, said: &str, asked: &Asked<'_>, who: &Who) -> AwsError {
+    match (*asked, named_action(message)) {
+        (Asked::Call { service, what, .. }, Some((namespace, operation))) => {
+            let asked = Asked::Call {
+                service,
+                namespace,
+                operation,
+                what,
+            };
+            denied(false, said, &asked, who)
+        }
+        _ => denied(false, said, asked, who),
+    }
+}
+
+/// “User: … is not authorized to perform: iam:PassRole on resource: …”
+fn named_action(message: &str) -> Option<(&str, &str)> {
+    let (_, rest) = message.split_once("authorized to perform: ")?;
+    let action = rest.split_whitespace().next()?;
+    action.trim_end_matches([',', '.']).split_once(':')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::Credentials;
+
+    fn said_by(status: u16, code: &str, message: &str) -> AwsError {
+        let answer = Answer {
+            status,
+            code: (!code.is_empty()).then_some(code),
+            message: (!message.is_empty()).then_some(message),
+            date: None,
+        };
+        let asked = Asked::Call {
+            service: "SageMaker",
+            namespace: "sagemaker",
+            operation: "CreateTransformJob",
+            what: "start the job cats",
+        };
+        let who = Who {
+            credentials: Credentials::Profile("work".to_owned()),
+            endpoint: None,
+            region: "eu-west-1".to_owned(),
+            renewal: Some("aws sso login --profile work".to_owned()),
+        };
+        crate::aws::error::of_answer(&answer, &asked, &who)
+    }
+
+    /// Status, code and message of an answer; the kind and some of the words that come of it.
+    const CASES: &[(u16, &str, &str, AwsErrorKind, &str)] = &[
+        (
+            400,
+            "ValidationException",
+            "1 validation error detected: Value 'x_y' at 'transformJobName' failed to satisfy constraint",
+            AwsErrorKind::Invalid,
+            "correct what it names",
+        ),
+        (
+            400,
+            "ValidationException",
+            "Could not find model \"arn:aws:sagemaker:eu-west-1:1:model/m\".",
+            AwsErrorKind::NotFound,
+            "look at the name and the region",
+        ),
+        (
+            400,
+            "ValidationException",
+            "Cannot create already existing model \"arn:aws:sagemaker:eu-west-1:1:model/m\".",
+            AwsErrorKind::InUse,
+            "choose another name",
+        ),
+        (
+            400,
+            "ResourceLimitExceeded",
+            "The account-level service limit 'ml.p3.2xlarge for transform job usage' is 0 Instances",
+            AwsErrorKind::Limit,
+            "https://eu-west-1.console.aws.amazon.com/servicequotas/",
+        ),
+        (
+            400,
+            "AccessDeniedException",
+            "User: arn:aws:iam::1:user/a is not authorized to perform: iam:PassRole on resource: arn:aws:iam::1:role/r",
+            AwsErrorKind::AccessDenied,
+            "profile work lacks the permission iam:PassRole;",
+        ),
+        (
+            400,
+            "AccessDeniedException",
+            "",
+            AwsErrorKind::AccessDenied,
+            "profile work lacks the permission sagemaker:CreateTransformJob;",
+        ),
+        (
+            400,
+            "ThrottlingException",
+            "Rate exceeded",
+            AwsErrorKind::Throttled,
+            "wait a little",
+        ),
+        (
+            400,
+            "ResourceNotFound",
+            "Requested resource not found.",
+            AwsErrorKind::NotFound,
+            "in the region eu-west-1",
+        ),
+        (
+            400,
+            "ResourceInUse",
+            "Job name must be unique",
+            AwsErrorKind::InUse,
+            "choose another name",
+        ),
+        (
+            400,
+            "ExpiredTokenException",
+            "The security token included in the request is expired",
+            AwsErrorKind::ExpiredCredentials,
+            "aws sso login --profile work",
+        ),
+        (
+            400,
+            "InvalidSignatureException",
+            "Signature expired: 20261121T100000Z is now earlier than 20261121T110000Z",
+            AwsErrorKind::ClockSkew,
+            "clock of this computer",
+        ),
+        (
+            400,
+            "UnrecognizedClientException",
+            "The security token included in the request is invalid.",
+            AwsErrorKind::BadCredentials,
+            "does not know the access key",
+        ),
+        (
+            500,
+            "InternalFailure",
+            "",
+            AwsErrorKind::Server,
+            "try again",
+        ),
+        (
+            404,
+            "UnknownOperationException",
+            "",
+            AwsErrorKind::Unsupported,
+            "whether the region has SageMaker",
+        ),
+        (502, "", "", AwsErrorKind::Server, "failed"),
+        (400, "", "", AwsErrorKind::NotS3, "is not SageMaker"),
+        (407, "", "", AwsErrorKind::NotS3, "proxy"),
+    ];
+
+    #[test]
+    fn each_refusal_carries_what_aws_says_and_what_to_do() {
+        for &(status, code, message, kind, words) in CASES {
+            let error = said_by(status, code, message);
+            assert_eq!(error.kind, kind, "{code}: {error}");
+            assert!(
+                error.message.starts_with("Could not start the job cats: ")
+                    || kind == AwsErrorKind::ExpiredCredentials,
+                "{error}"
+            );
+            assert!(error.message.contains(words), "{code}: {error}");
+            let told = [
+                AwsErrorKind::ExpiredCredentials,
+                AwsErrorKind::ClockSkew,
+                AwsErrorKind::BadCredentials,
+            ];
+            if !code.is_empty() && !told.contains(&kind) {
+                assert!(error.message.contains(code), "{code}: {error}");
+            }
+            assert!(
+                error.message.contains(message) || told.contains(&kind),
+                "{error}"
+            );
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! A model behind an endpoint is asked.
+
+use std::time::{Duration, Instant};
+
+use aws_sdk_sagemakerruntime::operation::invoke_endpoint::InvokeEndpointError;
+use aws_sdk_sagemakerruntime::types::error::ModelError;
+use aws_smithy_types::Blob;
+use aws_smithy_types::timeout::TimeoutConfig;
+
+use super::SageMaker;
+use crate::aws::connection::{CONNECT_TIMEOUT, Connection};
+use crate::aws::error::{Asked, AwsError, AwsErrorKind};
+use crate::tasks::TaskControl;
+
+/// The largest body that an endpoint takes.
+pub const MAX_INVOCATION_BYTES: usize = 6_291_456;
+/// SageMaker gives the model 60 seconds.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(70);
+/// Of the message of a model: enough to see what it is about.
+const MAX_MESSAGE_CHARS: usize = 600;
+
+/// What a model answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Invocation {
+    pub body: Vec<u8>,
+    /// `application/json`
+    pub content_type: Option<String>,
+    /// The production variant that answered.
+    pub variant: Option<String>,
+    /// From sending the request to having the whole answer, with the attempts that it took.
+    pub took: Duration,
+}
+
+impl SageMaker {
+    /// Sends a body to the model behind an endpoint. One of more than [`MAX_INVOCATION_BYTES`] is refused here: it would be there.
+    ///
+    /// # Errors
+    /// [`AwsErrorKind::Model`] with the status and the message of the container, where the model failed.
+    pub fn invoke_endpoint(
+        &self,
+        name: &str,
+        content_type: &str,
+        accept: Option<&str>,
+        body: Vec<u8>,
+        control: Option<&TaskControl>,
+    ) -> Result<Invocation, AwsError> {
+        let what = format!("ask the endpoint {name}");
+        if body.len() > MAX_INVOCATION_BYTES {
+            return Err(AwsError::new(
+                AwsErrorKind::Invalid,
+                format!(
+                    "Could not {what}: the request has {} bytes, and an endpoint takes no more than {MAX_INVOCATION_BYTES}; make the image \
+                     smaller, or use a Batch Transform job, which takes up to 100 MB",
+                    body.len()
+                ),
+            ));
+        }
+        let request = Request {
+            endpoint: name,
+            content_type,
+            accept,
+        };
+        self.0
+            .network
+            .wait(control, self.0.invoke(&request, Blob::new(body), &what))
+    }
+}
+
+struct Request<'a> {
+    endpoint: &'a str,
+    content_type: &'a str,
+    accept: Option<&'a str>,
+}
+
+impl Connection {
+    async fn invoke(
+        &self,
+        request: &Request<'_>,
+        body: Blob,
+        what: &str,
+    ) -> Result<Invocation, AwsError> {
+        let asked = Asked::Call {
+            service: "SageMaker Runtime",
+            namespace: "sagemaker",
+            operation: "InvokeEndpoint",
+            what,
+        };
+        let loaded = self.loaded().await?;
+        loaded.known_region(&asked)?;
+        let who = self.who_at(&loaded, loaded.endpoint_of("SageMaker Runtime"));
+        let _permit = self.network.request().await?;
+        let timeouts = TimeoutConfig::builder()
+            .connect_timeout(CONNECT_TIMEOUT)
+            .read_timeout(ANSWER_TIMEOUT)
+            .build();
+        let started = Instant::now();
+        let answer = aws_sdk_sagemakerruntime::Client::new(&loaded.config)
+            .invoke_endpoint()
+            .endpoint_name(request.endpoint)
+            .content_type(request.content_type)
+            .set_accept(request.accept.map(str::to_owned))
+            .body(body)
+            .customize()
+            .config_override(
+                aws_sdk_sagemakerruntime::config::Builder::new().timeout_config(timeouts),
+            )
+            .send()
+            .await;
+        match answer {
+            Ok(answer) => Ok(Invocation {
+                took: started.elapsed(),
+                content_type: answer.content_type,
+                variant: answer.invoked_production_variant,
+                body: answer.body.map(Blob::into_inner).unwrap_or_default(),
+            }),
+            Err(error) => {
+                let error = match error.as_service_error() {
+                    Some(InvokeEndpointError::ModelError(failed)) => failed_model(failed, &asked),
+                    _ => AwsError::of(&error, &asked, &who),
+                };
+                self.forget_after(&error).await;
+                Err(error)
+            }
+        }
+    }
+}
+
+/// The container answered with an error of its own.
+fn failed_model(failed: &ModelError, asked: &Asked<'_>) -> AwsError {
+    let status = failed.original_status_code().unwrap_or_default();
+    let message = failed
+        .original_message()
+        .or_else(|| failed.message())
+        .unwrap_or_default()
+        .trim();
+    let said = if message.is_empty() {
+        "it says no more".to_owned()
+    } else {
+        format!("it says: {}", shortened(message))
+    };
+    let what_to_do = match status {
+        400..500 => "the image or the way it is sent does not suit the model",
+        _ => "look at the log of the endpoint",
+    };
+    let log = failed
+        .log_stream_arn()
+        .map_or_else(String::new, |arn| format!(": {arn}"));
+    AwsError::new(
+        AwsErrorKind::Model,
+        format!(
+            "Could not {asked}: the model itself failed with status {status}, {said} (AWS says: ModelError); {what_to_do}{log}"
+        ),
+    )
+}
+
+fn shortened(message: &str) -> String {
+    match message.char_indices().nth(MAX_MESSAGE_CHARS) {
+        Some((end, _)) => format!("{}…", &message[..end]),
+        None => message.to_owned(),
+    }
+}

@@ -1,0 +1,131 @@
+//! What containers wrote: CloudWatch Logs.
+
+use serde::{Deserialize, Serialize};
+
+use super::SageMaker;
+use crate::aws::AwsError;
+use crate::aws::control_plane::{Call, Service};
+use crate::domain::{LogEvent, LogPage, LogStream};
+use crate::tasks::TaskControl;
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct DescribeLogStreams<'a> {
+    log_group_name: &'a str,
+    log_stream_name_prefix: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_token: Option<&'a str>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct DescribedStreams {
+    #[serde(default)]
+    log_streams: Vec<Stream>,
+    next_token: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Stream {
+    log_stream_name: String,
+    last_event_timestamp: Option<i64>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct GetLogEvents<'a> {
+    log_group_name: &'a str,
+    log_stream_name: &'a str,
+    start_from_head: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_token: Option<&'a str>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Events {
+    #[serde(default)]
+    events: Vec<Event>,
+    next_forward_token: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Event {
+    #[serde(default)]
+    timestamp: i64,
+    #[serde(default)]
+    message: String,
+}
+
+impl SageMaker {
+    /// All streams of a group whose name begins so, by name. None where the group is not there yet: it comes with the first job.
+    ///
+    /// `group`: `/aws/sagemaker/TransformJobs`, `/aws/sagemaker/Endpoints/<endpoint>`.
+    pub fn log_streams(
+        &self,
+        group: &str,
+        prefix: &str,
+        control: Option<&TaskControl>,
+    ) -> Result<Vec<LogStream>, AwsError> {
+        let call = logs(
+            "DescribeLogStreams",
+            format!("list the logs {prefix} of {group}"),
+        );
+        let mut streams = Vec::new();
+        let mut next_token: Option<String> = None;
+        loop {
+            let request = DescribeLogStreams {
+                log_group_name: group,
+                log_stream_name_prefix: prefix,
+                next_token: next_token.as_deref(),
+            };
+            let page = super::if_there(self.ask::<DescribedStreams>(&call, &request, control))?;
+            let Some(page) = page else {
+                return Ok(streams);
+            };
+            streams.extend(page.log_streams.into_iter().map(|stream| LogStream {
+                name: stream.log_stream_name,
+                last_event_ms: stream.last_event_timestamp,
+            }));
+            match page.next_token {
+                Some(next) if Some(&next) != next_token.as_ref() => next_token = Some(next),
+                _ => return Ok(streams),
+            }
+        }
+    }
+
+    /// A page of a stream, from its beginning, or after the page whose [`LogPage::next`] is given as `token`.
+    pub fn log_events(
+        &self,
+        group: &str,
+        stream: &str,
+        token: Option<String>,
+        control: Option<&TaskControl>,
+    ) -> Result<LogPage, AwsError> {
+        let call = logs("GetLogEvents", format!("read the log {stream} of {group}"));
+        let request = GetLogEvents {
+            log_group_name: group,
+            log_stream_name: stream,
+            start_from_head: true,
+            next_token: token.as_deref(),
+        };
+        let page: Events = self.ask(&call, &request, control)?;
+        let events = page.events.into_iter().map(|event| LogEvent {
+            at_ms: event.timestamp,
+            message: event.message,
+        });
+        Ok(LogPage {
+            events: events.collect(),
+            next: page.next_forward_token.or(token).unwrap_or_default(),
+        })
+    }
+}
+
+fn logs(operation: &'static str, what: String) -> Call {
+    Call {
+        service: Service::Logs,
+        operation,
+        what,
+    }
+}

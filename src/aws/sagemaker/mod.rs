@@ -1,0 +1,150 @@
+//! SageMaker as the rest of the program sees it: models, transform jobs, endpoints, and what their containers wrote.
+//!
+//! Requests and answers are structs of this module, named as AWS names them; what goes out and comes in are types of `domain`. The tests
+//! hold both against AWS's own description of the service.
+
+mod endpoints;
+mod invoke;
+mod logs;
+mod models;
+mod transform;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::{Deserialize, Serialize};
+
+use super::connection::Connection;
+use super::control_plane::{Call, Service};
+use super::credentials;
+use super::error::{AwsError, AwsErrorKind};
+use crate::domain::{Identity, S3Address, SageMakerAccess};
+use crate::tasks::TaskControl;
+
+pub use invoke::{Invocation, MAX_INVOCATION_BYTES};
+
+/// How many things of a list are asked for at once: as many as SageMaker gives.
+const PAGE: u32 = 100;
+
+/// SageMaker as reached in one way. Cheap to clone. Every method waits; with a control, no longer than until it is cancelled.
+#[derive(Clone)]
+pub struct SageMaker(Arc<Connection>);
+
+impl SageMaker {
+    pub(super) fn new(connection: Arc<Connection>) -> Self {
+        Self(connection)
+    }
+
+    pub fn access(&self) -> SageMakerAccess {
+        SageMakerAccess::from(&self.0.access)
+    }
+
+    /// The region that is asked: as this access says, or else the user's AWS configuration.
+    ///
+    /// # Errors
+    /// [`AwsErrorKind::NoRegion`] where nobody said one.
+    pub fn region(&self, control: Option<&TaskControl>) -> Result<String, AwsError> {
+        self.0.network.wait(control, async {
+            let call = sagemaker("", "use SageMaker");
+            let loaded = self.0.loaded().await?;
+            Ok(loaded.known_region(&call.asked())?.to_owned())
+        })
+    }
+
+    /// Who is signed in, and until when. Asks AWS; another server has nothing to ask, so the access key tells it.
+    pub fn identity(&self, control: Option<&TaskControl>) -> Result<Identity, AwsError> {
+        self.0.network.wait(control, async {
+            let loaded = self.0.loaded().await?;
+            let endpoint = loaded.endpoint_of("SageMaker");
+            let identity = credentials::identity(&self.0.access, &loaded, endpoint).await;
+            if let Err(error) = &identity {
+                self.0.forget_after(error).await;
+            }
+            identity
+        })
+    }
+
+    fn ask<A: DeserializeOwned>(
+        &self,
+        call: &Call,
+        request: &impl Serialize,
+        control: Option<&TaskControl>,
+    ) -> Result<A, AwsError> {
+        self.0.network.wait(control, self.0.call(call, request))
+    }
+
+    /// Asks for something that says no more than that it was done.
+    fn tell(
+        &self,
+        call: &Call,
+        request: &impl Serialize,
+        control: Option<&TaskControl>,
+    ) -> Result<(), AwsError> {
+        let _: IgnoredAny = self.ask(call, request, control)?;
+        Ok(())
+    }
+}
+
+fn sagemaker(operation: &'static str, what: impl Into<String>) -> Call {
+    Call {
+        service: Service::SageMaker,
+        operation,
+        what: what.into(),
+    }
+}
+
+/// The answer itself, or `None` where SageMaker says that there is no such thing.
+fn if_there<T>(result: Result<T, AwsError>) -> Result<Option<T>, AwsError> {
+    match result {
+        Ok(found) => Ok(Some(found)),
+        Err(error) if error.kind == AwsErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct Tag<'a> {
+    key: &'a str,
+    value: &'a str,
+}
+
+fn tags(tags: &BTreeMap<String, String>) -> Vec<Tag<'_>> {
+    tags.iter().map(|(key, value)| Tag { key, value }).collect()
+}
+
+/// Seconds since 1970-01-01 UTC, with a fraction, as JSON 1.1 writes a time.
+#[derive(Deserialize, Clone, Copy)]
+#[serde(transparent)]
+struct Timestamp(f64);
+
+impl Timestamp {
+    fn ms(self) -> i64 {
+        (self.0 * 1000.0).round() as i64
+    }
+}
+
+/// A place that SageMaker names; it takes `s3://` and `https://` addresses alike.
+fn address(text: &str, call: &Call) -> Result<S3Address, AwsError> {
+    S3Address::parse(text).map_err(|error| {
+        AwsError::new(
+            AwsErrorKind::Unsupported,
+            format!(
+                "Could not {}: it lies where Spotcheck cannot look ({error}): {text}",
+                call.what
+            ),
+        )
+    })
+}
+
+/// Something that SageMaker knows and this program does not.
+fn beyond(call: &Call, what: &str) -> AwsError {
+    AwsError::new(
+        AwsErrorKind::Unsupported,
+        format!(
+            "Could not {}: {what}, which Spotcheck does not handle; look at it in the AWS console",
+            call.what
+        ),
+    )
+}

@@ -1,0 +1,140 @@
+//! Models: an image and an archive under a name.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::{SageMaker, Tag, address, beyond, if_there, sagemaker, tags};
+use crate::aws::AwsError;
+use crate::domain::ModelSpec;
+use crate::tasks::TaskControl;
+
+#[derive(Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct CreateModel<'a> {
+    model_name: &'a str,
+    primary_container: NewContainer<'a>,
+    execution_role_arn: &'a str,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tags: Vec<Tag<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct NewContainer<'a> {
+    image: &'a str,
+    model_data_url: String,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    environment: &'a BTreeMap<String, String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct CreatedModel {
+    model_arn: String,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct NamedModel<'a> {
+    model_name: &'a str,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct DescribedModel {
+    model_name: String,
+    primary_container: Option<Container>,
+    #[serde(default)]
+    containers: Vec<Container>,
+    #[serde(default)]
+    execution_role_arn: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Container {
+    image: Option<String>,
+    model_data_url: Option<String>,
+    model_data_source: Option<ModelDataSource>,
+    #[serde(default)]
+    environment: BTreeMap<String, String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct ModelDataSource {
+    s3_data_source: Option<ModelObject>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct ModelObject {
+    s3_uri: String,
+}
+
+impl SageMaker {
+    /// Gives an image and an archive a name; answers with its ARN.
+    pub fn create_model(
+        &self,
+        spec: &ModelSpec,
+        control: Option<&TaskControl>,
+    ) -> Result<String, AwsError> {
+        let call = sagemaker("CreateModel", format!("create the model {}", spec.name));
+        let request = CreateModel {
+            model_name: &spec.name,
+            primary_container: NewContainer {
+                image: &spec.image,
+                model_data_url: spec.archive.to_string(),
+                environment: &spec.environment,
+            },
+            execution_role_arn: &spec.role,
+            tags: tags(&spec.tags),
+        };
+        let answer: CreatedModel = self.ask(&call, &request, control)?;
+        Ok(answer.model_arn)
+    }
+
+    /// `None`: there is none of this name. Its tags are not told.
+    ///
+    /// # Errors
+    /// Also [`AwsErrorKind::Unsupported`](crate::aws::AwsErrorKind::Unsupported), of a model that is not one image and one archive.
+    pub fn describe_model(
+        &self,
+        name: &str,
+        control: Option<&TaskControl>,
+    ) -> Result<Option<ModelSpec>, AwsError> {
+        let call = sagemaker("DescribeModel", format!("look at the model {name}"));
+        let request = NamedModel { model_name: name };
+        let Some(model) = if_there(self.ask::<DescribedModel>(&call, &request, control))? else {
+            return Ok(None);
+        };
+        let mut containers = model.primary_container.into_iter().chain(model.containers);
+        let (Some(container), None) = (containers.next(), containers.next()) else {
+            return Err(beyond(&call, "it is made of several containers"));
+        };
+        let source = container
+            .model_data_source
+            .and_then(|source| source.s3_data_source);
+        let archive = container
+            .model_data_url
+            .or_else(|| source.map(|object| object.s3_uri));
+        let (Some(image), Some(archive)) = (container.image, archive) else {
+            return Err(beyond(&call, "it is made of a package or has no archive"));
+        };
+        Ok(Some(ModelSpec {
+            name: model.model_name,
+            image,
+            archive: address(&archive, &call)?,
+            role: model.execution_role_arn,
+            environment: container.environment,
+            tags: BTreeMap::new(),
+        }))
+    }
+
+    /// Takes the name away. The archive stays.
+    pub fn delete_model(&self, name: &str, control: Option<&TaskControl>) -> Result<(), AwsError> {
+        let call = sagemaker("DeleteModel", format!("delete the model {name}"));
+        self.tell(&call, &NamedModel { model_name: name }, control)
+    }
+}

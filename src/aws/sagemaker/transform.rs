@@ -1,0 +1,443 @@
+//! Batch Transform jobs.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::{PAGE, SageMaker, Tag, Timestamp, address, beyond, sagemaker, tags};
+use crate::aws::AwsError;
+use crate::aws::control_plane::Call;
+use crate::domain::{
+    AssembleWith, BatchStrategy, Compression, DataCapture, DataProcessing, Experiment,
+    InputObjects, JobPage, JobQuery, ModelClient, SplitType, TransformInput, TransformJob,
+    TransformOutput, TransformSpec, TransformStatus, TransformSummary,
+};
+use crate::tasks::TaskControl;
+
+/// `CreateTransformJob`, and what `DescribeTransformJob` tells of it again.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Job {
+    transform_job_name: String,
+    model_name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_concurrent_transforms: Option<u32>,
+    #[serde(default, skip_serializing_if = "ModelClientConfig::is_empty")]
+    model_client_config: ModelClientConfig,
+    #[serde(rename = "MaxPayloadInMB", skip_serializing_if = "Option::is_none")]
+    max_payload_mb: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    batch_strategy: Option<BatchStrategy>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    environment: BTreeMap<String, String>,
+    transform_input: Input,
+    transform_output: Option<Output>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    data_capture_config: Option<DataCaptureConfig>,
+    transform_resources: Resources,
+    #[serde(default, skip_serializing_if = "Processing::is_empty")]
+    data_processing: Processing,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    experiment_config: Option<ExperimentConfig>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct CreateTransformJob<'a> {
+    #[serde(flatten)]
+    job: Job,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tags: Vec<Tag<'a>>,
+}
+
+#[derive(Default, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct ModelClientConfig {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    invocations_timeout_in_seconds: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    invocations_max_retries: Option<u32>,
+}
+
+impl ModelClientConfig {
+    fn is_empty(&self) -> bool {
+        self.invocations_timeout_in_seconds.is_none() && self.invocations_max_retries.is_none()
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Input {
+    data_source: DataSource,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    content_type: String,
+    #[serde(default)]
+    compression_type: Compression,
+    #[serde(default)]
+    split_type: SplitType,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct DataSource {
+    s3_data_source: S3DataSource,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct S3DataSource {
+    s3_data_type: String,
+    s3_uri: String,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Output {
+    s3_output_path: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    accept: Option<String>,
+    #[serde(default)]
+    assemble_with: AssembleWith,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kms_key_id: Option<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct DataCaptureConfig {
+    destination_s3_uri: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kms_key_id: Option<String>,
+    #[serde(default)]
+    generate_inference_id: bool,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Resources {
+    instance_type: String,
+    instance_count: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    volume_kms_key_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    transform_ami_version: Option<String>,
+}
+
+#[derive(Default, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Processing {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    input_filter: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output_filter: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    join_source: Option<String>,
+}
+
+impl Processing {
+    fn is_empty(&self) -> bool {
+        self.input_filter.is_none() && self.output_filter.is_none() && self.join_source.is_none()
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+#[expect(clippy::struct_field_names, reason = "AWS names them so")]
+struct ExperimentConfig {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    experiment_name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    trial_name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    trial_component_display_name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    run_name: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct CreatedJob {
+    transform_job_arn: String,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct NamedJob<'a> {
+    transform_job_name: &'a str,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct DescribedJob {
+    #[serde(flatten)]
+    job: Job,
+    transform_job_arn: String,
+    transform_job_status: TransformStatus,
+    failure_reason: Option<String>,
+    creation_time: Timestamp,
+    transform_start_time: Option<Timestamp>,
+    transform_end_time: Option<Timestamp>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct ListJobs<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name_contains: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status_equals: Option<TransformStatus>,
+    sort_by: &'static str,
+    sort_order: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_token: Option<&'a str>,
+    max_results: u32,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct ListedJobs {
+    transform_job_summaries: Vec<JobSummary>,
+    next_token: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct JobSummary {
+    transform_job_name: String,
+    transform_job_arn: String,
+    transform_job_status: TransformStatus,
+    failure_reason: Option<String>,
+    creation_time: Timestamp,
+    transform_end_time: Option<Timestamp>,
+}
+
+impl SageMaker {
+    /// Starts a job; answers with its ARN.
+    pub fn create_transform_job(
+        &self,
+        spec: &TransformSpec,
+        control: Option<&TaskControl>,
+    ) -> Result<String, AwsError> {
+        let call = sagemaker(
+            "CreateTransformJob",
+            format!("start the job {}", spec.job_name),
+        );
+        let request = CreateTransformJob {
+            job: Job::of(spec),
+            tags: tags(&spec.tags),
+        };
+        let answer: CreatedJob = self.ask(&call, &request, control)?;
+        Ok(answer.transform_job_arn)
+    }
+
+    /// How a job was planned, without its tags, and what has become of it.
+    ///
+    /// # Errors
+    /// [`AwsErrorKind::NotFound`](crate::aws::AwsErrorKind::NotFound) where there is none of this name;
+    /// [`AwsErrorKind::Unsupported`](crate::aws::AwsErrorKind::Unsupported) where it reads something else than objects.
+    pub fn describe_transform_job(
+        &self,
+        name: &str,
+        control: Option<&TaskControl>,
+    ) -> Result<TransformJob, AwsError> {
+        let call = sagemaker("DescribeTransformJob", format!("look at the job {name}"));
+        let request = NamedJob {
+            transform_job_name: name,
+        };
+        let told: DescribedJob = self.ask(&call, &request, control)?;
+        Ok(TransformJob {
+            spec: told.job.spec(&call)?,
+            arn: told.transform_job_arn,
+            status: told.transform_job_status,
+            failure: told.failure_reason.filter(|reason| !reason.is_empty()),
+            created_ms: told.creation_time.ms(),
+            started_ms: told.transform_start_time.map(Timestamp::ms),
+            ended_ms: told.transform_end_time.map(Timestamp::ms),
+        })
+    }
+
+    /// Asks a job to stop; what it has written stays. It takes a while until it has stopped.
+    pub fn stop_transform_job(
+        &self,
+        name: &str,
+        control: Option<&TaskControl>,
+    ) -> Result<(), AwsError> {
+        let call = sagemaker("StopTransformJob", format!("stop the job {name}"));
+        let request = NamedJob {
+            transform_job_name: name,
+        };
+        self.tell(&call, &request, control)
+    }
+
+    /// A page of the jobs of this account and region, the newest first.
+    pub fn list_transform_jobs(
+        &self,
+        query: &JobQuery,
+        control: Option<&TaskControl>,
+    ) -> Result<JobPage, AwsError> {
+        let call = sagemaker("ListTransformJobs", "list the jobs");
+        let request = ListJobs {
+            name_contains: query.name_contains.as_deref(),
+            status_equals: query.status,
+            sort_by: "CreationTime",
+            sort_order: "Descending",
+            next_token: query.page_token.as_deref(),
+            max_results: PAGE,
+        };
+        let listed: ListedJobs = self.ask(&call, &request, control)?;
+        let jobs = listed
+            .transform_job_summaries
+            .into_iter()
+            .map(|job| TransformSummary {
+                name: job.transform_job_name,
+                arn: job.transform_job_arn,
+                status: job.transform_job_status,
+                failure: job.failure_reason.filter(|reason| !reason.is_empty()),
+                created_ms: job.creation_time.ms(),
+                ended_ms: job.transform_end_time.map(Timestamp::ms),
+            });
+        Ok(JobPage {
+            jobs: jobs.collect(),
+            next: listed.next_token.filter(|token| !token.is_empty()),
+        })
+    }
+}
+
+impl Job {
+    fn of(spec: &TransformSpec) -> Self {
+        let processing = &spec.data_processing;
+        Self {
+            transform_job_name: spec.job_name.clone(),
+            model_name: spec.model_name.clone(),
+            max_concurrent_transforms: spec.max_concurrent,
+            model_client_config: ModelClientConfig {
+                invocations_timeout_in_seconds: spec.model_client.timeout_s,
+                invocations_max_retries: spec.model_client.max_retries,
+            },
+            max_payload_mb: spec.max_payload_mb,
+            batch_strategy: Some(spec.batch_strategy),
+            environment: spec.environment.clone(),
+            transform_input: Input::of(&spec.input),
+            transform_output: Some(Output::of(&spec.output)),
+            data_capture_config: spec.data_capture.as_ref().map(|capture| DataCaptureConfig {
+                destination_s3_uri: capture.folder.to_string(),
+                kms_key_id: capture.kms_key.clone(),
+                generate_inference_id: capture.with_inference_id,
+            }),
+            transform_resources: Resources {
+                instance_type: spec.instance_type.clone(),
+                instance_count: spec.instance_count,
+                volume_kms_key_id: spec.volume_kms_key.clone(),
+                transform_ami_version: spec.ami_version.clone(),
+            },
+            data_processing: Processing {
+                input_filter: processing.input_filter.clone(),
+                output_filter: processing.output_filter.clone(),
+                join_source: processing.join_input.then(|| "Input".to_owned()),
+            },
+            experiment_config: spec.experiment.as_ref().map(|experiment| ExperimentConfig {
+                experiment_name: experiment.experiment.clone(),
+                trial_name: experiment.trial.clone(),
+                trial_component_display_name: experiment.trial_component.clone(),
+                run_name: experiment.run.clone(),
+            }),
+        }
+    }
+
+    fn spec(self, call: &Call) -> Result<TransformSpec, AwsError> {
+        let Some(output) = self.transform_output else {
+            return Err(beyond(call, "it writes no objects"));
+        };
+        let capture = self.data_capture_config.map(|capture| {
+            Ok(DataCapture {
+                folder: address(&capture.destination_s3_uri, call)?,
+                kms_key: capture.kms_key_id,
+                with_inference_id: capture.generate_inference_id,
+            })
+        });
+        Ok(TransformSpec {
+            job_name: self.transform_job_name,
+            model_name: self.model_name,
+            input: self.transform_input.read(call)?,
+            output: TransformOutput {
+                folder: address(&output.s3_output_path, call)?,
+                accept: output.accept,
+                assemble: output.assemble_with,
+                kms_key: output.kms_key_id,
+            },
+            instance_type: self.transform_resources.instance_type,
+            instance_count: self.transform_resources.instance_count,
+            volume_kms_key: self.transform_resources.volume_kms_key_id,
+            ami_version: self.transform_resources.transform_ami_version,
+            // SageMaker's default, for a job that was started without.
+            batch_strategy: self.batch_strategy.unwrap_or(BatchStrategy::MultiRecord),
+            max_payload_mb: self.max_payload_mb,
+            max_concurrent: self.max_concurrent_transforms,
+            model_client: ModelClient {
+                timeout_s: self.model_client_config.invocations_timeout_in_seconds,
+                max_retries: self.model_client_config.invocations_max_retries,
+            },
+            environment: self.environment,
+            tags: BTreeMap::new(),
+            data_processing: DataProcessing {
+                input_filter: self.data_processing.input_filter,
+                output_filter: self.data_processing.output_filter,
+                join_input: self.data_processing.join_source.as_deref() == Some("Input"),
+            },
+            data_capture: capture.transpose()?,
+            experiment: self.experiment_config.map(|experiment| Experiment {
+                experiment: experiment.experiment_name,
+                trial: experiment.trial_name,
+                trial_component: experiment.trial_component_display_name,
+                run: experiment.run_name,
+            }),
+        })
+    }
+}
+
+impl Input {
+    fn of(input: &TransformInput) -> Self {
+        let (kind, address) = match &input.objects {
+            InputObjects::Prefix(prefix) => ("S3Prefix", prefix),
+            InputObjects::Manifest(manifest) => ("ManifestFile", manifest),
+        };
+        Self {
+            data_source: DataSource {
+                s3_data_source: S3DataSource {
+                    s3_data_type: kind.to_owned(),
+                    s3_uri: address.to_string(),
+                },
+            },
+            content_type: input.content_type.clone(),
+            compression_type: input.compression,
+            split_type: input.split,
+        }
+    }
+
+    fn read(self, call: &Call) -> Result<TransformInput, AwsError> {
+        let source = self.data_source.s3_data_source;
+        let address = address(&source.s3_uri, call)?;
+        let objects = match source.s3_data_type.as_str() {
+            "S3Prefix" => InputObjects::Prefix(address),
+            "ManifestFile" => InputObjects::Manifest(address),
+            other => return Err(beyond(call, &format!("its input is of the kind {other}"))),
+        };
+        Ok(TransformInput {
+            objects,
+            content_type: self.content_type,
+            split: self.split_type,
+            compression: self.compression_type,
+        })
+    }
+}
+
+impl Output {
+    fn of(output: &TransformOutput) -> Self {
+        Self {
+            s3_output_path: output.folder.to_string(),
+            accept: output.accept.clone(),
+            assemble_with: output.assemble,
+            kms_key_id: output.kms_key.clone(),
+        }
+    }
+}
