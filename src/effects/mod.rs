@@ -202,7 +202,7 @@ impl Effects {
                 sample,
                 uri,
             } => {
-                self.thumbnails.stop_reading_ahead(&uri);
+                self.thumbnails.stop_reading_ahead(uri.clone());
                 self.display.want(source, sample, uri);
             }
             Effect::Save {

@@ -1,0 +1,398 @@
+//! Which thumbnail is made next. Decided on a thread of its own, so that the window only ever leaves a message: a lock that it
+//! shared with workers would let it wait for one that the system has put aside in its favour.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+
+use crossbeam_channel::{Receiver, Sender};
+
+use super::MAX_READERS;
+use crate::domain::{Sample, SampleId, SampleUri};
+use crate::state::{SourceId, ThumbnailWish};
+use crate::tasks::{ProgressUnit, TaskControl};
+
+/// Of the files that are being read, together; a single one may be larger.
+const MAX_BYTES: u64 = 256 << 20;
+/// Files from this size on are given up half way when they scroll away; smaller ones are as good as there.
+const GIVEN_UP_FROM: u64 = 1 << 20;
+
+/// What the window wants, and what the workers have done.
+pub(super) enum Message {
+    /// Replaces what was wanted before.
+    Want {
+        source: SourceId,
+        /// How many files of the source are read at once.
+        readers: usize,
+        side: u32,
+        wishes: Vec<ThumbnailWish>,
+    },
+    /// Replaces what was to be read ahead before.
+    ReadAhead {
+        source: SourceId,
+        samples: Vec<Sample>,
+    },
+    /// Another picture is looked at, this one: nothing else is to be in its way.
+    StopReadingAhead(SampleUri),
+    Done(Job),
+    /// The window is gone.
+    Close,
+}
+
+/// Gives out jobs, as many as may be under way, until the window is gone.
+pub(super) fn hand_out(messages: &Receiver<Message>, jobs: &Sender<Job>) {
+    let mut wanted = Wanted::new();
+    while let Ok(message) = messages.recv() {
+        // Of several wishes that came meanwhile only the last one counts.
+        for message in std::iter::once(message).chain(messages.try_iter()) {
+            match message {
+                Message::Want {
+                    source,
+                    readers,
+                    side,
+                    wishes,
+                } => wanted.want(source, readers, side, wishes),
+                Message::ReadAhead { source, samples } => wanted.read_ahead(source, samples),
+                Message::StopReadingAhead(shown) => wanted.stop_reading_ahead(&shown),
+                Message::Done(job) => wanted.done(&job),
+                Message::Close => {
+                    wanted.give_up(|_, _| true);
+                    return;
+                }
+            }
+        }
+        while let Some(job) = wanted.next_job() {
+            if jobs.send(job).is_err() {
+                return;
+            }
+        }
+    }
+}
+
+/// What is to be made, and what is being made of it.
+pub(super) struct Wanted {
+    source: SourceId,
+    side: u32,
+    /// How many files of the source are read at once.
+    readers: usize,
+    /// Most wanted first.
+    wishes: VecDeque<ThumbnailWish>,
+    /// To be read once there is no wish left, most likely first.
+    ahead: VecDeque<Sample>,
+    /// Being made right now.
+    under_way: HashMap<JobKey, UnderWay>,
+    next_serial: u64,
+    /// Workers that are at a job, also at one that was given up.
+    busy: usize,
+}
+
+struct UnderWay {
+    /// A job that was given up may still run while the next one of the same key does.
+    serial: u64,
+    size_bytes: u64,
+    control: TaskControl,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum JobKey {
+    /// Sample, version of its file, side.
+    Thumbnail(SampleId, u32, u32),
+    Ahead(SampleUri),
+}
+
+pub(super) struct Job {
+    pub(super) source: SourceId,
+    pub(super) what: What,
+    serial: u64,
+    pub(super) control: TaskControl,
+}
+
+pub(super) enum What {
+    Thumbnail { side: u32, wish: ThumbnailWish },
+    Ahead(Sample),
+}
+
+impl What {
+    fn key(&self) -> JobKey {
+        match self {
+            Self::Thumbnail { side, wish } => key_of(wish, *side),
+            Self::Ahead(sample) => JobKey::Ahead(sample.uri.clone()),
+        }
+    }
+
+    fn size_bytes(&self) -> u64 {
+        match self {
+            Self::Thumbnail { wish, .. } => wish.entry.size_bytes,
+            Self::Ahead(sample) => sample.size_bytes,
+        }
+    }
+}
+
+fn key_of(wish: &ThumbnailWish, side: u32) -> JobKey {
+    JobKey::Thumbnail(wish.sample, wish.version, side)
+}
+
+impl Wanted {
+    pub(super) fn new() -> Self {
+        Self {
+            source: SourceId(0),
+            side: 0,
+            readers: 1,
+            wishes: VecDeque::new(),
+            ahead: VecDeque::new(),
+            under_way: HashMap::new(),
+            next_serial: 0,
+            busy: 0,
+        }
+    }
+
+    /// Replaces what was wanted before. Of what is being made, large files that are not wanted any more are given up.
+    fn want(&mut self, source: SourceId, readers: usize, side: u32, wishes: Vec<ThumbnailWish>) {
+        self.turn_to(source);
+        (self.readers, self.side) = (readers, side);
+        let still: HashSet<JobKey> = wishes.iter().map(|wish| key_of(wish, side)).collect();
+        self.give_up(|key, job| {
+            let is_thumbnail = matches!(key, JobKey::Thumbnail(..));
+            is_thumbnail && job.size_bytes >= GIVEN_UP_FROM && !still.contains(key)
+        });
+        self.wishes = wishes.into();
+    }
+
+    fn read_ahead(&mut self, source: SourceId, samples: Vec<Sample>) {
+        self.turn_to(source);
+        let still: HashSet<&SampleUri> = samples.iter().map(|sample| &sample.uri).collect();
+        self.give_up(|key, _| matches!(key, JobKey::Ahead(uri) if !still.contains(uri)));
+        self.ahead = samples.into();
+    }
+
+    /// What is on its way for `shown` goes on: whoever shows it waits for the same.
+    fn stop_reading_ahead(&mut self, shown: &SampleUri) {
+        self.ahead.clear();
+        self.give_up(|key, _| matches!(key, JobKey::Ahead(uri) if uri != shown));
+    }
+
+    fn done(&mut self, job: &Job) {
+        self.busy -= 1;
+        let key = job.what.key();
+        let is_this = |under_way: &UnderWay| under_way.serial == job.serial;
+        if self.under_way.get(&key).is_some_and(is_this) {
+            self.under_way.remove(&key);
+        }
+    }
+
+    /// Nothing of another source is of any use any more.
+    fn turn_to(&mut self, source: SourceId) {
+        if self.source != source {
+            self.source = source;
+            self.wishes.clear();
+            self.ahead.clear();
+            self.give_up(|_, _| true);
+        }
+    }
+
+    /// Cancels what is under way and no longer wanted. It may be begun anew at once.
+    fn give_up(&mut self, is_unwanted: impl Fn(&JobKey, &UnderWay) -> bool) {
+        self.under_way.retain(|key, job| {
+            let goes_on = !is_unwanted(key, job);
+            if !goes_on {
+                job.control.cancel();
+            }
+            goes_on
+        });
+    }
+
+    fn next_job(&mut self) -> Option<Job> {
+        if self.under_way.len() >= self.readers || self.busy >= MAX_READERS {
+            return None;
+        }
+        let (side, room) = (self.side, self.room());
+        while let Some(wish) = self
+            .wishes
+            .pop_front_if(|wish| wish.entry.size_bytes <= room)
+        {
+            if let Some(job) = self.begin(What::Thumbnail { side, wish }) {
+                return Some(job);
+            }
+        }
+        if !self.wishes.is_empty() {
+            // There is no room for the next one; what matters less does not overtake it.
+            return None;
+        }
+        while let Some(sample) = self.ahead.pop_front_if(|sample| sample.size_bytes <= room) {
+            if let Some(job) = self.begin(What::Ahead(sample)) {
+                return Some(job);
+            }
+        }
+        None
+    }
+
+    /// How large the next file may be.
+    fn room(&self) -> u64 {
+        if self.under_way.is_empty() {
+            return u64::MAX;
+        }
+        let taken: u64 = self.under_way.values().map(|job| job.size_bytes).sum();
+        MAX_BYTES.saturating_sub(taken)
+    }
+
+    /// `None` where it is under way already.
+    fn begin(&mut self, what: What) -> Option<Job> {
+        let key = what.key();
+        if self.under_way.contains_key(&key) {
+            return None;
+        }
+        let serial = self.next_serial;
+        self.next_serial += 1;
+        let control = TaskControl::new(ProgressUnit::Bytes);
+        let under_way = UnderWay {
+            serial,
+            size_bytes: what.size_bytes(),
+            control: control.clone(),
+        };
+        self.under_way.insert(key, under_way);
+        self.busy += 1;
+        Some(Job {
+            source: self.source,
+            what,
+            serial,
+            control,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SIDE: u32 = 128;
+
+    fn sample(name: &str, size_bytes: u64) -> Sample {
+        Sample {
+            uri: SampleUri::new(name),
+            name: String::new(),
+            size_bytes,
+            modified_ns: None,
+            etag: None,
+        }
+    }
+
+    fn wishes(samples: &[u32], size_bytes: u64) -> Vec<ThumbnailWish> {
+        let wish = |&id: &u32| ThumbnailWish {
+            sample: SampleId(id),
+            version: 0,
+            entry: sample(&id.to_string(), size_bytes),
+        };
+        samples.iter().map(wish).collect()
+    }
+
+    fn want(queue: &mut Wanted, source: u64, side: u32, samples: &[u32]) {
+        queue.want(SourceId(source), 4, side, wishes(samples, 1000));
+    }
+
+    /// `None` where there is nothing to do just now.
+    fn take(queue: &mut Wanted) -> Option<Job> {
+        queue.next_job()
+    }
+
+    /// The number of the sample.
+    fn taken(queue: &mut Wanted) -> Option<u32> {
+        match take(queue)?.what {
+            What::Thumbnail { wish, .. } => Some(wish.sample.0),
+            What::Ahead(sample) => sample.uri.as_str().parse().ok(),
+        }
+    }
+
+    #[test]
+    fn what_is_on_screen_now_comes_before_what_was_and_that_is_dropped() {
+        let mut queue = Wanted::new();
+        want(&mut queue, 1, SIDE, &[1, 2, 3]);
+        assert_eq!(taken(&mut queue), Some(1));
+        want(&mut queue, 1, SIDE, &[8, 9]);
+        assert_eq!(taken(&mut queue), Some(8));
+        assert_eq!(taken(&mut queue), Some(9));
+        assert_eq!(taken(&mut queue), None);
+    }
+
+    #[test]
+    fn what_is_being_made_is_not_begun_again_unless_it_is_wanted_larger_or_its_file_changed() {
+        let mut queue = Wanted::new();
+        want(&mut queue, 1, SIDE, &[1]);
+        let job = take(&mut queue).unwrap();
+        want(&mut queue, 1, SIDE, &[1, 2]);
+        assert_eq!(taken(&mut queue), Some(2));
+        want(&mut queue, 1, 256, &[1]);
+        assert_eq!(taken(&mut queue), Some(1));
+        let mut newer = wishes(&[1], 1000);
+        newer[0].version = 1;
+        queue.want(SourceId(1), 4, SIDE, newer);
+        assert_eq!(taken(&mut queue), Some(1));
+        queue.done(&job);
+        want(&mut queue, 1, SIDE, &[1]);
+        assert_eq!(taken(&mut queue), Some(1));
+    }
+
+    #[test]
+    fn another_source_takes_over_the_whole_queue() {
+        let mut queue = Wanted::new();
+        want(&mut queue, 1, SIDE, &[1, 2]);
+        let old = take(&mut queue).unwrap();
+        want(&mut queue, 2, SIDE, &[1]);
+        assert!(old.control.is_cancelled());
+        let new = take(&mut queue).unwrap();
+        assert_eq!(new.source, SourceId(2));
+        queue.done(&old);
+        assert!(queue.under_way.contains_key(&new.what.key()));
+    }
+
+    #[test]
+    fn no_more_are_read_at_once_than_is_useful() {
+        let mut queue = Wanted::new();
+        queue.want(SourceId(1), 2, SIDE, wishes(&[1, 2, 3], 1000));
+        let first = take(&mut queue).unwrap();
+        assert_eq!(taken(&mut queue), Some(2));
+        assert_eq!(taken(&mut queue), None);
+        queue.done(&first);
+        assert_eq!(taken(&mut queue), Some(3));
+    }
+
+    #[test]
+    fn large_files_wait_until_there_is_room_for_them_and_are_not_overtaken() {
+        let mut queue = Wanted::new();
+        let mut large = wishes(&[1, 2], MAX_BYTES);
+        large.extend(wishes(&[3], 1000));
+        queue.want(SourceId(1), 4, SIDE, large);
+        let first = take(&mut queue).unwrap();
+        assert_eq!(taken(&mut queue), None);
+        queue.done(&first);
+        assert_eq!(taken(&mut queue), Some(2));
+    }
+
+    #[test]
+    fn a_large_file_that_scrolls_away_is_given_up_and_begun_anew_when_it_comes_back() {
+        let mut queue = Wanted::new();
+        let large = || wishes(&[1], GIVEN_UP_FROM);
+        queue.want(SourceId(1), 4, SIDE, large());
+        let given_up = take(&mut queue).unwrap();
+        want(&mut queue, 1, SIDE, &[2]);
+        assert!(given_up.control.is_cancelled());
+        let small = take(&mut queue).unwrap();
+        queue.want(SourceId(1), 4, SIDE, large());
+        assert!(!small.control.is_cancelled());
+        let again = take(&mut queue).unwrap();
+        queue.done(&given_up);
+        assert!(queue.under_way.contains_key(&again.what.key()));
+        assert!(!again.control.is_cancelled());
+    }
+
+    #[test]
+    fn neighbours_are_read_after_all_thumbnails_until_another_picture_is_looked_at() {
+        let mut queue = Wanted::new();
+        want(&mut queue, 1, SIDE, &[1]);
+        let ahead = ["7", "8", "9"].map(|name| sample(name, 1000));
+        queue.read_ahead(SourceId(1), ahead.to_vec());
+        assert_eq!(taken(&mut queue), Some(1));
+        let (next, previous) = (take(&mut queue).unwrap(), take(&mut queue).unwrap());
+        queue.stop_reading_ahead(&SampleUri::new("7"));
+        assert!(!next.control.is_cancelled(), "it is what is looked at");
+        assert!(previous.control.is_cancelled());
+        assert_eq!(taken(&mut queue), None);
+    }
+}
