@@ -39,7 +39,7 @@ UPLOADERS = 4
 
 @contextlib.contextmanager
 def server():
-    """Gives the endpoint of S3 and that of the filer; all it holds is gone at the end."""
+    """Gives the endpoint of S3, the port of the filer and the process; all it holds is gone at the end."""
     tools = ROOT / "target" / "test-tools" / "seaweedfs"
     subprocess.run([ROOT / "tests" / "setup" / "python-packages.sh", "seaweedfs", tools], check=True)
     with tempfile.TemporaryDirectory(prefix="spotcheck-bench-") as folder, contextlib.ExitStack() as held:
@@ -62,7 +62,7 @@ def server():
             env={"PATH": os.environ["PATH"], "HOME": folder}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=folder)
         try:
             wait_until_ready(process, filer, s3)
-            yield f"http://127.0.0.1:{s3}", filer
+            yield f"http://127.0.0.1:{s3}", filer, process.pid
         finally:
             # On SIGTERM it would take half a minute to tidy up what is thrown away.
             process.kill()
@@ -223,7 +223,32 @@ def compare(what, endpoint, prefix, expected, options):
         table(f"Fetching {expected} objects of {OBJECT_BYTES // 1000} KB", rows, "objects/s", "More is better.")
 
 
-def predict(endpoint, filer, options):
+def computed(pid):
+    """The CPU seconds of a process until now."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+@contextlib.contextmanager
+def apart(server_pid):
+    """Gives the server a core of its own, as if it were another machine; what we start has the others."""
+    cores = os.sched_getaffinity(0)
+    alone = {min(cores)}
+
+    def keep_to(wanted):
+        for thread in Path(f"/proc/{server_pid}/task").iterdir():
+            os.sched_setaffinity(int(thread.name), wanted)
+
+    keep_to(alone)
+    os.sched_setaffinity(0, cores - alone)
+    try:
+        yield
+    finally:
+        keep_to(cores)
+        os.sched_setaffinity(0, cores)
+
+
+def predict(endpoint, filer, server_pid, options):
     sys.path.insert(0, str(ROOT / "benches" / "throughput"))
     import make_images
 
@@ -233,18 +258,28 @@ def predict(endpoint, filer, options):
     environment = environment_for(endpoint)
     subprocess.run([options.spotcheck, "runtime", "install", "cpu"], env=environment, check=True, stdout=subprocess.DEVNULL,
                    stderr=subprocess.DEVNULL)
-    rows, answers = {"from S3": [], "from disk": []}, {}
+    title = f"Predicting {options.images} JPEGs of 1024x768 with EfficientNet-Lite0, the server"
+    with apart(server_pid):
+        predict_rounds(f"{title} on a core of its own", folder, environment, server_pid, options)
+    predict_rounds(f"{title} on the same {os.cpu_count()} cores", folder, environment, server_pid, options)
+
+
+def predict_rounds(title, folder, environment, server_pid, options):
+    rows, answers, servers = {"from S3": [], "from disk": []}, {}, []
     for _ in range(options.rounds):
         for name, place in [("from S3", f"s3://{BUCKET}/images/"), ("from disk", folder)]:
             out = WORK / "answers.jsonl"
             command = [options.spotcheck, "predict", place, "--model", "efficientnet-lite0", "--device", "cpu", "--out", out]
+            before = computed(server_pid)
             _, seconds, cpu, memory = run(command, environment)
+            if name == "from S3":
+                servers.append((computed(server_pid) - before) * 1000 / options.images)
             rows[name].append((seconds * 1000 / options.images, cpu, memory))
             answers[name] = [json.loads(line)["classes"] for line in out.read_text().splitlines()]
     if answers["from S3"] != answers["from disk"] or len(answers["from disk"]) != options.images:
         sys.exit("the answers differ")
-    table(f"Predicting {options.images} JPEGs of 1024x768 with EfficientNet-Lite0", rows, "ms an image",
-          "The whole command is timed; the answers are the same.")
+    table(title, rows, "ms an image", f"The whole command is timed; the answers are the same. The server computed {statistics.median(servers):.2f} ms an "
+          "image.")
 
 
 def window(endpoint, filer, options):
@@ -296,7 +331,7 @@ def main():
     if "window" in wanted and not shutil.which("Xvfb"):
         sys.exit("the window needs Xvfb")
     WORK.mkdir(parents=True, exist_ok=True)
-    with server() as (endpoint, filer):
+    with server() as (endpoint, filer, server_pid):
         if "list" in wanted:
             fill(filer, "keys", options.keys, b"a photo")
             compare("list", endpoint, "keys", options.keys, options)
@@ -304,7 +339,7 @@ def main():
             fill(filer, "objects", options.objects, os.urandom(OBJECT_BYTES))
             compare("fetch", endpoint, "objects", options.objects, options)
         if "predict" in wanted:
-            predict(endpoint, filer, options)
+            predict(endpoint, filer, server_pid, options)
         if "window" in wanted:
             window(endpoint, filer, options)
 
