@@ -61,6 +61,18 @@ impl LabelSet {
         })
     }
 
+    /// Reads a label map of TensorFlow Object Detection (`.pbtxt`): an `item` for each class, with its `id`, and its
+    /// `display_name` or else its `name`. What else an item says is passed over.
+    ///
+    /// # Errors
+    /// Text that is no such file, an item without id or name, or an id given twice.
+    pub fn parse_label_map(text: &str) -> Result<Self, LabelError> {
+        let names = super::label_map::parse(text)?;
+        Ok(Self {
+            names: Arc::new(names),
+        })
+    }
+
     pub fn len(&self) -> usize {
         self.names.len()
     }

@@ -12,9 +12,11 @@ mod display_picture;
 mod endpoint;
 mod export_options;
 mod geometry;
+mod label_map;
 mod label_set;
 mod log_events;
 mod model_card;
+mod output_mapping;
 mod picture;
 mod prediction;
 mod problem;
@@ -51,6 +53,10 @@ pub use model_card::{
     BoxFormat, BoxSpace, ChannelOrder, ClassValues, ClassificationOutput, DetectionOutput,
     ElementType, ImageInput, Layout, ModelCard, ModelFile, ModelTask, OutputConvention, ResizeRule,
     Rounding,
+};
+pub use output_mapping::{
+    JsonPointer, JsonPointerError, JsonStep, MappedAnswer, MappedBoxFormat, MappedBoxSpace,
+    MappedBoxes, MappedClasses, OutputMapping, ScoreValues,
 };
 pub use picture::Picture;
 pub use prediction::{Answer, ClassScore, Detection, Prediction};

@@ -25,7 +25,7 @@ pub struct ModelCard {
     /// “channel order RGB”. Shown wherever the model is.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub assumed: Vec<String>,
-    /// A built-in label set (`imagenet`, `coco-80`, `coco-91`) or a label file beside the card; without it classes
+    /// A built-in label set (`imagenet`, `coco-80`, `coco-91`, `cifar-10`) or a label file beside the card; without it classes
     /// are shown by number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub labels: Option<String>,

@@ -34,12 +34,19 @@ pub(super) const LABEL_SETS: &[(&str, &str)] = &[
     ("imagenet", include_str!("../../models/labels/imagenet.txt")),
     ("coco-80", include_str!("../../models/labels/coco-80.txt")),
     ("coco-91", include_str!("../../models/labels/coco-91.txt")),
+    ("cifar-10", include_str!("../../models/labels/cifar-10.txt")),
 ];
 
 /// The text of a built-in label set.
 pub(super) fn label_set(name: &str) -> Option<&'static str> {
     let found = LABEL_SETS.iter().find(|(known, _)| *known == name);
     found.map(|(_, text)| *text)
+}
+
+/// “`imagenet`, `coco-80`, …”, for messages.
+pub(super) fn known_label_sets() -> String {
+    let names = LABEL_SETS.iter().map(|(name, _)| format!("`{name}`"));
+    names.collect::<Vec<_>>().join(", ")
 }
 
 /// The names of a built-in label set; `None` where there is none of this name.

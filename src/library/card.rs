@@ -83,7 +83,10 @@ pub fn check_card(card: &ModelCard) -> Result<(), FieldError> {
         require(
             known,
             "labels",
-            "must be `imagenet`, `coco-80`, `coco-91` or the name of a file beside the card",
+            &format!(
+                "must be {} or the name of a file beside the card",
+                built_in::known_label_sets()
+            ),
         )?;
     }
     let task = match card.output {
@@ -107,7 +110,7 @@ pub fn check_card(card: &ModelCard) -> Result<(), FieldError> {
     }
 }
 
-fn check_id(id: &str) -> Result<(), FieldError> {
+pub(super) fn check_id(id: &str) -> Result<(), FieldError> {
     let allowed =
         |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_' | '.');
     let fits = (1..=64).contains(&id.len()) && id.chars().all(allowed) && !id.starts_with('.');
@@ -248,12 +251,12 @@ fn require(holds: bool, field: &'static str, reason: &str) -> Result<(), FieldEr
 }
 
 /// Whether `name` stays in the folder it is put in, on every operating system.
-fn is_plain_file_name(name: &str) -> bool {
+pub(super) fn is_plain_file_name(name: &str) -> bool {
     !name.trim().is_empty() && !name.starts_with('.') && !name.contains(['/', '\\', ':', '\0'])
 }
 
 /// Where a field stands in the text; the nearest table around it where it is left to its default.
-fn field_span(text: &str, field: &str) -> Range<usize> {
+pub(super) fn field_span(text: &str, field: &str) -> Range<usize> {
     let Ok(document) = DeTable::parse(text) else {
         return 0..0;
     };
@@ -273,7 +276,7 @@ fn field_span(text: &str, field: &str) -> Range<usize> {
 }
 
 /// Line and column of a byte offset, both counted from 1, the column in characters.
-fn position(text: &str, offset: usize) -> (usize, usize) {
+pub(super) fn position(text: &str, offset: usize) -> (usize, usize) {
     let before = &text[..text.floor_char_boundary(offset)];
     let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
     (

@@ -6,12 +6,15 @@
 mod built_in;
 mod card;
 mod download;
+mod mapping;
 mod models;
 mod weights;
 
 pub use built_in::built_in_labels;
 pub use card::{CardError, FieldError, check_card, parse_card, write_card};
 pub use download::{DownloadPolicy, FetchError, MirrorFailure};
+pub use mapping::{check_mapping, parse_mapping, write_mapping};
 pub use models::{
-    EntryOrigin, Library, LibraryEntry, LibraryError, Model, WeightsState, model_file,
+    EntryOrigin, Library, LibraryEntry, LibraryError, Model, WeightsState, labels_from_file,
+    model_file,
 };

@@ -9,6 +9,7 @@ use std::sync::{Arc, LazyLock};
 use super::built_in;
 use super::card::{CARD_FILE, CardError, FieldError, parse_card, write_card};
 use super::download::{self, DownloadPolicy, FetchError};
+use super::mapping::is_label_map;
 use super::weights::{copy_hashed, has_sha256, part_is_locked, pump};
 use crate::dirs::AppDirs;
 use crate::domain::{LabelError, LabelSet, ModelCard, ModelFile, ModelTask, Problem, human_bytes};
@@ -107,6 +108,10 @@ pub enum LibraryError {
     Card(#[from] CardError),
     #[error("the model card cannot be used: {0}")]
     Field(#[from] FieldError),
+    #[error("the mapping cannot be used: {0}")]
+    Mapping(CardError),
+    #[error("the mapping cannot be used: {0}")]
+    MappingField(FieldError),
     #[error("the class names of the model cannot be used: {reason}: {}", path.display())]
     Labels { path: PathBuf, reason: String },
     #[error("there is a model “{0}” already; choose another id, or remove that one first")]
@@ -183,6 +188,11 @@ impl Library {
     /// Where the weights of a model are kept once they are fetched or added. It need not exist.
     pub fn folder(&self, id: &str) -> PathBuf {
         self.0.own_folder.join(id)
+    }
+
+    /// Where the user's own models lie, one folder each.
+    pub(super) fn own_folder(&self) -> &Path {
+        &self.0.own_folder
     }
 
     /// All models in display order: the built-in ones (classifiers before detectors, the best first), then the
@@ -319,9 +329,14 @@ impl Library {
         card.file.bytes = copied.bytes;
         card.file.sha256 = copied.sha256;
         if let Some(labels) = labels {
-            read_labels(labels)?;
-            card.labels = Some("labels.txt".to_owned());
-            fs::copy(labels, staging.path().join("labels.txt"))
+            labels_from_file(labels)?;
+            let name = if is_label_map(labels) {
+                "labels.pbtxt"
+            } else {
+                "labels.txt"
+            };
+            card.labels = Some(name.to_owned());
+            fs::copy(labels, staging.path().join(name))
                 .map_err(LibraryError::io("copy the label file", labels))?;
         }
         labels_of(&card, staging.path())?;
@@ -558,16 +573,25 @@ fn labels_of(card: &ModelCard, folder: &Path) -> Result<LabelSet, LibraryError> 
     };
     match built_in::label_set(name) {
         Some(text) => LabelSet::parse(text).map_err(labels_error(Path::new(name))),
-        None => read_labels(&folder.join(name)),
+        None => labels_from_file(&folder.join(name)),
     }
 }
 
-fn read_labels(path: &Path) -> Result<LabelSet, LibraryError> {
+/// The classes that a label file names, or a label map (`.pbtxt`).
+///
+/// # Errors
+/// It cannot be read.
+pub fn labels_from_file(path: &Path) -> Result<LabelSet, LibraryError> {
     let text = fs::read_to_string(path).map_err(|error| LibraryError::Labels {
         path: path.to_owned(),
         reason: error.to_string(),
     })?;
-    LabelSet::parse(&text).map_err(labels_error(path))
+    let parsed = if is_label_map(path) {
+        LabelSet::parse_label_map(&text)
+    } else {
+        LabelSet::parse(&text)
+    };
+    parsed.map_err(labels_error(path))
 }
 
 fn labels_error(path: &Path) -> impl FnOnce(LabelError) -> LibraryError {
@@ -712,6 +736,7 @@ mod tests {
             ("imagenet", 1000, 999, 285, "Egyptian cat"),
             ("coco-80", 80, 79, 15, "cat"),
             ("coco-91", 80, 90, 17, "cat"),
+            ("cifar-10", 10, 9, 3, "cat"),
         ] {
             let labels = LabelSet::parse(built_in::label_set(name).unwrap()).unwrap();
             assert_eq!(

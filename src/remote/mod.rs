@@ -2,5 +2,6 @@
 //!
 //! Plain data and calls that wait; the command line and the window both stand on it. Never runs a model itself.
 
+pub mod outputs;
 pub mod package;
 pub mod transform;

@@ -93,7 +93,7 @@ fn classify(
     let background = usize::from(convention.background);
     ranked
         .map(|scores| {
-            let classes = top_classes(&scores?, background, top_k).into_iter();
+            let classes = rank_classes(&scores?, background, top_k).into_iter();
             let classes = classes.map(|(index, score)| ClassScore {
                 index,
                 label: labels.name(index),
@@ -120,7 +120,8 @@ fn rank_arg_max(values: &[f64]) -> Result<Vec<f64>, PredictError> {
     }
 }
 
-fn softmax(logits: &[f64]) -> Vec<f64> {
+/// Probabilities that add up to 1, one for each of `logits`.
+pub fn softmax(logits: &[f64]) -> Vec<f64> {
     let max = logits.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let exponentials: Vec<f64> = logits.iter().map(|logit| (logit - max).exp()).collect();
     let sum: f64 = exponentials.iter().sum();
@@ -139,8 +140,9 @@ fn probabilities(tensor: &Tensor, values: &[f64]) -> Vec<f64> {
     values.iter().map(|value| value / full).collect()
 }
 
-/// The best `top_k` classes, background left out and subtracted; of equal scores the lower class comes first.
-fn top_classes(scores: &[f64], background: usize, top_k: usize) -> Vec<(u32, f32)> {
+/// The best `top_k` classes with their scores, best first: the first `background` left out and subtracted; of equal scores the lower
+/// class comes first.
+pub fn rank_classes(scores: &[f64], background: usize, top_k: usize) -> Vec<(u32, f32)> {
     let mut order: Vec<usize> = (background..scores.len()).collect();
     let by_score = |left: &usize, right: &usize| {
         scores[*right]

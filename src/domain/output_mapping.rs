@@ -1,0 +1,271 @@
+//! How the answer of somebody else's model is read from JSON: where scores, boxes and classes stand, and what they mean.
+//!
+//! A mapping is to outputs what a model card is to a graph. As a file it is TOML, beside the user's model cards; unknown
+//! fields are refused, so that a misspelt one cannot silently mean nothing.
+
+use serde::{Deserialize, Serialize};
+
+use super::ModelTask;
+
+/// `mappings/<id>.toml`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OutputMapping {
+    /// Lower-case letters, digits, `-`, `_` and `.`; also the name of the mapping's file.
+    pub id: String,
+    /// The name on screen.
+    pub name: String,
+    /// A built-in label set (`imagenet`, `coco-80`, `coco-91`, `cifar-10`), or a label file or label map (`.pbtxt`) beside the
+    /// mapping; without it classes are shown by number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub labels: Option<String>,
+    pub answer: MappedAnswer,
+}
+
+/// What the outputs answer, and where it stands in them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MappedAnswer {
+    Classification(MappedClasses),
+    Detection(MappedBoxes),
+}
+
+/// The classes of an image. At least one of `scores` and `classes` is given.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MappedClasses {
+    /// A number for each class, in their order; where `classes` is given, too, one for each of those. Without it every class has
+    /// score 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scores: Option<JsonPointer>,
+    /// Ids or names of the classes that are told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub classes: Option<JsonPointer>,
+    #[serde(default)]
+    pub values: ScoreValues,
+    /// Whether class 0 is “background” and class `n` stands for label `n - 1`.
+    #[serde(default)]
+    pub background: bool,
+    /// Where the output names its best class, counted as the scores are. An output whose scores say otherwise is a problem.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub best: Option<JsonPointer>,
+}
+
+/// What the scores of classes are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ScoreValues {
+    /// `0.0..=1.0`
+    #[default]
+    Probabilities,
+    /// Any real numbers, one for each class; Spotcheck applies the softmax, in 64-bit floats.
+    Logits,
+}
+
+/// The boxes of an image.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MappedBoxes {
+    /// Four numbers for each box.
+    pub boxes: JsonPointer,
+    /// Id or name of the class of each box.
+    pub classes: JsonPointer,
+    /// Score of each box, `0.0..=1.0`.
+    pub scores: JsonPointer,
+    /// How many of the boxes count, where the output says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub count: Option<JsonPointer>,
+    pub box_format: MappedBoxFormat,
+    pub box_space: MappedBoxSpace,
+    /// Added to the output's class to get the id that the labels know.
+    #[serde(default)]
+    pub class_offset: i32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MappedBoxFormat {
+    /// left, top, right, bottom
+    Xyxy,
+    /// top, left, bottom, right
+    Yxyx,
+    /// left, top, width, height
+    Xywh,
+    /// middle from the left, middle from the top, width, height
+    Cxcywh,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MappedBoxSpace {
+    /// Pixels of the upright image.
+    Pixels,
+    /// `0.0..=1.0` of the upright image.
+    Normalised,
+}
+
+impl OutputMapping {
+    pub fn task(&self) -> ModelTask {
+        match self.answer {
+            MappedAnswer::Classification(_) => ModelTask::Classification,
+            MappedAnswer::Detection(_) => ModelTask::Detection,
+        }
+    }
+
+    /// All that the mapping says, in one line for people: `scores at /predictions/0/probabilities, as probabilities, class 0 is
+    /// background`.
+    pub fn description(&self) -> String {
+        let mut parts = Vec::new();
+        let mut at = |what: &str, pointer: Option<&JsonPointer>| {
+            parts.extend(pointer.map(|pointer| match pointer.as_str() {
+                "" => format!("{what} are the whole output"),
+                path => format!("{what} at {path}"),
+            }));
+        };
+        match &self.answer {
+            MappedAnswer::Classification(classes) => {
+                at("scores", classes.scores.as_ref());
+                at("classes", classes.classes.as_ref());
+                at("best class", classes.best.as_ref());
+                parts.push(match classes.values {
+                    ScoreValues::Probabilities => "as probabilities".to_owned(),
+                    ScoreValues::Logits => "as logits".to_owned(),
+                });
+                if classes.background {
+                    parts.push("class 0 is background".to_owned());
+                }
+            }
+            MappedAnswer::Detection(boxes) => {
+                at("boxes", Some(&boxes.boxes));
+                at("classes", Some(&boxes.classes));
+                at("scores", Some(&boxes.scores));
+                at("count", boxes.count.as_ref());
+                let format = match boxes.box_format {
+                    MappedBoxFormat::Xyxy => "left, top, right, bottom",
+                    MappedBoxFormat::Yxyx => "top, left, bottom, right",
+                    MappedBoxFormat::Xywh => "left, top, width, height",
+                    MappedBoxFormat::Cxcywh => "centre, width, height",
+                };
+                let space = match boxes.box_space {
+                    MappedBoxSpace::Pixels => "in pixels",
+                    MappedBoxSpace::Normalised => "in parts of the image",
+                };
+                parts.push(format!("boxes as {format} {space}"));
+                if boxes.class_offset != 0 {
+                    parts.push(format!("class ids changed by {:+}", boxes.class_offset));
+                }
+            }
+        }
+        parts.join(", ")
+    }
+}
+
+/// A place in a JSON document, as RFC 6901 writes it: `/predictions/0/scores`; the empty text is the whole document. A `*`
+/// stands for every element of a list: `/detections/*/box`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct JsonPointer {
+    text: String,
+    steps: Vec<JsonStep>,
+}
+
+/// One step of a [`JsonPointer`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum JsonStep {
+    /// Every element of a list.
+    Each,
+    /// A key of an object or, where it is a number, also a place in a list, from 0.
+    To(String),
+}
+
+/// What stands there instead of a pointer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "“{0}” is no place in JSON; write it as /predictions/0/scores, with * for every element of a list"
+)]
+pub struct JsonPointerError(String);
+
+impl JsonPointer {
+    pub fn parse(text: &str) -> Result<Self, JsonPointerError> {
+        let error = || JsonPointerError(text.to_owned());
+        let steps = match text.strip_prefix('/') {
+            None if text.is_empty() => Vec::new(),
+            None => return Err(error()),
+            Some(rest) => rest.split('/').map(JsonStep::parse).collect(),
+        };
+        Ok(Self {
+            text: text.to_owned(),
+            steps,
+        })
+    }
+
+    /// From the whole document inwards.
+    pub fn steps(&self) -> &[JsonStep] {
+        &self.steps
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+}
+
+impl JsonStep {
+    fn parse(text: &str) -> Self {
+        match text {
+            "*" => Self::Each,
+            // In this order, as RFC 6901 wants it: `~01` is `~1`.
+            key => Self::To(key.replace("~1", "/").replace("~0", "~")),
+        }
+    }
+}
+
+impl std::fmt::Display for JsonPointer {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(&self.text)
+    }
+}
+
+impl std::str::FromStr for JsonPointer {
+    type Err = JsonPointerError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::parse(text)
+    }
+}
+
+impl TryFrom<String> for JsonPointer {
+    type Error = JsonPointerError;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        Self::parse(&text)
+    }
+}
+
+impl From<JsonPointer> for String {
+    fn from(pointer: JsonPointer) -> Self {
+        pointer.text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pointers_are_read_as_rfc_6901_writes_them() {
+        let to = |key: &str| JsonStep::To(key.to_owned());
+        for (text, steps) in [
+            ("", vec![]),
+            ("/", vec![to("")]),
+            ("/a/0", vec![to("a"), to("0")]),
+            ("/a~1b/m~0n/~01", vec![to("a/b"), to("m~n"), to("~1")]),
+            (
+                "/detections/*/box",
+                vec![to("detections"), JsonStep::Each, to("box")],
+            ),
+        ] {
+            assert_eq!(JsonPointer::parse(text).unwrap().steps(), steps, "{text}");
+        }
+        assert!(JsonPointer::parse("predictions/0").is_err());
+    }
+}

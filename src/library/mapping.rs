@@ -1,0 +1,303 @@
+//! Mappings of outputs as TOML text, and where the user's own lie: `mappings/<id>.toml` beside the folder of the models.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::card::{CardError, FieldError, check_id, field_span, is_plain_file_name, position};
+use super::models::{Library, LibraryError, labels_from_file};
+use super::{built_in, built_in_labels};
+use crate::domain::{LabelSet, MappedAnswer, OutputMapping, Problem, ScoreValues};
+
+/// How a mapping's file ends.
+const EXTENSION: &str = "toml";
+
+/// Reads a mapping. `path` is only named in errors.
+///
+/// # Errors
+/// Text that is no TOML, an unknown or missing field, a value of the wrong type, or one that [`check_mapping`] refuses.
+pub fn parse_mapping(text: &str, path: &Path) -> Result<OutputMapping, CardError> {
+    let at = |span: std::ops::Range<usize>, reason: String| {
+        let (line, column) = position(text, span.start);
+        CardError {
+            path: path.to_owned(),
+            line,
+            column,
+            reason,
+        }
+    };
+    let mapping: OutputMapping = toml::from_str(text)
+        .map_err(|error| at(error.span().unwrap_or(0..0), error.message().to_owned()))?;
+    check_mapping(&mapping)
+        .map_err(|error| at(field_span(text, error.field), error.to_string()))?;
+    Ok(mapping)
+}
+
+/// The mapping as the text of a file.
+///
+/// # Errors
+/// What [`check_mapping`] refuses.
+pub fn write_mapping(mapping: &OutputMapping) -> Result<String, FieldError> {
+    check_mapping(mapping)?;
+    Ok(toml::to_string(mapping).expect("every field of a mapping has a form in TOML"))
+}
+
+/// What the types of a mapping cannot say.
+///
+/// # Errors
+/// The first field that cannot be.
+pub fn check_mapping(mapping: &OutputMapping) -> Result<(), FieldError> {
+    let refuse = |field, reason: &str| {
+        Err(FieldError {
+            field,
+            reason: reason.to_owned(),
+        })
+    };
+    check_id(&mapping.id)?;
+    if mapping.name.trim().is_empty() {
+        return refuse("name", "a mapping needs a name to be shown by");
+    }
+    if let Some(labels) = &mapping.labels
+        && built_in::label_set(labels).is_none()
+        && !is_plain_file_name(labels)
+    {
+        return refuse(
+            "labels",
+            &format!(
+                "must be {} or the name of a file beside the mapping",
+                built_in::known_label_sets()
+            ),
+        );
+    }
+    let MappedAnswer::Classification(classes) = &mapping.answer else {
+        return Ok(());
+    };
+    if classes.scores.is_none() && classes.classes.is_none() {
+        return refuse(
+            "answer.classification",
+            "needs to know where the scores stand, or the classes, or both",
+        );
+    }
+    if classes.values == ScoreValues::Logits && classes.classes.is_some() {
+        return refuse(
+            "answer.classification.values",
+            "logits need the scores of all classes, in their order, without a list of classes beside them",
+        );
+    }
+    if classes.best.is_some() && (classes.classes.is_some() || classes.scores.is_none()) {
+        return refuse(
+            "answer.classification.best",
+            "is held against the scores of all classes, in their order; give scores, and no classes",
+        );
+    }
+    Ok(())
+}
+
+impl Library {
+    /// Where the user's mappings lie. It need not exist.
+    pub fn mapping_folder(&self) -> PathBuf {
+        self.own_folder().with_file_name("mappings")
+    }
+
+    /// The user's mappings by id, and those that cannot be used, and why.
+    pub fn mappings(&self) -> (Vec<OutputMapping>, Vec<Problem>) {
+        let (mut mappings, mut problems) = (Vec::new(), Vec::new());
+        let listing = fs::read_dir(self.mapping_folder()).into_iter().flatten();
+        let mut paths: Vec<PathBuf> = listing.flatten().map(|entry| entry.path()).collect();
+        paths.retain(|path| path.extension().is_some_and(|end| end == EXTENSION));
+        paths.sort();
+        for path in paths {
+            match read_mapping(&path) {
+                Ok(mapping) => mappings.push(mapping),
+                Err(error) => problems.push(Problem::general(error.to_string())),
+            }
+        }
+        (mappings, problems)
+    }
+
+    /// A mapping of the user's by its id, or one in a file, with its labels; empty where it names none.
+    ///
+    /// # Errors
+    /// There is none, or it or its labels cannot be read.
+    pub fn find_mapping(
+        &self,
+        id_or_path: &str,
+    ) -> Result<(OutputMapping, LabelSet), LibraryError> {
+        let given = Path::new(id_or_path);
+        let own = self
+            .mapping_folder()
+            .join(format!("{id_or_path}.{EXTENSION}"));
+        let path = if !given.exists() && check_id(id_or_path).is_ok() && own.exists() {
+            own
+        } else {
+            given.to_owned()
+        };
+        let mapping = read_mapping(&path)?;
+        let labels = match &mapping.labels {
+            None => LabelSet::default(),
+            Some(name) => match built_in_labels(name) {
+                Some(labels) => labels,
+                None => labels_from_file(&path.with_file_name(name))?,
+            },
+        };
+        Ok((mapping, labels))
+    }
+
+    /// Writes a mapping among the user's own, in place of one of the same id. `labels` is a label file that is copied beside it.
+    ///
+    /// # Errors
+    /// The mapping cannot be, or a file cannot be read or written.
+    pub fn save_mapping(
+        &self,
+        mapping: &OutputMapping,
+        labels: Option<&Path>,
+    ) -> Result<PathBuf, LibraryError> {
+        let mut mapping = mapping.clone();
+        check_mapping(&mapping).map_err(LibraryError::MappingField)?;
+        let folder = self.mapping_folder();
+        fs::create_dir_all(&folder).map_err(LibraryError::io("make the folder", &folder))?;
+        if let Some(labels) = labels {
+            labels_from_file(labels)?;
+            let end = if is_label_map(labels) { "pbtxt" } else { "txt" };
+            let name = format!("{}.{end}", mapping.id);
+            fs::copy(labels, folder.join(&name))
+                .map_err(LibraryError::io("copy the label file", labels))?;
+            mapping.labels = Some(name);
+        }
+        let text = write_mapping(&mapping).map_err(LibraryError::MappingField)?;
+        let path = folder.join(format!("{}.{EXTENSION}", mapping.id));
+        let write = || -> io::Result<()> {
+            let mut file = tempfile::NamedTempFile::new_in(&folder)?;
+            io::Write::write_all(&mut file, text.as_bytes())?;
+            file.persist(&path)?;
+            Ok(())
+        };
+        write().map_err(LibraryError::io("write the mapping", &path))?;
+        Ok(path)
+    }
+}
+
+pub(super) fn is_label_map(path: &Path) -> bool {
+    path.extension()
+        .is_some_and(|end| end.eq_ignore_ascii_case("pbtxt"))
+}
+
+fn read_mapping(path: &Path) -> Result<OutputMapping, LibraryError> {
+    let text = fs::read_to_string(path).map_err(LibraryError::io("read the mapping", path))?;
+    parse_mapping(&text, path).map_err(LibraryError::Mapping)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dirs::AppDirs;
+
+    const DETECTOR: &str = r#"
+id = "shelf-detector"
+name = "Shelf detector"
+labels = "shelf.pbtxt"
+
+[answer.detection]
+boxes = "/detections/*/box"
+classes = "/detections/*/class"
+scores = "/detections/*/score"
+box_format = "xywh"
+box_space = "normalised"
+class_offset = -1
+"#;
+
+    const CLASSIFIER: &str = r#"
+id = "my-classifier"
+name = "My classifier"
+labels = "imagenet"
+
+[answer.classification]
+scores = "/outputs/0"
+values = "logits"
+background = true
+"#;
+
+    #[test]
+    fn a_written_mapping_reads_back_the_same() {
+        for text in [DETECTOR, CLASSIFIER] {
+            let mapping = parse_mapping(text, Path::new("m.toml")).unwrap();
+            let written = write_mapping(&mapping).unwrap();
+            assert_eq!(
+                parse_mapping(&written, Path::new("m.toml")).unwrap(),
+                mapping
+            );
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_where_it_stands() {
+        for (text, from, to, line, reason) in [
+            (DETECTOR, "boxes = ", "box = ", 7, "unknown field `box`"),
+            (DETECTOR, "\"xywh\"", "\"xwyh\"", 10, "unknown variant"),
+            (
+                DETECTOR,
+                "/detections/*/box",
+                "detections",
+                7,
+                "no place in JSON",
+            ),
+            (
+                DETECTOR,
+                "shelf.pbtxt",
+                "../shelf.pbtxt",
+                4,
+                "beside the mapping",
+            ),
+            (
+                DETECTOR,
+                "shelf-detector",
+                "Shelf/1",
+                2,
+                "lower-case letters",
+            ),
+            (
+                CLASSIFIER,
+                "scores = \"/outputs/0\"\n",
+                "",
+                6,
+                "where the scores stand",
+            ),
+            (
+                CLASSIFIER,
+                "background",
+                "classes = \"/c\"\nbackground",
+                8,
+                "logits need",
+            ),
+        ] {
+            assert!(text.contains(from), "{from}");
+            let text = text.replacen(from, to, 1);
+            let error = parse_mapping(&text, Path::new("m.toml")).unwrap_err();
+            assert!(error.to_string().contains(reason), "{error}");
+            assert_eq!(error.line, line, "{error}");
+        }
+    }
+
+    #[test]
+    fn a_saved_mapping_is_found_by_its_id_with_its_labels() {
+        let home = tempfile::tempdir().unwrap();
+        let library = Library::open(&AppDirs::below(home.path()));
+        assert!(library.mappings().0.is_empty());
+        let labels = home.path().join("classes.pbtxt");
+        fs::write(&labels, "item { id: 3 name: 'tin' }").unwrap();
+        let mapping = parse_mapping(DETECTOR, Path::new("m.toml")).unwrap();
+        let path = library.save_mapping(&mapping, Some(&labels)).unwrap();
+        let (found, names) = library.find_mapping("shelf-detector").unwrap();
+        assert_eq!(found.answer, mapping.answer);
+        assert_eq!(names.get(3), Some("tin"));
+        assert_eq!(
+            library.find_mapping(path.to_str().unwrap()).unwrap().0,
+            found
+        );
+        fs::write(library.mapping_folder().join("broken.toml"), "id = 3").unwrap();
+        let (known, problems) = library.mappings();
+        assert_eq!((known.len(), problems.len()), (1, 1), "{problems:?}");
+        let error = library.find_mapping("no-such").unwrap_err().to_string();
+        assert!(error.contains("read the mapping"), "{error}");
+    }
+}

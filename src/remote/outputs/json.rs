@@ -1,0 +1,405 @@
+//! JSON from elsewhere, in a form that takes little memory, and places in it.
+//!
+//! What is not JSON (`NaN`, half a document, a number that no float holds), and an object that has a key twice, is refused: a wrong
+//! prediction is worse than none.
+
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+
+use crate::domain::{JsonPointer, JsonStep, human_bytes};
+
+/// The longest answer about one image that is read. Real ones take at most a few megabytes; its tree takes up to eight times as much.
+pub const MAX_ANSWER_BYTES: u64 = 32 << 20;
+
+/// A JSON document.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Json {
+    Null,
+    Bool(bool),
+    Number(f64),
+    Text(Box<str>),
+    /// A list of nothing but numbers, which is most of what models answer; also an empty one.
+    Numbers(Box<[f64]>),
+    List(Box<[Json]>),
+    /// In the order of the document.
+    Object(Box<[(Box<str>, Json)]>),
+}
+
+/// Something that a pointer leads to.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Item<'j> {
+    Number(f64),
+    Json(&'j Json),
+}
+
+impl Json {
+    /// # Errors
+    /// What is wrong with it, for people.
+    pub(super) fn parse(bytes: &[u8]) -> Result<Self, String> {
+        if bytes.len() as u64 > MAX_ANSWER_BYTES {
+            return Err(too_long(bytes.len() as u64));
+        }
+        if bytes.iter().all(u8::is_ascii_whitespace) {
+            return Err("the output is empty".to_owned());
+        }
+        serde_json::from_slice(bytes).map_err(|error| explain(&error, bytes))
+    }
+
+    pub(super) fn get(&self, key: &str) -> Option<&Self> {
+        let Self::Object(fields) = self else {
+            return None;
+        };
+        let found = fields.iter().find(|(name, _)| &**name == key);
+        found.map(|(_, value)| value)
+    }
+
+    pub(super) fn text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    pub(super) fn number(&self) -> Option<f64> {
+        match self {
+            Self::Number(number) => Some(*number),
+            _ => None,
+        }
+    }
+
+    /// How many elements a list has; `None` for anything else.
+    pub(super) fn list_len(&self) -> Option<usize> {
+        match self {
+            Self::Numbers(numbers) => Some(numbers.len()),
+            Self::List(list) => Some(list.len()),
+            _ => None,
+        }
+    }
+
+    /// What an error calls it.
+    pub(super) fn kind(&self) -> &'static str {
+        match self {
+            Self::Null => "null",
+            Self::Bool(_) => "true or false",
+            Self::Number(_) => "a number",
+            Self::Text(_) => "a text",
+            Self::Numbers(_) => "a list of numbers",
+            Self::List(_) => "a list",
+            Self::Object(_) => "an object",
+        }
+    }
+
+    /// Everything that a pointer leads to; several only where it has a `*`.
+    ///
+    /// # Errors
+    /// How far it leads, and what is there.
+    pub(super) fn at(&self, pointer: &JsonPointer) -> Result<Vec<Item<'_>>, String> {
+        let mut found = Vec::new();
+        self.follow(pointer.steps(), &mut found)
+            .map_err(|reason| format!("there is nothing at {pointer} of the output: {reason}"))?;
+        Ok(found)
+    }
+
+    fn follow<'j>(&'j self, steps: &[JsonStep], found: &mut Vec<Item<'j>>) -> Result<(), String> {
+        let Some((step, rest)) = steps.split_first() else {
+            found.push(match self {
+                Self::Number(number) => Item::Number(*number),
+                other => Item::Json(other),
+            });
+            return Ok(());
+        };
+        let no_further = || Err(format!("a number cannot be followed to {step:?}"));
+        match (self, step) {
+            (Self::Numbers(numbers), JsonStep::Each) if rest.is_empty() => {
+                found.extend(numbers.iter().copied().map(Item::Number));
+                Ok(())
+            }
+            (Self::Numbers(numbers), JsonStep::Each) if numbers.is_empty() => Ok(()),
+            (Self::Numbers(numbers), JsonStep::To(key)) => {
+                let number = place(key).and_then(|place| numbers.get(place));
+                match number {
+                    Some(number) if rest.is_empty() => {
+                        found.push(Item::Number(*number));
+                        Ok(())
+                    }
+                    Some(_) => no_further(),
+                    None => Err(format!("a list of {} has no place {key}", numbers.len())),
+                }
+            }
+            (Self::List(list), JsonStep::Each) => {
+                list.iter().try_for_each(|each| each.follow(rest, found))
+            }
+            (Self::List(list), JsonStep::To(key)) => {
+                let inner = place(key).and_then(|place| list.get(place));
+                let inner =
+                    inner.ok_or_else(|| format!("a list of {} has no place {key}", list.len()))?;
+                inner.follow(rest, found)
+            }
+            (Self::Object(_), JsonStep::To(key)) => {
+                let inner = self.get(key);
+                let inner = inner.ok_or_else(|| format!("there is no “{}”", excerpt(key)))?;
+                inner.follow(rest, found)
+            }
+            (Self::Object(_), JsonStep::Each) => {
+                Err("* stands for the elements of a list, and there is an object".to_owned())
+            }
+            (other, _) => Err(format!("it ends at {}", other.kind())),
+        }
+    }
+}
+
+impl<'j> Item<'j> {
+    /// All numbers in it, however deep in lists.
+    ///
+    /// # Errors
+    /// There is something else than numbers.
+    pub(super) fn collect_numbers(self, numbers: &mut Vec<f64>) -> Result<(), String> {
+        match self {
+            Item::Number(number) | Item::Json(&Json::Number(number)) => numbers.push(number),
+            Item::Json(Json::Numbers(list)) => numbers.extend_from_slice(list),
+            Item::Json(Json::List(list)) => {
+                for each in list {
+                    Item::Json(each).collect_numbers(numbers)?;
+                }
+            }
+            Item::Json(other) => {
+                return Err(format!("{} stands where a number should be", other.kind()));
+            }
+        }
+        Ok(())
+    }
+
+    /// All rows of four numbers in it, however deep in lists.
+    ///
+    /// # Errors
+    /// A row of another length, or something else than numbers.
+    pub(super) fn collect_rows(self, rows: &mut Vec<[f64; 4]>) -> Result<(), String> {
+        match self {
+            Item::Json(Json::Numbers(list)) if list.is_empty() => Ok(()),
+            Item::Json(Json::Numbers(list)) => {
+                let row = <[f64; 4]>::try_from(&**list)
+                    .map_err(|_| format!("a box has {} numbers instead of 4", list.len()))?;
+                rows.push(row);
+                Ok(())
+            }
+            Item::Json(Json::List(list)) => list
+                .iter()
+                .try_for_each(|each| Item::Json(each).collect_rows(rows)),
+            Item::Number(_) => Err("a number stands where a box should be".to_owned()),
+            Item::Json(other) => Err(format!("{} stands where a box should be", other.kind())),
+        }
+    }
+
+    /// All numbers and texts in it, however deep in lists.
+    ///
+    /// # Errors
+    /// There is something else.
+    pub(super) fn collect_names(self, names: &mut Vec<Name<'j>>) -> Result<(), String> {
+        match self {
+            Item::Json(Json::Text(text)) => names.push(Name::Text(text)),
+            Item::Json(Json::List(list)) => {
+                for each in list {
+                    Item::Json(each).collect_names(names)?;
+                }
+            }
+            numbers => {
+                let mut found = Vec::new();
+                numbers.collect_numbers(&mut found)?;
+                names.extend(found.into_iter().map(Name::Number));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What names a class.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Name<'j> {
+    Number(f64),
+    Text(&'j str),
+}
+
+/// A place in a list.
+fn place(key: &str) -> Option<usize> {
+    let is_number = !key.is_empty() && key.bytes().all(|digit| digit.is_ascii_digit());
+    is_number.then(|| key.parse().ok()).flatten()
+}
+
+/// The beginning of a text of the output's, for a message: no line breaks, and never long.
+pub(super) fn excerpt(text: &str) -> String {
+    const LONGEST: usize = 120;
+    let mut short: String = text
+        .chars()
+        .map(|letter| if letter.is_control() { ' ' } else { letter })
+        .take(LONGEST)
+        .collect();
+    if short.len() < text.len() {
+        short.push('…');
+    }
+    short
+}
+
+pub(super) fn too_long(bytes: u64) -> String {
+    format!(
+        "the output has {}, more than the {} that an answer about one image can have",
+        human_bytes(bytes),
+        human_bytes(MAX_ANSWER_BYTES)
+    )
+}
+
+fn explain(error: &serde_json::Error, bytes: &[u8]) -> String {
+    if error.is_eof() {
+        return format!(
+            "the output is cut off after {}; it was not written to its end",
+            human_bytes(bytes.len() as u64)
+        );
+    }
+    let lines: usize = bytes
+        .split(|byte| *byte == b'\n')
+        .take(error.line().saturating_sub(1))
+        .map(|line| line.len() + 1)
+        .sum();
+    let offset = (lines + error.column()).min(bytes.len());
+    let around = &bytes[offset.saturating_sub(10)..(offset + 10).min(bytes.len())];
+    let says = |word: &[u8]| around.windows(word.len()).any(|window| window == word);
+    if error.is_syntax() && (says(b"NaN") || says(b"Infinity")) {
+        return "the output holds NaN or Infinity, which are no numbers".to_owned();
+    }
+    format!("the output is not JSON: {error}")
+}
+
+impl<'de> Deserialize<'de> for Json {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(JsonVisitor)
+    }
+}
+
+struct JsonVisitor;
+
+impl<'de> Visitor<'de> for JsonVisitor {
+    type Value = Json;
+
+    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("JSON")
+    }
+
+    fn visit_unit<E>(self) -> Result<Json, E> {
+        Ok(Json::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Json, E> {
+        Ok(Json::Bool(value))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Json, E> {
+        Ok(Json::Number(value as f64))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Json, E> {
+        Ok(Json::Number(value as f64))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Json, E> {
+        Ok(Json::Number(value))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Json, E> {
+        Ok(Json::Text(value.into()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Json, A::Error> {
+        let mut numbers = Vec::new();
+        let other = loop {
+            match elements.next_element()? {
+                Some(Json::Number(number)) => numbers.push(number),
+                Some(other) => break other,
+                None => return Ok(Json::Numbers(numbers.into())),
+            }
+        };
+        let mut list: Vec<Json> = numbers.into_iter().map(Json::Number).collect();
+        list.push(other);
+        while let Some(element) = elements.next_element()? {
+            list.push(element);
+        }
+        Ok(Json::List(list.into()))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Json, A::Error> {
+        let mut fields: Vec<(Box<str>, Json)> = Vec::new();
+        while let Some(entry) = entries.next_entry::<Box<str>, Json>()? {
+            fields.push(entry);
+        }
+        let mut names: Vec<&str> = fields.iter().map(|(name, _)| &**name).collect();
+        names.sort_unstable();
+        if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
+            let name = excerpt(twice[0]);
+            return Err(A::Error::custom(format_args!("it has “{name}” twice")));
+        }
+        Ok(Json::Object(fields.into()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Json, String> {
+        Json::parse(text.as_bytes())
+    }
+
+    #[test]
+    fn what_is_no_json_says_why() {
+        for (text, reason) in [
+            ("", "is empty"),
+            (" \n", "is empty"),
+            (r#"{"predictions": [0.5, 0."#, "cut off after 24 B"),
+            (r#"{"predictions": [[NaN, 1]]}"#, "NaN or Infinity"),
+            ("{\n\"a\": 1,\n\"b\": -Infinity}", "NaN or Infinity"),
+            ("[1e999]", "out of range"),
+            ("[1] [2]", "trailing characters"),
+            (r#"{"a": 1, "b": 2, "a": 3}"#, "“a” twice"),
+            ("<html>", "not JSON"),
+            (r#"{"scores": [1, 2,]}"#, "not JSON"),
+        ] {
+            let error = parse(text).unwrap_err();
+            assert!(error.contains(reason), "{text}: {error}");
+        }
+        let deep = "[".repeat(100_000);
+        assert!(parse(&deep).unwrap_err().contains("recursion limit"));
+        let long = " ".repeat(MAX_ANSWER_BYTES as usize + 1);
+        assert!(parse(&long).unwrap_err().contains("more than the 32 MiB"));
+    }
+
+    #[test]
+    fn pointers_lead_to_elements_and_say_how_far_they_lead() {
+        let json =
+            parse(r#"{"p": [{"box": [1, 2, 3, 4]}, {"box": [5, 6, 7, 8]}], "n": [1, 2], "e": []}"#);
+        let json = json.unwrap();
+        let at = |text: &str| json.at(&JsonPointer::parse(text).unwrap());
+        let mut rows = Vec::new();
+        for item in at("/p/*/box").unwrap() {
+            item.collect_rows(&mut rows).unwrap();
+        }
+        assert_eq!(rows, [[1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]]);
+        assert!(matches!(at("/n/1").unwrap()[..], [Item::Number(2.0)]));
+        assert_eq!(at("/n/*").unwrap().len(), 2);
+        assert!(at("/e/*/box").unwrap().is_empty());
+        for (pointer, reason) in [
+            ("/q", "no “q”"),
+            ("/p/2/box", "a list of 2 has no place 2"),
+            ("/p/-1", "no place -1"),
+            ("/n/*/x", "ends at a list of numbers"),
+            ("/*", "* stands for"),
+            ("/p/0/box/0/1", "cannot be followed"),
+        ] {
+            let error = at(pointer).err().unwrap();
+            assert!(error.contains(reason), "{pointer}: {error}");
+        }
+    }
+
+    #[test]
+    fn rows_of_boxes_keep_their_length() {
+        let ragged = parse("[[1, 2, 3], [4, 5, 6, 7, 8]]").unwrap();
+        let error = Item::Json(&ragged).collect_rows(&mut Vec::new());
+        assert!(error.unwrap_err().contains("3 numbers instead of 4"));
+    }
+}

@@ -1,0 +1,556 @@
+//! One output, in a shape that is known, becomes a prediction, or says why not.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::json::{Json, Name, excerpt};
+use super::recognise::{OutputShape, answer_within};
+use crate::domain::{
+    Answer, BoundingBox, ClassScore, Detection, JsonPointer, KeepRule, LabelSet, MappedAnswer,
+    MappedBoxFormat, MappedBoxSpace, MappedBoxes, MappedClasses, ModelTask, OutputMapping,
+    Prediction, ScoreValues,
+};
+use crate::vision::{rank_classes, softmax};
+
+/// Far above any real model. More classes, boxes or pixels are a fault.
+const MAX_COUNT: usize = 1_000_000;
+/// By how much scores may leave `0.0..=1.0`, as sums of floats do; they are clipped then.
+const SCORE_SLACK: f64 = 1e-3;
+/// By how much probabilities may miss a sum of 1: those of 8-bit models are rounded to 255ths.
+pub(super) const SUM_SLACK: f64 = 0.05;
+
+/// Reads outputs of one shape. Shared by those who read side by side.
+pub struct OutputReader {
+    shape: OutputShape,
+    keep: KeepRule,
+    labels: Mutex<Labels>,
+}
+
+struct Labels {
+    names: BTreeMap<u32, String>,
+    /// The same; made anew when it has grown.
+    set: LabelSet,
+    /// Whether the classes are only those that outputs have named so far.
+    are_of_outputs: bool,
+}
+
+/// Where the names of classes come from.
+#[derive(Debug, Clone, PartialEq)]
+pub enum LabelSource {
+    /// From the user, the mapping or the model's card. Empty: classes are shown by number.
+    Known(LabelSet),
+    /// From the outputs, which say name and number of each class: those of our own container.
+    Outputs,
+}
+
+impl OutputReader {
+    pub fn new(shape: OutputShape, labels: LabelSource, keep: KeepRule) -> Self {
+        let (set, are_of_outputs) = match labels {
+            LabelSource::Known(set) => (set, false),
+            LabelSource::Outputs => (LabelSet::default(), true),
+        };
+        let names = set.iter().map(|(id, name)| (id, name.to_owned())).collect();
+        Self {
+            shape,
+            keep,
+            labels: Mutex::new(Labels {
+                names,
+                set,
+                are_of_outputs,
+            }),
+        }
+    }
+
+    pub fn shape(&self) -> &OutputShape {
+        &self.shape
+    }
+
+    /// The classes as far as they are known: more with each output, where only the outputs name them.
+    pub fn labels(&self) -> LabelSet {
+        self.lock().set.clone()
+    }
+
+    /// Reads the answer about one image of `image_size` (width, height of the upright image, in pixels). Without it only outputs
+    /// that say the size themselves can be read ([`OutputShape::says_size`]).
+    ///
+    /// # Errors
+    /// Why there is no prediction: the model said so, or what is there cannot be believed.
+    pub fn read(&self, output: &[u8], image_size: Option<[u32; 2]>) -> Result<Prediction, String> {
+        self.read_json(&Json::parse(output)?, image_size)
+    }
+
+    pub(super) fn read_json(
+        &self,
+        output: &Json,
+        image_size: Option<[u32; 2]>,
+    ) -> Result<Prediction, String> {
+        let output = answer_within(output);
+        match &self.shape {
+            OutputShape::Spotcheck { task, .. } => self.read_own(output, *task),
+            OutputShape::Mapped(mapping) => self.read_mapped(mapping, output, image_size),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Labels> {
+        self.labels.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What `predict` writes, and our container answers.
+    fn read_own(&self, output: &Json, task: ModelTask) -> Result<Prediction, String> {
+        match output.get("status").and_then(Json::text) {
+            Some("ok") => {}
+            Some("failed") => {
+                let reason = output.get("error").and_then(Json::text);
+                let reason = reason.unwrap_or("it does not say why");
+                return Err(format!("the model failed: {}", excerpt(reason)));
+            }
+            _ => {
+                return Err("the output has no status; the others have one".to_owned());
+            }
+        }
+        let found = output.get("task").and_then(Json::text).unwrap_or_default();
+        if found != task.word() {
+            return Err(format!(
+                "the output is a {}, the others are a {}",
+                excerpt(found),
+                task.word()
+            ));
+        }
+        let side = |key: &str| -> Result<u32, String> {
+            let number = output.get(key).and_then(Json::number);
+            number
+                .and_then(|number| whole(number, 1 << 20))
+                .filter(|side| *side > 0)
+                .ok_or_else(|| format!("the output's {key} is no number of pixels"))
+        };
+        let size = [side("width")?, side("height")?];
+        let answer = match task {
+            ModelTask::Classification => {
+                let classes = entries(output, "classes")?
+                    .iter()
+                    .map(|entry| self.own_class(entry));
+                let mut classes = classes.collect::<Result<Vec<ClassScore>, String>>()?;
+                best_first(&mut classes, |class| class.score);
+                classes.truncate(self.keep.top_k);
+                Answer::Classes(classes)
+            }
+            ModelTask::Detection => {
+                let boxes = entries(output, "detections")?
+                    .iter()
+                    .map(|entry| self.own_box(entry, size));
+                let mut boxes = boxes.collect::<Result<Vec<Detection>, String>>()?;
+                boxes.retain(|found| found.score >= self.keep.min_score);
+                best_first(&mut boxes, |found| found.score);
+                Answer::Detections(boxes)
+            }
+        };
+        Ok(Prediction {
+            width: size[0],
+            height: size[1],
+            answer,
+        })
+    }
+
+    fn own_class(&self, entry: &Json) -> Result<ClassScore, String> {
+        let index = field(entry, "index")?;
+        let index = whole(index, MAX_COUNT).ok_or_else(|| no_class(index))?;
+        Ok(ClassScore {
+            index,
+            label: self.own_label(entry, index)?,
+            score: score(field(entry, "score")?)?,
+        })
+    }
+
+    fn own_box(&self, entry: &Json, size: [u32; 2]) -> Result<Detection, String> {
+        let class_id = field(entry, "class_id")?;
+        let class_id = whole(class_id, MAX_COUNT).ok_or_else(|| no_class(class_id))?;
+        let edges = entry.get("box").ok_or("a detection has no “box”")?;
+        let mut rows = Vec::new();
+        super::json::Item::Json(edges).collect_rows(&mut rows)?;
+        let [edges] = rows[..] else {
+            return Err("a detection has no box of four numbers".to_owned());
+        };
+        Ok(Detection {
+            bounds: believable(edges, size)?,
+            class_id,
+            label: self.own_label(entry, class_id)?,
+            score: score(field(entry, "score")?)?,
+        })
+    }
+
+    /// The name that the output gives a class, which must be the one that it has so far.
+    fn own_label(&self, entry: &Json, id: u32) -> Result<String, String> {
+        let label = entry.get("label").and_then(Json::text);
+        let label = label.ok_or("a class has no “label”")?;
+        let mut labels = self.lock();
+        match labels.names.get(&id) {
+            Some(known) if known == label => Ok(label.to_owned()),
+            Some(known) => Err(format!(
+                "the output calls class {id} “{}”, elsewhere it is “{known}”: another model, or other labels",
+                excerpt(label)
+            )),
+            None if labels.are_of_outputs => {
+                if label.len() > 1000 || labels.names.len() >= 100_000 {
+                    return Err("the output names more classes than any model has".to_owned());
+                }
+                labels.names.insert(id, label.to_owned());
+                labels.set = labels.names.clone().into_iter().collect();
+                Ok(label.to_owned())
+            }
+            None if label == labels.set.name(id) => Ok(label.to_owned()),
+            None => Err(format!(
+                "the output names a class {id}, “{}”, which the labels do not have",
+                excerpt(label)
+            )),
+        }
+    }
+
+    fn read_mapped(
+        &self,
+        mapping: &OutputMapping,
+        output: &Json,
+        image_size: Option<[u32; 2]>,
+    ) -> Result<Prediction, String> {
+        one_answer(mapping, output)?;
+        let [width, height] = image_size
+            .ok_or("the size of the image is not known, and the output does not say it")?;
+        let labels = self.labels();
+        let answer = match &mapping.answer {
+            MappedAnswer::Classification(classes) => {
+                Answer::Classes(self.mapped_classes(classes, output, &labels)?)
+            }
+            MappedAnswer::Detection(boxes) => {
+                Answer::Detections(self.mapped_boxes(boxes, output, &labels, [width, height])?)
+            }
+        };
+        Ok(Prediction {
+            width,
+            height,
+            answer,
+        })
+    }
+
+    fn mapped_classes(
+        &self,
+        mapping: &MappedClasses,
+        output: &Json,
+        labels: &LabelSet,
+    ) -> Result<Vec<ClassScore>, String> {
+        let background = usize::from(mapping.background);
+        let scores = mapping.scores.as_ref();
+        let scores = scores.map(|at| numbers(output, at)).transpose()?;
+        let class = |index: u32, score: f32| ClassScore {
+            index,
+            label: labels.name(index),
+            score,
+        };
+        let Some(classes) = &mapping.classes else {
+            let scores = scores.ok_or("the mapping knows neither scores nor classes")?;
+            if let Some(best) = &mapping.best {
+                check_best(&numbers(output, best)?, &scores)?;
+            }
+            let scores = match mapping.values {
+                ScoreValues::Logits => {
+                    all_finite(&scores)?;
+                    softmax(&scores)
+                }
+                ScoreValues::Probabilities => probabilities(&scores)?,
+            };
+            let count = scores.len().saturating_sub(background);
+            let named = labels.max_id().map_or(0, |id| id as usize + 1);
+            if named > 0 && named != count {
+                return Err(format!(
+                    "the output has scores of {count} classes{}, the labels have {named}",
+                    if mapping.background {
+                        " beside the background"
+                    } else {
+                        ""
+                    }
+                ));
+            }
+            let best = rank_classes(&scores, background, self.keep.top_k);
+            return Ok(best
+                .into_iter()
+                .map(|(index, score)| class(index, score))
+                .collect());
+        };
+        let ids = class_ids(output, classes, -i64::from(mapping.background), labels)?;
+        let scores = match scores {
+            Some(scores) => scores.into_iter().map(score).collect::<Result<_, _>>()?,
+            None => vec![1.0; ids.len()],
+        };
+        if ids.len() != scores.len() {
+            return Err(format!(
+                "the output has {} classes and {} scores",
+                ids.len(),
+                scores.len()
+            ));
+        }
+        let mut found: Vec<ClassScore> = ids
+            .into_iter()
+            .zip(scores)
+            .filter_map(|(id, score)| Some(class(id?, score)))
+            .collect();
+        best_first(&mut found, |class| class.score);
+        found.truncate(self.keep.top_k);
+        Ok(found)
+    }
+
+    fn mapped_boxes(
+        &self,
+        mapping: &MappedBoxes,
+        output: &Json,
+        labels: &LabelSet,
+        size: [u32; 2],
+    ) -> Result<Vec<Detection>, String> {
+        let mut boxes = Vec::new();
+        for item in output.at(&mapping.boxes)? {
+            item.collect_rows(&mut boxes)?;
+        }
+        let ids = class_ids(
+            output,
+            &mapping.classes,
+            mapping.class_offset.into(),
+            labels,
+        )?;
+        let scores = numbers(output, &mapping.scores)?;
+        let given = boxes.len();
+        if ids.len() != given || scores.len() != given {
+            return Err(format!(
+                "the output has {given} boxes, {} classes and {} scores",
+                ids.len(),
+                scores.len()
+            ));
+        }
+        let count = match &mapping.count {
+            None => given,
+            Some(at) => match numbers(output, at)?[..] {
+                [count] => whole(count, given)
+                    .ok_or_else(|| format!("the output has {given} boxes and counts {count}"))?
+                    as usize,
+                ref other => {
+                    return Err(format!(
+                        "the output has {} numbers of boxes instead of one",
+                        other.len()
+                    ));
+                }
+            },
+        };
+        let mut found = Vec::new();
+        for ((edges, id), given_score) in boxes.into_iter().zip(ids).zip(scores).take(count) {
+            let score = score(given_score)?;
+            let bounds = in_image(mapping, edges, size)?;
+            if score < self.keep.min_score {
+                continue;
+            }
+            let class_id = id.ok_or_else(|| {
+                format!(
+                    "a box has a class below {}, which the mapping's class_offset does not allow",
+                    -i64::from(mapping.class_offset)
+                )
+            })?;
+            found.push(Detection {
+                bounds,
+                class_id,
+                label: labels.name(class_id),
+                score,
+            });
+        }
+        best_first(&mut found, |found| found.score);
+        Ok(found)
+    }
+}
+
+/// Stable: what scores alike stays in the output's order.
+fn best_first<T>(found: &mut [T], score: impl Fn(&T) -> f32) {
+    found.sort_by(|left, right| score(right).total_cmp(&score(left)));
+}
+
+/// TensorFlow Serving answers a list with an element for each input; more than one is not about one image.
+fn one_answer(mapping: &OutputMapping, output: &Json) -> Result<(), String> {
+    let pointers: [Option<&JsonPointer>; 4] = match &mapping.answer {
+        MappedAnswer::Classification(classes) => [
+            classes.scores.as_ref(),
+            classes.classes.as_ref(),
+            None,
+            None,
+        ],
+        MappedAnswer::Detection(boxes) => [Some(&boxes.boxes), None, None, None],
+    };
+    let is_below = |root: &str| {
+        let mut pointers = pointers.into_iter().flatten();
+        pointers.any(|pointer| pointer.as_str().starts_with(root))
+    };
+    let lists = match output {
+        _ if is_below("/predictions/0") => output.get("predictions").into_iter().collect(),
+        _ if is_below("/outputs/") => match output.get("outputs") {
+            Some(Json::Object(outputs)) => outputs.iter().map(|(_, output)| output).collect(),
+            outputs => outputs.into_iter().collect(),
+        },
+        _ => Vec::new(),
+    };
+    let count = lists
+        .into_iter()
+        .filter_map(Json::list_len)
+        .find(|count| *count != 1);
+    match count {
+        None => Ok(()),
+        Some(count) => Err(format!(
+            "the output has {count} answers where one image was sent"
+        )),
+    }
+}
+
+fn entries<'j>(output: &'j Json, key: &str) -> Result<&'j [Json], String> {
+    match output.get(key) {
+        Some(Json::List(list)) if list.len() <= MAX_COUNT => Ok(list),
+        Some(Json::Numbers(list)) if list.is_empty() => Ok(&[]),
+        _ => Err(format!("the output has no list of {key}")),
+    }
+}
+
+fn field(entry: &Json, key: &str) -> Result<f64, String> {
+    let number = entry.get(key).and_then(Json::number);
+    number.ok_or_else(|| format!("“{key}” of an entry is no number"))
+}
+
+fn numbers(output: &Json, at: &JsonPointer) -> Result<Vec<f64>, String> {
+    let mut numbers = Vec::new();
+    for item in output.at(at)? {
+        item.collect_numbers(&mut numbers)
+            .map_err(|reason| format!("{reason}, at {at}"))?;
+    }
+    Ok(numbers)
+}
+
+/// The ids that the labels know; `None` for what is less than 0 with the offset: the background.
+fn class_ids(
+    output: &Json,
+    at: &JsonPointer,
+    offset: i64,
+    labels: &LabelSet,
+) -> Result<Vec<Option<u32>>, String> {
+    let mut names = Vec::new();
+    for item in output.at(at)? {
+        item.collect_names(&mut names)
+            .map_err(|reason| format!("{reason}, at {at}"))?;
+    }
+    let has_text = names.iter().any(|name| matches!(name, Name::Text(_)));
+    let mut by_name: BTreeMap<&str, u32> = BTreeMap::new();
+    if has_text {
+        for (id, name) in labels.iter() {
+            // Of several classes with one name the first counts.
+            by_name.entry(name).or_insert(id);
+        }
+    }
+    let highest = labels.max_id().map_or(MAX_COUNT, |id| id as usize);
+    let id = |name: &Name<'_>| match *name {
+        Name::Number(number) => {
+            let given = whole(number, MAX_COUNT).ok_or_else(|| no_class(number))?;
+            let id = i64::from(given) + offset;
+            match u32::try_from(id) {
+                Err(_) => Ok(None),
+                Ok(id) if id as usize <= highest => Ok(Some(id)),
+                Ok(id) => Err(format!(
+                    "the output names class {id}, the labels end at {highest}"
+                )),
+            }
+        }
+        Name::Text(text) => match by_name.get(text) {
+            Some(id) => Ok(Some(*id)),
+            None => Err(format!(
+                "the output names a class “{}”, which the labels do not have; give labels that do",
+                excerpt(text)
+            )),
+        },
+    };
+    names.iter().map(id).collect()
+}
+
+fn check_best(best: &[f64], scores: &[f64]) -> Result<(), String> {
+    let highest = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let named = match *best {
+        [best] => whole(best, scores.len()).and_then(|best| scores.get(best as usize)),
+        _ => None,
+    };
+    // Two scores may be so close that one who counts in 32 bits takes the other for the best.
+    match named {
+        Some(score) if (highest - score).abs() <= 1e-6 * highest.abs().max(1.0) => Ok(()),
+        Some(_) => Err("the output names another best class than its scores do".to_owned()),
+        None => Err("the best class that the output names is none of its classes".to_owned()),
+    }
+}
+
+fn all_finite(values: &[f64]) -> Result<(), String> {
+    match values.iter().all(|value| value.is_finite()) {
+        true if values.len() <= MAX_COUNT => Ok(()),
+        true => Err("the output has scores of more classes than any model has".to_owned()),
+        false => Err("the output has scores that are no numbers".to_owned()),
+    }
+}
+
+fn probabilities(values: &[f64]) -> Result<Vec<f64>, String> {
+    all_finite(values)?;
+    let scores = values.iter().map(|value| score(*value).map(f64::from));
+    scores.collect()
+}
+
+fn score(value: f64) -> Result<f32, String> {
+    if (-SCORE_SLACK..=1.0 + SCORE_SLACK).contains(&value) {
+        return Ok((value as f32).clamp(0.0, 1.0));
+    }
+    Err(format!(
+        "the output has a score of {value}, which is not between 0 and 1"
+    ))
+}
+
+/// A number without a fraction, up to `most`.
+fn whole(number: f64, most: usize) -> Option<u32> {
+    let is_whole = number >= 0.0 && number <= most as f64 && number.fract() == 0.0;
+    is_whole.then_some(number as u32)
+}
+
+fn no_class(number: f64) -> String {
+    format!("the output names a class {number}, which is none")
+}
+
+/// In pixels of the upright image, xyxy.
+fn in_image(mapping: &MappedBoxes, edges: [f64; 4], size: [u32; 2]) -> Result<BoundingBox, String> {
+    let [a, b, c, d] = edges;
+    let [x1, y1, x2, y2] = match mapping.box_format {
+        MappedBoxFormat::Xyxy => edges,
+        MappedBoxFormat::Yxyx => [b, a, d, c],
+        MappedBoxFormat::Xywh => [a, b, a + c, b + d],
+        MappedBoxFormat::Cxcywh => [a - c / 2.0, b - d / 2.0, a + c / 2.0, b + d / 2.0],
+    };
+    let [width, height] = match mapping.box_space {
+        MappedBoxSpace::Pixels => [1.0, 1.0],
+        MappedBoxSpace::Normalised => size.map(f64::from),
+    };
+    believable([x1 * width, y1 * height, x2 * width, y2 * height], size)
+}
+
+/// A box as the model gave it, which may hang over the edges of the image, but not by more than the image itself: then it is in
+/// other units than it is taken for.
+fn believable(edges: [f64; 4], size: [u32; 2]) -> Result<BoundingBox, String> {
+    let [x1, y1, x2, y2] = edges;
+    if edges.iter().any(|edge| !edge.is_finite()) {
+        return Err("the output has a box whose edges are no numbers".to_owned());
+    }
+    if x2 < x1 || y2 < y1 {
+        return Err(format!(
+            "the output has a box that ends before it begins, {edges:?}"
+        ));
+    }
+    let [width, height] = size.map(f64::from);
+    let is_near = |edge: f64, side: f64| (-side..=side * 2.0).contains(&edge);
+    if !(is_near(x1, width) && is_near(x2, width) && is_near(y1, height) && is_near(y2, height)) {
+        return Err(format!(
+            "the output has a box far outside the image of {width} x {height} pixels, {edges:?}; its numbers may mean something else"
+        ));
+    }
+    Ok(BoundingBox::new(x1 as f32, y1 as f32, x2 as f32, y2 as f32))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,349 @@
+use serde::Deserialize;
+
+use super::super::recognise::{Recognition, Unrecognised};
+use super::*;
+use crate::library::{built_in_labels, parse_mapping};
+
+/// Written by `tests/outputs/make_cases.py`, with NumPy.
+#[derive(Deserialize)]
+struct Case {
+    name: String,
+    output: String,
+    size: [u32; 2],
+    shape: String,
+    labels: Option<String>,
+    classes: Option<Vec<ExpectedClass>>,
+    detections: Option<Vec<ExpectedBox>>,
+}
+
+#[derive(Deserialize)]
+struct ExpectedClass {
+    index: u32,
+    score: f32,
+}
+
+#[derive(Deserialize)]
+struct ExpectedBox {
+    #[serde(rename = "box")]
+    bounds: [f32; 4],
+    class_id: u32,
+    score: f32,
+}
+
+/// 32-bit floats after one division in 64 bits.
+const CLOSE_SCORE: f32 = 1e-6;
+/// Pixels.
+const CLOSE_EDGE: f32 = 1e-3;
+
+fn reader_of(output: &str) -> OutputReader {
+    let recognised = Recognition::of(output.as_bytes()).unwrap();
+    let labels = match &recognised.shape {
+        OutputShape::Spotcheck { .. } => LabelSource::Outputs,
+        OutputShape::Mapped(mapping) => {
+            let labels = mapping.labels.as_deref().and_then(built_in_labels);
+            LabelSource::Known(labels.unwrap_or_default())
+        }
+    };
+    OutputReader::new(recognised.shape, labels, KeepRule::default())
+}
+
+fn read(output: &str) -> Result<Prediction, String> {
+    reader_of(output).read(output.as_bytes(), Some([100, 50]))
+}
+
+fn mapped(toml: &str, labels: &str) -> OutputReader {
+    let mapping = parse_mapping(toml, std::path::Path::new("m.toml")).unwrap();
+    let labels = LabelSource::Known(LabelSet::parse(labels).unwrap());
+    OutputReader::new(
+        OutputShape::Mapped(Box::new(mapping)),
+        labels,
+        KeepRule::default(),
+    )
+}
+
+#[test]
+fn outputs_of_other_containers_are_read_as_numpy_reads_them() {
+    let cases: Vec<Case> =
+        serde_json::from_str(include_str!("../../../../tests/outputs/cases.json")).unwrap();
+    for case in cases {
+        let name = &case.name;
+        let reader = reader_of(&case.output);
+        assert_eq!(reader.shape().name(), case.shape, "{name}");
+        let OutputShape::Mapped(mapping) = reader.shape() else {
+            panic!("{name} is not our own");
+        };
+        assert_eq!(mapping.labels, case.labels, "{name}");
+        let found = reader
+            .read(case.output.as_bytes(), Some(case.size))
+            .unwrap();
+        assert_eq!([found.width, found.height], case.size, "{name}");
+        if let Some(expected) = &case.classes {
+            let classes = found.classes();
+            assert_eq!(classes.len(), expected.len(), "{name}");
+            for (got, expected) in classes.iter().zip(expected) {
+                assert_eq!(got.index, expected.index, "{name}");
+                let is_close = (got.score - expected.score).abs() < CLOSE_SCORE;
+                assert!(is_close, "{name}: {} {}", got.score, expected.score);
+            }
+        }
+        if let Some(expected) = &case.detections {
+            let boxes = found.detections();
+            assert_eq!(boxes.len(), expected.len(), "{name}");
+            for (got, expected) in boxes.iter().zip(expected) {
+                assert_eq!(got.class_id, expected.class_id, "{name}");
+                assert!((got.score - expected.score).abs() < CLOSE_SCORE, "{name}");
+                for (edge, wanted) in <[f32; 4]>::from(got.bounds).iter().zip(expected.bounds) {
+                    assert!(
+                        (edge - wanted).abs() < CLOSE_EDGE,
+                        "{name}: {edge} {wanted}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn what_was_assumed_is_said() {
+    let assumed = |output: &str| {
+        Recognition::of(output.as_bytes())
+            .unwrap()
+            .assumed
+            .join("; ")
+    };
+    let logits = assumed(r#"{"predictions": [[3.5, -1.0, 0.5]]}"#);
+    assert!(logits.contains("logits"), "{logits}");
+    let boxes = assumed(
+        r#"{"predictions": [{"detection_boxes": [], "detection_classes": [], "detection_scores": []}]}"#,
+    );
+    assert!(boxes.contains("upright as their EXIF"), "{boxes}");
+    let own =
+        r#"{"status":"ok","width":4,"height":3,"model":"m","task":"detection","detections":[]}"#;
+    assert_eq!(assumed(own), "");
+}
+
+#[test]
+fn what_predict_writes_reads_back_bit_for_bit() {
+    let line = r#"{"uri":"/a.jpg","status":"ok","width":451,"height":300,"model":"toy","task":"detection","detections":[{"box":[-1.25,2.1,30.333334,299.99997],"class_id":17,"label":"cat","score":0.96000004},{"box":[0.0,0.0,1.0,1.0],"class_id":3,"label":"dog","score":0.004}]}"#;
+    let reader = reader_of(line);
+    let found = reader.read(line.as_bytes(), None).unwrap();
+    // What lies below the cut-off of a run is not kept.
+    let [cat] = found.detections() else {
+        panic!("{found:?}");
+    };
+    assert_eq!(
+        <[f32; 4]>::from(cat.bounds),
+        [-1.25, 2.1, 30.333_334, 299.999_97]
+    );
+    assert_eq!((cat.score, cat.label.as_str()), (0.960_000_04, "cat"));
+    assert_eq!(reader.labels().get(17), Some("cat"));
+    let other = line.replace("\"cat\"", "\"lynx\"");
+    let error = reader.read(other.as_bytes(), None).unwrap_err();
+    assert!(
+        error.contains("calls class 17 “lynx”, elsewhere it is “cat”"),
+        "{error}"
+    );
+    let failed = r#"{"status":"failed","error":"the image is truncated"}"#;
+    let error = reader.read(failed.as_bytes(), None).unwrap_err();
+    assert!(error.contains("the image is truncated"), "{error}");
+}
+
+#[test]
+fn hostile_outputs_are_problems_and_never_predictions() {
+    let boxes = |boxes: &str, classes: &str, scores: &str| {
+        format!(
+            r#"{{"predictions": [{{"detection_boxes": {boxes}, "detection_classes": {classes}, "detection_scores": {scores}}}]}}"#
+        )
+    };
+    let own = |detections: &str| {
+        format!(
+            r#"{{"status":"ok","width":100,"height":50,"model":"m","task":"detection","detections":[{detections}]}}"#
+        )
+    };
+    for (output, reason) in [
+        (
+            boxes("[[0,0,1,1]]", "[1,2]", "[0.5]"),
+            "1 boxes, 2 classes and 1 scores",
+        ),
+        (boxes("[[0,0,1]]", "[1]", "[0.5]"), "3 numbers instead of 4"),
+        (
+            boxes("[[0.5,0,0.1,1]]", "[1]", "[0.5]"),
+            "ends before it begins",
+        ),
+        (
+            boxes("[[-9,0,1,1]]", "[1]", "[0.5]"),
+            "far outside the image",
+        ),
+        (
+            boxes("[[10,20,300,400]]", "[1]", "[0.5]"),
+            "far outside the image",
+        ),
+        (
+            boxes("[[0,0,1e300,1]]", "[1]", "[0.5]"),
+            "far outside the image",
+        ),
+        (
+            boxes("[[0,0,null,1]]", "[1]", "[0.5]"),
+            "where a box should be",
+        ),
+        (
+            boxes("[[0,0,1,1]]", "[1.5]", "[0.5]"),
+            "class 1.5, which is none",
+        ),
+        (
+            boxes("[[0,0,1,1]]", "[-1]", "[0.5]"),
+            "class -1, which is none",
+        ),
+        (boxes("[[0,0,1,1]]", "[1e18]", "[0.5]"), "which is none"),
+        (boxes("[[0,0,1,1]]", "[1]", "[1.5]"), "not between 0 and 1"),
+        (
+            boxes("[[0,0,1,1]]", "[\"cat\"]", "[0.5]"),
+            "which the labels do not have",
+        ),
+        (
+            r#"{"predictions": [[0.5, 0.5], [0.5, 0.5]]}"#.to_owned(),
+            "2 answers where one image was sent",
+        ),
+        (
+            r#"{"predictions": [{"probabilities": [0.25, 0.75], "classes": 0}]}"#.to_owned(),
+            "another best class",
+        ),
+        (
+            r#"{"predictions": [{"probabilities": [0.25, 0.75], "classes": 7}]}"#.to_owned(),
+            "none of its classes",
+        ),
+        (
+            own(r#"{"box":[0,0,1],"class_id":1,"label":"a","score":1}"#),
+            "3 numbers instead of 4",
+        ),
+        (
+            own(r#"{"box":[0,0,1,1],"class_id":1,"label":"a","score":7}"#),
+            "not between 0 and 1",
+        ),
+        (
+            own(r#"{"box":[0,0,1,1],"class_id":1,"score":1}"#),
+            "no “label”",
+        ),
+        (own("").replace("100", "0"), "width is no number of pixels"),
+        (
+            own("").replace("100", "1e9"),
+            "width is no number of pixels",
+        ),
+    ] {
+        let error = read(&output).unwrap_err();
+        assert!(error.contains(reason), "{output}: {error}");
+    }
+}
+
+#[test]
+fn an_output_of_another_shape_than_the_first_is_a_problem() {
+    let reader = reader_of(r#"{"predictions": [[0.25, 0.75]]}"#);
+    for output in [
+        r#"{"error": "out of memory"}"#,
+        r#"{"status":"ok","width":1,"height":1,"model":"m","task":"detection","detections":[]}"#,
+        r#"{"predictions": [{"probabilities": [0.5, 0.5]}]}"#,
+        r#"{"predictions": [[5.0, -3.0]]}"#,
+        "[]",
+    ] {
+        assert!(
+            reader.read(output.as_bytes(), Some([4, 4])).is_err(),
+            "{output}"
+        );
+    }
+}
+
+#[test]
+fn what_cannot_be_read_is_told_apart_from_what_is_unknown() {
+    for output in ["", "{", "NaN", r#"{"error": "no such model"}"#] {
+        let error = Recognition::of(output.as_bytes()).unwrap_err();
+        assert!(
+            matches!(error, Unrecognised::Broken(_)),
+            "{output}: {error}"
+        );
+    }
+    for output in [
+        r#"{"boxes": [[1, 2, 3, 4]]}"#,
+        "7",
+        r#"{"predictions": []}"#,
+        r#"["cat"]"#,
+    ] {
+        let error = Recognition::of(output.as_bytes()).unwrap_err();
+        let Unrecognised::Unknown(text) = &error else {
+            panic!("{output}: {error}");
+        };
+        assert_eq!(text, output);
+    }
+}
+
+#[test]
+fn a_mapping_reads_what_nobody_knows() {
+    let detector = mapped(
+        r#"
+            id = "shelf"
+            name = "Shelf"
+            [answer.detection]
+            boxes = "/found/*/box"
+            classes = "/found/*/name"
+            scores = "/found/*/score"
+            box_format = "xywh"
+            box_space = "pixels"
+        "#,
+        "tin\nbottle",
+    );
+    let output = r#"{"found": [{"box": [10, 20, 30, 5], "name": "bottle", "score": 0.5}, {"box": [0, 0, 1, 1], "name": "tin", "score": 0.75}]}"#;
+    let found = detector.read(output.as_bytes(), Some([100, 50])).unwrap();
+    let [tin, bottle] = found.detections() else {
+        panic!("{found:?}");
+    };
+    assert_eq!((tin.label.as_str(), tin.class_id), ("tin", 0));
+    assert_eq!(<[f32; 4]>::from(bottle.bounds), [10.0, 20.0, 40.0, 25.0]);
+    let none = detector.read(br#"{"found": []}"#, Some([100, 50])).unwrap();
+    assert!(none.detections().is_empty());
+
+    let classifier = mapped(
+        r#"
+            id = "top"
+            name = "Top three"
+            [answer.classification]
+            classes = "/top/*/0"
+            scores = "/top/*/1"
+            background = true
+        "#,
+        "cat\ndog",
+    );
+    let output = r#"{"top": [[2, 0.125], [0, 0.25], [1, 0.5]]}"#;
+    let found = classifier.read(output.as_bytes(), Some([4, 4])).unwrap();
+    let classes: Vec<(&str, f32)> = found
+        .classes()
+        .iter()
+        .map(|class| (class.label.as_str(), class.score))
+        .collect();
+    assert_eq!(classes, [("cat", 0.5), ("dog", 0.125)]);
+
+    let centred = mapped(
+        r#"
+            id = "centred"
+            name = "Centred"
+            [answer.detection]
+            boxes = "/b"
+            classes = "/c"
+            scores = "/s"
+            box_format = "cxcywh"
+            box_space = "normalised"
+            class_offset = 1
+        "#,
+        "1\tcat",
+    );
+    let output = r#"{"b": [[0.5, 0.5, 0.5, 1.0]], "c": [0], "s": [1]}"#;
+    let found = centred.read(output.as_bytes(), Some([100, 50])).unwrap();
+    assert_eq!(
+        <[f32; 4]>::from(found.detections()[0].bounds),
+        [25.0, 0.0, 75.0, 50.0]
+    );
+    assert_eq!(found.detections()[0].label, "cat");
+    let foreign = centred.read(
+        output.replace("\"c\": [0]", "\"c\": [1]").as_bytes(),
+        Some([100, 50]),
+    );
+    assert!(foreign.unwrap_err().contains("labels end at 1"));
+}

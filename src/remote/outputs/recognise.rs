@@ -1,0 +1,307 @@
+//! Which shape outputs have, found by looking at one of them, and what had to be assumed.
+
+use super::json::{Item, Json, excerpt};
+use super::reader::SUM_SLACK;
+use crate::domain::{
+    JsonPointer, MappedAnswer, MappedBoxFormat, MappedBoxSpace, MappedBoxes, MappedClasses,
+    ModelTask, OutputMapping, ScoreValues,
+};
+
+/// How outputs are read.
+#[derive(Debug, Clone, PartialEq)]
+pub enum OutputShape {
+    /// What our own container answers: as `spotcheck predict` writes it.
+    Spotcheck {
+        /// The model's id.
+        model: String,
+        task: ModelTask,
+    },
+    Mapped(Box<OutputMapping>),
+}
+
+/// What was found out from an output.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Recognition {
+    pub shape: OutputShape,
+    /// What the output does not say and was taken for granted, for people.
+    pub assumed: Vec<String>,
+}
+
+/// No shape that is known.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unrecognised {
+    /// It cannot be read at all, or is an error message. Other outputs may do better.
+    #[error("{0}")]
+    Broken(String),
+    /// It is JSON; a mapping can say what it means.
+    #[error(
+        "the outputs have no shape that Spotcheck knows; a mapping says where scores, boxes and classes stand. The first output is {0}"
+    )]
+    Unknown(String),
+}
+
+/// The number of classes of ImageNet, without background.
+const IMAGENET: usize = 1000;
+
+impl OutputShape {
+    /// The name on screen.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Spotcheck { .. } => "Spotcheck's JSON",
+            Self::Mapped(mapping) => &mapping.name,
+        }
+    }
+
+    pub fn task(&self) -> ModelTask {
+        match self {
+            Self::Spotcheck { task, .. } => *task,
+            Self::Mapped(mapping) => mapping.task(),
+        }
+    }
+
+    /// Whether outputs say the size of the image themselves, so that nobody has to look at the image.
+    pub fn says_size(&self) -> bool {
+        matches!(self, Self::Spotcheck { .. })
+    }
+
+    /// What is done with the outputs, in one line for people.
+    pub fn description(&self) -> String {
+        match self {
+            Self::Spotcheck { model, task } => {
+                format!("Spotcheck's JSON, the {} of {model}", task.word())
+            }
+            Self::Mapped(mapping) => format!("{} ({})", mapping.name, mapping.description()),
+        }
+    }
+}
+
+impl Recognition {
+    /// Looks at an output.
+    ///
+    /// # Errors
+    /// It cannot be read, or has no known shape.
+    pub fn of(output: &[u8]) -> Result<Self, Unrecognised> {
+        let json = Json::parse(output).map_err(Unrecognised::Broken)?;
+        Self::of_json(&json, output)
+    }
+
+    pub(super) fn of_json(json: &Json, output: &[u8]) -> Result<Self, Unrecognised> {
+        let inner = answer_within(json);
+        if let Some(status) = inner.get("status") {
+            return own(inner, status);
+        }
+        if let Some(error) = inner.get("error")
+            && let Json::Object(fields) = inner
+            && fields.len() == 1
+        {
+            let reason = error
+                .text()
+                .map_or("it does not say why".to_owned(), excerpt);
+            return Err(Unrecognised::Broken(format!("the model failed: {reason}")));
+        }
+        let found = match inner {
+            Json::Object(_) => of_serving(inner),
+            _ => of_list(inner, ""),
+        };
+        found.ok_or_else(|| {
+            let text = String::from_utf8_lossy(&output[..output.len().min(400)]);
+            Unrecognised::Unknown(excerpt(&text))
+        })
+    }
+}
+
+/// What the model answered, where SageMaker has put it beside its input (`JoinSource: Input`).
+pub(super) fn answer_within(output: &Json) -> &Json {
+    output.get("SageMakerOutput").unwrap_or(output)
+}
+
+fn own(output: &Json, status: &Json) -> Result<Recognition, Unrecognised> {
+    let text = |key: &str| output.get(key).and_then(Json::text).unwrap_or_default();
+    if status.text() == Some("failed") {
+        let reason = excerpt(text("error"));
+        return Err(Unrecognised::Broken(format!("the model failed: {reason}")));
+    }
+    let tasks = [ModelTask::Classification, ModelTask::Detection];
+    let task = tasks.into_iter().find(|task| task.word() == text("task"));
+    let task = task.ok_or_else(|| {
+        Unrecognised::Broken(format!(
+            "the output has the task “{}”, which is none that this version knows",
+            excerpt(text("task"))
+        ))
+    })?;
+    Ok(Recognition {
+        shape: OutputShape::Spotcheck {
+            model: excerpt(text("model")),
+            task,
+        },
+        assumed: Vec::new(),
+    })
+}
+
+/// TensorFlow Serving answers `{"predictions": [one an input]}`, or `{"outputs": {"name": [one an input]}}`.
+fn of_serving(output: &Json) -> Option<Recognition> {
+    if let Some(predictions) = output.get("predictions") {
+        let first = first_of(predictions)?;
+        return match first {
+            Item::Json(Json::Object(_)) => {
+                let Item::Json(first) = first else {
+                    return None;
+                };
+                of_named(|key| first.get(key), |key| format!("/predictions/0/{key}"))
+                    .or_else(|| of_only_list(first, "/predictions/0"))
+            }
+            Item::Json(list) => of_list(list, "/predictions/0"),
+            Item::Number(_) => None,
+        };
+    }
+    let outputs = output.get("outputs")?;
+    if let Json::Object(_) = outputs {
+        let inner = |key: &str| match first_of(outputs.get(key)?)? {
+            Item::Json(json) => Some(json),
+            // A list with a number for each input, such as the number of boxes.
+            Item::Number(_) => outputs.get(key),
+        };
+        return of_named(inner, |key| format!("/outputs/{key}/0"));
+    }
+    match first_of(outputs)? {
+        Item::Json(list) => of_list(list, "/outputs/0"),
+        Item::Number(_) => None,
+    }
+}
+
+fn first_of(list: &Json) -> Option<Item<'_>> {
+    match list {
+        Json::List(list) => list.first().map(Item::Json),
+        Json::Numbers(list) => list.first().copied().map(Item::Number),
+        _ => None,
+    }
+}
+
+/// Outputs with names: those of TensorFlow Object Detection, or of a classifier such as TensorFlow's.
+fn of_named<'j>(
+    get: impl Fn(&str) -> Option<&'j Json>,
+    path: impl Fn(&str) -> String,
+) -> Option<Recognition> {
+    let at = |key: &str| get(key).and(JsonPointer::parse(&path(key)).ok());
+    if let (Some(boxes), Some(classes), Some(scores)) = (
+        at("detection_boxes"),
+        at("detection_classes"),
+        at("detection_scores"),
+    ) {
+        let mapping = OutputMapping {
+            id: "tf-object-detection".to_owned(),
+            name: "TensorFlow Object Detection".to_owned(),
+            labels: None,
+            answer: MappedAnswer::Detection(MappedBoxes {
+                boxes,
+                classes,
+                scores,
+                count: at("num_detections"),
+                box_format: MappedBoxFormat::Yxyx,
+                box_space: MappedBoxSpace::Normalised,
+                class_offset: 0,
+            }),
+        };
+        return Some(Recognition {
+            shape: OutputShape::Mapped(Box::new(mapping)),
+            assumed: vec![
+                "boxes are top, left, bottom, right in parts of the image, as TensorFlow Object Detection gives them".to_owned(),
+                "the container turned images upright as their EXIF says".to_owned(),
+            ],
+        });
+    }
+    let mut scores = Vec::new();
+    Item::Json(get("probabilities")?)
+        .collect_numbers(&mut scores)
+        .ok()?;
+    let mut recognised = classifier(&scores, &path("probabilities"))?;
+    if let OutputShape::Mapped(mapping) = &mut recognised.shape
+        && let MappedAnswer::Classification(classes) = &mut mapping.answer
+    {
+        "tf-serving-classifier".clone_into(&mut mapping.id);
+        "TensorFlow Serving classifier".clone_into(&mut mapping.name);
+        // Its name says what it is.
+        classes.values = ScoreValues::Probabilities;
+        recognised.assumed.retain(|line| !line.contains("logits"));
+        classes.best = at("classes");
+    }
+    Some(recognised)
+}
+
+/// An object in which nothing but one list of numbers could be scores.
+fn of_only_list(output: &Json, path: &str) -> Option<Recognition> {
+    let Json::Object(fields) = output else {
+        return None;
+    };
+    let mut lists = fields
+        .iter()
+        .filter(|(_, value)| matches!(value, Json::Numbers(_)));
+    let (name, Json::Numbers(scores)) = lists.next()? else {
+        return None;
+    };
+    if lists.next().is_some() {
+        return None;
+    }
+    let key = name.replace('~', "~0").replace('/', "~1");
+    let mut recognised = classifier(scores, &format!("{path}/{key}"))?;
+    recognised
+        .assumed
+        .push(format!("“{}” are the scores of the classes", excerpt(name)));
+    Some(recognised)
+}
+
+/// A list of scores, or of one list of scores.
+fn of_list(list: &Json, path: &str) -> Option<Recognition> {
+    match list {
+        Json::Numbers(scores) => classifier(scores, path),
+        Json::List(lists) => match &**lists {
+            [Json::Numbers(scores)] => classifier(scores, &format!("{path}/0")),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Nothing but numbers, one a class.
+fn classifier(scores: &[f64], path: &str) -> Option<Recognition> {
+    if scores.len() < 2 {
+        return None;
+    }
+    let sum: f64 = scores.iter().sum();
+    let are_probabilities =
+        scores.iter().all(|score| (0.0..=1.0).contains(score)) && (sum - 1.0).abs() <= SUM_SLACK;
+    let mut assumed = vec![if are_probabilities {
+        "the numbers are probabilities: those of the first output add up to 1".to_owned()
+    } else {
+        "the numbers are logits, and Spotcheck applies the softmax: those of the first output are no probabilities that add up to 1"
+            .to_owned()
+    }];
+    let background = scores.len() == IMAGENET + 1;
+    if background {
+        assumed.push("class 0 of 1001 is the background".to_owned());
+    }
+    let labels = (background || scores.len() == IMAGENET).then(|| {
+        assumed.push("a thousand classes are those of ImageNet, in their usual order".to_owned());
+        "imagenet".to_owned()
+    });
+    let mapping = OutputMapping {
+        id: "score-list".to_owned(),
+        name: "List of scores".to_owned(),
+        labels,
+        answer: MappedAnswer::Classification(MappedClasses {
+            scores: Some(JsonPointer::parse(path).ok()?),
+            classes: None,
+            values: if are_probabilities {
+                ScoreValues::Probabilities
+            } else {
+                ScoreValues::Logits
+            },
+            background,
+            best: None,
+        }),
+    };
+    Some(Recognition {
+        shape: OutputShape::Mapped(Box::new(mapping)),
+        assumed,
+    })
+}
