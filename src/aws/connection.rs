@@ -366,16 +366,21 @@ impl Loaded {
     }
 }
 
-/// The server that environment or profile name, as the SDK finds it: for S3 `AWS_ENDPOINT_URL_S3` before `AWS_ENDPOINT_URL`.
+/// The server that environment or profile name: for S3 `AWS_ENDPOINT_URL_S3` before `AWS_ENDPOINT_URL`.
 fn configured_endpoint(config: &SdkConfig, service: &str) -> Option<String> {
-    let key = ServiceConfigKey::builder()
-        .service_id(service)
-        .env("AWS_ENDPOINT_URL")
-        .profile("endpoint_url")
-        .build()
-        .ok()?;
-    let of_service = config.service_config().and_then(|of| of.load_config(key));
-    of_service.or_else(|| config.endpoint_url().map(str::to_owned))
+    let of_service = |service_id: &str| {
+        let key = ServiceConfigKey::builder()
+            .service_id(service_id)
+            .env("AWS_ENDPOINT_URL")
+            .profile("endpoint_url")
+            .build()
+            .ok()?;
+        config.service_config()?.load_config(key)
+    };
+    // In a profile, AWS's documentation joins words with `_`; this SDK looks for `-`.
+    of_service(&service.replace(' ', "_"))
+        .or_else(|| of_service(service))
+        .or_else(|| config.endpoint_url().map(str::to_owned))
 }
 
 impl AwsErrorKind {

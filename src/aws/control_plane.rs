@@ -439,6 +439,27 @@ mod tests {
     }
 
     #[test]
+    fn services_are_found_where_botocore_finds_them() {
+        let table = include_str!("../../tests/aws/endpoints.txt");
+        for line in table.lines().filter(|line| !line.starts_with('#')) {
+            let [service, region, fips, dual_stack, url] = line
+                .split_whitespace()
+                .collect::<Vec<_>>()
+                .try_into()
+                .unwrap();
+            let hosts = Hosts {
+                fips: fips == "true",
+                dual_stack: dual_stack == "true",
+            };
+            let service = match service {
+                "sagemaker" => Service::SageMaker,
+                _ => Service::Logs,
+            };
+            assert_eq!(service.url(region, hosts), url, "{line}");
+        }
+    }
+
+    #[test]
     fn only_being_asked_too_much_is_worth_asking_again() {
         let throttled = Refusal::read(None, br#"{"__type":"ThrottlingException"}"#);
         let refused = Refusal::read(None, br#"{"__type":"ValidationException"}"#);

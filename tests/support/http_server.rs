@@ -6,7 +6,8 @@
     reason = "each test program that includes this file uses another part of it"
 )]
 
-use std::io::{BufRead, BufReader, Write};
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
@@ -38,6 +39,10 @@ pub(crate) struct Request {
     /// The first byte of `Range: bytes=N-`.
     pub(crate) range_start: Option<usize>,
     pub(crate) if_range: Option<String>,
+    /// Names in lower case.
+    pub(crate) headers: BTreeMap<String, String>,
+    /// As long as `Content-Length` says.
+    pub(crate) body: Vec<u8>,
 }
 
 /// A request and how many bytes of a body were sent for it.
@@ -160,29 +165,43 @@ impl Shared {
 }
 
 fn read_request(connection: &mut TcpStream) -> Option<Request> {
-    let reader = BufReader::new(connection.try_clone().ok()?);
-    let mut lines = reader.lines().map_while(Result::ok);
-    let mut first = lines.next()?;
+    let mut reader = BufReader::new(connection.try_clone().ok()?);
+    let mut first = read_line(&mut reader)?;
     let mut request = Request::default();
     if let Some(proxied) = first.strip_prefix("CONNECT ") {
         request.proxy_for = Some(proxied.split(' ').next()?.to_owned());
-        lines.by_ref().find(String::is_empty)?;
+        while !read_line(&mut reader)?.is_empty() {}
         connection.write_all(b"HTTP/1.1 200 OK\r\n\r\n").ok()?;
-        first = lines.next()?;
+        first = read_line(&mut reader)?;
     }
     first.split(' ').nth(1)?.clone_into(&mut request.path);
-    for line in lines.take_while(|line| !line.is_empty()) {
-        let (name, value) = line.split_once(": ")?;
-        match name.to_ascii_lowercase().as_str() {
-            "range" => {
-                let start = value.strip_prefix("bytes=")?.strip_suffix('-')?;
-                request.range_start = Some(start.parse().ok()?);
-            }
-            "if-range" => request.if_range = Some(value.to_owned()),
-            _ => {}
+    loop {
+        let line = read_line(&mut reader)?;
+        if line.is_empty() {
+            break;
         }
+        let (name, value) = line.split_once(':')?;
+        let value = value.trim().to_owned();
+        request.headers.insert(name.to_ascii_lowercase(), value);
+    }
+    if let Some(range) = request.headers.get("range") {
+        let start = range.strip_prefix("bytes=")?.strip_suffix('-')?;
+        request.range_start = Some(start.parse().ok()?);
+    }
+    request.if_range = request.headers.get("if-range").cloned();
+    if let Some(len) = request.headers.get("content-length") {
+        request.body = vec![0; len.parse().ok()?];
+        reader.read_exact(&mut request.body).ok()?;
     }
     Some(request)
+}
+
+fn read_line(reader: &mut impl BufRead) -> Option<String> {
+    let mut line = String::new();
+    match reader.read_line(&mut line) {
+        Ok(0) | Err(_) => None,
+        Ok(_) => Some(line.trim_end().to_owned()),
+    }
 }
 
 fn head(reply: &Reply) -> String {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{PAGE, SageMaker, Tag, Timestamp, beyond, if_there, sagemaker, tags};
+use super::{PAGE, SageMaker, Tag, Timestamp, beyond, if_there, sagemaker, said, tags};
 use crate::aws::AwsError;
 use crate::domain::{
     Endpoint, EndpointConfig, EndpointPage, EndpointQuery, EndpointSpec, EndpointStatus,
@@ -205,7 +205,7 @@ impl SageMaker {
             instance_count: variant.initial_instance_count.unwrap_or(1),
             ami_version: variant.inference_ami_version,
             startup_timeout_s: variant.container_startup_health_check_timeout_in_seconds,
-            kms_key: told.kms_key_id,
+            kms_key: said(told.kms_key_id),
             tags: BTreeMap::new(),
         }))
     }
@@ -270,7 +270,7 @@ impl SageMaker {
             arn: told.summary.endpoint_arn,
             config_name: told.endpoint_config_name,
             status: told.summary.endpoint_status,
-            failure: told.failure_reason.filter(|reason| !reason.is_empty()),
+            failure: said(told.failure_reason),
             created_ms: told.summary.creation_time.ms(),
             modified_ms: told.summary.last_modified_time.ms(),
             variants: variants.collect(),
@@ -318,7 +318,7 @@ impl SageMaker {
             });
         Ok(EndpointPage {
             endpoints: endpoints.collect(),
-            next: listed.next_token.filter(|token| !token.is_empty()),
+            next: said(listed.next_token),
         })
     }
 }

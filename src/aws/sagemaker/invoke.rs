@@ -93,6 +93,9 @@ impl Connection {
             .connect_timeout(CONNECT_TIMEOUT)
             .read_timeout(ANSWER_TIMEOUT)
             .build();
+        let mut settings =
+            aws_sdk_sagemakerruntime::config::Builder::new().timeout_config(timeouts);
+        settings.set_endpoint_url(who.endpoint.clone());
         let started = Instant::now();
         let answer = aws_sdk_sagemakerruntime::Client::new(&loaded.config)
             .invoke_endpoint()
@@ -101,9 +104,7 @@ impl Connection {
             .set_accept(request.accept.map(str::to_owned))
             .body(body)
             .customize()
-            .config_override(
-                aws_sdk_sagemakerruntime::config::Builder::new().timeout_config(timeouts),
-            )
+            .config_override(settings)
             .send()
             .await;
         match answer {

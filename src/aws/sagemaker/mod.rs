@@ -125,6 +125,11 @@ impl Timestamp {
     }
 }
 
+/// What SageMaker leaves empty counts as not said.
+fn said(text: Option<String>) -> Option<String> {
+    text.filter(|text| !text.is_empty())
+}
+
 /// A place that SageMaker names; it takes `s3://` and `https://` addresses alike.
 fn address(text: &str, call: &Call) -> Result<S3Address, AwsError> {
     S3Address::parse(text).map_err(|error| {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{PAGE, SageMaker, Tag, Timestamp, address, beyond, sagemaker, tags};
+use super::{PAGE, SageMaker, Tag, Timestamp, address, beyond, sagemaker, said, tags};
 use crate::aws::AwsError;
 use crate::aws::control_plane::Call;
 use crate::domain::{
@@ -249,7 +249,7 @@ impl SageMaker {
             spec: told.job.spec(&call)?,
             arn: told.transform_job_arn,
             status: told.transform_job_status,
-            failure: told.failure_reason.filter(|reason| !reason.is_empty()),
+            failure: said(told.failure_reason),
             created_ms: told.creation_time.ms(),
             started_ms: told.transform_start_time.map(Timestamp::ms),
             ended_ms: told.transform_end_time.map(Timestamp::ms),
@@ -292,13 +292,13 @@ impl SageMaker {
                 name: job.transform_job_name,
                 arn: job.transform_job_arn,
                 status: job.transform_job_status,
-                failure: job.failure_reason.filter(|reason| !reason.is_empty()),
+                failure: said(job.failure_reason),
                 created_ms: job.creation_time.ms(),
                 ended_ms: job.transform_end_time.map(Timestamp::ms),
             });
         Ok(JobPage {
             jobs: jobs.collect(),
-            next: listed.next_token.filter(|token| !token.is_empty()),
+            next: said(listed.next_token),
         })
     }
 }
@@ -351,7 +351,7 @@ impl Job {
         let capture = self.data_capture_config.map(|capture| {
             Ok(DataCapture {
                 folder: address(&capture.destination_s3_uri, call)?,
-                kms_key: capture.kms_key_id,
+                kms_key: said(capture.kms_key_id),
                 with_inference_id: capture.generate_inference_id,
             })
         });
@@ -361,14 +361,14 @@ impl Job {
             input: self.transform_input.read(call)?,
             output: TransformOutput {
                 folder: address(&output.s3_output_path, call)?,
-                accept: output.accept,
+                accept: said(output.accept),
                 assemble: output.assemble_with,
-                kms_key: output.kms_key_id,
+                kms_key: said(output.kms_key_id),
             },
             instance_type: self.transform_resources.instance_type,
             instance_count: self.transform_resources.instance_count,
-            volume_kms_key: self.transform_resources.volume_kms_key_id,
-            ami_version: self.transform_resources.transform_ami_version,
+            volume_kms_key: said(self.transform_resources.volume_kms_key_id),
+            ami_version: said(self.transform_resources.transform_ami_version),
             // SageMaker's default, for a job that was started without.
             batch_strategy: self.batch_strategy.unwrap_or(BatchStrategy::MultiRecord),
             max_payload_mb: self.max_payload_mb,
@@ -380,8 +380,8 @@ impl Job {
             environment: self.environment,
             tags: BTreeMap::new(),
             data_processing: DataProcessing {
-                input_filter: self.data_processing.input_filter,
-                output_filter: self.data_processing.output_filter,
+                input_filter: said(self.data_processing.input_filter),
+                output_filter: said(self.data_processing.output_filter),
                 join_input: self.data_processing.join_source.as_deref() == Some("Input"),
             },
             data_capture: capture.transpose()?,
