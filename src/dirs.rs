@@ -49,6 +49,16 @@ impl AppDirs {
         self.data.join("uploads")
     }
 
+    /// Records of the Batch Transform jobs that were started here.
+    pub fn jobs(&self) -> PathBuf {
+        self.data.join("jobs")
+    }
+
+    /// The user's table of what an hour of an instance costs.
+    pub fn prices(&self) -> PathBuf {
+        self.config.join("prices.toml")
+    }
+
     /// What the window writes down while it runs.
     pub fn log_file(&self) -> PathBuf {
         self.cache.join("spotcheck.log")

@@ -135,7 +135,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("ort", &["inference"]),
     ("half", &["inference"]),
     ("zip", &["inference"]),
-    ("toml", &["library"]),
+    ("toml", &["library", "remote"]),
     ("flate2", &["remote"]),
     ("tar", &["remote"]),
     ("ureq", &["library", "remote"]),

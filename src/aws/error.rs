@@ -92,6 +92,10 @@ pub(super) enum Asked<'a> {
         bucket: &'a str,
         key: &'a str,
     },
+    Delete {
+        bucket: &'a str,
+        key: &'a str,
+    },
     /// Parts of an upload that is not finished.
     Parts {
         bucket: &'a str,
@@ -262,6 +266,9 @@ impl std::fmt::Display for Asked<'_> {
             Self::Write { bucket, key } => {
                 write!(formatter, "write {}", S3Address::new(bucket, key))
             }
+            Self::Delete { bucket, key } => {
+                write!(formatter, "delete {}", S3Address::new(bucket, key))
+            }
             Self::Parts { bucket, key } => write!(
                 formatter,
                 "ask for the parts that were sent of {}",
@@ -290,6 +297,9 @@ impl Asked<'_> {
             Self::Write { bucket, key } => {
                 format!("s3:PutObject on {}", S3Address::new(bucket, key))
             }
+            Self::Delete { bucket, key } => {
+                format!("s3:DeleteObject on {}", S3Address::new(bucket, key))
+            }
             Self::Parts { bucket, key } => format!(
                 "s3:ListMultipartUploadParts on {}",
                 S3Address::new(bucket, key)
@@ -312,6 +322,7 @@ impl Asked<'_> {
             Self::List { bucket, .. }
             | Self::Read { bucket, .. }
             | Self::Write { bucket, .. }
+            | Self::Delete { bucket, .. }
             | Self::Parts { bucket, .. }
             | Self::Abort { bucket, .. } => bucket,
             Self::Buckets | Self::Identity | Self::Call { .. } => "",

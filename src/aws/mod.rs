@@ -21,7 +21,9 @@ pub use connection::{Patience, S3};
 pub use error::{AwsError, AwsErrorKind};
 pub use listing::Listing;
 pub use objects::{BucketInfo, ListRequest, ListedPage, ObjectInfo};
-pub use sagemaker::{Invocation, MAX_INVOCATION_BYTES, SageMaker};
+pub use sagemaker::{
+    Invocation, MAX_INVOCATION_BYTES, SageMaker, create_model_request, create_transform_job_request,
+};
 pub use writing::{
     Content, NewObject, SentPart, Sha256Digest, StoredObject, UnfinishedUpload, WriteCondition,
     hexadecimal,

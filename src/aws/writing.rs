@@ -1,4 +1,4 @@
-//! Objects are written: whole, or large ones in parts. What arrives is held against checksums by the server.
+//! Objects are written, whole or large ones in parts, and deleted. What arrives is held against checksums by the server.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -127,6 +127,17 @@ impl S3 {
         self.0.network.wait(control, put)
     }
 
+    /// Deletes an object that this program wrote. It is no error when there is none any more.
+    pub fn delete(
+        &self,
+        bucket: &str,
+        key: &str,
+        control: Option<&TaskControl>,
+    ) -> Result<(), AwsError> {
+        let delete = self.0.delete(bucket, key);
+        gone_is_well(self.0.network.wait(control, delete))
+    }
+
     /// Begins an object that is sent in parts. Nothing is seen of it until it is finished.
     pub fn begin_parts(
         &self,
@@ -237,6 +248,20 @@ impl Connection {
                 .body(content.stream())
                 .customize()
                 .config_override(self.while_sending())
+                .send()
+        })
+        .await?;
+        Ok(())
+    }
+
+    async fn delete(&self, bucket: &str, key: &str) -> Result<(), AwsError> {
+        let _permit = self.network.request().await?;
+        self.ask(bucket, &Asked::Delete { bucket, key }, |client| {
+            client
+                .delete_object()
+                .bucket(bucket)
+                .key(key)
+                .set_request_payer(self.payer())
                 .send()
         })
         .await?;

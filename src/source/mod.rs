@@ -131,6 +131,27 @@ fn is_listed(path: impl AsRef<Path>) -> bool {
     has_image_extension(path.as_ref()) || may_hold_records(path.as_ref())
 }
 
+/// What a name says of an object, where nobody has looked inside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum NamedKind {
+    Image,
+    /// A TFRecord file, or a shard that may be one.
+    Records,
+    Other,
+}
+
+/// By the end of a path or key.
+pub fn kind_of_name(name: &str) -> NamedKind {
+    let path = Path::new(name);
+    if has_image_extension(path) {
+        NamedKind::Image
+    } else if may_hold_records(path) {
+        NamedKind::Records
+    } else {
+        NamedKind::Other
+    }
+}
+
 fn may_hold_records(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     is_tfrecord_name(&name) || is_shard_name(&name)

@@ -23,6 +23,8 @@ use crate::domain::{Identity, S3Address, SageMakerAccess};
 use crate::tasks::TaskControl;
 
 pub use invoke::{Invocation, MAX_INVOCATION_BYTES};
+pub use models::create_model_request;
+pub use transform::create_transform_job_request;
 
 /// How many things of a list are asked for at once: as many as SageMaker gives.
 const PAGE: u32 = 100;

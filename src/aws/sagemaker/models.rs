@@ -19,6 +19,26 @@ struct CreateModel<'a> {
     tags: Vec<Tag<'a>>,
 }
 
+impl<'a> CreateModel<'a> {
+    fn of(spec: &'a ModelSpec) -> Self {
+        Self {
+            model_name: &spec.name,
+            primary_container: NewContainer {
+                image: &spec.image,
+                model_data_url: spec.archive.to_string(),
+                environment: &spec.environment,
+            },
+            execution_role_arn: &spec.role,
+            tags: tags(&spec.tags),
+        }
+    }
+}
+
+/// The request of [`SageMaker::create_model`] as JSON, for other programs to make.
+pub fn create_model_request(spec: &ModelSpec) -> String {
+    serde_json::to_string(&CreateModel::of(spec)).expect("texts can always be written as JSON")
+}
+
 #[derive(Serialize)]
 #[serde(rename_all = "PascalCase")]
 struct NewContainer<'a> {
@@ -81,16 +101,7 @@ impl SageMaker {
         control: Option<&TaskControl>,
     ) -> Result<String, AwsError> {
         let call = sagemaker("CreateModel", format!("create the model {}", spec.name));
-        let request = CreateModel {
-            model_name: &spec.name,
-            primary_container: NewContainer {
-                image: &spec.image,
-                model_data_url: spec.archive.to_string(),
-                environment: &spec.environment,
-            },
-            execution_role_arn: &spec.role,
-            tags: tags(&spec.tags),
-        };
+        let request = CreateModel::of(spec);
         let answer: CreatedModel = self.ask(&call, &request, control)?;
         Ok(answer.model_arn)
     }

@@ -50,6 +50,21 @@ struct CreateTransformJob<'a> {
     tags: Vec<Tag<'a>>,
 }
 
+impl<'a> CreateTransformJob<'a> {
+    fn of(spec: &'a TransformSpec) -> Self {
+        Self {
+            job: Job::of(spec),
+            tags: tags(&spec.tags),
+        }
+    }
+}
+
+/// The request of [`SageMaker::create_transform_job`] as JSON, for other programs to make.
+pub fn create_transform_job_request(spec: &TransformSpec) -> String {
+    serde_json::to_string(&CreateTransformJob::of(spec))
+        .expect("texts and numbers can always be written as JSON")
+}
+
 #[derive(Default, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct ModelClientConfig {
@@ -222,10 +237,7 @@ impl SageMaker {
             "CreateTransformJob",
             format!("start the job {}", spec.job_name),
         );
-        let request = CreateTransformJob {
-            job: Job::of(spec),
-            tags: tags(&spec.tags),
-        };
+        let request = CreateTransformJob::of(spec);
         let answer: CreatedJob = self.ask(&call, &request, control)?;
         Ok(answer.transform_job_arn)
     }

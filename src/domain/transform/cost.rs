@@ -51,24 +51,18 @@ pub struct PriceTable {
 }
 
 impl PriceTable {
-    /// The price of an instance type in a region, or else the one for all regions.
+    /// The price of an instance type in a region, or else the one for all regions. Of several entries the last counts, so a newer price
+    /// is simply added.
     pub fn find(&self, instance_type: &str, region: Option<&str>) -> Option<&Price> {
-        let of_type = || {
-            let all = self.prices.iter();
-            all.filter(|price| price.instance_type == instance_type)
+        let last_of = |region: Option<&str>| {
+            let mut newest_first = self.prices.iter().rev();
+            newest_first.find(|price| {
+                price.instance_type == instance_type && price.region.as_deref() == region
+            })
         };
-        let of_region =
-            of_type().find(|price| price.region.is_some() && price.region.as_deref() == region);
-        of_region.or_else(|| of_type().find(|price| price.region.is_none()))
-    }
-
-    /// Adds a price, in place of the one for the same type and region.
-    pub fn set(&mut self, price: Price) {
-        let is_same = |other: &Price| {
-            other.instance_type == price.instance_type && other.region == price.region
-        };
-        self.prices.retain(|other| !is_same(other));
-        self.prices.push(price);
+        region
+            .and_then(|region| last_of(Some(region)))
+            .or_else(|| last_of(None))
     }
 }
 
@@ -140,16 +134,18 @@ mod tests {
 
     #[test]
     fn a_price_is_that_of_the_region_or_else_the_one_for_all() {
-        let mut table = PriceTable::default();
-        table.set(price("ml.m5.xlarge", None, 0.2));
-        table.set(price("ml.m5.xlarge", Some("eu-west-1"), 0.3));
-        table.set(price("ml.m5.xlarge", Some("eu-west-1"), 0.4));
+        let table = PriceTable {
+            prices: vec![
+                price("ml.m5.xlarge", None, 0.2),
+                price("ml.m5.xlarge", Some("eu-west-1"), 0.3),
+                price("ml.m5.xlarge", Some("eu-west-1"), 0.4),
+            ],
+        };
         let find = |name, region| Some(table.find(name, region)?.usd_per_hour);
         assert_eq!(find("ml.m5.xlarge", Some("eu-west-1")), Some(0.4));
         assert_eq!(find("ml.m5.xlarge", Some("us-east-1")), Some(0.2));
         assert_eq!(find("ml.m5.xlarge", None), Some(0.2));
         assert_eq!(find("ml.g5.xlarge", None), None);
-        assert_eq!(table.prices.len(), 2);
     }
 
     #[test]

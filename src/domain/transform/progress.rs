@@ -1,6 +1,7 @@
 //! How far a job is, and what became of its images.
 
 use super::{TransformJob, TransformStatus};
+use crate::domain::{S3Address, SampleUri};
 
 /// What a job is doing, as far as can be told from outside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -101,6 +102,8 @@ impl JobProgress {
 /// What became of the images of a job.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct JobOutcome {
+    /// That the inputs lie in.
+    pub bucket: String,
     pub inputs: u64,
     /// Those that have an output.
     pub outputs: u64,
@@ -120,6 +123,11 @@ pub struct FailedObject {
 }
 
 impl JobOutcome {
+    /// Of an object that has no output.
+    pub fn uri_of(&self, failed: &FailedObject) -> SampleUri {
+        S3Address::new(&self.bucket, "").uri_of(&failed.key)
+    }
+
     /// Those that the data-log gives a reason for.
     pub fn refused(&self) -> usize {
         self.failed

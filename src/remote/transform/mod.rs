@@ -1,8 +1,34 @@
-//! Batch Transform jobs: looked through before they are paid for, started, watched, and cleaned up after.
+//! Batch Transform jobs: looked through before they are paid for, started, watched, taken up again where they failed, and cleaned up
+//! after.
 //!
 //! Plain data in and out ([`crate::domain::TransformPlan`], [`crate::domain::JobProgress`] …), so that the command line and the window
 //! tell the same. Nothing here prints, and nothing here knows what an output says.
 
+mod aws_commands;
+mod clean_up;
+mod error;
+mod inputs;
+mod logs;
+mod manifest;
+mod outcome;
 mod output_keys;
+mod preflight;
+mod prices;
+mod records;
+mod retry;
+mod start;
+mod watch;
 
+pub use aws_commands::aws_commands;
+pub use clean_up::{CleanedUp, clean_up};
+pub use error::JobError;
+pub use logs::{LogKind, LogReader};
+pub use manifest::manifest_of;
+pub use outcome::outcome;
 pub use output_keys::{OUT, OutputKeys};
+pub use preflight::preflight;
+pub use prices::{add_price, read_prices};
+pub use records::JobRecords;
+pub use retry::{Retry, RetryChoice, plan_retry};
+pub use start::{StartFolders, start};
+pub use watch::{Watch, WatchEvent, find_record};

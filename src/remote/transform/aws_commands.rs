@@ -1,0 +1,190 @@
+//! What the `aws` command line would do in place of Spotcheck, for a POSIX shell.
+
+use super::manifest::write_manifest;
+use crate::aws::{create_model_request, create_transform_job_request};
+use crate::domain::{Credentials, InputObjects, ModelSource, TransformPlan};
+
+/// The commands that start this job, in their order. They hold no secret: a profile is named, never its keys.
+pub fn aws_commands(plan: &TransformPlan) -> Vec<String> {
+    let mut commands = Vec::new();
+    let s3 = s3_options(plan);
+    let input = plan.spec.input.objects.address().to_string();
+    if let Some(folder) = &plan.input_folder {
+        let folder = quoted(&folder.display().to_string());
+        commands.push(format!("aws s3 sync {folder} {}{s3}", quoted(&input)));
+    }
+    if let (Some(manifest), InputObjects::Manifest(_)) = (&plan.manifest, &plan.spec.input.objects)
+    {
+        let content = String::from_utf8_lossy(&write_manifest(manifest)).into_owned();
+        commands.push(format!(
+            "printf %s {} | aws s3 cp - {}{s3}",
+            quoted(&content),
+            quoted(&input)
+        ));
+    }
+    let options = sagemaker_options(plan);
+    if let ModelSource::New {
+        spec,
+        local_archive,
+    } = &plan.model
+    {
+        if let Some(path) = local_archive {
+            let (path, archive) = (path.display().to_string(), spec.archive.to_string());
+            commands.push(format!(
+                "aws s3 cp {} {}{s3}",
+                quoted(&path),
+                quoted(&archive)
+            ));
+        }
+        commands.push(format!(
+            "aws sagemaker create-model --cli-input-json {}{options}",
+            quoted(&create_model_request(spec))
+        ));
+    }
+    commands.push(format!(
+        "aws sagemaker create-transform-job --cli-input-json {}{options}",
+        quoted(&create_transform_job_request(&plan.spec))
+    ));
+    commands
+}
+
+fn s3_options(plan: &TransformPlan) -> String {
+    let endpoint = plan
+        .s3
+        .endpoint
+        .as_deref()
+        .map(|endpoint| ("endpoint-url", endpoint));
+    let payer = plan
+        .s3
+        .requester_pays
+        .then_some(("request-payer", "requester"));
+    let region = plan.s3.region.as_deref();
+    options(
+        &plan.s3.credentials,
+        region,
+        endpoint.into_iter().chain(payer),
+    )
+}
+
+fn sagemaker_options(plan: &TransformPlan) -> String {
+    let region = plan.sagemaker.region.as_deref();
+    options(&plan.sagemaker.credentials, region, [])
+}
+
+/// ` --profile work --region eu-west-1`
+fn options<'o>(
+    credentials: &'o Credentials,
+    region: Option<&'o str>,
+    more: impl IntoIterator<Item = (&'o str, &'o str)>,
+) -> String {
+    let who = match credentials {
+        Credentials::Ambient => String::new(),
+        Credentials::Profile(name) => format!(" --profile {}", quoted(name)),
+        Credentials::Anonymous => " --no-sign-request".to_owned(),
+    };
+    let region = region.map(|region| ("region", region));
+    let others = region.into_iter().chain(more);
+    let others = others.map(|(name, value)| format!(" --{name} {}", quoted(value)));
+    std::iter::once(who).chain(others).collect()
+}
+
+/// One word for a POSIX shell, whatever is in it.
+fn quoted(text: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./:=@%+,".contains(&byte);
+    if !text.is_empty() && text.bytes().all(is_plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+    use crate::domain::{
+        ManifestPlan, ModelSpec, S3Access, S3Address, SageMakerAccess, TransformSpec,
+    };
+
+    #[test]
+    #[cfg(unix)]
+    fn a_shell_gives_back_each_word_as_it_was() {
+        for text in [
+            "plain-1.0",
+            "",
+            "it's",
+            "a \"b\" $HOME `ls` \\ \n 고양이",
+            "'",
+            "*",
+        ] {
+            let script = format!("printf %s {}", quoted(text));
+            let output = Command::new("sh").args(["-c", &script]).output().unwrap();
+            assert_eq!(String::from_utf8(output.stdout).unwrap(), text);
+        }
+    }
+
+    #[test]
+    fn the_commands_do_what_a_start_would_in_its_order() {
+        let mut spec = TransformSpec::example();
+        spec.input.objects = InputObjects::Manifest(S3Address::new("bucket", "m'1.json"));
+        spec.environment
+            .insert("NOTE".to_owned(), "it's".to_owned());
+        let plan = TransformPlan {
+            sagemaker: SageMakerAccess {
+                credentials: Credentials::Profile("my work".to_owned()),
+                region: Some("eu-west-1".to_owned()),
+            },
+            s3: S3Access::default(),
+            model: ModelSource::New {
+                spec: ModelSpec {
+                    name: "model".to_owned(),
+                    image: "image".to_owned(),
+                    archive: S3Address::new("bucket", "model.tar.gz"),
+                    role: "role".to_owned(),
+                    environment: [].into(),
+                    tags: [].into(),
+                },
+                local_archive: Some("/my models/model.tar.gz".into()),
+            },
+            spec,
+            input_folder: None,
+            manifest: Some(ManifestPlan {
+                folder: S3Address::new("bucket", "photos/"),
+                names: vec!["a.jpg".to_owned()],
+            }),
+            usd_per_hour: None,
+            images_per_s: None,
+            retry_of: None,
+        };
+        let commands = aws_commands(&plan);
+        let begins: Vec<&str> = commands
+            .iter()
+            .map(|command| command.split(" --").next().unwrap())
+            .map(|command| command.split(" '[").next().unwrap())
+            .collect();
+        assert_eq!(
+            begins,
+            [
+                "printf %s",
+                "aws s3 cp '/my models/model.tar.gz' s3://bucket/model.tar.gz",
+                "aws sagemaker create-model",
+                "aws sagemaker create-transform-job",
+            ]
+        );
+        assert!(
+            commands[0].ends_with(r"| aws s3 cp - 's3://bucket/m'\''1.json'"),
+            "{}",
+            commands[0]
+        );
+        assert!(
+            commands[3].contains(r#""NOTE":"it'\''s""#),
+            "{}",
+            commands[3]
+        );
+        assert!(
+            commands[3].ends_with(" --profile 'my work' --region eu-west-1"),
+            "{}",
+            commands[3]
+        );
+    }
+}

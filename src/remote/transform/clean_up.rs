@@ -1,0 +1,129 @@
+//! What a job left behind is deleted: its model, its archive, its manifest. Never an input, never an output.
+
+use super::{JobError, JobRecords};
+use crate::aws::{Aws, AwsErrorKind, SageMaker};
+use crate::domain::{JobRecord, LeftBehind, S3Address, TransformStatus};
+use crate::tasks::TaskControl;
+
+/// What clean-up did.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CleanedUp {
+    /// In their order. What was gone already counts as deleted.
+    pub deleted: Vec<LeftBehind>,
+    /// What stays, and why.
+    pub kept: Vec<(LeftBehind, String)>,
+}
+
+/// Deletes what the record says was made for the job alone, and writes down what is left.
+///
+/// # Errors
+/// The job still runs, it cannot be looked at, or the task was cancelled.
+pub fn clean_up(
+    aws: &Aws,
+    records: &JobRecords,
+    mut record: JobRecord,
+    control: &TaskControl,
+) -> Result<CleanedUp, JobError> {
+    let sagemaker = aws.sagemaker(&record.sagemaker);
+    let job_name = record.spec.job_name.clone();
+    if let Some(status) = status_of(&sagemaker, &job_name, control)?
+        && !status.is_over()
+    {
+        return Err(JobError::Plan(format!(
+            "The job {job_name} is {}, and still needs what would be deleted; wait until it is over, or stop it",
+            status.word()
+        )));
+    }
+    let s3 = aws.s3(&record.s3);
+    let others = others_at_work(&sagemaker, records, &record, control)?;
+    let mut done = CleanedUp::default();
+    for left in record.left.clone() {
+        let user = others.iter().find(|other| other.uses(&left));
+        if let Some(other) = user {
+            let why = format!("the job {} uses it now", other.record.spec.job_name);
+            done.kept.push((left, why));
+            continue;
+        }
+        control.set_step(format!("deleting the {left}"));
+        let deleted = match &left {
+            LeftBehind::Model(name) => sagemaker.delete_model(name, Some(control)),
+            LeftBehind::Archive(S3Address { bucket, prefix })
+            | LeftBehind::Manifest(S3Address { bucket, prefix }) => {
+                s3.delete(bucket, prefix, Some(control))
+            }
+        };
+        match deleted {
+            Err(error) if error.kind == AwsErrorKind::Cancelled => return Err(JobError::Cancelled),
+            Err(error) if error.kind != AwsErrorKind::NotFound => {
+                done.kept.push((left, error.to_string()));
+            }
+            _ => {
+                record.left.retain(|other| *other != left);
+                records.write(&record)?;
+                done.deleted.push(left);
+            }
+        }
+    }
+    Ok(done)
+}
+
+/// `None` for a job that SageMaker never took.
+fn status_of(
+    sagemaker: &SageMaker,
+    job_name: &str,
+    control: &TaskControl,
+) -> Result<Option<TransformStatus>, JobError> {
+    match sagemaker.describe_transform_job(job_name, Some(control)) {
+        Ok(job) => Ok(Some(job.status)),
+        Err(error) if error.kind == AwsErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Another job that was started here and is not over.
+struct AtWork {
+    record: JobRecord,
+    archive: Option<S3Address>,
+}
+
+impl AtWork {
+    fn uses(&self, left: &LeftBehind) -> bool {
+        match left {
+            LeftBehind::Model(name) => *name == self.record.spec.model_name,
+            LeftBehind::Archive(address) => self.archive.as_ref() == Some(address),
+            LeftBehind::Manifest(address) => self.record.spec.input.objects.address() == address,
+        }
+    }
+}
+
+/// Those that share something with this one: a retry has the model of the job that it takes up again.
+fn others_at_work(
+    sagemaker: &SageMaker,
+    records: &JobRecords,
+    record: &JobRecord,
+    control: &TaskControl,
+) -> Result<Vec<AtWork>, JobError> {
+    let (all, _) = records.all();
+    let mut at_work = Vec::new();
+    for other in all {
+        let is_other = other.spec.job_name != record.spec.job_name
+            && other.sagemaker.region == record.sagemaker.region
+            && other.is_started;
+        let shares = other.spec.model_name == record.spec.model_name
+            || other.model.as_ref().map(|model| &model.archive)
+                == record.model.as_ref().map(|model| &model.archive);
+        if !is_other || !shares {
+            continue;
+        }
+        let status = status_of(sagemaker, &other.spec.job_name, control)?;
+        if status.is_some_and(|status| !status.is_over()) {
+            let of_other = other.model.as_ref();
+            let of_both = of_other.or(record.model.as_ref());
+            at_work.push(AtWork {
+                archive: of_both.map(|model| model.archive.clone()),
+                record: other,
+            });
+        }
+    }
+    Ok(at_work)
+}

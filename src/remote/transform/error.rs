@@ -1,0 +1,77 @@
+//! Why something about a job could not be done.
+
+use std::path::PathBuf;
+
+use crate::aws::{AwsError, AwsErrorKind};
+use crate::source::SourceError;
+use crate::tasks::Cancelled;
+
+/// The message is whole, and says what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum JobError {
+    #[error("cancelled")]
+    Cancelled,
+    #[error("{0}")]
+    Aws(AwsError),
+    /// The plan cannot be carried out as it is.
+    #[error("{0}")]
+    Plan(String),
+    /// A manifest that is there cannot be used.
+    #[error("{0}")]
+    Manifest(String),
+    /// Something of this machine: a folder, a file.
+    #[error("{what}: {why}: {}", path.display())]
+    Local {
+        what: &'static str,
+        why: String,
+        path: PathBuf,
+    },
+}
+
+impl From<AwsError> for JobError {
+    fn from(error: AwsError) -> Self {
+        match error.kind {
+            AwsErrorKind::Cancelled => Self::Cancelled,
+            _ => Self::Aws(error),
+        }
+    }
+}
+
+impl From<Cancelled> for JobError {
+    fn from(Cancelled: Cancelled) -> Self {
+        Self::Cancelled
+    }
+}
+
+impl JobError {
+    pub(super) fn local(
+        what: &'static str,
+        path: impl Into<PathBuf>,
+        why: impl std::fmt::Display,
+    ) -> Self {
+        Self::Local {
+            what,
+            why: why.to_string(),
+            path: path.into(),
+        }
+    }
+
+    pub(super) fn of_source(
+        what: &'static str,
+        path: impl Into<PathBuf>,
+        error: &SourceError,
+    ) -> Self {
+        match error {
+            SourceError::Cancelled => Self::Cancelled,
+            error => Self::local(what, path, error),
+        }
+    }
+
+    /// What AWS said, where it was AWS.
+    pub fn aws_kind(&self) -> Option<AwsErrorKind> {
+        match self {
+            Self::Aws(error) => Some(error.kind),
+            _ => None,
+        }
+    }
+}

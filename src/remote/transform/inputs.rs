@@ -1,0 +1,192 @@
+//! The objects that a job reads, and those that it wrote.
+
+use super::manifest::read_manifest;
+use super::{JobError, OutputKeys};
+use crate::aws::{ListRequest, ObjectInfo, S3};
+use crate::domain::{InputObjects, KeySample, ManifestPlan, S3Address, TransformSpec};
+use crate::tasks::TaskControl;
+
+/// A manifest of a million images has about a hundred megabytes; nothing that anybody wrote by hand comes near.
+const MAX_MANIFEST_BYTES: u64 = 512 * 1024 * 1024;
+
+/// What a job reads.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Inputs {
+    /// The prefix, or the folder of the manifest.
+    pub(super) prefix: String,
+    pub(super) bucket: String,
+    /// In the order of the bytes of their keys.
+    pub(super) objects: Vec<InputObject>,
+    /// Keys that a manifest names and that are not there.
+    pub(super) missing: KeySample,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct InputObject {
+    pub(super) key: String,
+    pub(super) size_bytes: u64,
+}
+
+/// What a job wrote until now.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Outputs {
+    /// Whole keys, in the order of their bytes.
+    pub(super) keys: Vec<String>,
+    /// When the first and the last were written, in milliseconds since 1970-01-01 UTC.
+    pub(super) written_ms: Option<(i64, i64)>,
+}
+
+impl Inputs {
+    /// Lists what a job reads.
+    pub(super) fn list(
+        s3: &S3,
+        objects: &InputObjects,
+        control: &TaskControl,
+    ) -> Result<Self, JobError> {
+        match objects {
+            InputObjects::Prefix(address) => {
+                let mut inputs = Self {
+                    prefix: address.prefix.clone(),
+                    bucket: address.bucket.clone(),
+                    ..Self::default()
+                };
+                each_object(s3, address, control, |object| {
+                    inputs.objects.push(InputObject {
+                        key: object.key,
+                        size_bytes: object.size_bytes,
+                    });
+                })?;
+                Ok(inputs)
+            }
+            InputObjects::Manifest(address) => {
+                Self::of_manifest(s3, &manifest_at(s3, address, control)?, control)
+            }
+        }
+    }
+
+    /// Looks for what a manifest lists.
+    pub(super) fn of_manifest(
+        s3: &S3,
+        manifest: &ManifestPlan,
+        control: &TaskControl,
+    ) -> Result<Self, JobError> {
+        let folder = &manifest.folder;
+        let key_of = |name: &String| format!("{}{name}", folder.prefix);
+        let mut wanted: Vec<String> = manifest.names.iter().map(key_of).collect();
+        wanted.sort_unstable();
+        wanted.dedup();
+        let mut inputs = Self {
+            prefix: folder.prefix.clone(),
+            bucket: folder.bucket.clone(),
+            ..Self::default()
+        };
+        // Both are in the same order.
+        let mut next = wanted.iter().peekable();
+        each_object(s3, folder, control, |object| {
+            while let Some(key) = next.next_if(|key| **key < object.key) {
+                inputs.missing.add(key);
+            }
+            if next.next_if(|key| **key == object.key).is_some() {
+                inputs.objects.push(InputObject {
+                    key: object.key,
+                    size_bytes: object.size_bytes,
+                });
+            }
+        })?;
+        next.for_each(|key| inputs.missing.add(key));
+        Ok(inputs)
+    }
+
+    /// How their keys become those of outputs, as what was written tells.
+    pub(super) fn output_keys(&self, output: &S3Address, outputs: &Outputs) -> OutputKeys {
+        let keys: Vec<&str> = self
+            .objects
+            .iter()
+            .map(|object| object.key.as_str())
+            .collect();
+        let written = outputs.keys.iter().map(String::as_str);
+        OutputKeys::confirmed(&self.prefix, &keys, output, written)
+    }
+
+    /// Whether an object is one of them.
+    pub(super) fn contains(&self, key: &str) -> bool {
+        self.objects
+            .binary_search_by(|object| object.key.as_str().cmp(key))
+            .is_ok()
+    }
+}
+
+impl Outputs {
+    /// Lists what a job has written. Keys that do not end as outputs do are none.
+    pub(super) fn list(
+        s3: &S3,
+        folder: &S3Address,
+        control: &TaskControl,
+    ) -> Result<Self, JobError> {
+        let mut outputs = Self::default();
+        each_object(s3, &folder.as_folder(), control, |object| {
+            if !object.key.ends_with(super::OUT) {
+                return;
+            }
+            if let Some(at_ms) = object.modified_ns.map(|ns| ns / 1_000_000) {
+                let (first, last) = outputs.written_ms.unwrap_or((at_ms, at_ms));
+                outputs.written_ms = Some((first.min(at_ms), last.max(at_ms)));
+            }
+            outputs.keys.push(object.key);
+        })?;
+        Ok(outputs)
+    }
+}
+
+/// The manifest that a job reads.
+pub(super) fn manifest_at(
+    s3: &S3,
+    address: &S3Address,
+    control: &TaskControl,
+) -> Result<ManifestPlan, JobError> {
+    let object = s3.object(&address.bucket, &address.prefix, Some(control))?;
+    if object.size_bytes > MAX_MANIFEST_BYTES {
+        return Err(JobError::Manifest(format!(
+            "This is no manifest, as it has {}; it is a list of keys in JSON: {address}",
+            crate::domain::human_bytes(object.size_bytes)
+        )));
+    }
+    let content = s3.read(&address.bucket, &address.prefix, None, Some(control))?;
+    read_manifest(&content, address)
+}
+
+/// The inputs of a job and what has become of them.
+pub(super) fn inputs_and_outputs(
+    s3: &S3,
+    spec: &TransformSpec,
+    control: &TaskControl,
+) -> Result<(Inputs, Outputs), JobError> {
+    control.set_step(format!("listing {}", spec.input.objects.address()));
+    let inputs = Inputs::list(s3, &spec.input.objects, control)?;
+    control.set_step(format!("listing {}", spec.output.folder));
+    let outputs = Outputs::list(s3, &spec.output.folder, control)?;
+    Ok((inputs, outputs))
+}
+
+/// Everything whose key begins with the prefix, in the order of the bytes.
+pub(super) fn each_object(
+    s3: &S3,
+    address: &S3Address,
+    control: &TaskControl,
+    mut see: impl FnMut(ObjectInfo),
+) -> Result<(), JobError> {
+    let mut listing = s3.list(ListRequest {
+        bucket: address.bucket.clone(),
+        prefix: address.prefix.clone(),
+        ..ListRequest::default()
+    })?;
+    let mut count = 0;
+    while let Some(page) = listing.next_page(Some(control)) {
+        let page = page?;
+        count += page.objects.len();
+        control.set_detail(format!("{count} objects"));
+        page.objects.into_iter().for_each(&mut see);
+    }
+    control.set_detail("");
+    Ok(())
+}

@@ -1,0 +1,76 @@
+//! What a job's containers wrote, and what SageMaker wrote of its objects.
+
+use std::collections::BTreeMap;
+
+use super::JobError;
+use crate::aws::SageMaker;
+use crate::domain::LogLine;
+use crate::tasks::TaskControl;
+
+/// Where CloudWatch Logs keeps the logs of all jobs.
+const GROUP: &str = "/aws/sagemaker/TransformJobs";
+/// How the name of the log ends that SageMaker itself writes.
+const DATA_LOG: &str = "data-log";
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogKind {
+    /// Of the containers: what the model's handler and its server print.
+    Container,
+    /// SageMaker's own, of the objects that went wrong.
+    Data,
+}
+
+/// Reads logs as they grow: each line once.
+pub struct LogReader {
+    job_name: String,
+    kind: LogKind,
+    /// By the name of the stream.
+    tokens: BTreeMap<String, String>,
+}
+
+impl LogReader {
+    pub fn new(job_name: impl Into<String>, kind: LogKind) -> Self {
+        Self {
+            job_name: job_name.into(),
+            kind,
+            tokens: BTreeMap::new(),
+        }
+    }
+
+    /// The lines that have come since the last call, the oldest first. None where there is no log yet.
+    pub fn read(
+        &mut self,
+        sagemaker: &SageMaker,
+        control: &TaskControl,
+    ) -> Result<Vec<LogLine>, JobError> {
+        let prefix = format!("{}/", self.job_name);
+        let mut lines = Vec::new();
+        for stream in sagemaker.log_streams(GROUP, &prefix, Some(control))? {
+            let is_data_log = stream.name.ends_with(DATA_LOG);
+            if is_data_log != (self.kind == LogKind::Data) {
+                continue;
+            }
+            let name = stream.name.strip_prefix(&prefix).unwrap_or(&stream.name);
+            loop {
+                let token = self.tokens.get(&stream.name).cloned();
+                let page =
+                    sagemaker.log_events(GROUP, &stream.name, token.clone(), Some(control))?;
+                lines.extend(page.events.into_iter().map(|event| LogLine {
+                    at_ms: event.at_ms,
+                    stream: name.to_owned(),
+                    message: event.message.trim_end().to_owned(),
+                }));
+                let is_end = page.next.is_empty() || token.as_ref() == Some(&page.next);
+                if !page.next.is_empty() {
+                    self.tokens.insert(stream.name.clone(), page.next);
+                }
+                if is_end {
+                    break;
+                }
+            }
+        }
+        // Stable, so lines of one stream stay in their order.
+        lines.sort_by_key(|line| line.at_ms);
+        Ok(lines)
+    }
+}

@@ -1,0 +1,190 @@
+//! Manifests: the list of objects that a job reads, where it is not all below a prefix.
+//!
+//! `[{"prefix": "s3://bucket/folder/"}, "a.jpg", "b/c.jpg"]`, as SageMaker's `S3DataSource` describes it.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use super::JobError;
+use crate::domain::{ManifestPlan, S3Address, SampleUri};
+
+/// An entry of a manifest: the first is the prefix, the others are names.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum Entry<'m> {
+    Prefix {
+        prefix: String,
+    },
+    #[serde(borrow)]
+    Name(std::borrow::Cow<'m, str>),
+}
+
+/// The manifest of these images: the folder that they have in common, and their names in it, each once, in the order of their bytes. An
+/// image inside a TFRecord file counts as its file.
+///
+/// # Errors
+/// There are none, or they do not lie in one bucket.
+pub fn manifest_of<'u>(
+    uris: impl IntoIterator<Item = &'u SampleUri>,
+) -> Result<ManifestPlan, JobError> {
+    let mut bucket = None;
+    let mut keys = BTreeSet::new();
+    for uri in uris {
+        let place = uri
+            .file()
+            .strip_prefix("s3://")
+            .and_then(|rest| rest.split_once('/'));
+        let Some((of_bucket, key)) = place.filter(|(_, key)| !key.is_empty()) else {
+            return Err(JobError::Plan(format!(
+                "A job reads images in S3, and this one does not lie there; upload the images first: {uri}"
+            )));
+        };
+        match bucket {
+            None => bucket = Some(of_bucket),
+            Some(bucket) if bucket != of_bucket => {
+                return Err(JobError::Plan(format!(
+                    "A job reads images of one bucket, and these lie in {bucket} and in {of_bucket}; start a job for each"
+                )));
+            }
+            Some(_) => {}
+        }
+        keys.insert(key);
+    }
+    let (Some(bucket), Some(first), Some(last)) = (bucket, keys.first(), keys.last()) else {
+        return Err(JobError::Plan(
+            "There is no image to send; choose some".to_owned(),
+        ));
+    };
+    let folder = common_folder(first, last);
+    Ok(ManifestPlan {
+        folder: S3Address::new(bucket, folder),
+        names: keys
+            .iter()
+            .map(|key| key[folder.len()..].to_owned())
+            .collect(),
+    })
+}
+
+/// The manifest as the content of an object.
+pub(super) fn write_manifest(plan: &ManifestPlan) -> Vec<u8> {
+    let prefix = Entry::Prefix {
+        prefix: plan.folder.to_string(),
+    };
+    let names = plan.names.iter().map(|name| Entry::Name(name.into()));
+    let entries: Vec<Entry<'_>> = std::iter::once(prefix).chain(names).collect();
+    serde_json::to_vec(&entries).expect("texts can always be written as JSON")
+}
+
+/// Reads a manifest. `address` is only named in errors.
+pub(super) fn read_manifest(content: &[u8], address: &S3Address) -> Result<ManifestPlan, JobError> {
+    let wrong = |why: String| {
+        JobError::Manifest(format!(
+            "The manifest cannot be used: {why}; it is a list in JSON, [{{\"prefix\": \"s3://bucket/folder/\"}}, \"a.jpg\", …]: {address}"
+        ))
+    };
+    let entries: Vec<Entry<'_>> =
+        serde_json::from_slice(content).map_err(|error| wrong(error.to_string()))?;
+    let mut entries = entries.into_iter();
+    let Some(Entry::Prefix { prefix }) = entries.next() else {
+        return Err(wrong("its first entry is no prefix".to_owned()));
+    };
+    let folder = S3Address::parse(&prefix).map_err(|error| wrong(error.to_string()))?;
+    let names = entries.map(|entry| match entry {
+        Entry::Name(name) => Ok(name.into_owned()),
+        Entry::Prefix { .. } => Err(wrong("it has more than one prefix".to_owned())),
+    });
+    Ok(ManifestPlan {
+        folder,
+        names: names.collect::<Result<_, _>>()?,
+    })
+}
+
+/// The beginning that the first and the last of sorted keys share, up to its last slash; all between share it too.
+fn common_folder<'k>(first: &'k str, last: &str) -> &'k str {
+    let mut end = 0;
+    for (index, (a, b)) in first.bytes().zip(last.bytes()).enumerate() {
+        if a != b {
+            break;
+        }
+        if a == b'/' {
+            end = index + 1;
+        }
+    }
+    &first[..end]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan_of(uris: &[&str]) -> Result<ManifestPlan, JobError> {
+        let uris: Vec<SampleUri> = uris.iter().map(|uri| SampleUri::new(*uri)).collect();
+        manifest_of(&uris)
+    }
+
+    #[test]
+    fn a_manifest_names_what_images_have_in_common_and_reads_back_the_same() {
+        let plan = plan_of(&[
+            "s3://bucket/photos/b/2.jpg",
+            "s3://bucket/photos/a \"quoted\" 고양이.jpg",
+            "s3://bucket/photos/b/t.tfrecord/#1",
+            "s3://bucket/photos/b/t.tfrecord/#0",
+        ])
+        .unwrap();
+        assert_eq!(plan.folder.to_string(), "s3://bucket/photos/");
+        assert_eq!(
+            plan.names,
+            ["a \"quoted\" 고양이.jpg", "b/2.jpg", "b/t.tfrecord"]
+        );
+        let written = write_manifest(&plan);
+        assert_eq!(read_manifest(&written, &plan.folder).unwrap(), plan);
+        let text = String::from_utf8(written).unwrap();
+        assert!(
+            text.starts_with(r#"[{"prefix":"s3://bucket/photos/"},"#),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn one_image_and_images_at_the_top_of_a_bucket_have_a_folder_too() {
+        let one = plan_of(&["s3://bucket/photos/고.jpg"]).unwrap();
+        assert_eq!(
+            (one.folder.prefix.as_str(), one.names),
+            ("photos/", vec!["고.jpg".to_owned()])
+        );
+        let top = plan_of(&["s3://bucket/고.jpg", "s3://bucket/곡.jpg"]).unwrap();
+        assert_eq!(top.folder.prefix, "");
+    }
+
+    #[test]
+    fn images_of_two_buckets_of_this_machine_and_none_at_all_are_refused() {
+        for (uris, said) in [
+            (&["s3://a/1.jpg", "s3://b/1.jpg"][..], "a job for each"),
+            (&["/photos/1.jpg"], "upload"),
+            (&[], "no image"),
+        ] {
+            let error = plan_of(uris).unwrap_err().to_string();
+            assert!(error.contains(said), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_manifest_that_is_none_says_how_one_looks() {
+        let address = S3Address::new("bucket", "m.json");
+        for text in [
+            "",
+            "{}",
+            "[]",
+            r#"["a.jpg"]"#,
+            r#"[{"prefix":"/photos"}]"#,
+            r#"[{"prefix":"s3://b/"},{"prefix":"s3://b/"}]"#,
+            r#"[{"prefix":"s3://b/"},7]"#,
+        ] {
+            let error = read_manifest(text.as_bytes(), &address)
+                .unwrap_err()
+                .to_string();
+            assert!(error.ends_with("s3://bucket/m.json"), "{error}");
+        }
+    }
+}

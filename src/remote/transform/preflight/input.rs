@@ -1,0 +1,217 @@
+//! What a job would read.
+
+use std::path::Path;
+
+use super::{Checks, told};
+use crate::aws::{ListRequest, S3};
+use crate::domain::{CheckPoint, InputObjects, InputSurvey, S3Address, TransformPlan, human_bytes};
+use crate::remote::transform::JobError;
+use crate::remote::transform::inputs::Inputs;
+use crate::source::{NamedKind, kind_of_name};
+use crate::tasks::{Cancelled, TaskControl};
+use crate::upload::files_below;
+
+/// Siblings of a prefix that are named.
+const EXAMPLES: u16 = 5;
+const TEXTS: [&str; 5] = [".json", ".jsonl", ".jsonlines", ".csv", ".txt"];
+
+/// `None` where it could not be found out.
+pub(super) fn check_input(
+    checks: &mut Checks,
+    s3: &S3,
+    plan: &TransformPlan,
+    control: &TaskControl,
+) -> Result<Option<InputSurvey>, Cancelled> {
+    let objects = &plan.spec.input.objects;
+    control.set_step("listing the input");
+    if let InputObjects::Prefix(prefix) = objects {
+        check_prefix(checks, s3, prefix, control)?;
+    }
+    let survey = match (&plan.input_folder, &plan.manifest) {
+        (Some(folder), _) => survey_of_folder(folder, objects.address(), control),
+        (None, Some(manifest)) => Inputs::of_manifest(s3, manifest, control).map(|inputs| {
+            let from = manifest.folder.to_string();
+            (survey_of(&inputs), inputs.missing, from)
+        }),
+        (None, None) => Inputs::list(s3, objects, control).map(|inputs| {
+            let from = objects.address().to_string();
+            (survey_of(&inputs), inputs.missing, from)
+        }),
+    };
+    let (survey, missing, from) = match told(survey)? {
+        Ok(found) => found,
+        Err(why) => {
+            checks.problem(CheckPoint::Input, why, "");
+            return Ok(None);
+        }
+    };
+    if missing.count > 0 {
+        checks.problem(
+            CheckPoint::Input,
+            format!(
+                "{} objects of the manifest are not there: {missing}",
+                missing.count
+            ),
+            "Leave them out of the manifest, or upload them",
+        );
+    } else if survey.objects == 0 {
+        checks.problem(
+            CheckPoint::Input,
+            format!("There is nothing to transform below {from}"),
+            "Look at how it is spelt",
+        );
+    } else {
+        checks.ok(CheckPoint::Input, from);
+    }
+    if survey.objects > 0 {
+        check_objects(checks, &survey);
+    }
+    Ok(Some(survey))
+}
+
+/// SageMaker takes every key that begins with the prefix: `photos` also takes `photos-old/`.
+fn check_prefix(
+    checks: &mut Checks,
+    s3: &S3,
+    prefix: &S3Address,
+    control: &TaskControl,
+) -> Result<(), Cancelled> {
+    if prefix.is_folder() {
+        checks.ok(
+            CheckPoint::Prefix,
+            "It ends in a slash, so nothing else begins with it",
+        );
+        return Ok(());
+    }
+    let request = ListRequest {
+        bucket: prefix.bucket.clone(),
+        prefix: prefix.prefix.clone(),
+        by_folder: true,
+        max_keys: Some(EXAMPLES + 1),
+        ..ListRequest::default()
+    };
+    let listed = s3.list_page(&request, Some(control));
+    let Ok(listed) = told(listed.map_err(JobError::from))? else {
+        // Listing the input fails in the same way, and tells.
+        return Ok(());
+    };
+    let itself = prefix.as_folder().prefix;
+    let folders = listed
+        .folders
+        .into_iter()
+        .filter(|folder| *folder != itself);
+    let objects = listed.objects.into_iter().map(|object| object.key);
+    let siblings: Vec<String> = folders
+        .chain(objects.filter(|key| *key != prefix.prefix))
+        .map(|key| S3Address::new(&prefix.bucket, key).to_string())
+        .take(usize::from(EXAMPLES))
+        .collect();
+    let advice = format!("Write {}", prefix.as_folder());
+    if siblings.is_empty() {
+        checks.warning(
+            CheckPoint::Prefix,
+            "It does not end in a slash. Nothing else begins with it now, but what comes later may",
+            advice,
+        );
+    } else {
+        checks.problem(
+            CheckPoint::Prefix,
+            format!(
+                "It does not end in a slash, so the job would also read {}",
+                siblings.join(", ")
+            ),
+            advice,
+        );
+    }
+    Ok(())
+}
+
+type Surveyed = (InputSurvey, crate::domain::KeySample, String);
+
+fn survey_of_folder(
+    folder: &Path,
+    target: &S3Address,
+    control: &TaskControl,
+) -> Result<Surveyed, JobError> {
+    let files = files_below(folder, control)
+        .map_err(|error| JobError::of_source("The folder cannot be read", folder, &error))?;
+    let mut survey = InputSurvey::default();
+    for file in &files.files {
+        add(&mut survey, &file.name, file.size_bytes);
+    }
+    let from = format!("{} will be uploaded to {target}", folder.display());
+    Ok((survey, crate::domain::KeySample::default(), from))
+}
+
+fn survey_of(inputs: &Inputs) -> InputSurvey {
+    let mut survey = InputSurvey::default();
+    for object in &inputs.objects {
+        add(&mut survey, &object.key, object.size_bytes);
+    }
+    survey
+}
+
+fn add(survey: &mut InputSurvey, key: &str, size_bytes: u64) {
+    survey.objects += 1;
+    survey.bytes += size_bytes;
+    if survey
+        .largest
+        .as_ref()
+        .is_none_or(|(_, largest)| size_bytes > *largest)
+    {
+        survey.largest = Some((key.to_owned(), size_bytes));
+    }
+    if size_bytes == 0 {
+        survey.empty.add(key);
+        return;
+    }
+    match kind_of_name(key) {
+        NamedKind::Image => survey.images += 1,
+        NamedKind::Records => survey.records += 1,
+        NamedKind::Other if is_text(key) => survey.texts += 1,
+        NamedKind::Other => survey.others.add(key),
+    }
+}
+
+fn is_text(key: &str) -> bool {
+    let key = key.to_ascii_lowercase();
+    TEXTS.iter().any(|end| key.ends_with(end))
+}
+
+fn check_objects(checks: &mut Checks, survey: &InputSurvey) {
+    let largest = survey
+        .largest
+        .as_ref()
+        .map_or_else(String::new, |(key, size)| {
+            format!(", the largest {}: {key}", human_bytes(*size))
+        });
+    let summary = format!(
+        "{} objects, {}{largest}",
+        survey.objects,
+        human_bytes(survey.bytes)
+    );
+    let advice = "One object that the model cannot read ends the job as failed. Send only the images, as a list";
+    let mut warn = |what: String| checks.warning(CheckPoint::Objects, what, advice);
+    if survey.empty.count > 0 {
+        warn(format!(
+            "{} objects are empty: {}",
+            survey.empty.count, survey.empty
+        ));
+    }
+    let kinds = [survey.images, survey.records, survey.texts];
+    let is_mixed = kinds.iter().filter(|count| **count > 0).count() > 1;
+    if is_mixed {
+        warn(format!(
+            "{} images, {} TFRecord files and {} text files lie there together, and a job takes all objects alike",
+            survey.images, survey.records, survey.texts
+        ));
+    }
+    // Where nothing has a name that says something, nothing is out of place.
+    if survey.others.count > 0 && kinds.iter().any(|count| *count > 0) {
+        warn(format!(
+            "{} objects have names of neither images nor TFRecord files: {}",
+            survey.others.count, survey.others
+        ));
+    }
+    checks.ok(CheckPoint::Objects, summary);
+}

@@ -1,0 +1,274 @@
+//! A job is looked through before it is paid for. Nothing is written, nothing is started.
+
+mod input;
+mod model;
+mod output;
+mod requests;
+
+pub(super) use model::is_same_model;
+
+use super::JobError;
+use crate::aws::Aws;
+use crate::domain::{
+    Check, CheckGrade, CheckPoint, CostEstimate, HEADLINE, InputSurvey, InstanceType, ModelSource,
+    PayloadSuggestion, Preflight, Price, PriceTable, SplitType, TransformPlan, human_usd,
+};
+use crate::tasks::{Cancelled, TaskControl};
+
+/// Looks at every point of a plan. What cannot be found out is a point of its own, never an error.
+///
+/// # Errors
+/// The task was cancelled.
+pub fn preflight(
+    aws: &Aws,
+    plan: &TransformPlan,
+    prices: &PriceTable,
+    control: &TaskControl,
+) -> Result<Preflight, Cancelled> {
+    let sagemaker = aws.sagemaker(&plan.sagemaker);
+    let s3 = aws.s3(&plan.s3);
+    let region = told(sagemaker.region(Some(control)).map_err(JobError::from))?;
+    let mut checks = Checks::default();
+    checks.limits(plan);
+    control.set_step("looking at the model");
+    match &region {
+        Ok(region) => {
+            model::check_job_name(&mut checks, &sagemaker, plan, region, control)?;
+            model::check_model(&mut checks, &sagemaker, &s3, plan, region, control)?;
+        }
+        Err(why) => checks.problem(CheckPoint::JobName, why.clone(), ""),
+    }
+    let survey = input::check_input(&mut checks, &s3, plan, control)?;
+    output::check_output(&mut checks, &s3, plan, control)?;
+    let suggestion = suggestion(plan, survey.as_ref());
+    requests::check_requests(&mut checks, plan, survey.as_ref(), suggestion);
+    checks.instance(plan);
+    let region = region.ok();
+    let known = known_price(plan, prices, region.as_deref());
+    let estimate = checks.cost(plan, survey.as_ref(), known.as_ref());
+    checks.0.sort_by_key(|check| check.point);
+    Ok(Preflight {
+        checks: checks.0,
+        survey,
+        suggestion,
+        estimate,
+    })
+}
+
+/// An hour of an instance, as the user says or else as the table says.
+struct KnownPrice {
+    usd_per_hour: f64,
+    /// Where it comes from.
+    source: String,
+}
+
+fn known_price(
+    plan: &TransformPlan,
+    prices: &PriceTable,
+    region: Option<&str>,
+) -> Option<KnownPrice> {
+    let given = plan.usd_per_hour.map(|usd_per_hour| KnownPrice {
+        usd_per_hour,
+        source: "as given".to_owned(),
+    });
+    given.or_else(|| {
+        let Price {
+            usd_per_hour,
+            source,
+            date,
+            ..
+        } = prices.find(&plan.spec.instance_type, region)?;
+        Some(KnownPrice {
+            usd_per_hour: *usd_per_hour,
+            source: format!("of {date}, from {source}"),
+        })
+    })
+}
+
+/// For the largest object. How large the records inside a file are, nobody knows from outside.
+fn suggestion(plan: &TransformPlan, survey: Option<&InputSurvey>) -> Option<PayloadSuggestion> {
+    let vcpus = InstanceType::parse(&plan.spec.instance_type).and_then(|instance| instance.vcpus());
+    let largest = match plan.spec.input.split {
+        SplitType::None => survey?.largest.as_ref()?.1,
+        SplitType::Line | SplitType::RecordIO | SplitType::TFRecord => {
+            u64::from(
+                plan.spec
+                    .max_payload_mb
+                    .unwrap_or(crate::domain::DEFAULT_PAYLOAD_MB),
+            ) * 1_000_000
+        }
+    };
+    PayloadSuggestion::of(largest, vcpus)
+}
+
+/// An answer, or why there is none in words; cancelling is neither.
+fn told<T>(result: Result<T, JobError>) -> Result<Result<T, String>, Cancelled> {
+    match result {
+        Err(JobError::Cancelled) => Err(Cancelled),
+        Ok(answer) => Ok(Ok(answer)),
+        Err(error) => Ok(Err(error.to_string())),
+    }
+}
+
+#[derive(Default)]
+struct Checks(Vec<Check>);
+
+impl Checks {
+    fn ok(&mut self, point: CheckPoint, finding: impl Into<String>) {
+        self.add(point, CheckGrade::Ok, finding, "");
+    }
+
+    fn warning(
+        &mut self,
+        point: CheckPoint,
+        finding: impl Into<String>,
+        advice: impl Into<String>,
+    ) {
+        self.add(point, CheckGrade::Warning, finding, advice);
+    }
+
+    fn problem(
+        &mut self,
+        point: CheckPoint,
+        finding: impl Into<String>,
+        advice: impl Into<String>,
+    ) {
+        self.add(point, CheckGrade::Problem, finding, advice);
+    }
+
+    fn add(
+        &mut self,
+        point: CheckPoint,
+        grade: CheckGrade,
+        finding: impl Into<String>,
+        advice: impl Into<String>,
+    ) {
+        self.0.push(Check {
+            point,
+            grade,
+            finding: finding.into(),
+            advice: advice.into(),
+        });
+    }
+
+    /// Names, ranges and lengths. Role and container have points of their own.
+    fn limits(&mut self, plan: &TransformPlan) {
+        let mut problems = plan.spec.problems();
+        if let ModelSource::New { spec, .. } = &plan.model {
+            let has_no_point =
+                |field: &str| !["role", "container image", "model name"].contains(&field);
+            let of_model = spec.problems().into_iter();
+            problems.extend(of_model.filter(|problem| has_no_point(problem.field)));
+        }
+        if problems.is_empty() {
+            self.ok(CheckPoint::Limits, "All are within what SageMaker takes");
+        }
+        for problem in problems {
+            self.problem(CheckPoint::Limits, format!("The {problem}"), "");
+        }
+    }
+
+    fn instance(&mut self, plan: &TransformPlan) {
+        let name = &plan.spec.instance_type;
+        let Some(instance) = InstanceType::parse(name) else {
+            return self.problem(
+                CheckPoint::Instance,
+                format!("“{name}” is no instance type"),
+                "Instance types look like ml.m5.xlarge",
+            );
+        };
+        let gpu = if instance.has_gpu() {
+            ", with a graphics card"
+        } else {
+            ""
+        };
+        let size = instance.vcpus().map_or_else(String::new, |vcpus| {
+            format!(": {vcpus} processor threads{gpu}")
+        });
+        match instance.known_sizes() {
+            _ if instance.is_known() => {
+                let count = plan.spec.instance_count;
+                self.ok(CheckPoint::Instance, format!("{count} × {name}{size}"));
+            }
+            Some(sizes) => self.warning(
+                CheckPoint::Instance,
+                format!("This version of Spotcheck knows ml.{}, but not in this size", instance.family),
+                format!("Known sizes are {}; SageMaker says at the start whether it has others", sizes.join(", ")),
+            ),
+            None => self.warning(
+                CheckPoint::Instance,
+                format!("This version of Spotcheck does not know {name}"),
+                "Look at how it is spelt; SageMaker says at the start whether Batch Transform has it",
+            ),
+        }
+    }
+
+    fn cost(
+        &mut self,
+        plan: &TransformPlan,
+        survey: Option<&InputSurvey>,
+        price: Option<&KnownPrice>,
+    ) -> Option<CostEstimate> {
+        let spec = &plan.spec;
+        let objects = survey.map(|survey| survey.objects)?;
+        let headline = format!(
+            "AWS tells of {} images in {} minutes on {} {}",
+            HEADLINE.images, HEADLINE.minutes, HEADLINE.instances, HEADLINE.instance_type
+        );
+        let usd_per_hour = price.map(|price| price.usd_per_hour);
+        let estimate = plan
+            .images_per_s
+            .and_then(|rate| CostEstimate::of(objects, rate, spec.instance_count, usd_per_hour));
+        let time = estimate.as_ref().map(|estimate| {
+            format!(
+                "{objects} objects at {:.1} a second on each instance take about {} of transforming",
+                estimate.images_per_s,
+                human_duration(estimate.seconds)
+            )
+        });
+        let start_up = "the minutes in which instances fetch container and model are billed too";
+        match (price, time, estimate.as_ref().and_then(|estimate| estimate.usd)) {
+            (Some(price), Some(time), Some(usd)) => self.ok(
+                CheckPoint::Cost,
+                format!(
+                    "{time}, for about {} ({} an hour and instance, {}); {start_up}. For orientation, {headline}",
+                    human_usd(usd),
+                    human_usd(price.usd_per_hour),
+                    price.source
+                ),
+            ),
+            (Some(price), ..) => self.warning(
+                CheckPoint::Cost,
+                format!(
+                    "{} × {} cost {} an hour ({}), but nobody knows yet how fast the model is there. For orientation, {headline}",
+                    spec.instance_count,
+                    spec.instance_type,
+                    human_usd(price.usd_per_hour * f64::from(spec.instance_count)),
+                    price.source
+                ),
+                "Rehearse a few images or start a small job, and give the rate in images a second",
+            ),
+            (None, time, _) => self.warning(
+                CheckPoint::Cost,
+                format!(
+                    "No price of {} is known{}. For orientation, {headline}",
+                    spec.instance_type,
+                    time.map_or_else(String::new, |time| format!("; {time}"))
+                ),
+                "Give what an hour of it costs, or add it to the table of prices with its source and date; nothing is guessed",
+            ),
+        }
+        estimate
+    }
+}
+
+/// “40 s”, “12 min”, “3.5 h”.
+fn human_duration(seconds: f64) -> String {
+    if seconds < 90.0 {
+        format!("{seconds:.0} s")
+    } else if seconds < 90.0 * 60.0 {
+        format!("{:.0} min", seconds / 60.0)
+    } else {
+        format!("{:.1} h", seconds / 3600.0)
+    }
+}

@@ -1,0 +1,217 @@
+//! The name of the job, its role, its container and its model.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use super::{Checks, told};
+use crate::aws::{AwsErrorKind, S3, SageMaker};
+use crate::domain::{
+    CheckPoint, EcrImage, InstanceType, ModelSource, ModelSpec, S3Address, TransformPlan,
+    human_bytes, image_problem, name_problem, role_problem,
+};
+use crate::remote::transform::JobError;
+use crate::tasks::{Cancelled, TaskControl};
+
+/// How a gzip file begins (RFC 1952).
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+const ARCHIVE_END: &str = ".tar.gz";
+
+pub(super) fn check_job_name(
+    checks: &mut Checks,
+    sagemaker: &SageMaker,
+    plan: &TransformPlan,
+    region: &str,
+    control: &TaskControl,
+) -> Result<(), Cancelled> {
+    let name = &plan.spec.job_name;
+    if name_problem(name).is_some() {
+        // The limits tell that already, and SageMaker would only refuse to look.
+        return Ok(());
+    }
+    match sagemaker.describe_transform_job(name, Some(control)) {
+        Err(error) if error.kind == AwsErrorKind::NotFound => {
+            checks.ok(CheckPoint::JobName, format!("{name} is free in {region}"));
+        }
+        Err(error) if error.kind == AwsErrorKind::Cancelled => return Err(Cancelled),
+        Ok(job) => checks.problem(
+            CheckPoint::JobName,
+            format!(
+                "There is a job {name} already ({}), and names are never free again",
+                job.status.word()
+            ),
+            "Choose another name",
+        ),
+        Err(error) => checks.problem(CheckPoint::JobName, error.to_string(), ""),
+    }
+    Ok(())
+}
+
+pub(super) fn check_model(
+    checks: &mut Checks,
+    sagemaker: &SageMaker,
+    s3: &S3,
+    plan: &TransformPlan,
+    region: &str,
+    control: &TaskControl,
+) -> Result<(), Cancelled> {
+    let name = &plan.spec.model_name;
+    if name_problem(name).is_some() {
+        return Ok(());
+    }
+    let known = told(
+        sagemaker
+            .describe_model(name, Some(control))
+            .map_err(JobError::from),
+    )?;
+    match (&plan.model, known) {
+        (_, Err(why)) => checks.problem(CheckPoint::Model, why, ""),
+        (ModelSource::Existing, Ok(None)) => checks.problem(
+            CheckPoint::Model,
+            format!("There is no model {name} in {region}"),
+            "Look at how it is spelt, or let the job make one of an archive",
+        ),
+        (ModelSource::Existing, Ok(Some(model))) => {
+            check_role(checks, &model.role);
+            check_image(checks, &model.image, plan, region);
+            check_archive(checks, s3, &model.archive, control)?;
+        }
+        (ModelSource::New { spec, .. }, Ok(Some(model))) if !is_same_model(spec, &model) => {
+            checks.problem(
+                CheckPoint::Model,
+                format!(
+                    "There is another model {name} already, of {} in {}",
+                    model.archive, model.image
+                ),
+                "Choose another name, or use that model as it is",
+            );
+        }
+        (
+            ModelSource::New {
+                spec,
+                local_archive,
+            },
+            Ok(_),
+        ) => {
+            check_role(checks, &spec.role);
+            check_image(checks, &spec.image, plan, region);
+            match local_archive {
+                Some(path) => check_local_archive(checks, path, &spec.archive),
+                None => check_archive(checks, s3, &spec.archive, control)?,
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether the model that is there is the one that would be made.
+pub(in crate::remote::transform) fn is_same_model(wanted: &ModelSpec, there: &ModelSpec) -> bool {
+    wanted.image == there.image
+        && wanted.archive == there.archive
+        && wanted.role == there.role
+        && wanted.environment == there.environment
+}
+
+fn check_role(checks: &mut Checks, role: &str) {
+    match role_problem(role) {
+        Some(problem) => checks.problem(CheckPoint::Role, format!("The role {problem}"), ""),
+        None => checks.ok(
+            CheckPoint::Role,
+            format!(
+                "{role}; whether it may read the input and write the outputs, only a job can tell"
+            ),
+        ),
+    }
+}
+
+fn check_image(checks: &mut Checks, image: &str, plan: &TransformPlan, region: &str) {
+    if let Some(problem) = image_problem(image) {
+        return checks.problem(CheckPoint::Image, format!("The container {problem}"), "");
+    }
+    let Some(ecr) = EcrImage::parse(image) else {
+        return checks.warning(
+            CheckPoint::Image,
+            format!("{image} does not look like a container in ECR"),
+            "SageMaker pulls from ECR of the job's region: <account>.dkr.ecr.<region>.amazonaws.com/<repository>:<tag>",
+        );
+    };
+    if ecr.region != region {
+        return checks.problem(
+            CheckPoint::Image,
+            format!("The container lies in {}, and the job runs in {region}; SageMaker pulls from its own region only", ecr.region),
+            "Use the container of that region, or start the job in the other one",
+        );
+    }
+    let instance = &plan.spec.instance_type;
+    let has_gpu = InstanceType::parse(instance).is_some_and(|instance| instance.has_gpu());
+    match ecr.wants_gpu() {
+        Some(true) if !has_gpu => checks.warning(
+            CheckPoint::Image,
+            format!("{image} is made for a graphics card, and {instance} has none"),
+            "Use the container for processors, or an instance type of the families p and g",
+        ),
+        Some(false) if has_gpu => checks.warning(
+            CheckPoint::Image,
+            format!("{image} does not use the graphics card of {instance}, which is paid for all the same"),
+            "Use the container for graphics cards, or an instance type without one",
+        ),
+        _ => checks.ok(CheckPoint::Image, image),
+    }
+}
+
+fn check_archive(
+    checks: &mut Checks,
+    s3: &S3,
+    archive: &S3Address,
+    control: &TaskControl,
+) -> Result<(), Cancelled> {
+    if !archive.prefix.ends_with(ARCHIVE_END) {
+        checks.problem(
+            CheckPoint::Model,
+            format!("{archive} is no archive, as its name does not end in {ARCHIVE_END}"),
+            "Package the model first",
+        );
+        return Ok(());
+    }
+    let object = s3.object(&archive.bucket, &archive.prefix, Some(control));
+    match told(object.map_err(JobError::from))? {
+        Ok(object) => checks.ok(
+            CheckPoint::Model,
+            format!("{archive} ({})", human_bytes(object.size_bytes)),
+        ),
+        Err(why) => checks.problem(CheckPoint::Model, why, "Package the model and upload it"),
+    }
+    Ok(())
+}
+
+fn check_local_archive(checks: &mut Checks, path: &Path, archive: &S3Address) {
+    let begins = || -> std::io::Result<(u64, [u8; 2])> {
+        let mut file = File::open(path)?;
+        let mut begin = [0; 2];
+        file.read_exact(&mut begin)?;
+        Ok((file.metadata()?.len(), begin))
+    };
+    match begins() {
+        Ok((size, GZIP)) => checks.ok(
+            CheckPoint::Model,
+            format!(
+                "{} ({}) will be uploaded as {archive}",
+                path.display(),
+                human_bytes(size)
+            ),
+        ),
+        Ok(_) => checks.problem(
+            CheckPoint::Model,
+            format!(
+                "{} is no gzip file, and SageMaker takes model.tar.gz only",
+                path.display()
+            ),
+            "Package the model first",
+        ),
+        Err(error) => checks.problem(
+            CheckPoint::Model,
+            format!("The archive cannot be read: {error}: {}", path.display()),
+            "Package the model first",
+        ),
+    }
+}

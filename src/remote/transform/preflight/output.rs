@@ -1,0 +1,86 @@
+//! Where a job would write.
+
+use super::{Checks, told};
+use crate::aws::{ListRequest, S3};
+use crate::domain::{CheckPoint, InputObjects, S3Address, TransformPlan};
+use crate::remote::transform::JobError;
+use crate::tasks::{Cancelled, TaskControl};
+
+pub(super) fn check_output(
+    checks: &mut Checks,
+    s3: &S3,
+    plan: &TransformPlan,
+    control: &TaskControl,
+) -> Result<(), Cancelled> {
+    let spec = &plan.spec;
+    let folder = spec.output.folder.as_folder();
+    let before = checks.0.len();
+    if let InputObjects::Prefix(input) = &spec.input.objects
+        && is_under(&folder, input)
+    {
+        checks.problem(
+            CheckPoint::Output,
+            format!("The outputs would lie under the input, {input}: the next job over it would read them as images"),
+            "Choose a folder beside the input",
+        );
+    }
+    if folder.last_part() != spec.job_name {
+        checks.warning(
+            CheckPoint::Output,
+            format!("{folder} is not named like the job, so another job may write there, too"),
+            format!("Write {}{}/", folder, spec.job_name),
+        );
+    }
+    let request = ListRequest {
+        bucket: folder.bucket.clone(),
+        prefix: folder.prefix.clone(),
+        max_keys: Some(1),
+        ..ListRequest::default()
+    };
+    let listed = s3.list_page(&request, Some(control));
+    match told(listed.map_err(JobError::from))? {
+        Ok(listed) => {
+            if let Some(object) = listed.objects.first() {
+                checks.problem(
+                    CheckPoint::Output,
+                    format!("There is something in {folder} already, {}; it could not be told from the outputs of this job", object.key),
+                    "Choose a folder of its own for the job",
+                );
+            }
+        }
+        Err(why) => checks.problem(CheckPoint::Output, why, ""),
+    }
+    if checks.0.len() == before {
+        checks.ok(
+            CheckPoint::Output,
+            format!("{folder} is empty, and not under the input"),
+        );
+    }
+    Ok(())
+}
+
+/// Whether a job over `input` would read what lies in `folder`: keys match by their beginning.
+fn is_under(folder: &S3Address, input: &S3Address) -> bool {
+    folder.bucket == input.bucket && folder.prefix.starts_with(&input.prefix)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_is_under_all_that_its_key_begins_with() {
+        for (folder, input, expected) in [
+            ("photos/out/", "photos/", true),
+            ("photos-out/", "photos", true),
+            ("photos-out/", "photos/", false),
+            ("out/", "", true),
+            ("out/", "photos/", false),
+        ] {
+            let (folder, input) = (S3Address::new("b", folder), S3Address::new("b", input));
+            assert_eq!(is_under(&folder, &input), expected, "{folder} {input}");
+            let elsewhere = S3Address::new("other", &folder.prefix);
+            assert!(!is_under(&elsewhere, &input));
+        }
+    }
+}

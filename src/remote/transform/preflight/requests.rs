@@ -1,0 +1,285 @@
+//! How objects become requests: their size, how many at once, what they say they are, and how they are cut.
+
+use super::Checks;
+use crate::domain::{
+    AssembleWith, BatchStrategy, CheckPoint, Compression, DEFAULT_PAYLOAD_MB, EXAMPLE_CONTENT_TYPE,
+    EcrImage, IMAGE_CONTENT_TYPE, InputSurvey, LINES_CONTENT_TYPE, MAX_PAYLOAD_IN_FLIGHT_MB,
+    ModelSource, PayloadSuggestion, SplitType, TransformPlan, human_bytes, needed_payload_mb,
+};
+
+pub(super) fn check_requests(
+    checks: &mut Checks,
+    plan: &TransformPlan,
+    survey: Option<&InputSurvey>,
+    suggestion: Option<PayloadSuggestion>,
+) {
+    check_payload(checks, plan, survey, suggestion);
+    check_concurrency(checks, plan, suggestion);
+    match survey.and_then(Content::of) {
+        Some(content) => {
+            check_content_type(checks, plan, content);
+            check_splitting(checks, plan, content);
+        }
+        None => {
+            checks.warning(
+                CheckPoint::ContentType,
+                format!(
+                    "Nobody can tell from the names whether the objects are {}",
+                    content_type_text(plan)
+                ),
+                "Look at what the model's handler takes",
+            );
+        }
+    }
+}
+
+fn content_type_text(plan: &TransformPlan) -> &str {
+    match plan.spec.input.content_type.as_str() {
+        "" => "what no content type says",
+        content_type => content_type,
+    }
+}
+
+fn check_payload(
+    checks: &mut Checks,
+    plan: &TransformPlan,
+    survey: Option<&InputSurvey>,
+    suggestion: Option<PayloadSuggestion>,
+) {
+    let spec = &plan.spec;
+    let payload = spec.max_payload_mb.unwrap_or(DEFAULT_PAYLOAD_MB);
+    if payload == 0 {
+        return checks.warning(
+            CheckPoint::Payload,
+            "MaxPayloadInMB is 0: requests come in chunks, without a length",
+            "Few containers take that; set it to the size of the largest object",
+        );
+    }
+    if spec.input.split != SplitType::None {
+        return checks.ok(
+            CheckPoint::Payload,
+            format!("Requests of up to {payload} MB; a record must fit into one, however large its file is"),
+        );
+    }
+    let Some((key, size)) = survey.and_then(|survey| survey.largest.as_ref()) else {
+        return;
+    };
+    let needed = needed_payload_mb(*size);
+    let largest = format!("The largest object has {}: {key}", human_bytes(*size));
+    if needed > u64::from(MAX_PAYLOAD_IN_FLIGHT_MB) {
+        checks.problem(
+            CheckPoint::Payload,
+            format!("{largest}. A request has at most {MAX_PAYLOAD_IN_FLIGHT_MB} MB"),
+            "Leave it out, or make it smaller",
+        );
+    } else if needed > u64::from(payload) {
+        checks.problem(
+            CheckPoint::Payload,
+            format!("{largest}. With MaxPayloadInMB {payload} it would be refused (413)"),
+            suggestion.map_or_else(String::new, |suggestion| {
+                format!(
+                    "Set MaxPayloadInMB to {} and MaxConcurrentTransforms to at most {}",
+                    suggestion.max_payload_mb, suggestion.max_concurrent
+                )
+            }),
+        );
+    } else {
+        checks.ok(
+            CheckPoint::Payload,
+            format!("{largest}; requests of up to {payload} MB take it"),
+        );
+    }
+}
+
+fn check_concurrency(
+    checks: &mut Checks,
+    plan: &TransformPlan,
+    suggestion: Option<PayloadSuggestion>,
+) {
+    let spec = &plan.spec;
+    let image = match &plan.model {
+        ModelSource::New { spec, .. } => EcrImage::parse(&spec.image),
+        ModelSource::Existing => None,
+    };
+    let advice = suggestion.map_or_else(String::new, |suggestion| {
+        format!(
+            "Set MaxConcurrentTransforms to {}; with MaxPayloadInMB {} the product stays within {MAX_PAYLOAD_IN_FLIGHT_MB}",
+            suggestion.max_concurrent, suggestion.max_payload_mb
+        )
+    });
+    match spec.max_concurrent.filter(|count| *count > 0) {
+        Some(count) => checks.ok(
+            CheckPoint::Concurrency,
+            format!("{count} requests at once on each instance"),
+        ),
+        None if image.is_some_and(|image| image.is_ray()) => checks.warning(
+            CheckPoint::Concurrency,
+            "MaxConcurrentTransforms is not set, and this container does not say how many requests it takes, so there would be one at a time",
+            advice,
+        ),
+        None => checks.warning(
+            CheckPoint::Concurrency,
+            "MaxConcurrentTransforms is not set; the container is asked, and one that does not answer gets one request at a time",
+            advice,
+        ),
+    }
+}
+
+/// What all objects are, by their names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Content {
+    Images,
+    Records,
+    Texts,
+}
+
+impl Content {
+    /// The most frequent kind; `None` where no name says anything.
+    fn of(survey: &InputSurvey) -> Option<Self> {
+        let kinds = [
+            (survey.images, Self::Images),
+            (survey.records, Self::Records),
+            (survey.texts, Self::Texts),
+        ];
+        let most = kinds.into_iter().max_by_key(|(count, _)| *count);
+        most.filter(|(count, _)| *count > 0).map(|(_, kind)| kind)
+    }
+
+    fn words(self) -> &'static str {
+        match self {
+            Self::Images => "images",
+            Self::Records => "TFRecord files",
+            Self::Texts => "text files",
+        }
+    }
+
+    fn usual_content_type(self) -> &'static str {
+        match self {
+            Self::Images => IMAGE_CONTENT_TYPE,
+            Self::Records => EXAMPLE_CONTENT_TYPE,
+            Self::Texts => LINES_CONTENT_TYPE,
+        }
+    }
+
+    fn fits(self, content_type: &str) -> bool {
+        let is_text = ["json", "csv", "text/"]
+            .iter()
+            .any(|part| content_type.contains(part));
+        match self {
+            Self::Images => {
+                content_type == IMAGE_CONTENT_TYPE || content_type.starts_with("image/")
+            }
+            Self::Records => content_type == EXAMPLE_CONTENT_TYPE,
+            Self::Texts => is_text,
+        }
+    }
+}
+
+fn check_content_type(checks: &mut Checks, plan: &TransformPlan, content: Content) {
+    let content_type = plan.spec.input.content_type.as_str();
+    if content.fits(content_type) {
+        checks.ok(
+            CheckPoint::ContentType,
+            format!("{content_type} for {}", content.words()),
+        );
+    } else {
+        checks.warning(
+            CheckPoint::ContentType,
+            format!(
+                "{} are sent as {}",
+                content.words(),
+                content_type_text(plan)
+            ),
+            format!(
+                "The handler of Spotcheck's archives takes {}; others may want something else",
+                content.usual_content_type()
+            ),
+        );
+    }
+}
+
+fn check_splitting(checks: &mut Checks, plan: &TransformPlan, content: Content) {
+    let before = checks.0.len();
+    let input = &plan.spec.input;
+    let (split, strategy) = (input.split, plan.spec.batch_strategy);
+    match content {
+        Content::Images => {
+            if split != SplitType::None {
+                checks.problem(
+                    CheckPoint::Splitting,
+                    format!("SplitType {split:?} would cut pictures into pieces"),
+                    "Set SplitType to None: one image a request",
+                );
+            }
+            if input.compression != Compression::None {
+                checks.problem(
+                    CheckPoint::Splitting,
+                    "CompressionType Gzip unpacks each object, and images are not packed like that",
+                    "Set CompressionType to None",
+                );
+            }
+        }
+        Content::Records => check_records(checks, plan),
+        Content::Texts => {
+            if split != SplitType::Line {
+                checks.warning(
+                    CheckPoint::Splitting,
+                    format!("SplitType {split:?} sends a text file as a whole"),
+                    "Set SplitType to Line where each line is a record",
+                );
+            } else if plan.spec.output.assemble != AssembleWith::Line {
+                checks.warning(
+                    CheckPoint::Splitting,
+                    "AssembleWith None puts the answers of all lines together without a break",
+                    "Set AssembleWith to Line",
+                );
+            }
+        }
+    }
+    if split == SplitType::None && strategy == BatchStrategy::MultiRecord {
+        checks.warning(
+            CheckPoint::Splitting,
+            "BatchStrategy MultiRecord puts records together, and with SplitType None there are none",
+            "Set BatchStrategy to SingleRecord",
+        );
+    }
+    if checks.0.len() == before {
+        checks.ok(
+            CheckPoint::Splitting,
+            format!(
+                "SplitType {split:?}, BatchStrategy {strategy:?}, AssembleWith {:?} for {}",
+                plan.spec.output.assemble,
+                content.words()
+            ),
+        );
+    }
+}
+
+fn check_records(checks: &mut Checks, plan: &TransformPlan) {
+    let spec = &plan.spec;
+    match (spec.input.split, spec.batch_strategy) {
+        (SplitType::TFRecord, BatchStrategy::SingleRecord) => {}
+        (SplitType::TFRecord, BatchStrategy::MultiRecord) => checks.warning(
+            CheckPoint::Splitting,
+            "BatchStrategy MultiRecord sends several records in one request, with their framing",
+            "Set BatchStrategy to SingleRecord; the handler of Spotcheck's archives takes one record, without framing",
+        ),
+        (SplitType::None, _) => checks.warning(
+            CheckPoint::Splitting,
+            "SplitType None sends a whole TFRecord file in one request",
+            "Set SplitType to TFRecord and BatchStrategy to SingleRecord",
+        ),
+        (split, _) => checks.problem(
+            CheckPoint::Splitting,
+            format!("SplitType {split:?} does not know where the records of a TFRecord file end"),
+            "Set SplitType to TFRecord",
+        ),
+    }
+    if spec.output.assemble != AssembleWith::Line {
+        checks.warning(
+            CheckPoint::Splitting,
+            "AssembleWith None puts the answers of all records of a file together without a break",
+            "Set AssembleWith to Line: one answer a line, in the order of the records",
+        );
+    }
+}

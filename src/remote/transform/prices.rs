@@ -1,0 +1,166 @@
+//! The table of prices in the configuration folder: TOML that a person edits.
+
+use std::io::Write;
+use std::path::Path;
+
+use super::JobError;
+use crate::domain::{InstanceType, Price, PriceTable};
+
+/// How a new table begins.
+const HEADER: &str = "\
+# What an hour of an instance costs, for Spotcheck's estimates. Nothing is looked up and nothing is guessed: what is not here is asked for.
+# Each entry says where its price comes from and when it was looked up. Of two for the same type and region, the last counts.
+#
+# [[price]]
+# instance_type = \"ml.m5.xlarge\"
+# region = \"eu-west-1\"        # left out: for all regions that no other entry names
+# usd_per_hour = 1.0
+# source = \"https://aws.amazon.com/sagemaker/pricing/\"
+# date = \"2026-11-21\"
+";
+
+/// Reads the table; an empty one where there is no file.
+///
+/// # Errors
+/// The file cannot be read, or an entry cannot be: the message has its line.
+pub fn read_prices(path: &Path) -> Result<PriceTable, JobError> {
+    let text = match std::fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return Ok(PriceTable::default());
+        }
+        Err(error) => return Err(unreadable(path, error)),
+    };
+    let table: PriceTable = toml::from_str(&text).map_err(|error| unreadable(path, error))?;
+    for price in &table.prices {
+        if let Some(problem) = problem_of(price) {
+            return Err(unreadable(
+                path,
+                format!("the entry for {}: {problem}", price.instance_type),
+            ));
+        }
+    }
+    Ok(table)
+}
+
+/// Adds a price at the end of the table, and makes the file where there is none. What stands in it stays, comments too.
+///
+/// # Errors
+/// The price cannot be, the table cannot be read, or it cannot be written.
+pub fn add_price(path: &Path, price: &Price) -> Result<PriceTable, JobError> {
+    let cannot = |why: &dyn std::fmt::Display| {
+        JobError::local("The price could not be added to the table", path, why)
+    };
+    if let Some(problem) = problem_of(price) {
+        return Err(cannot(&problem));
+    }
+    let mut table = read_prices(path)?;
+    let entry = PriceTable {
+        prices: vec![price.clone()],
+    };
+    let entry = toml::to_string(&entry).map_err(|error| cannot(&error))?;
+    let before = if path.exists() { "\n" } else { HEADER };
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder).map_err(|error| cannot(&error))?;
+    }
+    std::fs::OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(path)
+        .and_then(|mut file| file.write_all(format!("{before}\n{entry}").as_bytes()))
+        .map_err(|error| cannot(&error))?;
+    table.prices.push(price.clone());
+    Ok(table)
+}
+
+fn unreadable(path: &Path, why: impl std::fmt::Display) -> JobError {
+    JobError::local(
+        "The table of prices cannot be read, so correct it or move it away",
+        path,
+        why,
+    )
+}
+
+fn problem_of(price: &Price) -> Option<&'static str> {
+    if InstanceType::parse(&price.instance_type).is_none() {
+        return Some("an instance type looks like ml.m5.xlarge");
+    }
+    if !price.usd_per_hour.is_finite() || price.usd_per_hour <= 0.0 {
+        return Some("a price is a number of dollars above zero");
+    }
+    if price.source.trim().is_empty() {
+        return Some("a price says where it comes from");
+    }
+    (!is_date(&price.date)).then_some("a date looks like 2026-11-21")
+}
+
+fn is_date(text: &str) -> bool {
+    text.parse::<jiff::civil::Date>().is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn price(usd_per_hour: f64) -> Price {
+        Price {
+            instance_type: "ml.m5.xlarge".to_owned(),
+            region: Some("eu-west-1".to_owned()),
+            usd_per_hour,
+            source: "an invoice".to_owned(),
+            date: "2026-11-21".to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_price_that_was_added_is_found_again_and_what_stood_there_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("config/prices.toml");
+        assert_eq!(read_prices(&path).unwrap(), PriceTable::default());
+        add_price(&path, &price(0.25)).unwrap();
+        let mut text = std::fs::read_to_string(&path).unwrap();
+        text.push_str("# mine\n");
+        std::fs::write(&path, text).unwrap();
+        let table = add_price(&path, &price(0.5)).unwrap();
+        assert_eq!(read_prices(&path).unwrap(), table);
+        let found = table.find("ml.m5.xlarge", Some("eu-west-1")).unwrap();
+        assert_eq!(found.usd_per_hour, 0.5);
+        assert_eq!(table.find("ml.m5.xlarge", Some("us-east-1")), None);
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(
+            text.starts_with(HEADER) && text.contains("# mine\n"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a_table_that_cannot_be_is_refused_and_left_as_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("prices.toml");
+        let entry = |change: &str| {
+            let good = "instance_type = \"ml.m5.xlarge\"\nusd_per_hour = 1.0\nsource = \"me\"\ndate = \"2026-11-21\"\n";
+            let key = change.split(' ').next().unwrap();
+            let kept = good.lines().filter(|line| !line.starts_with(key));
+            let lines: Vec<&str> = kept.chain([change]).collect();
+            format!("[[price]]\n{}\n", lines.join("\n"))
+        };
+        for (change, said) in [
+            ("usd_per_hour = -1.0", "above zero"),
+            ("usd_per_hour = nan", "above zero"),
+            ("date = \"yesterday\"", "2026-11-21"),
+            ("source = \"\"", "where it comes from"),
+            ("instance_type = \"m5\"", "ml.m5.xlarge"),
+            ("colour = \"red\"", "colour"),
+        ] {
+            let text = entry(change);
+            std::fs::write(&path, &text).unwrap();
+            let error = read_prices(&path).unwrap_err().to_string();
+            assert!(
+                error.contains(said) && error.contains("prices.toml"),
+                "{change}: {error}"
+            );
+            assert!(add_price(&path, &price(1.0)).is_err());
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+        }
+    }
+}

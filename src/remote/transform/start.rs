@@ -1,0 +1,328 @@
+//! A plan becomes a job: what is missing is uploaded, the model is made, and SageMaker is asked to start.
+
+use std::io::Write;
+use std::path::Path;
+
+use super::inputs::Inputs;
+use super::manifest::write_manifest;
+use super::preflight::is_same_model;
+use super::{JobError, JobRecords};
+use crate::aws::{Aws, AwsErrorKind, SageMaker};
+use crate::domain::{
+    InputObjects, JobRecord, LeftBehind, ModelSource, ModelSpec, PlannedState, S3Access, S3Address,
+    S3Place, SageMakerAccess, Sample, SampleUri, TransformPlan, UploadReport, UploadStop,
+};
+use crate::tasks::TaskControl;
+use crate::upload::{self, DEFAULT_CONCURRENCY, Existing, LocalFiles, UploadOptions, files_below};
+
+/// Where this machine keeps what a start writes down.
+#[derive(Debug, Clone, Copy)]
+pub struct StartFolders<'f> {
+    pub records: &'f JobRecords,
+    /// Notes of uploads that are not finished.
+    pub unfinished: &'f Path,
+}
+
+/// Starts a job. What is made for it is written down before it is made, so that [`super::clean_up`] finds it whatever happens here; a
+/// start that ended early can be made again with the same plan, and goes on with what is missing.
+///
+/// # Errors
+/// The plan cannot be carried out, something of it cannot be uploaded, or SageMaker refuses. No job runs then.
+pub fn start(
+    aws: &Aws,
+    plan: &TransformPlan,
+    folders: StartFolders<'_>,
+    now_ms: i64,
+    control: &TaskControl,
+) -> Result<JobRecord, JobError> {
+    must_be_sound(plan)?;
+    let sagemaker = aws.sagemaker(&plan.sagemaker);
+    let region = sagemaker.region(Some(control))?;
+    let begun = folders.records.find(&plan.spec.job_name, &region)?;
+    if begun.as_ref().is_some_and(|record| record.is_started) {
+        return Err(JobError::Plan(format!(
+            "The job {} was started already; look at its status, or choose another name",
+            plan.spec.job_name
+        )));
+    }
+    let mut start = Start {
+        aws,
+        folders,
+        control,
+        record: JobRecord {
+            sagemaker: SageMakerAccess {
+                region: Some(region),
+                ..plan.sagemaker.clone()
+            },
+            s3: plan.s3.clone(),
+            spec: plan.spec.clone(),
+            begun_ms: now_ms,
+            is_started: false,
+            model: match &plan.model {
+                ModelSource::New { spec, .. } => Some(spec.clone()),
+                ModelSource::Existing => None,
+            },
+            input_objects: None,
+            left: begun.map(|record| record.left).unwrap_or_default(),
+            usd_per_hour: plan.usd_per_hour,
+            retry_of: plan.retry_of.clone(),
+        },
+    };
+    start.send_input(plan)?;
+    start.send_manifest(plan)?;
+    start.make_model(&sagemaker, plan)?;
+    start.count_inputs(plan)?;
+    start.create(&sagemaker)?;
+    Ok(start.record)
+}
+
+fn must_be_sound(plan: &TransformPlan) -> Result<(), JobError> {
+    let mut problems = plan.spec.problems();
+    if let ModelSource::New { spec, .. } = &plan.model {
+        problems.extend(spec.problems());
+        if spec.name != plan.spec.model_name {
+            return Err(JobError::Plan(format!(
+                "The job wants the model {}, and the one that is made is {}",
+                plan.spec.model_name, spec.name
+            )));
+        }
+    }
+    problems.dedup();
+    if problems.is_empty() {
+        return Ok(());
+    }
+    let lines: Vec<String> = problems
+        .iter()
+        .map(|problem| format!("the {problem}"))
+        .collect();
+    Err(JobError::Plan(format!(
+        "SageMaker would refuse this: {}",
+        lines.join("; ")
+    )))
+}
+
+struct Start<'a> {
+    aws: &'a Aws,
+    folders: StartFolders<'a>,
+    control: &'a TaskControl,
+    record: JobRecord,
+}
+
+impl Start<'_> {
+    fn send_input(&mut self, plan: &TransformPlan) -> Result<(), JobError> {
+        let Some(folder) = &plan.input_folder else {
+            return Ok(());
+        };
+        let InputObjects::Prefix(target) = &plan.spec.input.objects else {
+            return Err(JobError::Plan(
+                "A local folder becomes a prefix in S3, not a manifest; give the prefix as the input".to_owned(),
+            ));
+        };
+        self.control
+            .set_step(format!("looking through {}", folder.display()));
+        let files = files_below(folder, self.control)
+            .map_err(|error| JobError::of_source("The folder cannot be read", folder, &error))?;
+        let upload = self.plan_upload(target, files)?;
+        self.control
+            .set_step(format!("uploading the images to {target}"));
+        self.carry_out(&upload)
+    }
+
+    fn send_manifest(&mut self, plan: &TransformPlan) -> Result<(), JobError> {
+        let (Some(manifest), InputObjects::Manifest(address)) =
+            (&plan.manifest, &plan.spec.input.objects)
+        else {
+            return Ok(());
+        };
+        let failed = |error: std::io::Error| {
+            JobError::local(
+                "The manifest could not be written",
+                std::env::temp_dir(),
+                error,
+            )
+        };
+        let mut file = tempfile::NamedTempFile::new().map_err(failed)?;
+        file.write_all(&write_manifest(manifest)).map_err(failed)?;
+        file.flush().map_err(failed)?;
+        self.control
+            .set_step(format!("uploading the manifest to {address}"));
+        self.send_file(file.path(), address, LeftBehind::Manifest(address.clone()))
+    }
+
+    fn make_model(&mut self, sagemaker: &SageMaker, plan: &TransformPlan) -> Result<(), JobError> {
+        let ModelSource::New {
+            spec,
+            local_archive,
+        } = &plan.model
+        else {
+            return Ok(());
+        };
+        if let Some(path) = local_archive {
+            self.control
+                .set_step(format!("uploading the model to {}", spec.archive));
+            self.send_file(
+                path,
+                &spec.archive,
+                LeftBehind::Archive(spec.archive.clone()),
+            )?;
+        }
+        self.control
+            .set_step(format!("making the model {}", spec.name));
+        let there = sagemaker.describe_model(&spec.name, Some(self.control))?;
+        if let Some(there) = there {
+            return must_be_the_model(spec, &there);
+        }
+        self.will_leave(LeftBehind::Model(spec.name.clone()))?;
+        match sagemaker.create_model(spec, Some(self.control)) {
+            // Our own answer may have got lost, and the model been made all the same.
+            Err(error) if error.kind == AwsErrorKind::InUse => {
+                let there = sagemaker.describe_model(&spec.name, Some(self.control))?;
+                there.map_or_else(
+                    || Err(error.into()),
+                    |there| must_be_the_model(spec, &there),
+                )
+            }
+            made => Ok(made.map(|_| ())?),
+        }
+    }
+
+    fn count_inputs(&mut self, plan: &TransformPlan) -> Result<(), JobError> {
+        let count = if let Some(manifest) = &plan.manifest {
+            manifest.names.len()
+        } else {
+            self.control.set_step("listing the input");
+            let s3 = self.aws.s3(&plan.s3);
+            Inputs::list(&s3, &plan.spec.input.objects, self.control)?
+                .objects
+                .len()
+        };
+        self.record.input_objects = Some(count as u64);
+        if count == 0 {
+            return Err(JobError::Plan(format!(
+                "There is nothing to transform in {}; look at how it is spelt",
+                plan.spec.input.objects.address()
+            )));
+        }
+        Ok(())
+    }
+
+    fn create(&mut self, sagemaker: &SageMaker) -> Result<(), JobError> {
+        let spec = &self.record.spec;
+        self.control
+            .set_step(format!("starting the job {}", spec.job_name));
+        self.folders.records.write(&self.record)?;
+        if let Err(error) = sagemaker.create_transform_job(spec, Some(self.control)) {
+            // Our own answer may have got lost, and the job been started all the same.
+            let is_ours = error.kind == AwsErrorKind::InUse
+                && sagemaker
+                    .describe_transform_job(&spec.job_name, Some(self.control))
+                    .is_ok_and(|job| is_the_job(spec, &job.spec));
+            if !is_ours {
+                return Err(error.into());
+            }
+        }
+        self.record.is_started = true;
+        self.folders.records.write(&self.record)
+    }
+
+    /// Sends one file, and writes down that it is there for the job alone, unless it was there before.
+    fn send_file(
+        &mut self,
+        path: &Path,
+        address: &S3Address,
+        leaves: LeftBehind,
+    ) -> Result<(), JobError> {
+        let size_bytes = path
+            .metadata()
+            .map_err(|error| JobError::local("The file cannot be read", path, error))?
+            .len();
+        let folder = address
+            .parent()
+            .unwrap_or_else(|| S3Address::new(&address.bucket, ""));
+        let name = address.last_part().to_owned();
+        let file = Sample {
+            uri: SampleUri::new(path.to_string_lossy()),
+            name,
+            size_bytes,
+            modified_ns: None,
+            etag: None,
+        };
+        let files = LocalFiles {
+            files: vec![file],
+            ..LocalFiles::default()
+        };
+        let upload = self.plan_upload(&folder, files)?;
+        if upload
+            .files
+            .iter()
+            .any(|planned| planned.state == PlannedState::New)
+        {
+            self.will_leave(leaves)?;
+        }
+        self.carry_out(&upload)
+    }
+
+    fn plan_upload(
+        &self,
+        target: &S3Address,
+        files: LocalFiles,
+    ) -> Result<crate::domain::UploadPlan, JobError> {
+        let place = S3Place {
+            access: S3Access::clone(&self.record.s3),
+            ..S3Place::new(target.clone())
+        };
+        Ok(upload::plan(self.aws, &place, files, self.control)?)
+    }
+
+    fn carry_out(&self, plan: &crate::domain::UploadPlan) -> Result<(), JobError> {
+        let step = self.control.progress().step;
+        let options = UploadOptions {
+            concurrency: DEFAULT_CONCURRENCY,
+            existing: Existing::Keep,
+            unfinished: self.folders.unfinished,
+        };
+        let report = upload::upload(self.aws, plan, options, self.control);
+        self.control.set_step(step);
+        self.control.set_total(None);
+        self.control.set_done_before(0);
+        must_be_complete(&report, &plan.target.address)
+    }
+
+    /// Before it is made: what is made and not written down would stay for ever.
+    fn will_leave(&mut self, left: LeftBehind) -> Result<(), JobError> {
+        if !self.record.left.contains(&left) {
+            self.record.left.push(left);
+        }
+        self.folders.records.write(&self.record)
+    }
+}
+
+fn must_be_complete(report: &UploadReport, target: &S3Address) -> Result<(), JobError> {
+    let first = report.conflicts.iter().chain(&report.failures).next();
+    match (&report.stopped, first) {
+        (Some(UploadStop::Cancelled), _) => Err(JobError::Cancelled),
+        (Some(UploadStop::Failed(why)), _) => Err(JobError::Plan(why.clone())),
+        (None, None) => Ok(()),
+        (None, Some(problem)) => Err(JobError::Plan(format!(
+            "{} files are not in {target} as they are here, so the job was not started. The first: {problem}",
+            report.conflicts.len() + report.failures.len()
+        ))),
+    }
+}
+
+fn must_be_the_model(wanted: &ModelSpec, there: &ModelSpec) -> Result<(), JobError> {
+    if is_same_model(wanted, there) {
+        return Ok(());
+    }
+    Err(JobError::Plan(format!(
+        "There is another model {} already, of {} in {}; choose another name, or use that model as it is",
+        wanted.name, there.archive, there.image
+    )))
+}
+
+/// Whether the job of our name that is there is the one that was asked for: nobody else writes into its folder.
+fn is_the_job(wanted: &crate::domain::TransformSpec, there: &crate::domain::TransformSpec) -> bool {
+    wanted.model_name == there.model_name
+        && wanted.input.objects == there.input.objects
+        && wanted.output.folder == there.output.folder
+}

@@ -1,0 +1,486 @@
+//! A job is watched: its phase, its outputs counted against its inputs, what it costs, what it says.
+//!
+//! Everything is told by SageMaker, S3 and CloudWatch anew each time, so nothing is lost when this program or this machine sleeps or is
+//! started again, and a job that was started elsewhere is watched as well.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use super::inputs::{Inputs, Outputs};
+use super::{JobError, JobRecords, LogKind, LogReader, OutputKeys};
+use crate::aws::{Aws, AwsErrorKind, S3, SageMaker};
+use crate::domain::{
+    JobPhase, JobProgress, JobRecord, LogLine, PriceTable, S3Access, SageMakerAccess, TransformJob,
+    TransformStatus, cost_usd,
+};
+use crate::tasks::TaskControl;
+
+/// Lines of the log that are kept.
+const LOG_TAIL: usize = 100;
+/// How a container's log tells of a request.
+const REQUEST: &str = "POST /invocations";
+
+/// How long to wait before the next look: at once after something happened, then less and less often.
+const FIRST_WAIT: Duration = Duration::from_secs(2);
+const LONGEST_WAIT: Duration = Duration::from_secs(30);
+/// After SageMaker or S3 could not be reached.
+const LONGEST_TROUBLE_WAIT: Duration = Duration::from_mins(1);
+/// Looking takes at most such a share of the time: listing many outputs takes long, and costs requests.
+const LOOKING_SHARE: u32 = 10;
+
+/// A job that is looked at again and again.
+pub struct Watch {
+    sagemaker: SageMaker,
+    s3: S3,
+    job_name: String,
+    record: Option<JobRecord>,
+    usd_per_hour: Option<f64>,
+    prices: PriceTable,
+    region: Option<String>,
+    /// Listed once; `None` until that worked.
+    inputs: Option<Inputs>,
+    log: LogReader,
+    log_tail: VecDeque<LogLine>,
+    /// Why the log is not asked for any more.
+    log_trouble: Option<String>,
+    has_seen_request: bool,
+}
+
+/// What [`Watch::follow`] tells.
+#[derive(Debug, Clone, PartialEq)]
+pub enum WatchEvent<'p> {
+    Progress(&'p JobProgress),
+    /// It could not be looked at the job, and will be tried again.
+    Trouble {
+        why: String,
+        again_in: Duration,
+    },
+}
+
+impl Watch {
+    /// A job of this name. Asks nobody yet. Who asks, and a price, come from the record where the job was started here and nobody says
+    /// otherwise.
+    pub fn of(
+        aws: &Aws,
+        sagemaker: &SageMakerAccess,
+        s3: &S3Access,
+        job_name: &str,
+        record: Option<JobRecord>,
+        prices: PriceTable,
+        usd_per_hour: Option<f64>,
+    ) -> Self {
+        let of_record = record.as_ref().and_then(|record| record.usd_per_hour);
+        Self {
+            sagemaker: aws.sagemaker(sagemaker),
+            s3: aws.s3(s3),
+            job_name: job_name.to_owned(),
+            usd_per_hour: usd_per_hour.or(of_record),
+            record,
+            prices,
+            region: sagemaker.region.clone(),
+            inputs: None,
+            log: LogReader::new(job_name, LogKind::Container),
+            log_tail: VecDeque::new(),
+            log_trouble: None,
+            has_seen_request: false,
+        }
+    }
+
+    /// The job as it is now. What cannot be found out beside its status stands in the notes.
+    ///
+    /// # Errors
+    /// SageMaker does not tell of the job, or the task was cancelled.
+    pub fn look(&mut self, control: &TaskControl) -> Result<JobProgress, JobError> {
+        let job = self
+            .sagemaker
+            .describe_transform_job(&self.job_name, Some(control))?;
+        if self.region.is_none() {
+            self.region = Some(self.sagemaker.region(Some(control))?);
+        }
+        let mut notes = Vec::new();
+        let outputs = self.count_outputs(&job, &mut notes, control)?;
+        self.read_log(&job, &mut notes, control)?;
+        let inputs = self
+            .inputs
+            .as_ref()
+            .map(|inputs| inputs.objects.len() as u64);
+        let of_record = self.record.as_ref().and_then(|record| record.input_objects);
+        let seen_at_ms = now_ms();
+        let billed_s = billed_s(&job, seen_at_ms);
+        let progress = JobProgress {
+            phase: phase(
+                &job,
+                outputs.as_ref().is_some_and(|found| found.count > 0) || self.has_seen_request,
+            ),
+            inputs: inputs.or(of_record),
+            outputs: outputs.as_ref().map(|found| found.count),
+            outputs_per_s: outputs.as_ref().and_then(|found| found.per_s),
+            seconds_left: None,
+            billed_s,
+            cost_usd: self
+                .usd_per_hour(&job)
+                .zip(billed_s)
+                .map(|(price, seconds)| cost_usd(price, job.spec.instance_count, seconds)),
+            log_tail: self.log_tail.iter().cloned().collect(),
+            notes,
+            seen_at_ms,
+            job,
+        };
+        let left = progress
+            .missing()
+            .zip(progress.outputs_per_s)
+            .filter(|_| !progress.job.status.is_over());
+        Ok(JobProgress {
+            seconds_left: left.map(|(missing, per_s)| missing as f64 / per_s),
+            ..progress
+        })
+    }
+
+    /// Looks until the job is over, and tells each time. A network that is gone for a while, a sleeping machine and a server that has
+    /// too much to do are waited for.
+    ///
+    /// # Errors
+    /// What waiting does not help against, or the task was cancelled.
+    pub fn follow(
+        &mut self,
+        control: &TaskControl,
+        mut see: impl FnMut(WatchEvent<'_>),
+    ) -> Result<JobProgress, JobError> {
+        let mut pace = Pace::default();
+        loop {
+            let begun = Instant::now();
+            let wait = match self.look(control) {
+                Ok(progress) if progress.job.status.is_over() => return Ok(progress),
+                Ok(progress) => {
+                    see(WatchEvent::Progress(&progress));
+                    pace.after(progress.phase, progress.job.status, begun.elapsed())
+                }
+                Err(error) if is_passing(&error) => {
+                    let again_in = pace.after_trouble();
+                    let why = error.to_string();
+                    see(WatchEvent::Trouble { why, again_in });
+                    again_in
+                }
+                Err(error) => return Err(error),
+            };
+            control.sleep(wait)?;
+        }
+    }
+
+    fn usd_per_hour(&self, job: &TransformJob) -> Option<f64> {
+        let of_table = || {
+            let price = self
+                .prices
+                .find(&job.spec.instance_type, self.region.as_deref())?;
+            Some(price.usd_per_hour)
+        };
+        self.usd_per_hour.or_else(of_table)
+    }
+
+    fn count_outputs(
+        &mut self,
+        job: &TransformJob,
+        notes: &mut Vec<String>,
+        control: &TaskControl,
+    ) -> Result<Option<Counted>, JobError> {
+        let unless_cancelled = |error: JobError, notes: &mut Vec<String>| match error {
+            JobError::Cancelled => Err(JobError::Cancelled),
+            error => {
+                notes.push(error.to_string());
+                Ok(None)
+            }
+        };
+        if self.inputs.is_none() {
+            match Inputs::list(&self.s3, &job.spec.input.objects, control) {
+                Ok(inputs) => self.inputs = Some(inputs),
+                Err(error) => {
+                    unless_cancelled(error, notes)?;
+                }
+            }
+        }
+        match Outputs::list(&self.s3, &job.spec.output.folder, control) {
+            Ok(outputs) => Ok(Some(Counted::of(self.inputs.as_ref(), job, &outputs))),
+            Err(error) => unless_cancelled(error, notes),
+        }
+    }
+
+    fn read_log(
+        &mut self,
+        job: &TransformJob,
+        notes: &mut Vec<String>,
+        control: &TaskControl,
+    ) -> Result<(), JobError> {
+        if self.log_trouble.is_none() && job.started_ms.is_some() {
+            match self.log.read(&self.sagemaker, control) {
+                Ok(lines) => {
+                    self.has_seen_request |=
+                        lines.iter().any(|line| line.message.contains(REQUEST));
+                    self.log_tail.extend(lines);
+                    let surplus = self.log_tail.len().saturating_sub(LOG_TAIL);
+                    self.log_tail.drain(..surplus);
+                }
+                Err(JobError::Cancelled) => return Err(JobError::Cancelled),
+                Err(error) if is_passing(&error) => notes.push(error.to_string()),
+                // Whoever may not read logs may not a moment later either.
+                Err(error) => self.log_trouble = Some(error.to_string()),
+            }
+        }
+        notes.extend(self.log_trouble.clone());
+        Ok(())
+    }
+}
+
+/// The record of a job that was started here, by its name, in the region that `sagemaker` means.
+///
+/// # Errors
+/// Nobody said which region, or the record cannot be read.
+pub fn find_record(
+    aws: &Aws,
+    records: &JobRecords,
+    sagemaker: &SageMakerAccess,
+    job_name: &str,
+    control: &TaskControl,
+) -> Result<Option<JobRecord>, JobError> {
+    let region = aws.sagemaker(sagemaker).region(Some(control))?;
+    records.find(job_name, &region)
+}
+
+/// Outputs of a job at one moment.
+struct Counted {
+    count: u64,
+    per_s: Option<f64>,
+}
+
+impl Counted {
+    fn of(inputs: Option<&Inputs>, job: &TransformJob, outputs: &Outputs) -> Self {
+        let count = match inputs {
+            Some(inputs) => {
+                let keys = inputs.output_keys(&job.spec.output.folder, outputs);
+                count_of(inputs, &keys, outputs)
+            }
+            None => outputs.keys.len() as u64,
+        };
+        let per_s = outputs.written_ms.and_then(|(first, last)| {
+            let seconds = (last - first) as f64 / 1000.0;
+            // The first one ends a stretch of which nobody knows the beginning.
+            (seconds > 0.0 && outputs.keys.len() > 1)
+                .then(|| (outputs.keys.len() - 1) as f64 / seconds)
+        });
+        Self { count, per_s }
+    }
+}
+
+fn count_of(inputs: &Inputs, keys: &OutputKeys, outputs: &Outputs) -> u64 {
+    let is_of_input = |output: &&String| {
+        keys.input_of(output)
+            .is_some_and(|input| inputs.contains(&input))
+    };
+    outputs.keys.iter().filter(is_of_input).count() as u64
+}
+
+/// Billed is from the start of the instances to their end, or to now.
+fn billed_s(job: &TransformJob, now_ms: i64) -> Option<f64> {
+    let end_ms = job.ended_ms.unwrap_or(now_ms);
+    Some((end_ms - job.started_ms?).max(0) as f64 / 1000.0)
+}
+
+fn phase(job: &TransformJob, is_transforming: bool) -> JobPhase {
+    if job.status.is_over() {
+        JobPhase::Done
+    } else if is_transforming {
+        JobPhase::Transforming
+    } else if job.started_ms.is_some() {
+        JobPhase::Downloading
+    } else {
+        JobPhase::Starting
+    }
+}
+
+/// Whether waiting may help: a network that is gone, a server that has too much to do, a sign-in that a person can renew meanwhile.
+fn is_passing(error: &JobError) -> bool {
+    use AwsErrorKind as Kind;
+    error.aws_kind().is_some_and(|kind| {
+        matches!(
+            kind,
+            Kind::Dns
+                | Kind::Unreachable
+                | Kind::Timeout
+                | Kind::Cut
+                | Kind::Throttled
+                | Kind::Server
+                | Kind::ExpiredCredentials
+        )
+    })
+}
+
+/// How long to wait between two looks.
+#[derive(Debug, Default)]
+struct Pace {
+    seen: Option<(JobPhase, TransformStatus)>,
+    wait: Duration,
+    trouble: Duration,
+}
+
+impl Pace {
+    fn after(&mut self, phase: JobPhase, status: TransformStatus, took: Duration) -> Duration {
+        let is_new = self.seen.replace((phase, status)) != Some((phase, status));
+        self.wait = if is_new {
+            FIRST_WAIT
+        } else {
+            (self.wait * 3 / 2).min(LONGEST_WAIT)
+        };
+        self.trouble = Duration::ZERO;
+        self.wait.max(took * LOOKING_SHARE)
+    }
+
+    fn after_trouble(&mut self) -> Duration {
+        self.trouble = (self.trouble * 2).clamp(FIRST_WAIT, LONGEST_TROUBLE_WAIT);
+        self.trouble
+    }
+}
+
+/// Milliseconds since 1970-01-01 UTC: a clock that goes on while the machine sleeps.
+fn now_ms() -> i64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.map_or(0, |now| now.as_millis() as i64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::inputs::InputObject;
+    use super::*;
+    use crate::domain::TransformSpec;
+
+    fn job(
+        status: TransformStatus,
+        started_ms: Option<i64>,
+        ended_ms: Option<i64>,
+    ) -> TransformJob {
+        TransformJob {
+            spec: TransformSpec::example(),
+            arn: String::new(),
+            status,
+            failure: None,
+            created_ms: 0,
+            started_ms,
+            ended_ms,
+        }
+    }
+
+    #[test]
+    fn phases_follow_what_can_be_seen_from_outside() {
+        use TransformStatus as Status;
+        for (job, is_transforming, expected) in [
+            (
+                job(Status::InProgress, None, None),
+                false,
+                JobPhase::Starting,
+            ),
+            (
+                job(Status::InProgress, Some(1), None),
+                false,
+                JobPhase::Downloading,
+            ),
+            (
+                job(Status::InProgress, Some(1), None),
+                true,
+                JobPhase::Transforming,
+            ),
+            (
+                job(Status::Stopping, Some(1), None),
+                true,
+                JobPhase::Transforming,
+            ),
+            (job(Status::Stopped, None, Some(2)), false, JobPhase::Done),
+            (
+                job(Status::Completed, Some(1), Some(2)),
+                true,
+                JobPhase::Done,
+            ),
+        ] {
+            assert_eq!(phase(&job, is_transforming), expected, "{job:?}");
+        }
+    }
+
+    #[test]
+    fn billing_goes_from_the_start_of_the_instances_to_their_end() {
+        use TransformStatus as Status;
+        assert_eq!(billed_s(&job(Status::InProgress, None, None), 5000), None);
+        assert_eq!(
+            billed_s(&job(Status::InProgress, Some(1000), None), 5000),
+            Some(4.0)
+        );
+        assert_eq!(
+            billed_s(&job(Status::Failed, Some(1000), Some(3000)), 5000),
+            Some(2.0)
+        );
+        // Their clock may be ahead of ours.
+        assert_eq!(
+            billed_s(&job(Status::InProgress, Some(9000), None), 5000),
+            Some(0.0)
+        );
+    }
+
+    #[test]
+    fn only_outputs_of_inputs_are_counted_and_the_rate_is_that_of_their_writing() {
+        let object = |key: &str| InputObject {
+            key: key.to_owned(),
+            size_bytes: 1,
+        };
+        let inputs = Inputs {
+            prefix: "photos/".to_owned(),
+            bucket: "bucket".to_owned(),
+            objects: vec![
+                object("photos/a.jpg"),
+                object("photos/b.jpg"),
+                object("photos/c.jpg"),
+            ],
+            ..Inputs::default()
+        };
+        let outputs = Outputs {
+            keys: ["a.jpg.out", "b.jpg.out", "stray.out"]
+                .map(|key| format!("out/job/{key}"))
+                .to_vec(),
+            written_ms: Some((10_000, 14_000)),
+        };
+        let counted = Counted::of(
+            Some(&inputs),
+            &job(TransformStatus::InProgress, Some(1), None),
+            &outputs,
+        );
+        assert_eq!((counted.count, counted.per_s), (2, Some(0.5)));
+    }
+
+    #[test]
+    fn looking_becomes_rarer_until_something_happens_and_leaves_most_of_the_time_alone() {
+        use TransformStatus::{InProgress, Stopping};
+        let mut pace = Pace::default();
+        let short = Duration::from_millis(10);
+        let first = pace.after(JobPhase::Starting, InProgress, short);
+        assert_eq!(first, FIRST_WAIT);
+        let mut last = first;
+        for _ in 0..20 {
+            let next = pace.after(JobPhase::Starting, InProgress, short);
+            assert!(next >= last && next <= LONGEST_WAIT);
+            last = next;
+        }
+        assert_eq!(last, LONGEST_WAIT);
+        assert_eq!(
+            pace.after(JobPhase::Downloading, InProgress, short),
+            FIRST_WAIT
+        );
+        assert_eq!(
+            pace.after(JobPhase::Downloading, Stopping, short),
+            FIRST_WAIT
+        );
+        let long = Duration::from_secs(7);
+        assert_eq!(
+            pace.after(JobPhase::Transforming, InProgress, long),
+            Duration::from_secs(70)
+        );
+        let troubles: Vec<u64> = (0..7).map(|_| pace.after_trouble().as_secs()).collect();
+        assert_eq!(troubles, [2, 4, 8, 16, 32, 60, 60]);
+        pace.after(JobPhase::Transforming, InProgress, short);
+        assert_eq!(pace.after_trouble(), FIRST_WAIT);
+    }
+}
