@@ -11,8 +11,8 @@ use std::time::UNIX_EPOCH;
 use serde_json::Value;
 use spotcheck::dirs::AppDirs;
 use spotcheck::domain::{
-    Answer, Change, ClassScore, Detection, DeviceChoice, FileStamp, KeepRule, Prediction, RunId,
-    RunInfo, RunKey, SampleAnswer, SampleUri, Verdict, VerdictTarget,
+    Answer, Change, ClassScore, Detection, DeviceChoice, FileStamp, KeepRule, MadeAt, Prediction,
+    RunId, RunInfo, RunKey, SampleAnswer, SampleUri, Verdict, VerdictTarget,
 };
 use spotcheck::library::Library;
 use spotcheck::store::{OpenRequest, Project, Wanted};
@@ -72,6 +72,7 @@ impl Predicted {
                 batch: None,
                 threads: None,
                 keep: KeepRule::default(),
+                made: MadeAt::Here,
             },
             card: model.card,
             labels: model.labels,

@@ -115,6 +115,11 @@ fn info(project: &Project) -> anyhow::Result<()> {
             "run {}: {}, {} images answered, {} failed",
             run.id.0, run.name, counts.answered, counts.failed
         ));
+        if !run.key.made.is_here() {
+            lines.push(format!("  made: {}; {}", run.key.made, run.card.origin));
+            let assumed = run.card.assumed.iter();
+            lines.extend(assumed.map(|assumed| format!("  assumed, not known: {assumed}")));
+        }
     }
     let judged = project.judgements()?;
     let count = |is_counted: fn(&JudgedSample) -> bool| {

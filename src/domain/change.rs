@@ -1,12 +1,14 @@
 //! What is written to a project file, one change at a time.
 
-use super::{FileStamp, Prediction, RunId, RunInfo, SampleUri, Verdict, VerdictTarget};
+use super::{FileStamp, LabelSet, Prediction, RunId, RunInfo, SampleUri, Verdict, VerdictTarget};
 
 /// A change of a project. Applied in the order in which they were made.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Change {
     AddRun(Box<RunInfo>),
     RenameRun(RunId, String),
+    /// The names of its classes, where they are only learnt with its answers. To be written before the answers that need them.
+    SetRunLabels(RunId, LabelSet),
     /// With its answers and the verdicts on them.
     DeleteRun(RunId),
     /// Answers of one run, or why there is none. One that is there already is replaced.

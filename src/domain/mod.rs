@@ -61,7 +61,7 @@ pub use output_mapping::{
 pub use picture::Picture;
 pub use prediction::{Answer, ClassScore, Detection, Prediction};
 pub use problem::Problem;
-pub use run::{KeepRule, RunId, RunInfo, RunKey};
+pub use run::{KeepRule, MadeAt, RunId, RunInfo, RunKey};
 pub use s3::{
     AmbientSignIn, AwsProfile, AwsSetup, Credentials, EndpointError, Identity, S3Access, S3Address,
     S3Layout, S3Link, S3LinkError, S3Place, SignInMeans, parse_endpoint,

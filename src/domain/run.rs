@@ -13,7 +13,8 @@ pub struct RunId(pub u64);
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunKey {
     pub model_id: String,
-    /// Of the weights, lower-case hexadecimal: another file under the same id is another model.
+    /// Of the weights, lower-case hexadecimal: another file under the same id is another model. Empty where the weights are elsewhere
+    /// and nobody here knows them.
     pub weights_sha256: String,
     pub device: DeviceChoice,
     /// `None` leaves it to the device.
@@ -21,6 +22,46 @@ pub struct RunKey {
     /// `None` leaves it to the device.
     pub threads: Option<usize>,
     pub keep: KeepRule,
+    #[serde(default)]
+    pub made: MadeAt,
+}
+
+/// Where a run was made.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MadeAt {
+    /// On this machine, or another one that ran Spotcheck.
+    #[default]
+    Here,
+    /// By a SageMaker Batch Transform job; its outputs were read.
+    TransformJob { name: String, region: String },
+    /// By a real-time endpoint of SageMaker.
+    Endpoint { name: String, region: String },
+    /// By TensorFlow Serving, at this address.
+    TfServing { address: String },
+    /// Nobody here knows where: its outputs lay in this folder, a path or `s3://bucket/folder/`.
+    Outputs { folder: String },
+}
+
+impl MadeAt {
+    pub fn is_here(&self) -> bool {
+        *self == Self::Here
+    }
+}
+
+/// “here”, “Batch Transform job photos-1 in eu-west-1”.
+impl std::fmt::Display for MadeAt {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Here => formatter.write_str("here"),
+            Self::TransformJob { name, region } => {
+                write!(formatter, "Batch Transform job {name} in {region}")
+            }
+            Self::Endpoint { name, region } => write!(formatter, "endpoint {name} in {region}"),
+            Self::TfServing { address } => write!(formatter, "TensorFlow Serving at {address}"),
+            Self::Outputs { folder } => write!(formatter, "outputs in {folder}"),
+        }
+    }
 }
 
 /// What is known of a run beside its answers; enough to read them without the model's files.
@@ -37,8 +78,9 @@ pub struct RunInfo {
 }
 
 impl RunKey {
-    /// The model's name with the settings that are not the usual ones, and a number where that is taken.
+    /// The model's name, where the run was made unless that was here, with the settings that are not the usual ones, and a number where that is taken.
     pub fn run_name(&self, model_name: &str, is_taken: impl Fn(&str) -> bool) -> String {
+        let made = (!self.made.is_here()).then(|| self.made.to_string());
         let device = (self.device != DeviceChoice::Auto).then(|| self.device.to_string());
         let batch = self.batch.map(|batch| format!("batch {batch}"));
         let threads = self.threads.map(|threads| match threads {
@@ -49,7 +91,7 @@ impl RunKey {
         let min_score = (self.keep.min_score != usual.min_score)
             .then(|| format!("scores from {}", self.keep.min_score));
         let top_k = (self.keep.top_k != usual.top_k).then(|| format!("top {}", self.keep.top_k));
-        let unusual = [device, batch, threads, min_score, top_k]
+        let unusual = [made, device, batch, threads, min_score, top_k]
             .into_iter()
             .flatten();
         let parts: Vec<String> = std::iter::once(model_name.to_owned())
@@ -95,6 +137,7 @@ mod tests {
             batch: None,
             threads: None,
             keep: KeepRule::default(),
+            made: MadeAt::Here,
         };
         assert_eq!(usual.run_name("Toy", |_| false), "Toy");
         let taken = ["Toy", "Toy (2)"];
@@ -112,5 +155,16 @@ mod tests {
         };
         let name = unusual.run_name("Toy", |_| false);
         assert_eq!(name, "Toy, batch 4, scores from 0.25, top 10");
+        let remote = RunKey {
+            made: MadeAt::TransformJob {
+                name: "photos-1".to_owned(),
+                region: "eu-west-1".to_owned(),
+            },
+            ..unusual
+        };
+        assert_eq!(
+            remote.run_name("Toy", |_| false),
+            "Toy, Batch Transform job photos-1 in eu-west-1, batch 4, scores from 0.25, top 10"
+        );
     }
 }

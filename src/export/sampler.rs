@@ -9,8 +9,8 @@ use super::target::{Existing, ExportTarget};
 use super::{ExportError, export};
 use crate::decode::DecodeLimits;
 use crate::domain::{
-    Answer, Detection, DeviceChoice, ExportFormat, ExportOptions, KeepRule, LabelSet, ModelCard,
-    Prediction, RunId, RunInfo, RunKey, Sample, SampleUri, ViewSettings,
+    Answer, Detection, DeviceChoice, ExportFormat, ExportOptions, KeepRule, LabelSet, MadeAt,
+    ModelCard, Prediction, RunId, RunInfo, RunKey, Sample, SampleUri, ViewSettings,
 };
 use crate::source::MemorySource;
 use crate::tasks::{ProgressUnit, TaskControl};
@@ -41,6 +41,7 @@ pub(super) fn run() -> RunInfo {
             batch: None,
             threads: None,
             keep: KeepRule::default(),
+            made: MadeAt::Here,
         },
         labels: LabelSet::parse(LABELS).unwrap(),
         card,

@@ -158,6 +158,7 @@ impl Project {
     /// caller's number for it and must not fall from one call to the next. Refused where the project is read-only.
     pub fn write(&self, ticket: u64, change: Change) -> Result<(), StoreError> {
         let writing = self.writing()?;
+        self.forget_what_changes(&change);
         writing.queue.push(ticket, change);
         Ok(())
     }
@@ -171,6 +172,7 @@ impl Project {
         control: &TaskControl,
     ) -> Result<(), StoreError> {
         let writing = self.writing()?;
+        self.forget_what_changes(&change);
         writing
             .queue
             .push_when_there_is_room(ticket, change, control)?;
@@ -262,6 +264,13 @@ impl Project {
     /// View settings by name, as JSON.
     pub fn views(&self) -> Result<BTreeMap<String, String>, StoreError> {
         self.0.readers.views()
+    }
+
+    /// What was read and is kept.
+    fn forget_what_changes(&self, change: &Change) {
+        if let Change::SetRunLabels(run, _) = change {
+            self.0.readers.forget_labels(*run);
+        }
     }
 
     fn writing(&self) -> Result<&Writing, StoreError> {

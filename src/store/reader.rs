@@ -30,8 +30,8 @@ pub(super) struct Readers {
     memory: Option<Arc<Mutex<Connection>>>,
     idle: Mutex<Vec<Idle>>,
     root: Arc<Root>,
-    /// The label sets of runs that were read; they never change.
-    labels: Mutex<HashMap<RunId, Arc<LabelSet>>>,
+    /// The label sets of runs that were read; `None` for those that are learnt while the project is open, and read each time.
+    labels: Mutex<HashMap<RunId, Option<Arc<LabelSet>>>>,
 }
 
 /// A connection that waits for the next read, and which file it reads.
@@ -92,6 +92,14 @@ impl Readers {
             idle.push(Idle { path, connection });
         }
         result
+    }
+
+    /// The label set of a run changes from now on.
+    pub(super) fn forget_labels(&self, run: RunId) {
+        self.labels
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(run, None);
     }
 
     /// The project lies elsewhere now.
@@ -303,7 +311,7 @@ impl Readers {
             .unwrap_or_else(PoisonError::into_inner)
             .get(&run)
             .cloned();
-        if let Some(labels) = known {
+        if let Some(Some(labels)) = known {
             return Ok(labels);
         }
         let read = self.read("read the classes of a run", |connection| {
@@ -320,7 +328,8 @@ impl Readers {
         self.labels
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-            .insert(run, Arc::clone(&labels));
+            .entry(run)
+            .or_insert_with(|| Some(Arc::clone(&labels)));
         Ok(labels)
     }
 }

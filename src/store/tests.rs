@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::*;
 use crate::domain::{
     Answer, BoundingBox, ClassScore, Detection, DeviceChoice, FileStamp, KeepRule, LabelSet,
-    RunKey, Verdict, VerdictTarget,
+    MadeAt, RunKey, Verdict, VerdictTarget,
 };
 use crate::tasks::ProgressUnit;
 
@@ -81,6 +81,7 @@ fn run_info(id: RunId, name: &str) -> RunInfo {
             batch: None,
             threads: Some(2),
             keep: KeepRule::default(),
+            made: MadeAt::Here,
         },
         card: serde_json::from_value(card).unwrap(),
         labels: LabelSet::parse("1\tcat\n2\tdog\n90\ta \"quoted\" 고양이").unwrap(),
@@ -658,7 +659,7 @@ fn a_file_of_the_first_format_is_brought_up_to_date() {
 
     let opened = bench.open();
     assert!(
-        opened.notes[0].contains("from format 1 to 3"),
+        opened.notes[0].contains("from format 1 to 4"),
         "{:?}",
         opened.notes
     );
@@ -695,11 +696,90 @@ fn a_file_of_the_second_format_still_knows_which_files_its_answers_belong_to() {
     drop(reader);
     let opened = bench.open();
     assert!(
-        opened.notes[0].contains("from format 2 to 3"),
+        opened.notes[0].contains("from format 2 to 4"),
         "{:?}",
         opened.notes
     );
     check(&opened.project);
+}
+
+#[test]
+fn runs_of_the_third_format_were_made_here() {
+    let bench = Bench::new();
+    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/projects/version-3.spotcheck");
+    std::fs::copy(fixture, bench.path()).unwrap();
+    let (run, cat) = (RunId(3), SampleUri::new("s3://photos/a/cat.jpg"));
+    let check = |project: &Project| {
+        let info = &project.runs().unwrap()[0];
+        assert_eq!(info.key.made, MadeAt::Here);
+        assert_eq!(info.key.keep.min_score, 0.005);
+        let etag = project.stamps(run).unwrap()[&cat].stamp.clone();
+        assert_eq!(etag.unwrap().etag.as_deref(), Some("abc"));
+    };
+    let (reader, _) = open_at(&bench.path(), Wanted::Read).unwrap();
+    check(&reader.project);
+    let info = reader.project.runs().unwrap().remove(0);
+    drop(reader);
+    let opened = bench.open();
+    assert!(
+        opened.notes[0].contains("from format 3 to 4"),
+        "{:?}",
+        opened.notes
+    );
+    check(&opened.project);
+    // What was written before is told from another run by its text.
+    let again = Change::AddRun(Box::new(RunInfo {
+        name: "renamed".to_owned(),
+        ..info
+    }));
+    opened.project.write(1, again).unwrap();
+    opened.project.flush().unwrap();
+    assert_eq!(opened.project.runs().unwrap()[0].name, "renamed");
+}
+
+#[test]
+fn a_run_remembers_where_it_was_made_and_learns_the_names_of_its_classes() {
+    let bench = Bench::new();
+    let made = MadeAt::TransformJob {
+        name: "photos-1".to_owned(),
+        region: "eu-west-1".to_owned(),
+    };
+    let sample = SampleUri::new("/photos/a.jpg");
+    bench.with(|project| {
+        let id = project.new_run_id();
+        let mut info = run_info(id, "remote");
+        info.key.made = made.clone();
+        info.labels = LabelSet::default();
+        project.write(1, Change::AddRun(Box::new(info))).unwrap();
+        let answer = |label: &str| {
+            let mut boxes = prediction(&[(1, 0.75, [1.0, 2.0, 3.0, 4.0])]);
+            let Answer::Detections(detections) = &mut boxes.answer else {
+                panic!("it has boxes");
+            };
+            label.clone_into(&mut detections[0].label);
+            boxes
+        };
+        let answers = vec![SampleAnswer {
+            sample: sample.clone(),
+            stamp: stamp(),
+            result: Ok(answer("cat")),
+        }];
+        project
+            .write(2, Change::Answers { run: id, answers })
+            .unwrap();
+        project.flush().unwrap();
+        let read = || project.answer(id, &sample).unwrap().unwrap().unwrap();
+        assert_eq!(read(), answer("class 1"));
+        let labels = LabelSet::parse("1\tcat").unwrap();
+        project.write(3, Change::SetRunLabels(id, labels)).unwrap();
+        project.flush().unwrap();
+        assert_eq!(read(), answer("cat"));
+    });
+    bench.with(|project| {
+        let info = &project.runs().unwrap()[0];
+        assert_eq!(info.key.made, made);
+        assert_eq!(info.labels.get(1), Some("cat"));
+    });
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The one thread that writes: takes what is queued and commits it together.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,9 @@ use super::names::{StoredName, to_stored};
 use super::place::Place;
 use super::queue::{AfterWait, Queue, Queued, WRITER_GONE};
 use super::{Root, SaveEvent};
-use crate::domain::{Change, RunId, RunInfo, SampleAnswer, SampleUri, Verdict, VerdictTarget};
+use crate::domain::{
+    Change, LabelSet, RunId, RunInfo, SampleAnswer, SampleUri, Verdict, VerdictTarget,
+};
 
 const FIRST_RETRY: Duration = Duration::from_millis(200);
 const LONGEST_RETRY: Duration = Duration::from_secs(5);
@@ -150,6 +152,16 @@ pub(super) fn apply_all(
     Ok(rejected)
 }
 
+/// Names by class id.
+fn labels_json(labels: &LabelSet) -> rusqlite::Result<String> {
+    to_json(&labels.iter().collect::<BTreeMap<u32, &str>>())
+}
+
+fn to_json(value: &impl serde::Serialize) -> rusqlite::Result<String> {
+    serde_json::to_string(value)
+        .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))
+}
+
 /// The statements of one transaction.
 struct Statements<'t> {
     connection: &'t Connection,
@@ -214,6 +226,12 @@ impl<'t> Statements<'t> {
                     .execute(sql, params![run_number(*run), name])?;
                 Ok(())
             }
+            Change::SetRunLabels(run, labels) => {
+                let sql = "UPDATE runs SET labels = ?2 WHERE id = ?1";
+                self.connection
+                    .execute(sql, params![run_number(*run), labels_json(labels)?])?;
+                Ok(())
+            }
             Change::DeleteRun(run) => {
                 refused.deleted.insert(*run);
                 if refused.doubled.remove(run) {
@@ -261,18 +279,14 @@ impl<'t> Statements<'t> {
 
     /// A run that is there already gets the new name and keeps its answers.
     fn add_run(&self, info: &RunInfo) -> rusqlite::Result<()> {
-        let json = |value: Result<String, serde_json::Error>| {
-            value.map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))
-        };
-        let labels: std::collections::BTreeMap<u32, &str> = info.labels.iter().collect();
         let sql = "INSERT INTO runs (id, name, run_key, card, labels, created_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
                    ON CONFLICT (id) DO UPDATE SET name = excluded.name WHERE run_key = excluded.run_key";
         let values = params![
             run_number(info.id),
             info.name,
-            json(serde_json::to_string(&info.key))?,
-            json(serde_json::to_string(&info.card))?,
-            json(serde_json::to_string(&labels))?,
+            to_json(&info.key)?,
+            to_json(&info.card)?,
+            labels_json(&info.labels)?,
             info.created_ms,
         ];
         if self.connection.execute(sql, values)? == 0 {

@@ -16,7 +16,7 @@ use super::{Outcome, describe_latency, describe_refused};
 use crate::decode::DecodeLimits;
 use crate::dirs::AppDirs;
 use crate::domain::{
-    DeviceChoice, DeviceReport, KeepRule, ModelCard, Problem, RunKey, Sample, SampleId,
+    DeviceChoice, DeviceReport, KeepRule, MadeAt, ModelCard, Problem, RunKey, Sample, SampleId,
 };
 use crate::inference::{LoadOptions, OnnxPredictor, runtime};
 use crate::library::{Library, LibraryError};
@@ -162,6 +162,7 @@ fn run_key(args: &PredictArgs, card: &ModelCard) -> RunKey {
         batch: args.batch.map(|batch| batch as usize),
         threads: args.threads.map(|threads| threads as usize),
         keep: args.keep(),
+        made: MadeAt::Here,
     }
 }
 

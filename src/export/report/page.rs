@@ -284,16 +284,21 @@ fn settings(context: &ExportContext, options: ExportOptions) -> Markup {
             div.scroll { table.settings { tbody {
                 (line("Model", &format!("{} ({})", card.name, key.model_id)))
                 (line("Task", card.task.word()))
-                (line("Weights", &format!("{}, sha256 {}", human_bytes(card.file.bytes), key.weights_sha256)))
+                @if !key.weights_sha256.is_empty() {
+                    (line("Weights", &format!("{}, sha256 {}", human_bytes(card.file.bytes), key.weights_sha256)))
+                }
                 (line("Licence", &card.licence))
                 (line("Origin", &card.origin))
                 @if let Some(accuracy) = &card.accuracy { (line("Stated accuracy", accuracy)) }
                 @if !card.assumed.is_empty() { (line("Assumed, not known", &card.assumed.join("; "))) }
                 (line("Run", name))
                 (line("Made", &utc(*created_ms)))
-                (line("Device asked for", &key.device.to_string()))
-                (line("Images in one call", &or_device(key.batch)))
-                (line("Threads", &or_device(key.threads)))
+                (line("Made at", &key.made.to_string()))
+                @if key.made.is_here() {
+                    (line("Device asked for", &key.device.to_string()))
+                    (line("Images in one call", &or_device(key.batch)))
+                    (line("Threads", &or_device(key.threads)))
+                }
                 (line("Kept", &kept(&context.run)))
                 (line("Shown", &shown(context, options)))
             } } }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::project;
 use crate::domain::{
-    Change, DeviceReport, KeepRule, LabelSet, Problem, RunId, RunInfo, RunKey, SampleAnswer,
-    SampleId, SampleSet, human_bytes,
+    Change, DeviceReport, KeepRule, LabelSet, MadeAt, Problem, RunId, RunInfo, RunKey,
+    SampleAnswer, SampleId, SampleSet, human_bytes,
 };
 use crate::review::AnswerStatus;
 use crate::state::engine::Wish;
@@ -83,6 +83,7 @@ fn run_key(state: &State) -> Option<RunKey> {
         batch: state.settings.batch,
         threads: state.settings.threads,
         keep: KeepRule::default(),
+        made: MadeAt::Here,
     })
 }
 

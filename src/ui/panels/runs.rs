@@ -89,8 +89,21 @@ fn choice_ui(ui: &mut Ui, state: &State, run: &Run, is_current: bool, commands: 
     }
     let model = &run.info.card.name;
     let answers = answers_text(run).map_or_else(String::new, |text| format!(", {text}"));
+    let made = &run.info.key.made;
+    let assumed = &run.info.card.assumed;
+    let mut about = vec![
+        name.to_owned(),
+        format!("{model}{answers}"),
+        format!("Made {made}"),
+    ];
+    // What the answers of a remote run were taken to say stands nowhere else.
+    if !made.is_here() {
+        about.push(run.info.card.origin.clone());
+        let assumed = assumed.iter();
+        about.extend(assumed.map(|assumed| format!("Assumed: {assumed}")));
+    }
     choice
-        .on_hover_text(format!("{name}\n{model}{answers}"))
+        .on_hover_text(about.join("\n"))
         .accessible_name(format!("Run {name}"));
 }
 
