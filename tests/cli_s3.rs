@@ -304,3 +304,45 @@ fn the_images_in_a_tfrecord_object_are_predicted_as_those_in_the_same_file() {
     let picture = target.join("photos.tfrecord/grace_hopper.jpg");
     assert!(picture.exists(), "{}", picture.display());
 }
+
+#[test]
+fn only_the_folder_itself_is_listed_where_that_is_asked_for() {
+    let bucket = Seaweed::shared().bucket("cli-layout");
+    let photograph = std::fs::read(repository().join("assets/samples/rocket.jpg")).unwrap();
+    for key in ["a.jpg", "sub/b.jpg"] {
+        bucket.put(key, &photograph);
+    }
+    let uris = |more: &[&str]| {
+        let mut args = vec!["--profile", "reader", "--out", "-"];
+        args.extend(more);
+        let output = must_succeed(predict(&bucket.uri(""), &args));
+        let uris = lines(&output)
+            .into_iter()
+            .map(|line| line["uri"].as_str().unwrap().to_owned());
+        uris.collect::<Vec<_>>()
+    };
+    let all = [bucket.uri("a.jpg"), bucket.uri("sub/b.jpg")];
+    assert_eq!(uris(&["--layout", "folder"]), all[..1]);
+    assert_eq!(uris(&["--layout", "flat"]), all);
+    assert_eq!(uris(&[]), all);
+}
+
+#[test]
+fn a_key_with_characters_that_xml_cannot_hold_is_read_like_any_other() {
+    let bucket = Seaweed::shared().bucket("cli-odd-keys");
+    let photograph = std::fs::read(repository().join("assets/samples/rocket.jpg")).unwrap();
+    let keys = ["bell\u{7}.jpg", "plus + space & <tag>.jpg", "tab\t.jpg"];
+    for key in keys {
+        bucket.put(key, &photograph);
+    }
+    let output = must_succeed(predict(
+        &bucket.uri(""),
+        &["--profile", "reader", "--out", "-"],
+    ));
+    let found = lines(&output);
+    assert_eq!(found.len(), keys.len(), "{}", stderr(&output));
+    for (line, key) in found.iter().zip(keys) {
+        assert_eq!(line["uri"], bucket.uri(key));
+        assert_eq!(line["status"], "ok", "{line}");
+    }
+}

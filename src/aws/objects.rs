@@ -4,7 +4,9 @@ use std::ops::Range;
 use std::time::Duration;
 
 use aws_sdk_s3::primitives::DateTime;
-use aws_sdk_s3::types::RequestPayer;
+use aws_sdk_s3::types::{EncodingType, RequestPayer};
+
+use percent_encoding::percent_decode_str;
 
 use super::connection::{Connection, S3};
 use super::error::{Asked, AwsError, AwsErrorKind};
@@ -193,10 +195,15 @@ impl Connection {
                     .set_delimiter(request.by_folder.then(|| "/".to_owned()))
                     .set_continuation_token(request.continuation.clone())
                     .set_max_keys(request.max_keys.map(i32::from))
+                    // XML cannot hold every character that a key may.
+                    .encoding_type(EncodingType::Url)
                     .set_request_payer(self.payer())
                     .send()
             })
             .await?;
+        // Some servers do not know it, and say so by their silence.
+        let is_encoded = answer.encoding_type == Some(EncodingType::Url);
+        let plain = |text: String| if is_encoded { decoded(&text) } else { text };
         let is_truncated = answer.is_truncated().unwrap_or_default();
         let continuation = answer.next_continuation_token.filter(|_| is_truncated);
         let folders = answer.common_prefixes.unwrap_or_default();
@@ -206,10 +213,15 @@ impl Connection {
                 .unwrap_or_default()
                 .into_iter()
                 .filter_map(object_info)
+                .map(|object| ObjectInfo {
+                    key: plain(object.key),
+                    ..object
+                })
                 .collect(),
             folders: folders
                 .into_iter()
                 .filter_map(|folder| folder.prefix)
+                .map(plain)
                 .collect(),
             continuation,
         })
@@ -318,6 +330,18 @@ fn range_after(range: Option<&Range<u64>>, done: usize) -> Option<String> {
     }
 }
 
+/// Of a key as a form encodes it: a plus is a space. What is no UTF-8 stays as it is.
+fn decoded(text: &str) -> String {
+    if !text.contains(['%', '+']) {
+        return text.to_owned();
+    }
+    let spaced = text.replace('+', " ");
+    match percent_decode_str(&spaced).decode_utf8() {
+        Ok(decoded) => decoded.into_owned(),
+        Err(_) => text.to_owned(),
+    }
+}
+
 fn object_info(object: aws_sdk_s3::types::Object) -> Option<ObjectInfo> {
     Some(ObjectInfo {
         key: object.key?,
@@ -348,6 +372,19 @@ pub(super) fn quoted(etag: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn keys_come_back_from_their_encoding() {
+        for (encoded, key) in [
+            ("photos/a.jpg", "photos/a.jpg"),
+            ("a+b%2Bc%20d.jpg", "a b+c d.jpg"),
+            ("100%25%01.jpg", "100%\u{1}.jpg"),
+            ("%EA%B3%A0%EC%96%91%EC%9D%B4", "고양이"),
+            ("%ff.jpg", "%ff.jpg"),
+        ] {
+            assert_eq!(decoded(encoded), key);
+        }
+    }
 
     #[test]
     fn what_is_missing_after_a_cut_is_asked_for() {

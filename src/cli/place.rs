@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use crate::aws::Aws;
-use crate::domain::{Credentials, EndpointError, S3Access, S3Link, S3Place};
+use crate::domain::{Credentials, EndpointError, S3Access, S3Layout, S3Link, S3Place};
 use crate::source::{Source, WithRecords, folder_of};
 use crate::tasks::TaskControl;
 
@@ -63,6 +63,23 @@ impl S3Args {
     }
 }
 
+/// What of a place in S3 is listed.
+#[derive(Debug, Clone, Copy, Default, Args)]
+#[command(next_help_heading = "Images in S3")]
+pub(super) struct LayoutArgs {
+    /// What is listed of a folder in S3; everything below it where this is not given
+    #[arg(long, value_name = "LAYOUT")]
+    layout: Option<Layout>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Layout {
+    /// Everything below the folder
+    Flat,
+    /// Only what lies in the folder itself
+    Folder,
+}
+
 fn parse_endpoint(text: &str) -> Result<String, String> {
     let endpoint = crate::domain::parse_endpoint(text).map_err(|error| error.to_string())?;
     endpoint.ok_or_else(|| EndpointError::NoHost.to_string())
@@ -113,6 +130,22 @@ impl Place {
             })),
             None => Self::parse(Path::new(root), args),
         }
+    }
+
+    /// # Errors
+    /// A layout was given for what is no place in S3.
+    pub(super) fn listed(self, args: LayoutArgs) -> anyhow::Result<Self> {
+        let Some(layout) = args.layout else {
+            return Ok(self);
+        };
+        let Self::S3(place) = self else {
+            bail!("--layout is for places in S3, and this is none");
+        };
+        let layout = match layout {
+            Layout::Flat => S3Layout::Flat,
+            Layout::Folder => S3Layout::Folder,
+        };
+        Ok(Self::S3(S3Place { layout, ..place }))
     }
 
     pub(super) fn open(&self, control: &TaskControl) -> anyhow::Result<Opened> {
@@ -199,6 +232,28 @@ mod tests {
             parse("photos", &S3Args::default()),
             Ok(Place::Path(_))
         ));
+    }
+
+    #[test]
+    fn only_a_place_in_s3_has_a_layout() {
+        let folder = LayoutArgs {
+            layout: Some(Layout::Folder),
+        };
+        let listed = |text, layout| parse(text, &S3Args::default())?.listed(layout);
+        let layout_of = |place| match place {
+            Ok(Place::S3(place)) => Some(place.layout),
+            _ => None,
+        };
+        assert_eq!(
+            layout_of(listed("s3://bucket/a/", folder)),
+            Some(S3Layout::Folder)
+        );
+        assert_eq!(
+            layout_of(listed("s3://bucket/a/", LayoutArgs::default())),
+            Some(S3Layout::Flat)
+        );
+        assert!(listed("photos", folder).is_err());
+        assert!(listed("photos", LayoutArgs::default()).is_ok());
     }
 
     #[test]

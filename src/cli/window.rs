@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::Outcome;
-use super::place::{Place, S3Args};
+use super::place::{LayoutArgs, Place, S3Args};
 use crate::app::{RendererChoice, WindowOptions, run_window};
 use crate::dirs::AppDirs;
 
@@ -21,6 +21,8 @@ pub(super) struct WindowArgs {
     renderer: Option<Renderer>,
     #[command(flatten)]
     s3: S3Args,
+    #[command(flatten)]
+    listing: LayoutArgs,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -34,7 +36,7 @@ enum Renderer {
 pub(super) fn run(args: &WindowArgs) -> anyhow::Result<Outcome> {
     let (source, place) = match &args.source {
         None => (None, None),
-        Some(source) => match Place::parse(source, &args.s3)? {
+        Some(source) => match Place::parse(source, &args.s3)?.listed(args.listing)? {
             Place::S3(place) => (None, Some(place)),
             Place::Path(_) | Place::Stdin => (Some(source.clone()), None),
         },

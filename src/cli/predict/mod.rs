@@ -10,7 +10,7 @@ use anyhow::{Context, bail};
 use clap::Args;
 
 use super::inspect::recognise_for_run;
-use super::place::{Place, S3Args};
+use super::place::{LayoutArgs, Place, S3Args};
 use super::progress::{summary, with_progress};
 use super::{Outcome, describe_latency, describe_refused};
 use crate::decode::DecodeLimits;
@@ -67,11 +67,13 @@ pub(super) struct PredictArgs {
     saving: SavingArgs,
     #[command(flatten)]
     s3: S3Args,
+    #[command(flatten)]
+    listing: LayoutArgs,
 }
 
 pub(super) fn run(args: &PredictArgs) -> anyhow::Result<Outcome> {
     let dirs = AppDirs::find()?;
-    let place = Place::parse(&args.source, &args.s3)?;
+    let place = Place::parse(&args.source, &args.s3)?.listed(args.listing)?;
     let interrupt = TaskControl::new(ProgressUnit::Bytes);
     let on_interrupt = interrupt.clone();
     ctrlc::set_handler(move || on_interrupt.cancel()).context("Could not listen for Ctrl+C")?;
