@@ -117,6 +117,12 @@ fn two_runs_write_the_same_bytes_in_a_fixed_key_order() {
             std::fs::read_to_string(path).unwrap()
         });
         assert_eq!(written[0], written[1]);
+        // Others may read it as any other new file.
+        let plain = folder.path().join("plain");
+        std::fs::write(&plain, "").unwrap();
+        let permissions = |path| std::fs::metadata(path).unwrap().permissions();
+        let ours = folder.path().join("1.jsonl");
+        assert_eq!(permissions(ours), permissions(plain));
         let keys = r#""status":"ok","width":512,"height":512,"model":""#;
         assert!(
             written[0].lines().next().unwrap().contains(keys),

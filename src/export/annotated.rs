@@ -8,8 +8,25 @@ use crate::domain::{
 /// Draws what `view` shows of the prediction: boxes with class and score, or the best classes in the upper left corner. Boxes are
 /// clipped to the picture; labels are moved, shortened or, in the tiniest pictures, left out to stay inside.
 pub fn annotate(picture: &Picture, prediction: &Prediction, view: &ViewSettings) -> Picture {
+    annotate_in(picture, prediction, view, Style::of(picture))
+}
+
+/// The same for a picture that is shown at about half its size: text and lines are larger in it.
+pub(super) fn annotate_thumbnail(
+    picture: &Picture,
+    prediction: &Prediction,
+    view: &ViewSettings,
+) -> Picture {
+    annotate_in(picture, prediction, view, Style::with_text(23.0, 3))
+}
+
+fn annotate_in(
+    picture: &Picture,
+    prediction: &Prediction,
+    view: &ViewSettings,
+    style: Style,
+) -> Picture {
     let mut canvas = Canvas::new(picture);
-    let style = Style::of(picture);
     let detections = prediction.detections();
     // The best last, so that nothing hides it; all labels above all boxes.
     let mut visible: Vec<&Detection> = view
@@ -41,11 +58,15 @@ impl Style {
     fn of(picture: &Picture) -> Self {
         let side = (f64::from(picture.width()) * f64::from(picture.height())).sqrt();
         let text = (side / 36.0).clamp(15.0, 400.0).round() as f32;
+        Self::with_text(text, ((side / 280.0).round() as i64).max(2))
+    }
+
+    fn with_text(text: f32, stroke: i64) -> Self {
         Self {
             text: TextSize(text),
             line_height: (text * 1.2).ceil() as i64,
             padding: (text * 0.32).ceil() as i64,
-            stroke: ((side / 280.0).round() as i64).max(2),
+            stroke,
         }
     }
 

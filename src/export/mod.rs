@@ -37,6 +37,7 @@ pub use picture_file::{PictureFileError, write_picture};
 pub use project_rows::ProjectRows;
 pub use row::{ExportContext, ExportRow};
 pub use tally::ExportReport;
+pub(crate) use target::partial_file;
 pub use target::{Existing, ExportTarget, WholeFile};
 
 use self::annotated_folder::PicturesWriter;

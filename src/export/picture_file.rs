@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 use std::path::Path;
 
+use super::target::partial_file;
 use crate::decode::{EncodeError, encode_jpeg, encode_png};
 use crate::domain::Picture;
 
@@ -38,15 +39,7 @@ fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
     };
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".spotcheck-");
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        // As any other new file: the umask takes away what the user does not want to share.
-        builder.permissions(std::fs::Permissions::from_mode(0o666));
-    }
-    let mut file = builder.tempfile_in(folder)?;
+    let mut file = partial_file(folder, ".spotcheck-".as_ref())?;
     file.write_all(content)?;
     file.persist(path).map_err(|error| error.error)?;
     Ok(())

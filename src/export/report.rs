@@ -79,7 +79,7 @@ impl Writer for ReportWriter<'_> {
         };
         let sections = self
             .examples
-            .into_sections()
+            .into_sections(self.context.task())
             .into_iter()
             .map(|section| section.drawn(&mut draw))
             .collect::<Result<Vec<_>, ExportError>>()?;

@@ -1,6 +1,6 @@
 //! Files and folders that appear under their name only when they are whole.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
@@ -27,6 +27,19 @@ pub enum Existing {
 /// In every exported folder: what was exported, and the sign by which a folder is known to be an export.
 pub(super) const FOLDER_MARK: &str = "spotcheck-export.json";
 
+/// A file in the making, in the folder where it is to appear. Others may read it as any other new file: the umask takes away what
+/// the user does not want to share.
+pub(crate) fn partial_file(folder: &Path, prefix: &OsStr) -> io::Result<tempfile::NamedTempFile> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(prefix);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        builder.permissions(std::fs::Permissions::from_mode(0o666));
+    }
+    builder.tempfile_in(folder)
+}
+
 /// A file in the making, beside its target.
 pub struct WholeFile {
     writer: BufWriter<tempfile::NamedTempFile>,
@@ -45,22 +58,18 @@ impl WholeFile {
             if found.is_dir() {
                 return Err(ExportError::NotAnExport { path });
             }
+            // Where a link leads to. One that leads nowhere is replaced like a file.
+            if path.metadata().is_ok_and(|end| !end.is_file()) {
+                return Err(ExportError::IsDevice { path });
+            }
             if is_image(&path) {
                 return Err(ExportError::IsImage { path });
             }
         }
-        let mut builder = tempfile::Builder::new();
         let mut prefix = OsString::from(".");
         prefix.push(path.file_name().unwrap_or_default());
         prefix.push(".partial-");
-        builder.prefix(&prefix);
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt;
-            // As any other new file: the umask takes away what the user does not want to share.
-            builder.permissions(std::fs::Permissions::from_mode(0o666));
-        }
-        let file = builder.tempfile_in(&folder);
+        let file = partial_file(&folder, &prefix);
         Ok(Self {
             writer: BufWriter::new(file.map_err(ExportError::write(&path))?),
             path,
@@ -285,6 +294,19 @@ mod tests {
         fs::write(&path, b"\x89PNG\r\n\x1a\nrest").unwrap();
         let image = WholeFile::create(&target(path, Existing::Replace));
         assert!(matches!(image, Err(ExportError::IsImage { .. })));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_device_is_never_replaced_also_behind_a_link() {
+        let folder = tempfile::tempdir().unwrap();
+        let link = folder.path().join("out.csv");
+        std::os::unix::fs::symlink("/dev/null", &link).unwrap();
+        for path in [PathBuf::from("/dev/null"), link.clone()] {
+            let device = WholeFile::create(&target(path, Existing::Replace));
+            assert!(matches!(device, Err(ExportError::IsDevice { .. })));
+        }
+        assert!(link.is_symlink());
     }
 
     #[test]

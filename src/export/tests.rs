@@ -322,3 +322,21 @@ fn images_that_cannot_be_read_are_listed_and_the_rest_is_written() {
         }
     }
 }
+
+#[test]
+fn no_image_of_a_small_report_is_both_least_and_most_certain() {
+    let (sure, unsure) = ((1, 0.95, CAT.2), (1, 0.55, CAT.2));
+    let rows = vec![
+        sampler::row("sure.jpg", &[sure]),
+        sampler::row("unsure.jpg", &[unsure]),
+        sampler::row("also-sure.jpg", &[sure]),
+    ];
+    let report = Sampled::of(ExportFormat::Report, rows);
+    let html = &report.text;
+    let (least, most) = html.split_once("Most certain").unwrap();
+    for (name, section) in [("unsure.jpg", least), ("also-sure.jpg", most)] {
+        let caption = format!("<span class=\"name\">{name}</span>");
+        assert_eq!(html.matches(&caption).count(), 1, "{name}");
+        assert!(section.contains(&caption), "{name}");
+    }
+}

@@ -9,7 +9,7 @@ use anyhow::Context;
 use super::PredictArgs;
 use crate::decode::DecodeLimits;
 use crate::domain::{ModelCard, Prediction, Problem, Sample, ViewSettings};
-use crate::export::{AnnotatedFolder, jsonl_line};
+use crate::export::{AnnotatedFolder, jsonl_line, partial_file};
 use crate::predict::SampleResult;
 use crate::source::Source;
 
@@ -102,7 +102,7 @@ impl Lines {
             return Ok(Self::Stream { writer, path });
         }
         let folder = path.parent().unwrap_or(Path::new("."));
-        let writer = BufWriter::new(tempfile::NamedTempFile::new_in(folder)?);
+        let writer = BufWriter::new(partial_file(folder, ".spotcheck-".as_ref())?);
         Ok(Self::File { writer, path })
     }
 

@@ -4,11 +4,13 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::ExportError;
-use super::super::annotated::annotate;
+use super::super::annotated::annotate_thumbnail;
 use super::super::row::{ChosenAnswer, ChosenImage};
 use super::summary::VerdictCounts;
 use crate::decode::{DecodeLimits, encode_jpeg, thumbnail};
-use crate::domain::{Answer, BoundingBox, Prediction, Sample, SampleUri, Verdict, ViewSettings};
+use crate::domain::{
+    Answer, BoundingBox, ModelTask, Prediction, Sample, SampleUri, Verdict, ViewSettings,
+};
 use crate::review::certainty;
 use crate::source::Source;
 
@@ -50,6 +52,8 @@ pub(super) struct Section<P> {
 /// A bounded choice of each kind.
 #[derive(Debug, Default)]
 pub(super) struct Examples {
+    /// How many images have a certainty.
+    ranked: usize,
     least_certain: Best,
     most_certain: Best,
     judged: [Best; VerdictCounts::WORDS.len()],
@@ -70,6 +74,11 @@ impl Best {
         }
     }
 
+    fn has(&self, wanted: &Example) -> bool {
+        let mut examples = self.0.iter();
+        examples.any(|(_, example)| example.sample.uri == wanted.sample.uri)
+    }
+
     fn into_examples(self) -> Vec<(Example, ())> {
         self.0
             .into_iter()
@@ -87,6 +96,7 @@ impl Examples {
         let certainty = certainty(stored, view);
         let example = || Example::new(image, prediction.clone());
         if let Some(certainty) = certainty {
+            self.ranked += 1;
             self.least_certain.offer(certainty, example);
             self.most_certain.offer(-certainty, example);
         }
@@ -98,18 +108,28 @@ impl Examples {
     }
 
     /// Sections that have an example.
-    pub(super) fn into_sections(self) -> Vec<Section<()>> {
+    pub(super) fn into_sections(self, task: ModelTask) -> Vec<Section<()>> {
         let Self {
-            least_certain,
-            most_certain,
+            ranked,
+            mut least_certain,
+            mut most_certain,
             judged: [accepted, rejected, unsure, wrong],
         } = self;
+        // No image is in both where there are few.
+        least_certain.0.truncate(ranked.div_ceil(2));
+        most_certain
+            .0
+            .retain(|(_, example)| !least_certain.has(example));
+        let hesitation = match task {
+            ModelTask::Classification => {
+                "Where the model hesitated most: a small margin between the first two classes. Worth a look first."
+            }
+            ModelTask::Detection => {
+                "Where the model hesitated most: a box near its threshold, shown or just not shown. Worth a look first."
+            }
+        };
         let sections = [
-            (
-                "Least certain",
-                "Where the model hesitated most: a small margin between the first two classes, or a box near its threshold. Worth a look first.",
-                least_certain,
-            ),
+            ("Least certain", hesitation, least_certain),
             (
                 "Most certain",
                 "Where the model hesitated least. A mistake here is one that no threshold catches.",
@@ -192,7 +212,7 @@ impl Example {
             top_k: 3,
             ..ViewSettings::default()
         };
-        let drawn = annotate(&picture, &prediction, &everything);
+        let drawn = annotate_thumbnail(&picture, &prediction, &everything);
         let jpeg = encode_jpeg(&drawn, JPEG_QUALITY).map_err(|error| error.to_string())?;
         Ok(Thumbnail {
             width,
