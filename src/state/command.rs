@@ -176,6 +176,8 @@ pub enum Command {
     SetOverlay(Overlay),
     DismissNotice,
     ForgetRecent(PathBuf),
+    /// This place, however it was reached.
+    ForgetRecentPlace(Box<S3Place>),
 }
 
 /// A way through the grid.

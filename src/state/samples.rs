@@ -142,8 +142,10 @@ impl Samples {
 
     /// They are tried again when they are looked at.
     pub(super) fn forget_unreadable(&mut self) {
-        self.revision += 1;
-        self.unreadable.clear();
+        if !self.unreadable.is_empty() {
+            self.revision += 1;
+            self.unreadable.clear();
+        }
     }
 
     /// True where this was not known before.

@@ -134,11 +134,15 @@ impl Settings {
 
     /// How a place was reached the last time counts.
     pub(super) fn remember_place(&mut self, place: &S3Place) {
+        self.forget_place(place);
+        self.recent_places.insert(0, place.clone());
+        self.recent_places.truncate(MAX_RECENT);
+    }
+
+    pub(super) fn forget_place(&mut self, place: &S3Place) {
         let identity = place.identity();
         self.recent_places
             .retain(|known| known.identity() != identity);
-        self.recent_places.insert(0, place.clone());
-        self.recent_places.truncate(MAX_RECENT);
     }
 
     pub(super) fn default_view(&self) -> &ViewSettings {

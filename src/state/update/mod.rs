@@ -187,6 +187,7 @@ fn on_command(state: &mut State, command: Command, effects: &mut Vec<Effect>) {
         Command::SetOverlay(overlay) => state.overlay = overlay,
         Command::DismissNotice => state.notice = None,
         Command::ForgetRecent(path) => state.settings.recent.retain(|known| *known != path),
+        Command::ForgetRecentPlace(place) => state.settings.forget_place(&place),
     }
 }
 
@@ -383,7 +384,7 @@ fn on_event(state: &mut State, event: Event, effects: &mut Vec<Effect>) {
             task,
             result,
             renewal,
-        } => s3::signed_in(state, &access, task, result, renewal),
+        } => s3::signed_in(state, &access, task, result, renewal, effects),
         Event::BucketsListed { task, result } => s3::buckets_listed(state, task, result),
         Event::S3FolderListed { folder, task, page } => {
             s3::folder_listed(state, &folder, task, page);

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::run_tasks;
+use super::{run_tasks, watch};
 use crate::domain::{
     AwsSetup, Credentials, Identity, S3Access, S3Address, S3Link, S3LinkError, S3Place,
 };
@@ -222,9 +222,19 @@ pub(super) fn signed_in(
     task: TaskId,
     result: Result<Identity, S3Failure>,
     renewal: Option<String>,
+    effects: &mut Vec<Effect>,
 ) {
     end(state, task, result.as_ref().err());
+    let is_signed_in = result.is_ok();
     state.sign_ins.answered(access, task, result, renewal);
+    let place = state
+        .source
+        .as_ref()
+        .and_then(|source| source.place.as_ref());
+    if is_signed_in && place.is_some_and(|place| place.access == *access) {
+        // Images that failed because the sign-in had ended.
+        watch::read_again(state, effects);
+    }
 }
 
 fn start(state: &mut State, kind: TaskKind, title: String) -> (TaskId, TaskControl) {

@@ -105,7 +105,11 @@ pub(super) fn listed_again(
         state.tell("The images were listed again");
         vanished(state, gone);
     }
-    // What could not be read may be readable now.
+    read_again(state, effects);
+}
+
+/// What could not be read may be readable now.
+pub(super) fn read_again(state: &mut State, effects: &mut Vec<Effect>) {
     state.samples.forget_unreadable();
     if matches!(state.shown.display, Display::Failed(_)) {
         browse::shown_changed(state, effects);

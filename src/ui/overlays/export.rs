@@ -7,7 +7,7 @@ use eframe::egui::{
 };
 
 use super::super::theme;
-use super::super::widgets::{grouped, primary_button, strong};
+use super::super::widgets::{box_count, grouped, primary_button, strong};
 use crate::domain::{
     BoxChoice, ClassChoice, ComparisonFormat, ExportFormat, ExportOptions, ModelTask, PictureKind,
     SampleUri, VerdictChoice,
@@ -124,10 +124,7 @@ fn scope_text(state: &State, scope: ExportScope) -> String {
     let Some(count) = counts.map(|counts| counts.of(scope)) else {
         return format!("{} ({images})", scope.name());
     };
-    let boxes = match count {
-        1 => "1 box".to_owned(),
-        count => format!("{} boxes", grouped(count)),
-    };
+    let boxes = box_count(count);
     // Verdicts are looked at while it is written.
     let at_most = match state.export.options.verdicts {
         VerdictChoice::All => "",

@@ -8,7 +8,7 @@ use eframe::egui::{
 };
 
 use super::super::theme;
-use super::super::widgets::{renew_in_time, strong};
+use super::super::widgets::{RecentLine, recent_line_ui, renew_in_time, strong};
 use access::AccessMemory;
 use tree::TreeMemory;
 
@@ -226,13 +226,18 @@ fn understood(link: &S3Link) -> String {
 fn recent_ui(ui: &mut Ui, state: &State, memory: &mut OpenS3Memory, commands: &mut Vec<Command>) {
     ui.set_min_width(320.0);
     for place in &state.settings.recent_places {
-        let text = place.address.to_string();
-        let button = Button::new(text).right_text(RichText::new(how(&place.access)).weak());
-        if ui.add(button).clicked() {
-            memory.address = place.address.to_string();
-            memory.layout = place.layout;
-            commands.push(Command::SetS3Access(place.access.clone()));
-            ui.close();
+        let name = place.address.to_string();
+        let button = Button::new(&name).right_text(RichText::new(how(&place.access)).weak());
+        match recent_line_ui(ui, button, &name) {
+            Some(RecentLine::Chosen) => {
+                memory.address = name;
+                memory.layout = place.layout;
+                commands.push(Command::SetS3Access(place.access.clone()));
+            }
+            Some(RecentLine::Forgotten) => {
+                commands.push(Command::ForgetRecentPlace(Box::new(place.clone())));
+            }
+            None => {}
         }
     }
 }

@@ -8,7 +8,7 @@ use eframe::egui::{
 };
 
 use super::super::theme;
-use super::super::widgets::{grouped, image_count, truncated};
+use super::super::widgets::{box_count, grouped, image_count, truncated};
 use crate::domain::{LabelSet, ModelTask};
 use crate::review::{ClassRow, Statistics, class_term, has_term, with_term, without_term};
 use crate::state::{Command, Run, State};
@@ -211,7 +211,7 @@ fn row_ui(
     let (rect, response) = ui.allocate_exact_size(size, Sense::click());
     response.widget_info(|| {
         let boxes = if columns.contains(&Column::Boxes) {
-            format!(", {} boxes", grouped(row.boxes))
+            format!(", {}", box_count(row.boxes))
         } else {
             String::new()
         };

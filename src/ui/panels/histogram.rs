@@ -3,7 +3,7 @@
 use eframe::egui::{self, CornerRadius, CursorIcon, Rect, RichText, Sense, Stroke, Ui, pos2, vec2};
 
 use super::super::theme;
-use super::super::widgets::{grouped, image_count};
+use super::super::widgets::{box_count, grouped, image_count};
 use crate::domain::ModelTask;
 use crate::review::{ScoreHistogram, Statistics};
 use crate::state::State;
@@ -78,10 +78,7 @@ fn summary(statistics: &Statistics) -> String {
     match statistics.task {
         ModelTask::Classification => format!("{above} of {images} above"),
         ModelTask::Detection => {
-            let boxes = match statistics.boxes_above {
-                1 => "1 box".to_owned(),
-                count => format!("{} boxes", grouped(count)),
-            };
+            let boxes = box_count(statistics.boxes_above);
             let counting = if statistics.is_exact {
                 ""
             } else {

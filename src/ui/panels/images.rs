@@ -7,7 +7,8 @@ use eframe::egui::{self, Align, Button, Label, Layout, Panel, RichText, TextEdit
 use super::super::grid::{GridMemory, grid_ui};
 use super::super::textures::Textures;
 use super::super::widgets::{
-    Tone, action_button_ui, banner_ui, copy_renewal_ui, grouped, image_count, sign_in_banner_ui,
+    RecentLine, Tone, action_button_ui, banner_ui, copy_renewal_ui, grouped, image_count,
+    recent_line_ui, sign_in_banner_ui,
 };
 use super::project::{moved_folder_ui, project_banners_ui};
 use super::search::{SearchMemory, found_ui, search_ui, sort_ui};
@@ -160,17 +161,22 @@ fn recent_menu_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
         ui.weak("Nothing was opened yet");
     }
     for path in &state.settings.recent {
-        if ui.button(path.display().to_string()).clicked() {
-            commands.push(Command::Open(path.clone()));
-            ui.close();
+        let name = path.display().to_string();
+        match recent_line_ui(ui, Button::new(&name), &name) {
+            Some(RecentLine::Chosen) => commands.push(Command::Open(path.clone())),
+            Some(RecentLine::Forgotten) => commands.push(Command::ForgetRecent(path.clone())),
+            None => {}
         }
     }
     for place in &settings.recent_places {
-        let button = Button::new(place.identity())
+        let name = place.identity();
+        let button = Button::new(&name)
             .right_text(RichText::new(place.access.credentials.to_string()).weak());
-        if ui.add(button).clicked() {
-            commands.push(Command::OpenPlace(Box::new(place.clone())));
-            ui.close();
+        let boxed = || Box::new(place.clone());
+        match recent_line_ui(ui, button, &name) {
+            Some(RecentLine::Chosen) => commands.push(Command::OpenPlace(boxed())),
+            Some(RecentLine::Forgotten) => commands.push(Command::ForgetRecentPlace(boxed())),
+            None => {}
         }
     }
 }

@@ -110,6 +110,13 @@ pub(in super::super) fn image_count(count: usize) -> String {
     }
 }
 
+pub(in super::super) fn box_count(count: usize) -> String {
+    match count {
+        1 => "1 box".to_owned(),
+        count => format!("{} boxes", grouped(count)),
+    }
+}
+
 /// `100,000`.
 pub(in super::super) fn grouped(number: usize) -> String {
     let digits = number.to_string();

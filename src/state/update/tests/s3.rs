@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use super::{command, event, has, source_of};
-use crate::domain::{Credentials, Identity, S3Access, S3Address, S3Layout, S3Place};
+use super::{command, event, has, page, source_of};
+use crate::domain::{Credentials, Identity, S3Access, S3Address, S3Layout, S3Place, SampleId};
 use crate::state::{
     Action, Command, Effect, Event, Overlay, S3Failure, S3FolderPage, S3RowKind, State, TaskId,
 };
@@ -32,7 +32,12 @@ fn sign_in_of(effects: &[Effect]) -> TaskId {
     found.expect("it is asked who is signed in")
 }
 
-fn signed_in(state: &mut State, access: &S3Access, task: TaskId, expires_ms: Option<i64>) {
+fn signed_in(
+    state: &mut State,
+    access: &S3Access,
+    task: TaskId,
+    expires_ms: Option<i64>,
+) -> Vec<Effect> {
     event(
         state,
         Event::SignedIn {
@@ -41,7 +46,7 @@ fn signed_in(state: &mut State, access: &S3Access, task: TaskId, expires_ms: Opt
             result: Ok(Identity::unasked("alice", expires_ms)),
             renewal: None,
         },
-    );
+    )
 }
 
 fn expired() -> S3Failure {
@@ -223,4 +228,49 @@ fn a_sign_in_that_fails_keeps_who_was_known_and_is_tried_again() {
     let known = state.sign_ins.get(&work).unwrap();
     assert_eq!(known.failure, None);
     assert_eq!(known.ends_ms(), Some(9));
+}
+
+#[test]
+fn images_that_failed_are_read_again_once_the_sign_in_is_renewed() {
+    let mut state = State::default();
+    let work = access("work");
+    let place = S3Place {
+        access: work.clone(),
+        ..S3Place::new(S3Address::new("photos", ""))
+    };
+    let effects = command(&mut state, Command::OpenPlace(Box::new(place)));
+    let task = sign_in_of(&effects);
+    let source = source_of(&effects);
+    let page = page(&["a.jpg"]);
+    event(&mut state, Event::Listed { source, page });
+    let failed = |state: &mut State| {
+        let result = Err("The sign-in is over".to_owned());
+        let sample = SampleId(0);
+        event(
+            state,
+            Event::Displayed {
+                source,
+                sample,
+                result,
+            },
+        );
+        assert!(state.samples.unreadable(sample).is_some());
+    };
+    failed(&mut state);
+    signed_in(&mut state, &access("other"), task, None);
+    assert!(state.samples.unreadable(SampleId(0)).is_some());
+    let effects = signed_in(&mut state, &work, task, None);
+    assert!(state.samples.unreadable(SampleId(0)).is_none());
+    assert!(has(&effects, "Display"), "{effects:?}");
+}
+
+#[test]
+fn a_place_that_was_opened_before_can_be_forgotten() {
+    let mut state = State::default();
+    let place = |bucket: &str| S3Place::new(S3Address::new(bucket, ""));
+    for bucket in ["a", "b"] {
+        state.settings.remember_place(&place(bucket));
+    }
+    command(&mut state, Command::ForgetRecentPlace(Box::new(place("b"))));
+    assert_eq!(state.settings.recent_places, [place("a")]);
 }
