@@ -4,32 +4,36 @@
 //! `SPOTCHECK_WRITE_SCREENSHOTS` is set, because two versions of a software rasteriser differ in the last bit.
 
 use std::cell::OnceCell;
+use std::path::Path;
 
 use egui::{Key, Theme};
-use egui_kittest::Harness;
+use egui_kittest::{Harness, HarnessBuilder};
 use spotcheck::app::App;
+use spotcheck::dirs::AppDirs;
 use spotcheck::domain::{Credentials, S3Access};
 use spotcheck::state::{Action, Command, Display, ViewChange};
 
 use crate::browsing::drop_on;
 use crate::support::alone::alone;
-use crate::support::repository;
 use crate::support::seaweed::{Seaweed, without_aws};
-use crate::window::{click, open_with, samples, wait_for, wait_until};
+use crate::support::{repository, runtime_home};
+use crate::window::{click, open_at, open_with, samples, wait_for, wait_until};
 
 const CLASSIFIER: &str = "efficientnet-lite0";
 const DETECTOR: &str = "ssd-mobilenet-coco";
 
 fn window(model: &str, theme: Theme) -> Harness<'static, App> {
-    let mut window = open_with(None, model, |builder| {
-        builder
-            .with_theme(theme)
-            .with_pixels_per_point(1.0)
-            .with_render_cursor(false)
-            .wgpu()
-    });
+    let mut window = open_with(None, model, |builder| drawn(builder, theme));
     click(&mut window, "Open sample photographs");
     window
+}
+
+fn drawn(builder: HarnessBuilder<App>, theme: Theme) -> HarnessBuilder<App> {
+    builder
+        .with_theme(theme)
+        .with_pixels_per_point(1.0)
+        .with_render_cursor(false)
+        .wgpu()
 }
 
 /// Every photograph predicted, the named one in the middle.
@@ -129,21 +133,47 @@ fn the_window_shows_a_filmstrip_and_a_magnified_box() {
 
 #[test]
 fn the_window_compares_two_runs() {
-    let mut window = predicted(DETECTOR, Theme::Dark, "coffee.png", "cup ");
-    window.state_mut().command(Command::SetThreads(Some(1)));
-    wait_for(&mut window, "1 predicted");
-    window.state_mut().command(Action::PredictAll.into());
-    wait_for(&mut window, "8 predicted");
-    wait_for(&mut window, "All saved");
-    wait_until(&mut window, "the task to end", |window| {
-        window.state().state().tasks.is_idle()
+    let home = tempfile::tempdir().unwrap();
+    let mut window = open_at(home_with_another_detector(home.path()), |builder| {
+        drawn(builder, Theme::Dark)
     });
+    click(&mut window, "Open sample photographs");
+    for model in [DETECTOR, "ssd-mobilenet-bgr"] {
+        let choose = Command::ChooseModel(model.to_owned());
+        window.state_mut().command(choose);
+        wait_for(&mut window, "1 predicted");
+        window.state_mut().command(Action::PredictAll.into());
+        wait_for(&mut window, "8 predicted");
+        wait_for(&mut window, "All saved");
+        wait_until(&mut window, "the task to end", |window| {
+            window.state().state().tasks.is_idle()
+        });
+    }
     window.state_mut().command(Action::ToggleTasks.into());
     click(&mut window, "Runs");
     click(&mut window, "Compare with ");
-    wait_for(&mut window, "in 8 of 8 images");
+    wait_for(&mut window, "The same boxes (IoU at least 0.5) in ");
+    click(&mut window, "grace_hopper.jpg, ");
     click(&mut window, "Side by side");
     take(&mut window, "comparing-dark");
+}
+
+/// The detector once more, given its colours the wrong way round: what many a deployment does without noticing.
+fn home_with_another_detector(home: &Path) -> AppDirs {
+    let dirs = AppDirs::below(home);
+    let built_in = repository().join("models").join(DETECTOR);
+    let own = dirs.data.join("models/ssd-mobilenet-bgr");
+    std::fs::create_dir_all(&own).unwrap();
+    let card = std::fs::read_to_string(built_in.join("model.toml")).unwrap();
+    let card = card
+        .replace(DETECTOR, "ssd-mobilenet-bgr")
+        .replace("SSD MobileNet v2\"", "SSD MobileNet v2, fed BGR\"")
+        .replace("channels = \"rgb\"", "channels = \"bgr\"");
+    std::fs::write(own.join("model.toml"), card).unwrap();
+    std::fs::copy(built_in.join("model.onnx"), own.join("model.onnx")).unwrap();
+    let runtime = AppDirs::below(runtime_home()).data.join("runtime");
+    std::os::unix::fs::symlink(runtime, dirs.data.join("runtime")).unwrap();
+    dirs
 }
 
 #[test]
