@@ -16,6 +16,8 @@ mod filtering;
 mod judging;
 #[path = "app/kept_thumbnails.rs"]
 mod kept_thumbnails;
+#[path = "app/keyboard.rs"]
+mod keyboard;
 #[path = "app/looking.rs"]
 mod looking;
 #[path = "app/predicting.rs"]

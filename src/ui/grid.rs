@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use eframe::egui::{
-    self, Color32, CornerRadius, FontId, Key, Modifiers, Pos2, Rect, Response, Sense, Stroke,
-    StrokeKind, TextStyle, Ui, Vec2, epaint::RectShape, pos2, vec2,
+    self, Color32, CornerRadius, EventFilter, FontId, Id, Key, Modifiers, Pos2, Rect, Response,
+    Sense, Stroke, StrokeKind, TextStyle, Ui, Vec2, epaint::RectShape, pos2, vec2,
 };
 
 use super::textures::{Textures, Thumbnail, Thumbnails};
@@ -170,6 +170,7 @@ pub(super) fn grid_ui(
     let side_on_screen = (layout.cell.x - 2.0 * PADDING) * ui.pixels_per_point();
     textures.thumbnails.begin_frame(side_on_screen);
     let rows_a_page = (page_height / layout.row_height()).floor() as usize;
+    focus_ui(ui, state);
     take_walking_keys(ui, state, layout.columns, rows_a_page, commands);
     let mut area = egui::ScrollArea::vertical()
         .id_salt("grid")
@@ -187,6 +188,33 @@ pub(super) fn grid_ui(
         }
         cells_ui(ui, state, textures, layout, viewport, commands);
     });
+}
+
+/// The grid as a whole is one stop for Tab, as a list is: from there the arrows walk.
+pub(super) fn id() -> Id {
+    Id::unique("grid of images")
+}
+
+fn focus_ui(ui: &Ui, state: &State) {
+    let frame = ui.available_rect_before_wrap();
+    let focus = ui.interact(frame, id(), Sense::focusable_noninteractive());
+    focus.widget_info(|| {
+        let entry = state.shown_sample().and_then(|id| state.samples.get(id));
+        let shown = entry.map_or("none", |entry| entry.name.as_str());
+        let label = format!("Images, {shown} is shown");
+        egui::WidgetInfo::labeled(egui::Role::ListBox, true, label)
+    });
+    if focus.has_focus() {
+        let keys = EventFilter {
+            vertical_arrows: true,
+            horizontal_arrows: true,
+            ..EventFilter::default()
+        };
+        ui.memory_mut(|memory| memory.set_focus_lock_filter(id(), keys));
+        let line = Stroke::new(1.0, theme::accent(ui.visuals()));
+        let painter = ui.painter();
+        painter.rect_stroke(frame.expand(3.0), 8.0, line, StrokeKind::Inside);
+    }
 }
 
 /// The top left of what is on screen of the content.
@@ -306,7 +334,7 @@ fn cell_ui<'state>(
 ) -> Option<Cell<'state>> {
     let name = state.samples.get(sample)?.name.as_str();
     let headline = headline(state, sample);
-    let response = ui.interact(rect, ui.scope_id().with(sample), Sense::click());
+    let response = ui.interact(rect, ui.scope_id().with(sample), Sense::CLICK);
     response.widget_info(|| {
         let judged = judged_text(state, sample);
         let apart = match headline.disagreement {
@@ -612,6 +640,12 @@ fn paint_texts(ui: &Ui, cell: &Cell<'_>) {
     ui.painter().galley(position, galley, headline_color);
 }
 
+/// Whether something else than the grid has the keyboard.
+pub(super) fn is_taken_elsewhere(ctx: &egui::Context) -> bool {
+    ctx.memory(egui::Memory::focused)
+        .is_some_and(|focused| focused != id())
+}
+
 /// Arrow and page keys walk, with shift they select. `columns` and `rows_a_page` are those on screen.
 pub(super) fn take_walking_keys(
     ui: &Ui,
@@ -620,8 +654,7 @@ pub(super) fn take_walking_keys(
     rows_a_page: usize,
     commands: &mut Vec<Command>,
 ) {
-    let is_typing = ui.ctx().egui_wants_keyboard_input();
-    if is_typing || state.overlay != Overlay::None || state.order().is_empty() {
+    if is_taken_elsewhere(ui.ctx()) || state.overlay != Overlay::None || state.order().is_empty() {
         return;
     }
     let row = columns as i64;

@@ -8,7 +8,7 @@ use crate::state::{Action, Command, Overlay, State};
 pub(super) fn take_shortcuts(ctx: &egui::Context, state: &State, commands: &mut Vec<Command>) {
     let is_typing = ctx.text_edit_focused();
     // A button or slider that was reached with Tab uses some keys itself; letters go on to work.
-    let has_focus = ctx.egui_wants_keyboard_input();
+    let has_focus = super::grid::is_taken_elsewhere(ctx);
     if state.overlay != Overlay::None && ctx.input(|input| input.key_pressed(Key::Escape)) {
         commands.push(Command::SetOverlay(Overlay::None));
         return;
@@ -82,7 +82,20 @@ fn is_exactly(pressed: Modifiers, wanted: Modifiers) -> bool {
 /// The first shortcut of an action, as the platform writes it.
 pub(super) fn shortcut_text(ctx: &egui::Context, action: Action) -> Option<String> {
     let shortcut = parse(action.keys().first()?)?;
-    Some(ctx.format_shortcut(&shortcut))
+    Some(as_printed(
+        shortcut.logical_key,
+        ctx.format_shortcut(&shortcut),
+    ))
+}
+
+/// Punctuation as it stands on the key. Plus and minus keep their names: “Ctrl++” is hard to read.
+fn as_printed(key: Key, shortcut: String) -> String {
+    match key {
+        Key::OpenBracket | Key::CloseBracket | Key::Slash => {
+            shortcut.replace(key.name(), key.symbol_or_name())
+        }
+        _ => shortcut,
+    }
 }
 
 fn shortcuts() -> impl Iterator<Item = (Action, KeyboardShortcut)> {
@@ -118,6 +131,16 @@ mod tests {
                 assert!(parse(keys).is_some(), "{keys} of {action:?}");
             }
         }
+    }
+
+    #[test]
+    fn punctuation_is_written_as_it_stands_on_the_key() {
+        let ctx = egui::Context::default();
+        let text = |action| shortcut_text(&ctx, action).unwrap();
+        assert_eq!(text(Action::Search), "/");
+        assert_eq!(text(Action::NextBox), "]");
+        assert!(text(Action::SmallerThumbnails).ends_with("+["));
+        assert!(text(Action::ZoomIn).ends_with("Plus"));
     }
 
     #[test]

@@ -34,7 +34,8 @@ pub(super) fn picture_ui(
     commands: &mut Vec<Command>,
 ) {
     let id = Id::unique("the picture of the other run");
-    let response = ui.interact(half, id, Sense::click_and_drag());
+    let response = ui.interact(half, id, Sense::CLICK | Sense::DRAG);
+    response.widget_info(|| WidgetInfo::labeled(Role::Image, true, "Picture with the other run"));
     let painter = ui.painter_at(half);
     let placement = Placement::new(half, size, state.canvas);
     paint_picture(state, textures, &painter, placement.on_screen);

@@ -11,6 +11,7 @@ use eframe::egui::{
 };
 
 pub(super) use self::placement::Placement;
+use super::grid;
 use super::textures::Textures;
 use super::theme;
 use super::widgets::{
@@ -220,7 +221,10 @@ fn picture_ui(
         let right = compared::split(&mut canvas);
         compared::picture_ui(ui, state, textures, comparing, (right, size), commands);
     }
-    let response = ui.allocate_rect(canvas, Sense::click_and_drag());
+    // No stop for Tab: all that can be done with it has a key of its own.
+    let response = ui.allocate_rect(canvas, Sense::CLICK | Sense::DRAG);
+    response
+        .widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, picture_name(state)));
     let painter = ui.painter_at(canvas);
     let placement = Placement::new(canvas, size, state.canvas);
     paint_picture(state, textures, &painter, placement.on_screen);
@@ -229,14 +233,17 @@ fn picture_ui(
     let percent = placement.zoom * pixels_per_point * 100.0;
     ui.data_mut(|data| data.insert_temp(zoom_id(), percent));
     let pointer = response.hover_pos().filter(|at| canvas.contains(*at));
-    set_pointer(
-        ui,
-        last_pointer,
-        pointer.and_then(|at| placement.pixel_at(at)),
-    );
+    let pixel = pointer.and_then(|at| placement.pixel_at(at));
+    set_pointer(ui, last_pointer, pixel);
+    if let Some([x, y]) = pixel
+        && !state.tasks.prediction_is_running()
+        && let Some(picture) = &mut textures.picture
+    {
+        picture.want_pixel(x, y);
+    }
 
     let hides_boxes = ui.input(|input| input.key_down(egui::Key::H))
-        && !ui.ctx().egui_wants_keyboard_input()
+        && !grid::is_taken_elsewhere(ui.ctx())
         && state.overlay == Overlay::None;
     let hovered = if hides_boxes {
         None
@@ -256,6 +263,12 @@ fn picture_ui(
         commands.push(Command::SetCanvas(view));
     }
     warning_ui(ui, state, canvas);
+}
+
+/// For those who hear it.
+fn picture_name(state: &State) -> String {
+    let entry = state.shown_sample().and_then(|id| state.samples.get(id));
+    format!("Picture {}", entry.map_or("", |entry| entry.name.as_str()))
 }
 
 /// The status bar has been drawn already: it shows the pointer's place one frame later, so one more frame is needed.

@@ -1,6 +1,6 @@
 //! Finds a command by typing a part of its name.
 
-use eframe::egui::{self, Button, Id, Modal, ScrollArea, vec2};
+use eframe::egui::{self, Button, Id, Modal, ScrollArea, Sense, vec2};
 
 use super::super::keys;
 use super::typing::Typing;
@@ -83,15 +83,15 @@ fn contents_ui(
 
 fn line_ui(ui: &mut egui::Ui, state: &State, action: Action, is_current: bool) -> egui::Response {
     let check = action.check(state);
-    let mut button =
-        Button::selectable(is_current, action.label()).min_size(vec2(ui.available_width(), 0.0));
-    if let Some(keys) = keys::shortcut_text(ui.ctx(), action) {
-        button = button.right_text(egui::RichText::new(keys).weak());
-    } else {
-        button = button.right_text("");
-    }
+    let keys = keys::shortcut_text(ui.ctx(), action).unwrap_or_default();
+    let name = format!("{} {keys}", action.label());
+    let button = Button::selectable(is_current, action.label())
+        .right_text(egui::RichText::new(keys).weak())
+        .min_size(vec2(ui.available_width(), 0.0))
+        .sense(Sense::CLICK);
     let response = ui
         .add_enabled(check.is_ok(), button)
+        .accessible_name(name.trim_end())
         .on_hover_text(action.tooltip());
     match check {
         Ok(()) => response,

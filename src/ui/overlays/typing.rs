@@ -1,4 +1,5 @@
-//! What the overlays that one types into have in common: each begins empty, with the keyboard in its field.
+//! What the overlays that one types into have in common: each begins empty, with the keyboard in its field, where it stays. What
+//! they list is walked through with the arrows: a line that took the keyboard would not be the one that Enter takes.
 
 use eframe::egui::{Key, Modifiers, TextEdit, Ui};
 
@@ -52,7 +53,7 @@ impl Typing {
                 .hint_text(hint)
                 .desired_width(f32::INFINITY),
         );
-        if self.is_new {
+        if !field.has_focus() {
             field.request_focus();
         }
         let is_changed = field.changed() || self.is_new;

@@ -1,6 +1,6 @@
 //! Which class would have been right: typed, and completed from the model's classes.
 
-use eframe::egui::{self, Button, Id, Label, Modal, RichText, ScrollArea, vec2};
+use eframe::egui::{self, Button, Id, Label, Modal, RichText, ScrollArea, Sense, vec2};
 
 use super::super::theme;
 use super::super::widgets::strong;
@@ -78,8 +78,9 @@ fn contents_ui(
             // The empty right side keeps the name on the left.
             let button = Button::selectable(is_current, *class)
                 .right_text("")
-                .min_size(size);
-            let response = ui.add(button);
+                .min_size(size)
+                .sense(Sense::CLICK);
+            let response = ui.add(button).accessible_name(*class);
             if is_current && (up || down) {
                 response.scroll_to_me(None);
             }

@@ -25,6 +25,10 @@ pub(crate) struct ShownPicture {
     around: Vec<TileKey>,
     /// What was asked for last.
     asked: Vec<TileKey>,
+    /// Whether pixels have been in memory at full size.
+    has_known_pixels: bool,
+    /// The tile whose pixels were asked for because they are not in memory any more.
+    pixels_asked: Option<TileKey>,
 }
 
 struct Entry {
@@ -43,6 +47,8 @@ impl ShownPicture {
             missing: Vec::new(),
             around: Vec::new(),
             asked: Vec::new(),
+            has_known_pixels: false,
+            pixels_asked: None,
         }
     }
 
@@ -54,6 +60,26 @@ impl ShownPicture {
     /// The colour of a pixel; `None` while it is not in memory at full size.
     pub(crate) fn pixel(&self, x: u32, y: u32) -> Option<[u8; 3]> {
         self.picture.pixels.pixel(x, y)
+    }
+
+    /// Somebody wants to know the colour of a pixel. Pixels that were in memory, and were given up for a model, are asked for once
+    /// more; those of a picture that is only known coarsely wait until somebody looks that closely.
+    pub(crate) fn want_pixel(&mut self, x: u32, y: u32) {
+        if self.pixel(x, y).is_some() {
+            self.has_known_pixels = true;
+            self.pixels_asked = None;
+            return;
+        }
+        let key = TileKey {
+            level: 0,
+            column: x / TILE_SIDE,
+            row: y / TILE_SIDE,
+        };
+        if self.has_known_pixels && self.pixels_asked != Some(key) {
+            self.pixels_asked = Some(key);
+            self.asked.retain(|asked| *asked != key);
+            self.missing.push(key);
+        }
     }
 
     pub(super) fn begin_frame(&mut self) {
@@ -249,6 +275,7 @@ impl ShownPicture {
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
 
     use super::*;
     use crate::domain::{PixelSource, TileLayout};
@@ -336,6 +363,42 @@ mod tests {
                 .tiles
                 .contains_key(&tile(0, MAX_TILES as u32 - 1, 0).0)
         );
+    }
+
+    /// Grey, as long as it is there.
+    struct Lent(AtomicBool);
+
+    impl PixelSource for Lent {
+        fn pixel(&self, _: u32, _: u32) -> Option<[u8; 3]> {
+            self.0.load(Ordering::Relaxed).then_some([128; 3])
+        }
+    }
+
+    #[test]
+    fn pixels_that_were_given_up_are_asked_for_once_when_their_colour_is_wanted() {
+        let ctx = egui::Context::default();
+        let lent = Arc::new(Lent(AtomicBool::new(false)));
+        let pixels = Arc::clone(&lent) as Arc<dyn PixelSource>;
+        let mut shown = shown([600, 400]);
+        shown.picture.pixels = pixels;
+        let place = at(0.0, 0.0, 600.0, 400.0);
+        for column in 0..2 {
+            let (key, pixels) = tile(0, column, 0);
+            shown.add(&ctx, key, &pixels);
+        }
+        let mut hover = |is_there| {
+            lent.0.store(is_there, Ordering::Relaxed);
+            frame(&ctx, &mut shown, place);
+            shown.want_pixel(550, 10);
+            shown.changed_wish()
+        };
+        assert_eq!(hover(false), None, "nobody has looked that closely yet");
+        assert_eq!(hover(true), None);
+        let wish = hover(false).unwrap();
+        assert_eq!(wish, [tile(0, 1, 0).0]);
+        assert_eq!(hover(false), None, "it is on its way");
+        assert_eq!(hover(true), None);
+        assert!(hover(false).is_some(), "given up once more");
     }
 
     #[test]

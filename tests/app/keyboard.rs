@@ -1,0 +1,263 @@
+//! Every view by keyboard and by name: what a screen reader reads aloud, and where Tab goes.
+
+use egui::accesskit::{Action as Ability, Role};
+use egui::{Key, Modifiers};
+use egui_kittest::Harness;
+use egui_kittest::kittest::{NodeT, Queryable};
+use spotcheck::app::App;
+use spotcheck::state::{Action, Command};
+
+use crate::browsing::drop_on;
+use crate::support::repository;
+use crate::window::{click, open, samples, sees, wait_for, wait_until};
+
+const DETECTOR: &str = "ssd-mobilenet-coco";
+/// More than any view has; Tab that has not come back by then never does.
+const MANY: usize = 400;
+
+/// Something that can be clicked, moved or typed into, as those hear it who do not see it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Widget {
+    role: Role,
+    name: String,
+    /// Left and top.
+    place: [i32; 2],
+    can_have_focus: bool,
+}
+
+fn widget(node: &egui_kittest::Node<'_>) -> Widget {
+    let place = node.rect().min;
+    let node = node.accesskit_node();
+    Widget {
+        role: node.role(),
+        name: node.label().unwrap_or_default(),
+        place: [place.x as i32, place.y as i32],
+        can_have_focus: node.data().supports_action(Ability::Focus),
+    }
+}
+
+fn widgets(window: &Harness<'static, App>) -> Vec<Widget> {
+    let nodes = window.root().children_recursive();
+    nodes
+        .filter(|node| {
+            let data = node.accesskit_node();
+            let data = data.data();
+            let can = |ability| data.supports_action(ability);
+            // Words that can be selected, and bars that only the mouse drags.
+            let is_passive = matches!(data.role(), Role::Label | Role::ScrollBar);
+            let is_open = can(Ability::Focus) || can(Ability::Click);
+            is_open && !data.is_disabled() && !is_passive
+        })
+        .map(|node| widget(&node))
+        .collect()
+}
+
+fn focused(window: &Harness<'static, App>) -> Option<Widget> {
+    let mut nodes = window.root().children_recursive();
+    let found = nodes.find(|node| node.accesskit_node().is_focused())?;
+    let found = widget(&found);
+    (found.role != Role::Window).then_some(found)
+}
+
+/// A name that says something: a word or a number, not a lone sign.
+#[track_caller]
+fn must_be_named(window: &Harness<'static, App>, view: &str) {
+    let unnamed: Vec<Widget> = widgets(window)
+        .into_iter()
+        .filter(|widget| !widget.name.chars().any(char::is_alphanumeric))
+        .collect();
+    assert!(unnamed.is_empty(), "{view}: {unnamed:#?}");
+}
+
+/// Where Tab goes until it comes back to where it was first.
+#[track_caller]
+fn tab_round(window: &mut Harness<'static, App>, view: &str) -> Vec<Widget> {
+    let mut seen: Vec<Widget> = Vec::new();
+    for _ in 0..MANY {
+        window.key_press(Key::Tab);
+        window.step();
+        // Nothing has the keyboard for a moment where a round begins anew.
+        let Some(widget) = focused(window) else {
+            continue;
+        };
+        if seen.first() == Some(&widget) {
+            return seen;
+        }
+        seen.push(widget);
+    }
+    panic!("{view}: Tab never came back: {seen:#?}");
+}
+
+/// Everything that can have the keyboard is reached with Tab.
+#[track_caller]
+fn must_be_reachable(window: &mut Harness<'static, App>, view: &str) {
+    let reached = tab_round(window, view);
+    let missed: Vec<Widget> = widgets(window)
+        .into_iter()
+        .filter(|widget| {
+            widget.can_have_focus && !reached.iter().any(|other| other.name == widget.name)
+        })
+        .collect();
+    assert!(missed.is_empty(), "{view}: Tab does not reach {missed:#?}");
+}
+
+#[track_caller]
+fn escape_closes(window: &mut Harness<'static, App>, text: &str) {
+    window.key_press(Key::Escape);
+    wait_until(window, "Escape to close it", |window| !sees(window, text));
+}
+
+fn predicted() -> Harness<'static, App> {
+    let mut window = open(Some(&samples()), DETECTOR);
+    wait_for(&mut window, "1 predicted");
+    window.state_mut().command(Action::PredictAll.into());
+    wait_for(&mut window, "8 predicted");
+    wait_until(&mut window, "the tasks to end", |window| {
+        window.state().state().tasks.is_idle()
+    });
+    window
+}
+
+fn check(window: &mut Harness<'static, App>, view: &str) {
+    window.run_steps(4);
+    must_be_named(window, view);
+    must_be_reachable(window, view);
+}
+
+#[test]
+fn everything_in_the_window_has_a_name_and_is_reached_with_tab() {
+    let mut window = open(None, DETECTOR);
+    check(&mut window, "the empty window");
+    let mut window = predicted();
+    check(&mut window, "images, a picture and the inspector");
+    for section in ["All models", "Runs", "Device"] {
+        click(&mut window, section);
+    }
+    check(&mut window, "the other sections of the inspector");
+    for action in [
+        Action::ThumbnailsOnly,
+        Action::ThumbnailsOnly,
+        Action::Filmstrip,
+        Action::Filmstrip,
+        Action::LargePicture,
+    ] {
+        window.state_mut().command(action.into());
+        check(&mut window, action.label());
+    }
+}
+
+#[test]
+fn two_runs_beside_each_other_can_be_reached_and_have_names() {
+    let mut window = predicted();
+    window.state_mut().command(Command::SetThreads(Some(1)));
+    wait_for(&mut window, "1 predicted");
+    click(&mut window, "Runs");
+    click(&mut window, "Compare with ");
+    click(&mut window, "Side by side");
+    check(&mut window, "two runs");
+    window.state_mut().command(Action::ExportComparison.into());
+    wait_for(&mut window, "File to write");
+    must_be_named(&window, "Export comparison");
+    tab_round(&mut window, "Export comparison");
+    escape_closes(&mut window, "File to write");
+}
+
+#[test]
+fn dialogs_have_names_keep_tab_inside_and_close_with_escape() {
+    let mut window = predicted();
+    // Each with something that only it says.
+    for (action, text) in [
+        (Action::Palette, "Type a command"),
+        (Action::Help, "Keys and mouse"),
+        (Action::GoTo, "Name or number of an image"),
+        (Action::WrongClass, "Which class is right?"),
+        (Action::Export, "File to write"),
+        (Action::OpenS3, "Place in S3"),
+        (Action::Upload, "Folder in S3"),
+    ] {
+        window.state_mut().command(action.into());
+        wait_for(&mut window, text);
+        window.run_steps(4);
+        must_be_named(&window, action.label());
+        let stops = tab_round(&mut window, action.label());
+        let has_left = stops
+            .iter()
+            .any(|stop| stop.name == "File" || stop.name == "Search");
+        assert!(!has_left, "{}: Tab leaves it: {stops:#?}", action.label());
+        escape_closes(&mut window, text);
+    }
+}
+
+#[test]
+fn the_dialog_about_a_model_has_names_and_closes_with_escape() {
+    let mut window = open(Some(&samples()), DETECTOR);
+    wait_for(&mut window, "1 predicted");
+    let model = repository().join("tests/cases/conventions/tensorflow-resnet50/model.onnx");
+    drop_on(&mut window, &model);
+    wait_for(&mut window, "made from ");
+    window.run_steps(4);
+    must_be_named(&window, "Add a model");
+    tab_round(&mut window, "Add a model");
+    escape_closes(&mut window, "made from ");
+}
+
+#[test]
+fn menus_open_and_are_walked_through_by_keyboard() {
+    let mut window = predicted();
+    for menu in ["File", "Predict", "Judge", "Go", "View", "Help"] {
+        window.get_by_role_and_label(Role::Button, menu).focus();
+        window.step();
+        window.key_press(Key::Enter);
+        window.run_steps(4);
+        must_be_named(&window, menu);
+        window.key_press(Key::Tab);
+        window.step();
+        let inside = focused(&window).unwrap();
+        assert!(
+            inside.place[1] > 20,
+            "{menu}: Tab goes into it, not to {inside:?}"
+        );
+        window.key_press(Key::Escape);
+        window.run_steps(4);
+    }
+}
+
+#[test]
+fn the_thumbnails_are_one_stop_for_tab_and_the_arrows_walk_from_there() {
+    let mut window = predicted();
+    let stops = tab_round(&mut window, "the window");
+    let images: Vec<&Widget> = stops
+        .iter()
+        .filter(|stop| stop.name.contains("astronaut.png"))
+        .collect();
+    assert_eq!(images.len(), 1, "{images:#?}");
+    window
+        .get_by_label("Images, astronaut.png is shown")
+        .focus();
+    // The arrows are the grid's from the second frame on.
+    window.run_steps(3);
+    window.key_press(Key::ArrowRight);
+    wait_for(&mut window, "2 of 8 images");
+    window.key_press(Key::End);
+    wait_for(&mut window, "8 of 8 images");
+    window.key_press(Key::Space);
+    wait_until(&mut window, "the large view", |window| {
+        window.state().state().large_picture
+    });
+}
+
+#[test]
+fn enter_in_the_palette_takes_the_marked_line_after_tab_too() {
+    let mut window = predicted();
+    window.key_press_modifiers(Modifiers::COMMAND, Key::K);
+    wait_for(&mut window, "Type a command");
+    window.step();
+    window.get_by_label("Type a command").type_text("image");
+    window.step();
+    window.key_press(Key::Tab);
+    window.step();
+    window.get_by_label("Type a command").type_text(" last");
+    window.step();
+    window.key_press(Key::Enter);
+    wait_for(&mut window, "8 of 8 images");
+}
