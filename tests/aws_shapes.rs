@@ -110,7 +110,10 @@ fn map(key: &str, value: &str) -> BTreeMap<String, String> {
     BTreeMap::from([(key.to_owned(), value.to_owned())])
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "the fields that it fills are options")]
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "the fields that it fills are options"
+)]
 fn some(text: &str) -> Option<String> {
     Some(text.to_owned())
 }

@@ -2,13 +2,15 @@
 //!
 //! It keeps each request as the client signed it, `Host` included, so the server behind it checks the very signature.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use percent_encoding::percent_decode_str;
+
+use super::http::{Direction, Head};
 
 /// Takes connections until the test program ends.
 pub(crate) struct FaultProxy {
@@ -172,6 +174,17 @@ impl FaultProxy {
 }
 
 impl Request {
+    fn of(head: &Head) -> Self {
+        let fields = head.fields.iter();
+        Self {
+            method: head.method().to_owned(),
+            target: head.target().to_owned(),
+            headers: fields
+                .map(|(name, value)| (name.to_ascii_lowercase(), value.clone()))
+                .collect(),
+        }
+    }
+
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let mut headers = self.headers.iter();
         headers
@@ -253,7 +266,7 @@ impl Shared {
         loop {
             let head = Head::read(&mut requests)?;
             let body = head.read_body(&mut requests, Direction::Request)?;
-            let request = head.request()?;
+            let request = Request::of(&head);
             let fault = self.note(&request);
             self.enter();
             let outcome = self.answer(client, &mut server, &head, &body.raw, fault.as_ref());
@@ -394,138 +407,5 @@ impl Upstream {
             .retain(|(name, _)| !name.eq_ignore_ascii_case("transfer-encoding"));
         answer.set("Content-Length", &body.content.len().to_string());
         Some((answer, body.content))
-    }
-}
-
-/// The first line and the header fields of a request or an answer, as they were sent.
-struct Head {
-    first: String,
-    fields: Vec<(String, String)>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Direction {
-    Request,
-    Answer,
-}
-
-/// A body as it was sent, and what it says.
-struct Body {
-    raw: Vec<u8>,
-    content: Vec<u8>,
-}
-
-impl Head {
-    fn read(reader: &mut impl BufRead) -> Option<Self> {
-        let first = read_line(reader)?;
-        let mut fields = Vec::new();
-        loop {
-            let line = read_line(reader)?;
-            if line.is_empty() {
-                return Some(Self { first, fields });
-            }
-            let (name, value) = line.split_once(':')?;
-            fields.push((name.to_owned(), value.trim().to_owned()));
-        }
-    }
-
-    fn get(&self, name: &str) -> Option<&str> {
-        let mut fields = self.fields.iter();
-        fields
-            .find(|(known, _)| known.eq_ignore_ascii_case(name))
-            .map(|(_, value)| value.as_str())
-    }
-
-    fn set(&mut self, name: &str, value: &str) {
-        self.fields
-            .retain(|(known, _)| !known.eq_ignore_ascii_case(name));
-        self.fields.push((name.to_owned(), value.to_owned()));
-    }
-
-    fn method(&self) -> &str {
-        self.first.split(' ').next().unwrap_or_default()
-    }
-
-    fn status(&self) -> Option<&str> {
-        self.first.split(' ').nth(1)
-    }
-
-    fn request(&self) -> Option<Request> {
-        let fields = self.fields.iter();
-        Some(Request {
-            method: self.method().to_owned(),
-            target: self.first.split(' ').nth(1)?.to_owned(),
-            headers: fields
-                .map(|(name, value)| (name.to_ascii_lowercase(), value.clone()))
-                .collect(),
-        })
-    }
-
-    fn read_body(&self, reader: &mut impl BufRead, direction: Direction) -> Option<Body> {
-        let coding = self.get("transfer-encoding").unwrap_or_default();
-        if coding.eq_ignore_ascii_case("chunked") {
-            return read_chunks(reader);
-        }
-        let mut content = Vec::new();
-        match self.get("content-length") {
-            Some(len) => {
-                content.resize(len.parse().ok()?, 0);
-                reader.read_exact(&mut content).ok()?;
-            }
-            None if direction == Direction::Answer => {
-                reader.read_to_end(&mut content).ok()?;
-            }
-            None => {}
-        }
-        Some(Body {
-            raw: content.clone(),
-            content,
-        })
-    }
-}
-
-impl std::fmt::Display for Head {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "{}\r\n", self.first)?;
-        for (name, value) in &self.fields {
-            write!(formatter, "{name}: {value}\r\n")?;
-        }
-        formatter.write_str("\r\n")
-    }
-}
-
-/// Without its end.
-fn read_line(reader: &mut impl BufRead) -> Option<String> {
-    let mut line = String::new();
-    let len = reader.read_line(&mut line).ok()?;
-    (len > 0).then(|| line.trim_end_matches(['\r', '\n']).to_owned())
-}
-
-fn read_chunks(reader: &mut impl BufRead) -> Option<Body> {
-    let mut body = Body {
-        raw: Vec::new(),
-        content: Vec::new(),
-    };
-    loop {
-        let line = read_line(reader)?;
-        body.raw.extend_from_slice(format!("{line}\r\n").as_bytes());
-        let len = line.split(';').next().unwrap_or_default();
-        let len = usize::from_str_radix(len, 16).ok()?;
-        if len == 0 {
-            break;
-        }
-        // The content, and the end of its line.
-        let mut chunk = vec![0; len + 2];
-        reader.read_exact(&mut chunk).ok()?;
-        body.content.extend_from_slice(&chunk[..len]);
-        body.raw.extend_from_slice(&chunk);
-    }
-    // What may follow the last chunk, and the empty line.
-    loop {
-        let line = read_line(reader)?;
-        body.raw.extend_from_slice(format!("{line}\r\n").as_bytes());
-        if line.is_empty() {
-            return Some(body);
-        }
     }
 }

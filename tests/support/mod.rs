@@ -4,7 +4,9 @@
 #![allow(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
 
 pub(crate) mod alone;
+pub(crate) mod control_plane;
 pub(crate) mod fault_proxy;
+pub(crate) mod http;
 pub(crate) mod models;
 pub(crate) mod seaweed;
 

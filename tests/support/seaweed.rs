@@ -4,8 +4,7 @@
 //! program under test takes part in setting a test up.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -14,6 +13,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
+use super::http::Connection;
 
 /// Longer than a busy machine takes to start it; a start takes 3 s.
 const PATIENCE: Duration = Duration::from_secs(90);
@@ -25,7 +26,7 @@ const UPLOADERS: usize = 8;
 /// The variable that tells a process of the tests about a server that is there already.
 const LENT: &str = "SPOTCHECK_TEST_SEAWEED";
 /// What RFC 3986 calls unreserved, and the `/` between the parts of a key, stand for themselves.
-const KEY: &AsciiSet = &NON_ALPHANUMERIC
+pub(crate) const KEY: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
     .remove(b'_')
@@ -38,7 +39,7 @@ pub(crate) struct Login {
     pub(crate) profile: &'static str,
     pub(crate) access_key: &'static str,
     pub(crate) secret_key: &'static str,
-    actions: &'static [&'static str],
+    pub(crate) actions: &'static [&'static str],
 }
 
 /// May do everything.
@@ -75,7 +76,7 @@ pub(crate) const IMPOSTOR: Login = Login {
     secret_key: "s3cr3t/Of+The/Impostor+rF5nCx8e2iTg7lQo",
     ..ADMIN
 };
-const LOGINS: [Login; 5] = [ADMIN, READER, BLIND, STRANGER, IMPOSTOR];
+pub(crate) const LOGINS: [Login; 5] = [ADMIN, READER, BLIND, STRANGER, IMPOSTOR];
 
 /// A profile that takes on a role as the admin: its credentials come from STS, with a session token.
 pub(crate) const ROLE_PROFILE: &str = "viewer";
@@ -171,8 +172,13 @@ impl Seaweed {
             name: name.to_owned(),
             server: self,
         };
-        let mut filer = Connection::open(self.filer);
-        filer.must("POST", &format!("/buckets/{}/", bucket.name), &[]);
+        let mut filer = Connection::open(self.filer).unwrap();
+        must(
+            &mut filer,
+            "POST",
+            &format!("/buckets/{}/", bucket.name),
+            &[],
+        );
         bucket
     }
 
@@ -295,7 +301,7 @@ impl Seaweed {
 
     fn is_ready(&self, content: &[u8]) -> bool {
         let ask = |address, method, path, body| {
-            let mut connection = Connection::try_open(address)?;
+            let mut connection = Connection::open(address).ok()?;
             let (status, body) = connection.exchange(method, path, body).ok()?;
             (status / 100 == 2).then_some(body)
         };
@@ -318,13 +324,13 @@ impl Bucket {
     }
 
     pub(crate) fn put(&self, key: &str, content: &[u8]) {
-        let mut connection = Connection::open(self.server.s3);
-        connection.must("PUT", &self.path(key), content);
+        let mut connection = Connection::open(self.server.s3).unwrap();
+        must(&mut connection, "PUT", &self.path(key), content);
     }
 
     /// The content of an object, by another way than S3; `None` where there is none.
     pub(crate) fn get(&self, key: &str) -> Option<Vec<u8>> {
-        let mut filer = Connection::open(self.server.filer);
+        let mut filer = Connection::open(self.server.filer).unwrap();
         let path = format!("/buckets{}", self.path(key));
         let (status, content) = filer.exchange("GET", &path, &[]).unwrap();
         (status == 200).then_some(content)
@@ -332,7 +338,7 @@ impl Bucket {
 
     /// How many uploads in parts are neither finished nor given up. Of a public bucket.
     pub(crate) fn unfinished_uploads(&self) -> usize {
-        let mut connection = Connection::open(self.server.s3);
+        let mut connection = Connection::open(self.server.s3).unwrap();
         let path = format!("/{}?uploads", self.name);
         let (status, answer) = connection.exchange("GET", &path, &[]).unwrap();
         let answer = String::from_utf8(answer).unwrap();
@@ -341,8 +347,8 @@ impl Bucket {
     }
 
     pub(crate) fn delete(&self, key: &str) {
-        let mut connection = Connection::open(self.server.s3);
-        connection.must("DELETE", &self.path(key), &[]);
+        let mut connection = Connection::open(self.server.s3).unwrap();
+        must(&mut connection, "DELETE", &self.path(key), &[]);
     }
 
     /// Each file of `folder` and the folders below it, as an object named `prefix` and its relative path.
@@ -364,14 +370,14 @@ impl Bucket {
         std::thread::scope(|scope| {
             for _ in 0..UPLOADERS {
                 scope.spawn(|| {
-                    let mut filer = Connection::open(self.server.filer);
+                    let mut filer = Connection::open(self.server.filer).unwrap();
                     loop {
                         let number = next.fetch_add(1, Ordering::Relaxed);
                         if number >= count {
                             break;
                         }
                         let path = format!("/buckets{}", self.path(&key(number)));
-                        filer.must("PUT", &path, content);
+                        must(&mut filer, "PUT", &path, content);
                     }
                 });
             }
@@ -491,72 +497,12 @@ fn free_ports<const COUNT: usize>() -> [u16; COUNT] {
     listeners.map(|listener| listener.local_addr().unwrap().port())
 }
 
-/// A connection that is used for one request after the other.
-struct Connection {
-    host: SocketAddr,
-    stream: TcpStream,
-    answers: BufReader<TcpStream>,
-}
-
-impl Connection {
-    fn open(host: SocketAddr) -> Self {
-        Self::try_open(host).expect("the server is there")
-    }
-
-    fn try_open(host: SocketAddr) -> Option<Self> {
-        let stream = TcpStream::connect(host).ok()?;
-        stream.set_nodelay(true).ok()?;
-        let answers = BufReader::new(stream.try_clone().ok()?);
-        Some(Self {
-            host,
-            stream,
-            answers,
-        })
-    }
-
-    fn must(&mut self, method: &str, path: &str, body: &[u8]) {
-        let (status, answer) = self.exchange(method, path, body).unwrap();
-        assert!(
-            status / 100 == 2,
-            "SeaweedFS answers {status} to {method} {path}: {}",
-            String::from_utf8_lossy(&answer)
-        );
-    }
-
-    /// The status and the body of the answer.
-    fn exchange(
-        &mut self,
-        method: &str,
-        path: &str,
-        body: &[u8],
-    ) -> std::io::Result<(u16, Vec<u8>)> {
-        let mut request = format!(
-            "{method} {path} HTTP/1.1\r\nHost: {}\r\nContent-Length: {}\r\n\r\n",
-            self.host,
-            body.len()
-        )
-        .into_bytes();
-        request.extend_from_slice(body);
-        self.stream.write_all(&request)?;
-        let mut line = String::new();
-        self.answers.read_line(&mut line)?;
-        let status = line.split(' ').nth(1).and_then(|text| text.parse().ok());
-        let mut len = 0;
-        loop {
-            line.clear();
-            self.answers.read_line(&mut line)?;
-            if line.trim().is_empty() {
-                break;
-            }
-            if let Some((name, value)) = line.split_once(':')
-                && name.eq_ignore_ascii_case("content-length")
-            {
-                len = value.trim().parse().unwrap_or(0);
-            }
-        }
-        let mut answer = vec![0; len];
-        self.answers.read_exact(&mut answer)?;
-        let status = status.ok_or(std::io::ErrorKind::InvalidData)?;
-        Ok((status, answer))
-    }
+/// The status must say that it went well.
+fn must(connection: &mut Connection, method: &str, path: &str, body: &[u8]) {
+    let (status, answer) = connection.exchange(method, path, body).unwrap();
+    assert!(
+        status / 100 == 2,
+        "SeaweedFS answers {status} to {method} {path}: {}",
+        String::from_utf8_lossy(&answer)
+    );
 }

@@ -1,0 +1,210 @@
+//! How it goes wrong.
+
+use std::time::Duration;
+
+use super::Refusal;
+
+/// What a test wants to go wrong. Each stays until [`super::ControlPlane::heal`], except where it says how often.
+#[derive(Debug, Clone)]
+pub(crate) enum Failure {
+    /// The next `times` requests for `operation` are too many.
+    Throttling {
+        operation: &'static str,
+        times: usize,
+    },
+    /// The next `times` requests for `operation` meet a server that cannot.
+    ServerError {
+        operation: &'static str,
+        times: usize,
+    },
+    /// The next `times` requests for `operation` get no answer: the connection is closed.
+    HangUp {
+        operation: &'static str,
+        times: usize,
+    },
+    /// The caller may not do that.
+    AccessDenied {
+        operation: &'static str,
+    },
+    /// `operation` refuses what it is given, in these words.
+    Validation {
+        operation: &'static str,
+        message: &'static str,
+    },
+    /// The account may not have one more such instance for jobs or endpoints.
+    ResourceLimit,
+    /// AWS's clock is ahead of ours (or, with `true`, behind it).
+    ClockAhead(Duration),
+    ClockBehind(Duration),
+    /// A job gets no instances.
+    NoCapacity,
+    /// Containers start, but never answer their ping.
+    NoPing,
+    /// Objects whose key contains this reach the container broken, so that it refuses them.
+    BadObject(&'static str),
+    /// The container ends with an error of its own at objects whose key contains this.
+    ContainerError(&'static str),
+    /// Somebody stops a job as soon as so many objects are through.
+    StoppedAfter(usize),
+    /// Objects whose key contains this get no output, but the job says "Completed".
+    NoOutput(&'static str),
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Failures(Vec<Failure>);
+
+/// Instead of an answer.
+pub(super) enum Before {
+    HangUp,
+    Refuse(Refusal),
+}
+
+impl Failures {
+    pub(super) fn add(&mut self, failure: Failure) {
+        self.0.push(failure);
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// What happens to a request before anybody has looked at it.
+    pub(super) fn before(&mut self, operation: &str) -> Option<Before> {
+        for failure in &mut self.0 {
+            match failure {
+                Failure::Throttling {
+                    operation: name,
+                    times,
+                } if *name == operation && *times > 0 => {
+                    *times -= 1;
+                    return Some(Before::Refuse(Refusal::of(
+                        "ThrottlingException",
+                        "Rate exceeded",
+                    )));
+                }
+                Failure::ServerError {
+                    operation: name,
+                    times,
+                } if *name == operation && *times > 0 => {
+                    *times -= 1;
+                    return Some(Before::Refuse(Refusal {
+                        status: 500,
+                        ..Refusal::of(
+                            "InternalFailure",
+                            "We encountered an internal error.  Please try again.",
+                        )
+                    }));
+                }
+                Failure::HangUp {
+                    operation: name,
+                    times,
+                } if *name == operation && *times > 0 => {
+                    *times -= 1;
+                    return Some(Before::HangUp);
+                }
+                Failure::AccessDenied { operation: name } if *name == operation => {
+                    let service = match operation {
+                        "DescribeLogStreams" | "GetLogEvents" | "FilterLogEvents" => "logs",
+                        _ => "sagemaker",
+                    };
+                    return Some(Before::Refuse(Refusal::denied("admin", service, operation)));
+                }
+                Failure::Validation {
+                    operation: name,
+                    message,
+                } if *name == operation => {
+                    return Some(Before::Refuse(Refusal::validation(message)));
+                }
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// `usage` is "transform job usage" or "endpoint usage".
+    pub(super) fn limit(
+        &self,
+        instance_type: &str,
+        count: &str,
+        usage: &str,
+    ) -> Result<(), Refusal> {
+        if !self
+            .0
+            .iter()
+            .any(|failure| matches!(failure, Failure::ResourceLimit))
+        {
+            return Ok(());
+        }
+        Err(Refusal::of(
+            "ResourceLimitExceeded",
+            &format!(
+                "The account-level service limit '{instance_type} for {usage}' is 0 Instances, with current utilization of 0 Instances and a \
+                 request delta of {count} Instances. Please use AWS Service Quotas to request an increase for this quota. If AWS Service \
+                 Quotas is not available, contact AWS support to request an increase for this quota."
+            ),
+        ))
+    }
+
+    pub(super) fn clock_ahead(&self) -> ClockOffset {
+        let mut offset = ClockOffset::default();
+        for failure in &self.0 {
+            match failure {
+                Failure::ClockAhead(by) => offset.ahead += *by,
+                Failure::ClockBehind(by) => offset.behind += *by,
+                _ => {}
+            }
+        }
+        offset
+    }
+
+    pub(super) fn no_capacity(&self) -> bool {
+        self.0
+            .iter()
+            .any(|failure| matches!(failure, Failure::NoCapacity))
+    }
+
+    pub(super) fn no_ping(&self) -> bool {
+        self.0
+            .iter()
+            .any(|failure| matches!(failure, Failure::NoPing))
+    }
+
+    pub(super) fn stopped_after(&self) -> Option<usize> {
+        self.0.iter().find_map(|failure| match failure {
+            Failure::StoppedAfter(objects) => Some(*objects),
+            _ => None,
+        })
+    }
+
+    /// What goes wrong with an object.
+    pub(super) fn of_object(&self, key: &str) -> Option<ObjectFailure> {
+        self.0.iter().find_map(|failure| match failure {
+            Failure::BadObject(part) if key.contains(part) => Some(ObjectFailure::Broken),
+            Failure::ContainerError(part) if key.contains(part) => Some(ObjectFailure::Container),
+            Failure::NoOutput(part) if key.contains(part) => Some(ObjectFailure::Forgotten),
+            _ => None,
+        })
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ObjectFailure {
+    Broken,
+    Container,
+    Forgotten,
+}
+
+/// How much AWS's clock differs from ours.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct ClockOffset {
+    ahead: Duration,
+    behind: Duration,
+}
+
+impl std::ops::Add<ClockOffset> for std::time::SystemTime {
+    type Output = Self;
+
+    fn add(self, offset: ClockOffset) -> Self {
+        self + offset.ahead - offset.behind
+    }
+}

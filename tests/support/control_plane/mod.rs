@@ -1,0 +1,587 @@
+//! `SageMaker`, its runtime and `CloudWatch` Logs on this machine: a control plane that does the work, for tests without an AWS account.
+//!
+//! It speaks AWS's protocols and checks signatures; what is said on either side is held against botocore's service models, and a test fails
+//! where that finds something. A transform job fetches the archive from SeaweedFS, starts the handler that lies in it, sends it the inputs
+//! and writes the outputs and logs, as Batch Transform does; an endpoint has the handler behind it. A state lasts as long as its work, and no
+//! longer: nothing sleeps, and [`ControlPlane::pause_jobs`] holds the work where a test wants to look.
+//!
+//! [`ControlPlane::fail`] makes it go wrong as it does with AWS.
+
+mod container;
+mod endpoints;
+mod failure;
+mod jobs;
+mod logs;
+mod models;
+mod objects;
+mod records;
+mod running;
+mod runtime;
+mod sigv4;
+mod tags;
+mod validator;
+mod world;
+
+use std::io::{BufReader, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::process::Command;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::time::SystemTime;
+
+use serde_json::{Map, Value, json};
+
+pub(crate) use failure::Failure;
+use failure::Failures;
+use objects::Objects;
+use sigv4::Scope;
+use validator::{ComplaintKind, Validator};
+use world::{Pace, World};
+
+use super::http::{Direction, Head};
+use super::seaweed::{Login, Seaweed};
+
+/// Where the control plane is.
+pub(crate) const REGION: &str = "us-east-1";
+pub(crate) const ACCOUNT: &str = "123456789012";
+/// A role that the control plane believes in.
+pub(crate) const ROLE: &str = "arn:aws:iam::123456789012:role/spotcheck-transform";
+/// An image that it believes in; the handler of the archive runs in its place.
+pub(crate) const IMAGE: &str =
+    "763104351884.dkr.ecr.us-east-1.amazonaws.com/ray:serve-ml-sagemaker-cpu-v1.4";
+
+/// Takes requests until the test program ends; its jobs and endpoints end when it is dropped, and the test fails then where a request or an
+/// answer was not as AWS describes them.
+pub(crate) struct ControlPlane {
+    address: SocketAddr,
+    s3_endpoint: String,
+    shared: Arc<Shared>,
+}
+
+/// What was asked.
+#[derive(Debug, Clone)]
+pub(crate) struct Request {
+    /// `CreateTransformJob`
+    pub(crate) operation: String,
+    /// `Null` where it is no JSON.
+    pub(crate) body: Value,
+    /// That of the answer.
+    pub(crate) status: u16,
+}
+
+struct Shared {
+    objects: Objects,
+    world: Mutex<World>,
+    /// Notified whenever the world has changed.
+    changed: Condvar,
+    failures: Mutex<Failures>,
+    requests: Mutex<Vec<Request>>,
+    violations: Mutex<Vec<String>>,
+}
+
+/// An error as AWS answers it.
+#[derive(Debug, Clone)]
+pub(crate) struct Refusal {
+    status: u16,
+    code: String,
+    message: String,
+    /// What the body says besides.
+    more: Map<String, Value>,
+}
+
+/// What a request is answered with.
+struct Answer {
+    status: u16,
+    fields: Vec<(&'static str, String)>,
+    body: Vec<u8>,
+}
+
+impl ControlPlane {
+    /// One whose jobs read and write the objects of `seaweed`.
+    pub(crate) fn start(seaweed: &Seaweed) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let shared = Arc::new(Shared {
+            objects: Objects {
+                server: seaweed.address(),
+            },
+            world: Mutex::default(),
+            changed: Condvar::new(),
+            failures: Mutex::default(),
+            requests: Mutex::default(),
+            violations: Mutex::default(),
+        });
+        let plane = Arc::clone(&shared);
+        std::thread::spawn(move || {
+            for connection in listener.incoming() {
+                let plane = Arc::clone(&plane);
+                // A client that hangs up is the client's affair.
+                std::thread::spawn(move || plane.serve(&connection.ok()?));
+            }
+        });
+        Self {
+            address,
+            s3_endpoint: seaweed.endpoint(),
+            shared,
+        }
+    }
+
+    /// `http://127.0.0.1:PORT`
+    pub(crate) fn endpoint(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Signs `command` in by the environment alone, and sends it here, and for S3 to SeaweedFS.
+    pub(crate) fn sign_in(&self, command: &mut Command, login: Login) {
+        login.sign_in(command, &self.s3_endpoint);
+        self.send_here(command);
+    }
+
+    /// Sends `command`, which is signed in already, here with all but S3.
+    pub(crate) fn send_here(&self, command: &mut Command) {
+        for service in ["SAGEMAKER", "SAGEMAKER_RUNTIME", "CLOUDWATCH_LOGS"] {
+            command.env(format!("AWS_ENDPOINT_URL_{service}"), self.endpoint());
+        }
+    }
+
+    /// From now on this goes wrong.
+    pub(crate) fn fail(&self, failure: Failure) {
+        self.shared.failures.lock().unwrap().add(failure);
+    }
+
+    /// From now on everything goes well.
+    pub(crate) fn heal(&self) {
+        self.shared.failures.lock().unwrap().clear();
+    }
+
+    /// All requests so far, in the order they came.
+    pub(crate) fn requests(&self) -> Vec<Request> {
+        self.shared.requests.lock().unwrap().clone()
+    }
+
+    /// How many requests for this operation came so far.
+    pub(crate) fn count(&self, operation: &str) -> usize {
+        let requests = self.shared.requests.lock().unwrap();
+        requests
+            .iter()
+            .filter(|request| request.operation == operation)
+            .count()
+    }
+
+    /// Jobs do not start, and those that run take no further object, until [`Self::resume_jobs`]. Stopping them works.
+    pub(crate) fn pause_jobs(&self) {
+        self.set_pace(Pace::Held);
+    }
+
+    /// Jobs start and run, but as soon as `objects` further objects are through, none is taken until [`Self::resume_jobs`].
+    pub(crate) fn pause_jobs_after(&self, objects: usize) {
+        self.set_pace(Pace::HeldAfter(objects));
+    }
+
+    pub(crate) fn resume_jobs(&self) {
+        self.set_pace(Pace::Free);
+    }
+
+    /// Waits until a job is held, by [`Self::pause_jobs`] or [`Self::pause_jobs_after`], and nothing is under way any more.
+    pub(crate) fn wait_until_paused(&self) {
+        drop(self.wait(World::is_paused));
+    }
+
+    /// Waits until the job has ended; its status and the reason where it failed.
+    pub(crate) fn wait_until_over(&self, job: &str) -> (String, Option<String>) {
+        let world = self.wait(|world| world.jobs.get(job).is_some_and(jobs::Job::is_over));
+        let job = &world.jobs[job];
+        (job.status.to_owned(), job.failure.clone())
+    }
+
+    /// Waits until the endpoint is no longer being created.
+    pub(crate) fn wait_until_settled(&self, endpoint: &str) -> String {
+        let settled = |world: &World| {
+            let endpoint = world.endpoints.get(endpoint);
+            endpoint.is_some_and(|endpoint| endpoint.status != "Creating")
+        };
+        self.wait(settled).endpoints[endpoint].status.to_owned()
+    }
+
+    /// The messages of a log stream of jobs, the first whose name begins so and is, or is not, a data-log.
+    pub(crate) fn log_of_job(&self, job: &str, log: JobLog) -> Vec<String> {
+        let world = self.shared.world();
+        let mut streams = world.logs.streams_of_jobs(job);
+        let stream = streams.find(|(name, _)| name.ends_with("/data-log") == (log == JobLog::Data));
+        stream.map_or_else(Vec::new, |(_, stream)| stream.messages())
+    }
+
+    /// What was asked or answered and is not as AWS describes it, up to now; whoever takes it vouches for it. A test that does not take it
+    /// fails.
+    pub(crate) fn take_violations(&self) -> Vec<String> {
+        std::mem::take(&mut self.shared.violations.lock().unwrap())
+    }
+
+    fn set_pace(&self, pace: Pace) {
+        self.shared.change(|world| world.pace = pace);
+    }
+
+    fn wait(&self, mut until: impl FnMut(&World) -> bool) -> MutexGuard<'_, World> {
+        let world = self.shared.world();
+        let patience = world::PATIENCE;
+        let (world, waited) = self
+            .shared
+            .changed
+            .wait_timeout_while(world, patience, |world| !until(world))
+            .unwrap();
+        assert!(
+            !waited.timed_out(),
+            "not reached after {patience:?}: {:#?}",
+            world.jobs
+        );
+        world
+    }
+}
+
+/// Which of the two logs that each instance of a job writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum JobLog {
+    Container,
+    Data,
+}
+
+impl Drop for ControlPlane {
+    fn drop(&mut self) {
+        self.shared.change(World::close);
+        let violations = self.take_violations();
+        if !std::thread::panicking() {
+            assert!(
+                violations.is_empty(),
+                "not as AWS describes it:\n{}",
+                violations.join("\n")
+            );
+        }
+    }
+}
+
+/// An archive with a handler that answers at once with what it was sent, as JSON: for tests of everything but the answers.
+pub(crate) fn echo_archive() -> Vec<u8> {
+    let script = super::repository().join("tests/support/control_plane/echo.py");
+    archive(&[("code/serve.py", &std::fs::read(script).unwrap())])
+}
+
+/// A `model.tar.gz` of these files.
+pub(crate) fn archive(files: &[(&str, &[u8])]) -> Vec<u8> {
+    let zipped = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    let mut archive = tar::Builder::new(zipped);
+    for (name, content) in files {
+        let mut header = tar::Header::new_gnu();
+        header.set_size(content.len() as u64);
+        header.set_mode(0o644);
+        archive.append_data(&mut header, name, *content).unwrap();
+    }
+    archive.into_inner().unwrap().finish().unwrap()
+}
+
+impl Shared {
+    fn world(&self) -> MutexGuard<'_, World> {
+        self.world.lock().unwrap()
+    }
+
+    /// Changes the world, and tells whoever waits for that.
+    fn change<T>(&self, change: impl FnOnce(&mut World) -> T) -> T {
+        let result = change(&mut self.world());
+        self.changed.notify_all();
+        result
+    }
+
+    fn violation(&self, text: String) {
+        self.violations.lock().unwrap().push(text);
+    }
+
+    /// `None` where the client has hung up.
+    fn serve(self: &Arc<Self>, mut client: &TcpStream) -> Option<()> {
+        client.set_nodelay(true).ok()?;
+        let mut requests = BufReader::new(client.try_clone().ok()?);
+        loop {
+            let head = Head::read(&mut requests)?;
+            let body = head.read_body(&mut requests, Direction::Request)?.content;
+            let Some(mut answer) = self.answer(&head, &body) else {
+                // As if there were nobody.
+                return client.shutdown(std::net::Shutdown::Both).ok();
+            };
+            let id = format!(
+                "{:08x}-0000-4000-8000-000000000000",
+                self.requests.lock().unwrap().len()
+            );
+            answer.fields.push(("x-amzn-RequestId", id));
+            let mut message = format!("HTTP/1.1 {} {}\r\n", answer.status, reason(answer.status));
+            for (name, value) in &answer.fields {
+                message.extend([name, ": ", value, "\r\n"]);
+            }
+            let date = jiff::fmt::rfc2822::DateTimePrinter::new()
+                .timestamp_to_rfc9110_string(&self.now().try_into().unwrap())
+                .unwrap();
+            let len = answer.body.len().to_string();
+            message.extend([
+                "Date: ",
+                &date,
+                "
+Content-Length: ",
+                &len,
+                "
+
+",
+            ]);
+            let mut message = message.into_bytes();
+            message.extend_from_slice(&answer.body);
+            client.write_all(&message).ok()?;
+        }
+    }
+
+    /// By the control plane's own clock.
+    fn now(&self) -> SystemTime {
+        SystemTime::now() + self.failures.lock().unwrap().clock_ahead()
+    }
+
+    /// `None`: not even that.
+    fn answer(self: &Arc<Self>, head: &Head, body: &[u8]) -> Option<Answer> {
+        let target = head
+            .get("x-amz-target")
+            .and_then(|name| name.split_once('.'));
+        let (service, operation) = match target {
+            Some(("SageMaker", operation)) => ("sagemaker", operation),
+            Some(("Logs_20140328", operation)) => ("logs", operation),
+            _ if head.target().starts_with("/endpoints/") => {
+                ("sagemaker-runtime", "InvokeEndpoint")
+            }
+            _ => ("sagemaker", "nothing"),
+        };
+        let number = {
+            let mut requests = self.requests.lock().unwrap();
+            requests.push(Request {
+                operation: operation.to_owned(),
+                body: serde_json::from_slice(body).unwrap_or_default(),
+                status: 0,
+            });
+            requests.len() - 1
+        };
+        let answer = if service == "sagemaker-runtime" {
+            self.answer_runtime(head, body)
+        } else {
+            self.answer_json(service, operation, head, body)
+        };
+        let status = answer.as_ref().map_or(0, |answer| answer.status);
+        self.requests.lock().unwrap()[number].status = status;
+        answer
+    }
+
+    fn answer_json(
+        self: &Arc<Self>,
+        service: &str,
+        operation: &str,
+        head: &Head,
+        body: &[u8],
+    ) -> Option<Answer> {
+        let before = self.failures.lock().unwrap().before(operation);
+        let outcome = match before {
+            Some(failure::Before::HangUp) => return None,
+            Some(failure::Before::Refuse(refusal)) => Err(refusal),
+            None => self.perform(service, operation, head, body),
+        };
+        let said = match &outcome {
+            Ok(answer) => json!({"service": service, "operation": operation, "answer": answer}),
+            Err(refusal) => json!({
+                "service": service, "operation": operation, "error": refusal.code, "status": refusal.status, "body": refusal.body(),
+            }),
+        };
+        self.check("answers", operation, &said);
+        let fields = vec![("Content-Type", "application/x-amz-json-1.1".to_owned())];
+        Some(match outcome {
+            // Without an output, AWS sends an empty body.
+            Ok(answer) => Answer {
+                status: 200,
+                fields,
+                body: if answer.is_null() {
+                    Vec::new()
+                } else {
+                    answer.to_string().into_bytes()
+                },
+            },
+            Err(refusal) => Answer {
+                status: refusal.status,
+                fields,
+                body: refusal.body().to_string().into_bytes(),
+            },
+        })
+    }
+
+    fn perform(
+        self: &Arc<Self>,
+        service: &str,
+        operation: &str,
+        head: &Head,
+        body: &[u8],
+    ) -> Result<Value, Refusal> {
+        let scope = Scope {
+            region: REGION,
+            service,
+        };
+        let login = sigv4::signer(head, body, &scope, self.now())?;
+        if head.method() != "POST"
+            || head.target() != "/"
+            || head.get("content-type") != Some("application/x-amz-json-1.1")
+        {
+            self.violation(format!(
+                "{operation}: {} {:?}",
+                head.first,
+                head.get("content-type")
+            ));
+        }
+        let Ok(request) = serde_json::from_slice::<Value>(body) else {
+            self.violation(format!("{operation}: its body is no JSON"));
+            return Err(Refusal::of(
+                "SerializationException",
+                "Unable to parse the request.",
+            ));
+        };
+        authorise(login, service, operation)?;
+        let question = json!({"service": service, "operation": operation, "request": request});
+        let unsatisfied = self.check("asks", operation, &question);
+        if !unsatisfied.is_empty() {
+            return Err(Refusal::validation(&format!(
+                "{} validation error{} detected: {}",
+                unsatisfied.len(),
+                if unsatisfied.len() == 1 { "" } else { "s" },
+                unsatisfied.join("; ")
+            )));
+        }
+        match operation {
+            "CreateModel" => self.create_model(&request),
+            "DescribeModel" => self.describe_model(&request),
+            "DeleteModel" => self.delete_model(&request),
+            "ListModels" => self.list_models(&request),
+            "CreateTransformJob" => self.create_transform_job(&request),
+            "DescribeTransformJob" => self.describe_transform_job(&request),
+            "ListTransformJobs" => self.list_transform_jobs(&request),
+            "StopTransformJob" => self.stop_transform_job(&request),
+            "CreateEndpointConfig" => self.create_endpoint_config(&request),
+            "DescribeEndpointConfig" => self.describe_endpoint_config(&request),
+            "DeleteEndpointConfig" => self.delete_endpoint_config(&request),
+            "ListEndpointConfigs" => self.list_endpoint_configs(&request),
+            "CreateEndpoint" => self.create_endpoint(&request),
+            "DescribeEndpoint" => self.describe_endpoint(&request),
+            "DeleteEndpoint" => self.delete_endpoint(&request),
+            "ListEndpoints" => self.list_endpoints(&request),
+            "AddTags" => self.add_tags(&request),
+            "ListTags" => self.list_tags(&request),
+            "DescribeLogStreams" => self.describe_log_streams(&request),
+            "GetLogEvents" => self.get_log_events(&request),
+            "FilterLogEvents" => self.filter_log_events(&request),
+            _ => {
+                self.violation(format!(
+                    "{operation}: the control plane of the tests knows none"
+                ));
+                Err(Refusal::of("UnknownOperationException", ""))
+            }
+        }
+    }
+
+    /// Notes what is not as AWS describes it. Gives what is wrong with values that a person may have entered.
+    fn check(&self, side: &str, operation: &str, question: &Value) -> Vec<String> {
+        let mut unsatisfied = Vec::new();
+        for complaint in Validator::shared().complaints(question) {
+            if complaint.kind == ComplaintKind::Value && side == "asks" {
+                unsatisfied.push(complaint.message);
+            } else {
+                self.violation(format!("{operation} {side}: {}", complaint.message));
+            }
+        }
+        unsatisfied
+    }
+}
+
+/// Whether someone may do something, judged by what they may do in SeaweedFS.
+fn authorise(login: Login, service: &str, operation: &str) -> Result<(), Refusal> {
+    let needed = match operation {
+        name if name.starts_with("Describe") || name.starts_with("Get") => "Read",
+        name if name.starts_with("List") || name.starts_with("Filter") => "List",
+        "InvokeEndpoint" => "Read",
+        _ => "Write",
+    };
+    if login.actions.contains(&needed) {
+        return Ok(());
+    }
+    Err(Refusal::denied(login.profile, service, operation))
+}
+
+impl Refusal {
+    fn of(code: &str, message: &str) -> Self {
+        Self {
+            status: 400,
+            code: code.to_owned(),
+            message: message.to_owned(),
+            more: Map::new(),
+        }
+    }
+
+    fn forbidden(code: &str, message: &str) -> Self {
+        Self {
+            status: 403,
+            ..Self::of(code, message)
+        }
+    }
+
+    fn validation(message: &str) -> Self {
+        Self::of("ValidationException", message)
+    }
+
+    fn denied(user: &str, service: &str, operation: &str) -> Self {
+        let service = service.trim_end_matches("-runtime");
+        Self::of(
+            "AccessDeniedException",
+            &format!(
+                "User: arn:aws:iam::{ACCOUNT}:user/{user} is not authorized to perform: {service}:{operation} on resource: \
+                 arn:aws:{service}:{REGION}:{ACCOUNT}:* because no identity-based policy allows the {service}:{operation} action"
+            ),
+        )
+    }
+
+    fn body(&self) -> Value {
+        let mut body = self.more.clone();
+        // The model of SageMaker writes the name large, and all the rest small.
+        let name = match self.code.as_str() {
+            "ResourceNotFound" | "ResourceInUse" | "ResourceLimitExceeded" => "Message",
+            _ => "message",
+        };
+        body.insert("__type".to_owned(), self.code.clone().into());
+        body.insert(name.to_owned(), self.message.clone().into());
+        body.into()
+    }
+}
+
+fn reason(status: u16) -> &'static str {
+    match status {
+        200 => "OK",
+        400 => "Bad Request",
+        403 => "Forbidden",
+        413 => "Request Entity Too Large",
+        424 => "Failed Dependency",
+        500 => "Internal Server Error",
+        503 => "Service Unavailable",
+        _ => "Unknown",
+    }
+}
+
+fn arn(kind: &str, name: &str) -> String {
+    // AWS writes them small.
+    format!(
+        "arn:aws:sagemaker:{REGION}:{ACCOUNT}:{kind}/{}",
+        name.to_ascii_lowercase()
+    )
+}
+
+/// A member that must be there: the request was checked.
+fn text<'v>(request: &'v Value, name: &str) -> &'v str {
+    request[name].as_str().unwrap_or_default()
+}
+
+/// Seconds since 1970, to the millisecond.
+fn seconds(time: SystemTime) -> f64 {
+    let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap();
+    since.as_millis() as f64 / 1000.0
+}

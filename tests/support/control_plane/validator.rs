@@ -1,0 +1,66 @@
+//! Holds what is said on either side against AWS's own description of its services, in a Python process of its own.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::{LazyLock, Mutex};
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::support::{python_packages, repository};
+
+/// One for all control planes of a program. It ends with the program, when its standard input does.
+pub(super) struct Validator(Mutex<Pipes>);
+
+struct Pipes {
+    questions: ChildStdin,
+    answers: BufReader<ChildStdout>,
+    _process: Child,
+}
+
+/// What is wrong with a request or an answer.
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct Complaint {
+    pub(super) kind: ComplaintKind,
+    pub(super) message: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum ComplaintKind {
+    /// An unknown or missing member, or another type.
+    Shape,
+    /// A value out of its range, as a person may enter one.
+    Value,
+}
+
+impl Validator {
+    pub(super) fn shared() -> &'static Self {
+        static VALIDATOR: LazyLock<Validator> = LazyLock::new(Validator::start);
+        &VALIDATOR
+    }
+
+    fn start() -> Self {
+        let mut process = Command::new("python3")
+            .arg(repository().join("tests/support/control_plane/validator.py"))
+            .env("PYTHONPATH", python_packages("aws-models"))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("there is a python3");
+        Self(Mutex::new(Pipes {
+            questions: process.stdin.take().unwrap(),
+            answers: BufReader::new(process.stdout.take().unwrap()),
+            _process: process,
+        }))
+    }
+
+    /// What is wrong; `question` as `validator.py` tells.
+    pub(super) fn complaints(&self, question: &Value) -> Vec<Complaint> {
+        let mut pipes = self.0.lock().unwrap();
+        writeln!(pipes.questions, "{question}").unwrap();
+        let mut line = String::new();
+        pipes.answers.read_line(&mut line).unwrap();
+        serde_json::from_str(&line).expect("validator.py answers each line with one")
+    }
+}
