@@ -29,6 +29,7 @@ mod shared_list;
 mod transform;
 mod truth;
 mod upload;
+mod utc;
 mod verdict;
 mod view_settings;
 
@@ -86,5 +87,6 @@ pub use truth::{Truth, TruthBox, TruthLabel};
 pub use upload::{
     FileAmount, LeftOut, PlannedFile, PlannedState, UploadPlan, UploadReport, UploadStop,
 };
+pub use utc::Utc;
 pub use verdict::{JudgedSample, Verdict, VerdictTarget};
 pub use view_settings::{ViewSettings, not_suppressed};

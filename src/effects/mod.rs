@@ -20,6 +20,7 @@ mod latest;
 mod models;
 mod overlaps;
 mod project;
+mod remote;
 mod s3;
 mod thumbnails;
 mod upload;
@@ -294,6 +295,42 @@ impl Effects {
                 task,
                 control,
             } => upload::start(shared, plan, replaces, task, control),
+            Effect::CheckJob {
+                order,
+                task,
+                control,
+            } => remote::check(shared, *order, task, control),
+            Effect::StartJob {
+                order,
+                task,
+                control,
+            } => remote::start(shared, *order, task, control),
+            Effect::ListJobs {
+                access,
+                query,
+                task,
+                control,
+            } => remote::list(shared, access, query, task, control),
+            Effect::WatchJob { id, task, control } => remote::watch(shared, id, task, control),
+            Effect::StopJob { id, task, control } => remote::stop(shared, id, task, control),
+            Effect::FindOutcome { id, task, control } => {
+                remote::find_outcome(shared, id, task, control);
+            }
+            Effect::RetryFailed {
+                id,
+                outcome,
+                task,
+                control,
+            } => remote::retry(shared, id, outcome, task, control),
+            Effect::FindLeftovers { id, task, control } => {
+                remote::find_leftovers(shared, id, task, control);
+            }
+            Effect::DeleteLeftovers {
+                id,
+                found,
+                task,
+                control,
+            } => remote::delete_leftovers(shared, id, found, task, control),
             Effect::PickExportTarget(name) => desktop::pick_export_target(shared, name),
             Effect::PickProject => desktop::pick_project(shared),
             Effect::PickProjectTarget => desktop::pick_project_target(shared),

@@ -136,7 +136,7 @@ fn seen(folder: &S3Address, page: ListedPage) -> S3FolderPage {
     }
 }
 
-fn failure(shared: &Shared, access: &S3Access, error: AwsError) -> S3Failure {
+pub(super) fn failure(shared: &Shared, access: &S3Access, error: AwsError) -> S3Failure {
     let needs_renewal = error.kind == AwsErrorKind::ExpiredCredentials;
     match error.kind {
         AwsErrorKind::Cancelled => S3Failure::Cancelled,
@@ -147,7 +147,7 @@ fn failure(shared: &Shared, access: &S3Access, error: AwsError) -> S3Failure {
     }
 }
 
-fn failed(message: String) -> S3Failure {
+pub(super) fn failed(message: String) -> S3Failure {
     S3Failure::Failed {
         message,
         renewal: None,

@@ -16,6 +16,8 @@ pub enum Action {
     Export,
     ExportComparison,
     Upload,
+    Send,
+    Jobs,
     MoveProject,
     AddModel,
     CopyPicture,
@@ -103,6 +105,8 @@ impl Action {
         Self::Export,
         Self::ExportComparison,
         Self::Upload,
+        Self::Send,
+        Self::Jobs,
         Self::MoveProject,
         Self::AddModel,
         Self::CopyPicture,
@@ -231,6 +235,10 @@ impl Action {
                         .is_some_and(|open| open.place.is_some());
                     need(!lies_in_s3, "The images lie in S3 already")
                 }),
+            Self::Send => need(state.source.is_some(), "Open a folder first")
+                .and_then(|()| need(!state.samples.is_empty(), "There is no image to send"))
+                .and_then(|()| need(!state.is_listing(), "The images are being listed"))
+                .and_then(|()| has_model(state)),
             Self::Reload => need(state.source.is_some(), "Open a folder first")
                 .and_then(|()| need(!state.is_listing(), "The images are being listed")),
             Self::SaveProjectAs => need(state.source.is_some(), "Open a folder first"),
@@ -391,6 +399,16 @@ impl Action {
                 "Upload to S3…",
                 "Sends the files of images to a bucket; what is there already stays",
                 &[],
+            ),
+            Self::Send => words(
+                "Send to SageMaker…",
+                "Runs the model over these images as a Batch Transform job on instances of AWS",
+                &["Ctrl+Shift+B"],
+            ),
+            Self::Jobs => words(
+                "Jobs…",
+                "The Batch Transform jobs of an account: how far they are, what failed, what they cost",
+                &["Ctrl+J"],
             ),
             Self::SaveProjectAs => words(
                 "Save project as…",

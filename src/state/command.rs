@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 
 use super::{
-    Action, CanvasView, CompareLayout, ExportScope, Overlay, RuntimeKind, TaskId, TaskSignal,
+    Action, CanvasView, CompareLayout, ExportScope, JobId, Overlay, RuntimeKind, SendDraft, TaskId,
+    TaskSignal,
 };
 use crate::domain::{
-    ComparisonFormat, DeviceChoice, ExportOptions, RunId, S3Access, S3Address, S3Place, SampleId,
-    SampleSet, SampleUri, TileKey, Verdict,
+    ComparisonFormat, DeviceChoice, ExportOptions, JobQuery, RunId, S3Access, S3Address, S3Place,
+    SampleId, SampleSet, SampleUri, TileKey, Verdict,
 };
 use crate::review::{FilmFrame, FilmOrder, Sort};
 
@@ -99,6 +100,27 @@ pub enum Command {
     /// Something else is to be uploaded, or to another place.
     ForgetUploadPlan,
     DismissUploaded,
+    /// Checks what stands in the form about a job.
+    CheckJob(Box<SendDraft>),
+    /// Starts what was checked.
+    StartJob,
+    /// From its beginning.
+    ListJobs(JobQuery),
+    ListMoreJobs,
+    /// Shows the page of a job.
+    OpenJob(JobId),
+    /// Shows the list alone.
+    CloseJob,
+    WatchJob(JobId),
+    StopWatchingJob(JobId),
+    StopJob(JobId),
+    /// Which objects got no output, and why.
+    FindOutcome(JobId),
+    /// Sends only the objects that got no output.
+    RetryFailed(JobId),
+    FindLeftovers(JobId),
+    /// Deletes what was listed as left behind.
+    DeleteLeftovers(JobId),
     /// Shows a file or folder in the file manager.
     RevealPath(SampleUri),
     /// The images of the open project lie in this folder now.

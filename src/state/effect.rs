@@ -4,13 +4,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::{
-    ArrangeId, BoxCountId, BoxCountRequest, FilmstripId, ImportId, Pace, RuntimeKind, SourceId,
-    TaskId,
+    ArrangeId, BoxCountId, BoxCountRequest, FilmstripId, ImportId, JobId, Pace, RuntimeKind,
+    SendOrder, SourceId, TaskId,
 };
 use crate::domain::{
-    Change, ComparisonFormat, ExportOptions, FileStamp, Prediction, RunId, RunInfo, RunKey,
-    S3Access, S3Address, S3Place, SaliencyTarget, Sample, SampleId, SampleUri, SharedList, TileKey,
-    UploadPlan, ViewSettings,
+    Change, ComparisonFormat, ExportOptions, FileStamp, JobOutcome, JobQuery, LeftBehind,
+    Prediction, RunId, RunInfo, RunKey, S3Access, S3Address, S3Place, SaliencyTarget, Sample,
+    SampleId, SampleUri, SharedList, TileKey, UploadPlan, ViewSettings,
 };
 use crate::evaluation::Comparison;
 use crate::review::{ArrangeRequest, FilmRequest};
@@ -86,6 +86,60 @@ pub enum Effect {
         plan: Arc<UploadPlan>,
         /// Whether objects with other content are replaced.
         replaces: bool,
+        task: TaskId,
+        control: TaskControl,
+    },
+    /// Find out whether a job would do well.
+    CheckJob {
+        order: Box<SendOrder>,
+        task: TaskId,
+        control: TaskControl,
+    },
+    /// Pack and upload what the job needs, and start it.
+    StartJob {
+        order: Box<SendOrder>,
+        task: TaskId,
+        control: TaskControl,
+    },
+    ListJobs {
+        access: S3Access,
+        query: JobQuery,
+        task: TaskId,
+        control: TaskControl,
+    },
+    /// Look at a job again and again until it is over.
+    WatchJob {
+        id: JobId,
+        task: TaskId,
+        control: TaskControl,
+    },
+    StopJob {
+        id: JobId,
+        task: TaskId,
+        control: TaskControl,
+    },
+    /// Find the objects that got no output, and why.
+    FindOutcome {
+        id: JobId,
+        task: TaskId,
+        control: TaskControl,
+    },
+    /// Start a job for them alone.
+    RetryFailed {
+        id: JobId,
+        outcome: JobOutcome,
+        task: TaskId,
+        control: TaskControl,
+    },
+    /// Find what a job left behind.
+    FindLeftovers {
+        id: JobId,
+        task: TaskId,
+        control: TaskControl,
+    },
+    DeleteLeftovers {
+        id: JobId,
+        found: Vec<LeftBehind>,
         task: TaskId,
         control: TaskControl,
     },
@@ -331,6 +385,7 @@ pub struct CropRequest {
 
 /// Without the picture data and controls that would drown a test's message.
 impl std::fmt::Debug for Effect {
+    #[expect(clippy::too_many_lines, reason = "one line an effect, and rustfmt")]
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::OpenSource { source, spec, .. } => {
@@ -389,6 +444,17 @@ impl std::fmt::Debug for Effect {
                 )
             }
             Self::Upload { plan, .. } => write!(formatter, "Upload({})", plan.target.address),
+            Self::CheckJob { order, .. } => write!(formatter, "CheckJob({})", order.spec.job_name),
+            Self::StartJob { order, .. } => write!(formatter, "StartJob({})", order.spec.job_name),
+            Self::ListJobs { query, .. } => write!(formatter, "ListJobs({query:?})"),
+            Self::WatchJob { id, .. } => write!(formatter, "WatchJob({})", id.name),
+            Self::StopJob { id, .. } => write!(formatter, "StopJob({})", id.name),
+            Self::FindOutcome { id, .. } => write!(formatter, "FindOutcome({})", id.name),
+            Self::RetryFailed { id, .. } => write!(formatter, "RetryFailed({})", id.name),
+            Self::FindLeftovers { id, .. } => write!(formatter, "FindLeftovers({})", id.name),
+            Self::DeleteLeftovers { id, .. } => {
+                write!(formatter, "DeleteLeftovers({})", id.name)
+            }
             Self::PickExportTarget(name) => write!(formatter, "PickExportTarget({name})"),
             Self::PickProject => formatter.write_str("PickProject"),
             Self::PickProjectTarget => formatter.write_str("PickProjectTarget"),

@@ -4,13 +4,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::{
-    ArrangeId, BoxCountId, BoxCounts, Exported, FilmstripId, ImportDraft, ImportId, ModelEntry,
-    Offer, ProjectContent, Relisting, S3Failure, S3FolderPage, SourceId, TaskId, TaskOutcome,
+    ArrangeId, BoxCountId, BoxCounts, Exported, FilmstripId, ImportDraft, ImportId, JobId,
+    ModelEntry, Offer, ProjectContent, Relisting, S3Failure, S3FolderPage, SendCheck, SourceId,
+    TaskId, TaskOutcome,
 };
 use crate::domain::{
-    AwsSetup, CacheUsage, DeviceReport, FileStamp, Identity, ListingChange, Page, Prediction,
-    Problem, RunId, RunKey, S3Access, S3Address, S3Place, Saliency, SampleId, SampleUri,
-    UploadPlan, UploadReport,
+    AwsSetup, CacheUsage, DeviceReport, FileStamp, Identity, JobOutcome, JobPage, JobProgress,
+    LeftBehind, ListingChange, Page, Prediction, Problem, RunId, RunKey, S3Access, S3Address,
+    S3Place, Saliency, SampleId, SampleUri, UploadPlan, UploadReport,
 };
 use crate::evaluation::Agreement;
 use crate::review::{Arrangement, FilmFrame, Statistics, Suppressed};
@@ -162,6 +163,65 @@ pub enum Event {
         task: TaskId,
         target: S3Place,
         result: Result<UploadReport, String>,
+    },
+    JobChecked {
+        task: TaskId,
+        result: Result<Box<SendCheck>, TaskOutcome>,
+    },
+    JobStarted {
+        task: TaskId,
+        result: Result<JobId, TaskOutcome>,
+    },
+    /// A part of the list of jobs.
+    JobsListed {
+        task: TaskId,
+        is_first: bool,
+        result: Result<JobPage, S3Failure>,
+    },
+    /// A job as it is now.
+    JobSeen {
+        id: JobId,
+        task: TaskId,
+        progress: Box<JobProgress>,
+    },
+    /// It could not be looked at the job, and is tried again.
+    JobTrouble {
+        id: JobId,
+        task: TaskId,
+        text: String,
+    },
+    /// It is over, or cannot be looked at.
+    JobWatchEnded {
+        id: JobId,
+        task: TaskId,
+        result: Result<(), S3Failure>,
+    },
+    JobStopAsked {
+        id: JobId,
+        task: TaskId,
+        result: Result<(), S3Failure>,
+    },
+    OutcomeFound {
+        id: JobId,
+        task: TaskId,
+        result: Result<JobOutcome, S3Failure>,
+    },
+    /// With the name of the job that has what failed.
+    FailedRetried {
+        id: JobId,
+        task: TaskId,
+        result: Result<String, S3Failure>,
+    },
+    LeftoversFound {
+        id: JobId,
+        task: TaskId,
+        result: Result<Vec<LeftBehind>, S3Failure>,
+    },
+    /// With what was deleted, for people, and what is left.
+    LeftoversDeleted {
+        id: JobId,
+        task: TaskId,
+        result: Result<(String, Vec<LeftBehind>), S3Failure>,
     },
     Exported {
         task: TaskId,

@@ -22,6 +22,7 @@ mod order;
 mod pages;
 mod problems;
 mod project;
+mod remote;
 mod runs;
 mod s3_picker;
 mod s3_tree;
@@ -51,6 +52,10 @@ pub use model_shelf::{ModelEntry, ModelShelf};
 pub use order::Order;
 pub use problems::{ProblemEntry, ProblemList};
 pub use project::{Project, ProjectContent, ProjectStatus};
+pub use remote::{
+    JobFinding, JobId, JobList, KnownJob, Remote, SendCheck, SendDraft, SendFrom, SendImages,
+    SendOrder, SendStage, SendStatus,
+};
 pub use runs::{Run, Runs};
 pub use s3_picker::{S3Picker, S3Start};
 pub use s3_tree::{S3FolderPage, S3Row, S3RowKind, S3Tree};
@@ -103,6 +108,8 @@ pub struct State {
     pub s3: S3Picker,
     /// Who is signed in to S3.
     pub sign_ins: SignIns,
+    /// What happens elsewhere: jobs of SageMaker.
+    pub remote: Remote,
     /// The dialog about a model of the user's own, while it is open.
     pub import: Option<Import>,
     /// What was chosen last in the dialog about exports.
@@ -200,6 +207,10 @@ pub enum Overlay {
     Upload,
     /// Where to find a place in S3.
     OpenS3,
+    /// What is to be sent to SageMaker.
+    Send,
+    /// The jobs of SageMaker.
+    Jobs,
     Help,
     /// Which class would be right.
     WrongClass,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::CompareLayout;
+use super::{CompareLayout, JobId, SendDraft};
 use crate::domain::{DeviceChoice, S3Place, ViewSettings};
 
 const MAX_RECENT: usize = 10;
@@ -56,6 +56,10 @@ pub struct Settings {
     /// An ONNX Runtime library to use instead of the ones that are looked for.
     pub runtime_library: Option<PathBuf>,
     pub compare_layout: CompareLayout,
+    /// What the form of the last job said, as far as the next one says the same.
+    pub send: SendDraft,
+    /// Jobs that are watched, so that watching goes on after a restart.
+    pub watched_jobs: Vec<JobId>,
     /// Whether opening a picture predicts it.
     pub predict_on_open: bool,
     /// How much the explanation hides of the picture, `0.0..=1.0`.
@@ -101,6 +105,8 @@ impl Default for Settings {
             threads: None,
             runtime_library: None,
             compare_layout: CompareLayout::default(),
+            send: SendDraft::default(),
+            watched_jobs: Vec::new(),
             predict_on_open: true,
             explanation_opacity: 0.65,
             max_megapixels: 512,

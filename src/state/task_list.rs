@@ -47,6 +47,14 @@ pub enum TaskKind {
     PlanUpload,
     /// Sending files to S3.
     Upload,
+    /// Finding out whether a job would do well.
+    CheckJob,
+    /// Packing and uploading what a job needs, and starting it.
+    StartJob,
+    /// Looking at a job again and again.
+    WatchJob,
+    /// Something short about jobs: listing, stopping, cleaning up.
+    Jobs,
     /// Downloading a model.
     Fetch {
         model_id: String,

@@ -40,6 +40,8 @@ pub struct Window {
     go_to: overlays::GoToMemory,
     open_s3: overlays::OpenS3Memory,
     upload: overlays::UploadMemory,
+    send: overlays::SendMemory,
+    jobs: overlays::JobsMemory,
     toast: overlays::ToastMemory,
     applied: theme::Applied,
 }
@@ -86,6 +88,8 @@ impl Window {
         );
         overlays::open_s3_ui(ui.ctx(), state, &mut self.open_s3, &mut commands);
         overlays::upload_ui(ui.ctx(), state, &mut self.upload, &mut commands);
+        overlays::send_ui(ui.ctx(), state, &mut self.send, &mut commands);
+        overlays::jobs_ui(ui.ctx(), state, &mut self.jobs, &mut commands);
         overlays::export_ui(ui.ctx(), state, &mut self.export, &mut commands);
         overlays::toast_ui(ui.ctx(), state, &mut self.toast, &mut commands);
         overlays::drop_target_ui(ui.ctx(), &mut commands);

@@ -7,7 +7,7 @@ use super::{
     AssembleWith, BatchStrategy, Compression, DataProcessing, InputObjects, ModelClient, ModelSpec,
     SageMakerAccess, SplitType, TransformInput, TransformOutput, TransformSpec,
 };
-use crate::domain::{S3Access, S3Address};
+use crate::domain::{S3Access, S3Address, Sample};
 
 /// What the handler of our archive takes, one image a request.
 pub const IMAGE_CONTENT_TYPE: &str = "application/x-image";
@@ -27,6 +27,8 @@ pub struct TransformPlan {
     pub model: ModelSource,
     /// A local folder that becomes the input's prefix first.
     pub input_folder: Option<PathBuf>,
+    /// Local files that become the images of `manifest` first, under the same names.
+    pub input_files: Vec<Sample>,
     /// The images that the manifest of `spec.input` is to list; `None` where that manifest is there already, or the input is a prefix.
     pub manifest: Option<ManifestPlan>,
     /// Of one instance, as the user says; `None`: as the price table says.

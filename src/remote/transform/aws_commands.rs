@@ -13,6 +13,13 @@ pub fn aws_commands(plan: &TransformPlan) -> Vec<String> {
         let folder = quoted(&folder.display().to_string());
         commands.push(format!("aws s3 sync {folder} {}{s3}", quoted(&input)));
     }
+    if let Some(manifest) = &plan.manifest {
+        for file in &plan.input_files {
+            let target = format!("{}{}", manifest.folder, file.name);
+            let path = quoted(file.uri.as_str());
+            commands.push(format!("aws s3 cp {path} {}{s3}", quoted(&target)));
+        }
+    }
     if let (Some(manifest), InputObjects::Manifest(_)) = (&plan.manifest, &plan.spec.input.objects)
     {
         let content = String::from_utf8_lossy(&write_manifest(manifest)).into_owned();
@@ -148,6 +155,7 @@ mod tests {
             },
             spec,
             input_folder: None,
+            input_files: Vec::new(),
             manifest: Some(ManifestPlan {
                 folder: S3Address::new("bucket", "photos/"),
                 names: vec!["a.jpg".to_owned()],

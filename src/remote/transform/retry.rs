@@ -67,6 +67,7 @@ pub fn plan_retry(
         spec: of_retry,
         model,
         input_folder: None,
+        input_files: Vec::new(),
         manifest: Some(manifest),
         usd_per_hour: retry.record.and_then(|record| record.usd_per_hour),
         images_per_s: None,

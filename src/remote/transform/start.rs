@@ -110,6 +110,16 @@ struct Start<'a> {
 
 impl Start<'_> {
     fn send_input(&mut self, plan: &TransformPlan) -> Result<(), JobError> {
+        if let (Some(manifest), false) = (&plan.manifest, plan.input_files.is_empty()) {
+            let files = LocalFiles {
+                files: plan.input_files.clone(),
+                ..LocalFiles::default()
+            };
+            let upload = self.plan_upload(&manifest.folder, files)?;
+            self.control
+                .set_step(format!("uploading the images to {}", manifest.folder));
+            return self.carry_out(&upload);
+        }
         let Some(folder) = &plan.input_folder else {
             return Ok(());
         };

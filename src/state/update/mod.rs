@@ -11,6 +11,7 @@ mod import;
 mod judge;
 mod predict;
 mod project;
+mod remote;
 mod run_tasks;
 mod s3;
 #[cfg(test)]
@@ -49,6 +50,7 @@ fn on_command(state: &mut State, command: Command, effects: &mut Vec<Effect>) {
             let max_bytes = state.settings.cache_bytes;
             effects.push(Effect::LimitCache(max_bytes));
             effects.push(Effect::ListModels);
+            remote::watch_again(state, effects);
             if let Some(path) = source {
                 browse::open_path(state, path, effects);
             }
@@ -104,6 +106,19 @@ fn on_command(state: &mut State, command: Command, effects: &mut Vec<Effect>) {
         Command::Upload { replaces } => upload::start(state, replaces, effects),
         Command::ForgetUploadPlan => upload::forget_plan(state, effects),
         Command::DismissUploaded => state.uploaded = None,
+        Command::CheckJob(draft) => remote::check(state, *draft, effects),
+        Command::StartJob => remote::start(state, effects),
+        Command::ListJobs(query) => remote::list(state, query, effects),
+        Command::ListMoreJobs => remote::list_more(state, effects),
+        Command::CloseJob => state.remote.open = None,
+        Command::OpenJob(id) => remote::open(state, &id, effects),
+        Command::WatchJob(id) => remote::watch(state, &id, effects),
+        Command::StopWatchingJob(id) => remote::stop_watching(state, &id, effects),
+        Command::StopJob(id) => remote::stop(state, &id, effects),
+        Command::FindOutcome(id) => remote::look_for_outcome(state, &id, effects),
+        Command::RetryFailed(id) => remote::retry(state, &id, effects),
+        Command::FindLeftovers(id) => remote::look_for_leftovers(state, &id, effects),
+        Command::DeleteLeftovers(id) => remote::delete_leftovers(state, &id, effects),
         Command::DismissExported => state.exported = None,
         Command::RevealPath(path) => effects.push(Effect::Reveal(path)),
         Command::SaveProjectAs(path) => project::save_as(state, path, effects),
@@ -206,6 +221,8 @@ fn on_action(state: &mut State, action: Action, effects: &mut Vec<Effect>) {
         Action::Reload => watch::reload(state, effects),
         Action::Export => export::open(state),
         Action::Upload => upload::open(state, effects),
+        Action::Send => remote::open_form(state, effects),
+        Action::Jobs => remote::open_jobs(state, effects),
         Action::ExportComparison => state.overlay = Overlay::ExportComparison,
         Action::SaveProjectAs => effects.push(Effect::PickProjectTarget),
         Action::MoveProject => effects.push(Effect::PickMovedFolder),
@@ -367,6 +384,33 @@ fn on_event(state: &mut State, event: Event, effects: &mut Vec<Effect>) {
             target,
             result,
         } => upload::ended(state, task, target, result, effects),
+        Event::JobChecked { task, result } => remote::checked(state, task, result),
+        Event::JobStarted { task, result } => remote::started(state, task, result, effects),
+        Event::JobsListed {
+            task,
+            is_first,
+            result,
+        } => remote::listed(state, task, is_first, result),
+        Event::JobSeen { id, task, progress } => remote::seen(state, &id, task, *progress),
+        Event::JobTrouble { id, task, text } => remote::trouble(state, &id, task, text),
+        Event::JobWatchEnded { id, task, result } => {
+            remote::watch_ended(state, &id, task, result, effects);
+        }
+        Event::JobStopAsked { id, task, result } => {
+            remote::stop_asked(state, &id, task, result, effects);
+        }
+        Event::OutcomeFound { id, task, result } => {
+            remote::outcome_found(state, &id, task, result);
+        }
+        Event::FailedRetried { id, task, result } => {
+            remote::retried(state, &id, task, result, effects);
+        }
+        Event::LeftoversFound { id, task, result } => {
+            remote::leftovers_found(state, &id, task, result);
+        }
+        Event::LeftoversDeleted { id, task, result } => {
+            remote::leftovers_deleted(state, &id, task, result);
+        }
         Event::Exported { task, result } => export::ended(state, task, result, effects),
         Event::Explained { task, result } => explain::explained(state, task, result),
         Event::Recognised { import, result } => import::recognised(state, import, result),

@@ -100,6 +100,10 @@ pub(super) fn ended(
         | TaskKind::Export
         | TaskKind::PlanUpload
         | TaskKind::Upload
+        | TaskKind::CheckJob
+        | TaskKind::StartJob
+        | TaskKind::WatchJob
+        | TaskKind::Jobs
         | TaskKind::SignIn
         | TaskKind::Browse
         | TaskKind::List

@@ -17,6 +17,7 @@ use crate::state::{
 
 mod arranging;
 mod reloading;
+mod remote;
 mod s3;
 
 /// Gives the effects but for orders: they are asked for after nearly everything, and have tests of their own.

@@ -12,6 +12,7 @@ pub(in super::super) fn menu_bar_ui(ui: &mut Ui, state: &State, commands: &mut V
         egui::MenuBar::new().ui(ui, |ui| {
             menu_ui(ui, state, "File", FILE, commands);
             menu_ui(ui, state, "Predict", PREDICT, commands);
+            menu_ui(ui, state, "Remote", REMOTE, commands);
             menu_ui(ui, state, "Judge", JUDGE, commands);
             menu_ui(ui, state, "Go", GO, commands);
             view_menu_ui(ui, state, commands);
@@ -83,6 +84,8 @@ const PREDICT: &Menu = &[
     None,
     Some(Action::AddModel),
 ];
+
+const REMOTE: &Menu = &[Some(Action::Send), Some(Action::Jobs)];
 
 const JUDGE: &Menu = &[
     Some(Action::Accept),
@@ -235,7 +238,7 @@ mod tests {
 
     #[test]
     fn every_action_is_in_one_menu() {
-        let menus: [&Menu; 6] = [FILE, PREDICT, JUDGE, GO, VIEW, HELP];
+        let menus: [&Menu; 7] = [FILE, PREDICT, REMOTE, JUDGE, GO, VIEW, HELP];
         let entries = || menus.into_iter().flatten().copied().flatten();
         let listed: BTreeSet<Action> = entries().collect();
         assert_eq!(entries().count(), listed.len(), "an action is there twice");

@@ -175,9 +175,27 @@ pub(in super::super) fn copy_renewal_ui(
         Some(S3Failure::Failed { renewal, .. }) => renewal.as_deref(),
         _ => sign_in.renewal.as_deref(),
     };
-    let Some(command) = renewal else {
-        return;
-    };
+    if let Some(command) = renewal {
+        copy_command_ui(ui, command, commands);
+    }
+}
+
+/// The same for a failure of something else than signing in.
+pub(in super::super) fn copy_sign_in_ui(
+    ui: &mut Ui,
+    failure: Option<&S3Failure>,
+    commands: &mut Vec<Command>,
+) {
+    if let Some(S3Failure::Failed {
+        renewal: Some(command),
+        ..
+    }) = failure
+    {
+        copy_command_ui(ui, command, commands);
+    }
+}
+
+fn copy_command_ui(ui: &mut Ui, command: &str, commands: &mut Vec<Command>) {
     let copy = ui
         .button("Copy command")
         .on_hover_text(format!("Puts `{command}` on the clipboard"));
@@ -224,7 +242,7 @@ fn duration_text(ms: i64) -> String {
 }
 
 /// Milliseconds since 1970-01-01 UTC.
-fn now_ms() -> i64 {
+pub(in super::super) fn now_ms() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |since| since.as_millis() as i64)
 }

@@ -4,7 +4,9 @@ use std::path::Path;
 
 use super::{Checks, told};
 use crate::aws::{ListRequest, S3};
-use crate::domain::{CheckPoint, InputObjects, InputSurvey, S3Address, TransformPlan, human_bytes};
+use crate::domain::{
+    CheckPoint, InputObjects, InputSurvey, KeySample, S3Address, Sample, TransformPlan, human_bytes,
+};
 use crate::remote::transform::JobError;
 use crate::remote::transform::inputs::Inputs;
 use crate::source::{NamedKind, kind_of_name};
@@ -29,6 +31,17 @@ pub(super) fn check_input(
     }
     let survey = match (&plan.input_folder, &plan.manifest) {
         (Some(folder), _) => survey_of_folder(folder, objects.address(), control),
+        (None, Some(manifest)) if !plan.input_files.is_empty() => {
+            let from = format!(
+                "Files of this machine will be uploaded to {}",
+                manifest.folder
+            );
+            Ok((
+                survey_of_files(&plan.input_files),
+                KeySample::default(),
+                from,
+            ))
+        }
         (None, Some(manifest)) => Inputs::of_manifest(s3, manifest, control).map(|inputs| {
             let from = manifest.folder.to_string();
             (survey_of(&inputs), inputs.missing, from)
@@ -126,7 +139,7 @@ fn check_prefix(
     Ok(())
 }
 
-type Surveyed = (InputSurvey, crate::domain::KeySample, String);
+type Surveyed = (InputSurvey, KeySample, String);
 
 fn survey_of_folder(
     folder: &Path,
@@ -135,12 +148,17 @@ fn survey_of_folder(
 ) -> Result<Surveyed, JobError> {
     let files = files_below(folder, control)
         .map_err(|error| JobError::of_source("The folder cannot be read", folder, &error))?;
+    let survey = survey_of_files(&files.files);
+    let from = format!("{} will be uploaded to {target}", folder.display());
+    Ok((survey, KeySample::default(), from))
+}
+
+fn survey_of_files(files: &[Sample]) -> InputSurvey {
     let mut survey = InputSurvey::default();
-    for file in &files.files {
+    for file in files {
         add(&mut survey, &file.name, file.size_bytes);
     }
-    let from = format!("{} will be uploaded to {target}", folder.display());
-    Ok((survey, crate::domain::KeySample::default(), from))
+    survey
 }
 
 fn survey_of(inputs: &Inputs) -> InputSurvey {

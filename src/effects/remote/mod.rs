@@ -1,0 +1,34 @@
+//! What happens elsewhere: jobs of SageMaker are checked, started, watched and cleaned up after.
+
+mod jobs;
+mod sending;
+
+use super::Shared;
+use super::s3::failure;
+use crate::remote::transform::{JobError, JobRecords};
+use crate::state::{JobId, S3Failure, TaskOutcome};
+
+pub(super) use jobs::{delete_leftovers, find_leftovers, find_outcome, list, retry, stop, watch};
+pub(super) use sending::{check, start};
+
+fn records(shared: &Shared) -> JobRecords {
+    JobRecords::in_folder(shared.dirs.jobs())
+}
+
+fn failure_of(shared: &Shared, id: &JobId, error: JobError) -> S3Failure {
+    match error {
+        JobError::Cancelled => S3Failure::Cancelled,
+        JobError::Aws(error) => failure(shared, &id.s3, error),
+        error => S3Failure::Failed {
+            message: error.to_string(),
+            renewal: None,
+        },
+    }
+}
+
+fn outcome_of(error: &JobError) -> TaskOutcome {
+    match error {
+        JobError::Cancelled => TaskOutcome::Cancelled,
+        error => TaskOutcome::Failed(error.to_string()),
+    }
+}

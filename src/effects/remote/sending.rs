@@ -1,0 +1,224 @@
+//! What the form says becomes a plan, and the plan a job.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::super::Shared;
+use super::jobs::start_plan;
+use super::outcome_of;
+use crate::domain::{
+    InstanceType, ManifestPlan, ModelSource, ModelSpec, PayloadSuggestion, S3Address,
+    SageMakerAccess, Sample, SampleUri, SplitType, TransformPlan, default_image, support_folder,
+};
+use crate::export::{Existing, ExportTarget};
+use crate::remote::package::{PackageOptions, Processor, package_model};
+use crate::remote::transform::{JobError, aws_commands, manifest_of, preflight, read_prices};
+use crate::state::{Event, JobId, SendCheck, SendFrom, SendOrder, TaskId, TaskOutcome};
+use crate::tasks::TaskControl;
+use crate::upload;
+
+/// Below the cache: models packed for jobs.
+const ARCHIVES: &str = "archives";
+
+pub(in super::super) fn check(
+    shared: &Arc<Shared>,
+    order: SendOrder,
+    task: TaskId,
+    control: TaskControl,
+) {
+    shared.spawn_answer(
+        "check a job",
+        move |shared| {
+            let checked = check_order(shared, order, &control);
+            Event::JobChecked {
+                task,
+                result: checked.map(Box::new).map_err(|error| outcome_of(&error)),
+            }
+        },
+        move |mistake| Event::JobChecked {
+            task,
+            result: Err(TaskOutcome::Failed(mistake)),
+        },
+    );
+}
+
+fn check_order(
+    shared: &Shared,
+    order: SendOrder,
+    control: &TaskControl,
+) -> Result<SendCheck, JobError> {
+    let (plan, image) = plan_of(shared, order, control)?;
+    let prices = read_prices(&shared.dirs.prices())?;
+    let preflight = preflight(&shared.aws, &plan, &prices, control)?;
+    Ok(SendCheck {
+        preflight,
+        commands: aws_commands(&plan).join("\n"),
+        image,
+        spec: plan.spec,
+    })
+}
+
+pub(in super::super) fn start(
+    shared: &Arc<Shared>,
+    order: SendOrder,
+    task: TaskId,
+    control: TaskControl,
+) {
+    shared.spawn_answer(
+        "start a job",
+        move |shared| {
+            let started = plan_of(shared, order, &control).and_then(|(plan, _)| {
+                let id = JobId {
+                    sagemaker: plan.sagemaker.clone(),
+                    s3: plan.s3.clone(),
+                    name: plan.spec.job_name.clone(),
+                };
+                start_plan(shared, &plan, &control).map(|_| id)
+            });
+            Event::JobStarted {
+                task,
+                result: started.map_err(|error| outcome_of(&error)),
+            }
+        },
+        move |mistake| Event::JobStarted {
+            task,
+            result: Err(TaskOutcome::Failed(mistake)),
+        },
+    );
+}
+
+/// The plan, with a packed model, and the container it runs in.
+fn plan_of(
+    shared: &Shared,
+    order: SendOrder,
+    control: &TaskControl,
+) -> Result<(TransformPlan, String), JobError> {
+    let sagemaker = SageMakerAccess::from(&order.access);
+    let image = if let Some(image) = order.image {
+        image
+    } else {
+        let region = shared.aws.sagemaker(&sagemaker).region(Some(control))?;
+        default_image(&region, &order.spec.instance_type)
+    };
+    let mut spec = order.spec;
+    let archive = packed(shared, &order.model_id, &spec.instance_type, control)?;
+    let all: Vec<&SampleUri> = order.images.samples().map(|sample| &sample.uri).collect();
+    let (manifest, input_files, sizes) = match order.images.lie {
+        SendFrom::Prefix => (None, Vec::new(), sizes_of(order.images.samples())),
+        SendFrom::Objects => {
+            let manifest = manifest_of(all)?;
+            (Some(manifest), Vec::new(), sizes_of(order.images.samples()))
+        }
+        SendFrom::Local {
+            ref root,
+            ref target,
+        } => {
+            control.set_step("looking through the images");
+            let found = upload::files_of(root, all, control)?;
+            if let Some(problem) = found.problems.first() {
+                return Err(JobError::Plan(format!(
+                    "{} images cannot be sent. The first: {problem}",
+                    found.problems.len()
+                )));
+            }
+            let names = found.files.iter().map(|file| file.name.clone()).collect();
+            let manifest = ManifestPlan {
+                folder: target.clone(),
+                names,
+            };
+            let sizes = sizes_of(found.files.iter());
+            (Some(manifest), found.files, sizes)
+        }
+    };
+    if spec.input.split == SplitType::None {
+        let vcpus = InstanceType::parse(&spec.instance_type).and_then(|known| known.vcpus());
+        if let Some(suggestion) = PayloadSuggestion::of(sizes, vcpus) {
+            spec.max_payload_mb = spec.max_payload_mb.or(Some(suggestion.max_payload_mb));
+            spec.max_concurrent = spec.max_concurrent.or(Some(suggestion.max_concurrent));
+        }
+    }
+    let folder = support_folder(&order.base, &spec.job_name);
+    let model = ModelSpec {
+        name: spec.model_name.clone(),
+        image: image.clone(),
+        archive: S3Address::new(&folder.bucket, format!("{}model.tar.gz", folder.prefix)),
+        role: order.role,
+        environment: std::collections::BTreeMap::new(),
+        tags: spec.tags.clone(),
+    };
+    let plan = TransformPlan {
+        sagemaker,
+        s3: order.access,
+        spec,
+        model: ModelSource::New {
+            spec: model,
+            local_archive: Some(archive),
+        },
+        input_folder: None,
+        input_files,
+        manifest,
+        usd_per_hour: order.usd_per_hour,
+        images_per_s: order.images_per_s,
+        retry_of: None,
+    };
+    Ok((plan, image))
+}
+
+/// The largest of them, in bytes.
+fn sizes_of<'s>(samples: impl Iterator<Item = &'s Sample>) -> u64 {
+    samples.map(|sample| sample.size_bytes).max().unwrap_or(0)
+}
+
+/// The model as an archive. What was packed once is used again: the same model gives the same bytes.
+fn packed(
+    shared: &Shared,
+    model_id: &str,
+    instance_type: &str,
+    control: &TaskControl,
+) -> Result<PathBuf, JobError> {
+    let plan_error = |error: &dyn std::fmt::Display| JobError::Plan(error.to_string());
+    let model = shared
+        .library
+        .find(model_id)
+        .map_err(|error| plan_error(&error))?;
+    let has_gpu = InstanceType::parse(instance_type).is_some_and(|instance| instance.has_gpu());
+    let processor = if has_gpu {
+        Processor::Cuda
+    } else {
+        Processor::Cpu
+    };
+    let mut hasher = DefaultHasher::new();
+    format!("{:?}", model.card).hash(&mut hasher);
+    format!("{:?}", model.labels).hash(&mut hasher);
+    let name = format!(
+        "{model_id}-{}-{processor:?}-{:016x}.tar.gz",
+        env!("CARGO_PKG_VERSION"),
+        hasher.finish()
+    );
+    let path = shared.dirs.cache.join(ARCHIVES).join(name);
+    if path.exists() {
+        return Ok(path);
+    }
+    let folder = shared.dirs.cache.join(ARCHIVES);
+    std::fs::create_dir_all(&folder).map_err(|error| {
+        plan_error(&format!(
+            "The folder for packed models cannot be made: {error}: {}",
+            folder.display()
+        ))
+    })?;
+    control.set_step("packing the model");
+    let options = PackageOptions {
+        processor,
+        ..PackageOptions::default()
+    };
+    let target = ExportTarget {
+        path: path.clone(),
+        existing: Existing::Replace,
+    };
+    package_model(&model, options, &target, control).map_err(|error| match error {
+        crate::remote::package::PackageError::Cancelled(_) => JobError::Cancelled,
+        error => plan_error(&error),
+    })?;
+    Ok(path)
+}

@@ -1,0 +1,99 @@
+//! The jobs of an account and region, and what is known of single ones.
+
+use serde::{Deserialize, Serialize};
+
+use crate::domain::{
+    JobOutcome, JobProgress, JobQuery, LeftBehind, S3Access, SageMakerAccess, TransformSummary,
+};
+use crate::state::{S3Failure, TaskId};
+
+/// A job, and how it is reached.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct JobId {
+    pub sagemaker: SageMakerAccess,
+    /// How its inputs and outputs are read.
+    pub s3: S3Access,
+    pub name: String,
+}
+
+impl JobId {
+    /// Of a job in the region that the place in S3 is reached in.
+    pub fn new(access: &S3Access, name: impl Into<String>) -> Self {
+        Self {
+            sagemaker: SageMakerAccess::from(access),
+            s3: access.clone(),
+            name: name.into(),
+        }
+    }
+}
+
+/// The list of jobs, as far as it was read.
+#[derive(Debug, Default)]
+pub struct JobList {
+    /// Who was asked, and for what; `None` before anybody was.
+    pub asked: Option<(S3Access, JobQuery)>,
+    /// Newest first.
+    pub jobs: Vec<TransformSummary>,
+    /// Where it goes on, where this is not all.
+    pub next: Option<String>,
+    pub task: Option<TaskId>,
+    pub failure: Option<S3Failure>,
+}
+
+/// What is known of one job.
+#[derive(Debug)]
+pub struct KnownJob {
+    pub id: JobId,
+    /// As it was seen last.
+    pub progress: Option<JobProgress>,
+    /// While somebody looks again and again.
+    pub watching: Option<TaskId>,
+    /// What went wrong last.
+    pub failure: Option<S3Failure>,
+    /// Why it could not be looked at just now; it is tried again.
+    pub trouble: Option<String>,
+    /// A stop is asked for.
+    pub stopping: Option<TaskId>,
+    pub outcome: JobFinding<JobOutcome>,
+    /// What it left behind.
+    pub left: JobFinding<Vec<LeftBehind>>,
+    /// What was left behind is being deleted.
+    pub cleaning: Option<TaskId>,
+    /// What was deleted, for people.
+    pub cleaned: Option<String>,
+    /// Only the failed ones are sent once more.
+    pub retrying: Option<TaskId>,
+}
+
+/// Something about a job that is only looked for when somebody wants to know.
+#[derive(Debug, Default)]
+pub enum JobFinding<T> {
+    #[default]
+    NotYet,
+    Looking(TaskId),
+    Known(T),
+    Failed(String),
+}
+
+impl KnownJob {
+    pub(super) fn new(id: JobId) -> Self {
+        Self {
+            id,
+            progress: None,
+            watching: None,
+            failure: None,
+            trouble: None,
+            stopping: None,
+            outcome: JobFinding::NotYet,
+            left: JobFinding::NotYet,
+            cleaning: None,
+            cleaned: None,
+            retrying: None,
+        }
+    }
+
+    pub fn is_over(&self) -> bool {
+        let progress = self.progress.as_ref();
+        progress.is_some_and(|progress| progress.job.status.is_over())
+    }
+}

@@ -1,0 +1,43 @@
+//! What happens elsewhere: the form that sends a model and images to SageMaker, and the jobs there.
+
+mod jobs;
+mod sending;
+
+pub use jobs::{JobFinding, JobId, JobList, KnownJob};
+pub use sending::{SendCheck, SendDraft, SendFrom, SendImages, SendOrder, SendStage, SendStatus};
+
+/// What the window knows of SageMaker.
+#[derive(Debug, Default)]
+pub struct Remote {
+    pub sending: SendStatus,
+    pub list: JobList,
+    /// The jobs that were looked at or are watched, oldest first.
+    pub known: Vec<KnownJob>,
+    /// Which of them the dialog shows.
+    pub open: Option<JobId>,
+}
+
+impl Remote {
+    pub fn job(&self, id: &JobId) -> Option<&KnownJob> {
+        self.known.iter().find(|job| job.id == *id)
+    }
+
+    /// The job that the dialog shows.
+    pub fn open_job(&self) -> Option<&KnownJob> {
+        self.job(self.open.as_ref()?)
+    }
+
+    pub(super) fn job_mut(&mut self, id: &JobId) -> Option<&mut KnownJob> {
+        self.known.iter_mut().find(|job| job.id == *id)
+    }
+
+    /// What is known of this job, which may be nothing yet.
+    pub(super) fn job_of(&mut self, id: &JobId) -> &mut KnownJob {
+        let position = self.known.iter().position(|job| job.id == *id);
+        let position = position.unwrap_or_else(|| {
+            self.known.push(KnownJob::new(id.clone()));
+            self.known.len() - 1
+        });
+        &mut self.known[position]
+    }
+}

@@ -1,0 +1,431 @@
+//! The list of jobs, and the pages of single ones.
+
+use super::super::{run_tasks, s3};
+use super::{begin, end, words_of};
+use crate::domain::{
+    Credentials, JobOutcome, JobPage, JobProgress, JobQuery, LeftBehind, Problem, SageMakerAccess,
+};
+use crate::state::{
+    Effect, JobFinding, JobId, JobList, Overlay, S3Failure, State, TaskId, TaskKind, TaskOutcome,
+    TaskSignal,
+};
+use crate::tasks::ProgressUnit;
+
+pub(in super::super) fn open_jobs(state: &mut State, effects: &mut Vec<Effect>) {
+    if state.overlay == Overlay::Jobs {
+        state.overlay = Overlay::None;
+        return;
+    }
+    state.overlay = Overlay::Jobs;
+    effects.push(Effect::ReadAwsSetup);
+    let place = state.source.as_ref().and_then(|open| open.place.as_ref());
+    let is_first = state.remote.list.asked.is_none();
+    if let (true, Some(access)) = (is_first, place.map(|place| place.access.clone())) {
+        s3::set_access(state, access, effects);
+    }
+    // Nobody is asked before the user wants it: a first time, there is a button.
+    if !is_first {
+        let query = asked_for(state);
+        list(state, query, effects);
+    }
+}
+
+fn asked_for(state: &State) -> JobQuery {
+    let asked = state.remote.list.asked.as_ref();
+    asked.map_or_else(JobQuery::default, |(_, query)| query.clone())
+}
+
+/// From its beginning.
+pub(in super::super) fn list(state: &mut State, query: JobQuery, effects: &mut Vec<Effect>) {
+    if let Some(task) = state.remote.list.task {
+        run_tasks::signal(state, task, TaskSignal::Cancel, effects);
+    }
+    let access = state.s3.access.clone();
+    if access.credentials != Credentials::Anonymous {
+        s3::ask_who(state, &access, effects);
+    }
+    let query = JobQuery {
+        page_token: None,
+        ..query
+    };
+    let asked = Some((access, query));
+    let is_same = state.remote.list.asked == asked;
+    let jobs = if is_same {
+        // They stay on screen until the new ones are there.
+        std::mem::take(&mut state.remote.list.jobs)
+    } else {
+        Vec::new()
+    };
+    state.remote.list = JobList {
+        asked,
+        jobs,
+        ..JobList::default()
+    };
+    ask(state, None, effects);
+}
+
+pub(in super::super) fn list_more(state: &mut State, effects: &mut Vec<Effect>) {
+    let is_running = state.remote.list.task.is_some();
+    if let (false, Some(next)) = (is_running, state.remote.list.next.clone()) {
+        ask(state, Some(next), effects);
+    }
+}
+
+fn ask(state: &mut State, page_token: Option<String>, effects: &mut Vec<Effect>) {
+    let Some((access, query)) = state.remote.list.asked.clone() else {
+        return;
+    };
+    let query = JobQuery {
+        page_token,
+        ..query
+    };
+    let title = "List the jobs of SageMaker".to_owned();
+    let (task, control) = begin(state, TaskKind::Jobs, ProgressUnit::Steps, title);
+    state.remote.list.task = Some(task);
+    effects.push(Effect::ListJobs {
+        access,
+        query,
+        task,
+        control,
+    });
+}
+
+pub(in super::super) fn listed(
+    state: &mut State,
+    task: TaskId,
+    is_first: bool,
+    result: Result<JobPage, S3Failure>,
+) {
+    end(state, task, result.as_ref().err());
+    let list = &mut state.remote.list;
+    if list.task != Some(task) {
+        return;
+    }
+    list.task = None;
+    match result {
+        Ok(page) => {
+            if is_first {
+                list.jobs.clear();
+            }
+            list.jobs.extend(page.jobs);
+            list.next = page.next;
+            list.failure = None;
+        }
+        Err(failure) => list.failure = Some(failure),
+    }
+}
+
+/// Shows the page of a job, and looks at it anew.
+pub(in super::super) fn open(state: &mut State, id: &JobId, effects: &mut Vec<Effect>) {
+    state.overlay = Overlay::Jobs;
+    state.remote.open = Some(id.clone());
+    let job = state.remote.job_of(id);
+    if job.watching.is_none() && !job.is_over() {
+        watch(state, id, effects);
+    }
+}
+
+/// Those that were watched when Spotcheck ended.
+pub(in super::super) fn watch_again(state: &mut State, effects: &mut Vec<Effect>) {
+    for id in state.settings.watched_jobs.clone() {
+        watch(state, &id, effects);
+    }
+}
+
+/// Looks at a job again and again until it is over.
+pub(in super::super) fn watch(state: &mut State, id: &JobId, effects: &mut Vec<Effect>) {
+    if state.remote.job_of(id).watching.is_some() {
+        return;
+    }
+    let title = format!("Watch the job {}", id.name);
+    let (task, control) = begin(state, TaskKind::WatchJob, ProgressUnit::Images, title);
+    let job = state.remote.job_of(id);
+    job.watching = Some(task);
+    job.failure = None;
+    if !state.settings.watched_jobs.contains(id) {
+        state.settings.watched_jobs.push(id.clone());
+    }
+    effects.push(Effect::WatchJob {
+        id: id.clone(),
+        task,
+        control,
+    });
+}
+
+pub(in super::super) fn stop_watching(state: &mut State, id: &JobId, effects: &mut Vec<Effect>) {
+    let watching = state.remote.job(id).and_then(|job| job.watching);
+    if let Some(task) = watching {
+        run_tasks::signal(state, task, TaskSignal::Cancel, effects);
+    }
+}
+
+pub(in super::super) fn seen(state: &mut State, id: &JobId, task: TaskId, progress: JobProgress) {
+    let Some(job) = state.remote.job_mut(id) else {
+        return;
+    };
+    if job.watching != Some(task) {
+        return;
+    }
+    job.failure = None;
+    job.trouble = None;
+    let status = progress.job.status;
+    job.progress = Some(progress);
+    let list = &mut state.remote.list;
+    let is_listed = list
+        .asked
+        .as_ref()
+        .is_some_and(|(access, _)| SageMakerAccess::from(access) == id.sagemaker);
+    let same = list
+        .jobs
+        .iter_mut()
+        .filter(|job| is_listed && job.name == id.name);
+    for job in same {
+        job.status = status;
+    }
+}
+
+pub(in super::super) fn trouble(state: &mut State, id: &JobId, task: TaskId, text: String) {
+    let job = state.remote.job_mut(id);
+    if let Some(job) = job.filter(|job| job.watching == Some(task)) {
+        job.trouble = Some(text);
+    }
+}
+
+pub(in super::super) fn watch_ended(
+    state: &mut State,
+    id: &JobId,
+    task: TaskId,
+    result: Result<(), S3Failure>,
+    effects: &mut Vec<Effect>,
+) {
+    end(state, task, result.as_ref().err());
+    let Some(job) = state.remote.job_mut(id) else {
+        return;
+    };
+    if job.watching != Some(task) {
+        return;
+    }
+    job.watching = None;
+    job.trouble = None;
+    state.settings.watched_jobs.retain(|watched| watched != id);
+    match result {
+        Err(S3Failure::Cancelled) => {}
+        Err(failure) => job.failure = Some(failure),
+        Ok(()) => over(state, id, effects),
+    }
+}
+
+/// A job that was watched has ended: said loudly where outputs are missing.
+fn over(state: &mut State, id: &JobId, effects: &mut Vec<Effect>) {
+    let Some(progress) = state.remote.job(id).and_then(|job| job.progress.as_ref()) else {
+        return;
+    };
+    let (name, status) = (&id.name, progress.job.status.word());
+    let outputs = progress.outputs.unwrap_or_default();
+    match progress.missing() {
+        Some(missing) if missing > 0 => {
+            let text = format!(
+                "The job {name} is {status}, and {missing} outputs are missing; {outputs} are there"
+            );
+            state.tell(text.clone());
+            state.problems.add(Problem::general(text), None);
+            look_for_outcome(state, id, effects);
+        }
+        _ => state.tell(format!(
+            "The job {name} is {status}, with {outputs} outputs"
+        )),
+    }
+}
+
+pub(in super::super) fn stop(state: &mut State, id: &JobId, effects: &mut Vec<Effect>) {
+    let title = format!("Stop the job {}", id.name);
+    let Some((task, control)) = begin_for(state, id, title) else {
+        return;
+    };
+    state.remote.job_of(id).stopping = Some(task);
+    effects.push(Effect::StopJob {
+        id: id.clone(),
+        task,
+        control,
+    });
+}
+
+/// `None` for a job that nobody knows.
+fn begin_for(
+    state: &mut State,
+    id: &JobId,
+    title: String,
+) -> Option<(TaskId, crate::tasks::TaskControl)> {
+    state.remote.job(id)?;
+    Some(begin(state, TaskKind::Jobs, ProgressUnit::Steps, title))
+}
+
+pub(in super::super) fn stop_asked(
+    state: &mut State,
+    id: &JobId,
+    task: TaskId,
+    result: Result<(), S3Failure>,
+    effects: &mut Vec<Effect>,
+) {
+    end(state, task, result.as_ref().err());
+    let Some(job) = state.remote.job_mut(id) else {
+        return;
+    };
+    job.stopping = None;
+    match result {
+        Ok(()) => watch(state, id, effects),
+        Err(failure) => job.failure = Some(failure),
+    }
+}
+
+/// Which objects got no output, and why.
+pub(in super::super) fn look_for_outcome(state: &mut State, id: &JobId, effects: &mut Vec<Effect>) {
+    let title = format!("Look for what failed in the job {}", id.name);
+    let Some((task, control)) = begin_for(state, id, title) else {
+        return;
+    };
+    state.remote.job_of(id).outcome = JobFinding::Looking(task);
+    effects.push(Effect::FindOutcome {
+        id: id.clone(),
+        task,
+        control,
+    });
+}
+
+pub(in super::super) fn outcome_found(
+    state: &mut State,
+    id: &JobId,
+    task: TaskId,
+    result: Result<JobOutcome, S3Failure>,
+) {
+    end(state, task, result.as_ref().err());
+    if let Some(job) = state.remote.job_mut(id) {
+        job.outcome = finding(result);
+    }
+}
+
+fn finding<T>(result: Result<T, S3Failure>) -> JobFinding<T> {
+    match result {
+        Ok(found) => JobFinding::Known(found),
+        Err(failure) => JobFinding::Failed(words_of(failure)),
+    }
+}
+
+/// Sends only what failed, as a job of its own.
+pub(in super::super) fn retry(state: &mut State, id: &JobId, effects: &mut Vec<Effect>) {
+    let job = state.remote.job(id);
+    let outcome = match job.map(|job| &job.outcome) {
+        Some(JobFinding::Known(outcome)) if !outcome.failed.is_empty() => outcome.clone(),
+        _ => return,
+    };
+    let title = format!("Send again what failed in the job {}", id.name);
+    let Some((task, control)) = begin_for(state, id, title) else {
+        return;
+    };
+    state.remote.job_of(id).retrying = Some(task);
+    effects.push(Effect::RetryFailed {
+        id: id.clone(),
+        outcome,
+        task,
+        control,
+    });
+}
+
+pub(in super::super) fn retried(
+    state: &mut State,
+    id: &JobId,
+    task: TaskId,
+    result: Result<String, S3Failure>,
+    effects: &mut Vec<Effect>,
+) {
+    end(state, task, result.as_ref().err());
+    let Some(job) = state.remote.job_mut(id) else {
+        return;
+    };
+    job.retrying = None;
+    match result {
+        Ok(name) => {
+            state.tell(format!("Started the job {name}"));
+            let next = JobId { name, ..id.clone() };
+            if state.remote.open.as_ref() == Some(id) {
+                state.remote.open = Some(next.clone());
+            }
+            watch(state, &next, effects);
+        }
+        Err(failure) => job.failure = Some(failure),
+    }
+}
+
+/// What the job left behind.
+pub(in super::super) fn look_for_leftovers(
+    state: &mut State,
+    id: &JobId,
+    effects: &mut Vec<Effect>,
+) {
+    let title = format!("Look for what the job {} left behind", id.name);
+    let Some((task, control)) = begin_for(state, id, title) else {
+        return;
+    };
+    let job = state.remote.job_of(id);
+    job.left = JobFinding::Looking(task);
+    job.cleaned = None;
+    effects.push(Effect::FindLeftovers {
+        id: id.clone(),
+        task,
+        control,
+    });
+}
+
+pub(in super::super) fn leftovers_found(
+    state: &mut State,
+    id: &JobId,
+    task: TaskId,
+    result: Result<Vec<LeftBehind>, S3Failure>,
+) {
+    end(state, task, result.as_ref().err());
+    if let Some(job) = state.remote.job_mut(id) {
+        job.left = finding(result);
+    }
+}
+
+/// Only what was listed before.
+pub(in super::super) fn delete_leftovers(state: &mut State, id: &JobId, effects: &mut Vec<Effect>) {
+    let found = match state.remote.job(id).map(|job| &job.left) {
+        Some(JobFinding::Known(found)) if !found.is_empty() => found.clone(),
+        _ => return,
+    };
+    let title = format!("Clean up after the job {}", id.name);
+    let Some((task, control)) = begin_for(state, id, title) else {
+        return;
+    };
+    state.remote.job_of(id).cleaning = Some(task);
+    effects.push(Effect::DeleteLeftovers {
+        id: id.clone(),
+        found,
+        task,
+        control,
+    });
+}
+
+pub(in super::super) fn leftovers_deleted(
+    state: &mut State,
+    id: &JobId,
+    task: TaskId,
+    result: Result<(String, Vec<LeftBehind>), S3Failure>,
+) {
+    match &result {
+        Ok((said, _)) => drop(state.tasks.end(task, TaskOutcome::Done(said.clone()))),
+        Err(failure) => end(state, task, Some(failure)),
+    }
+    let Some(job) = state.remote.job_mut(id) else {
+        return;
+    };
+    job.cleaning = None;
+    match result {
+        Ok((said, left)) => {
+            job.cleaned = Some(said);
+            job.left = JobFinding::Known(left);
+        }
+        Err(failure) => job.failure = Some(failure),
+    }
+}

@@ -1,0 +1,160 @@
+//! The form that sends a model and images to a Batch Transform job.
+
+use super::super::{run_tasks, s3};
+use super::{begin, jobs};
+use crate::state::{
+    Effect, ExportScope, JobId, Overlay, SendCheck, SendDraft, SendStage, State, TaskId, TaskKind,
+    TaskOutcome, TaskSignal,
+};
+use crate::tasks::ProgressUnit;
+
+pub(in super::super) fn open_form(state: &mut State, effects: &mut Vec<Effect>) {
+    let place = state.source.as_ref().and_then(|open| open.place.clone());
+    if let Some(place) = &place {
+        s3::set_access(state, place.access.clone(), effects);
+    }
+    let mut draft = SendDraft {
+        model: state.models.chosen_id().map(str::to_owned),
+        ..state.settings.send.clone()
+    };
+    if state.selection.selected().len() > 1 {
+        draft.scope = ExportScope::Selection;
+    } else if state.arranging.is_filtered() {
+        draft.scope = ExportScope::Filter;
+    }
+    if let (true, Some(place)) = (draft.base.is_empty(), &place) {
+        draft.base = format!("s3://{}/spotcheck/", place.address.bucket);
+    }
+    forget(state, effects);
+    state.remote.sending.serial = state.ids.next();
+    state.remote.sending.draft = draft;
+    state.overlay = Overlay::Send;
+    effects.push(Effect::ReadAwsSetup);
+    let access = state.s3.access.clone();
+    s3::ask_who(state, &access, effects);
+}
+
+/// Nobody waits for the check any more; what is being sent goes on.
+fn forget(state: &mut State, effects: &mut Vec<Effect>) {
+    if let SendStage::Running(task) = state.remote.sending.check {
+        run_tasks::signal(state, task, TaskSignal::Cancel, effects);
+    }
+    let sending = &mut state.remote.sending;
+    sending.check = SendStage::NotYet;
+    if !sending.start.is_running() {
+        sending.start = SendStage::NotYet;
+    }
+}
+
+/// Checks the form as it stands now. A check before it is of no use any more.
+pub(in super::super) fn check(state: &mut State, draft: SendDraft, effects: &mut Vec<Effect>) {
+    forget(state, effects);
+    let order = draft.order(state);
+    state.remote.sending.draft = draft;
+    match order {
+        Err(missing) => state.remote.sending.missing = Some(missing),
+        Ok(order) => {
+            let title = format!("Check the job {}", order.spec.job_name);
+            let (task, control) = begin(state, TaskKind::CheckJob, ProgressUnit::Steps, title);
+            let sending = &mut state.remote.sending;
+            sending.missing = None;
+            sending.check = SendStage::Running(task);
+            effects.push(Effect::CheckJob {
+                order: Box::new(order),
+                task,
+                control,
+            });
+        }
+    }
+}
+
+pub(in super::super) fn checked(
+    state: &mut State,
+    task: TaskId,
+    result: Result<Box<SendCheck>, TaskOutcome>,
+) {
+    let is_wanted = state.remote.sending.check.is_by(task);
+    let stage = match result {
+        Ok(check) => {
+            state.tasks.forget(task);
+            SendStage::Done(*check)
+        }
+        Err(outcome) => failed(state, task, outcome),
+    };
+    if is_wanted {
+        state.remote.sending.check = stage;
+    }
+}
+
+/// Ends a task that came to nothing.
+fn failed<T>(state: &mut State, task: TaskId, outcome: TaskOutcome) -> SendStage<T> {
+    match outcome {
+        TaskOutcome::Failed(message) => {
+            drop(state.tasks.end(task, TaskOutcome::Failed(message.clone())));
+            SendStage::Failed(message)
+        }
+        TaskOutcome::Done(_) | TaskOutcome::Cancelled => {
+            drop(state.tasks.end(task, outcome));
+            SendStage::NotYet
+        }
+    }
+}
+
+/// Packs, uploads and starts what was checked.
+pub(in super::super) fn start(state: &mut State, effects: &mut Vec<Effect>) {
+    let SendStage::Done(check) = &state.remote.sending.check else {
+        return;
+    };
+    if !check.is_startable() || state.remote.sending.start.is_running() {
+        return;
+    }
+    let (spec, image) = (check.spec.clone(), check.image.clone());
+    let Ok(mut order) = state.remote.sending.draft.order(state) else {
+        return;
+    };
+    order.spec = spec;
+    order.image = Some(image);
+    state.settings.send = state.remote.sending.draft.for_the_next();
+    let title = format!("Start the job {}", order.spec.job_name);
+    let (task, control) = begin(state, TaskKind::StartJob, ProgressUnit::Bytes, title);
+    state.remote.sending.start = SendStage::Running(task);
+    effects.push(Effect::StartJob {
+        order: Box::new(order),
+        task,
+        control,
+    });
+}
+
+/// The job's page takes the place of the form.
+pub(in super::super) fn started(
+    state: &mut State,
+    task: TaskId,
+    result: Result<JobId, TaskOutcome>,
+    effects: &mut Vec<Effect>,
+) {
+    let is_wanted = state.remote.sending.start.is_by(task);
+    match result {
+        Ok(id) => {
+            let said = format!("Started the job {}", id.name);
+            drop(state.tasks.end(task, TaskOutcome::Done(said.clone())));
+            state.tell(said);
+            state.remote.sending.start = SendStage::NotYet;
+            state.remote.sending.check = SendStage::NotYet;
+            if state.overlay == Overlay::Send {
+                state.overlay = Overlay::Jobs;
+                state.remote.open = Some(id.clone());
+            }
+            jobs::watch(state, &id, effects);
+        }
+        Err(outcome) => {
+            if let TaskOutcome::Failed(message) = &outcome {
+                let problem = crate::domain::Problem::general(message.clone());
+                state.problems.add(problem, None);
+            }
+            let stage = failed(state, task, outcome);
+            if is_wanted {
+                state.remote.sending.start = stage;
+            }
+        }
+    }
+}

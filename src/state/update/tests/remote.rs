@@ -1,0 +1,435 @@
+//! Sending to SageMaker, and the jobs there.
+
+use super::{command, event, has, opened};
+use crate::domain::{
+    Check, CheckGrade, CheckPoint, FailedObject, InputObjects, JobOutcome, JobPage, JobPhase,
+    JobProgress, JobQuery, LeftBehind, Preflight, S3Access, S3Address, S3Place, SampleId,
+    TransformJob, TransformSpec, TransformStatus, TransformSummary,
+};
+use crate::state::{
+    Action, Command, Effect, Event, ExportScope, JobFinding, JobId, Overlay, S3Failure, SendCheck,
+    SendDraft, SendFrom, SendOrder, SendStage, State, TaskId, TaskKind, TaskOutcome,
+};
+
+fn id(name: &str) -> JobId {
+    JobId::new(&S3Access::default(), name)
+}
+
+/// Three images of a folder, all listed.
+fn listed() -> State {
+    let (mut state, source, _) = opened();
+    let running = state.tasks.running().iter();
+    let task = running
+        .map(|task| (task.id, &task.kind))
+        .find(|(_, kind)| **kind == TaskKind::List);
+    let (task, _) = task.expect("it is being listed");
+    event(
+        &mut state,
+        Event::ListingEnded {
+            source,
+            task,
+            result: Ok(()),
+        },
+    );
+    state
+}
+
+/// The form, filled in.
+fn draft(state: &State) -> SendDraft {
+    SendDraft {
+        job_name: "cats-1".to_owned(),
+        base: "s3://bucket/out".to_owned(),
+        role: "arn:aws:iam::123456789012:role/r".to_owned(),
+        ..state.remote.sending.draft.clone()
+    }
+}
+
+fn check(state: &mut State, draft: SendDraft) -> (TaskId, SendOrder) {
+    let effects = command(state, Command::CheckJob(Box::new(draft)));
+    let found = effects.into_iter().find_map(|effect| match effect {
+        Effect::CheckJob { order, task, .. } => Some((task, *order)),
+        _ => None,
+    });
+    found.expect("it is checked")
+}
+
+fn check_of(order: &SendOrder, grade: CheckGrade) -> Box<SendCheck> {
+    Box::new(SendCheck {
+        preflight: Preflight {
+            checks: vec![Check {
+                point: CheckPoint::Role,
+                grade,
+                finding: String::new(),
+                advice: String::new(),
+            }],
+            ..Preflight::default()
+        },
+        commands: String::new(),
+        spec: TransformSpec {
+            max_payload_mb: Some(7),
+            ..order.spec.clone()
+        },
+        image: "image".to_owned(),
+    })
+}
+
+fn progress(status: TransformStatus, inputs: u64, outputs: u64) -> Box<JobProgress> {
+    let objects = InputObjects::Prefix(S3Address::new("bucket", "photos/"));
+    let base = S3Address::new("bucket", "out/");
+    Box::new(JobProgress {
+        job: TransformJob {
+            spec: TransformSpec::over_images("cats-1", "cats-1", objects, &base),
+            arn: String::new(),
+            status,
+            failure: None,
+            created_ms: 0,
+            started_ms: None,
+            ended_ms: None,
+        },
+        phase: JobPhase::Transforming,
+        inputs: Some(inputs),
+        outputs: Some(outputs),
+        outputs_per_s: None,
+        seconds_left: None,
+        billed_s: None,
+        cost_usd: None,
+        log_tail: Vec::new(),
+        notes: Vec::new(),
+        seen_at_ms: 0,
+    })
+}
+
+/// Opens a job that nobody has looked at; gives the task that watches it.
+fn watched(state: &mut State, id: &JobId) -> TaskId {
+    command(state, Command::OpenJob(id.clone()));
+    let job = state.remote.job(id).expect("its page is there");
+    job.watching.expect("it is watched")
+}
+
+#[test]
+fn the_form_begins_with_the_model_and_the_selection_and_is_checked_once_it_is_filled_in() {
+    let mut state = listed();
+    command(&mut state, Command::Show(SampleId(0)));
+    command(&mut state, Command::ToggleSelected(SampleId(2)));
+    let effects = command(&mut state, Action::Send);
+    assert_eq!(state.overlay, Overlay::Send);
+    assert!(has(&effects, "SignIn"), "{effects:?}");
+    let empty = state.remote.sending.draft.clone();
+    assert_eq!(empty.model.as_deref(), Some("small"));
+    assert_eq!(empty.scope, ExportScope::Selection);
+
+    let effects = command(&mut state, Command::CheckJob(Box::new(empty)));
+    assert!(!has(&effects, "CheckJob"), "{effects:?}");
+    assert!(state.remote.sending.missing.is_some());
+
+    let draft = draft(&state);
+    let (task, order) = check(&mut state, draft.clone());
+    let names: Vec<&str> = order
+        .images
+        .samples()
+        .map(|sample| sample.name.as_str())
+        .collect();
+    assert_eq!(names, ["a.jpg", "c.jpg"]);
+    let SendFrom::Local { root, target } = &order.images.lie else {
+        panic!("they lie on this machine");
+    };
+    assert_eq!(
+        (root.as_str(), target.to_string().as_str()),
+        ("/photos", "s3://bucket/out/images/photos/")
+    );
+    assert_eq!(
+        order.spec.output.folder.to_string(),
+        "s3://bucket/out/cats-1/"
+    );
+
+    // Another check takes its place, and the late answer is dropped.
+    let (second, _) = check(
+        &mut state,
+        SendDraft {
+            instance_count: 2,
+            ..draft
+        },
+    );
+    event(
+        &mut state,
+        Event::JobChecked {
+            task,
+            result: Err(TaskOutcome::Failed("late".to_owned())),
+        },
+    );
+    assert!(matches!(state.remote.sending.check, SendStage::Running(task) if task == second));
+}
+
+#[test]
+fn only_what_was_checked_and_is_well_is_started_and_remembered_for_the_next_job() {
+    let mut state = listed();
+    command(&mut state, Action::Send);
+    let draft = draft(&state);
+    let (task, order) = check(&mut state, draft.clone());
+    assert!(!has(&command(&mut state, Command::StartJob), "StartJob"));
+    let bad = check_of(&order, CheckGrade::Problem);
+    event(
+        &mut state,
+        Event::JobChecked {
+            task,
+            result: Ok(bad),
+        },
+    );
+    assert!(!has(&command(&mut state, Command::StartJob), "StartJob"));
+
+    let (task, order) = check(&mut state, draft.clone());
+    let good = check_of(&order, CheckGrade::Warning);
+    event(
+        &mut state,
+        Event::JobChecked {
+            task,
+            result: Ok(good),
+        },
+    );
+    let effects = command(&mut state, Command::StartJob);
+    let (order, task) = effects
+        .iter()
+        .find_map(|effect| match effect {
+            Effect::StartJob { order, task, .. } => Some((order, *task)),
+            _ => None,
+        })
+        .expect("it is started");
+    assert_eq!(order.spec.max_payload_mb, Some(7), "as the check suggests");
+    assert_eq!(state.settings.send.role, draft.role);
+
+    let effects = event(
+        &mut state,
+        Event::JobStarted {
+            task,
+            result: Ok(id("cats-1")),
+        },
+    );
+    assert!(has(&effects, "WatchJob"), "{effects:?}");
+    assert_eq!(state.overlay, Overlay::Jobs);
+    assert_eq!(state.remote.open, Some(id("cats-1")));
+    // The next form begins as this one ended, with another name.
+    command(&mut state, Action::Send);
+    assert_eq!(state.remote.sending.draft.role, draft.role);
+    assert_eq!(state.remote.sending.draft.job_name, "");
+}
+
+#[test]
+fn all_of_a_prefix_is_sent_as_a_prefix_and_less_of_it_as_a_manifest() {
+    let mut state = listed();
+    let place = S3Place::new(S3Address::new("bucket", "photos/"));
+    state.source.as_mut().unwrap().place = Some(place.clone());
+    command(&mut state, Action::Send);
+    assert_eq!(state.remote.sending.draft.base, "s3://bucket/spotcheck/");
+    let draft = draft(&state);
+    let (_, order) = check(&mut state, draft.clone());
+    assert_eq!(order.images.lie, SendFrom::Prefix);
+    assert_eq!(
+        order.spec.input.objects,
+        InputObjects::Prefix(place.address)
+    );
+
+    let some = SendDraft {
+        scope: ExportScope::Selection,
+        ..draft.clone()
+    };
+    let manifest = S3Address::new("bucket", "out/spotcheck-files/cats-1/images.manifest");
+    let (_, order) = check(&mut state, some);
+    assert_eq!(order.images.lie, SendFrom::Objects);
+    assert_eq!(
+        order.spec.input.objects,
+        InputObjects::Manifest(manifest.clone())
+    );
+
+    // What lies there beside the images would make the job fail.
+    let notes = &mut state.source.as_mut().unwrap().notes;
+    notes.push("One object was left out".to_owned());
+    let (_, order) = check(&mut state, draft);
+    assert_eq!(order.spec.input.objects, InputObjects::Manifest(manifest));
+}
+
+#[test]
+fn jobs_are_listed_page_by_page_and_a_late_page_is_dropped() {
+    let mut state = State::default();
+    let effects = command(&mut state, Action::Jobs);
+    assert!(
+        !has(&effects, "ListJobs"),
+        "nobody is asked before the user wants it"
+    );
+    let task_of = |effects: &[Effect]| {
+        let found = effects.iter().find_map(|effect| match effect {
+            Effect::ListJobs { task, query, .. } => Some((*task, query.page_token.clone())),
+            _ => None,
+        });
+        found.expect("jobs are listed")
+    };
+    let page = |name: &str, next: Option<&str>| JobPage {
+        jobs: vec![TransformSummary {
+            name: name.to_owned(),
+            arn: String::new(),
+            status: TransformStatus::InProgress,
+            failure: None,
+            created_ms: 0,
+            ended_ms: None,
+        }],
+        next: next.map(str::to_owned),
+    };
+    let (late, _) = task_of(&command(&mut state, Command::ListJobs(JobQuery::default())));
+    let (first, _) = task_of(&command(&mut state, Command::ListJobs(JobQuery::default())));
+    let listed = |task, is_first, page| Event::JobsListed {
+        task,
+        is_first,
+        result: Ok(page),
+    };
+    event(&mut state, listed(late, true, page("late", None)));
+    event(&mut state, listed(first, true, page("a", Some("more"))));
+    let (second, token) = task_of(&command(&mut state, Command::ListMoreJobs));
+    assert_eq!(token.as_deref(), Some("more"));
+    event(&mut state, listed(second, false, page("b", None)));
+    let names: Vec<&str> = state
+        .remote
+        .list
+        .jobs
+        .iter()
+        .map(|job| job.name.as_str())
+        .collect();
+    assert_eq!(names, ["a", "b"]);
+    assert_eq!(state.remote.list.next, None);
+}
+
+#[test]
+fn a_job_that_is_completed_with_outputs_missing_is_a_problem_and_its_failures_are_looked_for() {
+    let mut state = State::default();
+    let id = id("cats-1");
+    let task = watched(&mut state, &id);
+    let progress = progress(TransformStatus::Completed, 3, 2);
+    event(
+        &mut state,
+        Event::JobSeen {
+            id: id.clone(),
+            task,
+            progress,
+        },
+    );
+    let ended = Event::JobWatchEnded {
+        id: id.clone(),
+        task,
+        result: Ok(()),
+    };
+    let effects = event(&mut state, ended);
+    assert!(has(&effects, "FindOutcome"), "{effects:?}");
+    let problems = state.problems.entries();
+    assert!(
+        problems[0]
+            .problem
+            .message
+            .contains("1 outputs are missing")
+    );
+    // Looking at it again does not watch what is over.
+    assert!(!has(&command(&mut state, Command::OpenJob(id)), "WatchJob"));
+}
+
+#[test]
+fn what_failed_is_sent_again_as_a_job_that_is_watched_in_its_place() {
+    let mut state = State::default();
+    let id = id("cats-1");
+    watched(&mut state, &id);
+    let retry = Command::RetryFailed(id.clone());
+    assert!(!has(&command(&mut state, retry.clone()), "RetryFailed"));
+    command(&mut state, Command::FindOutcome(id.clone()));
+    let JobFinding::Looking(task) = state.remote.job(&id).unwrap().outcome else {
+        panic!("it is looked for");
+    };
+    let outcome = JobOutcome {
+        bucket: "bucket".to_owned(),
+        inputs: 3,
+        outputs: 2,
+        failed: vec![FailedObject {
+            key: "photos/b.jpg".to_owned(),
+            reason: None,
+        }],
+        notes: Vec::new(),
+    };
+    event(
+        &mut state,
+        Event::OutcomeFound {
+            id: id.clone(),
+            task,
+            result: Ok(outcome),
+        },
+    );
+    assert!(has(&command(&mut state, retry), "RetryFailed"));
+    let task = state.remote.job(&id).unwrap().retrying.unwrap();
+    let result = Ok("cats-2".to_owned());
+    let effects = event(
+        &mut state,
+        Event::FailedRetried {
+            id: id.clone(),
+            task,
+            result,
+        },
+    );
+    assert!(has(&effects, "WatchJob"), "{effects:?}");
+    assert_eq!(state.remote.open.as_ref().unwrap().name, "cats-2");
+}
+
+#[test]
+fn only_what_was_listed_as_left_behind_is_deleted() {
+    let mut state = State::default();
+    let id = id("cats-1");
+    watched(&mut state, &id);
+    let delete = Command::DeleteLeftovers(id.clone());
+    assert!(!has(
+        &command(&mut state, delete.clone()),
+        "DeleteLeftovers"
+    ));
+    command(&mut state, Command::FindLeftovers(id.clone()));
+    let JobFinding::Looking(task) = state.remote.job(&id).unwrap().left else {
+        panic!("it is looked for");
+    };
+    let left = vec![LeftBehind::Model("cats-1".to_owned())];
+    event(
+        &mut state,
+        Event::LeftoversFound {
+            id: id.clone(),
+            task,
+            result: Ok(left.clone()),
+        },
+    );
+    let effects = command(&mut state, delete);
+    let found = effects.iter().find_map(|effect| match effect {
+        Effect::DeleteLeftovers { found, .. } => Some(found.clone()),
+        _ => None,
+    });
+    assert_eq!(found, Some(left));
+}
+
+#[test]
+fn jobs_that_were_watched_are_watched_again_after_a_restart_and_a_failure_can_be_tried_again() {
+    let mut state = State::default();
+    let id = id("cats-1");
+    watched(&mut state, &id);
+    let mut state = State::new(state.settings);
+    let start = Command::Start {
+        source: None,
+        model: None,
+    };
+    let effects = command(&mut state, start);
+    assert!(has(&effects, "WatchJob"), "{effects:?}");
+    let task = state.remote.job(&id).unwrap().watching.unwrap();
+    let failure = S3Failure::Failed {
+        message: "The sign-in is over".to_owned(),
+        renewal: None,
+    };
+    event(
+        &mut state,
+        Event::JobWatchEnded {
+            id: id.clone(),
+            task,
+            result: Err(failure),
+        },
+    );
+    assert!(state.remote.job(&id).unwrap().failure.is_some());
+    let effects = command(&mut state, Command::WatchJob(id.clone()));
+    assert!(has(&effects, "WatchJob"), "{effects:?}");
+    assert!(state.remote.job(&id).unwrap().failure.is_none());
+}

@@ -1,0 +1,290 @@
+//! The Batch Transform jobs of an account: their list, and the page of one of them.
+
+mod page;
+
+use eframe::egui::{
+    self, Align, Button, ComboBox, Id, Key, Label, Layout, Modal, RichText, ScrollArea, TextEdit,
+    Ui, vec2,
+};
+
+use super::super::theme;
+use super::super::widgets::{Tone, banner_ui, copy_sign_in_ui, now_ms, renew_in_time, strong};
+use super::open_s3::access::{AccessMemory, access_ui};
+use crate::domain::{JobQuery, TransformStatus, TransformSummary, Utc};
+use crate::state::{Command, JobId, KnownJob, Overlay, S3Failure, State};
+use page::PageMemory;
+
+const WIDTH: f32 = 1080.0;
+const LIST_WIDTH: f32 = 340.0;
+/// Narrower than this, the page takes the place of the list.
+const TWO_COLUMNS: f32 = 720.0;
+
+/// Drafts of the fields.
+#[derive(Default)]
+pub(in super::super) struct JobsMemory {
+    name: String,
+    status: Option<TransformStatus>,
+    access: AccessMemory,
+    page: PageMemory,
+}
+
+pub(in super::super) fn jobs_ui(
+    ctx: &egui::Context,
+    state: &State,
+    memory: &mut JobsMemory,
+    commands: &mut Vec<Command>,
+) {
+    if state.overlay != Overlay::Jobs {
+        return;
+    }
+    renew_in_time(ctx, &state.s3.access, state, commands);
+    let modal = Modal::new(Id::unique("jobs"))
+        .frame(theme::dialog_frame(ctx))
+        .show(ctx, |ui| {
+            let room = ctx.content_rect().size() - vec2(60.0, 60.0);
+            ui.set_width(WIDTH.min(room.x));
+            heading_ui(ui, commands);
+            contents_ui(ui, state, memory, room.y - 40.0, commands);
+        });
+    if modal.should_close() && !egui::Popup::is_any_open(ctx) {
+        commands.push(Command::SetOverlay(Overlay::None));
+    }
+}
+
+fn heading_ui(ui: &mut Ui, commands: &mut Vec<Command>) {
+    ui.horizontal(|ui| {
+        ui.label(strong("Jobs of SageMaker").size(18.0));
+        ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+            if ui.button("Close").clicked() {
+                commands.push(Command::SetOverlay(Overlay::None));
+            }
+        });
+    });
+    ui.add_space(4.0);
+}
+
+fn contents_ui(
+    ui: &mut Ui,
+    state: &State,
+    memory: &mut JobsMemory,
+    height: f32,
+    commands: &mut Vec<Command>,
+) {
+    let open = state.remote.open_job();
+    if ui.available_width() < TWO_COLUMNS {
+        if let Some(job) = open {
+            if ui.button("All jobs").clicked() {
+                commands.push(Command::CloseJob);
+            }
+            page::page_ui(ui, state, job, &mut memory.page, height - 30.0, commands);
+        } else {
+            list_ui(ui, state, memory, height, commands);
+        }
+        return;
+    }
+    ui.horizontal_top(|ui| {
+        ui.vertical(|ui| {
+            ui.set_width(LIST_WIDTH);
+            list_ui(ui, state, memory, height, commands);
+        });
+        ui.separator();
+        ui.vertical(|ui| {
+            ui.set_width(ui.available_width());
+            match open {
+                Some(job) => page::page_ui(ui, state, job, &mut memory.page, height, commands),
+                None => nothing_open_ui(ui),
+            }
+        });
+    });
+}
+
+fn nothing_open_ui(ui: &mut Ui) {
+    ui.add_space(24.0);
+    ui.vertical_centered(|ui| {
+        ui.label(strong("No job is chosen"));
+        ui.weak("List the jobs and choose one, or type the name of a job and open it, wherever it was started");
+    });
+}
+
+fn list_ui(
+    ui: &mut Ui,
+    state: &State,
+    memory: &mut JobsMemory,
+    height: f32,
+    commands: &mut Vec<Command>,
+) {
+    let top = ui.cursor().top();
+    access_ui(ui, state, &mut memory.access, commands);
+    ui.add_space(6.0);
+    filter_ui(ui, state, memory, commands);
+    ui.add_space(4.0);
+    let height = height - (ui.cursor().top() - top);
+    ScrollArea::vertical()
+        .id_salt("jobs")
+        .max_height(height)
+        .auto_shrink([false, true])
+        .show(ui, |ui| rows_ui(ui, state, commands));
+}
+
+const STATUSES: [Option<TransformStatus>; 6] = [
+    None,
+    Some(TransformStatus::InProgress),
+    Some(TransformStatus::Completed),
+    Some(TransformStatus::Failed),
+    Some(TransformStatus::Stopping),
+    Some(TransformStatus::Stopped),
+];
+
+fn filter_ui(ui: &mut Ui, state: &State, memory: &mut JobsMemory, commands: &mut Vec<Command>) {
+    let field = TextEdit::singleline(&mut memory.name)
+        .hint_text("Part of the name, or a whole name to open")
+        .desired_width(f32::INFINITY);
+    let field = ui.add(field);
+    let is_entered = field.lost_focus() && ui.input(|input| input.key_pressed(Key::Enter));
+    field.accessible_name("Name of a job, or a part of it");
+    let name = memory.name.trim().to_owned();
+    let mut is_wanted = is_entered;
+    ui.horizontal_wrapped(|ui| {
+        let text =
+            |status: Option<TransformStatus>| status.map_or("any status", TransformStatus::word);
+        let before = memory.status;
+        let combo = ComboBox::from_id_salt("status of jobs")
+            .width(110.0)
+            .selected_text(text(memory.status))
+            .show_ui(ui, |ui| {
+                for status in STATUSES {
+                    ui.selectable_value(&mut memory.status, status, text(status));
+                }
+            });
+        combo.response.accessible_name("Status of the jobs");
+        // Whoever has listed them once wants to see the others at once.
+        is_wanted |= before != memory.status && state.remote.list.asked.is_some();
+        is_wanted |= ui.button("List jobs").clicked();
+        let open = ui.add_enabled(!name.is_empty(), Button::new("Open this job"));
+        let open = open.on_hover_text("Opens the job of exactly this name");
+        if open
+            .on_disabled_hover_text("Type the name of a job first")
+            .clicked()
+        {
+            let id = JobId::new(&state.s3.access, name.as_str());
+            commands.push(Command::OpenJob(id));
+        }
+        if state.remote.list.task.is_some() {
+            ui.spinner();
+        }
+    });
+    if is_wanted {
+        commands.push(Command::ListJobs(JobQuery {
+            name_contains: (!name.is_empty()).then_some(name),
+            status: memory.status,
+            page_token: None,
+        }));
+    }
+}
+
+fn rows_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+    let list = &state.remote.list;
+    watched_ui(ui, state, commands);
+    if let Some(S3Failure::Failed { message, .. }) = &list.failure {
+        banner_ui(ui, Tone::Error, message, |ui| {
+            copy_sign_in_ui(ui, list.failure.as_ref(), commands);
+        });
+    }
+    let Some((access, _)) = &list.asked else {
+        ui.weak(
+            "Nobody was asked yet: list the jobs of the account and region you are signed in to",
+        );
+        return;
+    };
+    if *access != state.s3.access {
+        ui.weak("These were listed in another way; list them again");
+    }
+    if list.jobs.is_empty() && list.task.is_none() && list.failure.is_none() {
+        ui.weak("There is no such job in this account and region; “Send to SageMaker…” starts one");
+    }
+    for job in &list.jobs {
+        let id = JobId::new(access, job.name.as_str());
+        row_ui(ui, state, &id, &summary_text(job), job.status, commands);
+    }
+    if list.next.is_some() {
+        let more = ui.add_enabled(list.task.is_none(), Button::new("More jobs"));
+        if more.clicked() {
+            commands.push(Command::ListMoreJobs);
+        }
+    }
+}
+
+/// Those that were opened or started here and are not in the list.
+fn watched_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+    let list = &state.remote.list;
+    let is_listed = |job: &&KnownJob| list.jobs.iter().any(|listed| listed.name == job.id.name);
+    let known = state.remote.known.iter().rev();
+    let mut is_any = false;
+    for job in known.filter(|job| !is_listed(job)) {
+        if !is_any {
+            ui.weak("Opened here");
+        }
+        is_any = true;
+        let progress = job.progress.as_ref();
+        let status = progress.map(|progress| progress.job.status);
+        let text = match progress.and_then(crate::domain::JobProgress::fraction) {
+            Some(fraction) => format!("{:.0} %", fraction * 100.0),
+            None => String::new(),
+        };
+        let status = status.unwrap_or(TransformStatus::InProgress);
+        row_ui(ui, state, &job.id, &text, status, commands);
+    }
+    if is_any {
+        ui.separator();
+    }
+}
+
+/// A sign, so that colour is not alone.
+pub(super) fn status_sign(status: TransformStatus) -> &'static str {
+    match status {
+        TransformStatus::InProgress => "▶",
+        TransformStatus::Completed => "✓",
+        TransformStatus::Failed => "✗",
+        TransformStatus::Stopping | TransformStatus::Stopped => "■",
+    }
+}
+
+fn row_ui(
+    ui: &mut Ui,
+    state: &State,
+    id: &JobId,
+    text: &str,
+    status: TransformStatus,
+    commands: &mut Vec<Command>,
+) {
+    let is_open = state.remote.open.as_ref() == Some(id);
+    let button = Button::selectable(is_open, format!("{} {}", status_sign(status), id.name))
+        .right_text(RichText::new(text).weak())
+        .truncate()
+        .min_size(vec2(ui.available_width(), 0.0));
+    let row = ui.add(button);
+    if row.clicked() {
+        commands.push(Command::OpenJob(id.clone()));
+    }
+    row.on_hover_text(format!("{}\n{}", id.name, status.word()))
+        .accessible_name(format!("Job {}, {}", id.name, status.word()));
+}
+
+/// “3 h ago”.
+fn summary_text(job: &TransformSummary) -> String {
+    let minutes = (now_ms() - job.created_ms) / 60_000;
+    match minutes {
+        ..1 => "just now".to_owned(),
+        1..60 => format!("{minutes} min ago"),
+        60..2880 => format!("{} h ago", minutes / 60),
+        _ => {
+            let begun = Utc::of_ms(job.created_ms);
+            format!("{:04}-{:02}-{:02}", begun.year, begun.month, begun.day)
+        }
+    }
+}
+
+/// One line of the log or of a list, not wrapped.
+fn line_ui(ui: &mut Ui, text: &str) {
+    ui.add(Label::new(RichText::new(text).monospace().small()).extend());
+}

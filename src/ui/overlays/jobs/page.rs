@@ -1,0 +1,437 @@
+//! The page of one job: how far it is, what it costs, what failed, and what can be done about it.
+
+use std::time::Duration;
+
+use eframe::egui::{
+    self, Align, Button, CollapsingHeader, Label, Layout, ProgressBar, RichText, ScrollArea, Ui,
+};
+
+use super::super::super::theme;
+use super::super::super::widgets::{
+    Tone, banner_ui, copy_sign_in_ui, grouped, human_duration, key_value_ui, primary_button, strong,
+};
+use super::{line_ui, status_sign};
+use crate::domain::{
+    InputObjects, JobOutcome, JobPhase, JobProgress, LeftBehind, TransformJob, TransformStatus,
+    Utc, human_usd,
+};
+use crate::state::{Command, JobFinding, JobId, KnownJob, S3Failure, State};
+
+const LOG_HEIGHT: f32 = 150.0;
+const FAILED_HEIGHT: f32 = 140.0;
+
+/// What waits for a second click.
+#[derive(Default)]
+pub(super) struct PageMemory {
+    stopping: Option<JobId>,
+    cleaning: Option<JobId>,
+}
+
+pub(super) fn page_ui(
+    ui: &mut Ui,
+    state: &State,
+    job: &KnownJob,
+    memory: &mut PageMemory,
+    height: f32,
+    commands: &mut Vec<Command>,
+) {
+    ScrollArea::vertical()
+        .id_salt(("job", &job.id.name))
+        .max_height(height)
+        .auto_shrink([false, true])
+        .show(ui, |ui| {
+            name_ui(ui, job, commands);
+            failure_ui(ui, job, commands);
+            let Some(progress) = &job.progress else {
+                if job.watching.is_some() {
+                    ui.horizontal(|ui| {
+                        ui.spinner();
+                        ui.weak("Asking AWS about the job…");
+                    });
+                }
+                return;
+            };
+            loud_ui(ui, progress);
+            progress_ui(ui, progress);
+            actions_ui(ui, state, job, progress, memory, commands);
+            ui.add_space(4.0);
+            facts_ui(ui, progress);
+            outcome_ui(ui, job, progress, commands);
+            log_ui(ui, progress);
+            left_ui(ui, job, progress, memory, commands);
+        });
+}
+
+fn name_ui(ui: &mut Ui, job: &KnownJob, commands: &mut Vec<Command>) {
+    ui.horizontal(|ui| {
+        ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+            match job.watching {
+                Some(_) => {
+                    let stop = ui.button("Stop watching");
+                    let stop = stop.on_hover_text("The job itself goes on");
+                    if stop.clicked() {
+                        commands.push(Command::StopWatchingJob(job.id.clone()));
+                    }
+                }
+                None => {
+                    if ui.button("Look again").clicked() {
+                        commands.push(Command::WatchJob(job.id.clone()));
+                    }
+                }
+            }
+            ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
+                let name = strong(job.id.name.as_str()).size(15.0);
+                ui.add(Label::new(name).truncate());
+            });
+        });
+    });
+}
+
+fn failure_ui(ui: &mut Ui, job: &KnownJob, commands: &mut Vec<Command>) {
+    if let Some(trouble) = &job.trouble {
+        banner_ui(ui, Tone::Warning, trouble, |_| {});
+    }
+    if let Some(S3Failure::Failed { message, .. }) = &job.failure {
+        banner_ui(ui, Tone::Error, message, |ui| {
+            copy_sign_in_ui(ui, job.failure.as_ref(), commands);
+        });
+    }
+}
+
+/// What must not be overlooked.
+fn loud_ui(ui: &mut Ui, progress: &JobProgress) {
+    let missing = progress.missing().unwrap_or_default();
+    let missing_text = match missing {
+        1 => "1 image has no output".to_owned(),
+        count => format!("{} images have no output", grouped(count as usize)),
+    };
+    if progress.is_short() {
+        let text = format!(
+            "SageMaker calls this job completed, but {missing_text}. Find out below which they are, and send only those again"
+        );
+        banner_ui(ui, Tone::Error, &text, |_| {});
+        return;
+    }
+    match (progress.job.status, &progress.job.failure) {
+        (TransformStatus::Failed, failure) => {
+            let why = failure.as_deref().unwrap_or("SageMaker gives no reason");
+            let rest = if missing > 0 {
+                format!(". {missing_text}; the outputs that are there are good")
+            } else {
+                String::new()
+            };
+            banner_ui(
+                ui,
+                Tone::Error,
+                &format!("The job failed: {why}{rest}"),
+                |_| {},
+            );
+        }
+        (TransformStatus::Stopped, _) if missing > 0 => {
+            banner_ui(
+                ui,
+                Tone::Warning,
+                &format!("The job was stopped; {missing_text}"),
+                |_| {},
+            );
+        }
+        _ => {}
+    }
+}
+
+fn progress_ui(ui: &mut Ui, progress: &JobProgress) {
+    ui.horizontal_wrapped(|ui| {
+        let status = progress.job.status;
+        ui.label(strong(format!("{} {}", status_sign(status), status.word())));
+        ui.weak("·");
+        for (index, phase) in JobPhase::ALL.into_iter().enumerate() {
+            if index > 0 {
+                ui.weak("→");
+            }
+            let is_current = phase == progress.phase;
+            if is_current {
+                ui.label(strong(phase.word()).color(theme::accent(ui.visuals())));
+            } else {
+                ui.weak(phase.word());
+            }
+        }
+    });
+    ui.add(ProgressBar::new(progress.fraction().unwrap_or(0.0)).desired_height(8.0));
+    let outputs = progress
+        .outputs
+        .map_or_else(|| "?".to_owned(), |count| grouped(count as usize));
+    let inputs = progress
+        .inputs
+        .map_or_else(|| "?".to_owned(), |count| grouped(count as usize));
+    let mut parts = vec![format!("{outputs} of {inputs} outputs")];
+    parts.extend(
+        progress
+            .outputs_per_s
+            .map(|rate| format!("{rate:.1} a second")),
+    );
+    if !progress.job.status.is_over() {
+        let left = progress
+            .seconds_left
+            .filter(|secs| secs.is_finite() && *secs >= 0.0);
+        let left = left.map(|secs| human_duration(Duration::from_secs_f64(secs.min(1e9))));
+        parts.extend(left.map(|left| format!("{left} left")));
+    }
+    ui.label(parts.join(", "));
+    ui.label(cost_text(progress));
+    for note in &progress.notes {
+        ui.add(Label::new(RichText::new(note).weak()).wrap());
+    }
+}
+
+/// “$0.08, 12 min 3 s of 2 × ml.m5.xlarge”.
+fn cost_text(progress: &JobProgress) -> String {
+    let spec = &progress.job.spec;
+    let instances = format!("{} × {}", spec.instance_count, spec.instance_type);
+    let Some(billed) = progress
+        .billed_s
+        .filter(|secs| secs.is_finite() && *secs >= 0.0)
+    else {
+        return format!("Nothing is billed yet ({instances})");
+    };
+    let time = human_duration(Duration::from_secs_f64(billed.min(1e9)));
+    let so_far = if progress.job.status.is_over() {
+        ""
+    } else {
+        " so far"
+    };
+    match progress.cost_usd {
+        Some(usd) => format!("{}{so_far}: {time} of {instances}", human_usd(usd)),
+        None => format!(
+            "{time} of {instances} billed{so_far}; no price is known, the form of the next job asks for it"
+        ),
+    }
+}
+
+fn actions_ui(
+    ui: &mut Ui,
+    _state: &State,
+    job: &KnownJob,
+    progress: &JobProgress,
+    memory: &mut PageMemory,
+    commands: &mut Vec<Command>,
+) {
+    if progress.job.status != TransformStatus::InProgress {
+        return;
+    }
+    ui.add_space(4.0);
+    if memory.stopping.as_ref() != Some(&job.id) {
+        let stop = ui.add_enabled(job.stopping.is_none(), Button::new("Stop the job…"));
+        if stop.clicked() {
+            memory.stopping = Some(job.id.clone());
+        }
+        return;
+    }
+    let message = "Stop this job? The outputs that are there stay; what was not reached gets none, and can be sent again";
+    banner_ui(ui, Tone::Warning, message, |ui| {
+        ui.horizontal(|ui| {
+            if ui.button("Stop it").clicked() {
+                commands.push(Command::StopJob(job.id.clone()));
+                memory.stopping = None;
+            }
+            if ui.button("Let it go on").clicked() {
+                memory.stopping = None;
+            }
+        });
+    });
+}
+
+fn facts_ui(ui: &mut Ui, progress: &JobProgress) {
+    let TransformJob {
+        spec,
+        created_ms,
+        started_ms,
+        ended_ms,
+        ..
+    } = &progress.job;
+    CollapsingHeader::new("What it does")
+        .default_open(false)
+        .show(ui, |ui| {
+            key_value_ui(ui, "Model", &spec.model_name);
+            let (input, address) = match &spec.input.objects {
+                InputObjects::Prefix(address) => ("Prefix", address),
+                InputObjects::Manifest(address) => ("Manifest", address),
+            };
+            key_value_ui(ui, input, &address.to_string());
+            key_value_ui(ui, "Outputs", &spec.output.folder.to_string());
+            key_value_ui(ui, "Created", &Utc::of_ms(*created_ms).to_string());
+            if let Some(started) = started_ms {
+                key_value_ui(ui, "Billed from", &Utc::of_ms(*started).to_string());
+            }
+            if let Some(ended) = ended_ms {
+                key_value_ui(ui, "Billed to", &Utc::of_ms(*ended).to_string());
+            }
+        });
+}
+
+fn log_ui(ui: &mut Ui, progress: &JobProgress) {
+    CollapsingHeader::new("Log of the container")
+        .default_open(false)
+        .show(ui, |ui| {
+            if progress.log_tail.is_empty() {
+                ui.weak("Nothing was written yet");
+                return;
+            }
+            ScrollArea::both()
+                .id_salt("log")
+                .max_height(LOG_HEIGHT)
+                .stick_to_bottom(true)
+                .auto_shrink([false, true])
+                .show(ui, |ui| {
+                    for line in &progress.log_tail {
+                        let at = Utc::of_ms(line.at_ms);
+                        let clock = format!("{:02}:{:02}:{:02}", at.hour, at.minute, at.second);
+                        line_ui(ui, &format!("{clock} {}", line.message.trim_end()));
+                    }
+                });
+        });
+}
+
+fn outcome_ui(ui: &mut Ui, job: &KnownJob, progress: &JobProgress, commands: &mut Vec<Command>) {
+    if !progress.job.status.is_over() {
+        return;
+    }
+    match &job.outcome {
+        JobFinding::NotYet => {
+            if progress.missing() != Some(0) && ui.button("Find out what failed").clicked() {
+                commands.push(Command::FindOutcome(job.id.clone()));
+            }
+        }
+        JobFinding::Looking(_) => {
+            ui.horizontal(|ui| {
+                ui.spinner();
+                ui.weak("Looking for what failed…");
+            });
+        }
+        JobFinding::Failed(why) => banner_ui(ui, Tone::Error, why, |ui| {
+            if ui.button("Try again").clicked() {
+                commands.push(Command::FindOutcome(job.id.clone()));
+            }
+        }),
+        JobFinding::Known(outcome) => known_outcome_ui(ui, job, outcome, commands),
+    }
+}
+
+fn known_outcome_ui(
+    ui: &mut Ui,
+    job: &KnownJob,
+    outcome: &JobOutcome,
+    commands: &mut Vec<Command>,
+) {
+    if outcome.failed.is_empty() {
+        ui.label(format!(
+            "All {} images have an output",
+            grouped(outcome.inputs as usize)
+        ));
+        return;
+    }
+    ui.add_space(4.0);
+    ui.label(strong(match outcome.failed.len() {
+        1 => "1 image has no output".to_owned(),
+        count => format!("{} images have no output", grouped(count)),
+    }));
+    let row_height = ui.text_style_height(&egui::TextStyle::Body) + 2.0;
+    ScrollArea::vertical()
+        .id_salt("failed objects")
+        .max_height(FAILED_HEIGHT)
+        .auto_shrink([false, true])
+        .show_rows(ui, row_height, outcome.failed.len(), |ui, rows| {
+            for failed in &outcome.failed[rows] {
+                let why = failed.reason.as_deref();
+                let why =
+                    why.unwrap_or("the log says nothing of it; the job may have ended before");
+                let text = format!("{}: {why}", failed.key);
+                ui.add(Label::new(&text).truncate()).on_hover_text(text);
+            }
+        });
+    for note in &outcome.notes {
+        ui.add(Label::new(RichText::new(note).weak()).wrap());
+    }
+    ui.horizontal(|ui| {
+        let retry = primary_button(ui, "Retry only the failed ones");
+        let retry = ui.add_enabled(job.retrying.is_none(), retry);
+        let retry = retry.on_hover_text(
+            "Starts a job of the same kind for these images alone, listed in a manifest",
+        );
+        if retry.clicked() {
+            commands.push(Command::RetryFailed(job.id.clone()));
+        }
+        if job.retrying.is_some() {
+            ui.spinner();
+        }
+    });
+}
+
+/// What the job needs no more once it is over.
+fn left_ui(
+    ui: &mut Ui,
+    job: &KnownJob,
+    progress: &JobProgress,
+    memory: &mut PageMemory,
+    commands: &mut Vec<Command>,
+) {
+    if !progress.job.status.is_over() {
+        return;
+    }
+    CollapsingHeader::new("Clean up").default_open(false).show(ui, |ui| {
+        if let Some(said) = &job.cleaned {
+            ui.label(said);
+        }
+        match &job.left {
+            JobFinding::NotYet => {
+                ui.weak("The model in SageMaker, its archive and the manifest stay until somebody deletes them");
+                if ui.button("See what it left behind").clicked() {
+                    commands.push(Command::FindLeftovers(job.id.clone()));
+                }
+            }
+            JobFinding::Looking(_) => drop(ui.spinner()),
+            JobFinding::Failed(why) => banner_ui(ui, Tone::Error, why, |ui| {
+                if ui.button("Try again").clicked() {
+                    commands.push(Command::FindLeftovers(job.id.clone()));
+                }
+            }),
+            JobFinding::Known(left) if left.is_empty() => {
+                drop(ui.weak("Nothing is left behind; images and outputs stay"));
+            }
+            JobFinding::Known(left) => known_left_ui(ui, job, left, memory, commands),
+        }
+    });
+}
+
+fn known_left_ui(
+    ui: &mut Ui,
+    job: &KnownJob,
+    left: &[LeftBehind],
+    memory: &mut PageMemory,
+    commands: &mut Vec<Command>,
+) {
+    for thing in left {
+        ui.add(Label::new(format!("The {thing}")).wrap());
+    }
+    if job.cleaning.is_some() {
+        ui.spinner();
+        return;
+    }
+    if memory.cleaning.as_ref() != Some(&job.id) {
+        if ui.button("Delete these…").clicked() {
+            memory.cleaning = Some(job.id.clone());
+        }
+        return;
+    }
+    let message = "Delete them? The job cannot be retried with this model afterwards; images and outputs stay";
+    banner_ui(ui, Tone::Warning, message, |ui| {
+        ui.horizontal(|ui| {
+            if ui.button("Delete them").clicked() {
+                commands.push(Command::DeleteLeftovers(job.id.clone()));
+                memory.cleaning = None;
+            }
+            if ui.button("Keep them").clicked() {
+                memory.cleaning = None;
+            }
+        });
+    });
+}

@@ -1,0 +1,188 @@
+//! The form that sends a model and images to SageMaker, checked while it is filled in.
+
+mod checks;
+mod fields;
+
+use eframe::egui::{self, Align, Id, Layout, Modal, ScrollArea, Ui, vec2};
+
+use super::super::theme;
+use super::super::widgets::{now_ms, primary_button, renew_in_time, strong};
+use super::open_s3::access::AccessMemory;
+use crate::domain::{S3Access, dated_name};
+use crate::state::{Action, Command, Overlay, SendDraft, SendStage, State, TaskSignal};
+
+const WIDTH: f32 = 1040.0;
+/// Narrower than this, the checks lie below the form.
+const TWO_COLUMNS: f32 = 760.0;
+const FOOTER_HEIGHT: f32 = 48.0;
+/// How long nothing has changed before the form is checked, in seconds.
+const PAUSE_S: f64 = 0.6;
+
+/// Drafts of the fields.
+#[derive(Default)]
+pub(in super::super) struct SendMemory {
+    /// Which beginning was taken over.
+    taken_over: u64,
+    draft: SendDraft,
+    access: AccessMemory,
+    environment: fields::PairsMemory,
+    tags: fields::PairsMemory,
+    /// What was seen last, and since when it has stood so, in seconds of the window's clock.
+    seen: (SendDraft, S3Access),
+    seen_since: f64,
+    /// What was sent to be checked last.
+    checked: Option<(SendDraft, S3Access)>,
+}
+
+pub(in super::super) fn send_ui(
+    ctx: &egui::Context,
+    state: &State,
+    memory: &mut SendMemory,
+    commands: &mut Vec<Command>,
+) {
+    if state.overlay != Overlay::Send {
+        return;
+    }
+    let sending = &state.remote.sending;
+    let is_new = memory.taken_over != sending.serial;
+    if is_new {
+        memory.taken_over = sending.serial;
+        memory.draft = sending.draft.clone();
+        let stem = memory.draft.model.as_deref().unwrap_or("job");
+        memory.draft.job_name = dated_name(stem, now_ms());
+        memory.environment.take_over(&memory.draft.environment);
+        memory.tags.take_over(&memory.draft.tags);
+        memory.checked = None;
+    }
+    renew_in_time(ctx, &state.s3.access, state, commands);
+    let modal = Modal::new(Id::unique("send to sagemaker"))
+        .frame(theme::dialog_frame(ctx))
+        .show(ctx, |ui| {
+            let room = ctx.content_rect().size() - vec2(60.0, 60.0 + FOOTER_HEIGHT);
+            ui.set_width(WIDTH.min(room.x));
+            contents_ui(ui, state, memory, is_new, room.y, commands);
+            footer_ui(ui, state, memory, commands);
+        });
+    check_after_a_pause(ctx, state, memory, commands);
+    if modal.should_close() && !egui::Popup::is_any_open(ctx) {
+        commands.push(Command::SetOverlay(Overlay::None));
+    }
+}
+
+fn contents_ui(
+    ui: &mut Ui,
+    state: &State,
+    memory: &mut SendMemory,
+    is_new: bool,
+    height: f32,
+    commands: &mut Vec<Command>,
+) {
+    ui.label(strong(Action::Send.label().trim_end_matches('…')).size(18.0));
+    ui.add_space(4.0);
+    let height = height - 34.0;
+    if ui.available_width() < TWO_COLUMNS {
+        ScrollArea::vertical()
+            .id_salt("form")
+            .max_height(height)
+            .show(ui, |ui| {
+                fields::fields_ui(ui, state, memory, is_new, commands);
+                ui.separator();
+                checks::checks_ui(ui, state, commands);
+            });
+        return;
+    }
+    ui.columns(2, |columns| {
+        column_ui(&mut columns[0], "form", height, |ui| {
+            fields::fields_ui(ui, state, memory, is_new, commands);
+        });
+        column_ui(&mut columns[1], "checks", height, |ui| {
+            checks::checks_ui(ui, state, commands);
+        });
+    });
+}
+
+/// Moves by itself. Text is not spread over its width.
+fn column_ui(ui: &mut Ui, id: &str, height: f32, contents: impl FnOnce(&mut Ui)) {
+    ScrollArea::vertical()
+        .id_salt(id)
+        .max_height(height)
+        .min_scrolled_height(height)
+        .show(ui, |ui| {
+            ui.with_layout(Layout::top_down(Align::Min), contents);
+        });
+}
+
+/// Nobody wants a check for each letter that is typed.
+fn check_after_a_pause(
+    ctx: &egui::Context,
+    state: &State,
+    memory: &mut SendMemory,
+    commands: &mut Vec<Command>,
+) {
+    let now = (memory.draft.clone(), state.s3.access.clone());
+    let time = ctx.input(|input| input.time);
+    if memory.seen != now {
+        memory.seen = now.clone();
+        memory.seen_since = time;
+    }
+    if memory.checked.as_ref() == Some(&now) || state.remote.sending.start.is_running() {
+        return;
+    }
+    let left = memory.seen_since + PAUSE_S - time;
+    if left > 0.0 && memory.checked.is_some() {
+        ctx.request_repaint_after_secs(left as f32);
+        return;
+    }
+    commands.push(Command::CheckJob(Box::new(now.0.clone())));
+    memory.checked = Some(now);
+}
+
+fn footer_ui(ui: &mut Ui, state: &State, memory: &SendMemory, commands: &mut Vec<Command>) {
+    ui.add_space(8.0);
+    let sending = &state.remote.sending;
+    ui.horizontal_wrapped(|ui| {
+        if let SendStage::Running(task) = sending.start {
+            ui.spinner();
+            let step = state.tasks.get(task).map(|task| task.control.progress());
+            let step = step.map_or_else(String::new, |progress| progress.step);
+            ui.label(if step.is_empty() {
+                "Starting the job…".to_owned()
+            } else {
+                step
+            });
+            if ui.button("Cancel the start").clicked() {
+                commands.push(Command::SignalTask(task, TaskSignal::Cancel));
+            }
+            if ui
+                .button("Close")
+                .on_hover_text("The job is started all the same")
+                .clicked()
+            {
+                commands.push(Command::SetOverlay(Overlay::None));
+            }
+            return;
+        }
+        let is_current = memory
+            .checked
+            .as_ref()
+            .is_some_and(|(draft, access)| *draft == memory.draft && *access == state.s3.access);
+        let reason = match &sending.check {
+            _ if !is_current => Some("The form has changed and is checked in a moment"),
+            SendStage::Done(check) if check.is_startable() => None,
+            SendStage::Done(_) => Some("The check found what would make the job fail"),
+            SendStage::Running(_) => Some("The form is being checked"),
+            SendStage::NotYet | SendStage::Failed(_) => Some("The form is not checked yet"),
+        };
+        let start = ui.add_enabled(reason.is_none(), primary_button(ui, "Start the job"));
+        let start = start.on_disabled_hover_text(reason.unwrap_or_default());
+        if start.clicked() {
+            commands.push(Command::StartJob);
+        }
+        if ui.button("Cancel").clicked() {
+            commands.push(Command::SetOverlay(Overlay::None));
+        }
+        if let SendStage::Failed(why) = &sending.start {
+            ui.colored_label(ui.visuals().error_fg_color, format!("⚠ {why}"));
+        }
+    });
+}

@@ -1,0 +1,400 @@
+//! The fields of the form.
+
+use std::collections::BTreeMap;
+
+use eframe::egui::{CollapsingHeader, ComboBox, DragValue, RichText, ScrollArea, TextEdit, Ui};
+
+use super::super::super::widgets::{grouped, strong};
+use super::super::open_s3::{access::access_ui, problem_text};
+use super::SendMemory;
+use crate::domain::{
+    AssembleWith, BatchStrategy, ModelTask, S3Link, SplitType, TfsBatching, known_instance_types,
+    output_folder,
+};
+use crate::state::{Command, ExportScope, SendDraft, State};
+
+/// Lines of `NAME=value`, while they are being typed.
+#[derive(Default)]
+pub(super) struct PairsMemory {
+    text: String,
+    /// The first line that is none.
+    mistake: Option<String>,
+}
+
+impl PairsMemory {
+    pub(super) fn take_over(&mut self, pairs: &BTreeMap<String, String>) {
+        let lines = pairs
+            .iter()
+            .map(|(name, value)| format!("{name}={value}\n"));
+        self.text = lines.collect();
+        self.mistake = None;
+    }
+
+    /// What can be read of it.
+    fn pairs(&mut self) -> BTreeMap<String, String> {
+        self.mistake = None;
+        let mut pairs = BTreeMap::new();
+        let lines = self.text.lines().map(str::trim);
+        for line in lines.filter(|line| !line.is_empty()) {
+            match line.split_once('=') {
+                Some((name, value)) if !name.trim().is_empty() => {
+                    pairs.insert(name.trim().to_owned(), value.trim().to_owned());
+                }
+                _ => self.mistake = self.mistake.take().or_else(|| Some(line.to_owned())),
+            }
+        }
+        pairs
+    }
+}
+
+pub(super) fn fields_ui(
+    ui: &mut Ui,
+    state: &State,
+    memory: &mut SendMemory,
+    is_new: bool,
+    commands: &mut Vec<Command>,
+) {
+    access_ui(ui, state, &mut memory.access, commands);
+    ui.add_space(6.0);
+    model_ui(ui, state, &mut memory.draft);
+    ui.add_space(6.0);
+    images_ui(ui, state, &mut memory.draft);
+    ui.add_space(6.0);
+    outputs_ui(ui, &mut memory.draft, is_new);
+    ui.add_space(6.0);
+    job_ui(ui, &mut memory.draft);
+    ui.add_space(6.0);
+    folded_ui(ui, "Cost", |ui| cost_ui(ui, &mut memory.draft));
+    folded_ui(ui, "Requests and records", |ui| {
+        requests_ui(ui, &mut memory.draft);
+    });
+    folded_ui(ui, "Environment and tags", |ui| environment_ui(ui, memory));
+    folded_ui(ui, "Encryption", |ui| encryption_ui(ui, &mut memory.draft));
+    folded_ui(ui, "Filters and joining", |ui| {
+        filters_ui(ui, &mut memory.draft);
+    });
+}
+
+fn folded_ui(ui: &mut Ui, title: &str, contents: impl FnOnce(&mut Ui)) {
+    CollapsingHeader::new(title)
+        .default_open(false)
+        .show(ui, contents);
+}
+
+fn model_ui(ui: &mut Ui, state: &State, draft: &mut SendDraft) {
+    ui.label(strong("Model"));
+    let chosen = draft.model.as_deref().and_then(|id| state.models.get(id));
+    let text = chosen.map_or("Choose a model", |entry| entry.card.name.as_str());
+    let combo = ComboBox::from_id_salt("model to send")
+        .width(ui.available_width() - 8.0)
+        .selected_text(text)
+        .show_ui(ui, |ui| {
+            for task in [ModelTask::Classification, ModelTask::Detection] {
+                for entry in state.models.ready(task) {
+                    let id = Some(entry.card.id.clone());
+                    ui.selectable_value(&mut draft.model, id, &entry.card.name);
+                }
+            }
+        });
+    combo.response.accessible_name("Model to send");
+}
+
+fn images_ui(ui: &mut Ui, state: &State, draft: &mut SendDraft) {
+    ui.label(strong("Images"));
+    for choice in ExportScope::ALL {
+        let text = format!("{} ({})", choice.name(), grouped(choice.len(state)));
+        ui.radio_value(&mut draft.scope, choice, text);
+    }
+    let place = state.source.as_ref().and_then(|open| open.place.as_ref());
+    if let Some(place) = place {
+        ui.weak(format!("They lie in {}", place.address));
+        return;
+    }
+    ui.weak(
+        "They lie on this machine and are uploaded first; what is there already is not sent again",
+    );
+    text_ui(
+        ui,
+        &mut draft.upload_to,
+        "Upload the images to",
+        "a folder below the one for the outputs",
+    );
+    address_problem_ui(ui, &draft.upload_to);
+}
+
+fn outputs_ui(ui: &mut Ui, draft: &mut SendDraft, is_new: bool) {
+    ui.label(strong("Outputs"));
+    let field = TextEdit::singleline(&mut draft.base)
+        .hint_text("s3://bucket/folder/")
+        .desired_width(f32::INFINITY);
+    let field = ui.add(field);
+    if is_new && draft.base.is_empty() {
+        field.request_focus();
+    }
+    field.accessible_name("Folder in S3 for the outputs of jobs");
+    address_problem_ui(ui, &draft.base);
+    if let Ok(link) = S3Link::parse(&draft.base) {
+        let folder = output_folder(&link.address, draft.job_name.trim());
+        ui.weak(format!("This job writes to {folder}"));
+    }
+}
+
+fn address_problem_ui(ui: &mut Ui, text: &str) {
+    if let (Err(error), false) = (S3Link::parse(text), text.trim().is_empty()) {
+        ui.label(problem_text(ui, &error));
+    }
+}
+
+fn job_ui(ui: &mut Ui, draft: &mut SendDraft) {
+    ui.label(strong("Job"));
+    text_ui(
+        ui,
+        &mut draft.job_name,
+        "Name of the job",
+        "letters, digits and hyphens",
+    );
+    text_ui(
+        ui,
+        &mut draft.role,
+        "Role that the container runs as",
+        "arn:aws:iam::123456789012:role/…",
+    );
+    text_ui(
+        ui,
+        &mut draft.image,
+        "Image of the container",
+        "the Ray Serve image of AWS for the region",
+    );
+    ui.label(RichText::new("Instances").small().weak());
+    ui.horizontal_wrapped(|ui| {
+        ui.add(DragValue::new(&mut draft.instance_count).range(1..=100))
+            .accessible_name("Number of instances");
+        ui.label("×");
+        let field = TextEdit::singleline(&mut draft.instance_type).desired_width(150.0);
+        ui.add(field).accessible_name("Instance type");
+        ui.menu_button("Known types", |ui| {
+            ScrollArea::vertical().max_height(320.0).show(ui, |ui| {
+                for name in known_instance_types() {
+                    if ui
+                        .selectable_label(draft.instance_type == name, &name)
+                        .clicked()
+                    {
+                        draft.instance_type = name;
+                        ui.close();
+                    }
+                }
+            });
+        });
+    });
+}
+
+/// A caption above a field as wide as there is room.
+fn text_ui(ui: &mut Ui, text: &mut String, name: &str, hint: &str) {
+    ui.label(RichText::new(name).small().weak());
+    let field = TextEdit::singleline(text)
+        .hint_text(hint)
+        .desired_width(f32::INFINITY);
+    ui.add(field).accessible_name(name);
+}
+
+fn optional_text_ui(ui: &mut Ui, text: &mut Option<String>, name: &str, hint: &str) {
+    let mut typed = text.clone().unwrap_or_default();
+    text_ui(ui, &mut typed, name, hint);
+    *text = (!typed.is_empty()).then_some(typed);
+}
+
+/// A number that is chosen only where it is ticked.
+fn optional_number_ui<N: eframe::emath::Numeric>(
+    ui: &mut Ui,
+    number: &mut Option<N>,
+    name: &str,
+    usual: N,
+    range: std::ops::RangeInclusive<N>,
+    otherwise: &str,
+) {
+    ui.horizontal_wrapped(|ui| {
+        let mut is_set = number.is_some();
+        ui.checkbox(&mut is_set, name);
+        match (is_set, number.as_mut()) {
+            (true, Some(value)) => {
+                ui.add(DragValue::new(value).range(range))
+                    .accessible_name(format!("{name}, number"));
+            }
+            (true, None) => *number = Some(usual),
+            (false, _) => {
+                *number = None;
+                ui.weak(otherwise);
+            }
+        }
+    });
+}
+
+fn cost_ui(ui: &mut Ui, draft: &mut SendDraft) {
+    let price = &mut draft.usd_per_hour;
+    optional_number_ui(
+        ui,
+        price,
+        "US dollars an hour for an instance",
+        0.0,
+        0.0..=1000.0,
+        "as the price table says",
+    );
+    let rate = &mut draft.images_per_s;
+    optional_number_ui(
+        ui,
+        rate,
+        "Images a second on an instance",
+        1.0,
+        0.001..=100_000.0,
+        "not known before a first job",
+    );
+}
+
+fn requests_ui(ui: &mut Ui, draft: &mut SendDraft) {
+    optional_number_ui(
+        ui,
+        &mut draft.max_payload_mb,
+        "Largest request in MB",
+        6,
+        0..=100,
+        "as the check suggests",
+    );
+    optional_number_ui(
+        ui,
+        &mut draft.max_concurrent,
+        "Requests at once on an instance",
+        1,
+        0..=100,
+        "as the check suggests",
+    );
+    optional_number_ui(
+        ui,
+        &mut draft.model_client.timeout_s,
+        "Patience with a request in seconds",
+        600,
+        1..=3600,
+        "600, as is usual",
+    );
+    optional_number_ui(
+        ui,
+        &mut draft.model_client.max_retries,
+        "Tries more after a failure",
+        3,
+        0..=3,
+        "3, as is usual",
+    );
+    let strategies = [
+        (BatchStrategy::SingleRecord, "one record a request"),
+        (BatchStrategy::MultiRecord, "many records a request"),
+    ];
+    choice_ui(ui, "Batch strategy", &mut draft.batch_strategy, &strategies);
+    let splits = [
+        (None, "as the images need it"),
+        (Some(SplitType::None), "not at all"),
+        (Some(SplitType::Line), "by line"),
+        (Some(SplitType::TFRecord), "by TFRecord"),
+        (Some(SplitType::RecordIO), "by RecordIO"),
+    ];
+    choice_ui(ui, "Split the objects", &mut draft.split, &splits);
+    let assembling = [
+        (None, "as the images need it"),
+        (Some(AssembleWith::None), "one after the other"),
+        (Some(AssembleWith::Line), "a line each"),
+    ];
+    choice_ui(ui, "Assemble the answers", &mut draft.assemble, &assembling);
+    optional_text_ui(
+        ui,
+        &mut draft.content_type,
+        "Content type",
+        "what suits the images",
+    );
+    optional_text_ui(ui, &mut draft.accept, "Accept", "application/json");
+}
+
+fn choice_ui<T: PartialEq + Copy>(ui: &mut Ui, name: &str, value: &mut T, choices: &[(T, &str)]) {
+    ui.horizontal_wrapped(|ui| {
+        ui.label(name);
+        let chosen = choices.iter().find(|(choice, _)| choice == value);
+        let combo = ComboBox::from_id_salt(name)
+            .selected_text(chosen.map_or("", |(_, text)| text))
+            .show_ui(ui, |ui| {
+                for (choice, text) in choices {
+                    ui.selectable_value(value, *choice, *text);
+                }
+            });
+        combo.response.accessible_name(name);
+    });
+}
+
+fn environment_ui(ui: &mut Ui, memory: &mut SendMemory) {
+    ui.label("Batching of TensorFlow Serving");
+    ui.horizontal_wrapped(|ui| {
+        for (preset, name) in [
+            (TfsBatching::Small, "Small batches"),
+            (TfsBatching::Large, "Large batches"),
+        ] {
+            if ui
+                .button(name)
+                .on_hover_text("Sets the variables of the container below")
+                .clicked()
+            {
+                memory.draft.environment.extend(preset.environment());
+                memory.environment.take_over(&memory.draft.environment);
+            }
+        }
+    });
+    pairs_ui(
+        ui,
+        &mut memory.environment,
+        &mut memory.draft.environment,
+        "Environment",
+        3,
+    );
+    pairs_ui(ui, &mut memory.tags, &mut memory.draft.tags, "Tags", 2);
+}
+
+fn pairs_ui(
+    ui: &mut Ui,
+    memory: &mut PairsMemory,
+    pairs: &mut BTreeMap<String, String>,
+    name: &str,
+    rows: usize,
+) {
+    ui.label(RichText::new(name).small().weak());
+    let field = TextEdit::multiline(&mut memory.text)
+        .hint_text("NAME=value, one a line")
+        .desired_rows(rows)
+        .desired_width(f32::INFINITY);
+    let field = ui.add(field);
+    if field.changed() {
+        *pairs = memory.pairs();
+    }
+    field.accessible_name(name);
+    if let Some(line) = &memory.mistake {
+        let text = format!("⚠ This line is no NAME=value: {line}");
+        ui.colored_label(ui.visuals().error_fg_color, text);
+    }
+}
+
+fn encryption_ui(ui: &mut Ui, draft: &mut SendDraft) {
+    let hint = "id, ARN or alias of a key; empty takes AWS's own";
+    text_ui(ui, &mut draft.output_kms_key, "Key for the outputs", hint);
+    text_ui(
+        ui,
+        &mut draft.volume_kms_key,
+        "Key for the disks of the instances",
+        hint,
+    );
+}
+
+fn filters_ui(ui: &mut Ui, draft: &mut SendDraft) {
+    let processing = &mut draft.data_processing;
+    let hint = "a JSONPath; empty takes all";
+    optional_text_ui(ui, &mut processing.input_filter, "Of the input", hint);
+    optional_text_ui(ui, &mut processing.output_filter, "Of the output", hint);
+    ui.checkbox(
+        &mut processing.join_input,
+        "Join each answer with its input",
+    )
+    .on_hover_text("For inputs of JSON or CSV; pictures cannot be joined");
+}
