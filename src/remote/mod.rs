@@ -4,4 +4,5 @@
 
 pub mod outputs;
 pub mod package;
+pub mod rehearse;
 pub mod transform;

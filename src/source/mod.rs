@@ -77,6 +77,12 @@ pub trait Source: Send + Sync {
         Ok((self.read(uri)?, Truth::default()))
     }
 
+    /// The serialised `tf.Example` that an image lies in, as its TFRecord file holds it; `None` for one that is a file.
+    fn read_example(&self, uri: &SampleUri) -> Result<Option<Vec<u8>>, SourceError> {
+        let _ = uri;
+        Ok(None)
+    }
+
     /// Tells of files that appear, change or vanish, as long as the source lives. To be called before the listing
     /// begins, so that nothing is missed; what happens meanwhile may be told twice. A source that never changes says
     /// nothing.

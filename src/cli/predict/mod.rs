@@ -240,7 +240,7 @@ impl Sink<'_> {
 }
 
 /// The listing as one page, up to so many samples.
-fn list(
+pub(super) fn list(
     source: &Arc<dyn Source>,
     limit: Option<usize>,
     interrupt: &TaskControl,

@@ -1,6 +1,7 @@
 //! `spotcheck transform`: models on SageMaker Batch Transform.
 
 mod package;
+mod rehearse;
 
 use clap::{Args, Subcommand};
 
@@ -16,10 +17,13 @@ pub(super) struct TransformArgs {
 enum TransformCommand {
     /// Pack a model as a `model.tar.gz` that SageMaker's containers can serve
     Package(package::PackageArgs),
+    /// Run an archive's handler on this machine, and compare its answers with those of the model here
+    Rehearse(Box<rehearse::RehearseArgs>),
 }
 
 pub(super) fn run(args: &TransformArgs) -> anyhow::Result<Outcome> {
     match &args.command {
         TransformCommand::Package(args) => package::run(args),
+        TransformCommand::Rehearse(args) => rehearse::run(args),
     }
 }

@@ -1,9 +1,9 @@
 //! `spotcheck transform package`: a model as `model.tar.gz`.
 
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use clap::Args;
 
 use crate::cli::inspect::recognise_for_run;
@@ -56,18 +56,28 @@ struct WhatArgs {
 #[derive(Debug, Clone, Args)]
 pub(super) struct OnnxArgs {
     /// For containers with an NVIDIA card: onnxruntime-gpu, and a card for each replica of Ray Serve
-    #[arg(long, conflicts_with = "saved_model")]
+    #[arg(long)]
     gpu: bool,
-    /// Detections below this score are left out
-    #[arg(long, default_value_t = KeepRule::default().min_score, value_parser = parse_score, conflicts_with = "saved_model")]
-    min_score: f32,
-    /// How many classes of a classifier are kept
-    #[arg(long, default_value_t = KeepRule::default().top_k as u32, value_parser = clap::value_parser!(u32).range(1..), conflicts_with = "saved_model")]
-    top_k: u32,
+    /// Detections below this score are left out; 0.005 where it is not given
+    #[arg(long, value_parser = parse_score)]
+    min_score: Option<f32>,
+    /// How many classes of a classifier are kept; 5 where it is not given
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    top_k: Option<u32>,
 }
 
 impl OnnxArgs {
-    fn options(&self) -> PackageOptions {
+    /// # Errors
+    /// One of them is given where they decide nothing, because of what goes on after “and”.
+    pub(super) fn must_not_be_given(&self, because: &str) -> anyhow::Result<()> {
+        if self.gpu || self.min_score.is_some() || self.top_k.is_some() {
+            bail!("--gpu, --min-score and --top-k are for packing a model, and {because}");
+        }
+        Ok(())
+    }
+
+    pub(super) fn options(&self) -> PackageOptions {
+        let usual = KeepRule::default();
         PackageOptions {
             processor: if self.gpu {
                 Processor::Cuda
@@ -75,8 +85,8 @@ impl OnnxArgs {
                 Processor::Cpu
             },
             keep: KeepRule {
-                min_score: self.min_score,
-                top_k: self.top_k as usize,
+                min_score: self.min_score.unwrap_or(usual.min_score),
+                top_k: self.top_k.map_or(usual.top_k, |top_k| top_k as usize),
             },
         }
     }
@@ -105,7 +115,9 @@ pub(super) fn run(args: &PackageArgs) -> anyhow::Result<Outcome> {
             })
         }
         (None, folder) => {
-            let folder = folder.as_deref().unwrap_or(std::path::Path::new("."));
+            let folder = folder.as_deref().unwrap_or(Path::new("."));
+            args.onnx
+                .must_not_be_given("a SavedModel decides these itself")?;
             let options = SavedModelOptions {
                 signature: args.signature.clone(),
                 input: args.input.clone(),

@@ -210,6 +210,16 @@ impl Source for WithRecords {
         self.shared.read(uri, Wanted::Truth)
     }
 
+    fn read_example(&self, uri: &SampleUri) -> Result<Option<Vec<u8>>, SourceError> {
+        let Some((file, number)) = uri.record() else {
+            return Ok(None);
+        };
+        let (mut record, data) = self.shared.read_data(&SampleUri::new(file), number)?;
+        record.truncate(data.end);
+        record.drain(..data.start);
+        Ok(Some(record))
+    }
+
     fn server(&self) -> Option<&str> {
         self.shared.inner.server()
     }
@@ -267,6 +277,25 @@ impl Shared {
         number: u64,
         wanted: Wanted,
     ) -> Result<(Vec<u8>, Truth), SourceError> {
+        let (mut record, data) = self.read_data(file, number)?;
+        let span = data.start as u64..data.end as u64;
+        let example = Example::read(&mut record.as_slice(), span, wanted);
+        let example = example
+            .map_err(|_| SourceError::Damaged(format!("record {number} holds no tf.Example")))?;
+        let image = example.image().ok_or_else(|| {
+            SourceError::Damaged(format!("record {number} {}", example.without_image()))
+        })?;
+        record.truncate(image.end as usize);
+        record.drain(..image.start as usize);
+        Ok((record, example.truth()))
+    }
+
+    /// A whole record, and where in it its data lie.
+    fn read_data(
+        &self,
+        file: &SampleUri,
+        number: u64,
+    ) -> Result<(Vec<u8>, Range<usize>), SourceError> {
         let index = self.index_of(file);
         let mut record = self.read_frame(file, number, &index)?;
         let data = match frame::check(&record) {
@@ -284,16 +313,7 @@ impl Shared {
                 "record {number} is damaged: its data have a wrong checksum; get the file anew from where it came from"
             )),
         })?;
-        let span = data.start as u64..data.end as u64;
-        let example = Example::read(&mut record.as_slice(), span, wanted);
-        let example = example
-            .map_err(|_| SourceError::Damaged(format!("record {number} holds no tf.Example")))?;
-        let image = example.image().ok_or_else(|| {
-            SourceError::Damaged(format!("record {number} {}", example.without_image()))
-        })?;
-        record.truncate(image.end as usize);
-        record.drain(..image.start as usize);
-        Ok((record, example.truth()))
+        Ok((record, data))
     }
 
     /// A record with its header and footer, as it lies in the file.

@@ -1,0 +1,57 @@
+//! What the handler of our archive answers, in the words of `predict`.
+
+use serde::Deserialize;
+
+use crate::domain::{Answer, ClassScore, Detection, Prediction};
+
+#[derive(Deserialize)]
+struct Line {
+    status: String,
+    error: Option<String>,
+    width: Option<u32>,
+    height: Option<u32>,
+    classes: Option<Vec<ClassScore>>,
+    detections: Option<Vec<Detection>>,
+}
+
+/// The prediction, or why the handler refuses the image.
+///
+/// # Errors
+/// It is no such answer.
+pub(super) fn read(body: &[u8]) -> Result<Result<Prediction, String>, String> {
+    let line: Line = serde_json::from_slice(body)
+        .map_err(|error| format!("the answer cannot be read ({error}): {}", beginning(body)))?;
+    if line.status != "ok" {
+        return Ok(Err(line.error.unwrap_or(line.status)));
+    }
+    let answer = match (line.classes, line.detections) {
+        (Some(classes), None) => Answer::Classes(classes),
+        (None, Some(detections)) => Answer::Detections(detections),
+        _ => {
+            return Err(format!(
+                "the answer should hold either classes or detections: {}",
+                beginning(body)
+            ));
+        }
+    };
+    match (line.width, line.height) {
+        (Some(width), Some(height)) => Ok(Ok(Prediction {
+            width,
+            height,
+            answer,
+        })),
+        _ => Err(format!(
+            "the answer does not say how large the image is: {}",
+            beginning(body)
+        )),
+    }
+}
+
+/// For messages.
+pub(super) fn beginning(body: &[u8]) -> String {
+    const SHOWN: usize = 200;
+    let text = String::from_utf8_lossy(&body[..body.len().min(SHOWN)]);
+    let ellipsis = if body.len() > SHOWN { "…" } else { "" };
+    let words: Vec<&str> = text.split_whitespace().collect();
+    format!("“{}{ellipsis}”", words.join(" "))
+}

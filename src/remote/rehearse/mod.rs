@@ -1,0 +1,372 @@
+//! A job before it is paid for: the very archive, unpacked and run by a Python of the user's, is asked as Batch Transform asks it, and
+//! its answers are held against those of the model on this machine.
+//!
+//! Runs no model itself: the answers of this machine come from a [`Predictor`].
+
+mod answer;
+mod difference;
+mod error;
+mod handler;
+mod python;
+mod request;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+pub use difference::{Difference, EDGE_TOLERANCE_PX, SCORE_TOLERANCE};
+pub use error::RehearseError;
+pub use request::RequestForm;
+
+use self::handler::{Environment, Handler, Launch};
+use crate::decode::DecodeLimits;
+use crate::domain::{DEFAULT_PAYLOAD_MB, Sample, needed_payload_mb};
+use crate::predict::{PredictRequest, SampleResult, Stopped, predict};
+use crate::remote::package::{ArchiveKind, Unpacked};
+use crate::source::{Source, for_task};
+use crate::tasks::TaskControl;
+use crate::vision::Predictor;
+
+const PLAIN_SERVER: &str = "code/serve.py";
+/// What stands in for SageMaker's TensorFlow container.
+const SAVED_MODEL_SERVER: &[(&str, &str)] = &[
+    ("serve.py", include_str!("../../../assets/handler/serve.py")),
+    (
+        "serve_saved_model.py",
+        include_str!("../../../assets/rehearse/serve_saved_model.py"),
+    ),
+];
+
+/// How the handler is run and asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RehearseOptions {
+    /// A program: `python3`, or a path.
+    pub python: String,
+    /// `None`: as each image lies in its source.
+    pub form: Option<RequestForm>,
+    /// `0..=100`; 0 for no limit.
+    pub max_payload_mb: u32,
+    /// `1..=100`; `None` asks the handler.
+    pub max_concurrent: Option<u32>,
+    /// Of a `SavedModel`: `http://host:8501/v1/models/NAME:predict`.
+    pub tensorflow_serving: Option<String>,
+}
+
+impl Default for RehearseOptions {
+    fn default() -> Self {
+        Self {
+            python: if cfg!(windows) { "python" } else { "python3" }.to_owned(),
+            form: None,
+            max_payload_mb: DEFAULT_PAYLOAD_MB,
+            max_concurrent: None,
+            tensorflow_serving: None,
+        }
+    }
+}
+
+/// What the handler is asked about.
+pub struct RehearseSamples {
+    pub source: Arc<dyn Source>,
+    pub samples: Arc<[Sample]>,
+    pub limits: DecodeLimits,
+}
+
+/// How it went.
+#[derive(Debug)]
+pub struct Rehearsal {
+    /// One for each sample, in their order.
+    pub images: Vec<Rehearsed>,
+    /// From its start until the handler listened.
+    pub ready_after: Duration,
+    /// From the first request to the last answer.
+    pub asked_for: Duration,
+    pub max_concurrent: u32,
+    /// What is not as in the container, for people.
+    pub notes: Vec<String>,
+}
+
+/// What became of one image.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Rehearsed {
+    /// Both answers are the same within the tolerances.
+    Equal(Difference),
+    Different(Difference),
+    /// There is an answer, and nothing to hold it against.
+    Answered,
+    /// A job over it ends Failed, with the outputs of the others.
+    RefusedByBoth {
+        here: String,
+        there: String,
+    },
+    RefusedHere(String),
+    RefusedThere(String),
+    /// Larger than the payload limit, so SageMaker does not send it.
+    TooLarge {
+        bytes: u64,
+        needed_mb: u64,
+    },
+    /// The handler failed, did not answer, or answered something else.
+    HandlerFailed(String),
+    /// It could not be read from its source.
+    Unread(String),
+}
+
+impl Rehearsed {
+    /// The container does with it what this machine does.
+    pub fn is_as_here(&self) -> bool {
+        matches!(
+            self,
+            Self::Equal(_) | Self::Answered | Self::RefusedByBoth { .. }
+        )
+    }
+}
+
+impl Rehearsal {
+    /// Of this machine; a container has other processors.
+    pub fn images_per_s(&self) -> f64 {
+        self.images.len() as f64 / self.asked_for.as_secs_f64().max(1e-9)
+    }
+}
+
+/// Starts the handler of `archive`, asks it about every sample, and compares its answers with those of `predictor`, which must be
+/// loaded from the same archive. A `SavedModel` has none, its answers are only looked at. Progress is in images, twice as many where
+/// there are two answers.
+///
+/// # Errors
+/// The handler does not run, and why; or the task was cancelled. No process is left then.
+pub fn rehearse(
+    archive: &Unpacked,
+    predictor: Option<&Arc<dyn Predictor>>,
+    samples: &RehearseSamples,
+    options: &RehearseOptions,
+    control: &TaskControl,
+) -> Result<Rehearsal, RehearseError> {
+    let scripts = tempfile::tempdir().map_err(RehearseError::Temporary)?;
+    let requirements = archive.folder.join("code/requirements.txt");
+    let notes = python::check(&options.python, &requirements, scripts.path())?;
+    let (script, environment) = server(archive, options, scripts.path())?;
+    let count = samples.samples.len();
+    control.set_total(Some(
+        (count * (1 + usize::from(predictor.is_some()))) as u64,
+    ));
+
+    control.set_step("Starting the handler");
+    let begun = Instant::now();
+    let launch = Launch {
+        python: &options.python,
+        script: &script,
+        folder: &archive.folder,
+        environment,
+    };
+    let handler = Handler::start(&launch, control)?;
+    let ready_after = begun.elapsed();
+
+    // Not at the same time: they would take the processor from each other, and the handler's rate would say nothing.
+    let here = predictor
+        .map(|predictor| predict_here(predictor, samples, control))
+        .transpose()?;
+    control.set_step("Asking the handler");
+    let max_concurrent = options
+        .max_concurrent
+        .or_else(|| handler.max_concurrent())
+        .unwrap_or(1);
+    let begun = Instant::now();
+    let there = ask(&handler, samples, options, max_concurrent, control)?;
+    let asked_for = begun.elapsed();
+    let min_score = match &archive.kind {
+        ArchiveKind::Onnx { keep, .. } => keep.min_score,
+        ArchiveKind::SavedModel => 0.0,
+    };
+    let images = match here {
+        None => there.into_iter().map(Asked::without_comparison).collect(),
+        Some(here) => there
+            .into_iter()
+            .zip(here)
+            .map(|(there, here)| there.compared_with(here, min_score))
+            .collect(),
+    };
+    Ok(Rehearsal {
+        images,
+        ready_after,
+        asked_for,
+        max_concurrent,
+        notes,
+    })
+}
+
+/// The server's script and what it must be told.
+fn server(
+    archive: &Unpacked,
+    options: &RehearseOptions,
+    scripts: &Path,
+) -> Result<(PathBuf, Environment), RehearseError> {
+    let mut environment = vec![(
+        "SAGEMAKER_MAX_PAYLOAD_IN_MB",
+        options.max_payload_mb.to_string(),
+    )];
+    match (&archive.kind, &options.tensorflow_serving) {
+        (ArchiveKind::Onnx { .. }, None) => Ok((archive.folder.join(PLAIN_SERVER), environment)),
+        (ArchiveKind::Onnx { .. }, Some(_)) => Err(RehearseError::NeedsNoTensorFlowServing),
+        (ArchiveKind::SavedModel, None) => Err(RehearseError::NeedsTensorFlowServing),
+        (ArchiveKind::SavedModel, Some(address)) => {
+            for (name, text) in SAVED_MODEL_SERVER {
+                std::fs::write(scripts.join(name), text).map_err(RehearseError::Temporary)?;
+            }
+            environment.push(("SPOTCHECK_TENSORFLOW_SERVING", address.clone()));
+            environment.push((
+                "SPOTCHECK_ARCHIVE",
+                archive.folder.to_string_lossy().into_owned(),
+            ));
+            Ok((scripts.join("serve_saved_model.py"), environment))
+        }
+    }
+}
+
+/// One result for each sample, in their order.
+fn predict_here(
+    predictor: &Arc<dyn Predictor>,
+    samples: &RehearseSamples,
+    control: &TaskControl,
+) -> Result<Vec<SampleResult>, RehearseError> {
+    control.set_step("Predicting here");
+    let request = PredictRequest {
+        source: Arc::clone(&samples.source),
+        samples: Arc::clone(&samples.samples),
+        predictor: Arc::clone(predictor),
+        limits: samples.limits.clone(),
+    };
+    let of_run = TaskControl::new(control.progress().unit);
+    let cancelled = of_run.clone();
+    let _cancel = control.on_cancel(move || cancelled.cancel());
+    let mut results = Vec::with_capacity(samples.samples.len());
+    let outcome = predict(&request, &of_run, |_, result| {
+        results.push(result);
+        control.add_done(1);
+    });
+    control.checkpoint()?;
+    match outcome.stopped {
+        Some(Stopped::DeviceLost(reason)) => Err(RehearseError::DeviceLost(reason)),
+        Some(Stopped::Cancelled) | None => Ok(results),
+    }
+}
+
+/// What came back for one image.
+enum Asked {
+    Answer(Vec<u8>),
+    Refused(String),
+    Over(Rehearsed),
+}
+
+/// Asks about every sample, so many at once.
+fn ask(
+    handler: &Handler,
+    samples: &RehearseSamples,
+    options: &RehearseOptions,
+    max_concurrent: u32,
+    control: &TaskControl,
+) -> Result<Vec<Asked>, RehearseError> {
+    let source = for_task(&samples.source, control);
+    let next = AtomicUsize::new(0);
+    let answers: Mutex<Vec<Option<Asked>>> =
+        Mutex::new(samples.samples.iter().map(|_| None).collect());
+    let work = || {
+        while control.checkpoint().is_ok() {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            let Some(sample) = samples.samples.get(index) else {
+                return;
+            };
+            let asked = ask_about(handler, source.as_ref(), sample, options);
+            answers.lock().unwrap_or_else(PoisonError::into_inner)[index] = Some(asked);
+            control.add_done(1);
+        }
+    };
+    let workers = (max_concurrent.max(1) as usize).min(samples.samples.len().max(1));
+    std::thread::scope(|scope| {
+        for _ in 0..workers {
+            scope.spawn(work);
+        }
+    });
+    control.checkpoint()?;
+    let answers = answers.into_inner().unwrap_or_else(PoisonError::into_inner);
+    Ok(answers.into_iter().flatten().collect())
+}
+
+fn ask_about(
+    handler: &Handler,
+    source: &dyn Source,
+    sample: &Sample,
+    options: &RehearseOptions,
+) -> Asked {
+    let form = options.form.unwrap_or_else(|| RequestForm::of(sample));
+    let body = match form.body(source, sample) {
+        Ok(body) => body,
+        Err(error) => return Asked::Over(Rehearsed::Unread(error.to_string())),
+    };
+    let bytes = body.len() as u64;
+    let needed_mb = needed_payload_mb(bytes);
+    if options.max_payload_mb > 0 && needed_mb > u64::from(options.max_payload_mb) {
+        return Asked::Over(Rehearsed::TooLarge { bytes, needed_mb });
+    }
+    match handler.invoke(&body, form.content_type()) {
+        Err(reason) => Asked::Over(Rehearsed::HandlerFailed(reason)),
+        Ok(reply) if reply.status == 200 => Asked::Answer(reply.body),
+        Ok(reply) => {
+            let reason = match answer::read(&reply.body) {
+                Ok(Err(reason)) => reason,
+                _ => answer::beginning(&reply.body),
+            };
+            if reply.status == 400 {
+                Asked::Refused(reason)
+            } else {
+                Asked::Over(Rehearsed::HandlerFailed(format!(
+                    "the handler answered with status {}: {reason}",
+                    reply.status
+                )))
+            }
+        }
+    }
+}
+
+impl Asked {
+    fn without_comparison(self) -> Rehearsed {
+        match self {
+            Self::Answer(body) if serde_json::from_slice::<serde_json::Value>(&body).is_ok() => {
+                Rehearsed::Answered
+            }
+            Self::Answer(body) => Rehearsed::HandlerFailed(format!(
+                "the answer is no JSON: {}",
+                answer::beginning(&body)
+            )),
+            Self::Refused(reason) => Rehearsed::RefusedThere(reason),
+            Self::Over(rehearsed) => rehearsed,
+        }
+    }
+
+    fn compared_with(self, here: SampleResult, min_score: f32) -> Rehearsed {
+        let there = match self {
+            Self::Over(rehearsed) => return rehearsed,
+            Self::Refused(reason) => Err(reason),
+            Self::Answer(body) => match answer::read(&body) {
+                Ok(there) => there,
+                Err(reason) => return Rehearsed::HandlerFailed(reason),
+            },
+        };
+        match (here, there) {
+            (Ok(here), Ok(there)) => {
+                let difference = Difference::between(&here, &there, min_score);
+                if difference.is_within_tolerance() {
+                    Rehearsed::Equal(difference)
+                } else {
+                    Rehearsed::Different(difference)
+                }
+            }
+            (Err(here), Err(there)) => Rehearsed::RefusedByBoth {
+                here: here.message,
+                there,
+            },
+            (Err(here), Ok(_)) => Rehearsed::RefusedHere(here.message),
+            (Ok(_), Err(there)) => Rehearsed::RefusedThere(there),
+        }
+    }
+}

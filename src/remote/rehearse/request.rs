@@ -1,0 +1,73 @@
+//! The requests that Batch Transform makes of a job's input.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+use crate::domain::{EXAMPLE_CONTENT_TYPE, IMAGE_CONTENT_TYPE, LINES_CONTENT_TYPE, Sample};
+use crate::source::{Source, SourceError};
+
+/// How the images of a job lie in its input, each a request of its own (`SingleRecord`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RequestForm {
+    /// An object an image, not split.
+    Image,
+    /// Split at the records of TFRecord files, their framing stripped.
+    TfRecord,
+    /// Split at the lines of files of `{"b64": "…"}`.
+    Line,
+}
+
+impl RequestForm {
+    /// As the image lies in its source.
+    pub fn of(sample: &Sample) -> Self {
+        if sample.uri.record().is_some() {
+            Self::TfRecord
+        } else {
+            Self::Image
+        }
+    }
+
+    pub(super) fn content_type(self) -> &'static str {
+        match self {
+            Self::Image => IMAGE_CONTENT_TYPE,
+            Self::TfRecord => EXAMPLE_CONTENT_TYPE,
+            Self::Line => LINES_CONTENT_TYPE,
+        }
+    }
+
+    /// The body of the request. An image that lies in no record, or no line, is put into one.
+    pub(super) fn body(self, source: &dyn Source, sample: &Sample) -> Result<Vec<u8>, SourceError> {
+        match self {
+            Self::Image => source.read(&sample.uri),
+            Self::TfRecord => match source.read_example(&sample.uri)? {
+                Some(example) => Ok(example),
+                None => Ok(example_around(&source.read(&sample.uri)?)),
+            },
+            Self::Line => {
+                let image = source.read(&sample.uri)?;
+                Ok(format!("{{\"b64\":\"{}\"}}\n", STANDARD.encode(image)).into_bytes())
+            }
+        }
+    }
+}
+
+/// A serialised `tf.Example` with the feature `image/encoded` (`tensorflow/core/example/{example,feature}.proto`).
+fn example_around(image: &[u8]) -> Vec<u8> {
+    let bytes_list = field(1, image);
+    let feature = field(1, &bytes_list);
+    let entry = [field(1, b"image/encoded"), field(2, &feature)].concat();
+    field(1, &field(1, &entry))
+}
+
+/// A length-delimited field of a message (<https://protobuf.dev/programming-guides/encoding/>).
+fn field(number: u8, content: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![number << 3 | 2];
+    let mut length = content.len();
+    while length >= 0x80 {
+        bytes.push((length & 0x7f) as u8 | 0x80);
+        length >>= 7;
+    }
+    bytes.push(length as u8);
+    bytes.extend(content);
+    bytes
+}
