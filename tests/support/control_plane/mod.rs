@@ -153,6 +153,13 @@ impl ControlPlane {
         self.shared.failures.lock().unwrap().clear();
     }
 
+    /// Does what AWS's console would do: an operation of `SageMaker` that nobody signs and no request is counted for. An error is AWS's code
+    /// and message.
+    pub(crate) fn console(&self, operation: &str, request: &Value) -> Result<Value, String> {
+        let performed = self.shared.perform("sagemaker", operation, request);
+        performed.map_err(|refusal| format!("{}: {}", refusal.code, refusal.message))
+    }
+
     /// All requests so far, in the order they came.
     pub(crate) fn requests(&self) -> Vec<Request> {
         self.shared.requests.lock().unwrap().clone()
@@ -381,7 +388,7 @@ Content-Length: ",
         let outcome = match before {
             Some(failure::Before::HangUp) => return None,
             Some(failure::Before::Refuse(refusal)) => Err(refusal),
-            None => self.perform(service, operation, head, body),
+            None => self.hear(service, operation, head, body),
         };
         let said = match &outcome {
             Ok(answer) => json!({"service": service, "operation": operation, "answer": answer}),
@@ -410,7 +417,7 @@ Content-Length: ",
         })
     }
 
-    fn perform(
+    fn hear(
         self: &Arc<Self>,
         service: &str,
         operation: &str,
@@ -440,6 +447,15 @@ Content-Length: ",
             ));
         };
         authorise(login, service, operation)?;
+        self.perform(service, operation, &request)
+    }
+
+    fn perform(
+        self: &Arc<Self>,
+        service: &str,
+        operation: &str,
+        request: &Value,
+    ) -> Result<Value, Refusal> {
         let question = json!({"service": service, "operation": operation, "request": request});
         let unsatisfied = self.check("asks", operation, &question);
         if !unsatisfied.is_empty() {
@@ -451,27 +467,27 @@ Content-Length: ",
             )));
         }
         match operation {
-            "CreateModel" => self.create_model(&request),
-            "DescribeModel" => self.describe_model(&request),
-            "DeleteModel" => self.delete_model(&request),
-            "ListModels" => self.list_models(&request),
-            "CreateTransformJob" => self.create_transform_job(&request),
-            "DescribeTransformJob" => self.describe_transform_job(&request),
-            "ListTransformJobs" => self.list_transform_jobs(&request),
-            "StopTransformJob" => self.stop_transform_job(&request),
-            "CreateEndpointConfig" => self.create_endpoint_config(&request),
-            "DescribeEndpointConfig" => self.describe_endpoint_config(&request),
-            "DeleteEndpointConfig" => self.delete_endpoint_config(&request),
-            "ListEndpointConfigs" => self.list_endpoint_configs(&request),
-            "CreateEndpoint" => self.create_endpoint(&request),
-            "DescribeEndpoint" => self.describe_endpoint(&request),
-            "DeleteEndpoint" => self.delete_endpoint(&request),
-            "ListEndpoints" => self.list_endpoints(&request),
-            "AddTags" => self.add_tags(&request),
-            "ListTags" => self.list_tags(&request),
-            "DescribeLogStreams" => self.describe_log_streams(&request),
-            "GetLogEvents" => self.get_log_events(&request),
-            "FilterLogEvents" => self.filter_log_events(&request),
+            "CreateModel" => self.create_model(request),
+            "DescribeModel" => self.describe_model(request),
+            "DeleteModel" => self.delete_model(request),
+            "ListModels" => self.list_models(request),
+            "CreateTransformJob" => self.create_transform_job(request),
+            "DescribeTransformJob" => self.describe_transform_job(request),
+            "ListTransformJobs" => self.list_transform_jobs(request),
+            "StopTransformJob" => self.stop_transform_job(request),
+            "CreateEndpointConfig" => self.create_endpoint_config(request),
+            "DescribeEndpointConfig" => self.describe_endpoint_config(request),
+            "DeleteEndpointConfig" => self.delete_endpoint_config(request),
+            "ListEndpointConfigs" => self.list_endpoint_configs(request),
+            "CreateEndpoint" => self.create_endpoint(request),
+            "DescribeEndpoint" => self.describe_endpoint(request),
+            "DeleteEndpoint" => self.delete_endpoint(request),
+            "ListEndpoints" => self.list_endpoints(request),
+            "AddTags" => self.add_tags(request),
+            "ListTags" => self.list_tags(request),
+            "DescribeLogStreams" => self.describe_log_streams(request),
+            "GetLogEvents" => self.get_log_events(request),
+            "FilterLogEvents" => self.filter_log_events(request),
             _ => {
                 self.violation(format!(
                     "{operation}: the control plane of the tests knows none"

@@ -351,7 +351,7 @@ impl Run {
                 return Err(refused(500, "{\"error\": \"as the test wants it\"}"));
             }
             Some(ObjectFailure::Broken) => {
-                content = b"fail 400: as the test wants it, this is no image".to_vec();
+                content = b"fail 400 as the test wants it; this is no image".to_vec();
             }
             _ => {}
         }
