@@ -346,3 +346,29 @@ fn a_key_with_characters_that_xml_cannot_hold_is_read_like_any_other() {
         assert_eq!(line["status"], "ok", "{line}");
     }
 }
+
+#[test]
+fn annotated_pictures_cost_no_second_reading() {
+    let bucket = Seaweed::shared().bucket("cli-annotate");
+    let samples = repository().join("assets/samples");
+    for name in ["rocket.jpg", "coffee.png"] {
+        bucket.put(name, &std::fs::read(samples.join(name)).unwrap());
+    }
+    let proxy = FaultProxy::before(Seaweed::shared().address());
+    let folder = tempfile::tempdir().unwrap();
+    let annotated = folder.path().join("annotated");
+    let uri = bucket.uri("");
+    let args = [
+        "predict",
+        &uri,
+        "--model",
+        "efficientnet-lite0",
+        "--profile",
+        "reader",
+        "--annotate",
+        annotated.to_str().unwrap(),
+    ];
+    must_succeed(with_profiles(&args, &proxy.endpoint()));
+    assert_eq!(std::fs::read_dir(&annotated).unwrap().count(), 2);
+    assert_eq!(proxy.count(|request| request.reads()), 2);
+}

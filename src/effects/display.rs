@@ -268,6 +268,7 @@ fn open_picture(
         size,
         warning: picture.warning().map(str::to_owned),
         details,
+        stored_boxes: truth.boxes,
     };
     Ok((info, picture))
 }

@@ -8,11 +8,13 @@ mod local;
 mod memory;
 mod s3;
 mod tfrecord;
+mod twice;
 
 pub use local::LocalSource;
 pub use memory::MemorySource;
 pub use s3::S3Source;
 pub use tfrecord::WithRecords;
+pub use twice::ReadTwice;
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};

@@ -11,7 +11,7 @@ use super::{
 use crate::domain::{
     AwsSetup, CacheUsage, DeviceReport, FileStamp, Identity, JobOutcome, JobPage, JobProgress,
     LeftBehind, ListingChange, Page, Prediction, Problem, RunId, RunKey, S3Access, S3Address,
-    S3Place, Saliency, SampleId, SampleUri, UploadPlan, UploadReport,
+    S3Place, Saliency, SampleId, SampleUri, TruthBox, UploadPlan, UploadReport,
 };
 use crate::evaluation::Agreement;
 use crate::review::{Arrangement, FilmFrame, Statistics, Suppressed};
@@ -358,7 +358,7 @@ pub struct ModelDefaults {
 }
 
 /// What is known of a decoded picture and its file.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct DisplayInfo {
     /// Width and height of the upright picture, in pixels.
     pub size: [u32; 2],
@@ -366,4 +366,6 @@ pub struct DisplayInfo {
     pub warning: Option<String>,
     /// Names and values for people: format, size on disk, EXIF.
     pub details: Vec<(String, String)>,
+    /// Stored with the image, by those who made the data set.
+    pub stored_boxes: Vec<TruthBox>,
 }

@@ -40,6 +40,8 @@ pub struct Settings {
     /// The judging bar below the picture.
     pub show_judging: bool,
     pub show_thumbnail_boxes: bool,
+    /// Boxes that were stored with an image.
+    pub show_stored_boxes: bool,
     /// Whether a verdict on a single image goes on to the next image, and one on a box to the next box.
     pub next_after_verdict: bool,
     /// The thumbnails take the place of the picture.
@@ -95,6 +97,7 @@ impl Default for Settings {
             slide_secs: 5.0,
             show_judging: true,
             show_thumbnail_boxes: false,
+            show_stored_boxes: true,
             next_after_verdict: true,
             thumbnails_only: false,
             recent: Vec::new(),

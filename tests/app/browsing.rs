@@ -47,6 +47,12 @@ fn a_file_of_records_opens_and_shows_what_it_knows_of_its_images() {
     assert!(sees(&window, "cat (17)"));
     assert!(sees(&window, "(40, 0) – (140, 106)"));
     assert!(sees(&window, "photos.tfrecord/#0"));
+    let legend = "stored with the image";
+    assert!(sees(&window, legend));
+    window.state_mut().command(Action::ToggleStoredBoxes.into());
+    wait_until(&mut window, "the boxes to be hidden", |window| {
+        !sees(window, legend)
+    });
 }
 
 #[test]

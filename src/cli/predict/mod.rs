@@ -23,7 +23,7 @@ use crate::library::{Library, LibraryError};
 use crate::predict::{
     PredictOutcome, PredictRequest, ResultSink, SampleResult, Stopped, predict_some,
 };
-use crate::source::{Page, Source, for_task};
+use crate::source::{Page, ReadTwice, Source, for_task};
 use crate::tasks::{ProgressUnit, TaskControl};
 use crate::vision::Predictor;
 use outputs::Outputs;
@@ -78,7 +78,11 @@ pub(super) fn run(args: &PredictArgs) -> anyhow::Result<Outcome> {
     let on_interrupt = interrupt.clone();
     ctrlc::set_handler(move || on_interrupt.cancel()).context("Could not listen for Ctrl+C")?;
     let opened = place.open(&interrupt)?;
-    let source = Arc::clone(&opened.source);
+    let mut source = Arc::clone(&opened.source);
+    if args.annotate.is_some() && opened.place.is_some() {
+        // For the model, and to draw over it.
+        source = Arc::new(ReadTwice::new(source));
+    }
     let Page {
         samples,
         problems: listing_problems,

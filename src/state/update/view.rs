@@ -75,6 +75,7 @@ pub(super) fn on_action(state: &mut State, action: Action, effects: &mut Vec<Eff
         Action::ToggleTasks => settings.show_tasks_panel ^= true,
         Action::ToggleJudging => settings.show_judging ^= true,
         Action::GoOnAfterVerdict => settings.next_after_verdict ^= true,
+        Action::ToggleStoredBoxes => settings.show_stored_boxes ^= true,
         Action::ToggleThumbnailBoxes => settings.show_thumbnail_boxes ^= true,
         Action::ThemeSystem => settings.theme = ThemeChoice::System,
         Action::ThemeLight => settings.theme = ThemeChoice::Light,

@@ -6,19 +6,21 @@ use eframe::egui::{
 };
 
 use super::super::theme;
-use super::super::widgets::verdict_sign;
+use super::super::widgets::{box_count, verdict_sign};
 use super::compared;
 use super::placement::Placement;
-use crate::domain::{Answer, Detection, Prediction, RunId, Verdict};
+use crate::domain::{Answer, BoundingBox, Detection, Prediction, RunId, Verdict};
 use crate::evaluation::MATCHING_IOU;
 use crate::review::VerdictKind;
-use crate::state::State;
+use crate::state::{Display, State};
 
 const LINE: f32 = 2.0;
 const SELECTED_LINE: f32 = 3.5;
 const TAG_PADDING: f32 = 4.0;
 /// In points: some screens long.
 const LONGEST_BROKEN_LINE: f32 = 40_000.0;
+/// Stored boxes beyond these are drawn with whole lines and without labels, which is quick however many there are.
+const MOST_DASHED: usize = 100;
 /// The others step back while one is selected.
 const DIMMED: f32 = 0.35;
 
@@ -106,6 +108,43 @@ pub(super) fn compared_ui(ui: &Ui, state: &State, placement: &Placement) {
         placement.canvas(),
         [comparing.left, comparing.right],
     );
+}
+
+/// The boxes that were stored with the image, dashed in white, below those of the model. Not where two runs are compared: there, what is
+/// dashed is the other run's.
+pub(super) fn stored_ui(ui: &Ui, state: &State, placement: &Placement) {
+    let Display::Ready(info) = &state.shown.display else {
+        return;
+    };
+    let stored = &info.stored_boxes;
+    if !state.settings.show_stored_boxes || stored.is_empty() || state.comparing.is_some() {
+        return;
+    }
+    let painter = ui.painter_at(placement.canvas());
+    let [width, height] = info.size;
+    let place = |bounds: BoundingBox| placement.screen_from_picture(bounds.clipped(width, height));
+    let places: Vec<Rect> = stored
+        .iter()
+        .map(|stored| place(BoundingBox::from(stored.in_pixels(info.size))))
+        .collect();
+    let line = if stored.len() > MOST_DASHED {
+        Line::Solid
+    } else {
+        DASHED
+    };
+    for place in &places {
+        frame(&painter, *place, Color32::WHITE, 1.0, false, line);
+    }
+    for (stored, place) in stored.iter().zip(&places).take(MOST_DASHED) {
+        // At the bottom, where the model's label is not.
+        let text = stored.label.to_string();
+        let below = place.translate(vec2(0.0, place.height()));
+        tag(&painter, placement.canvas(), below, &text, Color32::WHITE);
+    }
+    let boxes = box_count(stored.len());
+    let text = format!("Dashed in white: {boxes} stored with the image");
+    let id = Id::unique("legend of stored boxes");
+    compared::plate_ui(ui, placement.canvas(), id, &text);
 }
 
 /// Whether the run on screen shows a box of this class at this place.

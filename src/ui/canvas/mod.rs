@@ -248,6 +248,7 @@ fn picture_ui(
     let hovered = if hides_boxes {
         None
     } else {
+        boxes::stored_ui(ui, state, &placement);
         let hovered = boxes::boxes_ui(&painter, state, &placement, pointer);
         match state.side_by_side() {
             Some(comparing) => compared::caption_ui(ui, state, canvas, ("A", comparing.left)),

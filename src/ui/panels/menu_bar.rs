@@ -140,6 +140,7 @@ const VIEW: &Menu = &[
     Some(Action::Filmstrip),
     None,
     Some(Action::ToggleThumbnailBoxes),
+    Some(Action::ToggleStoredBoxes),
     Some(Action::LargerThumbnails),
     Some(Action::SmallerThumbnails),
     None,
