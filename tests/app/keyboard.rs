@@ -9,7 +9,7 @@ use spotcheck::state::{Action, Command};
 
 use crate::browsing::drop_on;
 use crate::support::repository;
-use crate::window::{click, open, samples, sees, wait_for, wait_until};
+use crate::window::{click, open, open_with, samples, sees, wait_for, wait_until};
 
 const DETECTOR: &str = "ssd-mobilenet-coco";
 /// More than any view has; Tab that has not come back by then never does.
@@ -262,4 +262,42 @@ fn enter_in_the_palette_takes_the_marked_line_after_tab_too() {
     window.step();
     window.key_press(Key::Enter);
     wait_for(&mut window, "8 of 8 images");
+}
+
+#[test]
+fn every_menu_fits_into_a_small_window() {
+    let mut window = open_with(Some(&samples()), DETECTOR, |builder| {
+        builder.with_size((640.0, 420.0))
+    });
+    wait_for(&mut window, "1 predicted");
+    for (menu, last) in [
+        ("File", "Quit"),
+        ("Judge", "Redo"),
+        ("Go", "Select all"),
+        ("View", "Kept on disk"),
+    ] {
+        window.get_by_role_and_label(Role::Button, menu).focus();
+        window.step();
+        window.key_press(Key::Enter);
+        window.run_steps(4);
+        // The menu scrolls to what has the keyboard.
+        let entry = |window: &Harness<'static, App>| {
+            let nodes = window.query_all_by_label_contains(last);
+            let widget = nodes.map(|node| (node.rect(), widget(&node)));
+            widget.last().unwrap()
+        };
+        window
+            .query_all_by_label_contains(last)
+            .last()
+            .unwrap()
+            .scroll_to_me();
+        window.run_steps(30);
+        let (place, widget) = entry(&window);
+        assert!(
+            place.bottom() <= 420.0 && place.top() >= 0.0,
+            "{menu}: {widget:?}"
+        );
+        window.key_press(Key::Escape);
+        window.run_steps(4);
+    }
 }

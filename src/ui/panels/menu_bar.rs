@@ -1,6 +1,6 @@
 //! The menus: every action has a place here.
 
-use eframe::egui::{self, Align, Button, Id, Layout, Panel, RichText, Stroke, Ui};
+use eframe::egui::{self, Align, Button, Id, Layout, Panel, RichText, ScrollArea, Stroke, Ui};
 
 use super::super::widgets::action_menu_item_ui;
 use super::super::{keys, theme};
@@ -42,6 +42,9 @@ fn palette_button_ui(ui: &mut Ui, commands: &mut Vec<Command>) {
         commands.push(Action::Palette.into());
     }
 }
+
+/// Above and below the longest menu, in points.
+const MENU_MARGIN: f32 = 40.0;
 
 /// `None` is a line between groups.
 type Menu = [Option<Action>];
@@ -141,16 +144,33 @@ const VIEW: &Menu = &[
     None,
     Some(Action::ToggleThumbnailBoxes),
     Some(Action::ToggleStoredBoxes),
-    Some(Action::LargerThumbnails),
-    Some(Action::SmallerThumbnails),
-    None,
-    Some(Action::InterfaceLarger),
-    Some(Action::InterfaceSmaller),
-    Some(Action::InterfaceNormal),
-    None,
-    Some(Action::ThemeSystem),
-    Some(Action::ThemeLight),
-    Some(Action::ThemeDark),
+];
+
+/// Menus inside of the menu View, which would be higher than a small screen without them.
+const VIEW_MORE: [(&str, &Menu); 3] = [
+    (
+        "Size of the thumbnails",
+        &[
+            Some(Action::LargerThumbnails),
+            Some(Action::SmallerThumbnails),
+        ],
+    ),
+    (
+        "Size of the interface",
+        &[
+            Some(Action::InterfaceLarger),
+            Some(Action::InterfaceSmaller),
+            Some(Action::InterfaceNormal),
+        ],
+    ),
+    (
+        "Theme",
+        &[
+            Some(Action::ThemeSystem),
+            Some(Action::ThemeLight),
+            Some(Action::ThemeDark),
+        ],
+    ),
 ];
 
 const HELP: &Menu = &[
@@ -162,7 +182,15 @@ const HELP: &Menu = &[
 ];
 
 fn menu_ui(ui: &mut Ui, state: &State, title: &str, menu: &Menu, commands: &mut Vec<Command>) {
-    ui.menu_button(title, |ui| entries_ui(ui, state, menu, commands));
+    ui.menu_button(title, |ui| {
+        in_sight_ui(ui, |ui| entries_ui(ui, state, menu, commands));
+    });
+}
+
+/// A menu that is higher than the window scrolls.
+fn in_sight_ui(ui: &mut Ui, contents: impl FnOnce(&mut Ui)) {
+    let height = ui.ctx().content_rect().height() - MENU_MARGIN;
+    ScrollArea::vertical().max_height(height).show(ui, contents);
 }
 
 fn entries_ui(ui: &mut Ui, state: &State, menu: &Menu, commands: &mut Vec<Command>) {
@@ -177,22 +205,31 @@ fn entries_ui(ui: &mut Ui, state: &State, menu: &Menu, commands: &mut Vec<Comman
 
 fn view_menu_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
     ui.menu_button("View", |ui| {
-        entries_ui(ui, state, VIEW, commands);
-        ui.separator();
-        let is_open = ui
-            .menu_button("Kept on disk", |ui| {
-                kept_on_disk_ui(ui, state, commands);
-            })
-            .inner
-            .is_some();
-        // Measured when somebody looks, because it takes a while.
-        let id = Id::unique("kept on disk");
-        let was_open = ui.data_mut(|data| data.get_temp(id)).unwrap_or(false);
-        ui.data_mut(|data| data.insert_temp(id, is_open));
-        if is_open && !was_open {
-            commands.push(Command::MeasureCache);
-        }
+        in_sight_ui(ui, |ui| {
+            entries_ui(ui, state, VIEW, commands);
+            ui.separator();
+            for (title, menu) in VIEW_MORE {
+                menu_ui(ui, state, title, menu, commands);
+            }
+            kept_on_disk_menu_ui(ui, state, commands);
+        });
     });
+}
+
+fn kept_on_disk_menu_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+    let is_open = ui
+        .menu_button("Kept on disk", |ui| {
+            kept_on_disk_ui(ui, state, commands);
+        })
+        .inner
+        .is_some();
+    // Measured when somebody looks, because it takes a while.
+    let id = Id::unique("kept on disk");
+    let was_open = ui.data_mut(|data| data.get_temp(id)).unwrap_or(false);
+    ui.data_mut(|data| data.insert_temp(id, is_open));
+    if is_open && !was_open {
+        commands.push(Command::MeasureCache);
+    }
 }
 
 /// What is kept on disk may take; zero keeps none.
@@ -240,7 +277,8 @@ mod tests {
     #[test]
     fn every_action_is_in_one_menu() {
         let menus: [&Menu; 7] = [FILE, PREDICT, REMOTE, JUDGE, GO, VIEW, HELP];
-        let entries = || menus.into_iter().flatten().copied().flatten();
+        let more = VIEW_MORE.map(|(_, menu)| menu);
+        let entries = || menus.into_iter().chain(more).flatten().copied().flatten();
         let listed: BTreeSet<Action> = entries().collect();
         assert_eq!(entries().count(), listed.len(), "an action is there twice");
         for &action in Action::ALL {
