@@ -37,7 +37,12 @@ pub(super) struct S3Args {
 }
 
 impl S3Args {
-    fn is_given(&self) -> bool {
+    /// As given here, and else as the AWS tools would.
+    pub(super) fn access(&self) -> S3Access {
+        self.over(S3Access::default())
+    }
+
+    pub(super) fn is_given(&self) -> bool {
         self.profile.is_some()
             || self.region.is_some()
             || self.endpoint_url.is_some()
@@ -47,7 +52,7 @@ impl S3Args {
     }
 
     /// `access` as changed by what is given here.
-    fn over(&self, access: S3Access) -> S3Access {
+    pub(super) fn over(&self, access: S3Access) -> S3Access {
         let credentials = match &self.profile {
             Some(profile) => Credentials::Profile(profile.clone()),
             None if self.anonymous => Credentials::Anonymous,

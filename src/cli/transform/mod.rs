@@ -1,7 +1,17 @@
 //! `spotcheck transform`: models on SageMaker Batch Transform.
 
+mod clean_up;
+mod job_args;
+mod list;
+mod logs;
 mod package;
 mod rehearse;
+mod preflight;
+mod retry;
+mod start;
+mod status;
+mod stop;
+mod who;
 
 use clap::{Args, Subcommand};
 
@@ -19,11 +29,35 @@ enum TransformCommand {
     Package(package::PackageArgs),
     /// Run an archive's handler on this machine, and compare its answers with those of the model here
     Rehearse(Box<rehearse::RehearseArgs>),
+    /// Look a job through before it is paid for
+    Preflight(Box<preflight::PreflightArgs>),
+    /// Upload what is missing, make the model and start a job
+    Start(Box<start::StartArgs>),
+    /// List the jobs of the account and region
+    List(list::ListArgs),
+    /// Show how far a job is, and what became of its images
+    Status(status::StatusArgs),
+    /// Stop a job; what it has written stays
+    Stop(stop::StopArgs),
+    /// Show what a job's containers say, or what SageMaker says of its objects
+    Logs(logs::LogsArgs),
+    /// Send the images of a job that have no output again
+    Retry(retry::RetryArgs),
+    /// Delete what a job left behind: model, archive, manifest
+    CleanUp(clean_up::CleanUpArgs),
 }
 
 pub(super) fn run(args: &TransformArgs) -> anyhow::Result<Outcome> {
     match &args.command {
         TransformCommand::Package(args) => package::run(args),
         TransformCommand::Rehearse(args) => rehearse::run(args),
+        TransformCommand::Preflight(args) => preflight::run(args),
+        TransformCommand::Start(args) => start::run(args),
+        TransformCommand::List(args) => list::run(args),
+        TransformCommand::Status(args) => status::run(args),
+        TransformCommand::Stop(args) => stop::run(args),
+        TransformCommand::Logs(args) => logs::run(args),
+        TransformCommand::Retry(args) => retry::run(args),
+        TransformCommand::CleanUp(args) => clean_up::run(args),
     }
 }

@@ -1,6 +1,6 @@
 //! How large requests may be, and how many of them there are at once.
 
-use super::MAX_PAYLOAD_IN_FLIGHT_MB;
+use super::{MAX_PAYLOAD_IN_FLIGHT_MB, TransformSpec};
 
 /// SageMaker does not say whether its megabyte has 1,000,000 or 1,048,576 bytes; the smaller one is safe.
 const MB: u64 = 1_000_000;
@@ -32,6 +32,27 @@ impl PayloadSuggestion {
     }
 }
 
+impl PayloadSuggestion {
+    /// Sets what nobody has set, so that the product stays one that SageMaker takes.
+    pub fn fill_in(self, spec: &mut TransformSpec) {
+        match (spec.max_payload_mb, spec.max_concurrent) {
+            (None, None) => {
+                spec.max_payload_mb = Some(self.max_payload_mb);
+                spec.max_concurrent = Some(self.max_concurrent);
+            }
+            (Some(payload), None) if payload > 0 => {
+                let room = (MAX_PAYLOAD_IN_FLIGHT_MB / payload).max(1);
+                spec.max_concurrent = Some(self.max_concurrent.min(room));
+            }
+            (None, Some(concurrent)) if concurrent > 0 => {
+                let room = (MAX_PAYLOAD_IN_FLIGHT_MB / concurrent).max(1);
+                spec.max_payload_mb = Some(self.max_payload_mb.min(room));
+            }
+            _ => {}
+        }
+    }
+}
+
 /// The smallest `MaxPayloadInMB` that takes a request of this size.
 pub fn needed_payload_mb(bytes: u64) -> u64 {
     bytes.div_ceil(MB).max(1)
@@ -56,6 +77,35 @@ mod tests {
             let found = found.map(|found| (found.max_payload_mb, found.max_concurrent));
             assert_eq!(found, expected, "{largest}");
             assert!(found.is_none_or(|(payload, concurrent)| payload * concurrent <= 100));
+        }
+    }
+
+    #[test]
+    fn only_what_nobody_has_set_is_filled_in() {
+        let suggestion = PayloadSuggestion {
+            max_payload_mb: 7,
+            max_concurrent: 14,
+        };
+        for (given, expected) in [
+            ((None, None), (Some(7), Some(14))),
+            ((Some(50), None), (Some(50), Some(2))),
+            ((Some(1), None), (Some(1), Some(14))),
+            ((None, Some(4)), (Some(7), Some(4))),
+            ((Some(0), None), (Some(0), None)),
+            ((Some(5), Some(5)), (Some(5), Some(5))),
+        ] {
+            let mut spec = TransformSpec {
+                max_payload_mb: given.0,
+                max_concurrent: given.1,
+                ..TransformSpec::example()
+            };
+            suggestion.fill_in(&mut spec);
+            assert_eq!(
+                (spec.max_payload_mb, spec.max_concurrent),
+                expected,
+                "{given:?}"
+            );
+            assert_eq!(spec.problems(), []);
         }
     }
 }

@@ -7,6 +7,8 @@ mod requests;
 
 pub(super) use model::is_same_model;
 
+use requests::WasChosen;
+
 use super::JobError;
 use crate::aws::Aws;
 use crate::domain::{
@@ -15,7 +17,8 @@ use crate::domain::{
 };
 use crate::tasks::{Cancelled, TaskControl};
 
-/// Looks at every point of a plan. What cannot be found out is a point of its own, never an error.
+/// Looks at every point of a plan, as it would be started: payload and concurrency that nobody has set are those of the suggestion
+/// ([`PayloadSuggestion::fill_in`]). What cannot be found out is a point of its own, never an error.
 ///
 /// # Errors
 /// The task was cancelled.
@@ -41,7 +44,17 @@ pub fn preflight(
     let survey = input::check_input(&mut checks, &s3, plan, control)?;
     output::check_output(&mut checks, &s3, plan, control)?;
     let suggestion = suggestion(plan, survey.as_ref());
-    requests::check_requests(&mut checks, plan, survey.as_ref(), suggestion);
+    let mut filled_in = plan.spec.clone();
+    if let Some(suggestion) = suggestion {
+        suggestion.fill_in(&mut filled_in);
+    }
+    let was_chosen = if filled_in.max_concurrent == plan.spec.max_concurrent {
+        WasChosen::No
+    } else {
+        WasChosen::Yes
+    };
+    let seen = survey.as_ref();
+    requests::check_requests(&mut checks, &filled_in, seen, suggestion, was_chosen);
     checks.instance(plan);
     let region = region.ok();
     let known = known_price(plan, prices, region.as_deref());

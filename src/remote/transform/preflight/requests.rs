@@ -3,29 +3,38 @@
 use super::Checks;
 use crate::domain::{
     AssembleWith, BatchStrategy, CheckPoint, Compression, DEFAULT_PAYLOAD_MB, EXAMPLE_CONTENT_TYPE,
-    EcrImage, IMAGE_CONTENT_TYPE, InputSurvey, LINES_CONTENT_TYPE, MAX_PAYLOAD_IN_FLIGHT_MB,
-    ModelSource, PayloadSuggestion, SplitType, TransformPlan, human_bytes, needed_payload_mb,
+    IMAGE_CONTENT_TYPE, InputSurvey, LINES_CONTENT_TYPE, MAX_PAYLOAD_IN_FLIGHT_MB,
+    PayloadSuggestion, SplitType, TransformSpec, human_bytes, needed_payload_mb,
 };
 
+/// Whether concurrency and payload are what was suggested, as nobody has set them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum WasChosen {
+    Yes,
+    No,
+}
+
+/// `spec` as the job would be started.
 pub(super) fn check_requests(
     checks: &mut Checks,
-    plan: &TransformPlan,
+    spec: &TransformSpec,
     survey: Option<&InputSurvey>,
     suggestion: Option<PayloadSuggestion>,
+    was_chosen: WasChosen,
 ) {
-    check_payload(checks, plan, survey, suggestion);
-    check_concurrency(checks, plan, suggestion);
+    check_payload(checks, spec, survey, suggestion);
+    check_concurrency(checks, spec, was_chosen);
     match survey.and_then(Content::of) {
         Some(content) => {
-            check_content_type(checks, plan, content);
-            check_splitting(checks, plan, content);
+            check_content_type(checks, spec, content);
+            check_splitting(checks, spec, content);
         }
         None => {
             checks.warning(
                 CheckPoint::ContentType,
                 format!(
                     "Nobody can tell from the names whether the objects are {}",
-                    content_type_text(plan)
+                    content_type_text(spec)
                 ),
                 "Look at what the model's handler takes",
             );
@@ -33,8 +42,8 @@ pub(super) fn check_requests(
     }
 }
 
-fn content_type_text(plan: &TransformPlan) -> &str {
-    match plan.spec.input.content_type.as_str() {
+fn content_type_text(spec: &TransformSpec) -> &str {
+    match spec.input.content_type.as_str() {
         "" => "what no content type says",
         content_type => content_type,
     }
@@ -42,11 +51,10 @@ fn content_type_text(plan: &TransformPlan) -> &str {
 
 fn check_payload(
     checks: &mut Checks,
-    plan: &TransformPlan,
+    spec: &TransformSpec,
     survey: Option<&InputSurvey>,
     suggestion: Option<PayloadSuggestion>,
 ) {
-    let spec = &plan.spec;
     let payload = spec.max_payload_mb.unwrap_or(DEFAULT_PAYLOAD_MB);
     if payload == 0 {
         return checks.warning(
@@ -91,36 +99,23 @@ fn check_payload(
     }
 }
 
-fn check_concurrency(
-    checks: &mut Checks,
-    plan: &TransformPlan,
-    suggestion: Option<PayloadSuggestion>,
-) {
-    let spec = &plan.spec;
-    let image = match &plan.model {
-        ModelSource::New { spec, .. } => EcrImage::parse(&spec.image),
-        ModelSource::Existing => None,
-    };
-    let advice = suggestion.map_or_else(String::new, |suggestion| {
-        format!(
-            "Set MaxConcurrentTransforms to {}; with MaxPayloadInMB {} the product stays within {MAX_PAYLOAD_IN_FLIGHT_MB}",
-            suggestion.max_concurrent, suggestion.max_payload_mb
-        )
-    });
-    match spec.max_concurrent.filter(|count| *count > 0) {
-        Some(count) => checks.ok(
+fn check_concurrency(checks: &mut Checks, spec: &TransformSpec, was_chosen: WasChosen) {
+    match (spec.max_concurrent.filter(|count| *count > 0), was_chosen) {
+        (Some(count), WasChosen::No) => checks.ok(
             CheckPoint::Concurrency,
             format!("{count} requests at once on each instance"),
         ),
-        None if image.is_some_and(|image| image.is_ray()) => checks.warning(
+        (Some(count), WasChosen::Yes) => checks.ok(
             CheckPoint::Concurrency,
-            "MaxConcurrentTransforms is not set, and this container does not say how many requests it takes, so there would be one at a time",
-            advice,
+            format!(
+                "{count} requests at once on each instance, chosen by its processor threads; with {} MB each they stay within {MAX_PAYLOAD_IN_FLIGHT_MB}",
+                spec.max_payload_mb.unwrap_or(DEFAULT_PAYLOAD_MB)
+            ),
         ),
-        None => checks.warning(
+        (None, _) => checks.warning(
             CheckPoint::Concurrency,
-            "MaxConcurrentTransforms is not set; the container is asked, and one that does not answer gets one request at a time",
-            advice,
+            "MaxConcurrentTransforms is not set; the container is asked, and one that does not answer, as Ray Serve's, gets one request at a time",
+            "Set it to the number of processor threads of the instance",
         ),
     }
 }
@@ -175,8 +170,8 @@ impl Content {
     }
 }
 
-fn check_content_type(checks: &mut Checks, plan: &TransformPlan, content: Content) {
-    let content_type = plan.spec.input.content_type.as_str();
+fn check_content_type(checks: &mut Checks, spec: &TransformSpec, content: Content) {
+    let content_type = spec.input.content_type.as_str();
     if content.fits(content_type) {
         checks.ok(
             CheckPoint::ContentType,
@@ -188,7 +183,7 @@ fn check_content_type(checks: &mut Checks, plan: &TransformPlan, content: Conten
             format!(
                 "{} are sent as {}",
                 content.words(),
-                content_type_text(plan)
+                content_type_text(spec)
             ),
             format!(
                 "The handler of Spotcheck's archives takes {}; others may want something else",
@@ -198,10 +193,10 @@ fn check_content_type(checks: &mut Checks, plan: &TransformPlan, content: Conten
     }
 }
 
-fn check_splitting(checks: &mut Checks, plan: &TransformPlan, content: Content) {
+fn check_splitting(checks: &mut Checks, spec: &TransformSpec, content: Content) {
     let before = checks.0.len();
-    let input = &plan.spec.input;
-    let (split, strategy) = (input.split, plan.spec.batch_strategy);
+    let input = &spec.input;
+    let (split, strategy) = (input.split, spec.batch_strategy);
     match content {
         Content::Images => {
             if split != SplitType::None {
@@ -219,7 +214,7 @@ fn check_splitting(checks: &mut Checks, plan: &TransformPlan, content: Content) 
                 );
             }
         }
-        Content::Records => check_records(checks, plan),
+        Content::Records => check_records(checks, spec),
         Content::Texts => {
             if split != SplitType::Line {
                 checks.warning(
@@ -227,7 +222,7 @@ fn check_splitting(checks: &mut Checks, plan: &TransformPlan, content: Content) 
                     format!("SplitType {split:?} sends a text file as a whole"),
                     "Set SplitType to Line where each line is a record",
                 );
-            } else if plan.spec.output.assemble != AssembleWith::Line {
+            } else if spec.output.assemble != AssembleWith::Line {
                 checks.warning(
                     CheckPoint::Splitting,
                     "AssembleWith None puts the answers of all lines together without a break",
@@ -248,15 +243,14 @@ fn check_splitting(checks: &mut Checks, plan: &TransformPlan, content: Content) 
             CheckPoint::Splitting,
             format!(
                 "SplitType {split:?}, BatchStrategy {strategy:?}, AssembleWith {:?} for {}",
-                plan.spec.output.assemble,
+                spec.output.assemble,
                 content.words()
             ),
         );
     }
 }
 
-fn check_records(checks: &mut Checks, plan: &TransformPlan) {
-    let spec = &plan.spec;
+fn check_records(checks: &mut Checks, spec: &TransformSpec) {
     match (spec.input.split, spec.batch_strategy) {
         (SplitType::TFRecord, BatchStrategy::SingleRecord) => {}
         (SplitType::TFRecord, BatchStrategy::MultiRecord) => checks.warning(

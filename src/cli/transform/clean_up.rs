@@ -1,0 +1,69 @@
+//! `spotcheck transform clean-up`: what a job left behind is deleted.
+
+use std::io::Write;
+
+use anyhow::bail;
+use clap::Args;
+
+use super::who::{NamedJob, confirm, interruptible};
+use crate::cli::Outcome;
+use crate::cli::place::S3Args;
+use crate::cli::progress::with_progress;
+use crate::dirs::AppDirs;
+use crate::remote::transform::clean_up;
+use crate::tasks::ProgressUnit;
+
+#[derive(Debug, Args)]
+pub(super) struct CleanUpArgs {
+    /// A job that was started on this machine
+    job: String,
+    /// Lists what would be deleted, and deletes nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Without asking
+    #[arg(long)]
+    yes: bool,
+    #[command(flatten)]
+    s3: S3Args,
+}
+
+pub(super) fn run(args: &CleanUpArgs) -> anyhow::Result<Outcome> {
+    let dirs = AppDirs::find()?;
+    let control = interruptible(ProgressUnit::Steps)?;
+    let named = NamedJob::find(&args.job, &args.s3, &dirs, &control)?;
+    let Some(record) = named.record else {
+        bail!(
+            "the job {} was not started on this machine, so nothing here says what was made for it; look at its model in the AWS console",
+            args.job
+        );
+    };
+    let mut out = std::io::stdout().lock();
+    for left in &record.left {
+        writeln!(out, "{left}")?;
+    }
+    if record.left.is_empty() {
+        eprintln!("the job {} left nothing behind", args.job);
+        return Ok(Outcome::AllWell);
+    }
+    if args.dry_run {
+        eprintln!("nothing was deleted: this was a dry run");
+        return Ok(Outcome::AllWell);
+    }
+    let question = "Delete these? Inputs and outputs stay.";
+    if !args.yes && !confirm(question)? {
+        eprintln!("nothing was deleted");
+        return Ok(Outcome::AllWell);
+    }
+    let done = with_progress("Deleting", &control, || {
+        clean_up(&named.aws, &named.records, record, &control)
+    })?;
+    for (left, why) in &done.kept {
+        eprintln!("kept the {left}: {why}");
+    }
+    eprintln!("{} deleted", done.deleted.len());
+    if done.kept.is_empty() {
+        Ok(Outcome::AllWell)
+    } else {
+        Ok(Outcome::SomeImagesFailed)
+    }
+}

@@ -1,0 +1,93 @@
+//! `spotcheck transform list`: the jobs of the account and region.
+
+use std::io::Write;
+
+use clap::{Args, ValueEnum};
+
+use super::who::{interruptible, local_time};
+use crate::aws::Aws;
+use crate::cli::Outcome;
+use crate::cli::place::S3Args;
+use crate::cli::progress::with_progress;
+use crate::domain::{JobQuery, SageMakerAccess, TransformStatus, TransformSummary};
+use crate::tasks::ProgressUnit;
+
+#[derive(Debug, Args)]
+pub(super) struct ListArgs {
+    /// Only those with this status
+    #[arg(long, value_enum)]
+    status: Option<StatusArg>,
+    /// Only those whose name holds this
+    #[arg(long, value_name = "TEXT")]
+    name: Option<String>,
+    /// At most so many, the newest first
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
+    limit: u32,
+    #[command(flatten)]
+    s3: S3Args,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum StatusArg {
+    InProgress,
+    Completed,
+    Failed,
+    Stopping,
+    Stopped,
+}
+
+impl From<StatusArg> for TransformStatus {
+    fn from(arg: StatusArg) -> Self {
+        match arg {
+            StatusArg::InProgress => Self::InProgress,
+            StatusArg::Completed => Self::Completed,
+            StatusArg::Failed => Self::Failed,
+            StatusArg::Stopping => Self::Stopping,
+            StatusArg::Stopped => Self::Stopped,
+        }
+    }
+}
+
+pub(super) fn run(args: &ListArgs) -> anyhow::Result<Outcome> {
+    let control = interruptible(ProgressUnit::Steps)?;
+    let access = SageMakerAccess::from(&args.s3.access());
+    let sagemaker = Aws::new().sagemaker(&access);
+    let limit = args.limit as usize;
+    let mut jobs: Vec<TransformSummary> = Vec::new();
+    let mut query = JobQuery {
+        name_contains: args.name.clone(),
+        status: args.status.map(TransformStatus::from),
+        page_token: None,
+    };
+    let is_more = with_progress("Listing", &control, || -> anyhow::Result<bool> {
+        loop {
+            let page = sagemaker.list_transform_jobs(&query, Some(&control))?;
+            jobs.extend(page.jobs);
+            match page.next {
+                Some(next) if jobs.len() < limit => query.page_token = Some(next),
+                next => return Ok(next.is_some() || jobs.len() > limit),
+            }
+        }
+    })?;
+    let mut out = std::io::stdout().lock();
+    for job in jobs.iter().take(limit) {
+        let failure = job.failure.as_deref().unwrap_or_default();
+        writeln!(
+            out,
+            "{:12} {} {}{}{failure}",
+            job.status.word(),
+            local_time(job.created_ms),
+            job.name,
+            if failure.is_empty() { "" } else { ": " }
+        )?;
+    }
+    if jobs.is_empty() {
+        eprintln!(
+            "there are no such jobs in {}",
+            sagemaker.region(Some(&control))?
+        );
+    } else if is_more {
+        eprintln!("there are more; --limit shows them");
+    }
+    Ok(Outcome::AllWell)
+}

@@ -1,0 +1,71 @@
+//! `spotcheck transform logs`: what a job's containers say, or what SageMaker says of its objects.
+
+use std::io::Write;
+use std::time::Duration;
+
+use clap::Args;
+
+use super::who::{NamedJob, interruptible};
+use crate::cli::Outcome;
+use crate::cli::place::S3Args;
+use crate::dirs::AppDirs;
+use crate::domain::LogLine;
+use crate::remote::transform::{LogKind, LogReader};
+use crate::tasks::ProgressUnit;
+
+/// Between two looks at a log that grows.
+const PAUSE: Duration = Duration::from_secs(3);
+
+#[derive(Debug, Args)]
+pub(super) struct LogsArgs {
+    job: String,
+    /// SageMaker's own log: which objects went wrong, and why
+    #[arg(long)]
+    data_log: bool,
+    /// Goes on until the job is over
+    #[arg(long)]
+    follow: bool,
+    #[command(flatten)]
+    s3: S3Args,
+}
+
+pub(super) fn run(args: &LogsArgs) -> anyhow::Result<Outcome> {
+    let dirs = AppDirs::find()?;
+    let control = interruptible(ProgressUnit::Steps)?;
+    let named = NamedJob::find(&args.job, &args.s3, &dirs, &control)?;
+    let sagemaker = named.aws.sagemaker(&named.sagemaker);
+    let kind = if args.data_log {
+        LogKind::Data
+    } else {
+        LogKind::Container
+    };
+    let mut reader = LogReader::new(&args.job, kind);
+    let mut is_empty = true;
+    loop {
+        // Looked at first, so that nothing that was written before the end is missed.
+        let is_over = sagemaker
+            .describe_transform_job(&args.job, Some(&control))?
+            .status
+            .is_over();
+        let lines = reader.read(&sagemaker, &control)?;
+        is_empty &= lines.is_empty();
+        write(&lines)?;
+        if is_over || !args.follow {
+            break;
+        }
+        control.sleep(PAUSE)?;
+    }
+    if is_empty {
+        eprintln!("there is nothing in this log of {} (yet)", args.job);
+    }
+    Ok(Outcome::AllWell)
+}
+
+fn write(lines: &[LogLine]) -> std::io::Result<()> {
+    let mut out = std::io::stdout().lock();
+    for line in lines {
+        let at = jiff::Timestamp::from_millisecond(line.at_ms).unwrap_or_default();
+        writeln!(out, "{at:.3} {} {}", line.stream, line.message)?;
+    }
+    out.flush()
+}

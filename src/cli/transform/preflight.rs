@@ -1,0 +1,57 @@
+//! `spotcheck transform preflight`: a job is looked through before it is paid for.
+
+use std::io::Write;
+
+use anyhow::bail;
+use clap::Args;
+
+use super::job_args::JobArgs;
+use super::who::interruptible;
+use crate::aws::Aws;
+use crate::cli::Outcome;
+use crate::cli::progress::with_progress;
+use crate::dirs::AppDirs;
+use crate::domain::{CheckGrade, Preflight};
+use crate::remote::transform::preflight;
+use crate::tasks::ProgressUnit;
+
+#[derive(Debug, Args)]
+pub(super) struct PreflightArgs {
+    #[command(flatten)]
+    job: JobArgs,
+}
+
+pub(super) fn run(args: &PreflightArgs) -> anyhow::Result<Outcome> {
+    let dirs = AppDirs::find()?;
+    let control = interruptible(ProgressUnit::Steps)?;
+    let aws = Aws::new();
+    let mut planned = args.job.plan(&aws, &control)?;
+    let prices = args.job.prices(&planned.plan, &dirs)?;
+    let _archive = with_progress("Packing", &control, || planned.pack(&control))?;
+    let found = with_progress("Preflight", &control, || {
+        preflight(&aws, &planned.plan, &prices, &control)
+    })?;
+    write(&mut std::io::stdout().lock(), &found)?;
+    match found.count(CheckGrade::Problem) {
+        0 => Ok(Outcome::AllWell),
+        1 => bail!("there is a problem; the job would fail, or must not run like this"),
+        count => bail!("there are {count} problems; the job would fail, or must not run like this"),
+    }
+}
+
+/// A line for each point, and one for what to do about it.
+pub(super) fn write(out: &mut dyn Write, found: &Preflight) -> anyhow::Result<()> {
+    for check in &found.checks {
+        writeln!(
+            out,
+            "{:8} {:17} {}",
+            check.grade.word(),
+            check.point.label(),
+            check.finding
+        )?;
+        if !check.advice.is_empty() {
+            writeln!(out, "{:26} → {}", "", check.advice)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,97 @@
+//! `spotcheck transform retry`: the images of a job that have no output are sent again.
+
+use clap::Args;
+
+use super::job_args::Planned;
+use super::start::{HowArgs, start};
+use super::who::{NamedJob, interruptible, now_ms};
+use crate::cli::Outcome;
+use crate::cli::place::S3Args;
+use crate::cli::progress::with_progress;
+use crate::dirs::AppDirs;
+use crate::domain::TransformPlan;
+use crate::remote::transform::{Retry, RetryChoice, outcome, plan_retry, read_prices};
+use crate::tasks::ProgressUnit;
+
+#[derive(Debug, Args)]
+pub(super) struct RetryArgs {
+    /// A job that is over
+    job: String,
+    /// Leaves out the images that the model refused: only those that the job did not come to
+    #[arg(long)]
+    not_refused: bool,
+    /// The largest request, in place of the job's
+    #[arg(long, value_name = "MB")]
+    max_payload_mb: Option<u32>,
+    /// Requests at once on each instance, in place of the job's
+    #[arg(long, value_name = "N")]
+    max_concurrent: Option<u32>,
+    /// In place of the job's
+    #[arg(long, value_name = "TYPE")]
+    instance_type: Option<String>,
+    #[command(flatten)]
+    how: HowArgs,
+    #[command(flatten)]
+    s3: S3Args,
+}
+
+pub(super) fn run(args: &RetryArgs) -> anyhow::Result<Outcome> {
+    let dirs = AppDirs::find()?;
+    let control = interruptible(ProgressUnit::Bytes)?;
+    let named = NamedJob::find(&args.job, &args.s3, &dirs, &control)?;
+    let mut plan = with_progress("Looking for failures", &control, || {
+        plan_of(args, &named, &control)
+    })?;
+    let spec = &mut plan.spec;
+    spec.max_payload_mb = args.max_payload_mb.or(spec.max_payload_mb);
+    spec.max_concurrent = args.max_concurrent.or(spec.max_concurrent);
+    if let Some(instance_type) = &args.instance_type {
+        spec.instance_type.clone_from(instance_type);
+        // That of the job is of another type.
+        plan.usd_per_hour = None;
+    }
+    let count = plan
+        .manifest
+        .as_ref()
+        .map_or(0, |manifest| manifest.names.len());
+    eprintln!("{count} images without an output are sent again");
+    let prices = read_prices(&dirs.prices())?;
+    start(
+        &named.aws,
+        Planned::of(plan),
+        prices,
+        &args.how,
+        &dirs,
+        &control,
+    )
+}
+
+fn plan_of(
+    args: &RetryArgs,
+    named: &NamedJob,
+    control: &crate::tasks::TaskControl,
+) -> anyhow::Result<TransformPlan> {
+    let sagemaker = named.aws.sagemaker(&named.sagemaker);
+    let job = sagemaker.describe_transform_job(&args.job, Some(control))?;
+    if !job.status.is_over() {
+        anyhow::bail!(
+            "the job {} is {}; its images may still get an output, so wait until it is over",
+            args.job,
+            job.status.word()
+        );
+    }
+    let found = outcome(&named.aws, &named.sagemaker, &named.s3, &job.spec, control)?;
+    let retry = Retry {
+        sagemaker: &named.sagemaker,
+        s3: &named.s3,
+        spec: &job.spec,
+        record: named.record.as_ref(),
+        outcome: &found,
+        choice: if args.not_refused {
+            RetryChoice::NotRefused
+        } else {
+            RetryChoice::Missing
+        },
+    };
+    Ok(plan_retry(&named.aws, retry, now_ms(), control)?)
+}

@@ -1,0 +1,184 @@
+//! `spotcheck transform start`: uploads what is missing, makes the model and starts the job.
+
+use std::io::Write;
+
+use anyhow::bail;
+use clap::Args;
+
+use super::job_args::{JobArgs, Planned};
+use super::preflight;
+use super::status::{Watched, watch_to_the_end};
+use super::who::{interruptible, now_ms};
+use crate::aws::Aws;
+use crate::cli::Outcome;
+use crate::cli::progress::with_progress;
+use crate::dirs::AppDirs;
+use crate::domain::{CheckGrade, JobRecord, LeftBehind, Preflight, PriceTable};
+use crate::remote::transform::{self, JobRecords, StartFolders, aws_commands};
+use crate::tasks::{ProgressUnit, TaskControl};
+
+#[derive(Debug, Args)]
+pub(super) struct StartArgs {
+    #[command(flatten)]
+    job: JobArgs,
+    #[command(flatten)]
+    how: HowArgs,
+}
+
+/// How a job is started.
+#[derive(Debug, Args)]
+pub(super) struct HowArgs {
+    /// Starts although the preflight finds problems
+    #[arg(long)]
+    force: bool,
+    /// Prints what the `aws` command line would do, for a POSIX shell, and starts nothing
+    #[arg(long)]
+    print_aws: bool,
+    /// Watches the job until it is over
+    #[arg(long)]
+    watch: bool,
+}
+
+pub(super) fn run(args: &StartArgs) -> anyhow::Result<Outcome> {
+    let dirs = AppDirs::find()?;
+    let control = interruptible(ProgressUnit::Bytes)?;
+    let aws = Aws::new();
+    let planned = args.job.plan(&aws, &control)?;
+    let prices = args.job.prices(&planned.plan, &dirs)?;
+    start(&aws, planned, prices, &args.how, &dirs, &control)
+}
+
+/// Looks a plan through, starts it, and watches it where that is wanted.
+pub(super) fn start(
+    aws: &Aws,
+    mut planned: Planned,
+    prices: PriceTable,
+    how: &HowArgs,
+    dirs: &AppDirs,
+    control: &TaskControl,
+) -> anyhow::Result<Outcome> {
+    if how.print_aws {
+        // For what is chosen by the objects that are there.
+        let found = with_progress("Looking", control, || {
+            transform::preflight(aws, &planned.plan, &prices, control)
+        })?;
+        fill_in(&found, &mut planned);
+        return print_commands(&planned);
+    }
+    let _archive = with_progress("Packing", control, || planned.pack(control))?;
+    let found = with_progress("Preflight", control, || {
+        transform::preflight(aws, &planned.plan, &prices, control)
+    })?;
+    must_be_well(&found, how)?;
+    fill_in(&found, &mut planned);
+    let records = JobRecords::in_folder(dirs.jobs());
+    let folders = StartFolders {
+        records: &records,
+        unfinished: &dirs.uploads(),
+    };
+    let started = with_progress("Starting", control, || {
+        transform::start(aws, &planned.plan, folders, now_ms(), control)
+    });
+    let record = match started {
+        Ok(record) => record,
+        Err(error) => {
+            tell_what_is_left(&records, &planned);
+            return Err(error.into());
+        }
+    };
+    tell(&record)?;
+    if !how.watch {
+        eprintln!(
+            "spotcheck transform status {} --watch shows how far it is",
+            record.spec.job_name
+        );
+        return Ok(Outcome::AllWell);
+    }
+    let watched = Watched {
+        aws,
+        sagemaker: &record.sagemaker,
+        s3: &record.s3,
+        job_name: &record.spec.job_name,
+        record: Some(record.clone()),
+        prices,
+        usd_per_hour: None,
+    };
+    watch_to_the_end(&watched, control)
+}
+
+fn fill_in(found: &Preflight, planned: &mut Planned) {
+    if let Some(suggestion) = found.suggestion {
+        suggestion.fill_in(&mut planned.plan.spec);
+    }
+}
+
+/// What is well need not be told before a start.
+fn must_be_well(found: &Preflight, how: &HowArgs) -> anyhow::Result<()> {
+    let noteworthy = Preflight {
+        checks: found
+            .checks
+            .iter()
+            .filter(|check| check.grade != CheckGrade::Ok)
+            .cloned()
+            .collect(),
+        ..Preflight::default()
+    };
+    preflight::write(&mut std::io::stderr().lock(), &noteworthy)?;
+    if found.grade() == CheckGrade::Problem && !how.force {
+        bail!("nothing was started, because of the problems above; --force starts all the same");
+    }
+    Ok(())
+}
+
+fn tell(record: &JobRecord) -> anyhow::Result<()> {
+    let spec = &record.spec;
+    writeln!(std::io::stdout().lock(), "{}", spec.job_name)?;
+    eprintln!(
+        "started over {} objects on {} × {}; outputs go to {}",
+        record.input_objects.unwrap_or_default(),
+        spec.instance_count,
+        spec.instance_type,
+        spec.output.folder
+    );
+    Ok(())
+}
+
+/// A start that failed may have made something.
+fn tell_what_is_left(records: &JobRecords, planned: &Planned) {
+    let name = &planned.plan.spec.job_name;
+    let (all, _) = records.all();
+    let left = all
+        .into_iter()
+        .find(|record| record.spec.job_name == *name)
+        .map(|record| record.left);
+    let Some(left) = left.filter(|left| !left.is_empty()) else {
+        return;
+    };
+    let left: Vec<String> = left.iter().map(LeftBehind::to_string).collect();
+    eprintln!(
+        "made before that: {}; the same command with --job-name {name} goes on with it, and spotcheck transform clean-up {name} deletes it",
+        left.join(", ")
+    );
+}
+
+fn print_commands(planned: &Planned) -> anyhow::Result<Outcome> {
+    let mut out = std::io::stdout().lock();
+    if let Some(model) = &planned.packed {
+        let plain = model
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"-_./".contains(&byte));
+        let model = if plain {
+            model.clone()
+        } else {
+            format!("'{}'", model.replace('\'', r"'\''"))
+        };
+        writeln!(
+            out,
+            "spotcheck transform package --model {model} --out model.tar.gz"
+        )?;
+    }
+    for command in aws_commands(&planned.plan) {
+        writeln!(out, "{command}")?;
+    }
+    Ok(Outcome::AllWell)
+}

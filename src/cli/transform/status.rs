@@ -1,0 +1,290 @@
+//! `spotcheck transform status`: how far a job is, and what became of its images.
+
+use std::io::Write;
+
+use anyhow::bail;
+use clap::Args;
+
+use super::job_args::parse_positive;
+use super::who::{NamedJob, interruptible, local_time};
+use crate::aws::Aws;
+use crate::cli::Outcome;
+use crate::cli::place::S3Args;
+use crate::cli::progress::with_progress;
+use crate::dirs::AppDirs;
+use crate::domain::{
+    JobOutcome, JobProgress, JobRecord, PriceTable, S3Access, SageMakerAccess, TransformStatus,
+    human_usd,
+};
+use crate::remote::transform::{Watch, WatchEvent, outcome, read_prices};
+use crate::tasks::{ProgressUnit, TaskControl};
+
+/// Lines of the container's log that are shown.
+const LOG_LINES: usize = 5;
+
+#[derive(Debug, Args)]
+pub(super) struct StatusArgs {
+    /// The job, wherever it was started
+    job: String,
+    /// Looks again and again until the job is over
+    #[arg(long)]
+    watch: bool,
+    /// What an hour of one instance costs; from the table of prices where it is not given
+    #[arg(long, value_name = "USD", value_parser = parse_positive)]
+    hourly_price: Option<f64>,
+    #[command(flatten)]
+    s3: S3Args,
+}
+
+pub(super) fn run(args: &StatusArgs) -> anyhow::Result<Outcome> {
+    let dirs = AppDirs::find()?;
+    let control = interruptible(ProgressUnit::Images)?;
+    let named = NamedJob::find(&args.job, &args.s3, &dirs, &control)?;
+    let watched = Watched {
+        aws: &named.aws,
+        sagemaker: &named.sagemaker,
+        s3: &named.s3,
+        job_name: &args.job,
+        record: named.record.clone(),
+        prices: read_prices(&dirs.prices())?,
+        usd_per_hour: args.hourly_price,
+    };
+    if args.watch {
+        return watch(&watched, &control);
+    }
+    let mut watch = watched.watch();
+    let progress = with_progress("Looking", &control, || watch.look(&control))?;
+    conclude(&watched, &progress, &control)
+}
+
+/// A job that is to be watched.
+pub(super) struct Watched<'w> {
+    pub(super) aws: &'w Aws,
+    pub(super) sagemaker: &'w SageMakerAccess,
+    pub(super) s3: &'w S3Access,
+    pub(super) job_name: &'w str,
+    pub(super) record: Option<JobRecord>,
+    pub(super) prices: PriceTable,
+    pub(super) usd_per_hour: Option<f64>,
+}
+
+impl Watched<'_> {
+    fn watch(&self) -> Watch {
+        Watch::of(
+            self.aws,
+            self.sagemaker,
+            self.s3,
+            self.job_name,
+            self.record.clone(),
+            self.prices.clone(),
+            self.usd_per_hour,
+        )
+    }
+}
+
+/// Watches with a control of its own: the one of a start counts bytes.
+pub(super) fn watch_to_the_end(
+    watched: &Watched<'_>,
+    interrupted: &TaskControl,
+) -> anyhow::Result<Outcome> {
+    let control = TaskControl::new(ProgressUnit::Images);
+    let watching = control.clone();
+    let _hook = interrupted.on_cancel(move || watching.cancel());
+    watch(watched, &control)
+}
+
+fn watch(watched: &Watched<'_>, control: &TaskControl) -> anyhow::Result<Outcome> {
+    let mut watch = watched.watch();
+    let mut counted = false;
+    let progress = with_progress("Watching", control, || {
+        watch.follow(control, |event| match event {
+            WatchEvent::Progress(progress) => {
+                control.set_step(step_text(progress));
+                control.set_total(progress.inputs);
+                let done = progress.outputs.unwrap_or_default();
+                // The rate on screen is that from here on.
+                if counted {
+                    control.set_done(done);
+                } else {
+                    control.set_done_before(done);
+                    counted = progress.outputs.is_some();
+                }
+                control.set_detail(cost_text(progress).unwrap_or_default());
+            }
+            WatchEvent::Trouble { why, again_in } => {
+                control.set_step(format!("{why}; trying again in {} s", again_in.as_secs()));
+            }
+        })
+    });
+    let progress = match progress {
+        Err(error) if control.is_cancelled() => bail!(
+            "{error}: the job goes on; spotcheck transform status {} shows how far it is, and spotcheck transform stop ends it",
+            watched.job_name
+        ),
+        progress => progress?,
+    };
+    conclude(watched, &progress, control)
+}
+
+/// “transforming”, “stopping”.
+fn step_text(progress: &JobProgress) -> String {
+    match progress.job.status {
+        TransformStatus::Stopping => "stopping".to_owned(),
+        _ => progress.phase.word().to_owned(),
+    }
+}
+
+/// “$0.03 so far”
+fn cost_text(progress: &JobProgress) -> Option<String> {
+    Some(format!("{} so far", human_usd(progress.cost_usd?)))
+}
+
+/// Tells how the job stands, and where it is over what became of its images; says what that means for the exit code.
+fn conclude(
+    watched: &Watched<'_>,
+    progress: &JobProgress,
+    control: &TaskControl,
+) -> anyhow::Result<Outcome> {
+    write(&mut std::io::stdout().lock(), progress)?;
+    for note in &progress.notes {
+        eprintln!("note: {note}");
+    }
+    let job = &progress.job;
+    if !job.status.is_over() {
+        return Ok(Outcome::AllWell);
+    }
+    if let Some(record) = watched
+        .record
+        .as_ref()
+        .filter(|record| !record.left.is_empty())
+    {
+        let left: Vec<String> = record.left.iter().map(ToString::to_string).collect();
+        let name = &record.spec.job_name;
+        eprintln!(
+            "left behind: {}; spotcheck transform clean-up {name} deletes it",
+            left.join(", ")
+        );
+    }
+    if progress.missing() == Some(0) && job.status == TransformStatus::Completed {
+        return Ok(Outcome::AllWell);
+    }
+    let found = with_progress("Looking for failures", control, || {
+        outcome(
+            watched.aws,
+            watched.sagemaker,
+            watched.s3,
+            &job.spec,
+            control,
+        )
+    })?;
+    tell_failures(&found);
+    match (job.status, found.outputs) {
+        (TransformStatus::Completed, _) if found.failed.is_empty() => Ok(Outcome::AllWell),
+        (TransformStatus::Completed, outputs) => {
+            eprintln!(
+                "SageMaker says “Completed”, BUT ONLY {outputs} OF {} INPUTS HAVE AN OUTPUT; spotcheck transform retry {} sends the others again",
+                found.inputs, job.spec.job_name
+            );
+            Ok(Outcome::SomeImagesFailed)
+        }
+        (status, 0) => bail!(
+            "the job {} {}, and no image has an output",
+            job.spec.job_name,
+            past(status)
+        ),
+        (status, outputs) => {
+            eprintln!(
+                "the job {} {}; {outputs} of {} inputs have an output, and spotcheck transform retry {0} sends the others again",
+                job.spec.job_name,
+                past(status),
+                found.inputs
+            );
+            Ok(Outcome::SomeImagesFailed)
+        }
+    }
+}
+
+fn past(status: TransformStatus) -> &'static str {
+    match status {
+        TransformStatus::Stopped => "was stopped",
+        _ => "failed",
+    }
+}
+
+fn tell_failures(found: &JobOutcome) {
+    for failed in &found.failed {
+        let reason = failed
+            .reason
+            .as_deref()
+            .unwrap_or("no output, and the data-log says nothing of it");
+        eprintln!("failed {}: {reason}", found.uri_of(failed));
+    }
+    for note in &found.notes {
+        eprintln!("note: {note}");
+    }
+}
+
+fn write(out: &mut dyn Write, progress: &JobProgress) -> anyhow::Result<()> {
+    let job = &progress.job;
+    let spec = &job.spec;
+    let mut line = |what: &str, text: &str| writeln!(out, "{what:10} {text}");
+    line("job", &spec.job_name)?;
+    let phase = if job.status.is_over() {
+        String::new()
+    } else {
+        format!(", {}", progress.phase.word())
+    };
+    line("status", &format!("{}{phase}", job.status.word()))?;
+    if let Some(failure) = &job.failure {
+        line("reason", failure)?;
+    }
+    line("model", &spec.model_name)?;
+    line("input", &spec.input.objects.address().to_string())?;
+    line("output", &spec.output.folder.to_string())?;
+    line("outputs", &outputs_text(progress))?;
+    line("created", &local_time(job.created_ms))?;
+    line("billed", &billed_text(progress))?;
+    let lines = &progress.log_tail;
+    for last in &lines[lines.len().saturating_sub(LOG_LINES)..] {
+        line("log", &last.message)?;
+    }
+    Ok(())
+}
+
+/// “1204 of 5000 (24 %), 31.2 a second, 120 s left”
+fn outputs_text(progress: &JobProgress) -> String {
+    let number =
+        |number: Option<u64>| number.map_or_else(|| "?".to_owned(), |number| number.to_string());
+    let counted = format!(
+        "{} of {}",
+        number(progress.outputs),
+        number(progress.inputs)
+    );
+    let percent = progress
+        .fraction()
+        .map(|fraction| format!(" ({:.0} %)", (fraction * 100.0).floor()));
+    let rate = progress
+        .outputs_per_s
+        .map(|rate| format!(", {rate:.1} a second"));
+    let left = progress
+        .seconds_left
+        .map(|left| format!(", {left:.0} s left"));
+    [Some(counted), percent, rate, left]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+/// “360 s on 1 × ml.m5.xlarge, $0.03 so far”
+fn billed_text(progress: &JobProgress) -> String {
+    let spec = &progress.job.spec;
+    let instances = format!("{} × {}", spec.instance_count, spec.instance_type);
+    let Some(billed_s) = progress.billed_s else {
+        return format!("nothing yet, for {instances}");
+    };
+    let cost = match progress.cost_usd {
+        Some(usd) => human_usd(usd),
+        None => "its price is not known; --hourly-price says it".to_owned(),
+    };
+    format!("{billed_s:.0} s on {instances}, {cost}")
+}

@@ -1,0 +1,45 @@
+//! `spotcheck transform stop`: a job ends before its end.
+
+use anyhow::bail;
+use clap::Args;
+
+use super::who::{NamedJob, confirm, interruptible};
+use crate::cli::Outcome;
+use crate::cli::place::S3Args;
+use crate::dirs::AppDirs;
+use crate::tasks::ProgressUnit;
+
+#[derive(Debug, Args)]
+pub(super) struct StopArgs {
+    job: String,
+    /// Without asking
+    #[arg(long)]
+    yes: bool,
+    #[command(flatten)]
+    s3: S3Args,
+}
+
+pub(super) fn run(args: &StopArgs) -> anyhow::Result<Outcome> {
+    let dirs = AppDirs::find()?;
+    let control = interruptible(ProgressUnit::Steps)?;
+    let named = NamedJob::find(&args.job, &args.s3, &dirs, &control)?;
+    let sagemaker = named.aws.sagemaker(&named.sagemaker);
+    let job = sagemaker.describe_transform_job(&args.job, Some(&control))?;
+    if job.status.is_over() {
+        bail!("the job {} is {} already", args.job, job.status.word());
+    }
+    let question = format!(
+        "Stop the job {}? What it has written stays; the other images get no output.",
+        args.job
+    );
+    if !args.yes && !confirm(&question)? {
+        eprintln!("the job goes on");
+        return Ok(Outcome::AllWell);
+    }
+    sagemaker.stop_transform_job(&args.job, Some(&control))?;
+    eprintln!(
+        "the job {} stops, which takes a while and is billed until then; spotcheck transform status {0} --watch waits for it",
+        args.job
+    );
+    Ok(Outcome::AllWell)
+}
