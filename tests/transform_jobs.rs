@@ -1,0 +1,1040 @@
+//! `spotcheck transform` as a process, against the tests' own control plane: jobs looked through, started, watched, stopped, taken up again
+//! and cleaned up after.
+
+#![expect(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
+
+mod support;
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+
+use serde_json::Value;
+use spotcheck::domain::known_instance_types;
+use support::control_plane::{ControlPlane, Failure, IMAGE, ROLE, echo_archive};
+use support::seaweed::{ADMIN, BLIND, Bucket, Seaweed};
+use support::{python_packages, spotcheck_at};
+
+/// Between two questions whether something has happened.
+const POLL: Duration = Duration::from_millis(10);
+
+/// A bucket with images, an archive that answers at once with what it was sent, and a machine of its own.
+struct Transform {
+    bucket: Bucket,
+    plane: ControlPlane,
+    home: tempfile::TempDir,
+}
+
+impl Transform {
+    fn new(name: &str) -> Self {
+        let bucket = Seaweed::shared().bucket(name);
+        let plane = ControlPlane::start(bucket.server());
+        bucket.put("models/model.tar.gz", &echo_archive());
+        Self {
+            bucket,
+            plane,
+            home: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    fn with_images(name: &str, count: usize) -> Self {
+        let transform = Self::new(name);
+        for number in 0..count {
+            let content = format!("image {number}");
+            transform.bucket.put(
+                &format!("photos/day {}/{number:03}.jpg", number % 3),
+                content.as_bytes(),
+            );
+        }
+        transform
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = spotcheck_at(self.home.path(), &["transform"]);
+        command.args(args).stdin(Stdio::null());
+        self.plane.sign_in(&mut command, ADMIN);
+        command
+    }
+
+    fn run(&self, args: &[&str]) -> Ended {
+        Ended::of(&self.command(args).output().unwrap())
+    }
+
+    /// A job over `input` of the archive in the bucket.
+    fn of_job(&self, what: &str, job: &str, input: &str, more: &[&str]) -> Vec<String> {
+        let archive = self.bucket.uri("models/model.tar.gz");
+        let (input, output) = (self.bucket.uri(input), self.bucket.uri("out/"));
+        let args = [
+            what,
+            &input,
+            "--output",
+            &output,
+            "--job-name",
+            job,
+            "--archive",
+            &archive,
+            "--role",
+            ROLE,
+        ];
+        args.iter()
+            .chain(more)
+            .map(|arg| (*arg).to_owned())
+            .collect()
+    }
+
+    fn start(&self, job: &str, input: &str, more: &[&str]) -> Ended {
+        let args = self.of_job("start", job, input, more);
+        self.run(&args.iter().map(String::as_str).collect::<Vec<_>>())
+    }
+
+    fn preflight(&self, job: &str, input: &str, more: &[&str]) -> Ended {
+        let args = self.of_job("preflight", job, input, more);
+        self.run(&args.iter().map(String::as_str).collect::<Vec<_>>())
+    }
+
+    fn spawn(&self, args: &[&str]) -> Child {
+        let mut command = self.command(args);
+        command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap()
+    }
+
+    /// Until somebody has asked so often how a job is.
+    fn wait_until_looked_at(&self, times: usize) {
+        while self.plane.count("DescribeTransformJob") < times {
+            std::thread::sleep(POLL);
+        }
+    }
+
+    fn answer(&self, key: &str) -> Option<Value> {
+        serde_json::from_slice(&self.bucket.get(key)?).ok()
+    }
+
+    /// The body of the last request for an operation.
+    fn asked(&self, operation: &str) -> Value {
+        let requests = self.plane.requests();
+        let last = requests
+            .into_iter()
+            .rfind(|request| request.operation == operation);
+        last.unwrap().body
+    }
+
+    fn records(&self) -> Vec<PathBuf> {
+        let folder = std::fs::read_dir(self.home.path().join("data/jobs"));
+        folder.map_or_else(
+            |_| Vec::new(),
+            |files| files.map(|file| file.unwrap().path()).collect(),
+        )
+    }
+}
+
+/// How the program ended, and what it said.
+#[derive(Debug)]
+struct Ended {
+    code: Option<i32>,
+    stdout: String,
+    stderr: String,
+}
+
+impl Ended {
+    fn of(output: &Output) -> Self {
+        Self {
+            code: output.status.code(),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+
+    /// `said` stands in what it said, on either way out.
+    fn must(self, code: i32, said: &[&str]) -> Self {
+        assert_eq!(self.code, Some(code), "{self:#?}");
+        for said in said {
+            assert!(
+                self.stderr.contains(said) || self.stdout.contains(said),
+                "no “{said}” in {self:#?}"
+            );
+        }
+        for secret in [ADMIN.secret_key, BLIND.secret_key] {
+            assert!(
+                !self.stderr.contains(secret) && !self.stdout.contains(secret),
+                "a secret was told"
+            );
+        }
+        self
+    }
+
+    /// The grade and the text of a point of a preflight; the worst where there are several.
+    fn check(&self, point: &str) -> (String, String) {
+        let lines = self.stdout.lines().filter_map(|line| {
+            let grade = line.get(..8)?.trim();
+            let label = line.get(9..26)?.trim();
+            (label == point).then(|| (grade.to_owned(), line[26..].trim().to_owned()))
+        });
+        let order = ["ok", "warning", "problem"];
+        let worst = lines.max_by_key(|(grade, _)| order.iter().position(|known| known == grade));
+        worst.unwrap_or_else(|| panic!("no {point} in {self:#?}"))
+    }
+}
+
+#[test]
+fn a_job_is_started_watched_to_its_end_and_cleaned_up_after() {
+    let transform = Transform::with_images("whole", 7);
+    let started = transform.start("cats", "photos/", &["--watch", "--hourly-price", "3.6"]);
+    let started = started.must(
+        0,
+        &[
+            "started over 7 objects on 1 × ml.m5.xlarge",
+            "completed",
+            "7 of 7 (100 %)",
+            "left behind: model cats",
+        ],
+    );
+    assert!(started.stdout.starts_with("cats\n"), "{started:#?}");
+    let answer = transform.answer("out/cats/day 1/004.jpg.out").unwrap();
+    assert_eq!(answer["text"], "image 4");
+    assert_eq!(answer["content_type"], "application/x-image");
+    let asked = transform.asked("CreateTransformJob");
+    assert_eq!(asked["BatchStrategy"], "SingleRecord");
+    // Chosen by the instance and the objects.
+    assert_eq!(asked["MaxConcurrentTransforms"], 4);
+    assert_eq!(asked["MaxPayloadInMB"], 1);
+    let model = transform.asked("CreateModel");
+    assert_eq!(model["PrimaryContainer"]["Image"], IMAGE);
+
+    transform
+        .run(&["status", "cats"])
+        .must(0, &["status     completed", "7 of 7 (100 %)", "$"]);
+    transform.run(&["logs", "cats"]).must(0, &["ready"]);
+    transform
+        .run(&["list", "--name", "cat"])
+        .must(0, &["completed", " cats\n"]);
+    let others = transform
+        .run(&["list", "--status", "failed"])
+        .must(0, &["there are no such jobs"]);
+    assert_eq!(others.stdout, "");
+
+    let unsure = transform
+        .run(&["clean-up", "cats"])
+        .must(1, &["repeat the command with --yes"]);
+    assert_eq!(unsure.stdout, "model cats\n");
+    transform
+        .run(&["clean-up", "cats", "--dry-run"])
+        .must(0, &["nothing was deleted"]);
+    assert_eq!(transform.plane.count("DeleteModel"), 0);
+    transform
+        .run(&["clean-up", "cats", "--yes"])
+        .must(0, &["1 deleted"]);
+    assert_eq!(transform.plane.count("DeleteModel"), 1);
+    // The archive was there before the job.
+    assert!(transform.bucket.get("models/model.tar.gz").is_some());
+    assert!(transform.bucket.get("out/cats/day 1/004.jpg.out").is_some());
+    transform
+        .run(&["clean-up", "cats", "--yes"])
+        .must(0, &["left nothing behind"]);
+}
+
+#[test]
+fn what_is_missing_is_uploaded_first_and_clean_up_deletes_what_the_job_alone_needed() {
+    let transform = Transform::new("uploading");
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("훈련")).unwrap();
+    std::fs::write(folder.path().join("훈련/고양이.jpg"), "a cat").unwrap();
+    std::fs::write(folder.path().join("b.png"), "b").unwrap();
+    let archive = folder.path().join("packed.tar.gz");
+    std::fs::write(&archive, echo_archive()).unwrap();
+    let (input_to, output) = (transform.bucket.uri("in/"), transform.bucket.uri("out"));
+    let folder_text = folder.path().to_str().unwrap();
+    let args = [
+        "start",
+        folder_text,
+        "--input-to",
+        &input_to,
+        "--output",
+        &output,
+        "--archive",
+        archive.to_str().unwrap(),
+        "--role",
+        ROLE,
+        "--job-name",
+        "up",
+        "--watch",
+    ];
+    transform
+        .run(&args)
+        .must(0, &["started over 2 objects", "2 of 2 (100 %)"]);
+    assert_eq!(
+        transform.answer("out/up/훈련/고양이.jpg.out").unwrap()["text"],
+        "a cat"
+    );
+    let uploaded = "out/spotcheck-files/up/model.tar.gz";
+    assert!(transform.bucket.get(uploaded).is_some());
+    transform
+        .run(&["clean-up", "up", "--yes"])
+        .must(0, &["2 deleted"]);
+    assert!(transform.bucket.get(uploaded).is_none());
+    assert!(transform.bucket.get("in/b.png").is_some());
+}
+
+#[test]
+fn a_list_of_images_is_sent_through_a_manifest() {
+    let transform = Transform::with_images("list", 6);
+    let list = transform.home.path().join("list.txt");
+    let whole = transform.bucket.uri("photos/day 2/005.jpg");
+    std::fs::write(
+        &list,
+        format!("day 0/000.jpg\r\n\n{whole}\nday 0/000.jpg\n"),
+    )
+    .unwrap();
+    let list = list.to_str().unwrap();
+    transform
+        .start("some", "photos/", &["--images", list, "--watch"])
+        .must(0, &["started over 2 objects", "2 of 2 (100 %)"]);
+    assert!(transform.answer("out/some/day 0/000.jpg.out").is_some());
+    assert!(transform.answer("out/some/day 2/005.jpg.out").is_some());
+    assert!(transform.answer("out/some/day 1/001.jpg.out").is_none());
+    let manifest = "out/spotcheck-files/some/manifest.json";
+    assert!(transform.bucket.get(manifest).is_some());
+    transform
+        .run(&["clean-up", "some", "--yes"])
+        .must(0, &["manifest s3://", "2 deleted"]);
+    assert!(transform.bucket.get(manifest).is_none());
+    // One that is not there is found before the start.
+    std::fs::write(transform.home.path().join("list.txt"), "gone.jpg\n").unwrap();
+    transform
+        .start("gone", "photos/", &["--images", list])
+        .must(
+            1,
+            &[
+                "1 objects of the manifest are not there",
+                "nothing was started",
+            ],
+        );
+    assert_eq!(transform.plane.count("CreateTransformJob"), 1);
+}
+
+#[test]
+fn all_parameters_of_a_job_reach_sagemaker() {
+    let transform = Transform::with_images("parameters", 1);
+    let capture = transform.bucket.uri("captured/");
+    let more = [
+        "--instance-type",
+        "ml.c5.2xlarge",
+        "--instance-count",
+        "2",
+        "--max-payload-mb",
+        "5",
+        "--max-concurrent",
+        "3",
+        "--timeout-s",
+        "60",
+        "--max-retries",
+        "1",
+        "--env",
+        "NOTE=it's",
+        "--tfs-batching",
+        "small",
+        "--tag",
+        "team=vision",
+        "--input-filter",
+        "$.a",
+        "--output-filter",
+        "$",
+        "--join-input",
+        "--output-kms-key",
+        "alias/out",
+        "--volume-kms-key",
+        "alias/disk",
+        "--ami-version",
+        "al2-ami-sagemaker-batch-gpu-535",
+        "--data-capture",
+        &capture,
+        "--data-capture-ids",
+        "--experiment",
+        "cats",
+        "--trial",
+        "first",
+        "--experiment-run",
+        "one",
+        "--accept",
+        "application/jsonlines",
+        "--content-type",
+        "image/jpeg",
+        "--model-env",
+        "LOG=1",
+        "--model-name",
+        "my-model",
+    ];
+    transform.start("parameters", "photos/", &more).must(0, &[]);
+    let asked = transform.asked("CreateTransformJob");
+    let expected = serde_json::json!({
+        "TransformJobName": "parameters",
+        "ModelName": "my-model",
+        "MaxConcurrentTransforms": 3,
+        "ModelClientConfig": {"InvocationsTimeoutInSeconds": 60, "InvocationsMaxRetries": 1},
+        "MaxPayloadInMB": 5,
+        "BatchStrategy": "SingleRecord",
+        "Environment": {
+            "NOTE": "it's",
+            "SAGEMAKER_TFS_BATCH_TIMEOUT_MICROS": "1000",
+            "SAGEMAKER_TFS_ENABLE_BATCHING": "true",
+            "SAGEMAKER_TFS_MAX_BATCH_SIZE": "4",
+            "SAGEMAKER_TFS_MAX_ENQUEUED_BATCHES": "64",
+            "SAGEMAKER_TFS_NUM_BATCH_THREADS": "4",
+        },
+        "TransformInput": {
+            "DataSource": {"S3DataSource": {"S3DataType": "S3Prefix", "S3Uri": transform.bucket.uri("photos/")}},
+            "ContentType": "image/jpeg",
+            "CompressionType": "None",
+            "SplitType": "None",
+        },
+        "TransformOutput": {
+            "S3OutputPath": transform.bucket.uri("out/parameters/"),
+            "Accept": "application/jsonlines",
+            "AssembleWith": "None",
+            "KmsKeyId": "alias/out",
+        },
+        "DataCaptureConfig": {"DestinationS3Uri": capture, "GenerateInferenceId": true},
+        "TransformResources": {
+            "InstanceType": "ml.c5.2xlarge",
+            "InstanceCount": 2,
+            "VolumeKmsKeyId": "alias/disk",
+            "TransformAmiVersion": "al2-ami-sagemaker-batch-gpu-535",
+        },
+        "DataProcessing": {"InputFilter": "$.a", "OutputFilter": "$", "JoinSource": "Input"},
+        "ExperimentConfig": {"ExperimentName": "cats", "TrialName": "first", "RunName": "one"},
+        "Tags": [{"Key": "team", "Value": "vision"}],
+    });
+    assert_eq!(asked, expected);
+    let model = transform.asked("CreateModel");
+    assert_eq!(model["PrimaryContainer"]["Environment"]["LOG"], "1");
+    assert_eq!(model["Tags"][0]["Value"], "vision");
+}
+
+#[test]
+fn the_aws_commands_that_are_printed_ask_for_the_very_same() {
+    let transform = Transform::with_images("commands", 2);
+    let more = [
+        "--env",
+        "NOTE=it's \"quoted\" $HOME",
+        "--tag",
+        "team=고양이",
+    ];
+    let mut printing = more.to_vec();
+    printing.push("--print-aws");
+    let printed = transform
+        .start("commands", "photos/", &printing)
+        .must(0, &[]);
+    assert_eq!(transform.plane.count("CreateTransformJob"), 0);
+    assert!(transform.records().is_empty());
+    transform.start("commands", "photos/", &more).must(0, &[]);
+    let job = transform.asked("CreateTransformJob");
+    let model = transform.asked("CreateModel");
+    // A shell of its own takes the commands apart, and tells `aws`'s last words.
+    let script = format!(
+        "aws() {{ for word; do case $last in --cli-input-json) printf '%s\\n' \"$word\";; esac; last=$word; done; }}\n{}",
+        printed.stdout
+    );
+    let output = Command::new("sh").args(["-c", &script]).output().unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    let requests: Vec<Value> = said
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(requests, [model, job], "{printed:#?}");
+}
+
+#[test]
+fn the_preflight_tells_traps_from_what_is_well() {
+    let transform = Transform::with_images("preflight", 3);
+    let well = transform
+        .preflight(
+            "well",
+            "photos/",
+            &["--hourly-price", "1", "--images-per-s", "0.5"],
+        )
+        .must(0, &["12 minutes on 2 ml.p3.2xlarge"]);
+    for point in [
+        "Names and limits",
+        "Job name",
+        "Role",
+        "Container",
+        "Model",
+        "Input",
+        "Prefix",
+        "Objects",
+        "Output",
+        "Payload",
+        "Concurrency",
+        "Content type",
+        "Splitting",
+        "Instance",
+        "Cost",
+    ] {
+        assert_eq!(well.check(point).0, "ok", "{point} in {well:#?}");
+    }
+    assert!(
+        well.check("Cost")
+            .1
+            .contains("about 6 s of transforming, for about $0.002"),
+        "{well:#?}"
+    );
+    assert!(well.check("Objects").1.starts_with("3 objects, "));
+    assert_eq!(transform.plane.count("CreateModel"), 0);
+
+    let check = |input: &str, more: &[&str], point: &str, grade: &str, said: &str| {
+        let found = transform.preflight("trap", input, more);
+        let (found_grade, text) = found.check(point);
+        assert_eq!(found_grade, grade, "{point} in {found:#?}");
+        assert!(
+            text.contains(said) || found.stdout.contains(said),
+            "no “{said}” in {found:#?}"
+        );
+        let is_problem = grade == "problem";
+        assert_eq!(found.code == Some(1), is_problem, "{found:#?}");
+    };
+    check(
+        "photos",
+        &[],
+        "Prefix",
+        "warning",
+        "does not end in a slash",
+    );
+    transform.bucket.put("photos-old/1.jpg", b"old");
+    check("photos", &[], "Prefix", "problem", "photos-old/");
+    check(
+        "nothing/",
+        &[],
+        "Input",
+        "problem",
+        "There is nothing to transform",
+    );
+    check(
+        "photos/",
+        &["--instance-type", "m5.xlarge"],
+        "Instance",
+        "problem",
+        "no instance type",
+    );
+    check(
+        "photos/",
+        &["--instance-type", "ml.m9.xlarge"],
+        "Instance",
+        "warning",
+        "does not know",
+    );
+    check(
+        "photos/",
+        &["--instance-type", "ml.m5.xlarge"],
+        "Cost",
+        "warning",
+        "No price of ml.m5.xlarge is known",
+    );
+    check(
+        "photos/",
+        &[
+            "--image",
+            "763104351884.dkr.ecr.eu-west-1.amazonaws.com/ray:a",
+        ],
+        "Container",
+        "problem",
+        "lies in eu-west-1",
+    );
+    check(
+        "photos/",
+        &["--instance-type", "ml.g5.xlarge", "--image", IMAGE],
+        "Container",
+        "warning",
+        "does not use the graphics card",
+    );
+    check(
+        "photos/",
+        &["--split-type", "line"],
+        "Splitting",
+        "problem",
+        "cut pictures into pieces",
+    );
+    check(
+        "photos/",
+        &["--batch-strategy", "multi-record"],
+        "Splitting",
+        "warning",
+        "SingleRecord",
+    );
+    check(
+        "photos/",
+        &["--content-type", "text/csv"],
+        "Content type",
+        "warning",
+        "application/x-image",
+    );
+    check(
+        "photos/",
+        &["--max-payload-mb", "50", "--max-concurrent", "3"],
+        "Names and limits",
+        "problem",
+        "50 MB × 3 = 150 MB",
+    );
+    check(
+        "photos/",
+        &["--max-payload-mb", "0"],
+        "Payload",
+        "warning",
+        "in chunks",
+    );
+    transform.bucket.put("photos/.keep", b"");
+    transform.bucket.put("photos/notes.txt", b"not an image");
+    transform.bucket.put("photos/Thumbs.db", b"nor this");
+    check(
+        "photos/",
+        &[],
+        "Objects",
+        "warning",
+        "1 objects are empty: photos/.keep",
+    );
+    check("photos/", &[], "Objects", "warning", "photos/Thumbs.db");
+    transform.bucket.put("large/l.jpg", &vec![7; 6_000_001]);
+    check(
+        "large/",
+        &[],
+        "Payload",
+        "ok",
+        "requests of up to 7 MB take it",
+    );
+    check(
+        "large/",
+        &["--max-payload-mb", "6"],
+        "Payload",
+        "problem",
+        "Set MaxPayloadInMB to 7",
+    );
+    transform.bucket.put("records/a.tfrecord", b"record");
+    check(
+        "records/",
+        &["--input-kind", "tfrecord"],
+        "Splitting",
+        "ok",
+        "SplitType TFRecord",
+    );
+    check(
+        "records/",
+        &[],
+        "Splitting",
+        "warning",
+        "Set SplitType to TFRecord",
+    );
+    transform.bucket.put("out/trap/a.jpg.out", b"old");
+    check("photos/", &[], "Output", "problem", "There is something in");
+
+    let under = transform.bucket.uri("photos/out/");
+    let (input, archive) = (
+        transform.bucket.uri("photos/"),
+        transform.bucket.uri("models/gone.tar.gz"),
+    );
+    let found = transform.run(&[
+        "preflight",
+        &input,
+        "--output",
+        &under,
+        "--job-name",
+        "a b",
+        "--archive",
+        &archive,
+        "--role",
+        "me",
+    ]);
+    assert!(
+        found.check("Output").1.contains("under the input"),
+        "{found:#?}"
+    );
+    assert_eq!(found.check("Names and limits").0, "problem");
+    let found = transform.run(&[
+        "preflight",
+        &input,
+        "--output",
+        &under,
+        "--job-name",
+        "ab",
+        "--archive",
+        &archive,
+        "--role",
+        "me",
+    ]);
+    assert!(
+        found.check("Model").1.contains("no such object"),
+        "{found:#?}"
+    );
+    assert!(found.check("Role").1.contains("no ARN"), "{found:#?}");
+    let found = found.must(1, &["problems; the job would fail"]);
+    assert!(found.stderr.contains("error: "), "{found:#?}");
+    // Nothing was written anywhere.
+    for operation in ["CreateModel", "CreateTransformJob"] {
+        assert_eq!(transform.plane.count(operation), 0);
+    }
+}
+
+#[test]
+fn a_price_with_its_source_is_kept_for_the_next_estimate() {
+    let transform = Transform::with_images("price", 1);
+    let more = [
+        "--hourly-price",
+        "0.25",
+        "--price-source",
+        "an invoice",
+        "--images-per-s",
+        "1",
+    ];
+    transform
+        .preflight("price", "photos/", &more)
+        .must(0, &["prices.toml"]);
+    let found = transform.preflight("price", "photos/", &["--images-per-s", "1"]);
+    let (grade, text) = found.check("Cost");
+    assert_eq!(grade, "ok");
+    assert!(
+        text.contains("$0.25 an hour and instance, of 20") && text.contains("from an invoice"),
+        "{text}"
+    );
+    let table = transform.home.path().join("config/prices.toml");
+    let kept = std::fs::read_to_string(&table).unwrap();
+    std::fs::write(&table, kept.replace("0.25", "-1")).unwrap();
+    let found = transform
+        .preflight("price", "photos/", &[])
+        .must(1, &["above zero", "prices.toml"]);
+    assert!(found.stderr.contains("correct it"), "{found:#?}");
+}
+
+#[test]
+fn a_partly_failed_job_names_the_failures_and_only_those_are_sent_again() {
+    let transform = Transform::with_images("partly", 5);
+    transform.bucket.put("photos/bad: one.jpg", b"fail 400");
+    let started = transform.start("partly", "photos/", &["--watch", "--max-concurrent", "1"]);
+    let started = started.must(
+        3,
+        &[
+            "partly failed",
+            "of 6 inputs have an output",
+            "transform retry partly",
+        ],
+    );
+    let failed = format!(
+        "failed {}: ClientError: 400",
+        transform.bucket.uri("photos/bad: one.jpg")
+    );
+    assert!(started.stderr.contains(&failed), "{started:#?}");
+    transform
+        .run(&["logs", "partly", "--data-log"])
+        .must(0, &["bad: one.jpg", "ClientError: 400"]);
+    let outputs = |folder: &str| {
+        let keys =
+            (0..5).map(|number| format!("out/{folder}/day {}/{number:03}.jpg.out", number % 3));
+        keys.filter(|key| transform.bucket.get(key).is_some())
+            .count()
+    };
+    let good = outputs("partly");
+
+    transform.bucket.put("photos/bad: one.jpg", b"good now");
+    let retried = transform
+        .run(&["retry", "partly", "--watch"])
+        .must(0, &["images without an output are sent again"]);
+    let job = retried.stdout.lines().next().unwrap().to_owned();
+    assert!(job.starts_with("partly-retry-2"), "{job}");
+    let answer = transform
+        .answer(&format!("out/{job}/bad: one.jpg.out"))
+        .unwrap();
+    assert_eq!(answer["text"], "good now");
+    assert_eq!(good + outputs(&job), 5);
+    let (first, second) = {
+        let requests = transform.plane.requests();
+        let jobs = requests
+            .into_iter()
+            .filter(|request| request.operation == "CreateTransformJob");
+        let jobs: Vec<Value> = jobs.map(|request| request.body).collect();
+        (jobs[0].clone(), jobs[1].clone())
+    };
+    for same in [
+        "ModelName",
+        "MaxConcurrentTransforms",
+        "TransformResources",
+        "BatchStrategy",
+    ] {
+        assert_eq!(first[same], second[same], "{same}");
+    }
+    assert_eq!(transform.plane.count("CreateModel"), 1);
+    transform
+        .run(&["retry", &job])
+        .must(1, &["nothing to send again"]);
+
+    // The retry needs its manifest no longer, and the model was made for the first job.
+    transform
+        .run(&["clean-up", &job, "--yes"])
+        .must(0, &["manifest s3://", "1 deleted"]);
+    transform
+        .run(&["clean-up", "partly", "--yes"])
+        .must(0, &["model partly", "1 deleted"]);
+    // The record still knows how to make the model again.
+    transform.run(&["retry", "partly", "--watch"]).must(0, &[]);
+    assert_eq!(transform.plane.count("CreateModel"), 2);
+}
+
+#[test]
+fn completed_with_fewer_outputs_than_inputs_is_said_loudly() {
+    let transform = Transform::with_images("short", 4);
+    transform.plane.fail(Failure::NoOutput("002.jpg"));
+    transform.start("short", "photos/", &["--watch"]).must(
+        3,
+        &[
+            "BUT ONLY 3 OF 4 INPUTS HAVE AN OUTPUT",
+            "002.jpg: no output, and the data-log says nothing of it",
+        ],
+    );
+    transform.plane.heal();
+    transform
+        .run(&["status", "short"])
+        .must(3, &["completed", "3 of 4 (75 %)"]);
+    transform
+        .run(&["retry", "short", "--not-refused", "--watch"])
+        .must(0, &["1 images without an output"]);
+}
+
+#[test]
+fn a_job_is_stopped_and_what_it_has_written_stays() {
+    let transform = Transform::with_images("stopped", 6);
+    transform.plane.pause_jobs_after(2);
+    transform
+        .start("stopped", "photos/", &["--max-concurrent", "1"])
+        .must(0, &["status stopped --watch"]);
+    transform.plane.wait_until_paused();
+    transform.run(&["status", "stopped"]).must(
+        0,
+        &[
+            "status     in progress, transforming",
+            "2 of 6 (33 %)",
+            "its price is not known",
+        ],
+    );
+    transform
+        .run(&["retry", "stopped"])
+        .must(1, &["wait until it is over"]);
+    transform
+        .run(&["clean-up", "stopped", "--yes"])
+        .must(1, &["still needs what would be deleted"]);
+    transform.run(&["stop", "stopped"]).must(
+        1,
+        &["Stop the job stopped?", "repeat the command with --yes"],
+    );
+    transform
+        .run(&["stop", "stopped", "--yes"])
+        .must(0, &["the job stopped stops"]);
+    transform.plane.resume_jobs();
+    transform.plane.wait_until_over("stopped");
+    transform
+        .run(&["status", "stopped"])
+        .must(3, &["was stopped; ", " of 6 inputs have an output"]);
+    transform
+        .run(&["stop", "stopped", "--yes"])
+        .must(1, &["is stopped already"]);
+}
+
+#[test]
+fn watching_goes_on_after_the_watcher_was_killed_and_after_troubles_of_the_network() {
+    let transform = Transform::with_images("watching", 3);
+    transform.plane.pause_jobs();
+    transform
+        .start("watching", "photos/", &["--hourly-price", "2"])
+        .must(0, &[]);
+    let mut watcher = transform.spawn(&["status", "watching", "--watch"]);
+    transform.wait_until_looked_at(3);
+    watcher.kill().unwrap();
+    watcher.wait().unwrap();
+    // More often than one request is made again.
+    transform.plane.fail(Failure::Throttling {
+        operation: "DescribeTransformJob",
+        times: 5,
+    });
+    let watcher = transform.spawn(&["status", "watching", "--watch"]);
+    transform.wait_until_looked_at(10);
+    transform.plane.resume_jobs();
+    let ended = Ended::of(&watcher.wait_with_output().unwrap());
+    ended.must(
+        0,
+        &[
+            "asks to slow down",
+            "trying again in 2 s",
+            "completed",
+            "3 of 3 (100 %)",
+            "$0.0",
+        ],
+    );
+}
+
+#[test]
+fn a_job_that_was_started_elsewhere_is_opened_by_its_name() {
+    let transform = Transform::with_images("elsewhere", 2);
+    transform.start("elsewhere", "photos/", &[]).must(0, &[]);
+    transform.plane.wait_until_over("elsewhere");
+    let elsewhere = Transform {
+        home: tempfile::tempdir().unwrap(),
+        ..transform
+    };
+    elsewhere
+        .run(&["status", "elsewhere"])
+        .must(0, &["completed", "2 of 2 (100 %)"]);
+    elsewhere
+        .run(&["clean-up", "elsewhere", "--yes"])
+        .must(1, &["was not started on this machine"]);
+    elsewhere
+        .run(&["status", "nowhere"])
+        .must(1, &["look at the job nowhere"]);
+}
+
+#[test]
+fn logs_that_may_not_be_read_hide_nothing_else() {
+    let transform = Transform::with_images("no-logs", 2);
+    transform.bucket.put("photos/bad.jpg", b"fail 400");
+    for operation in ["DescribeLogStreams", "GetLogEvents"] {
+        transform.plane.fail(Failure::AccessDenied { operation });
+    }
+    transform.start("no-logs", "photos/", &["--watch"]).must(
+        3,
+        &[
+            "logs:DescribeLogStreams",
+            "failed s3://",
+            "bad.jpg: no output",
+            "of 3 inputs have an output",
+        ],
+    );
+}
+
+#[test]
+fn a_start_that_is_refused_says_why_and_what_it_made_and_goes_on_from_there() {
+    let transform = Transform::with_images("refused", 2);
+    let archive = transform.home.path().join("model.tar.gz");
+    std::fs::write(&archive, echo_archive()).unwrap();
+    let (input, output) = (
+        transform.bucket.uri("photos/"),
+        transform.bucket.uri("out/"),
+    );
+    let args = [
+        "start",
+        &input,
+        "--output",
+        &output,
+        "--archive",
+        archive.to_str().unwrap(),
+        "--role",
+        ROLE,
+        "--job-name",
+        "refused",
+    ];
+    transform.plane.fail(Failure::ResourceLimit);
+    let refused = transform.run(&args).must(
+        1,
+        &[
+            "ResourceLimitExceeded",
+            "quota",
+            "made before that: archive s3://",
+            "model refused",
+            "clean-up refused",
+        ],
+    );
+    assert_eq!(refused.stdout, "");
+    transform.plane.heal();
+    transform.run(&args).must(0, &["started over 2 objects"]);
+    // What was there was not made again.
+    assert_eq!(transform.plane.count("CreateModel"), 1);
+    transform
+        .run(&args)
+        .must(1, &["There is a job refused already"]);
+    transform.plane.wait_until_over("refused");
+    transform
+        .run(&["clean-up", "refused", "--yes"])
+        .must(0, &["2 deleted"]);
+}
+
+#[test]
+fn wrong_usage_is_told_before_anybody_is_asked() {
+    let transform = Transform::new("usage");
+    let (input, output) = (
+        transform.bucket.uri("photos/"),
+        transform.bucket.uri("out/"),
+    );
+    for (args, code, said) in [
+        (
+            &["start", "here", "--output", &output, "--model-name", "m"][..],
+            1,
+            "--input-to",
+        ),
+        (
+            &["start", &input, "--output", &output],
+            1,
+            "say which model",
+        ),
+        (
+            &[
+                "start",
+                &input,
+                "--output",
+                &output,
+                "--archive",
+                "m.tar.gz",
+            ],
+            1,
+            "--role",
+        ),
+        (
+            &[
+                "start",
+                &input,
+                "--output",
+                &output,
+                "--model-name",
+                "m",
+                "--role",
+                ROLE,
+            ],
+            1,
+            "is there already",
+        ),
+        (&["start", &input, "--output", "out"], 2, "--output"),
+        (
+            &["start", &input, "--output", &output, "--env", "KEY"],
+            2,
+            "KEY=VALUE",
+        ),
+        (
+            &["start", &input, "--output", &output, "--hourly-price", "0"],
+            2,
+            "above zero",
+        ),
+        (&["list", "--limit", "0"], 2, "--limit"),
+    ] {
+        transform.run(args).must(code, &[said]);
+    }
+    assert_eq!(transform.plane.requests().len(), 0);
+}
+
+#[test]
+fn the_instance_types_that_are_known_are_those_of_the_service() {
+    let output = Command::new("python3")
+        .arg(support::repository().join("tests/control_plane/limits.py"))
+        .env("PYTHONPATH", python_packages("aws-models"))
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let described: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let described: BTreeSet<&str> = described["instance_types"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(Value::as_str)
+        .collect();
+    let known: Vec<String> = known_instance_types().collect();
+    let known: BTreeSet<&str> = known.iter().map(String::as_str).collect();
+    assert_eq!(known, described);
+}
