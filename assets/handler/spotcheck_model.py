@@ -10,8 +10,11 @@ import sys
 import typing
 
 import numpy as np
-import onnxruntime
 from PIL import Image
+
+# Microsoft's builds of ONNX Runtime would write a file in the home folder, and send it; they ask this as they are loaded.
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
+import onnxruntime
 
 import spotcheck_picture
 
@@ -27,6 +30,8 @@ class Model:
         self.top_k = package["keep"]["top_k"]
         self.min_score = F32(package["keep"]["min_score"])
         options = onnxruntime.SessionOptions()
+        # Errors only: what it warns of at every start says nothing to whoever reads the container's log.
+        options.log_severity_level = 3
         options.intra_op_num_threads = int(os.environ.get("SPOTCHECK_THREADS") or 0)
         weights = os.path.join(folder, self.card["file"]["name"])
         available = onnxruntime.get_available_providers()
@@ -36,7 +41,9 @@ class Model:
             (port for port in self.session.get_inputs() if port.name == self.card["input"].get("name")),
             self.session.get_inputs()[0],
         )
-        print(f"{self.card['id']} on {self.session.get_providers()[0]}, wanted was {wanted[0]}", file=sys.stderr, flush=True)
+        used = self.session.get_providers()[0]
+        instead = "" if used == wanted[0] else f", because {wanted[0]} could not be used"
+        print(f"{self.card['id']} on {used}{instead}", file=sys.stderr, flush=True)
 
     def answer(self, encoded):
         """What the model says of one encoded image, as `spotcheck predict` writes it.

@@ -5,8 +5,10 @@ usage: python ray_serve.py FOLDER
 
 import importlib
 import os
+import shutil
 import socket
 import sys
+import tempfile
 
 import ray
 import yaml
@@ -25,7 +27,9 @@ with open("config.yaml", encoding="utf-8") as file:
     (application,) = yaml.safe_load(file)["applications"]
 module, name = application["import_path"].split(":")
 
-ray.init(num_cpus=2, include_dashboard=False, _node_ip_address="127.0.0.1", log_to_driver=False)
+# Ray's sockets lie in it, whose paths must be short.
+session = tempfile.mkdtemp(prefix="ray-", dir="/tmp")
+ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, _node_ip_address="127.0.0.1", _temp_dir=session)
 port = free_port()
 serve.start(http_options={"host": "127.0.0.1", "port": port})
 app = getattr(importlib.import_module(module), name)
@@ -33,3 +37,4 @@ serve.run(app, name=application["name"], route_prefix=application["route_prefix"
 print(f"port {port}", flush=True)
 sys.stdin.read()
 ray.shutdown()
+shutil.rmtree(session, ignore_errors=True)

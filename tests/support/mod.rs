@@ -6,6 +6,7 @@
 pub(crate) mod alone;
 pub(crate) mod control_plane;
 pub(crate) mod fault_proxy;
+pub(crate) mod handler;
 pub(crate) mod http;
 pub(crate) mod models;
 pub(crate) mod seaweed;

@@ -1,0 +1,48 @@
+"""Holds the handler's decoder against the expected pixels of tests/cases/decode; prints a line for each case that misses.
+
+usage: python check_pictures.py CODE_FOLDER CASES_FOLDER
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, sys.argv[1])
+import spotcheck_picture
+from spotcheck_records import Refused
+
+# Pillow passes over libjpeg's warnings, and knows TIFF palettes, which Spotcheck does not.
+READ_HERE = {"jpeg-hole-in-the-data", "tiff-palette"}
+
+
+def expected_pixels(path):
+    header, pixels = path.read_bytes().split(b"\n", 1)
+    _, width, height, _ = header.split()
+    return np.frombuffer(pixels, np.uint8).reshape(int(height), int(width), 3)
+
+
+for folder in sorted(Path(sys.argv[2]).iterdir()):
+    case = json.loads((folder / "case.json").read_text())
+    (image,) = folder.glob("image.*")
+    try:
+        with spotcheck_picture.opened(image.read_bytes()) as picture:
+            pixels = np.asarray(picture)
+    except Refused as error:
+        if "tolerance" in case:
+            print(f"{folder.name}: refused: {error}")
+        continue
+    if "tolerance" not in case:
+        if folder.name not in READ_HERE:
+            print(f"{folder.name}: read")
+        continue
+    expected = expected_pixels(folder / "expected.ppm")
+    height, width, _ = expected.shape
+    if pixels.shape[0] < height or pixels.shape[1] < width:
+        print(f"{folder.name}: {pixels.shape} instead of {expected.shape}")
+        continue
+    difference = np.abs(pixels[:height, :width].astype(int) - expected).max()
+    if difference > case["tolerance"]:
+        print(f"{folder.name}: a channel differs by {difference}, tolerance {case['tolerance']}")
+print("checked")

@@ -1,0 +1,533 @@
+//! `spotcheck transform rehearse` as a process: handlers that answer as this machine does, those that do not, and archives that are
+//! none.
+
+#![expect(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
+
+mod support;
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use support::handler::{package, unpacked};
+use support::{python_packages, repository, spotcheck};
+
+/// What is waited for comes within this, or the test fails.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+fn rehearse(arguments: &[&str]) -> Command {
+    let mut command = spotcheck(&["transform", "rehearse"]);
+    command
+        .args(arguments)
+        .env("PYTHONPATH", python_packages("model-handler"));
+    command
+}
+
+fn samples() -> String {
+    text(&repository().join("assets/samples"))
+}
+
+fn text(path: &Path) -> String {
+    path.to_str().unwrap().to_owned()
+}
+
+fn said(output: &Output) -> String {
+    let [out, err] = [&output.stdout, &output.stderr].map(|said| String::from_utf8_lossy(said));
+    format!("{out}{err}")
+}
+
+#[track_caller]
+fn must_be_equal(output: &Output, images: usize) {
+    let said = said(output);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    let equal = said.lines().filter(|line| line.contains("  equal  "));
+    assert_eq!(equal.count(), images, "{said}");
+}
+
+/// An archive of EfficientNet-Lite0 whose `code/inference.py` has these lines at its end.
+fn tampered(folder: &Path, lines: &str) -> PathBuf {
+    let original = package(folder, &["--model", "efficientnet-lite0"]);
+    let contents = unpacked(&original, folder);
+    let handler = contents.join("code/inference.py");
+    let mut file = std::fs::OpenOptions::new()
+        .append(true)
+        .open(handler)
+        .unwrap();
+    write!(file, "\n\n{lines}\n").unwrap();
+    let archive = folder.join("tampered.tar.gz");
+    let gzip = flate2::write::GzEncoder::new(
+        std::fs::File::create(&archive).unwrap(),
+        flate2::Compression::fast(),
+    );
+    let mut tar = tar::Builder::new(gzip);
+    tar.append_dir_all(".", &contents).unwrap();
+    tar.into_inner().unwrap().finish().unwrap();
+    archive
+}
+
+#[test]
+fn both_models_answer_the_samples_as_they_do_here_in_each_form() {
+    for model in ["efficientnet-lite0", "ssd-mobilenet-coco"] {
+        for form in ["image", "tfrecord", "line"] {
+            let output = rehearse(&["--model", model, &samples(), "--as", form])
+                .output()
+                .unwrap();
+            must_be_equal(&output, 8);
+        }
+    }
+    let records = repository().join("tests/tfrecord/photos.tfrecord");
+    let output = rehearse(&["--model", "efficientnet-lite0", &text(&records)])
+        .output()
+        .unwrap();
+    must_be_equal(&output, 6);
+}
+
+#[test]
+fn the_handler_knows_every_convention_that_is_recognised() {
+    let cases = repository().join("tests/cases/conventions");
+    let mut tried = 0;
+    for entry in std::fs::read_dir(cases).unwrap() {
+        let case = entry.unwrap().path();
+        let name = case.file_name().unwrap().to_string_lossy().into_owned();
+        if !case.is_dir() || name.starts_with("refused-") {
+            continue;
+        }
+        let model = text(&case.join("model.onnx"));
+        let output = rehearse(&["--model", &model, &samples(), "--samples", "2"])
+            .output()
+            .unwrap();
+        must_be_equal(&output, 2);
+        tried += 1;
+    }
+    assert!(tried > 8, "{tried}");
+    for case in ["resnet50", "faster-rcnn"] {
+        let model = text(
+            &repository()
+                .join("tests/parity")
+                .join(case)
+                .join("model.onnx"),
+        );
+        let output = rehearse(&["--model", &model, &samples(), "--samples", "2"])
+            .output()
+            .unwrap();
+        must_be_equal(&output, 2);
+    }
+}
+
+/// What no case of its own has: both roundings of both axes, a letterbox, padding, channels from blue to red.
+#[test]
+fn the_handler_knows_every_resize_rule() {
+    let model = repository().join("tests/cases/conventions/all-dimensions-free/model.onnx");
+    let rules = [
+        r"[input.resize.letterbox]
+width = 96
+height = 64
+fill = 114",
+        r"[input.resize.stretch]
+width = 75
+height = 50",
+        r"[input.resize.short-side-pad]
+short_side = 70
+max_long_side = 90
+pad_to_multiple = 32",
+        r#"[input.resize.short-side-crop]
+short_side = 71
+long_side = "down"
+crop_width = 64
+crop_height = 70
+crop_offset = "half-even""#,
+        r#"[input.resize.short-side-crop]
+short_side = 71
+long_side = "half-even"
+crop_width = 70
+crop_height = 63
+crop_offset = "down""#,
+        "[input.resize.keep]",
+    ];
+    let added = card_of(&model);
+    for rule in rules {
+        for channels in ["rgb", "bgr"] {
+            let folder = tempfile::tempdir().unwrap();
+            let copy = folder.path().join("model.onnx");
+            std::fs::copy(&model, &copy).unwrap();
+            let card = with_rule(&added, rule, channels);
+            std::fs::write(folder.path().join("model.toml"), &card).unwrap();
+            let output = rehearse(&["--model", &text(&copy), &samples(), "--samples", "3"])
+                .output()
+                .unwrap();
+            must_be_equal(&output, 3);
+        }
+    }
+}
+
+/// The card that Spotcheck writes for a model.
+fn card_of(model: &Path) -> String {
+    let output = spotcheck(&["models", "inspect", model.to_str().unwrap()])
+        .output()
+        .unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    let start = said.find("\nid = ").expect("the card is printed");
+    said[start + 1..].to_owned()
+}
+
+fn with_rule(card: &str, rule: &str, channels: &str) -> String {
+    let start = card.find("[input.resize.").unwrap();
+    let end = start + 1 + card[start + 1..].find("\n[").unwrap();
+    let card = format!("{}{rule}\n{}", &card[..start], &card[end..]);
+    card.replace("channels = \"rgb\"", &format!("channels = \"{channels}\""))
+}
+
+#[test]
+fn a_handler_that_answers_otherwise_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let lines = "
+_answer = Model.answer
+
+
+def answer(self, encoded):
+    found = _answer(self, encoded)
+    found['classes'][0]['score'] -= 0.001
+    return found
+
+
+Model.answer = answer";
+    let archive = tampered(folder.path(), lines);
+    let output = rehearse(&[&text(&archive), &samples()]).output().unwrap();
+    let said = said(&output);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("DIFFERENT  scores differ by at most 1.0e-3"),
+        "{said}"
+    );
+    assert!(
+        said.contains("8 of 8 images do not come back as here"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_handler_that_does_not_start_is_quoted() {
+    let folder = tempfile::tempdir().unwrap();
+    let archive = tampered(folder.path(), "raise RuntimeError('there is no such card')");
+    let output = rehearse(&[&text(&archive), &samples()]).output().unwrap();
+    let said = said(&output);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("ended before it listened") && said.contains("there is no such card"),
+        "{said}"
+    );
+}
+
+#[test]
+fn an_image_over_the_payload_limit_is_not_sent() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut large = std::fs::read(repository().join("assets/samples/rocket.jpg")).unwrap();
+    std::fs::copy(
+        repository().join("assets/samples/rocket.jpg"),
+        folder.path().join("small.jpg"),
+    )
+    .unwrap();
+    // Behind its end an image may have anything.
+    large.resize(2_500_000, 0);
+    std::fs::write(folder.path().join("large.jpg"), large).unwrap();
+    let place = text(folder.path());
+    let output = rehearse(&[
+        "--model",
+        "efficientnet-lite0",
+        &place,
+        "--max-payload-mb",
+        "2",
+    ])
+    .output()
+    .unwrap();
+    let said_ = said(&output);
+    assert_eq!(output.status.code(), Some(1), "{said_}");
+    assert!(
+        said_.contains("TOO LARGE") && said_.contains("MaxPayloadInMB 3"),
+        "{said_}"
+    );
+    let output = rehearse(&[
+        "--model",
+        "efficientnet-lite0",
+        &place,
+        "--max-payload-mb",
+        "3",
+    ])
+    .output()
+    .unwrap();
+    must_be_equal(&output, 2);
+}
+
+#[test]
+fn images_that_nobody_can_read_are_as_here_and_what_a_job_makes_of_them_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("empty.jpg"), b"").unwrap();
+    std::fs::copy(
+        repository().join("assets/samples/rocket.jpg"),
+        folder.path().join("rocket.jpg"),
+    )
+    .unwrap();
+    let output = rehearse(&["--model", "efficientnet-lite0", &text(folder.path())])
+        .output()
+        .unwrap();
+    must_be_equal(&output, 1);
+    assert!(
+        said(&output).contains("a job over them ends Failed"),
+        "{}",
+        said(&output)
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn a_python_without_the_packages_is_told_what_to_install() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let bare = folder.path().join("bare-python");
+    std::fs::write(&bare, "#!/bin/sh\nexec python3 -I -S \"$@\"\n").unwrap();
+    std::fs::set_permissions(&bare, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let python = text(&bare);
+    let output = rehearse(&[
+        "--model",
+        "efficientnet-lite0",
+        &samples(),
+        "--python",
+        &python,
+    ])
+    .output()
+    .unwrap();
+    let said_ = said(&output);
+    assert_eq!(output.status.code(), Some(1), "{said_}");
+    assert!(said_.contains("-m pip install \"onnxruntime=="), "{said_}");
+    let output = rehearse(&[
+        "--model",
+        "efficientnet-lite0",
+        &samples(),
+        "--python",
+        "no-such-python",
+    ])
+    .output()
+    .unwrap();
+    assert!(
+        said(&output).contains("could not start Python"),
+        "{}",
+        said(&output)
+    );
+}
+
+#[test]
+fn archives_that_could_do_harm_or_are_none_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let archive = folder.path().join("model.tar.gz");
+    let refused = |bytes: &[u8], reason: &str| {
+        std::fs::write(&archive, bytes).unwrap();
+        let output = rehearse(&[&text(&archive), &samples()]).output().unwrap();
+        let said = said(&output);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(said.contains(reason), "{reason}: {said}");
+    };
+    refused(
+        &archive_with("../evil.py", tar::EntryType::Regular),
+        "leads out of the archive",
+    );
+    refused(
+        &archive_with("/tmp/evil.py", tar::EntryType::Regular),
+        "leads out of the archive",
+    );
+    refused(
+        &archive_with("code/link.py", tar::EntryType::Symlink),
+        "is a link or a device",
+    );
+    refused(
+        &archive_with("code/link.py", tar::EntryType::Link),
+        "is a link or a device",
+    );
+    refused(
+        &archive_with("other.txt", tar::EntryType::Regular),
+        "this is no archive of",
+    );
+    refused(b"no archive at all", "the archive is damaged");
+    let whole = std::fs::read(package(
+        tempfile::tempdir().unwrap().path(),
+        &["--model", "efficientnet-lite0"],
+    ));
+    let whole = whole.unwrap();
+    refused(&whole[..whole.len() / 2], "the archive is damaged");
+}
+
+/// One entry, its name as it is.
+fn archive_with(name: &str, kind: tar::EntryType) -> Vec<u8> {
+    let mut header = tar::Header::new_gnu();
+    header.as_mut_bytes()[..name.len()].copy_from_slice(name.as_bytes());
+    header.set_entry_type(kind);
+    header.set_size(0);
+    header.set_mode(0o644);
+    if kind != tar::EntryType::Regular {
+        header.set_link_name("/etc/passwd").unwrap();
+    }
+    header.set_cksum();
+    let gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    let mut tar = tar::Builder::new(gzip);
+    tar.append(&header, std::io::empty()).unwrap();
+    tar.into_inner().unwrap().finish().unwrap()
+}
+
+/// A rehearsal whose handler has been asked and never answers: the process, and the handler's id.
+#[cfg(unix)]
+fn hanging(folder: &Path) -> (std::process::Child, u32) {
+    let note = folder.join("handler.pid");
+    let place = note.display();
+    let lines = format!(
+        "
+def respond(model, body, content_type):
+    import threading
+    with open('{place}.new', 'w') as file:
+        file.write(str(os.getpid()))
+    os.replace('{place}.new', '{place}')
+    threading.Event().wait()"
+    );
+    let archive = tampered(folder, &lines);
+    let child = rehearse(&[&text(&archive), &samples()])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    wait_until("the handler is asked", || note.exists());
+    let id = std::fs::read_to_string(&note).unwrap().parse().unwrap();
+    assert!(is_running(id));
+    (child, id)
+}
+
+#[cfg(unix)]
+fn is_running(id: u32) -> bool {
+    let status = Command::new("kill")
+        .args(["-0", &id.to_string()])
+        .stderr(Stdio::null())
+        .status();
+    status.unwrap().success()
+}
+
+#[track_caller]
+fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < PATIENCE, "waited in vain until {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn the_handler_ends_with_a_rehearsal_that_is_cancelled_or_killed() {
+    for signal in ["-INT", "-KILL"] {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut rehearsal, handler) = hanging(folder.path());
+        let sent = Command::new("kill")
+            .args([signal, &rehearsal.id().to_string()])
+            .status();
+        assert!(sent.unwrap().success());
+        let status = rehearsal.wait().unwrap();
+        if signal == "-INT" {
+            assert_eq!(status.code(), Some(1));
+        }
+        wait_until("the handler is gone", || !is_running(handler));
+    }
+}
+
+/// A TensorFlow Serving that always answers the same; gives its address, and the bodies it was sent.
+fn tensorflow_serving() -> (String, std::sync::mpsc::Receiver<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let (sender, bodies) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        for connection in listener.incoming() {
+            let mut connection = connection.unwrap();
+            let mut reader = BufReader::new(connection.try_clone().unwrap());
+            let mut length = 0;
+            loop {
+                let mut line = String::new();
+                reader.read_line(&mut line).unwrap();
+                if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+                    length = value.trim().parse().unwrap();
+                }
+                if line.trim().is_empty() {
+                    break;
+                }
+            }
+            let mut body = vec![0; length];
+            reader.read_exact(&mut body).unwrap();
+            sender.send(String::from_utf8(body).unwrap()).unwrap();
+            let answer = "{\n \"predictions\": [[0.25, 0.75]]\n}";
+            write!(
+                connection,
+                "HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{answer}",
+                answer.len()
+            )
+            .unwrap();
+        }
+    });
+    (format!("http://{address}/v1/models/m:predict"), bodies)
+}
+
+#[test]
+fn a_saved_model_is_rehearsed_with_a_tensorflow_serving_of_the_users() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = folder.path().join("model/3");
+    std::fs::create_dir_all(&model).unwrap();
+    std::fs::write(model.join("saved_model.pb"), b"graph").unwrap();
+    let archive = folder.path().join("model.tar.gz");
+    let packed = spotcheck(&[
+        "transform",
+        "package",
+        "--input",
+        "image",
+        "--signature",
+        "classify",
+    ])
+    .arg("--saved-model")
+    .arg(folder.path().join("model"))
+    .arg("--out")
+    .arg(&archive)
+    .output()
+    .unwrap();
+    assert!(packed.status.success(), "{packed:?}");
+    let alone = rehearse(&[&text(&archive), &samples()]).output().unwrap();
+    assert_eq!(alone.status.code(), Some(1));
+    assert!(
+        said(&alone).contains("needs TensorFlow Serving"),
+        "{}",
+        said(&alone)
+    );
+
+    let photographs = repository().join("assets/samples");
+    for form in ["image", "tfrecord", "line"] {
+        let (address, bodies) = tensorflow_serving();
+        let output = rehearse(&[
+            &text(&archive),
+            &samples(),
+            "--as",
+            form,
+            "--max-concurrent",
+            "1",
+            "--tensorflow-serving",
+            &address,
+        ])
+        .output()
+        .unwrap();
+        let said = said(&output);
+        assert_eq!(output.status.code(), Some(0), "{said}");
+        assert_eq!(said.matches("answered\n").count(), 8, "{said}");
+        let request: serde_json::Value = serde_json::from_str(&bodies.recv().unwrap()).unwrap();
+        assert_eq!(request["signature_name"], "classify");
+        let image = request["instances"][0]["image"]["b64"].as_str().unwrap();
+        let first = std::fs::read(photographs.join("astronaut.png")).unwrap();
+        assert_eq!(image, base64(&first), "{form}");
+    }
+}
+
+fn base64(bytes: &[u8]) -> String {
+    use base64::Engine as _;
+    base64::engine::general_purpose::STANDARD.encode(bytes)
+}
