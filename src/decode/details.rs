@@ -19,6 +19,18 @@ pub struct ImageDetails {
     pub exif: Vec<(String, String)>,
 }
 
+impl ImageDetails {
+    /// Width and height of the upright image, in pixels.
+    pub fn upright_size(&self) -> Option<[u32; 2]> {
+        let (width, height) = self.stored_size?;
+        Some(if self.orientation.swaps_sides() {
+            [height, width]
+        } else {
+            [width, height]
+        })
+    }
+}
+
 /// Reads header and metadata. Never fails: a broken file has fewer details.
 pub fn details(bytes: &[u8]) -> ImageDetails {
     let Ok(format) = Format::of(bytes) else {

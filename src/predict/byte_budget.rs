@@ -3,7 +3,7 @@
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// Room for so many bytes.
-pub(super) struct ByteBudget {
+pub(crate) struct ByteBudget {
     state: Mutex<State>,
     changed: Condvar,
     total: u64,
@@ -15,13 +15,13 @@ struct State {
 }
 
 /// Room that is taken until it is dropped.
-pub(super) struct Room<'b> {
+pub(crate) struct Room<'b> {
     budget: &'b ByteBudget,
     bytes: u64,
 }
 
 impl ByteBudget {
-    pub(super) fn new(total: u64) -> Self {
+    pub(crate) fn new(total: u64) -> Self {
         let state = State {
             free: total,
             is_closed: false,
@@ -34,7 +34,7 @@ impl ByteBudget {
     }
 
     /// Waits for room; something larger than all of it takes all of it. `None` once the budget is closed.
-    pub(super) fn take(&self, bytes: u64) -> Option<Room<'_>> {
+    pub(crate) fn take(&self, bytes: u64) -> Option<Room<'_>> {
         let bytes = bytes.min(self.total);
         let is_full = |state: &mut State| !state.is_closed && state.free < bytes;
         let state = self.changed.wait_while(self.lock(), is_full);
@@ -50,7 +50,7 @@ impl ByteBudget {
     }
 
     /// No more room for anyone.
-    pub(super) fn close(&self) {
+    pub(crate) fn close(&self) {
         self.lock().is_closed = true;
         self.changed.notify_all();
     }

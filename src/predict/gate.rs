@@ -3,7 +3,7 @@
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// Shared by the readers, which take indices, and the writer, which lets them go on.
-pub(super) struct Gate {
+pub(crate) struct Gate {
     state: Mutex<State>,
     moved: Condvar,
     total: usize,
@@ -18,7 +18,7 @@ struct State {
 
 impl Gate {
     /// For `total` samples of which at most `window` are on their way at once.
-    pub(super) fn new(total: usize, window: usize) -> Self {
+    pub(crate) fn new(total: usize, window: usize) -> Self {
         let state = State {
             next: 0,
             written: 0,
@@ -33,7 +33,7 @@ impl Gate {
     }
 
     /// The next index, once it is near enough; `None` after the last one and once the gate is closed.
-    pub(super) fn take(&self) -> Option<usize> {
+    pub(crate) fn take(&self) -> Option<usize> {
         let too_far = |state: &mut State| {
             !state.closed && state.next < self.total && state.next >= state.written + self.window
         };
@@ -46,13 +46,13 @@ impl Gate {
         Some(state.next - 1)
     }
 
-    pub(super) fn set_written(&self, written: usize) {
+    pub(crate) fn set_written(&self, written: usize) {
         self.lock().written = written;
         self.moved.notify_all();
     }
 
     /// No more indices for anyone.
-    pub(super) fn close(&self) {
+    pub(crate) fn close(&self) {
         self.lock().closed = true;
         self.moved.notify_all();
     }

@@ -12,6 +12,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crossbeam_channel::{Receiver, bounded};
 
+pub(crate) use byte_budget::ByteBudget;
+pub(crate) use gate::Gate;
 pub use stages::{Stage, StageTimes};
 
 use crate::decode::DecodeLimits;
@@ -19,8 +21,6 @@ use crate::domain::{Prediction, Problem, Sample, SampleId, SampleSet};
 use crate::source::{Source, for_task};
 use crate::tasks::TaskControl;
 use crate::vision::Predictor;
-use byte_budget::ByteBudget;
-use gate::Gate;
 use stages::StageClock;
 use workers::Shared;
 

@@ -5,10 +5,23 @@
 //! output that is broken, or that says what cannot be, is a problem of its image and never a wrong prediction. Knows
 //! nothing of how the answers were asked for.
 
+mod answers;
+mod folder;
+mod image_size;
+mod join;
 mod json;
+mod open;
+mod read;
 mod reader;
 mod recognise;
+mod seen;
 
+pub use folder::{OutputFile, OutputFolder};
 pub use json::MAX_ANSWER_BYTES;
+pub use open::{FoundOutputs, OutputRun, OutputsError, ReadingChoice};
+pub use read::{OutputSink, ReadOutcome};
 pub use reader::{LabelSource, OutputReader};
 pub use recognise::{OutputShape, Recognition, Unrecognised};
+pub use seen::SeenOutputs;
+
+use super::transform::OUT;

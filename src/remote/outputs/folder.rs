@@ -1,0 +1,213 @@
+//! Where outputs lie: a folder of this machine or of S3, listed and read. Never written to.
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use super::OutputsError;
+use super::json::{MAX_ANSWER_BYTES, too_long};
+use crate::aws::{Aws, ListRequest, S3};
+use crate::domain::{S3Address, S3Place};
+use crate::tasks::TaskControl;
+
+/// Reads at once that make it fastest, as for images.
+const READS_OF_S3: usize = 32;
+const READS_OF_DISK: usize = 4;
+
+/// A folder of outputs. Clones are handles of the same.
+#[derive(Clone)]
+pub struct OutputFolder(Kind);
+
+#[derive(Clone)]
+enum Kind {
+    Local(PathBuf),
+    S3 { s3: S3, folder: S3Address },
+}
+
+/// An entry of such a folder. Nothing of it has been read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OutputFile {
+    /// The whole key in the bucket, or the path below the folder, with `/` between its parts. Only ever held against the names of
+    /// images: it never becomes a path.
+    pub key: String,
+    pub size_bytes: u64,
+    /// What S3 calls this state of it.
+    pub etag: Option<String>,
+    /// Nanoseconds since 1970-01-01 UTC, by the clock of where it lies.
+    pub modified_ns: Option<i64>,
+}
+
+impl OutputFolder {
+    /// A folder of this machine.
+    pub fn local(path: &Path) -> Self {
+        Self(Kind::Local(path.to_owned()))
+    }
+
+    /// Everything below a place in S3. Asks nobody yet.
+    pub fn in_s3(aws: &Aws, place: &S3Place) -> Self {
+        Self(Kind::S3 {
+            s3: aws.s3(&place.access),
+            folder: place.address.as_folder(),
+        })
+    }
+
+    /// What people call it.
+    pub fn name(&self) -> String {
+        match &self.0 {
+            Kind::Local(path) => path.display().to_string(),
+            Kind::S3 { folder, .. } => folder.to_string(),
+        }
+    }
+
+    /// What keys begin with: nothing for a folder of this machine.
+    pub(super) fn address(&self) -> S3Address {
+        match &self.0 {
+            Kind::Local(_) => S3Address::new("", ""),
+            Kind::S3 { folder, .. } => folder.clone(),
+        }
+    }
+
+    pub(super) fn useful_reads(&self) -> usize {
+        match &self.0 {
+            Kind::Local(_) => READS_OF_DISK,
+            Kind::S3 { .. } => READS_OF_S3,
+        }
+    }
+
+    /// What one of its files is called for people.
+    pub(super) fn name_of(&self, file: &OutputFile) -> String {
+        match &self.0 {
+            Kind::Local(path) => path.join(&file.key).display().to_string(),
+            Kind::S3 { folder, .. } => folder.uri_of(&file.key).to_string(),
+        }
+    }
+
+    /// Everything whose name ends in `.out`, in the order of the bytes of the keys.
+    ///
+    /// # Errors
+    /// The folder cannot be listed to its end: half a list would look like missing outputs.
+    pub fn list(&self, control: &TaskControl) -> Result<Vec<OutputFile>, OutputsError> {
+        let mut files = match &self.0 {
+            Kind::Local(path) => list_local(path, control)?,
+            Kind::S3 { s3, folder } => list_s3(s3, folder, control)?,
+        };
+        files.retain(|file| file.key.ends_with(super::OUT));
+        files.sort_by(|left, right| left.key.as_bytes().cmp(right.key.as_bytes()));
+        Ok(files)
+    }
+
+    /// All of a file that holds the answer about one image.
+    ///
+    /// # Errors
+    /// It cannot be read, is another one than was listed, or is too long to be believed.
+    pub(super) fn read(&self, file: &OutputFile, control: &TaskControl) -> Result<Vec<u8>, String> {
+        if file.size_bytes > MAX_ANSWER_BYTES {
+            return Err(too_long(file.size_bytes));
+        }
+        match &self.0 {
+            Kind::Local(_) => self.read_range(file, 0..file.size_bytes, control),
+            Kind::S3 { s3, folder } => s3
+                .read(
+                    &folder.bucket,
+                    &file.key,
+                    file.etag.as_deref(),
+                    Some(control),
+                )
+                .map_err(|error| error.to_string()),
+        }
+    }
+
+    /// A part of a file, fewer bytes where it ends before.
+    pub(super) fn read_range(
+        &self,
+        file: &OutputFile,
+        range: Range<u64>,
+        control: &TaskControl,
+    ) -> Result<Vec<u8>, String> {
+        match &self.0 {
+            Kind::Local(path) => {
+                let path = path.join(&file.key);
+                let read = || -> std::io::Result<Vec<u8>> {
+                    let mut opened = File::open(&path)?;
+                    opened.seek(SeekFrom::Start(range.start))?;
+                    let mut bytes = Vec::new();
+                    opened
+                        .take(range.end - range.start)
+                        .read_to_end(&mut bytes)?;
+                    Ok(bytes)
+                };
+                read().map_err(|error| {
+                    format!("the output cannot be read ({error}): {}", path.display())
+                })
+            }
+            Kind::S3 { s3, folder } => s3
+                .read_range(
+                    &folder.bucket,
+                    &file.key,
+                    range,
+                    file.etag.as_deref(),
+                    Some(control),
+                )
+                .map_err(|error| error.to_string()),
+        }
+    }
+}
+
+fn list_local(folder: &Path, control: &TaskControl) -> Result<Vec<OutputFile>, OutputsError> {
+    let failed = |source: std::io::Error| OutputsError::Folder {
+        path: folder.to_owned(),
+        source,
+    };
+    let mut files = Vec::new();
+    // A link may lead anywhere; SageMaker writes none.
+    for entry in walkdir::WalkDir::new(folder) {
+        control.checkpoint()?;
+        let entry = entry.map_err(|error| failed(error.into()))?;
+        if !entry.file_type().is_file() {
+            continue;
+        }
+        let below = entry.path().strip_prefix(folder);
+        // A name that is no Unicode is that of no image that is listed.
+        let Some(key) = below.ok().and_then(Path::to_str) else {
+            continue;
+        };
+        let metadata = entry.metadata().map_err(|error| failed(error.into()))?;
+        let modified = metadata.modified().ok();
+        let since_epoch = modified.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+        files.push(OutputFile {
+            key: key.replace(std::path::MAIN_SEPARATOR, "/"),
+            size_bytes: metadata.len(),
+            etag: None,
+            modified_ns: since_epoch.and_then(|time| i64::try_from(time.as_nanos()).ok()),
+        });
+        control.add_done(1);
+    }
+    Ok(files)
+}
+
+fn list_s3(
+    s3: &S3,
+    folder: &S3Address,
+    control: &TaskControl,
+) -> Result<Vec<OutputFile>, OutputsError> {
+    let mut listing = s3.list(ListRequest {
+        bucket: folder.bucket.clone(),
+        prefix: folder.prefix.clone(),
+        ..ListRequest::default()
+    })?;
+    let mut files = Vec::new();
+    while let Some(page) = listing.next_page(Some(control)) {
+        control.checkpoint()?;
+        let objects = page?.objects;
+        control.add_done(objects.len() as u64);
+        files.extend(objects.into_iter().map(|object| OutputFile {
+            key: object.key,
+            size_bytes: object.size_bytes,
+            etag: object.etag,
+            modified_ns: object.modified_ns,
+        }));
+    }
+    Ok(files)
+}

@@ -1,0 +1,393 @@
+//! A folder of outputs opened as a run: listed, joined to the images, recognised and described.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::answers::Answers;
+use super::folder::{OutputFile, OutputFolder};
+use super::join::{Joined, Work, join, key_of};
+use super::json::Json;
+use super::reader::{LabelSource, OutputReader};
+use super::recognise::{OutputShape, Recognition, Unrecognised};
+use crate::aws::{AwsError, AwsErrorKind};
+use crate::domain::{BoxFormat, BoxSpace};
+use crate::domain::{
+    ChannelOrder, ClassValues, ClassificationOutput, DetectionOutput, DeviceChoice, ElementType,
+    ImageInput, KeepRule, LabelSet, Layout, MadeAt, ModelCard, ModelFile, ModelTask,
+    OutputConvention, OutputMapping, Problem, ResizeRule, RunKey, Sample,
+};
+use crate::library::built_in_labels;
+use crate::tasks::{Cancelled, TaskControl};
+
+/// Outputs that are looked at until one can be recognised.
+const LOOKED_AT: usize = 50;
+/// How many names a message gives as examples.
+const EXAMPLES: usize = 3;
+
+/// Why outputs cannot be opened at all.
+#[derive(Debug, thiserror::Error)]
+pub enum OutputsError {
+    #[error("cancelled")]
+    Cancelled(#[from] Cancelled),
+    #[error("the folder of outputs cannot be listed: {source}: {}", path.display())]
+    Folder {
+        path: PathBuf,
+        source: std::io::Error,
+    },
+    #[error("{0}")]
+    Aws(AwsError),
+    #[error(
+        "there is no output in {0}: nothing there ends in .out. A job that is still running writes them one by one; one that is completed \
+         without any found no input"
+    )]
+    NoOutput(String),
+    #[error(
+        "none of the {outputs} outputs is about one of the {images} images: there is an output {example}, and an image {image}. Open the place \
+         that the job read"
+    )]
+    NoImage {
+        outputs: usize,
+        images: usize,
+        example: String,
+        image: String,
+    },
+    #[error("none of the first outputs can be read; {example}: {reason}")]
+    Broken { example: String, reason: String },
+    #[error("{reason}")]
+    Unknown { example: String, reason: String },
+}
+
+impl From<AwsError> for OutputsError {
+    fn from(error: AwsError) -> Self {
+        match error.kind {
+            AwsErrorKind::Cancelled => Self::Cancelled(Cancelled),
+            _ => Self::Aws(error),
+        }
+    }
+}
+
+/// How outputs are to be read.
+#[derive(Debug, Clone, Default)]
+pub struct ReadingChoice {
+    /// In place of what would be recognised.
+    pub mapping: Option<OutputMapping>,
+    /// In place of the labels of the mapping, of the model's card, and of the outputs.
+    pub labels: Option<LabelSet>,
+    pub keep: KeepRule,
+}
+
+/// Outputs that were listed and joined to images.
+pub struct FoundOutputs {
+    pub(super) folder: OutputFolder,
+    pub(super) files: Vec<OutputFile>,
+    pub(super) samples: Arc<[Sample]>,
+    pub(super) joined: Joined,
+}
+
+/// What the outputs turned out to be: the beginning of a run.
+pub struct OutputRun {
+    pub key: RunKey,
+    pub card: ModelCard,
+    /// More may be learnt while outputs are read.
+    pub labels: LabelSet,
+    pub reader: Arc<OutputReader>,
+}
+
+impl FoundOutputs {
+    /// Lists a folder of outputs and joins them to images. `read_from` is the prefix that the job read, or else the folder that the
+    /// images are named from. `samples` is the whole listing.
+    ///
+    /// # Errors
+    /// Nothing is there, or nothing that is about these images.
+    pub fn find(
+        folder: OutputFolder,
+        samples: Arc<[Sample]>,
+        read_from: &str,
+        control: &TaskControl,
+    ) -> Result<Self, OutputsError> {
+        let files = folder.list(control)?;
+        if files.is_empty() {
+            return Err(OutputsError::NoOutput(folder.name()));
+        }
+        let mut prefix = key_of(read_from);
+        // The folder of a machine has no slash at its end.
+        if !read_from.contains("://") && !prefix.is_empty() && !prefix.ends_with('/') {
+            prefix.push('/');
+        }
+        let joined = join(&samples, &files, &prefix, &folder.address());
+        if joined.works.is_empty() {
+            return Err(OutputsError::NoImage {
+                outputs: files.len(),
+                images: samples.len(),
+                example: folder.name_of(&files[0]),
+                image: samples
+                    .first()
+                    .map(|sample| sample.uri.to_string())
+                    .unwrap_or_default(),
+            });
+        }
+        Ok(Self {
+            folder,
+            files,
+            samples,
+            joined,
+        })
+    }
+
+    /// Outputs that were listed.
+    pub fn outputs(&self) -> usize {
+        self.files.len()
+    }
+
+    /// Images that have an output of their own, or one of the file that they are in.
+    pub fn images(&self) -> usize {
+        self.samples.len() - self.joined.without_output.len()
+    }
+
+    /// Images that no output is about, as places in the listing.
+    pub fn without_output(&self) -> &[usize] {
+        &self.joined.without_output
+    }
+
+    /// When the newest output was written, in nanoseconds since 1970-01-01 UTC by the clock of where it lies.
+    pub fn newest_ns(&self) -> Option<i64> {
+        self.files.iter().filter_map(|file| file.modified_ns).max()
+    }
+
+    /// What is strange about the names of the outputs, for people.
+    pub fn problems(&self) -> Vec<Problem> {
+        let strays = &self.joined.strays;
+        if strays.is_empty() {
+            return Vec::new();
+        }
+        let examples: Vec<String> = strays
+            .iter()
+            .take(EXAMPLES)
+            .map(|number| self.folder.name_of(&self.files[*number]))
+            .collect();
+        vec![Problem::general(format!(
+            "outputs that are about none of the images, and were left out: {}, such as {}",
+            strays.len(),
+            examples.join(", ")
+        ))]
+    }
+
+    /// Looks at the first outputs to find out what they are, and makes a run of it. `known` knows models by their id.
+    ///
+    /// # Errors
+    /// None of them can be read, or their shape is not known.
+    pub fn describe(
+        &self,
+        made: MadeAt,
+        choice: &ReadingChoice,
+        known: impl Fn(&str) -> Option<(ModelCard, LabelSet)>,
+        control: &TaskControl,
+    ) -> Result<OutputRun, OutputsError> {
+        let first = match &choice.mapping {
+            Some(mapping) => First {
+                recognition: Recognition {
+                    shape: OutputShape::Mapped(Box::new(mapping.clone())),
+                    assumed: Vec::new(),
+                },
+                answer: None,
+            },
+            None => self.first(control)?,
+        };
+        let Recognition { shape, mut assumed } = first.recognition;
+        let card = match &shape {
+            OutputShape::Spotcheck { model, .. } => known(model),
+            OutputShape::Mapped(_) => None,
+        };
+        let labels = match (&choice.labels, &card, &shape) {
+            (Some(labels), _, _) => LabelSource::Known(labels.clone()),
+            (None, Some((_, labels)), _) => {
+                let of_card = LabelSource::Known(labels.clone());
+                let reader = OutputReader::new(shape.clone(), of_card.clone(), choice.keep);
+                let agrees = |answer: &Json| reader.read_json(answer, None).is_ok();
+                if first.answer.as_ref().is_some_and(agrees) {
+                    of_card
+                } else {
+                    assumed.push(
+                        "the names of the classes are those of the outputs, which differ from those of the model of this name here"
+                            .to_owned(),
+                    );
+                    LabelSource::Outputs
+                }
+            }
+            (None, None, OutputShape::Spotcheck { .. }) => LabelSource::Outputs,
+            (None, None, OutputShape::Mapped(mapping)) => {
+                let labels = mapping.labels.as_deref().and_then(built_in_labels);
+                LabelSource::Known(labels.unwrap_or_default())
+            }
+        };
+        if choice.labels.is_some() {
+            assumed.retain(|line| !line.contains("ImageNet"));
+        }
+        let made_text = match made {
+            MadeAt::Outputs { .. } => self.folder.name(),
+            _ => format!("{made}, {}", self.folder.name()),
+        };
+        let origin = format!("outputs of {made_text}, read as {}", shape.description());
+        let card = match card {
+            Some((card, _)) => ModelCard {
+                origin,
+                assumed: card.assumed.into_iter().chain(assumed).collect(),
+                ..card
+            },
+            None => card_of(&shape, origin, assumed),
+        };
+        let key = RunKey {
+            model_id: card.id.clone(),
+            weights_sha256: String::new(),
+            device: DeviceChoice::Auto,
+            batch: None,
+            threads: None,
+            keep: choice.keep,
+            made,
+        };
+        let reader = OutputReader::new(shape, labels, choice.keep);
+        Ok(OutputRun {
+            key,
+            card,
+            labels: reader.labels(),
+            reader: Arc::new(reader),
+        })
+    }
+
+    /// The first answer that can be recognised.
+    fn first(&self, control: &TaskControl) -> Result<First, OutputsError> {
+        let mut broken = None;
+        for work in self.joined.works.iter().take(LOOKED_AT) {
+            control.checkpoint()?;
+            let file = &self.files[work.output()];
+            let looked_at = self.first_of(work, file, control);
+            control.checkpoint()?;
+            let example = self.folder.name_of(file);
+            match looked_at {
+                Ok(first) => return Ok(first),
+                Err(error @ Unrecognised::Unknown(_)) => {
+                    let reason = error.to_string();
+                    return Err(OutputsError::Unknown { example, reason });
+                }
+                Err(Unrecognised::Broken(reason)) => {
+                    broken.get_or_insert((example, reason));
+                }
+            }
+        }
+        let (example, reason) = broken.unwrap_or_default();
+        Err(OutputsError::Broken { example, reason })
+    }
+
+    fn first_of(
+        &self,
+        work: &Work,
+        file: &OutputFile,
+        control: &TaskControl,
+    ) -> Result<First, Unrecognised> {
+        let of = |json: Json, bytes: &[u8]| {
+            Recognition::of_json(&json, bytes).map(|recognition| First {
+                recognition,
+                answer: Some(json),
+            })
+        };
+        if let Work::One { .. } = work {
+            let bytes = self.folder.read(file, control);
+            let bytes = bytes.map_err(Unrecognised::Broken)?;
+            let json = Json::parse(&bytes).map_err(Unrecognised::Broken)?;
+            return of(json, &bytes);
+        }
+        let answers = Answers {
+            folder: &self.folder,
+            file,
+            control,
+        };
+        let mut first = None;
+        answers
+            .each(|answer| {
+                if let Ok(json) = answer
+                    && first.is_none()
+                {
+                    first = Some(json);
+                }
+            })
+            .map_err(Unrecognised::Broken)?;
+        let json = first.ok_or_else(|| Unrecognised::Broken("it holds no answer".to_owned()))?;
+        let beginning = self.folder.read_range(file, 0..400, control);
+        of(json, &beginning.unwrap_or_default())
+    }
+
+    /// The beginning of the first output, raw, for whoever makes a mapping of it: at most so many bytes.
+    pub fn raw(&self, bytes: u64, control: &TaskControl) -> Result<String, String> {
+        let Some(work) = self.joined.works.first() else {
+            return Ok(String::new());
+        };
+        let file = &self.files[work.output()];
+        let beginning = self.folder.read_range(file, 0..bytes, control)?;
+        Ok(String::from_utf8_lossy(&beginning).into_owned())
+    }
+}
+
+struct First {
+    recognition: Recognition,
+    answer: Option<Json>,
+}
+
+/// A card for a model of which nothing is known but its answers. It can be shown and stored, not loaded.
+fn card_of(shape: &OutputShape, origin: String, assumed: Vec<String>) -> ModelCard {
+    let (id, name, labels) = match shape {
+        OutputShape::Spotcheck { model, .. } => (model.clone(), model.clone(), None),
+        OutputShape::Mapped(mapping) => (
+            mapping.id.clone(),
+            mapping.name.clone(),
+            mapping.labels.clone(),
+        ),
+    };
+    let task = shape.task();
+    let output = match task {
+        ModelTask::Classification => OutputConvention::Classification(ClassificationOutput {
+            name: None,
+            values: ClassValues::Probabilities,
+            background: false,
+        }),
+        ModelTask::Detection => OutputConvention::Detection(DetectionOutput {
+            boxes: String::new(),
+            labels: String::new(),
+            scores: String::new(),
+            count: None,
+            box_format: BoxFormat::Xyxy,
+            box_space: BoxSpace::ModelPixels,
+            class_offset: 0,
+            min_score_in_graph: 0.0,
+            nms_iou_in_graph: None,
+            max_boxes_in_graph: None,
+        }),
+    };
+    ModelCard {
+        id,
+        name,
+        task,
+        licence: "unknown".to_owned(),
+        origin,
+        accuracy: None,
+        assumed,
+        labels,
+        file: ModelFile {
+            name: String::new(),
+            bytes: 0,
+            sha256: String::new(),
+            urls: Vec::new(),
+        },
+        input: ImageInput {
+            name: None,
+            layout: Layout::Nhwc,
+            element_type: ElementType::Uint8,
+            channels: ChannelOrder::Rgb,
+            divide_by: 1.0,
+            mean: [0.0; 3],
+            std: [1.0; 3],
+            batches: false,
+            resize: ResizeRule::Keep {},
+        },
+        output,
+    }
+}

@@ -1,0 +1,475 @@
+//! Reading outputs side by side, with a bounded number of bytes in memory, and handing their predictions over as they come.
+
+use std::collections::{BTreeMap, HashMap};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use crossbeam_channel::{Receiver, Sender, bounded};
+
+use super::answers::{Answers, OneAnswer};
+use super::image_size::image_size;
+use super::join::Work;
+use super::json::{Json, excerpt};
+use super::open::FoundOutputs;
+use super::reader::OutputReader;
+use crate::domain::{LabelSet, Prediction, Problem, Sample, SampleId, SampleSet};
+use crate::predict::{ByteBudget, Gate, ResultSink, SampleResult};
+use crate::source::{Source, for_task};
+use crate::tasks::{TaskControl, panic_text};
+
+/// Bytes that outputs on their way and their trees may take. A larger one goes alone.
+const MAX_BYTES: u64 = 256 << 20;
+/// What the tree of an output takes at most, for each byte of its text.
+const TREE_BYTES: u64 = 8;
+/// How far the fastest reader may be ahead of the slowest, in outputs.
+const WINDOW: usize = 256;
+/// Results that may wait to be handed over.
+const WAITING: usize = 64;
+/// Answers of one output that are handed over at once.
+const CHUNK: usize = 256;
+/// Fields in which a line of a list says which image it is about; `source-ref` is that of SageMaker's own manifests.
+const IMAGE_FIELDS: [&str; 7] = [
+    "source-ref",
+    "uri",
+    "image",
+    "file_name",
+    "file",
+    "name",
+    "key",
+];
+
+/// Takes the answers, on the thread that called [`FoundOutputs::read`].
+pub trait OutputSink: ResultSink {
+    /// More names of classes are known. Comes before the answers that need them.
+    fn labels(&mut self, labels: &LabelSet);
+}
+
+/// How reading ended.
+#[derive(Debug, Default)]
+pub struct ReadOutcome {
+    /// Images that have a prediction now.
+    pub done: usize,
+    /// Images that have a problem instead.
+    pub failed: usize,
+    /// What concerns no single image.
+    pub problems: Vec<Problem>,
+    /// It was cancelled before its end; what was handed over before stays.
+    pub is_cancelled: bool,
+}
+
+/// What a reader thread hands over.
+struct Chunk {
+    /// The number of the work.
+    work: usize,
+    results: Vec<(usize, SampleResult)>,
+    problems: Vec<Problem>,
+    is_last: bool,
+}
+
+struct Shared<'r> {
+    found: &'r FoundOutputs,
+    reader: &'r OutputReader,
+    /// Where the sizes of images are looked up.
+    source: &'r dyn Source,
+    works: &'r [&'r Work],
+    wanted: &'r SampleSet,
+    /// Places by URI and by name, where lines name their images.
+    by_name: HashMap<&'r str, usize>,
+    control: &'r TaskControl,
+    gate: &'r Gate,
+    room: &'r ByteBudget,
+}
+
+impl FoundOutputs {
+    /// Reads the outputs of the images in `wanted` (places in the listing) and hands the results over: as they come, and in the order
+    /// of the images as far as each image has an output of its own. An output that is broken is a problem of its image; the rest goes on.
+    pub fn read(
+        &self,
+        reader: &OutputReader,
+        source: &Arc<dyn Source>,
+        wanted: &SampleSet,
+        control: &TaskControl,
+        sink: &mut dyn OutputSink,
+    ) -> ReadOutcome {
+        let is_wanted = |place: &usize| wanted.contains(SampleId::from_index(*place));
+        let works: Vec<&Work> = self
+            .joined
+            .works
+            .iter()
+            .filter(|work| match work {
+                Work::One { place, .. } => is_wanted(place),
+                Work::Records { places, .. } => places.values().any(|place| is_wanted(place)),
+                Work::Named { .. } => !wanted.is_empty(),
+            })
+            .collect();
+        let places: Vec<usize> = works
+            .iter()
+            .flat_map(|work| match work {
+                Work::One { place, .. } => vec![*place],
+                Work::Records { places, .. } => places.values().copied().collect(),
+                Work::Named { .. } => Vec::new(),
+            })
+            .filter(is_wanted)
+            .collect();
+        let names_images = works.iter().any(|work| matches!(work, Work::Named { .. }));
+        let by_name = if names_images {
+            self.by_name()
+        } else {
+            HashMap::new()
+        };
+        let all = if names_images {
+            wanted.len()
+        } else {
+            places.len()
+        };
+        control.set_total(Some(all as u64));
+        control.set_done_before(0);
+        let readers = self.folder.useful_reads().clamp(1, works.len().max(1));
+        let gate = Arc::new(Gate::new(works.len(), WINDOW));
+        let room = Arc::new(ByteBudget::new(MAX_BYTES));
+        let (gate_of_hook, room_of_hook) = (Arc::clone(&gate), Arc::clone(&room));
+        let _close_on_cancel = control.on_cancel(move || {
+            gate_of_hook.close();
+            room_of_hook.close();
+        });
+        let source = for_task(source, control);
+        let shared = Shared {
+            found: self,
+            reader,
+            source: &*source,
+            works: &works,
+            wanted,
+            by_name,
+            control,
+            gate: &gate,
+            room: &room,
+        };
+        let mut outcome = std::thread::scope(|scope| {
+            let (sender, results) = bounded(WAITING);
+            for _ in 0..readers {
+                let (shared, sender) = (&shared, sender.clone());
+                scope.spawn(move || shared.read(&sender));
+            }
+            drop(sender);
+            hand_over(&shared, &places, &results, sink)
+        });
+        outcome.problems.extend(self.problems());
+        outcome.is_cancelled = control.is_cancelled();
+        outcome
+    }
+
+    fn by_name(&self) -> HashMap<&str, usize> {
+        let mut places = HashMap::new();
+        for (place, sample) in self.samples.iter().enumerate() {
+            places.entry(sample.name.as_str()).or_insert(place);
+        }
+        // The whole address counts before a name.
+        let uris = self.samples.iter().enumerate();
+        places.extend(uris.map(|(place, sample)| (sample.uri.as_str(), place)));
+        places
+    }
+}
+
+/// Hands results to the sink: as they arrive, and in the order of `places` as far as they are among them.
+fn hand_over(
+    shared: &Shared<'_>,
+    places: &[usize],
+    chunks: &Receiver<Chunk>,
+    sink: &mut dyn OutputSink,
+) -> ReadOutcome {
+    let mut outcome = ReadOutcome::default();
+    let mut seen = SampleSet::default();
+    let mut twice = 0_usize;
+    let mut labels = shared.reader.labels().len();
+    let mut waiting = BTreeMap::new();
+    let mut written = 0;
+    let mut finished = vec![false; shared.works.len()];
+    let mut finished_before = 0;
+    for chunk in chunks {
+        outcome.problems.extend(chunk.problems);
+        let now = shared.reader.labels();
+        if now.len() != labels {
+            labels = now.len();
+            sink.labels(&now);
+        }
+        let count = chunk.results.len();
+        for (place, result) in chunk.results {
+            let id = SampleId::from_index(place);
+            if seen.contains(id) {
+                twice += 1;
+                continue;
+            }
+            seen.insert(id);
+            match &result {
+                Ok(_) => outcome.done += 1,
+                Err(_) => outcome.failed += 1,
+            }
+            sink.arrived(place, &result);
+            waiting.insert(place, result);
+        }
+        while let Some((place, result)) = places
+            .get(written)
+            .and_then(|place| waiting.remove_entry(place))
+        {
+            sink.in_order(place, result);
+            written += 1;
+        }
+        finished[chunk.work] |= chunk.is_last;
+        while finished.get(finished_before) == Some(&true) {
+            finished_before += 1;
+        }
+        shared.gate.set_written(finished_before);
+        shared.control.add_done(count as u64);
+    }
+    // Those that were named by lines, and what lies behind a gap.
+    for (place, result) in waiting {
+        sink.in_order(place, result);
+    }
+    if twice > 0 {
+        outcome.problems.push(Problem::general(format!(
+            "answers about an image that another output had answered, too, and that were left out: {twice}"
+        )));
+    }
+    outcome
+}
+
+impl Shared<'_> {
+    fn read(&self, sender: &Sender<Chunk>) {
+        while let Some(number) = self.gate.take() {
+            if self.control.checkpoint().is_err() {
+                return;
+            }
+            let work = self.works[number];
+            let file = &self.found.files[work.output()];
+            let Some(_room) = self.room.take(file.size_bytes.saturating_mul(TREE_BYTES)) else {
+                return;
+            };
+            let mut chunk = Chunk {
+                work: number,
+                results: Vec::new(),
+                problems: Vec::new(),
+                is_last: false,
+            };
+            match work {
+                Work::One { place, .. } => {
+                    let result = self.one(work, *place);
+                    chunk.results.push((*place, result));
+                }
+                Work::Records { places, .. } => {
+                    self.records(work, places, &mut chunk, sender);
+                }
+                Work::Named { .. } => self.named(work, &mut chunk, sender),
+            }
+            // What was given up with the task is no problem of an image.
+            if self.control.is_cancelled() {
+                return;
+            }
+            chunk.is_last = true;
+            if sender.send(chunk).is_err() {
+                return;
+            }
+        }
+    }
+
+    fn one(&self, work: &Work, place: usize) -> SampleResult {
+        let sample = &self.found.samples[place];
+        let file = &self.found.files[work.output()];
+        let read = || {
+            let bytes = self.found.folder.read(file, self.control)?;
+            self.predict(&Json::parse(&bytes)?, sample)
+        };
+        guarded(read).map_err(|reason| self.problem(work, sample, &reason))
+    }
+
+    /// Nothing of an output counts unless it has an answer for each record: which belongs to which could not be told.
+    fn records(
+        &self,
+        work: &Work,
+        places: &BTreeMap<u64, usize>,
+        chunk: &mut Chunk,
+        sender: &Sender<Chunk>,
+    ) {
+        let answers = self.answers(work);
+        let counted = guarded(|| {
+            let count = answers.count()?;
+            check_count(count, places)
+        });
+        if let Err(reason) = counted {
+            for place in self.wanted_of(places) {
+                let problem = self.problem(work, &self.found.samples[place], &reason);
+                chunk.results.push((place, Err(problem)));
+            }
+            return;
+        }
+        let mut number = 0;
+        let visited = answers.each(|answer| {
+            let place = places.get(&number).copied();
+            number += 1;
+            if let Some(place) = place.filter(|place| self.is_wanted(*place)) {
+                let sample = &self.found.samples[place];
+                let result = guarded(|| self.predict(&answer?, sample));
+                let result = result.map_err(|reason| self.problem(work, sample, &reason));
+                chunk.results.push((place, result));
+                self.send_full(chunk, sender);
+            }
+        });
+        // It was whole a moment ago.
+        if let Err(reason) = visited {
+            let rest = places.range(number..).map(|(_, place)| *place);
+            for place in rest.filter(|place| self.is_wanted(*place)) {
+                let problem = self.problem(work, &self.found.samples[place], &reason);
+                chunk.results.push((place, Err(problem)));
+            }
+        }
+    }
+
+    /// Each line says which image it is about.
+    fn named(&self, work: &Work, chunk: &mut Chunk, sender: &Sender<Chunk>) {
+        let name = self.found.folder.name_of(&self.found.files[work.output()]);
+        let mut number = 0_u64;
+        let mut lost: Vec<String> = Vec::new();
+        let mut lost_count = 0_u64;
+        let visited = self.answers(work).each(|answer: OneAnswer| {
+            number += 1;
+            let place = answer
+                .as_ref()
+                .map_err(Clone::clone)
+                .and_then(|answer| self.place_of(answer));
+            match place {
+                Ok(place) if self.is_wanted(place) => {
+                    let sample = &self.found.samples[place];
+                    let result = guarded(|| self.predict(&answer?, sample));
+                    let result = result.map_err(|reason| self.problem(work, sample, &reason));
+                    chunk.results.push((place, result));
+                    self.send_full(chunk, sender);
+                }
+                Ok(_) => {}
+                Err(reason) => {
+                    lost_count += 1;
+                    if lost.len() < 3 {
+                        lost.push(format!("answer {number}: {reason}"));
+                    }
+                }
+            }
+        });
+        if let Err(reason) = visited {
+            chunk
+                .problems
+                .push(Problem::general(format!("{reason}: {name}")));
+        }
+        if lost_count > 0 {
+            chunk.problems.push(Problem::general(format!(
+                "answers that are about none of the images: {lost_count}, such as {}: {name}",
+                lost.join("; ")
+            )));
+        }
+    }
+
+    /// The image that a line says it is about.
+    fn place_of(&self, answer: &Json) -> Result<usize, String> {
+        let mut named = None;
+        for field in IMAGE_FIELDS {
+            let Some(text) = answer.get(field).and_then(Json::text) else {
+                continue;
+            };
+            match self.by_name.get(text) {
+                Some(place) => return Ok(*place),
+                None => {
+                    named.get_or_insert(text);
+                }
+            }
+        }
+        Err(match named {
+            Some(name) => format!("there is no image “{}”", excerpt(name)),
+            None => "it does not say which image it is about".to_owned(),
+        })
+    }
+
+    fn predict(&self, answer: &Json, sample: &Sample) -> Result<Prediction, String> {
+        let size = if self.reader.shape().says_size() {
+            None
+        } else {
+            Some(image_size(self.source, &sample.uri)?)
+        };
+        self.reader.read_json(answer, size)
+    }
+
+    fn send_full(&self, chunk: &mut Chunk, sender: &Sender<Chunk>) {
+        if chunk.results.len() >= CHUNK && !self.control.is_cancelled() {
+            let full = Chunk {
+                work: chunk.work,
+                results: std::mem::take(&mut chunk.results),
+                problems: Vec::new(),
+                is_last: false,
+            };
+            // Nobody waits for it any more only where the task has ended.
+            let _ = sender.send(full);
+        }
+    }
+
+    fn answers(&self, work: &Work) -> Answers<'_> {
+        Answers {
+            folder: &self.found.folder,
+            file: &self.found.files[work.output()],
+            control: self.control,
+        }
+    }
+
+    fn is_wanted(&self, place: usize) -> bool {
+        self.wanted.contains(SampleId::from_index(place))
+    }
+
+    fn wanted_of(&self, places: &BTreeMap<u64, usize>) -> impl Iterator<Item = usize> {
+        places
+            .values()
+            .copied()
+            .filter(|place| self.is_wanted(*place))
+    }
+
+    fn problem(&self, work: &Work, sample: &Sample, reason: &str) -> Problem {
+        let file = &self.found.files[work.output()];
+        let name = self.found.folder.name_of(file);
+        Problem::of_sample(sample.uri.clone(), format!("{reason}: {name}"))
+    }
+}
+
+/// Fewer answers than records, or more than a file has that is listed without gaps.
+fn check_count(count: u64, places: &BTreeMap<u64, usize>) -> Result<(), String> {
+    let records = places.last_key_value().map_or(0, |(last, _)| last + 1);
+    let has_gaps = places.len() as u64 != records;
+    if count == records || count > records && has_gaps {
+        return Ok(());
+    }
+    Err(format!(
+        "the output has {count} answers for {records} records, and which belongs to which cannot be told"
+    ))
+}
+
+/// A panic costs one image.
+fn guarded<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
+        Err(format!(
+            "reading the output failed inside Spotcheck: {}",
+            panic_text(&*panic)
+        ))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_are_counted_against_records() {
+        let gapless: BTreeMap<u64, usize> = [(0, 5), (1, 6), (2, 7)].into();
+        assert!(check_count(3, &gapless).is_ok());
+        for wrong in [0, 2, 4] {
+            let error = check_count(wrong, &gapless).unwrap_err();
+            assert!(error.contains("for 3 records"), "{error}");
+        }
+        // Of a file of which one record was opened, or some have no image.
+        let some: BTreeMap<u64, usize> = [(2, 5)].into();
+        assert!(check_count(9, &some).is_ok());
+        assert!(check_count(2, &some).is_err());
+    }
+}

@@ -1,0 +1,61 @@
+//! Which outputs a run has read already, so that opening them again reads only what is new.
+
+use serde::{Deserialize, Serialize};
+
+use super::open::FoundOutputs;
+use crate::domain::{Change, RunId, SampleId, SampleSet};
+use crate::store::{Project, StoreError};
+
+/// Kept in the project beside the run. One moment is enough: outputs that are older than the newest of the listing that was read to its
+/// end are in the run. It is by the clock of where the outputs lie, so no two clocks are held against each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SeenOutputs {
+    newest_ns: Option<i64>,
+}
+
+impl SeenOutputs {
+    /// All that were listed.
+    pub fn all_of(found: &FoundOutputs) -> Self {
+        Self {
+            newest_ns: found.newest_ns(),
+        }
+    }
+
+    /// What the project knows of a run; `None` where it knows nothing.
+    pub fn of_run(project: &Project, run: RunId) -> Result<Option<Self>, StoreError> {
+        let text = project.views()?.remove(&name(run));
+        Ok(text.and_then(|text| serde_json::from_str(&text).ok()))
+    }
+
+    /// Notes it in the project.
+    pub fn change(self, run: RunId) -> Change {
+        let json = serde_json::to_string(&self).expect("a number always serialises");
+        Change::SetView {
+            name: name(run),
+            json,
+        }
+    }
+
+    /// The images whose outputs were written since, or may have been.
+    pub fn newer(self, found: &FoundOutputs) -> SampleSet {
+        use super::join::Work;
+        let is_newer = |output: usize| match (found.files[output].modified_ns, self.newest_ns) {
+            (Some(modified), Some(newest)) => modified > newest,
+            _ => true,
+        };
+        let newer = found.joined.works.iter();
+        let newer = newer.filter(|work| is_newer(work.output()));
+        newer
+            .flat_map(|work| match work {
+                Work::One { place, .. } => vec![*place],
+                Work::Records { places, .. } => places.values().copied().collect(),
+                Work::Named { .. } => Vec::new(),
+            })
+            .map(SampleId::from_index)
+            .collect()
+    }
+}
+
+fn name(run: RunId) -> String {
+    format!("outputs/{}", run.0)
+}
