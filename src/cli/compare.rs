@@ -16,7 +16,7 @@ use crate::domain::{ComparisonFormat, ModelTask, RunInfo, Sample, SampleId, Samp
 use crate::evaluation::AgreementSummary;
 use crate::export::{ComparisonContext, Existing, ExportTarget, export_comparison};
 use crate::source::{Source, for_task};
-use crate::store::{AnswerPairs, Project};
+use crate::store::{AnswerPair, AnswerPairs, Project};
 use crate::tasks::{ProgressUnit, TaskControl};
 
 /// Class changes that are listed on the terminal.
@@ -29,6 +29,13 @@ pub(super) struct CompareArgs {
     /// The two runs, by name or number; may be left out where the project has just two
     #[arg(long, num_args = 2, value_names = ["A", "B"])]
     runs: Vec<String>,
+    #[command(flatten)]
+    holding: HoldingArgs,
+}
+
+/// What is told of two runs, and where.
+#[derive(Debug, Args)]
+pub(super) struct HoldingArgs {
     /// Write the summary and the disagreement of each image here, as JSON or CSV by the name's end; without it the summary
     /// goes to stdout
     #[arg(long, value_name = "FILE.json|FILE.csv", value_parser = parse_out)]
@@ -41,6 +48,12 @@ pub(super) struct CompareArgs {
     min_score: Option<f32>,
     #[command(flatten)]
     s3: S3Args,
+}
+
+impl HoldingArgs {
+    pub(super) fn s3(&self) -> &S3Args {
+        &self.s3
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -61,8 +74,21 @@ fn parse_out(text: &str) -> Result<OutFile, String> {
 
 pub(super) fn run(args: &CompareArgs) -> anyhow::Result<Outcome> {
     let dirs = AppDirs::find()?;
-    let project = open_project(&args.project, &args.s3, &dirs, "spotcheck compare")?;
+    let project = open_project(&args.project, &args.holding.s3, &dirs, "spotcheck compare")?;
     let runs = choose_runs(&project, &args.runs)?;
+    let text = hold(&project, runs, &args.holding, |_| {})?;
+    tell(&args.holding, &text)?;
+    Ok(Outcome::AllWell)
+}
+
+/// Holds two runs against each other, writes what is to be written, and gives the summary for people. `see` sees what both say of each
+/// image.
+pub(super) fn hold(
+    project: &Project,
+    runs: [RunInfo; 2],
+    args: &HoldingArgs,
+    see: impl FnMut(&AnswerPair),
+) -> anyhow::Result<String> {
     let [a, b] = &runs;
     if a.card.task != b.card.task {
         bail!(
@@ -73,7 +99,7 @@ pub(super) fn run(args: &CompareArgs) -> anyhow::Result<Outcome> {
             b.card.task.word()
         );
     }
-    let mut views = [stored_view(&project, a)?, stored_view(&project, b)?];
+    let mut views = [stored_view(project, a)?, stored_view(project, b)?];
     if let Some(min_score) = args.min_score {
         for view in &mut views {
             view.min_score = min_score;
@@ -85,7 +111,7 @@ pub(super) fn run(args: &CompareArgs) -> anyhow::Result<Outcome> {
     ctrlc::set_handler(move || on_interrupt.cancel()).context("Could not listen for Ctrl+C")?;
 
     let root = project.root();
-    let source = open_source(&project, &args.s3, &control)?;
+    let source = open_source(project, &args.s3, &control)?;
     let source = for_task(&source, &control);
     let context = ComparisonContext {
         runs,
@@ -93,9 +119,13 @@ pub(super) fn run(args: &CompareArgs) -> anyhow::Result<Outcome> {
         source_name: root.as_deref().unwrap_or("several places").to_owned(),
     };
     let summary = with_progress("Comparing", &control, || {
-        compare(project, &*source, &context, args, &control)
+        compare(project.clone(), &*source, &context, args, see, &control)
     })?;
-    let text = summary_text(&context, &summary);
+    Ok(summary_text(&context, &summary))
+}
+
+/// On stdout, unless the result is a file.
+pub(super) fn tell(args: &HoldingArgs, text: &str) -> anyhow::Result<()> {
     if args.out.is_some() {
         eprint!("{text}");
     } else {
@@ -103,7 +133,7 @@ pub(super) fn run(args: &CompareArgs) -> anyhow::Result<Outcome> {
             .write_all(text.as_bytes())
             .context("Could not write to stdout")?;
     }
-    Ok(Outcome::AllWell)
+    Ok(())
 }
 
 fn choose_runs(project: &Project, wanted: &[String]) -> anyhow::Result<[RunInfo; 2]> {
@@ -127,7 +157,8 @@ fn compare(
     project: Project,
     source: &dyn Source,
     context: &ComparisonContext,
-    args: &CompareArgs,
+    args: &HoldingArgs,
+    mut see: impl FnMut(&AnswerPair),
     control: &TaskControl,
 ) -> anyhow::Result<AgreementSummary> {
     control.set_step("reading the project");
@@ -136,6 +167,11 @@ fn compare(
     control.set_step("");
     control.set_total(Some(samples.len() as u64));
     let pairs = AnswerPairs::new(project, runs, samples.into_iter());
+    let pairs = pairs.inspect(|pair| {
+        if let Ok(pair) = pair {
+            see(pair);
+        }
+    });
     if let Some(out) = &args.out {
         let target = ExportTarget {
             path: out.path.clone(),

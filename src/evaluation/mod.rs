@@ -1,6 +1,6 @@
-//! How far two runs agree over the same images.
+//! How far two runs agree over the same images, and how often a classifier is right about images whose class is known.
 //!
-//! Pure arithmetic over stored answers: knows nothing of files, threads or the screen. Neither run is the truth here; one
+//! Pure arithmetic over stored answers: knows nothing of files, threads or the screen. Of two runs neither is the truth; one
 //! is called left and the other right.
 //!
 //! The **disagreement** of an image is a number in `0.0..=1.0` that the worst images can be sorted by:
@@ -13,10 +13,12 @@
 
 mod agreement;
 mod class_map;
+mod confusion;
 mod matching;
 
 pub use agreement::{
     Agreement, AgreementSummary, Comparison, Confusion, ImageAgreement, ScoreDifferences,
 };
 pub use class_map::ClassMap;
+pub use confusion::{ConfusionMatrix, truth_in_name};
 pub use matching::{BoxMatches, MATCHING_IOU, ScoredBox, match_boxes};

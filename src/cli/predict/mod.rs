@@ -1,7 +1,7 @@
 //! `spotcheck predict`: a model over a folder, from listing to written results.
 
-mod outputs;
-mod saving;
+pub(super) mod outputs;
+pub(super) mod saving;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -100,7 +100,7 @@ pub(super) fn run(args: &PredictArgs) -> anyhow::Result<Outcome> {
             source.name()
         );
     }
-    let project = args.saving.open_project(&opened)?;
+    let project = args.saving.open_project(&opened, "spotcheck predict")?;
     let predictor = Arc::new(load(args, &dirs, &interrupt)?);
     let card = predictor.card().clone();
     print_report(&card, &predictor.report());
@@ -121,10 +121,17 @@ pub(super) fn run(args: &PredictArgs) -> anyhow::Result<Outcome> {
     let saving = project
         .map(|project| {
             let key = run_key(args, &card);
-            Saving::begin(&args.saving, project, key, &predictor, &samples, &control)
+            let about = (&card, predictor.labels());
+            Saving::begin(&args.saving, project, key, about, &samples, &control)
         })
         .transpose()?;
-    let outputs = Outputs::open(args, card, &source, &limits)?;
+    let outputs = Outputs::open(
+        args.out.as_deref(),
+        args.annotate.as_deref(),
+        card,
+        &source,
+        &limits,
+    )?;
     let request = PredictRequest {
         source: Arc::clone(&source),
         samples: samples.into(),
@@ -183,12 +190,12 @@ impl PredictArgs {
 
 /// Saves each result in the project as it comes, and writes out all of them, those that the project has already included, in
 /// the order of the listing. Cancels the run where nothing more can be written.
-struct Sink<'r> {
-    samples: &'r [Sample],
-    control: &'r TaskControl,
-    outputs: Outputs,
-    saving: Option<Saving>,
-    error: Option<anyhow::Error>,
+pub(super) struct Sink<'r> {
+    pub(super) samples: &'r [Sample],
+    pub(super) control: &'r TaskControl,
+    pub(super) outputs: Outputs,
+    pub(super) saving: Option<Saving>,
+    pub(super) error: Option<anyhow::Error>,
 }
 
 impl ResultSink for Sink<'_> {
@@ -222,13 +229,13 @@ impl Sink<'_> {
         })
     }
 
-    fn fail(&mut self, error: anyhow::Error) {
+    pub(super) fn fail(&mut self, error: anyhow::Error) {
         self.error.get_or_insert(error);
         self.control.cancel();
     }
 
     /// Waits for what is still being written and saved. Gives the problems of single images.
-    fn finish(mut self, interrupt: &TaskControl) -> anyhow::Result<Vec<Problem>> {
+    pub(super) fn finish(mut self, interrupt: &TaskControl) -> anyhow::Result<Vec<Problem>> {
         let rest = self.write_stored_before(self.samples.len());
         let failures = self.outputs.finish();
         let saved = self

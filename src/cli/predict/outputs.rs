@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use anyhow::Context;
 
-use super::PredictArgs;
 use crate::decode::DecodeLimits;
 use crate::domain::{ModelCard, Prediction, Problem, Sample, ViewSettings};
 use crate::export::{AnnotatedFolder, jsonl_line, partial_file};
@@ -14,13 +13,17 @@ use crate::predict::SampleResult;
 use crate::source::Source;
 
 /// Everything that a run writes.
-pub(super) struct Outputs {
+pub(in crate::cli) struct Outputs {
     card: ModelCard,
     lines: Option<Lines>,
     annotated: Option<AnnotatedFolder>,
     view: ViewSettings,
     failures: Vec<Problem>,
+    onlooker: Option<Onlooker>,
 }
+
+/// Sees every prediction that is written.
+type Onlooker = Box<dyn FnMut(&Sample, &Prediction)>;
 
 /// JSON Lines, on stdout or in a file that appears under its name only once it is whole.
 enum Lines {
@@ -37,18 +40,19 @@ enum Lines {
 }
 
 impl Outputs {
-    pub(super) fn open(
-        args: &PredictArgs,
+    pub(in crate::cli) fn open(
+        out: Option<&Path>,
+        annotate: Option<&Path>,
         card: ModelCard,
         source: &Arc<dyn Source>,
         limits: &DecodeLimits,
     ) -> anyhow::Result<Self> {
         let view = ViewSettings::default();
-        let annotated = args.annotate.as_ref().map(|folder| {
+        let annotated = annotate.map(|folder| {
             AnnotatedFolder::create(folder, source, limits, &view)
                 .with_context(|| format!("Could not use {} for annotated images", folder.display()))
         });
-        let lines = args.out.as_ref().map(|path| {
+        let lines = out.map(|path| {
             Lines::open(path).with_context(|| format!("Could not write {}", path.display()))
         });
         Ok(Self {
@@ -57,16 +61,29 @@ impl Outputs {
             annotated: annotated.transpose()?,
             view,
             failures: Vec::new(),
+            onlooker: None,
         })
     }
 
-    pub(super) fn write(&mut self, sample: &Sample, result: SampleResult) -> anyhow::Result<()> {
+    /// Lets somebody see every prediction that is written.
+    pub(in crate::cli) fn look_on(&mut self, see: impl FnMut(&Sample, &Prediction) + 'static) {
+        self.onlooker = Some(Box::new(see));
+    }
+
+    pub(in crate::cli) fn write(
+        &mut self,
+        sample: &Sample,
+        result: SampleResult,
+    ) -> anyhow::Result<()> {
         match &mut self.lines {
             Some(lines) => lines.write(&jsonl_line(&sample.uri, &self.card, &result))?,
             None => print_row(sample, &result, &self.view)?,
         }
         match result {
             Ok(prediction) => {
+                if let Some(see) = &mut self.onlooker {
+                    see(sample, &prediction);
+                }
                 if let Some(annotated) = &mut self.annotated {
                     annotated.add(sample, prediction);
                 }
@@ -77,7 +94,7 @@ impl Outputs {
     }
 
     /// Waits for what is still being written. Gives the problems of single images.
-    pub(super) fn finish(mut self) -> anyhow::Result<Vec<Problem>> {
+    pub(in crate::cli) fn finish(mut self) -> anyhow::Result<Vec<Problem>> {
         if let Some(lines) = self.lines {
             lines.finish()?;
         }

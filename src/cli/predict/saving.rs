@@ -12,9 +12,9 @@ use clap::Args;
 use crate::cli::place::Opened;
 
 use crate::domain::{
-    Change, Problem, RunId, RunInfo, RunKey, Sample, SampleAnswer, SampleId, SampleSet, SampleUri,
+    Change, LabelSet, ModelCard, Problem, RunId, RunInfo, RunKey, Sample, SampleAnswer, SampleId,
+    SampleSet, SampleUri,
 };
-use crate::inference::OnnxPredictor;
 use crate::predict::SampleResult;
 use crate::store::{Access, OpenRequest, Project, SaveEvent, StoreError, Wanted};
 use crate::tasks::TaskControl;
@@ -26,7 +26,7 @@ const TELL_EVERY: Duration = Duration::from_secs(5);
 const RETRY_EVERY: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Args)]
-pub(super) struct SavingArgs {
+pub(in crate::cli) struct SavingArgs {
     /// Save every answer in this project as it comes; made where it is not there. The window opens it, too
     #[arg(long, value_name = "FILE.spotcheck")]
     project: Option<PathBuf>,
@@ -43,7 +43,7 @@ pub(super) struct SavingArgs {
 }
 
 /// A project that may be written, before it is clear which run it is about.
-pub(super) struct OpenProject {
+pub(in crate::cli) struct OpenProject {
     project: Project,
     teller: Arc<Teller>,
 }
@@ -53,7 +53,11 @@ impl SavingArgs {
     ///
     /// # Errors
     /// It cannot be opened, or not be written; with who holds it.
-    pub(super) fn open_project(&self, opened: &Opened) -> anyhow::Result<Option<OpenProject>> {
+    pub(in crate::cli) fn open_project(
+        &self,
+        opened: &Opened,
+        program: &'static str,
+    ) -> anyhow::Result<Option<OpenProject>> {
         let Some(path) = &self.project else {
             return Ok(None);
         };
@@ -62,7 +66,7 @@ impl SavingArgs {
             path,
             root: opened.root.as_deref(),
             wanted: Wanted::Write,
-            program: "spotcheck predict",
+            program,
         };
         let told = Arc::clone(&teller);
         let place = &opened.place;
@@ -87,7 +91,7 @@ impl SavingArgs {
 }
 
 /// The run that answers go into.
-pub(super) struct Saving {
+pub(in crate::cli) struct Saving {
     project: Project,
     run: RunId,
     /// Places in the listing that have no valid answer yet.
@@ -101,19 +105,19 @@ pub(super) struct Saving {
 
 impl Saving {
     /// Finds the run to go on with, or begins one, and says so.
-    pub(super) fn begin(
+    pub(in crate::cli) fn begin(
         args: &SavingArgs,
         OpenProject { project, teller }: OpenProject,
         key: RunKey,
-        predictor: &OnnxPredictor,
+        (card, labels): (&ModelCard, &LabelSet),
         samples: &[Sample],
         control: &TaskControl,
     ) -> anyhow::Result<Self> {
         let runs = project.runs()?;
-        let last = runs.iter().rev().find(|run| run.key == key);
+        let last = runs.iter().rev().find(|run| is_same(run, &key, card));
         let name = |is_new: &str| {
             let is_taken = |name: &str| runs.iter().any(|run| run.name == name);
-            let name = key.run_name(&predictor.card().name, is_taken);
+            let name = key.run_name(&card.name, is_taken);
             eprintln!("{is_new}: the run is called “{name}”");
             name
         };
@@ -153,8 +157,8 @@ impl Saving {
                     id,
                     name,
                     key,
-                    card: predictor.card().clone(),
-                    labels: predictor.labels().clone(),
+                    card: card.clone(),
+                    labels: labels.clone(),
                     created_ms: now_ms(),
                 };
                 project.write(0, Change::AddRun(Box::new(info)))?;
@@ -174,11 +178,11 @@ impl Saving {
     }
 
     /// Places in the listing that have no valid answer yet, as of the beginning.
-    pub(super) fn missing(&self) -> &SampleSet {
+    pub(in crate::cli) fn missing(&self) -> &SampleSet {
         &self.missing
     }
 
-    pub(super) fn save(
+    pub(in crate::cli) fn save(
         &mut self,
         sample: &Sample,
         result: &SampleResult,
@@ -204,8 +208,28 @@ impl Saving {
         }
     }
 
+    pub(in crate::cli) fn run(&self) -> RunId {
+        self.run
+    }
+
+    pub(in crate::cli) fn project(&self) -> &Project {
+        &self.project
+    }
+
+    /// These are answered anew, too, whatever the project has of them.
+    pub(in crate::cli) fn want_again(&mut self, places: &SampleSet) {
+        for id in places.iter() {
+            self.missing.insert(id);
+        }
+    }
+
+    /// Queues something else than an answer.
+    pub(in crate::cli) fn note(&self, change: Change) -> anyhow::Result<()> {
+        Ok(self.project.write(self.queued, change)?)
+    }
+
     /// Hands over the stored answers of all places before `index` that were not handed over yet and are not predicted in this run.
-    pub(super) fn each_stored_before(
+    pub(in crate::cli) fn each_stored_before(
         &mut self,
         index: usize,
         samples: &[Sample],
@@ -235,7 +259,7 @@ impl Saving {
     }
 
     /// Waits until everything is saved, however long the disk refuses it, or until the user gives up.
-    pub(super) fn finish(self, interrupt: &TaskControl) -> anyhow::Result<()> {
+    pub(in crate::cli) fn finish(self, interrupt: &TaskControl) -> anyhow::Result<()> {
         while let Err(error) = self.project.flush() {
             if interrupt.is_cancelled() || interrupt.sleep(RETRY_EVERY).is_err() {
                 bail!(
@@ -246,6 +270,11 @@ impl Saving {
         }
         self.teller.conclude(&self.project)
     }
+}
+
+/// Outputs that were made elsewhere may be read in several ways, which their description tells.
+fn is_same(run: &RunInfo, key: &RunKey, card: &ModelCard) -> bool {
+    run.key == *key && (key.made.is_here() || run.card.origin == card.origin)
 }
 
 /// The places of the images that must be predicted to complete a run.

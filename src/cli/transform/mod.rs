@@ -1,9 +1,12 @@
 //! `spotcheck transform`: models on SageMaker Batch Transform.
 
 mod clean_up;
+mod compare;
+mod fetch;
 mod job_args;
 mod list;
 mod logs;
+mod named_truth;
 mod package;
 mod preflight;
 mod rehearse;
@@ -45,6 +48,10 @@ enum TransformCommand {
     Retry(retry::RetryArgs),
     /// Delete what a job left behind: model, archive, manifest
     CleanUp(clean_up::CleanUpArgs),
+    /// Read the outputs of a job as predictions of its images
+    Fetch(Box<fetch::FetchArgs>),
+    /// Hold a run of this machine against one that was made elsewhere
+    Compare(compare::CompareArgs),
 }
 
 pub(super) fn run(args: &TransformArgs) -> anyhow::Result<Outcome> {
@@ -59,5 +66,7 @@ pub(super) fn run(args: &TransformArgs) -> anyhow::Result<Outcome> {
         TransformCommand::Logs(args) => logs::run(args),
         TransformCommand::Retry(args) => retry::run(args),
         TransformCommand::CleanUp(args) => clean_up::run(args),
+        TransformCommand::Fetch(args) => fetch::run(args),
+        TransformCommand::Compare(args) => compare::run(args),
     }
 }

@@ -104,7 +104,9 @@ fn visit_line(line: &[u8], visit: &mut impl FnMut(OneAnswer)) {
                 Deserializer::from_slice(line).into_iter().collect();
             match several {
                 Ok(answers) if line.len() as u64 <= MAX_ANSWER_BYTES => {
-                    answers.into_iter().for_each(|answer| visit(Ok(answer)));
+                    for answer in answers {
+                        visit(Ok(answer));
+                    }
                 }
                 _ => visit(Err(reason)),
             }

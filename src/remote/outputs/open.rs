@@ -134,6 +134,11 @@ impl FoundOutputs {
         })
     }
 
+    /// The images, as they were listed.
+    pub fn samples(&self) -> &[Sample] {
+        &self.samples
+    }
+
     /// Outputs that were listed.
     pub fn outputs(&self) -> usize {
         self.files.len()

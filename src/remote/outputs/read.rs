@@ -98,7 +98,7 @@ impl FoundOutputs {
             .iter()
             .filter(|work| match work {
                 Work::One { place, .. } => is_wanted(place),
-                Work::Records { places, .. } => places.values().any(|place| is_wanted(place)),
+                Work::Records { places, .. } => places.values().any(is_wanted),
                 Work::Named { .. } => !wanted.is_empty(),
             })
             .collect();

@@ -1,0 +1,98 @@
+//! `spotcheck transform compare`: what this machine says against what was said elsewhere.
+
+use std::path::PathBuf;
+
+use anyhow::bail;
+use clap::Args;
+
+use super::named_truth::NamedTruth;
+use crate::cli::Outcome;
+use crate::cli::compare::{HoldingArgs, hold, tell};
+use crate::cli::export::{find_run, list_of_runs, open_project};
+use crate::dirs::AppDirs;
+use crate::domain::RunInfo;
+
+#[derive(Debug, Args)]
+pub(super) struct CompareArgs {
+    /// A project file (`*.spotcheck`), or a folder of images or `s3://bucket/folder/` whose project lies in the data folder
+    project: PathBuf,
+    /// The run of this machine, by name or number; the newest where it is not given
+    #[arg(long, value_name = "NAME|NUMBER")]
+    local: Option<String>,
+    /// The run that was made elsewhere, by name or number; the newest where it is not given
+    #[arg(long, value_name = "NAME|NUMBER")]
+    remote: Option<String>,
+    /// The names of the images end with what they show, as `0017_cat.png` does: tell accuracy and confusion matrix of both runs
+    #[arg(long)]
+    truth_from_names: bool,
+    #[command(flatten)]
+    holding: HoldingArgs,
+}
+
+pub(super) fn run(args: &CompareArgs) -> anyhow::Result<Outcome> {
+    let dirs = AppDirs::find()?;
+    let s3 = args.holding.s3();
+    let project = open_project(&args.project, s3, &dirs, "spotcheck transform compare")?;
+    let all = project.runs()?;
+    let local = choose(&all, args.local.as_deref(), Side::Local)?;
+    let task = local.card.task;
+    let of_task: Vec<RunInfo> = all
+        .iter()
+        .filter(|run| args.remote.is_some() || run.card.task == task)
+        .cloned()
+        .collect();
+    let remote = choose(&of_task, args.remote.as_deref(), Side::Remote)?;
+    if local.id == remote.id {
+        bail!(
+            "“{}” was chosen for both sides; choose two runs",
+            local.name
+        );
+    }
+    let runs = [local, remote];
+    let mut truths = runs.each_ref().map(|run| NamedTruth::new(&run.labels));
+    let mut text = hold(&project, runs, &args.holding, |pair| {
+        if args.truth_from_names {
+            for (truth, answer) in truths.iter_mut().zip(&pair.answers) {
+                if let Some(answer) = answer {
+                    truth.add(&pair.sample, answer);
+                }
+            }
+        }
+    })?;
+    if args.truth_from_names {
+        for (letter, truth) in ["A", "B"].into_iter().zip(truths) {
+            text.push_str(letter);
+            text.push_str(": ");
+            text.push_str(&truth.text());
+        }
+    }
+    tell(&args.holding, &text)?;
+    Ok(Outcome::AllWell)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Local,
+    Remote,
+}
+
+/// The run that is asked for, or the newest of its side.
+fn choose(runs: &[RunInfo], wanted: Option<&str>, side: Side) -> anyhow::Result<RunInfo> {
+    if let Some(wanted) = wanted {
+        return find_run(runs, wanted);
+    }
+    let of_side = |run: &&RunInfo| run.key.made.is_here() == (side == Side::Local);
+    if let Some(newest) = runs.iter().rev().find(of_side) {
+        return Ok(newest.clone());
+    }
+    let list = list_of_runs(runs);
+    match side {
+        Side::Local => bail!(
+            "the project has no run of this machine; `spotcheck predict --project` makes one, or choose with --local; it has:{list}"
+        ),
+        Side::Remote => bail!(
+            "the project has no run of its kind that was made elsewhere; `spotcheck transform fetch` reads the outputs of one, or choose with \
+             --remote; it has:{list}"
+        ),
+    }
+}

@@ -1,0 +1,409 @@
+//! `spotcheck transform fetch`: the outputs of a job become predictions of its images.
+
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use anyhow::{Context, bail};
+use clap::Args;
+
+use super::named_truth::NamedTruth;
+use super::who::NamedJob;
+use crate::aws::Aws;
+use crate::cli::Outcome;
+use crate::cli::place::{Opened, Place, S3Args};
+use crate::cli::predict::outputs::Outputs;
+use crate::cli::predict::saving::{Saving, SavingArgs};
+use crate::cli::predict::{Sink, list};
+use crate::cli::progress::{summary, with_progress};
+use crate::decode::DecodeLimits;
+use crate::dirs::AppDirs;
+use crate::domain::{
+    Change, InputObjects, KeepRule, LabelSet, MadeAt, ModelTask, Problem, S3Link, S3Place, Sample,
+    SampleId, TransformJob, TransformStatus,
+};
+use crate::evaluation::truth_in_name;
+use crate::library::{Library, built_in_labels, labels_from_file};
+use crate::predict::{ResultSink, SampleResult};
+use crate::remote::outputs::{
+    FoundOutputs, OutputFolder, OutputRun, OutputSink, OutputsError, ReadOutcome, ReadingChoice,
+    SeenOutputs,
+};
+use crate::tasks::{ProgressUnit, TaskControl};
+
+/// The label set whose names the images of CIFAR-10 carry.
+const CIFAR_10: &str = "cifar-10";
+
+#[derive(Debug, Args)]
+pub(super) struct FetchArgs {
+    /// The name of a job, `s3://bucket/folder/` with its outputs, or a folder of them on this machine
+    #[arg(value_name = "JOB|s3://…/|FOLDER")]
+    outputs: String,
+    /// The images that the outputs are about: a folder, an image, a TFRecord file, or `s3://bucket/folder/`
+    source: PathBuf,
+    /// Write JSON Lines to this file, or to stdout with `-`; without it a table goes to stdout
+    #[arg(long, value_name = "FILE.jsonl|-")]
+    out: Option<PathBuf>,
+    /// How the outputs are read, where Spotcheck does not know them: a mapping of yours by its id, or a file
+    #[arg(long, value_name = "ID|FILE.toml")]
+    mapping: Option<String>,
+    /// The names of the classes: imagenet, coco-80, coco-91, cifar-10, a label file, or a label map (`.pbtxt`)
+    #[arg(long, value_name = "NAME|FILE")]
+    labels: Option<String>,
+    /// The names of the images end with what they show, as `0017_cat.png` does: tell accuracy and confusion matrix
+    #[arg(long)]
+    truth_from_names: bool,
+    /// Detections below this score are left out
+    #[arg(long, default_value_t = KeepRule::default().min_score, value_parser = crate::cli::parse_score)]
+    min_score: f32,
+    /// How many classes of a classifier are kept
+    #[arg(long, default_value_t = KeepRule::default().top_k as u32, value_parser = clap::value_parser!(u32).range(1..))]
+    top_k: u32,
+    #[command(flatten)]
+    saving: SavingArgs,
+    #[command(flatten)]
+    s3: S3Args,
+}
+
+/// Where the outputs lie, and what is known of who made them.
+struct Origin {
+    folder: OutputFolder,
+    made: MadeAt,
+    /// What the job read, where that is known.
+    read_from: Option<String>,
+}
+
+pub(super) fn run(args: &FetchArgs) -> anyhow::Result<Outcome> {
+    let dirs = AppDirs::find()?;
+    let library = Library::open(&dirs);
+    let choice = reading_choice(args, &library)?;
+    let interrupt = TaskControl::new(ProgressUnit::Bytes);
+    let on_interrupt = interrupt.clone();
+    ctrlc::set_handler(move || on_interrupt.cancel()).context("Could not listen for Ctrl+C")?;
+    let origin = find_origin(args, &dirs, &interrupt)?;
+    let place = Place::parse(&args.source, args.s3_of(&args.source))?;
+    let opened = place.open(&interrupt)?;
+    let source = Arc::clone(&opened.source);
+    let page = list(&source, None, &interrupt)?;
+    for problem in &page.problems {
+        eprintln!("skipped {problem}");
+    }
+    for note in &page.notes {
+        eprintln!("note: {note}");
+    }
+    if page.samples.is_empty() {
+        bail!("there is no image in {}", source.name());
+    }
+    let samples: Arc<[Sample]> = page.samples.into();
+
+    let control = TaskControl::new(ProgressUnit::Images);
+    let of_run = control.clone();
+    let _cancel = interrupt.on_cancel(move || of_run.cancel());
+    let read_from = origin.read_from.clone().or(opened.root.clone());
+    let found = with_progress("Listing outputs", &control, || {
+        FoundOutputs::find(
+            origin.folder,
+            Arc::clone(&samples),
+            read_from.as_deref().unwrap_or_default(),
+            &control,
+        )
+    })?;
+    eprintln!(
+        "{} outputs; {} of {} images have one",
+        found.outputs(),
+        found.images(),
+        samples.len()
+    );
+    let run = describe(args, &found, &origin.made, choice, &library, &control)?;
+    eprintln!("{}", run.card.origin);
+    for assumed in &run.card.assumed {
+        eprintln!("assumed, not known: {assumed}");
+    }
+
+    let control = TaskControl::new(ProgressUnit::Images);
+    let of_reading = control.clone();
+    let _cancel_reading = interrupt.on_cancel(move || of_reading.cancel());
+    let saving = begin_saving(args, &opened, &found, &run, &control)?;
+    let everything = || (0..samples.len()).map(SampleId::from_index).collect();
+    let wanted = saving
+        .as_ref()
+        .map_or_else(everything, |saving| saving.missing().clone());
+    let limits = DecodeLimits::default();
+    let mut outputs = Outputs::open(
+        args.out.as_deref(),
+        None,
+        run.card.clone(),
+        &source,
+        &limits,
+    )?;
+    let truth = Rc::new(RefCell::new(NamedTruth::new(&run.labels)));
+    if args.truth_from_names {
+        let truth = Rc::clone(&truth);
+        outputs.look_on(move |sample, prediction| truth.borrow_mut().add(sample, prediction));
+    }
+    let mut sink = FetchSink(Sink {
+        samples: &samples,
+        control: &control,
+        outputs,
+        saving,
+        error: None,
+    });
+    let outcome = with_progress("Reading outputs", &control, || {
+        found.read(&run.reader, &source, &wanted, &control, &mut sink)
+    });
+    let FetchSink(mut sink) = sink;
+    if !outcome.is_cancelled
+        && let Some(saving) = &sink.saving
+        && let Err(error) = saving.note(SeenOutputs::all_of(&found).change(saving.run()))
+    {
+        sink.fail(error);
+    }
+    let failures = sink.finish(&interrupt)?;
+    eprintln!("{}", summary(&control.progress()));
+    if args.truth_from_names {
+        eprint!("{}", truth.borrow().text());
+    }
+    conclude(&outcome, &failures, &found, samples.len())
+}
+
+/// The run of the project that answers go into; `None` where no project was asked for.
+fn begin_saving(
+    args: &FetchArgs,
+    opened: &Opened,
+    found: &FoundOutputs,
+    run: &OutputRun,
+    control: &TaskControl,
+) -> anyhow::Result<Option<Saving>> {
+    let program = "spotcheck transform fetch";
+    let Some(project) = args.saving.open_project(opened, program)? else {
+        return Ok(None);
+    };
+    let (key, about) = (run.key.clone(), (&run.card, &run.labels));
+    let mut saving = Saving::begin(&args.saving, project, key, about, found.samples(), control)?;
+    match SeenOutputs::of_run(saving.project(), saving.run())? {
+        Some(seen) => saving.want_again(&seen.newer(found)),
+        // Who goes on before the end has read none that is newer than these.
+        None => saving.note(SeenOutputs::all_of(found).change(saving.run()))?,
+    }
+    Ok(Some(saving))
+}
+
+impl FetchArgs {
+    /// How a place in S3 is reached says nothing of a folder on this machine beside it.
+    fn s3_of(&self, place: &Path) -> &S3Args {
+        static NONE: std::sync::LazyLock<S3Args> = std::sync::LazyLock::new(S3Args::default);
+        let is_remote = |text: &str| S3Link::is_meant_by(text);
+        let other_is_remote = !Path::new(&self.outputs).is_dir();
+        if !place.to_str().is_some_and(is_remote) && other_is_remote {
+            return &NONE;
+        }
+        &self.s3
+    }
+}
+
+fn reading_choice(args: &FetchArgs, library: &Library) -> anyhow::Result<ReadingChoice> {
+    let mapping = args
+        .mapping
+        .as_deref()
+        .map(|wanted| library.find_mapping(wanted))
+        .transpose()?;
+    let (mapping, of_mapping) = match mapping {
+        Some((mapping, labels)) => (Some(mapping), Some(labels).filter(|set| !set.is_empty())),
+        None => (None, None),
+    };
+    let labels = args.labels.as_deref().map(find_labels).transpose()?;
+    Ok(ReadingChoice {
+        mapping,
+        labels: labels.or(of_mapping),
+        keep: KeepRule {
+            min_score: args.min_score,
+            top_k: args.top_k as usize,
+        },
+    })
+}
+
+fn find_labels(wanted: &str) -> anyhow::Result<LabelSet> {
+    match built_in_labels(wanted) {
+        Some(labels) => Ok(labels),
+        None => Ok(labels_from_file(Path::new(wanted))?),
+    }
+}
+
+fn find_origin(args: &FetchArgs, dirs: &AppDirs, control: &TaskControl) -> anyhow::Result<Origin> {
+    let wanted = args.outputs.as_str();
+    let aws = Aws::new();
+    if S3Link::is_meant_by(wanted) {
+        let Place::S3(place) = Place::parse(Path::new(wanted), &args.s3)? else {
+            bail!("this is no place in S3: {wanted}");
+        };
+        let folder = OutputFolder::in_s3(&aws, &place);
+        return Ok(Origin {
+            made: MadeAt::Outputs {
+                folder: folder.name(),
+            },
+            folder,
+            read_from: None,
+        });
+    }
+    let path = std::path::absolute(wanted)?;
+    if path.is_dir() {
+        let folder = OutputFolder::local(&path);
+        return Ok(Origin {
+            made: MadeAt::Outputs {
+                folder: folder.name(),
+            },
+            folder,
+            read_from: None,
+        });
+    }
+    if wanted.contains(['/', '\\', '.']) {
+        bail!("there is no such folder: {wanted}");
+    }
+    let named = NamedJob::find(wanted, &args.s3, dirs, control)?;
+    let sagemaker = named.aws.sagemaker(&named.sagemaker);
+    let job = sagemaker
+        .describe_transform_job(wanted, Some(control))
+        .with_context(|| {
+            format!("“{wanted}” is no folder of this machine, so it was looked for among the jobs")
+        })?;
+    tell_status(&job);
+    let place = S3Place {
+        access: named.s3,
+        ..S3Place::new(job.spec.output.folder.as_folder())
+    };
+    let read_from = match &job.spec.input.objects {
+        InputObjects::Prefix(prefix) => Some(prefix.to_string()),
+        // Its prefix stands inside; the keys tell.
+        InputObjects::Manifest(_) => None,
+    };
+    Ok(Origin {
+        folder: OutputFolder::in_s3(&named.aws, &place),
+        made: MadeAt::TransformJob {
+            name: job.spec.job_name.clone(),
+            region: sagemaker.region(Some(control))?,
+        },
+        read_from,
+    })
+}
+
+fn tell_status(job: &TransformJob) {
+    let name = &job.spec.job_name;
+    match job.status {
+        TransformStatus::Completed => {}
+        TransformStatus::Failed => eprintln!(
+            "note: the job {name} failed ({}); the outputs that it wrote before can be used",
+            job.failure.as_deref().unwrap_or("it does not say why")
+        ),
+        TransformStatus::Stopped | TransformStatus::Stopping => {
+            eprintln!(
+                "note: the job {name} was stopped; images that it did not come to have no output"
+            );
+        }
+        TransformStatus::InProgress => eprintln!(
+            "note: the job {name} is still running; what it writes later is read with --resume"
+        ),
+    }
+}
+
+fn describe(
+    args: &FetchArgs,
+    found: &FoundOutputs,
+    made: &MadeAt,
+    choice: ReadingChoice,
+    library: &Library,
+    control: &TaskControl,
+) -> anyhow::Result<OutputRun> {
+    let known = |id: &str| {
+        let entries = library.entries().into_iter();
+        let mut entries = entries.filter(|entry| entry.card.id == id);
+        entries.next().map(|entry| (entry.card, entry.labels))
+    };
+    let describe = |choice: &ReadingChoice| {
+        let run = found.describe(made.clone(), choice, known, control);
+        run.map_err(|error| match error {
+            OutputsError::Unknown { example, reason } => anyhow::anyhow!(
+                "{reason}\n--mapping FILE.toml says how they are read; README.md tells how to write one. The output: {example}"
+            ),
+            error => error.into(),
+        })
+    };
+    let run = describe(&choice)?;
+    let can_be_cifar = args.truth_from_names
+        && run.labels.is_empty()
+        && !run.reader.shape().says_size()
+        && run.card.task == ModelTask::Classification;
+    let Some(labels) = built_in_labels(CIFAR_10).filter(|_| can_be_cifar) else {
+        return Ok(run);
+    };
+    let is_known = |sample: &Sample| {
+        let truth = truth_in_name(&sample.name).map(str::to_lowercase);
+        truth.is_some_and(|truth| labels.iter().any(|(_, name)| name == truth))
+    };
+    if !found.samples().iter().all(is_known) {
+        return Ok(run);
+    }
+    let mut run = describe(&ReadingChoice {
+        labels: Some(labels),
+        ..choice
+    })?;
+    run.card.assumed.push(
+        "the classes are those of CIFAR-10, in their usual order, as the names of the images say them"
+            .to_owned(),
+    );
+    Ok(run)
+}
+
+/// What `predict` does with results, and the names of classes as they become known.
+struct FetchSink<'r>(Sink<'r>);
+
+impl ResultSink for FetchSink<'_> {
+    fn arrived(&mut self, index: usize, result: &SampleResult) {
+        self.0.arrived(index, result);
+    }
+
+    fn in_order(&mut self, index: usize, result: SampleResult) {
+        self.0.in_order(index, result);
+    }
+}
+
+impl OutputSink for FetchSink<'_> {
+    fn labels(&mut self, labels: &LabelSet) {
+        if let Some(saving) = &self.0.saving {
+            let change = Change::SetRunLabels(saving.run(), labels.clone());
+            if let Err(error) = saving.note(change) {
+                self.0.fail(error);
+            }
+        }
+    }
+}
+
+/// Says what happened and what it means for the exit code.
+fn conclude(
+    outcome: &ReadOutcome,
+    failures: &[Problem],
+    found: &FoundOutputs,
+    images: usize,
+) -> anyhow::Result<Outcome> {
+    for problem in outcome.problems.iter().chain(failures) {
+        eprintln!("failed {problem}");
+    }
+    let missing = found.without_output().len();
+    if missing > 0 {
+        eprintln!(
+            "WITHOUT OUTPUT: {missing} of {images} images, such as {}; they have no answer, and --resume reads outputs that come later",
+            found.samples()[found.without_output()[0]].uri
+        );
+    }
+    if outcome.is_cancelled {
+        bail!(
+            "cancelled after {} images; what was read is written, and --resume goes on",
+            outcome.done + outcome.failed
+        );
+    }
+    if failures.is_empty() && outcome.problems.is_empty() && missing == 0 {
+        return Ok(Outcome::AllWell);
+    }
+    eprintln!("{} of {images} images failed", failures.len());
+    Ok(Outcome::SomeImagesFailed)
+}

@@ -1,0 +1,615 @@
+//! Outputs of Batch Transform through the real program: `spotcheck transform fetch` and `compare`.
+
+#![expect(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
+
+mod support;
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::{Value, json};
+use support::seaweed::{ADMIN, READER, Seaweed, use_profile};
+use support::{python_packages, repository, spotcheck};
+
+/// Images with a local run of a small detector, or classifier, and its lines as a container would answer them.
+struct Bench {
+    folder: tempfile::TempDir,
+}
+
+impl Bench {
+    /// Four photographs in `photos/`.
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let photos = folder.path().join("photos/sub");
+        std::fs::create_dir_all(&photos).unwrap();
+        let samples = repository().join("assets/samples");
+        for (name, sample) in [
+            ("a b+.jpg", "rocket.jpg"),
+            ("coffee.png", "coffee.png"),
+            ("sub/고양이.png", "chelsea.png"),
+            ("sub/china.jpg", "china.jpg"),
+        ] {
+            std::fs::copy(
+                samples.join(sample),
+                folder.path().join("photos").join(name),
+            )
+            .unwrap();
+        }
+        Self { folder }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn text(&self, name: &str) -> String {
+        self.path(name).to_str().unwrap().to_owned()
+    }
+
+    /// What this machine predicts, as lines; into the project, too.
+    fn predict(&self, source: &Path, model: &str) -> Vec<Value> {
+        let project = self.text("p.spotcheck");
+        let args = ["--out", "-", "--project", &project, "--device", "cpu"];
+        let output = spotcheck(&["predict", source.to_str().unwrap(), "--model", model])
+            .args(args)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", stderr(&output));
+        lines(&output.stdout)
+    }
+
+    /// Writes each line where a job would write the output of its image.
+    fn write_outputs(&self, lines: &[Value]) -> PathBuf {
+        let outputs = self.path("outputs");
+        let photos = format!("{}/", self.path("photos").display());
+        for line in lines {
+            let name = line["uri"].as_str().unwrap().strip_prefix(&photos).unwrap();
+            write(&outputs, &format!("{name}.out"), answer(line).as_bytes());
+        }
+        outputs
+    }
+
+    fn fetch(outputs: &str, source: &str, more: &[&str]) -> Command {
+        let mut command = spotcheck(&["transform", "fetch", outputs, source]);
+        command.args(more);
+        command
+    }
+
+    fn compare(&self, more: &[&str]) -> String {
+        let output = spotcheck(&["transform", "compare", &self.text("p.spotcheck")])
+            .args(more)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", stderr(&output));
+        String::from_utf8(output.stdout).unwrap()
+    }
+}
+
+/// What our container answers: a line of `predict` without its URI, keys in their order.
+fn answer(line: &Value) -> String {
+    let mut answer = line.clone();
+    answer.as_object_mut().unwrap().remove("uri");
+    answer.to_string()
+}
+
+fn write(folder: &Path, name: &str, content: &[u8]) {
+    let path = folder.join(name);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, content).unwrap();
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn lines(text: &[u8]) -> Vec<Value> {
+    let text = std::str::from_utf8(text).unwrap();
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+#[track_caller]
+fn check(mut command: Command, code: i32, says: &[&str]) -> Output {
+    let output = command.output().unwrap();
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(code), "{command:?}: {said}");
+    for part in says {
+        assert!(said.contains(part), "no “{part}” in: {said}");
+    }
+    output
+}
+
+#[test]
+fn outputs_of_our_container_are_a_run_like_any_other() {
+    let bench = Bench::new();
+    let photos = bench.path("photos");
+    let local = bench.predict(&photos, "ssd-mobilenet-coco");
+    let outputs = bench.write_outputs(&local);
+    let (outputs, project) = (outputs.to_str().unwrap(), bench.text("p.spotcheck"));
+    let photos = photos.to_str().unwrap();
+    let more = ["--project", &project, "--out", "-"];
+    let output = check(
+        Bench::fetch(outputs, photos, &more),
+        0,
+        &[
+            "4 outputs; 4 of 4 images have one",
+            "Spotcheck's JSON, the detection of ssd-mobilenet-coco",
+            "4 of 4 answers are saved",
+        ],
+    );
+    assert_eq!(lines(&output.stdout), local, "bit for bit");
+
+    let compared = bench.compare(&[]);
+    assert!(
+        compared.contains(&format!("outputs in {outputs}"))
+            && compared.contains("100.0 % agree")
+            && compared.contains("at most by 0.000"),
+        "{compared}"
+    );
+    let info = spotcheck(&["project", "info", &project]).output().unwrap();
+    let info = String::from_utf8(info.stdout).unwrap();
+    assert!(
+        info.contains(&format!("made: outputs in {outputs}")),
+        "{info}"
+    );
+
+    // The newest run is exported.
+    let exported = bench.text("exported.jsonl");
+    let export = [
+        "export",
+        &project,
+        "--format",
+        "jsonl",
+        "--all-boxes",
+        "--out",
+        &exported,
+    ];
+    check(spotcheck(&export), 0, &["outputs in"]);
+    let exported = std::fs::read(exported).unwrap();
+    assert_eq!(lines(&exported), local);
+
+    check(
+        Bench::fetch(outputs, photos, &more),
+        1,
+        &["--resume goes on with it"],
+    );
+    let again = check(
+        Bench::fetch(outputs, photos, &[&more[..], &["--resume"]].concat()),
+        0,
+        &["4 of 4 images have an answer, 0 to go"],
+    );
+    assert_eq!(lines(&again.stdout), local);
+}
+
+#[test]
+fn a_model_that_nobody_here_knows_brings_the_names_of_its_classes() {
+    let bench = Bench::new();
+    let of = |label: &str, id: u32| {
+        json!({"status": "ok", "width": 640, "height": 427, "model": "shelf-7", "task": "detection",
+            "detections": [{"box": [1, 2, 30, 40], "class_id": id, "label": label, "score": 0.5}]})
+        .to_string()
+    };
+    let outputs = bench.path("outputs");
+    write(&outputs, "a b+.jpg.out", of("tin", 3).as_bytes());
+    write(&outputs, "coffee.png.out", of("bottle", 9).as_bytes());
+    write(&outputs, "sub/china.jpg.out", of("box", 3).as_bytes());
+    let project = bench.text("p.spotcheck");
+    let fetched = check(
+        Bench::fetch(
+            outputs.to_str().unwrap(),
+            &bench.text("photos"),
+            &["--project", &project],
+        ),
+        3,
+        &[
+            "calls class 3",
+            "elsewhere it is",
+            "WITHOUT OUTPUT: 1 of 4 images",
+        ],
+    );
+    assert!(stderr(&fetched).contains("고양이.png"));
+    let csv = bench.text("boxes.csv");
+    check(
+        spotcheck(&["export", &project, "--format", "csv", "--out", &csv]),
+        0,
+        &[],
+    );
+    let csv = std::fs::read_to_string(csv).unwrap();
+    assert!(csv.contains("bottle"), "{csv}");
+}
+
+#[test]
+fn hostile_outputs_are_problems_of_their_images_and_the_rest_is_read() {
+    let bench = Bench::new();
+    let photos = bench.path("photos");
+    let local = bench.predict(&photos, "efficientnet-lite0");
+    let outputs = bench.write_outputs(&local);
+    let good = answer(&local[0]);
+    let huge = std::fs::File::create(outputs.join("coffee.png.out")).unwrap();
+    huge.set_len(100 << 20).unwrap();
+    write(&outputs, "a b+.jpg.out", &good.as_bytes()[..good.len() / 2]);
+    write(
+        &outputs,
+        "sub/china.jpg.out",
+        good.replacen("0.", "NaN, 0.", 1).as_bytes(),
+    );
+    write(&outputs, "..%2f..%2fetc/passwd.out", good.as_bytes());
+    std::os::unix::fs::symlink("/etc/hostname", outputs.join("link.png.out")).unwrap();
+    let output = check(
+        Bench::fetch(
+            outputs.to_str().unwrap(),
+            photos.to_str().unwrap(),
+            &["--out", "-"],
+        ),
+        3,
+        &[
+            "is cut off after",
+            "holds NaN or Infinity",
+            "the output has 100 MiB, more than the 32 MiB",
+            "about none of the images, and were left out: 1, such as",
+        ],
+    );
+    let found = lines(&output.stdout);
+    let states: Vec<&str> = found
+        .iter()
+        .map(|line| line["status"].as_str().unwrap())
+        .collect();
+    let expected = local.iter().map(|line| match line["uri"].as_str() {
+        Some(uri) if uri.ends_with("고양이.png") => "ok",
+        _ => "failed",
+    });
+    assert_eq!(states, expected.collect::<Vec<_>>());
+    assert_eq!(found.len(), 4);
+}
+
+#[test]
+fn nothing_that_fits_is_said_and_nothing_is_guessed() {
+    let bench = Bench::new();
+    let photos = bench.text("photos");
+    let empty = bench.path("empty");
+    std::fs::create_dir(&empty).unwrap();
+    let empty = empty.to_str().unwrap();
+    check(
+        Bench::fetch(empty, &photos, &[]),
+        1,
+        &["nothing there ends in .out"],
+    );
+    check(
+        Bench::fetch(&bench.text("missing/folder"), &photos, &[]),
+        1,
+        &["there is no such folder"],
+    );
+    let others = bench.path("others");
+    write(&others, "dog.jpg.out", b"{}");
+    check(
+        Bench::fetch(others.to_str().unwrap(), &photos, &[]),
+        1,
+        &[
+            "none of the 1 outputs is about one of the 4 images",
+            "dog.jpg.out",
+        ],
+    );
+    let strange = bench.path("strange");
+    write(
+        &strange,
+        "coffee.png.out",
+        br#"{"boxes": [[1, 2, 3, 4]], "what": ["cup"]}"#,
+    );
+    check(
+        Bench::fetch(strange.to_str().unwrap(), &photos, &[]),
+        1,
+        &[
+            "no shape that Spotcheck knows",
+            r#"{"boxes": [[1, 2, 3, 4]]"#,
+            "--mapping FILE.toml",
+        ],
+    );
+    let broken = bench.path("broken");
+    write(&broken, "coffee.png.out", b"{");
+    check(
+        Bench::fetch(broken.to_str().unwrap(), &photos, &[]),
+        1,
+        &["none of the first outputs can be read", "cut off"],
+    );
+}
+
+#[test]
+fn a_mapping_in_a_file_reads_what_nobody_knows() {
+    let bench = Bench::new();
+    let outputs = bench.path("outputs");
+    write(
+        &outputs,
+        "coffee.png.out",
+        br#"{"found": [{"at": [0.25, 0.5, 0.5, 0.25], "is": "cup", "p": 0.75}]}"#,
+    );
+    let mapping = r#"
+id = "cafe"
+name = "Café"
+labels = "cafe.pbtxt"
+[answer.detection]
+boxes = "/found/*/at"
+classes = "/found/*/is"
+scores = "/found/*/p"
+box_format = "xywh"
+box_space = "normalised"
+"#;
+    write(bench.folder.path(), "cafe.toml", mapping.as_bytes());
+    write(
+        bench.folder.path(),
+        "cafe.pbtxt",
+        b"item { id: 47 name: 'cup' }",
+    );
+    let (mapping, outputs) = (bench.text("cafe.toml"), outputs.to_str().unwrap());
+    let more = ["--mapping", &mapping, "--out", "-"];
+    let output = check(
+        Bench::fetch(outputs, &bench.text("photos"), &more),
+        3,
+        &[
+            "Café (boxes at /found/*/at",
+            "left, top, width, height in parts of the image",
+        ],
+    );
+    let found = lines(&output.stdout);
+    let expected = json!([{"box": [150.0, 200.0, 450.0, 300.0], "class_id": 47, "label": "cup", "score": 0.75}]);
+    assert_eq!(found.len(), 1);
+    assert_eq!(found[0]["detections"], expected);
+    write(
+        bench.folder.path(),
+        "bad.toml",
+        b"id = \"bad\"\nname = \"Bad\"\nboxes = 3\n",
+    );
+    check(
+        Bench::fetch(
+            outputs,
+            &bench.text("photos"),
+            &["--mapping", &bench.text("bad.toml")],
+        ),
+        1,
+        &[
+            "the mapping cannot be used",
+            "bad.toml, line 3, column 1: unknown field `boxes`",
+        ],
+    );
+}
+
+#[test]
+fn object_detection_of_tensorflow_is_named_by_a_label_map() {
+    let bench = Bench::new();
+    let outputs = bench.path("outputs");
+    // coffee.png has 600 x 400 pixels.
+    let of_tf = json!({"predictions": [{"detection_boxes": [[0.25, 0.5, 0.75, 1.0], [0, 0, 0, 0]],
+        "detection_classes": [47.0, 1.0], "detection_scores": [0.875, 0.0], "num_detections": 2.0}]});
+    write(&outputs, "coffee.png.out", of_tf.to_string().as_bytes());
+    let labels = bench.text("map.pbtxt");
+    write(
+        bench.folder.path(),
+        "map.pbtxt",
+        b"item { id: 47 display_name: 'a cup' name: '/m/0' }",
+    );
+    let output = check(
+        Bench::fetch(
+            outputs.to_str().unwrap(),
+            &bench.text("photos/coffee.png"),
+            &["--labels", &labels, "--out", "-"],
+        ),
+        0,
+        &[
+            "TensorFlow Object Detection",
+            "assumed, not known: boxes are top, left, bottom, right",
+        ],
+    );
+    let expected = json!([{"box": [300.0, 100.0, 600.0, 300.0], "class_id": 47, "label": "a cup", "score": 0.875}]);
+    assert_eq!(lines(&output.stdout)[0]["detections"], expected);
+}
+
+/// An image of CIFAR-10's size with nothing in it.
+fn tiny_png(bench: &Bench) -> Vec<u8> {
+    let made = Command::new("python3")
+        .args([
+            "-c",
+            "import sys, PIL.Image; PIL.Image.new('RGB', (32, 32)).save(sys.argv[1])",
+        ])
+        .arg(bench.path("tiny.png"))
+        .env("PYTHONPATH", python_packages("model-handler"))
+        .output()
+        .unwrap();
+    assert!(made.status.success(), "{}", stderr(&made));
+    std::fs::read(bench.path("tiny.png")).unwrap()
+}
+
+#[test]
+fn cifar_10_by_the_names_of_its_images_gives_the_accuracy_and_rows_of_numpy() {
+    let bench = Bench::new();
+    let made = repository().join("tests/outputs/cifar.json");
+    let made: Value = serde_json::from_slice(&std::fs::read(made).unwrap()).unwrap();
+    let png = tiny_png(&bench);
+    for entry in made["outputs"].as_array().unwrap() {
+        let name = entry["name"].as_str().unwrap();
+        write(&bench.path("cifar"), name, &png);
+        let output = entry["output"].to_string();
+        write(
+            &bench.path("outputs"),
+            &format!("{name}.out"),
+            output.as_bytes(),
+        );
+    }
+    let project = bench.text("p.spotcheck");
+    let output = check(
+        Bench::fetch(
+            &bench.text("outputs"),
+            &bench.text("cifar"),
+            &["--truth-from-names", "--project", &project],
+        ),
+        0,
+        &[
+            "the classes are those of CIFAR-10",
+            "the numbers are probabilities",
+            made["accuracy"].as_str().unwrap(),
+        ],
+    );
+    let said = stderr(&output);
+    let mut table = String::new();
+    for row in made["rows"].as_array().unwrap() {
+        let cells: Vec<&str> = row
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|cell| cell.as_str().unwrap())
+            .collect();
+        write!(table, "{} ", cells.join(" ")).unwrap();
+    }
+    let words: Vec<&str> = said.split_whitespace().collect();
+    let said = words.join(" ");
+    assert!(said.contains(table.trim_end()), "no “{table}” in {said}");
+}
+
+#[test]
+fn lines_of_records_are_answers_in_their_order() {
+    let bench = Bench::new();
+    let records = bench.path("photos.tfrecord");
+    std::fs::copy(
+        repository().join("tests/tfrecord/photos.tfrecord"),
+        &records,
+    )
+    .unwrap();
+    let local = bench.predict(&records, "efficientnet-lite0");
+    let outputs = bench.path("outputs");
+    let answers: Vec<String> = local.iter().map(answer).collect();
+    let project = bench.text("p.spotcheck");
+    let source = records.to_str().unwrap();
+    let fetch = |content: &str, code: i32, says: &[&str], more: &[&str]| {
+        write(&outputs, "photos.tfrecord.out", content.as_bytes());
+        let more = [&["--out", "-"], more].concat();
+        check(
+            Bench::fetch(outputs.to_str().unwrap(), source, &more),
+            code,
+            says,
+        )
+    };
+    for separator in ["\n", "", "\r\n\r\n"] {
+        let output = fetch(
+            &answers.join(separator),
+            0,
+            &["6 of 6 images have one"],
+            &[],
+        );
+        assert_eq!(lines(&output.stdout), local);
+    }
+    let fewer = fetch(
+        &answers[1..].join("\n"),
+        3,
+        &["has 5 answers for 6 records"],
+        &[],
+    );
+    assert!(
+        lines(&fewer.stdout)
+            .iter()
+            .all(|line| line["status"] == "failed")
+    );
+    let mut one_broken = answers.clone();
+    one_broken[2].truncate(20);
+    let broken = fetch(
+        &one_broken.join("\n"),
+        3,
+        &["cut off"],
+        &["--project", &project],
+    );
+    let states: Vec<Value> = lines(&broken.stdout)
+        .iter()
+        .map(|line| line["status"].clone())
+        .collect();
+    assert_eq!(states, ["ok", "ok", "failed", "ok", "ok", "ok"]);
+    // What was written since is read again.
+    let more = ["--project", project.as_str(), "--resume"];
+    let again = fetch(&answers.join("\n"), 0, &[], &more);
+    assert_eq!(lines(&again.stdout), local);
+}
+
+#[test]
+fn answers_that_were_joined_with_their_input_are_found_by_what_it_names() {
+    let bench = Bench::new();
+    let photos = bench.path("photos");
+    let local = bench.predict(&photos, "efficientnet-lite0");
+    let mut list = String::new();
+    for line in local.iter().rev() {
+        let uri = line["uri"].as_str().unwrap();
+        let name = uri.strip_prefix(&format!("{}/", photos.display())).unwrap();
+        let input = if name.contains("coffee") { uri } else { name };
+        let answer: Value = serde_json::from_str(&answer(line)).unwrap();
+        let joined = json!({"source-ref": input, "b64": "aGVsbG8=", "SageMakerOutput": answer});
+        writeln!(list, "{joined}").unwrap();
+    }
+    list.push_str("{\"source-ref\": \"../../etc/passwd\", \"SageMakerOutput\": {}}\n");
+    let outputs = bench.path("outputs");
+    write(&outputs, "list.jsonl.out", list.as_bytes());
+    let output = check(
+        Bench::fetch(
+            outputs.to_str().unwrap(),
+            photos.to_str().unwrap(),
+            &["--out", "-"],
+        ),
+        3,
+        &["about none of the images: 1, such as answer 5: there is no image “../../etc/passwd”"],
+    );
+    assert_eq!(lines(&output.stdout), local);
+}
+
+#[test]
+fn outputs_in_s3_are_joined_by_their_keys_and_later_ones_are_read_with_resume() {
+    let bench = Bench::new();
+    let photos = bench.path("photos");
+    let local = bench.predict(&photos, "efficientnet-lite0");
+    let bucket = Seaweed::shared().bucket("outputs");
+    bucket.put_folder("in/photos/", &photos);
+    let outputs = bench.write_outputs(&local);
+    let put = |name: &str| {
+        let content = std::fs::read(outputs.join(name)).unwrap();
+        bucket.put(&format!("out/job/photos/{name}"), &content);
+    };
+    put("a b+.jpg.out");
+    put("sub/고양이.png.out");
+    put("coffee.png.out");
+    let project = bench.text("remote.spotcheck");
+    let fetch = |more: &[&str]| {
+        let mut command = Bench::fetch(&bucket.uri("out/job/"), &bucket.uri("in/photos/"), more);
+        use_profile(&mut command, READER.profile, &Seaweed::shared().endpoint());
+        command
+    };
+    check(
+        fetch(&["--project", &project]),
+        3,
+        &[
+            "3 outputs; 3 of 4 images have one",
+            "WITHOUT OUTPUT: 1 of 4",
+        ],
+    );
+    put("sub/china.jpg.out");
+    let output = check(
+        fetch(&["--project", &project, "--resume", "--out", "-"]),
+        0,
+        &["3 of 4 images have an answer"],
+    );
+    let root = format!("{}/", photos.display());
+    let prefix = bucket.uri("in/photos/");
+    let mut expected: Vec<Value> = local
+        .into_iter()
+        .map(|mut line| {
+            line["uri"] = line["uri"]
+                .as_str()
+                .unwrap()
+                .replacen(&root, &prefix, 1)
+                .into();
+            line
+        })
+        .collect();
+    let mut found = lines(&output.stdout);
+    for list in [&mut expected, &mut found] {
+        list.sort_by_key(|line| line["uri"].as_str().unwrap().to_owned());
+    }
+    assert_eq!(found, expected);
+    let mut blind = Bench::fetch(&bucket.uri("out/none/"), &bucket.uri("in/photos/"), &[]);
+    use_profile(&mut blind, ADMIN.profile, &Seaweed::shared().endpoint());
+    check(blind, 1, &["nothing there ends in .out"]);
+}
