@@ -17,6 +17,10 @@ MAX_BODY_BYTES = 100 * MEBIBYTE
 MAX_CONCURRENT = min(os.cpu_count() or 1, 16)
 
 
+class TooLarge(ValueError):
+    pass
+
+
 class Server(http.server.ThreadingHTTPServer):
     daemon_threads = True
 
@@ -47,14 +51,16 @@ class Handler(http.server.BaseHTTPRequestHandler):
         try:
             body = self.body()
         except ValueError as error:
+            # What is left of the body would be taken for the next request.
             self.close_connection = True
-            return self.send(413, json.dumps({"status": "failed", "error": str(error)}).encode())
+            status = 413 if isinstance(error, TooLarge) else 400
+            return self.send(status, json.dumps({"status": "failed", "error": str(error)}).encode())
         with self.server.room:
             answer = self.server.respond(body, self.headers.get("Content-Type"))
         self.send(*answer)
 
     def body(self):
-        """Raises `ValueError` where it is too large."""
+        """Raises `ValueError` where its length or its chunks are none, `TooLarge` above the limit."""
         if "chunked" not in self.headers.get("Transfer-Encoding", "").lower():
             return self.rfile.read(self.checked(int(self.headers.get("Content-Length") or 0)))
         body = bytearray()
@@ -68,7 +74,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def checked(self, size):
         if not 0 <= size <= MAX_BODY_BYTES:
-            raise ValueError(f"the body has {size} bytes, more than the limit of {MAX_BODY_BYTES}")
+            raise TooLarge(f"the body has {size} bytes, more than the limit of {MAX_BODY_BYTES}")
         return size
 
     def send(self, status, body, content_type="application/json"):
