@@ -370,5 +370,31 @@ fn annotated_pictures_cost_no_second_reading() {
     ];
     must_succeed(with_profiles(&args, &proxy.endpoint()));
     assert_eq!(std::fs::read_dir(&annotated).unwrap().count(), 2);
-    assert_eq!(proxy.count(|request| request.reads()), 2);
+    assert_eq!(proxy.count(support::fault_proxy::Request::reads), 2);
+}
+
+#[test]
+fn a_project_remembers_the_server_that_only_the_environment_named() {
+    let bucket = Seaweed::shared().bucket("cli-server");
+    let photograph = std::fs::read(repository().join("assets/samples/coffee.png")).unwrap();
+    bucket.put("a.png", &photograph);
+    let folder = tempfile::tempdir().unwrap();
+    let project = folder.path().join("p.spotcheck");
+    let project = project.to_str().unwrap();
+    must_succeed(predict(
+        &bucket.uri(""),
+        &["--profile", "reader", "--project", project],
+    ));
+    let pictures = folder.path().join("pictures");
+    let args = [
+        "export",
+        project,
+        "--format",
+        "pictures",
+        "--out",
+        pictures.to_str().unwrap(),
+    ];
+    // Nobody answers where the environment points to by now.
+    must_succeed(with_profiles(&args, "http://127.0.0.1:9"));
+    assert!(pictures.join("a.png").is_file());
 }

@@ -10,6 +10,7 @@ use clap::Args;
 use super::Outcome;
 use super::place::{Place, S3Args};
 use super::progress::with_progress;
+use crate::aws::Aws;
 use crate::decode::DecodeLimits;
 use crate::dirs::AppDirs;
 use crate::domain::{
@@ -202,10 +203,12 @@ fn default_project(
     let Place::S3(place) = Place::parse(path, s3)? else {
         return Ok(None);
     };
+    let server = Aws::new().s3(&place.access).endpoint(None)?;
     let folder = S3Place {
         address: place.address.as_folder(),
         ..place
     };
+    let folder = folder.on_server(server.as_deref());
     Ok(Some((
         folder.identity(),
         default_path_of_place(dirs, &folder),

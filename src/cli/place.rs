@@ -182,13 +182,13 @@ impl Place {
             Self::S3(place) => {
                 let (source, of_s3) =
                     WithRecords::in_s3(&Aws::new(), place, Some(control), |source| source)?;
-                let folder = of_s3.folder();
+                let folder = S3Place {
+                    address: of_s3.folder(),
+                    ..place.clone()
+                };
                 Ok(Opened {
-                    root: Some(folder.to_string()),
-                    place: Some(S3Place {
-                        address: folder,
-                        ..place.clone()
-                    }),
+                    root: Some(folder.address.to_string()),
+                    place: Some(folder.on_server(source.server())),
                     source: Arc::new(source),
                 })
             }

@@ -198,6 +198,19 @@ impl S3Place {
         }
     }
 
+    /// The same place with the server that it turned out to be on, where only the environment or the profile says which: tomorrow they
+    /// may name another one.
+    pub fn on_server(self, server: Option<&str>) -> Self {
+        let endpoint = self.access.endpoint.or_else(|| server.map(str::to_owned));
+        Self {
+            access: S3Access {
+                endpoint,
+                ..self.access
+            },
+            ..self
+        }
+    }
+
     /// Tells this place from others, whoever opens it: a bucket of the same name on another server is another place.
     pub fn identity(&self) -> String {
         match &self.access.endpoint {
@@ -336,6 +349,13 @@ mod tests {
         assert_eq!(
             place.identity(),
             "s3://bucket/photos/ at http://127.0.0.1:8333"
+        );
+        assert_eq!(place.clone().on_server(Some("http://other:1")), place);
+        let ambient = S3Place::new(place.address);
+        assert_eq!(ambient.clone().on_server(None), ambient);
+        assert_eq!(
+            ambient.on_server(Some("http://other:1")).identity(),
+            "s3://bucket/photos/ at http://other:1"
         );
     }
 

@@ -55,9 +55,12 @@ fn list(
         }
     }));
     let pages = for_task(&place.source, control).pages();
+    let server = place.source.server().map(str::to_owned);
     shared.set_source(id, place.source);
     if let Some(root) = place.project_root {
-        project::open_default(shared, id, root, place.in_s3.clone());
+        let in_s3 = place.in_s3.clone();
+        let in_s3 = in_s3.map(|in_s3| in_s3.on_server(server.as_deref()));
+        project::open_default(shared, id, root, in_s3);
     }
     shared.report(Event::Opened {
         source: id,

@@ -614,7 +614,7 @@ impl Action {
             Self::ToggleStoredBoxes => words(
                 "Boxes stored with the image",
                 "Draws the boxes that a TFRecord file has of its image, dashed in white",
-                &["Ctrl+Shift+B"],
+                &["Ctrl+Alt+B"],
             ),
             Self::ToggleJudging => words(
                 "Judging bar",

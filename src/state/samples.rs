@@ -1,7 +1,8 @@
 //! The listing of the open source.
 
-use std::collections::HashSet;
 use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
+use std::hash::{BuildHasher, RandomState};
 use std::path::PathBuf;
 
 use crate::domain::{Problem, S3Place, Sample, SampleId, SampleSet, SampleUri, SharedList};
@@ -49,11 +50,53 @@ pub struct Samples {
     entries: SharedList<Sample>,
     /// Why an image could not be shown; few, so not a column.
     unreadable: std::collections::BTreeMap<SampleId, String>,
-    by_uri: std::collections::HashMap<SampleUri, SampleId>,
+    by_uri: ByUri,
     revision: u64,
     /// How often a file was written to since it was listed; few, so not a column.
     versions: std::collections::BTreeMap<SampleId, u32>,
     gone: SampleSet,
+}
+
+/// Which sample a URI is, in many small maps. One large map moves all of its entries at once when it grows, and a frame would wait for
+/// that; small ones grow one after the other.
+#[derive(Debug)]
+struct ByUri {
+    maps: Vec<HashMap<SampleUri, SampleId>>,
+    /// Which map.
+    hasher: RandomState,
+}
+
+impl ByUri {
+    const MAPS: u64 = 256;
+
+    fn get(&self, uri: &SampleUri) -> Option<SampleId> {
+        self.maps.get(self.place(uri))?.get(uri).copied()
+    }
+
+    /// False where it is known already.
+    fn insert_new(&mut self, uri: &SampleUri, id: SampleId) -> bool {
+        let place = self.place(uri);
+        match self.maps[place].entry(uri.clone()) {
+            Entry::Vacant(entry) => {
+                entry.insert(id);
+                true
+            }
+            Entry::Occupied(_) => false,
+        }
+    }
+
+    fn place(&self, uri: &SampleUri) -> usize {
+        (self.hasher.hash_one(uri) % Self::MAPS) as usize
+    }
+}
+
+impl Default for ByUri {
+    fn default() -> Self {
+        Self {
+            maps: (0..Self::MAPS).map(|_| HashMap::new()).collect(),
+            hasher: RandomState::new(),
+        }
+    }
 }
 
 impl Samples {
@@ -74,7 +117,7 @@ impl Samples {
     }
 
     pub fn find(&self, uri: &SampleUri) -> Option<SampleId> {
-        self.by_uri.get(uri).copied()
+        self.by_uri.get(uri)
     }
 
     /// Why this image could not be decoded, where it could not.
@@ -116,8 +159,7 @@ impl Samples {
         self.revision += 1;
         for sample in samples {
             let id = SampleId::from_index(self.entries.len());
-            if let Entry::Vacant(place) = self.by_uri.entry(sample.uri.clone()) {
-                place.insert(id);
+            if self.by_uri.insert_new(&sample.uri, id) {
                 self.entries.push(sample);
             }
         }
@@ -156,5 +198,24 @@ impl Samples {
 
     pub(super) fn clear(&mut self) {
         *self = Self::default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_map_of_uris_is_so_large_that_a_frame_waits_while_it_grows() {
+        let mut by_uri = ByUri::default();
+        let uri = |number: usize| SampleUri::new(format!("/photos/{number}.jpg"));
+        for number in 0..20_000 {
+            assert!(by_uri.insert_new(&uri(number), SampleId::from_index(number)));
+        }
+        assert!(!by_uri.insert_new(&uri(7), SampleId::from_index(8)));
+        assert_eq!(by_uri.get(&uri(7)), Some(SampleId::from_index(7)));
+        assert_eq!(by_uri.get(&uri(20_000)), None);
+        let largest = by_uri.maps.iter().map(HashMap::len).max().unwrap();
+        assert!(largest < 200, "{largest}");
     }
 }

@@ -56,7 +56,7 @@ pub fn plan(
 fn key_problem(key: &str) -> Option<String> {
     if key.chars().any(char::is_control) {
         return Some(
-            "has a control character in its name, which no listing of S3 can show; rename it"
+            "has a control character in its name, which many programs cannot list in S3; rename it"
                 .to_owned(),
         );
     }

@@ -66,11 +66,14 @@ pub fn upload(
     control.set_step("");
     control.set_total(Some(work.iter().map(|(file, _)| file.size_bytes).sum()));
     control.set_done_before(0);
+    // Where it cannot be found out, nothing can be sent either, which is told then.
+    let server = s3.endpoint(Some(control)).ok().flatten();
+    let target = plan.target.clone().on_server(server.as_deref());
     let transfer = Transfer {
         plan,
         sender: Sender {
             s3: &s3,
-            journal: Journal::new(options.unfinished, &plan.target),
+            journal: Journal::new(options.unfinished, &target),
             control,
         },
         work,

@@ -1,6 +1,9 @@
 //! A line of a menu of what was opened before.
 
-use eframe::egui::{Button, Ui};
+use eframe::egui::{Button, Ui, vec2};
+
+/// Of the button that opens it, in points.
+const MIN_WIDTH: f32 = 300.0;
 
 /// What was done with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,11 +20,11 @@ pub(in super::super) fn recent_line_ui(
     name: &str,
 ) -> Option<RecentLine> {
     ui.horizontal(|ui| {
+        let choose = ui.add(button.min_size(vec2(MIN_WIDTH, 0.0)));
         let forget = ui
             .button("×")
             .on_hover_text("Take it off this list; nothing else is deleted")
             .accessible_name(format!("Forget {name}"));
-        let choose = ui.add(button);
         if forget.clicked() {
             return Some(RecentLine::Forgotten);
         }
