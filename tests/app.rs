@@ -26,6 +26,8 @@ mod predicting;
 mod presenting;
 #[path = "app/projects.rs"]
 mod projects;
+#[path = "app/remote.rs"]
+mod remote;
 #[path = "app/s3.rs"]
 mod s3;
 #[path = "app/s3_bad_days.rs"]

@@ -18,6 +18,8 @@ pub enum Action {
     Upload,
     Send,
     Jobs,
+    OpenOutputs,
+    CompareWithLocal,
     MoveProject,
     AddModel,
     CopyPicture,
@@ -108,6 +110,8 @@ impl Action {
         Self::Upload,
         Self::Send,
         Self::Jobs,
+        Self::OpenOutputs,
+        Self::CompareWithLocal,
         Self::MoveProject,
         Self::AddModel,
         Self::CopyPicture,
@@ -241,6 +245,16 @@ impl Action {
                 .and_then(|()| need(!state.samples.is_empty(), "There is no image to send"))
                 .and_then(|()| need(!state.is_listing(), "The images are being listed"))
                 .and_then(|()| has_model(state)),
+            Self::OpenOutputs => need(
+                state.source.is_some(),
+                "Open the images that the outputs are about first",
+            )
+            .and_then(|()| need(!state.is_listing(), "The images are being listed"))
+            .and_then(|()| state.project.check_writable()),
+            Self::CompareWithLocal => need(
+                state.other_side().is_some(),
+                "Predict these images here and open outputs of a job first",
+            ),
             Self::Reload => need(state.source.is_some(), "Open a folder first")
                 .and_then(|()| need(!state.is_listing(), "The images are being listed")),
             Self::SaveProjectAs => need(state.source.is_some(), "Open a folder first"),
@@ -412,6 +426,16 @@ impl Action {
                 "Jobs…",
                 "The Batch Transform jobs of an account: how far they are, what failed, what they cost",
                 &["Ctrl+J"],
+            ),
+            Self::OpenOutputs => words(
+                "Open outputs…",
+                "Shows the answers of a job, or a folder of .out files, as a run over these images",
+                &[],
+            ),
+            Self::CompareWithLocal => words(
+                "Compare local with remote",
+                "Holds the run that was made elsewhere against the one made on this machine, image by image",
+                &[],
             ),
             Self::SaveProjectAs => words(
                 "Save project as…",

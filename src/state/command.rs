@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use super::{
-    Action, CanvasView, CompareLayout, ExportScope, JobId, Overlay, RuntimeKind, SendDraft, TaskId,
-    TaskSignal,
+    Action, CanvasView, CompareLayout, ExportScope, JobId, OutputsWish, Overlay, RuntimeKind,
+    SendDraft, TaskId, TaskSignal,
 };
 use crate::domain::{
     ComparisonFormat, DeviceChoice, ExportOptions, JobQuery, RunId, S3Access, S3Address, S3Place,
@@ -102,6 +102,10 @@ pub enum Command {
     DismissUploaded,
     /// Checks what stands in the form about a job.
     CheckJob(Box<SendDraft>),
+    /// Tries what the form says on this machine, with this Python.
+    Rehearse {
+        python: String,
+    },
     /// Starts what was checked.
     StartJob,
     /// From its beginning.
@@ -118,6 +122,8 @@ pub enum Command {
     FindOutcome(JobId),
     /// Sends only the objects that got no output.
     RetryFailed(JobId),
+    /// Outputs of a job or a folder become a run of the open images.
+    OpenOutputs(Box<OutputsWish>),
     FindLeftovers(JobId),
     /// Deletes what was listed as left behind.
     DeleteLeftovers(JobId),

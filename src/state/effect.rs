@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::{
-    ArrangeId, BoxCountId, BoxCountRequest, FilmstripId, ImportId, JobId, Pace, RuntimeKind,
-    SendOrder, SourceId, TaskId,
+    ArrangeId, BoxCountId, BoxCountRequest, FilmstripId, ImportId, JobId, OutputsWish, Pace,
+    RuntimeKind, SendOrder, SourceId, TaskId,
 };
 use crate::domain::{
     Change, ComparisonFormat, ExportOptions, FileStamp, JobOutcome, JobQuery, LeftBehind,
@@ -92,6 +92,27 @@ pub enum Effect {
     /// Find out whether a job would do well.
     CheckJob {
         order: Box<SendOrder>,
+        task: TaskId,
+        control: TaskControl,
+    },
+    /// Try on this machine, with this Python, what the job would do with some of the images.
+    Rehearse {
+        source: SourceId,
+        order: Box<SendOrder>,
+        python: String,
+        runtime_library: Option<PathBuf>,
+        task: TaskId,
+        control: TaskControl,
+    },
+    /// Find out what outputs are, and read them into a run: the one of `known` with their key, or else a new one.
+    OpenOutputs {
+        source: SourceId,
+        /// What the images are named from.
+        root: String,
+        samples: SharedList<Sample>,
+        wish: OutputsWish,
+        known: Vec<(RunKey, RunId)>,
+        new_run: RunId,
         task: TaskId,
         control: TaskControl,
     },
@@ -445,6 +466,10 @@ impl std::fmt::Debug for Effect {
             }
             Self::Upload { plan, .. } => write!(formatter, "Upload({})", plan.target.address),
             Self::CheckJob { order, .. } => write!(formatter, "CheckJob({})", order.spec.job_name),
+            Self::Rehearse { order, .. } => write!(formatter, "Rehearse({})", order.model_id),
+            Self::OpenOutputs { wish, .. } => {
+                write!(formatter, "OpenOutputs({})", wish.at.name())
+            }
             Self::StartJob { order, .. } => write!(formatter, "StartJob({})", order.spec.job_name),
             Self::ListJobs { query, .. } => write!(formatter, "ListJobs({query:?})"),
             Self::WatchJob { id, .. } => write!(formatter, "WatchJob({})", id.name),

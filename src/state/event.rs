@@ -4,14 +4,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::{
-    ArrangeId, BoxCountId, BoxCounts, Exported, FilmstripId, ImportDraft, ImportId, JobId,
-    ModelEntry, Offer, ProjectContent, Relisting, S3Failure, S3FolderPage, SendCheck, SourceId,
-    TaskId, TaskOutcome,
+    ArrangeId, BoxCountId, BoxCounts, Exported, FilmstripId, FoundRun, ImportDraft, ImportId,
+    JobId, ModelEntry, Offer, OutputsFailure, ProjectContent, RehearsalReport, Relisting,
+    S3Failure, S3FolderPage, SendCheck, SourceId, TaskId, TaskOutcome,
 };
 use crate::domain::{
     AwsSetup, CacheUsage, DeviceReport, FileStamp, Identity, JobOutcome, JobPage, JobProgress,
-    LeftBehind, ListingChange, Page, Prediction, Problem, RunId, RunKey, S3Access, S3Address,
-    S3Place, Saliency, SampleId, SampleUri, TruthBox, UploadPlan, UploadReport,
+    LabelSet, LeftBehind, ListingChange, Page, Prediction, Problem, RunId, RunKey, S3Access,
+    S3Address, S3Place, Saliency, SampleId, SampleUri, TruthBox, UploadPlan, UploadReport,
 };
 use crate::evaluation::Agreement;
 use crate::review::{Arrangement, FilmFrame, Statistics, Suppressed};
@@ -168,6 +168,11 @@ pub enum Event {
         task: TaskId,
         result: Result<Box<SendCheck>, TaskOutcome>,
     },
+    /// What the rehearsal found, for people.
+    Rehearsed {
+        task: TaskId,
+        result: Result<Box<RehearsalReport>, TaskOutcome>,
+    },
     JobStarted {
         task: TaskId,
         result: Result<JobId, TaskOutcome>,
@@ -211,6 +216,24 @@ pub enum Event {
         id: JobId,
         task: TaskId,
         result: Result<String, S3Failure>,
+    },
+    /// What outputs are, and the run that their answers go into.
+    OutputsFound {
+        source: SourceId,
+        task: TaskId,
+        run: RunId,
+        found: Box<FoundRun>,
+    },
+    /// The classes of a run, learnt with its answers. Comes before the answers that need them.
+    RunLabelled {
+        source: SourceId,
+        run: RunId,
+        labels: Box<LabelSet>,
+    },
+    OutputsRead {
+        source: SourceId,
+        task: TaskId,
+        result: Result<TaskOutcome, OutputsFailure>,
     },
     LeftoversFound {
         id: JobId,

@@ -53,8 +53,9 @@ pub use order::Order;
 pub use problems::{ProblemEntry, ProblemList};
 pub use project::{Project, ProjectContent, ProjectStatus};
 pub use remote::{
-    JobFinding, JobId, JobList, KnownJob, Remote, SendCheck, SendDraft, SendFrom, SendImages,
-    SendOrder, SendStage, SendStatus,
+    FoundRun, JobFinding, JobId, JobList, KnownJob, OpeningOutputs, OutputsAt, OutputsFailure,
+    OutputsWish, RehearsalReport, Remote, SendCheck, SendDraft, SendFrom, SendImages, SendOrder,
+    SendStage, SendStatus,
 };
 pub use runs::{Run, Runs};
 pub use s3_picker::{S3Picker, S3Start};
@@ -211,6 +212,8 @@ pub enum Overlay {
     Send,
     /// The jobs of SageMaker.
     Jobs,
+    /// Which outputs are to be opened as a run.
+    OpenOutputs,
     Help,
     /// Which class would be right.
     WrongClass,

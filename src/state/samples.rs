@@ -99,6 +99,17 @@ impl Default for ByUri {
     }
 }
 
+impl OpenSource {
+    /// What its images are named from: a folder, or a prefix in S3.
+    pub(super) fn root(&self) -> String {
+        match (&self.place, &self.path) {
+            (Some(place), _) => place.address.to_string(),
+            (None, Some(path)) => path.display().to_string(),
+            (None, None) => String::new(),
+        }
+    }
+}
+
 impl Samples {
     pub fn len(&self) -> usize {
         self.entries.len()

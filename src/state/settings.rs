@@ -62,6 +62,8 @@ pub struct Settings {
     pub send: SendDraft,
     /// Jobs that are watched, so that watching goes on after a restart.
     pub watched_jobs: Vec<JobId>,
+    /// The Python that rehearses jobs.
+    pub rehearsal_python: String,
     /// Whether opening a picture predicts it.
     pub predict_on_open: bool,
     /// How much the explanation hides of the picture, `0.0..=1.0`.
@@ -110,6 +112,7 @@ impl Default for Settings {
             compare_layout: CompareLayout::default(),
             send: SendDraft::default(),
             watched_jobs: Vec::new(),
+            rehearsal_python: "python3".to_owned(),
             predict_on_open: true,
             explanation_opacity: 0.65,
             max_megapixels: 512,

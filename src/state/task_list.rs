@@ -49,8 +49,12 @@ pub enum TaskKind {
     Upload,
     /// Finding out whether a job would do well.
     CheckJob,
+    /// Trying on this machine what a job would do.
+    Rehearse,
     /// Packing and uploading what a job needs, and starting it.
     StartJob,
+    /// Reading answers that were made elsewhere.
+    ReadOutputs,
     /// Looking at a job again and again.
     WatchJob,
     /// Something short about jobs: listing, stopping, cleaning up.

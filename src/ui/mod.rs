@@ -42,6 +42,7 @@ pub struct Window {
     upload: overlays::UploadMemory,
     send: overlays::SendMemory,
     jobs: overlays::JobsMemory,
+    open_outputs: overlays::OpenOutputsMemory,
     toast: overlays::ToastMemory,
     applied: theme::Applied,
 }
@@ -90,6 +91,7 @@ impl Window {
         overlays::upload_ui(ui.ctx(), state, &mut self.upload, &mut commands);
         overlays::send_ui(ui.ctx(), state, &mut self.send, &mut commands);
         overlays::jobs_ui(ui.ctx(), state, &mut self.jobs, &mut commands);
+        overlays::open_outputs_ui(ui.ctx(), state, &mut self.open_outputs, &mut commands);
         overlays::export_ui(ui.ctx(), state, &mut self.export, &mut commands);
         overlays::toast_ui(ui.ctx(), state, &mut self.toast, &mut commands);
         overlays::drop_target_ui(ui.ctx(), &mut commands);

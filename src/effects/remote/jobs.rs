@@ -278,7 +278,7 @@ pub(in super::super) fn delete_leftovers(
 }
 
 /// Milliseconds since 1970-01-01 UTC.
-fn now_ms() -> i64 {
+pub(super) fn now_ms() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |since| since.as_millis() as i64)
 }

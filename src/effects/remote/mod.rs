@@ -1,6 +1,8 @@
 //! What happens elsewhere: jobs of SageMaker are checked, started, watched and cleaned up after.
 
 mod jobs;
+pub(super) mod outputs;
+pub(super) mod rehearse;
 mod sending;
 
 use super::Shared;

@@ -171,7 +171,7 @@ fn sizes_of<'s>(samples: impl Iterator<Item = &'s Sample>) -> u64 {
 }
 
 /// The model as an archive. What was packed once is used again: the same model gives the same bytes.
-fn packed(
+pub(super) fn packed(
     shared: &Shared,
     model_id: &str,
     instance_type: &str,

@@ -1,16 +1,21 @@
 //! What happens elsewhere: the form that sends a model and images to SageMaker, and the jobs there.
 
 mod jobs;
+mod outputs;
 mod sending;
 
 pub use jobs::{JobFinding, JobId, JobList, KnownJob};
-pub use sending::{SendCheck, SendDraft, SendFrom, SendImages, SendOrder, SendStage, SendStatus};
+pub use outputs::{FoundRun, OpeningOutputs, OutputsAt, OutputsFailure, OutputsWish};
+pub use sending::{
+    RehearsalReport, SendCheck, SendDraft, SendFrom, SendImages, SendOrder, SendStage, SendStatus,
+};
 
 /// What the window knows of SageMaker.
 #[derive(Debug, Default)]
 pub struct Remote {
     pub sending: SendStatus,
     pub list: JobList,
+    pub outputs: OpeningOutputs,
     /// The jobs that were looked at or are watched, oldest first.
     pub known: Vec<KnownJob>,
     /// Which of them the dialog shows.

@@ -165,8 +165,19 @@ pub struct SendStatus {
     /// What is missing before anything can be checked.
     pub missing: Option<String>,
     pub check: SendStage<SendCheck>,
+    pub rehearsal: SendStage<RehearsalReport>,
     /// Packing, uploading and starting.
     pub start: SendStage<()>,
+}
+
+/// How a rehearsal went.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RehearsalReport {
+    /// Every image comes back as on this machine.
+    pub is_well: bool,
+    pub summary: String,
+    /// What is not as here, and why.
+    pub notes: Vec<String>,
 }
 
 /// Something about the form that takes a while.

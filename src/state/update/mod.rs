@@ -107,6 +107,7 @@ fn on_command(state: &mut State, command: Command, effects: &mut Vec<Effect>) {
         Command::ForgetUploadPlan => upload::forget_plan(state, effects),
         Command::DismissUploaded => state.uploaded = None,
         Command::CheckJob(draft) => remote::check(state, *draft, effects),
+        Command::Rehearse { python } => remote::rehearse(state, python, effects),
         Command::StartJob => remote::start(state, effects),
         Command::ListJobs(query) => remote::list(state, query, effects),
         Command::ListMoreJobs => remote::list_more(state, effects),
@@ -117,6 +118,7 @@ fn on_command(state: &mut State, command: Command, effects: &mut Vec<Effect>) {
         Command::StopJob(id) => remote::stop(state, &id, effects),
         Command::FindOutcome(id) => remote::look_for_outcome(state, &id, effects),
         Command::RetryFailed(id) => remote::retry(state, &id, effects),
+        Command::OpenOutputs(wish) => remote::open_outputs(state, *wish, effects),
         Command::FindLeftovers(id) => remote::look_for_leftovers(state, &id, effects),
         Command::DeleteLeftovers(id) => remote::delete_leftovers(state, &id, effects),
         Command::DismissExported => state.exported = None,
@@ -223,6 +225,11 @@ fn on_action(state: &mut State, action: Action, effects: &mut Vec<Effect>) {
         Action::Upload => upload::open(state, effects),
         Action::Send => remote::open_form(state, effects),
         Action::Jobs => remote::open_jobs(state, effects),
+        Action::OpenOutputs => {
+            state.remote.outputs.failure = None;
+            state.overlay = toggled(state.overlay, Overlay::OpenOutputs);
+        }
+        Action::CompareWithLocal => remote::compare_with_local(state, effects),
         Action::ExportComparison => state.overlay = Overlay::ExportComparison,
         Action::SaveProjectAs => effects.push(Effect::PickProjectTarget),
         Action::MoveProject => effects.push(Effect::PickMovedFolder),
@@ -385,6 +392,7 @@ fn on_event(state: &mut State, event: Event, effects: &mut Vec<Effect>) {
             result,
         } => upload::ended(state, task, target, result, effects),
         Event::JobChecked { task, result } => remote::checked(state, task, result),
+        Event::Rehearsed { task, result } => remote::rehearsed(state, task, result),
         Event::JobStarted { task, result } => remote::started(state, task, result, effects),
         Event::JobsListed {
             task,
@@ -404,6 +412,17 @@ fn on_event(state: &mut State, event: Event, effects: &mut Vec<Effect>) {
         }
         Event::FailedRetried { id, task, result } => {
             remote::retried(state, &id, task, result, effects);
+        }
+        Event::OutputsFound {
+            source, run, found, ..
+        } => remote::outputs_found(state, source, run, *found, effects),
+        Event::RunLabelled {
+            source,
+            run,
+            labels,
+        } => remote::labelled(state, source, run, *labels, effects),
+        Event::OutputsRead { task, result, .. } => {
+            remote::outputs_read(state, task, result, effects);
         }
         Event::LeftoversFound { id, task, result } => {
             remote::leftovers_found(state, &id, task, result);

@@ -26,6 +26,7 @@ pub(super) fn cancel_work_on_samples(state: &State, effects: &mut Vec<Effect>) {
                 | TaskKind::LoadRun { .. }
                 | TaskKind::Explain
                 | TaskKind::Compare
+                | TaskKind::ReadOutputs
         )
     });
 }
@@ -101,8 +102,10 @@ pub(super) fn ended(
         | TaskKind::PlanUpload
         | TaskKind::Upload
         | TaskKind::CheckJob
+        | TaskKind::Rehearse
         | TaskKind::StartJob
         | TaskKind::WatchJob
+        | TaskKind::ReadOutputs
         | TaskKind::Jobs
         | TaskKind::SignIn
         | TaskKind::Browse

@@ -25,6 +25,8 @@ pub(in super::super) struct SendMemory {
     taken_over: u64,
     draft: SendDraft,
     access: AccessMemory,
+    /// Rehearses.
+    python: String,
     environment: fields::PairsMemory,
     tags: fields::PairsMemory,
     /// What was seen last, and since when it has stood so, in seconds of the window's clock.
@@ -52,6 +54,7 @@ pub(in super::super) fn send_ui(
         memory.draft.job_name = dated_name(stem, now_ms());
         memory.environment.take_over(&memory.draft.environment);
         memory.tags.take_over(&memory.draft.tags);
+        memory.python.clone_from(&state.settings.rehearsal_python);
         memory.checked = None;
     }
     renew_in_time(ctx, &state.s3.access, state, commands);
@@ -87,7 +90,7 @@ fn contents_ui(
             .show(ui, |ui| {
                 fields::fields_ui(ui, state, memory, is_new, commands);
                 ui.separator();
-                checks::checks_ui(ui, state, commands);
+                checks::checks_ui(ui, state, &mut memory.python, commands);
             });
         return;
     }
@@ -96,7 +99,7 @@ fn contents_ui(
             fields::fields_ui(ui, state, memory, is_new, commands);
         });
         column_ui(&mut columns[1], "checks", height, |ui| {
-            checks::checks_ui(ui, state, commands);
+            checks::checks_ui(ui, state, &mut memory.python, commands);
         });
     });
 }

@@ -88,7 +88,13 @@ const PREDICT: &Menu = &[
     Some(Action::AddModel),
 ];
 
-const REMOTE: &Menu = &[Some(Action::Send), Some(Action::Jobs)];
+const REMOTE: &Menu = &[
+    Some(Action::Send),
+    Some(Action::Jobs),
+    None,
+    Some(Action::OpenOutputs),
+    Some(Action::CompareWithLocal),
+];
 
 const JUDGE: &Menu = &[
     Some(Action::Accept),

@@ -1,6 +1,7 @@
 //! What happens elsewhere: sending models to SageMaker, and the jobs there.
 
 mod jobs;
+mod outputs;
 mod sending;
 
 pub(super) use jobs::{
@@ -8,7 +9,8 @@ pub(super) use jobs::{
     look_for_leftovers, look_for_outcome, open, open_jobs, outcome_found, retried, retry, seen,
     stop, stop_asked, stop_watching, trouble, watch, watch_again, watch_ended,
 };
-pub(super) use sending::{check, checked, open_form, start, started};
+pub(super) use outputs::{compare_with_local, labelled, open_outputs, outputs_found, outputs_read};
+pub(super) use sending::{check, checked, open_form, rehearse, rehearsed, start, started};
 
 use crate::state::{S3Failure, State, TaskEntry, TaskId, TaskKind, TaskOutcome};
 use crate::tasks::{ProgressUnit, TaskControl};

@@ -3,8 +3,8 @@
 use super::super::{run_tasks, s3};
 use super::{begin, jobs};
 use crate::state::{
-    Effect, ExportScope, JobId, Overlay, SendCheck, SendDraft, SendStage, State, TaskId, TaskKind,
-    TaskOutcome, TaskSignal,
+    Effect, ExportScope, JobId, Overlay, RehearsalReport, SendCheck, SendDraft, SendStage, State,
+    TaskId, TaskKind, TaskOutcome, TaskSignal,
 };
 use crate::tasks::ProgressUnit;
 
@@ -36,13 +36,23 @@ pub(in super::super) fn open_form(state: &mut State, effects: &mut Vec<Effect>) 
 
 /// Nobody waits for the check any more; what is being sent goes on.
 fn forget(state: &mut State, effects: &mut Vec<Effect>) {
-    if let SendStage::Running(task) = state.remote.sending.check {
+    let sending = &state.remote.sending;
+    let tasks = [task_of(&sending.check), task_of(&sending.rehearsal)];
+    for task in tasks.into_iter().flatten() {
         run_tasks::signal(state, task, TaskSignal::Cancel, effects);
     }
     let sending = &mut state.remote.sending;
     sending.check = SendStage::NotYet;
+    sending.rehearsal = SendStage::NotYet;
     if !sending.start.is_running() {
         sending.start = SendStage::NotYet;
+    }
+}
+
+fn task_of<T>(stage: &SendStage<T>) -> Option<TaskId> {
+    match stage {
+        SendStage::Running(task) => Some(*task),
+        SendStage::NotYet | SendStage::Done(_) | SendStage::Failed(_) => None,
     }
 }
 
@@ -97,6 +107,50 @@ fn failed<T>(state: &mut State, task: TaskId, outcome: TaskOutcome) -> SendStage
             drop(state.tasks.end(task, outcome));
             SendStage::NotYet
         }
+    }
+}
+
+/// Tries the archive on this machine, with some of the images, as Batch Transform would run it.
+pub(in super::super) fn rehearse(state: &mut State, python: String, effects: &mut Vec<Effect>) {
+    if state.remote.sending.rehearsal.is_running() {
+        return;
+    }
+    let (Some(source), Ok(order)) = (
+        state.source.as_ref().map(|open| open.id),
+        state.remote.sending.draft.order(state),
+    ) else {
+        return;
+    };
+    state.settings.rehearsal_python.clone_from(&python);
+    let title = format!("Rehearse {} on this machine", order.model_id);
+    let (task, control) = begin(state, TaskKind::Rehearse, ProgressUnit::Images, title);
+    state.remote.sending.rehearsal = SendStage::Running(task);
+    effects.push(Effect::Rehearse {
+        source,
+        order: Box::new(order),
+        python,
+        runtime_library: state.settings.runtime_library.clone(),
+        task,
+        control,
+    });
+}
+
+pub(in super::super) fn rehearsed(
+    state: &mut State,
+    task: TaskId,
+    result: Result<Box<RehearsalReport>, TaskOutcome>,
+) {
+    let is_wanted = state.remote.sending.rehearsal.is_by(task);
+    let stage = match result {
+        Ok(summary) => {
+            let said = summary.summary.clone();
+            drop(state.tasks.end(task, TaskOutcome::Done(said)));
+            SendStage::Done(*summary)
+        }
+        Err(outcome) => failed(state, task, outcome),
+    };
+    if is_wanted {
+        state.remote.sending.rehearsal = stage;
     }
 }
 

@@ -12,10 +12,12 @@ use super::super::super::widgets::{
 };
 use super::{line_ui, status_sign};
 use crate::domain::{
-    InputObjects, JobOutcome, JobPhase, JobProgress, LeftBehind, TransformJob, TransformStatus,
-    Utc, human_usd,
+    InputObjects, JobOutcome, JobPhase, JobProgress, LeftBehind, S3Place, TransformJob,
+    TransformStatus, Utc, human_usd,
 };
-use crate::state::{Command, JobFinding, JobId, KnownJob, S3Failure, State};
+use crate::state::{
+    Action, Command, JobFinding, JobId, KnownJob, OutputsAt, OutputsWish, S3Failure, State,
+};
 
 const LOG_HEIGHT: f32 = 150.0;
 const FAILED_HEIGHT: f32 = 140.0;
@@ -209,12 +211,15 @@ fn cost_text(progress: &JobProgress) -> String {
 
 fn actions_ui(
     ui: &mut Ui,
-    _state: &State,
+    state: &State,
     job: &KnownJob,
     progress: &JobProgress,
     memory: &mut PageMemory,
     commands: &mut Vec<Command>,
 ) {
+    if progress.outputs.is_some_and(|outputs| outputs > 0) {
+        outputs_ui(ui, state, job, progress, commands);
+    }
     if progress.job.status != TransformStatus::InProgress {
         return;
     }
@@ -238,6 +243,48 @@ fn actions_ui(
             }
         });
     });
+}
+
+/// The outputs as a run of the images that are open.
+fn outputs_ui(
+    ui: &mut Ui,
+    state: &State,
+    job: &KnownJob,
+    progress: &JobProgress,
+    commands: &mut Vec<Command>,
+) {
+    ui.horizontal_wrapped(|ui| {
+        let check = Action::OpenOutputs.check(state);
+        let is_free = state.remote.outputs.task.is_none();
+        let open = ui.add_enabled(check.is_ok() && is_free, Button::new("Open outputs"));
+        let open = open.on_hover_text("Shows the answers as a run over the images that are open");
+        let open = match check {
+            Ok(()) => open,
+            Err(reason) => open.on_disabled_hover_text(reason),
+        };
+        if open.clicked() {
+            commands.push(Command::OpenOutputs(Box::new(OutputsWish {
+                at: OutputsAt::Job(job.id.clone()),
+                labels: String::new(),
+                mapping: String::new(),
+                saves_mapping: false,
+            })));
+        }
+        if let InputObjects::Prefix(address) = &progress.job.spec.input.objects {
+            let place = S3Place {
+                access: job.id.s3.clone(),
+                ..S3Place::new(address.clone())
+            };
+            let is_open = super::super::super::open_place(state) == Some(&place);
+            if !is_open && ui.button("Open its images").clicked() {
+                commands.push(Command::OpenPlace(Box::new(place)));
+            }
+        }
+        if !is_free {
+            ui.spinner();
+        }
+    });
+    ui.add_space(4.0);
 }
 
 fn facts_ui(ui: &mut Ui, progress: &JobProgress) {

@@ -1,12 +1,17 @@
 //! What the check of the form says, point by point.
 
-use eframe::egui::{CollapsingHeader, Label, RichText, ScrollArea, Ui};
+use eframe::egui::{Button, CollapsingHeader, Label, RichText, ScrollArea, TextEdit, Ui};
 
 use super::super::super::widgets::{Tone, banner_ui, strong};
 use crate::domain::{Check, CheckGrade};
-use crate::state::{Command, SendCheck, SendStage, State};
+use crate::state::{Command, RehearsalReport, SendCheck, SendStage, State, TaskSignal};
 
-pub(super) fn checks_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+pub(super) fn checks_ui(
+    ui: &mut Ui,
+    state: &State,
+    python: &mut String,
+    commands: &mut Vec<Command>,
+) {
     let sending = &state.remote.sending;
     ui.horizontal(|ui| {
         ui.label(strong("Check"));
@@ -16,7 +21,10 @@ pub(super) fn checks_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>)
         }
     });
     match &sending.check {
-        SendStage::Done(check) => found_ui(ui, check, commands),
+        SendStage::Done(check) => {
+            found_ui(ui, check, commands);
+            rehearsal_ui(ui, &sending.rehearsal, python, commands);
+        }
         SendStage::Failed(why) => banner_ui(ui, Tone::Error, why, |ui| {
             if ui.button("Check again").clicked() {
                 commands.push(Command::CheckJob(Box::new(sending.draft.clone())));
@@ -28,6 +36,53 @@ pub(super) fn checks_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>)
                 banner_ui(ui, Tone::Hint, missing, |_| {});
             }
         }
+    }
+}
+
+/// Before anything is paid for: the very archive, with some of the images, on this machine.
+fn rehearsal_ui(
+    ui: &mut Ui,
+    rehearsal: &SendStage<RehearsalReport>,
+    python: &mut String,
+    commands: &mut Vec<Command>,
+) {
+    ui.add_space(8.0);
+    ui.label(strong("Rehearse before paying"));
+    ui.weak("Runs the very archive on this machine and holds its answers to the first images against those of the model here");
+    ui.horizontal_wrapped(|ui| {
+        ui.label("Python");
+        let field = TextEdit::singleline(python).desired_width(150.0);
+        ui.add(field).accessible_name("Python that rehearses");
+        let is_ready = !rehearsal.is_running() && !python.trim().is_empty();
+        if ui
+            .add_enabled(is_ready, Button::new("Try it here"))
+            .clicked()
+        {
+            let python = python.trim().to_owned();
+            commands.push(Command::Rehearse { python });
+        }
+        if let SendStage::Running(task) = rehearsal {
+            ui.spinner();
+            if ui.button("Stop the rehearsal").clicked() {
+                commands.push(Command::SignalTask(*task, TaskSignal::Cancel));
+            }
+        }
+    });
+    match rehearsal {
+        SendStage::Done(report) => {
+            let (sign, tone) = if report.is_well {
+                ("✓ ", Tone::Hint)
+            } else {
+                ("", Tone::Warning)
+            };
+            banner_ui(ui, tone, &format!("{sign}{}", report.summary), |ui| {
+                for note in &report.notes {
+                    ui.add(Label::new(RichText::new(note).weak()).wrap());
+                }
+            });
+        }
+        SendStage::Failed(why) => banner_ui(ui, Tone::Error, why, |_| {}),
+        SendStage::NotYet | SendStage::Running(_) => {}
     }
 }
 

@@ -1,0 +1,169 @@
+//! The archive of a job tried on this machine before anything is paid for.
+
+use std::sync::Arc;
+
+use super::super::Shared;
+use super::sending::packed;
+use crate::domain::{Device, DeviceChoice, Sample};
+use crate::inference::{LoadOptions, OnnxPredictor, runtime};
+use crate::remote::package::{ArchiveKind, PackageError, unpack};
+use crate::remote::rehearse::{
+    Rehearsal, RehearseError, RehearseOptions, RehearseSamples, Rehearsed, rehearse,
+};
+use crate::remote::transform::JobError;
+use crate::state::{Event, RehearsalReport, SendOrder, SourceId, TaskId, TaskOutcome};
+use crate::tasks::{Cancelled, TaskControl};
+use crate::vision::Predictor;
+
+/// So many images are tried: the first ones.
+const SAMPLES: usize = 10;
+
+pub(in super::super) struct Request {
+    pub(in super::super) source: SourceId,
+    pub(in super::super) order: SendOrder,
+    pub(in super::super) python: String,
+    pub(in super::super) runtime_library: Option<std::path::PathBuf>,
+    pub(in super::super) task: TaskId,
+    pub(in super::super) control: TaskControl,
+}
+
+pub(in super::super) fn start(shared: &Arc<Shared>, request: Request) {
+    let task = request.task;
+    shared.spawn_answer(
+        "rehearse a job",
+        move |shared| Event::Rehearsed {
+            task,
+            result: try_out(shared, &request).map(Box::new),
+        },
+        move |mistake| Event::Rehearsed {
+            task,
+            result: Err(TaskOutcome::Failed(mistake)),
+        },
+    );
+}
+
+fn try_out(shared: &Shared, request: &Request) -> Result<RehearsalReport, TaskOutcome> {
+    let control = &request.control;
+    let failed = |error: &dyn std::fmt::Display| TaskOutcome::Failed(error.to_string());
+    let cancelled = |Cancelled| TaskOutcome::Cancelled;
+    let source = shared
+        .source(request.source)
+        .ok_or(TaskOutcome::Cancelled)?;
+    let spec = &request.order.spec;
+    let archive = packed(
+        shared,
+        &request.order.model_id,
+        &spec.instance_type,
+        control,
+    );
+    let archive = archive.map_err(|error| match error {
+        JobError::Cancelled => TaskOutcome::Cancelled,
+        error => failed(&error),
+    })?;
+    control.set_step("unpacking the archive");
+    let folder = tempfile::tempdir()
+        .map_err(|error| failed(&format!("No temporary folder can be made: {error}")))?;
+    let archive = unpack(&archive, folder.path(), control).map_err(|error| match error {
+        PackageError::Cancelled(_) => TaskOutcome::Cancelled,
+        error => failed(&error),
+    })?;
+    control.set_done_before(0);
+    control.set_total(None);
+    let ArchiveKind::Onnx { model, keep } = &archive.kind else {
+        return Err(failed(&"The archive holds no ONNX model"));
+    };
+    control.set_step("loading the model");
+    let setting = request.runtime_library.as_deref();
+    let runtime =
+        runtime::ensure_loaded(&shared.dirs, setting, control).map_err(|error| failed(&error))?;
+    let options = LoadOptions {
+        device: DeviceChoice::Only(Device::Cpu),
+        keep: *keep,
+        ..LoadOptions::default()
+    };
+    let predictor =
+        OnnxPredictor::load(&runtime, model, &options, control).map_err(|error| failed(&error))?;
+    control.checkpoint().map_err(cancelled)?;
+    let predictor: Arc<dyn Predictor> = Arc::new(predictor);
+    let samples: Vec<Sample> = request
+        .order
+        .images
+        .samples()
+        .take(SAMPLES)
+        .cloned()
+        .collect();
+    let samples = RehearseSamples {
+        source,
+        samples: samples.into(),
+        limits: shared.limits(),
+    };
+    let usual = RehearseOptions::default();
+    let options = RehearseOptions {
+        python: request.python.clone(),
+        max_payload_mb: spec.max_payload_mb.unwrap_or(usual.max_payload_mb),
+        max_concurrent: spec.max_concurrent.filter(|count| *count > 0),
+        ..usual
+    };
+    control.set_done_before(0);
+    let rehearsal = rehearse(&archive, Some(&predictor), &samples, &options, control);
+    let rehearsal = rehearsal.map_err(|error| match error {
+        RehearseError::Cancelled(_) => TaskOutcome::Cancelled,
+        error => failed(&error),
+    })?;
+    Ok(report(&rehearsal, &samples.samples))
+}
+
+fn report(rehearsal: &Rehearsal, samples: &[Sample]) -> RehearsalReport {
+    let total = rehearsal.images.len();
+    let as_here = rehearsal.images.iter().filter(|image| image.is_as_here());
+    let as_here = as_here.count();
+    let pairs = samples.iter().zip(&rehearsal.images);
+    let others = pairs.filter(|(_, image)| !image.is_as_here());
+    let mut notes: Vec<String> = others
+        .map(|(sample, image)| format!("{}: {}", sample.name, what_became(image)))
+        .collect();
+    notes.extend(rehearsal.notes.iter().cloned());
+    let refused = |image: &&Rehearsed| matches!(image, Rehearsed::RefusedByBoth { .. });
+    let refused = rehearsal.images.iter().filter(refused).count();
+    if refused > 0 {
+        notes.push(format!(
+            "{refused} images are refused here and there; a job over them ends failed, with the outputs of the others"
+        ));
+    }
+    let rate = rehearsal.images_per_s();
+    RehearsalReport {
+        is_well: as_here == total,
+        summary: format!(
+            "{as_here} of {total} images come back as here, {rate:.1} a second on this machine; the handler was ready after {:.1} s",
+            rehearsal.ready_after.as_secs_f64()
+        ),
+        notes,
+    }
+}
+
+fn what_became(image: &Rehearsed) -> String {
+    match image {
+        Rehearsed::Equal(_) | Rehearsed::Answered => "answered".to_owned(),
+        Rehearsed::Different(difference) if difference.incomparable => {
+            "the handler says another size of the picture, or another number of classes".to_owned()
+        }
+        Rehearsed::Different(difference) => format!(
+            "scores differ by up to {:.1e}, edges by up to {:.3} px, {} found only here, {} only by the handler",
+            difference.largest_score,
+            difference.largest_edge_px,
+            difference.only_here,
+            difference.only_there
+        ),
+        Rehearsed::RefusedByBoth { here, .. } => format!("refused here and by the handler: {here}"),
+        Rehearsed::RefusedHere(reason) => {
+            format!("answered by the handler, but here it {reason}")
+        }
+        Rehearsed::RefusedThere(reason) => {
+            format!("answered here, but for the handler it {reason}")
+        }
+        Rehearsed::TooLarge { needed_mb, .. } => {
+            format!("too large: a request of it takes {needed_mb} MB")
+        }
+        Rehearsed::HandlerFailed(reason) | Rehearsed::Unread(reason) => reason.clone(),
+    }
+}

@@ -1,0 +1,155 @@
+//! Outputs that were made elsewhere become a run of the open images.
+
+use super::super::{compare, predict, project, run_tasks};
+use super::begin;
+use crate::domain::{Change, LabelSet, MadeAt, Problem, RunId, RunInfo};
+use crate::state::{
+    Effect, FoundRun, OutputsFailure, OutputsWish, Overlay, Run, SourceId, State, TaskId, TaskKind,
+    TaskOutcome,
+};
+use crate::tasks::ProgressUnit;
+
+pub(in super::super) fn open_outputs(
+    state: &mut State,
+    wish: OutputsWish,
+    effects: &mut Vec<Effect>,
+) {
+    if state.remote.outputs.task.is_some() {
+        return;
+    }
+    if let Err(reason) = state.project.check_writable() {
+        state.remote.outputs.failure = Some(OutputsFailure::Failed {
+            message: reason.to_owned(),
+            raw: None,
+        });
+        return;
+    }
+    let Some(open) = &state.source else {
+        return;
+    };
+    let (source, root) = (open.id, open.root());
+    let new_run = state.runs.new_id();
+    let title = format!("Open the outputs of {}", wish.at.name());
+    let kind = TaskKind::ReadOutputs;
+    let (task, control) = begin(state, kind, ProgressUnit::Images, title);
+    let runs = state.runs.iter();
+    let known = runs.map(|run| (run.info.key.clone(), run.id())).collect();
+    state.remote.outputs.task = Some(task);
+    state.remote.outputs.wish = Some(wish.clone());
+    state.remote.outputs.failure = None;
+    effects.push(Effect::OpenOutputs {
+        source,
+        root,
+        samples: state.samples.snapshot(),
+        wish,
+        known,
+        new_run,
+        task,
+        control,
+    });
+}
+
+/// The run is there, and its answers follow.
+pub(in super::super) fn outputs_found(
+    state: &mut State,
+    source: SourceId,
+    run: RunId,
+    found: FoundRun,
+    effects: &mut Vec<Effect>,
+) {
+    if state.source.as_ref().is_none_or(|open| open.id != source) {
+        return;
+    }
+    if state.runs.get(run).is_none() {
+        let is_taken = |name: &str| state.runs.iter().any(|run| run.info.name == name);
+        let name = found.key.run_name(&found.card.name, is_taken);
+        state.runs.add(Run::new(RunInfo {
+            id: run,
+            name,
+            key: found.key,
+            card: found.card,
+            labels: found.labels,
+            // Set with the first answer.
+            created_ms: 0,
+        }));
+    }
+    state.runs.switch_to(Some(run));
+    predict::run_changed(state, effects);
+    // Whoever opened them wants to see them.
+    if matches!(state.overlay, Overlay::Jobs | Overlay::OpenOutputs) {
+        state.overlay = Overlay::None;
+    }
+}
+
+/// The names of the classes are learnt with the answers.
+pub(in super::super) fn labelled(
+    state: &mut State,
+    source: SourceId,
+    run: RunId,
+    labels: LabelSet,
+    effects: &mut Vec<Effect>,
+) {
+    let is_open = state.source.as_ref().is_some_and(|open| open.id == source);
+    let Some(run) = state.runs.get_mut(run).filter(|_| is_open) else {
+        return;
+    };
+    run.info.labels = labels.clone();
+    let (id, is_in_project) = (run.id(), run.is_in_project);
+    if is_in_project {
+        project::save(state, vec![Change::SetRunLabels(id, labels)], effects);
+    }
+}
+
+pub(in super::super) fn outputs_read(
+    state: &mut State,
+    task: TaskId,
+    result: Result<TaskOutcome, OutputsFailure>,
+    effects: &mut Vec<Effect>,
+) {
+    let is_wanted = state.remote.outputs.task == Some(task);
+    let outcome = match &result {
+        Ok(outcome) => outcome.clone(),
+        Err(OutputsFailure::Cancelled) => TaskOutcome::Cancelled,
+        Err(OutputsFailure::Failed { message, .. }) => TaskOutcome::Failed(message.clone()),
+    };
+    if let TaskOutcome::Done(text) = &outcome {
+        state.tell(text.clone());
+        if text.contains("could not be") || text.contains("no output") {
+            state.problems.add(Problem::general(text.clone()), None);
+        }
+    }
+    run_tasks::ended(state, task, outcome, Vec::new(), effects);
+    if is_wanted {
+        state.remote.outputs.task = None;
+        state.remote.outputs.failure = result.err();
+        if state.remote.outputs.failure.is_some() && state.overlay == Overlay::Jobs {
+            // There the labels and the mapping can be chosen.
+            state.overlay = Overlay::OpenOutputs;
+        }
+    }
+}
+
+/// Holds the run that was made elsewhere against the one that was made here, whichever of them is on screen.
+pub(in super::super) fn compare_with_local(state: &mut State, effects: &mut Vec<Effect>) {
+    if let Some(other) = state.other_side() {
+        compare::start(state, other, effects);
+    }
+}
+
+impl State {
+    /// The newest run of the other side that can be held against the one on screen: made here for one made elsewhere, and the other way
+    /// round; of the same model, or else of the same task.
+    pub fn other_side(&self) -> Option<RunId> {
+        let current = self.run()?;
+        let is_here = |run: &Run| run.info.key.made == MadeAt::Here;
+        let others = || {
+            let all = self
+                .runs
+                .iter()
+                .filter(|run| is_here(run) != is_here(current));
+            all.filter(|run| run.task() == current.task())
+        };
+        let same = others().filter(|run| run.info.card.id == current.info.card.id);
+        same.last().or_else(|| others().last()).map(Run::id)
+    }
+}

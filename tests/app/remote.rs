@@ -1,0 +1,304 @@
+//! Sending to SageMaker from the window, against a control plane that does the work. Each test has a process of its own, because the AWS
+//! settings are those of its process.
+
+use std::process::Command as Process;
+
+use egui::accesskit::Role;
+use egui_kittest::kittest::Queryable;
+use egui_kittest::{Harness, Node};
+use spotcheck::app::App;
+use spotcheck::domain::{S3Access, S3Address, S3Place};
+use spotcheck::state::{Action, Command};
+
+use crate::support::alone::alone;
+use crate::support::control_plane::{ControlPlane, REGION, ROLE};
+use crate::support::seaweed::{ADMIN, Bucket, Seaweed};
+use crate::support::{python_packages, repository};
+use crate::window::{click, folder_of, open, sees, wait_for, wait_until};
+
+const CLASSIFIER: &str = "efficientnet-lite0";
+
+/// Lets the process of a test find SeaweedFS and a control plane over it, which lives until the process has ended.
+pub(crate) fn serve(plane: &mut Option<ControlPlane>) -> impl FnOnce(&mut Process) {
+    |command| {
+        let server = Seaweed::shared();
+        server.lend(command);
+        let started = ControlPlane::start(server);
+        started.sign_in(command, ADMIN);
+        *plane = Some(started);
+    }
+}
+
+pub(crate) fn place(bucket: &Bucket) -> S3Place {
+    S3Place {
+        access: S3Access {
+            region: Some(REGION.to_owned()),
+            ..S3Access::default()
+        },
+        ..S3Place::new(S3Address::new(&bucket.name, "photos/"))
+    }
+}
+
+/// A window on `photos/` of this bucket.
+fn open_place(bucket: &Bucket, images: usize) -> Harness<'static, App> {
+    let mut window = open(None, CLASSIFIER);
+    window
+        .state_mut()
+        .command(Command::OpenPlace(Box::new(place(bucket))));
+    wait_for(&mut window, &format!("{images} images, 1 predicted"));
+    wait_until(&mut window, "the end of the listing", |window| {
+        !window.state().state().is_listing()
+    });
+    window
+}
+
+pub(crate) fn type_into(window: &mut Harness<'static, App>, field: &str, text: &str) {
+    let find = |window: &Harness<'static, App>, act: &dyn Fn(&Node<'_>)| {
+        act(&window.get_by_role_and_label(Role::TextInput, field));
+    };
+    find(window, &|node| node.scroll_to_me());
+    window.run_steps(3);
+    find(window, &|node| node.focus());
+    window.step();
+    find(window, &|node| node.type_text(text));
+    window.run_steps(2);
+}
+
+/// Fills in what the form cannot know, and starts the job as soon as it was checked.
+fn send(window: &mut Harness<'static, App>) {
+    window.state_mut().command(Action::Send.into());
+    wait_for(window, "Start the job");
+    type_into(window, "Role that the container runs as", ROLE);
+    wait_until(window, "a check with this role", |window| {
+        sees(window, "Nothing speaks against it")
+    });
+    click(window, "Start the job");
+    wait_for(window, "Jobs of SageMaker");
+}
+
+#[test]
+fn a_job_that_fails_in_part_says_which_image_and_why_and_only_that_one_is_sent_again() {
+    let mut plane = None;
+    alone(
+        "remote::a_job_that_fails_in_part_says_which_image_and_why_and_only_that_one_is_sent_again",
+        serve(&mut plane),
+        || {
+            let bucket = Seaweed::shared().bucket("window-job");
+            let photograph =
+                std::fs::read(repository().join("assets/samples/chelsea.png")).unwrap();
+            bucket.put("photos/a.png", &photograph);
+            bucket.put("photos/broken.png", b"no picture");
+            bucket.put("photos/c.png", &photograph);
+            let mut window = open_place(&bucket, 3);
+            send(&mut window);
+
+            wait_for(&mut window, "✗ failed");
+            wait_for(&mut window, "2 of 3 outputs");
+            wait_for(&mut window, "1 image has no output");
+            wait_for(&mut window, "photos/broken.png: ");
+            let first = window.state().state().remote.open.clone().unwrap().name;
+            assert!(
+                bucket
+                    .get(&format!("spotcheck/{first}/a.png.out"))
+                    .is_some()
+            );
+
+            // What was wrong with it is put right.
+            bucket.put("photos/broken.png", &photograph);
+            click(&mut window, "Retry only the failed ones");
+            wait_until(&mut window, "another job", |window| {
+                let open = window.state().state().remote.open.as_ref();
+                open.is_some_and(|open| open.name != first)
+            });
+            wait_for(&mut window, "1 of 1 outputs");
+            wait_for(&mut window, "✓ completed");
+            let second = window.state().state().remote.open.clone().unwrap().name;
+            assert!(
+                bucket
+                    .get(&format!("spotcheck/{second}/broken.png.out"))
+                    .is_some()
+            );
+            assert!(
+                bucket
+                    .get(&format!("spotcheck/{second}/a.png.out"))
+                    .is_none()
+            );
+
+            // What is left behind is told before it is deleted.
+            click(&mut window, "Clean up");
+            click(&mut window, "See what it left behind");
+            wait_for(&mut window, "The manifest s3://");
+            click(&mut window, "Delete these…");
+            click(&mut window, "Delete them");
+            wait_for(&mut window, "Deleted: ");
+
+            // Both are in the list of the account.
+            click(&mut window, "List jobs");
+            wait_for(&mut window, &format!("Job {first}, failed"));
+            wait_for(&mut window, &format!("Job {second}, completed"));
+        },
+    );
+}
+
+#[test]
+fn selected_images_of_this_machine_are_uploaded_and_sent_and_the_job_can_be_stopped() {
+    let mut plane = None;
+    alone(
+        "remote::selected_images_of_this_machine_are_uploaded_and_sent_and_the_job_can_be_stopped",
+        |command| {
+            serve(&mut plane)(command);
+            plane.as_ref().unwrap().pause_jobs();
+            // Nobody else says it here.
+            command.env("AWS_REGION", REGION);
+        },
+        || {
+            let bucket = Seaweed::shared().bucket("window-local");
+            let folder = folder_of(3, "chelsea.png");
+            let mut window = open(Some(folder.path()), CLASSIFIER);
+            wait_for(&mut window, "3 images, 1 predicted");
+            wait_until(&mut window, "the end of the listing", |window| {
+                !window.state().state().is_listing()
+            });
+            let first = window.state().state().samples.ids().next().unwrap();
+            let last = window.state().state().samples.ids().last().unwrap();
+            window.state_mut().command(Command::Show(first));
+            window.state_mut().command(Command::ToggleSelected(last));
+            window.state_mut().command(Action::Send.into());
+            wait_for(&mut window, "Say in which folder of S3");
+            assert!(sees(&window, "Selected images (2)"));
+            type_into(
+                &mut window,
+                "Folder in S3 for the outputs of jobs",
+                &bucket.uri("out/"),
+            );
+            type_into(&mut window, "Role that the container runs as", ROLE);
+            wait_for(&mut window, "Nothing speaks against it");
+            click(&mut window, "Start the job");
+            wait_for(&mut window, "0 of 2 outputs");
+            let state = window.state().state();
+            let name = |id| state.samples.get(id).unwrap().name.clone();
+            let images = folder
+                .path()
+                .file_name()
+                .unwrap()
+                .to_str()
+                .unwrap()
+                .to_owned();
+            let key = |name: String| format!("out/images/{images}/{name}");
+            assert!(bucket.get(&key(name(first))).is_some());
+            assert!(bucket.get(&key(name(last))).is_some());
+            let second = state.samples.ids().nth(1).unwrap();
+            assert!(bucket.get(&key(name(second))).is_none());
+
+            click(&mut window, "Stop the job…");
+            wait_for(&mut window, "Stop this job?");
+            click(&mut window, "Stop it");
+            wait_for(&mut window, "■ stopped");
+            wait_for(&mut window, "2 images have no output");
+        },
+    );
+}
+
+#[test]
+fn outputs_of_a_job_open_as_a_run_that_agrees_with_the_one_made_here() {
+    let mut plane = None;
+    alone(
+        "remote::outputs_of_a_job_open_as_a_run_that_agrees_with_the_one_made_here",
+        serve(&mut plane),
+        || {
+            let bucket = Seaweed::shared().bucket("window-outputs");
+            for name in ["chelsea.png", "coffee.png", "rocket.jpg"] {
+                let path = repository().join("assets/samples").join(name);
+                bucket.put(&format!("photos/{name}"), &std::fs::read(path).unwrap());
+            }
+            let mut window = open_place(&bucket, 3);
+            click(&mut window, "Predict all");
+            wait_for(&mut window, "3 images, 3 predicted");
+            send(&mut window);
+            wait_for(&mut window, "✓ completed");
+            click(&mut window, "Open outputs");
+            wait_until(&mut window, "the answers of the job", |window| {
+                let run = window.state().state().run();
+                run.is_some_and(|run| !run.info.key.made.is_here() && run.answers.answered() == 3)
+            });
+            wait_for(&mut window, "tiger cat 38.3 %");
+
+            click(&mut window, "Remote");
+            click(&mut window, "Compare local with remote");
+            wait_for(&mut window, "100.0 % agree");
+            wait_for(&mut window, "in 3 of 3 images");
+            let comparing = window.state().state().comparing.as_ref().unwrap();
+            let largest = comparing.agreement().unwrap().summary.differences.largest;
+            assert!(largest < 1e-4, "{largest}");
+        },
+    );
+}
+
+#[test]
+fn outputs_of_a_shape_that_nobody_knows_are_shown_raw_and_read_with_a_mapping() {
+    let folder = folder_of(2, "chelsea.png");
+    let outputs = tempfile::tempdir().unwrap();
+    for number in 0..2 {
+        let path = outputs.path().join(format!("{number}-chelsea.png.out"));
+        std::fs::write(path, r#"{"verdict": {"certainty": [0.25, 0.75]}}"#).unwrap();
+    }
+    let labels = outputs.path().join("labels.txt");
+    std::fs::write(&labels, "dog\ncat\n").unwrap();
+    let mut window = open(Some(folder.path()), CLASSIFIER);
+    wait_for(&mut window, "2 images, 1 predicted");
+    wait_until(&mut window, "the end of the listing", |window| {
+        !window.state().state().is_listing()
+    });
+    window.state_mut().command(Action::OpenOutputs.into());
+    wait_for(&mut window, "Open as a run");
+    let path = outputs.path().to_str().unwrap();
+    type_into(&mut window, "Folder of outputs", path);
+    click(&mut window, "Open as a run");
+    wait_for(&mut window, "The first output begins so:");
+    wait_for(&mut window, "certainty");
+
+    let labels = labels.to_str().unwrap();
+    type_into(&mut window, "Label set or label file", labels);
+    let field = window.get_by_role_and_label(Role::MultilineTextInput, "Mapping");
+    field.focus();
+    window.step();
+    let field = window.get_by_role_and_label(Role::MultilineTextInput, "Mapping");
+    field.type_text(
+        "id = \"own\"\nname = \"Own\"\n[answer.classification]\nscores = \"/verdict/certainty\"\n",
+    );
+    window.run_steps(2);
+    click(&mut window, "Open as a run");
+    wait_for(&mut window, "cat 75.0 %");
+    wait_for(&mut window, "2 images, 2 predicted");
+}
+
+#[test]
+fn a_form_that_would_fail_is_not_started_and_says_why_and_is_rehearsed_here() {
+    let mut plane = None;
+    alone(
+        "remote::a_form_that_would_fail_is_not_started_and_says_why_and_is_rehearsed_here",
+        |command| {
+            serve(&mut plane)(command);
+            command.env("PYTHONPATH", python_packages("model-handler"));
+        },
+        || {
+            let bucket = Seaweed::shared().bucket("window-form");
+            let photograph =
+                std::fs::read(repository().join("assets/samples/chelsea.png")).unwrap();
+            bucket.put("photos/a.png", &photograph);
+            bucket.put("photos/b.png", &photograph);
+            let mut window = open_place(&bucket, 2);
+            window.state_mut().command(Action::Send.into());
+            wait_for(&mut window, "✗ Role");
+            wait_for(&mut window, "would make the job fail");
+            // Nothing happens where it is greyed.
+            click(&mut window, "Start the job");
+            assert!(!window.state().state().remote.sending.start.is_running());
+            click(&mut window, "The same with the aws command line");
+            wait_for(&mut window, "aws sagemaker create-transform-job");
+            // It costs nothing to try the archive here.
+            click(&mut window, "Try it here");
+            wait_for(&mut window, "✓ 2 of 2 images come back as here");
+        },
+    );
+}
