@@ -242,9 +242,9 @@ fn a_killed_upload_goes_on_with_what_is_missing() {
     }
 }
 
-#[test]
-fn parts_of_a_large_file_that_arrived_before_a_kill_are_not_sent_again() {
-    let upload = Upload::new("killed-large");
+/// A large file, two parts of which have arrived when the program is killed.
+fn killed_after_two_parts(name: &str) -> Upload {
+    let upload = Upload::new(name);
     upload.add("large.tfrecord", &large_content());
     upload.proxy.inject(
         |request| part(request).is_some(),
@@ -257,6 +257,12 @@ fn parts_of_a_large_file_that_arrived_before_a_kill_are_not_sent_again() {
     child.kill().unwrap();
     child.wait().unwrap();
     upload.proxy.heal();
+    upload
+}
+
+#[test]
+fn parts_of_a_large_file_that_arrived_before_a_kill_are_not_sent_again() {
+    let upload = killed_after_two_parts("killed-large");
     assert_eq!(upload.bucket.unfinished_uploads(), 1);
 
     let before = upload.proxy.requests().len();
@@ -272,18 +278,7 @@ fn parts_of_a_large_file_that_arrived_before_a_kill_are_not_sent_again() {
 
 #[test]
 fn a_file_that_is_another_one_than_when_its_upload_began_is_sent_anew() {
-    let upload = Upload::new("other-large");
-    upload.add("large.tfrecord", &large_content());
-    upload.proxy.inject(
-        |request| part(request).is_some(),
-        Often::After(2),
-        Fault::Silence,
-    );
-    let mut child = upload.start(&["--concurrency", "1"]);
-    upload.proxy.wait_until_stalled();
-    child.kill().unwrap();
-    child.wait().unwrap();
-    upload.proxy.heal();
+    let upload = killed_after_two_parts("other-large");
     let mut other = large_content();
     other[0] ^= 1;
     upload.add("large.tfrecord", &other);

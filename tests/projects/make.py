@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+"""Writes version-N.spotcheck beside itself for each N before today's: a project as that format had it. Independent of Spotcheck's own code.
+
+1 has no tags and not the state of the files that the answers belong to; 2 has both, but no ETags; 3 has them, but not where a run was
+made."""
+
+import json
+import sqlite3
+import struct
+from pathlib import Path
+
+# What else the table of answers has.
+STAMP_COLUMNS = {1: "", 2: "size_bytes INTEGER, modified_ns INTEGER, ", 3: "size_bytes INTEGER, modified_ns INTEGER, etag TEXT, "}
+# Of the two images that have an answer.
+STAMPS = {1: ((), ()), 2: ((4711, 1700000000000000001), (12, None)), 3: ((4711, None, "abc"), (12, None, None))}
+TAGS = """CREATE TABLE tags (
+    sample INTEGER NOT NULL REFERENCES samples (id), tag TEXT NOT NULL, PRIMARY KEY (sample, tag)) WITHOUT ROWID;
+"""
+TABLES = """
+PRAGMA page_size = 512;
+PRAGMA application_id = 0x73706f74;
+PRAGMA user_version = %(version)d;
+CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE runs (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL, run_key TEXT NOT NULL, card TEXT NOT NULL, labels TEXT NOT NULL,
+    created_ms INTEGER NOT NULL);
+CREATE TABLE samples (
+    id INTEGER PRIMARY KEY, is_below_root INTEGER NOT NULL, name TEXT NOT NULL, UNIQUE (name, is_below_root));
+CREATE TABLE answers (
+    run INTEGER NOT NULL REFERENCES runs (id) ON DELETE CASCADE, sample INTEGER NOT NULL REFERENCES samples (id),
+    kind INTEGER NOT NULL, width INTEGER NOT NULL, height INTEGER NOT NULL, classes BLOB NOT NULL, scores BLOB NOT NULL,
+    failure TEXT, %(stamp_columns)sPRIMARY KEY (run, sample)) WITHOUT ROWID;
+CREATE TABLE boxes (
+    run INTEGER NOT NULL, sample INTEGER NOT NULL, bounds BLOB NOT NULL, PRIMARY KEY (run, sample),
+    FOREIGN KEY (run, sample) REFERENCES answers (run, sample) ON DELETE CASCADE) WITHOUT ROWID;
+CREATE TABLE verdicts (
+    sample INTEGER NOT NULL REFERENCES samples (id), run INTEGER NOT NULL, box INTEGER NOT NULL, verdict TEXT NOT NULL,
+    right_class TEXT, PRIMARY KEY (sample, run, box)) WITHOUT ROWID;
+CREATE TABLE notes (sample INTEGER PRIMARY KEY REFERENCES samples (id), text TEXT NOT NULL);
+%(tags)sCREATE TABLE views (name TEXT PRIMARY KEY, json TEXT NOT NULL) WITHOUT ROWID;
+"""
+CARD = {
+    "id": "toy", "name": "Toy", "task": "detection", "licence": "unknown", "origin": "a test",
+    "file": {"name": "model.onnx", "bytes": 1, "sha256": "00"},
+    "input": {"layout": "nhwc", "type": "uint8", "resize": {"keep": {}}},
+    "output": {"detection": {"boxes": "b", "labels": "l", "scores": "s", "box_format": "xyxy", "box_space": "model-pixels"}},
+}
+
+
+def write(version):
+    path = Path(__file__).with_name(f"version-{version}.spotcheck")
+    path.unlink(missing_ok=True)
+    db = sqlite3.connect(path)
+    tags = TAGS if version > 1 else ""
+    db.executescript(TABLES % {"version": version, "stamp_columns": STAMP_COLUMNS[version], "tags": tags})
+    in_s3 = version == 3
+    key = {
+        "model_id": "toy", "weights_sha256": "00", "device": {"only": "cpu"}, "batch": None, "threads": 2,
+        "keep": {"min_score": 0.005 if in_s3 else 0.25, "top_k": 5},
+    }
+    key = json.dumps(key, separators=(",", ":") if in_s3 else None)
+    db.execute("INSERT INTO facts VALUES ('root', ?)", ("s3://photos/" if in_s3 else "/photos",))
+    db.execute(
+        "INSERT INTO runs VALUES (3, 'the old run', ?, ?, ?, 1700000000000)",
+        (key, json.dumps(CARD), json.dumps({"1": "cat", "2": "dog"})),
+    )
+    db.execute("INSERT INTO samples VALUES (1, 1, 'a/cat.jpg')")
+    db.execute("INSERT INTO samples VALUES (2, 0, '/elsewhere/dog.jpg')")
+    cat = (3, 1, 2, 640, 480, struct.pack("<2I", 1, 2), struct.pack("<2f", 0.75, 0.5), None)
+    dog = (3, 2, 0, 0, 0, b"", b"", "the file is truncated")
+    for answer, stamp in zip((cat, dog), STAMPS[version]):
+        row = answer + stamp
+        db.execute(f"INSERT INTO answers VALUES ({', '.join('?' * len(row))})", row)
+    db.execute("INSERT INTO boxes VALUES (3, 1, ?)", (struct.pack("<8f", 1, 2, 3, 4, -5, 6.5, 700, 8),))
+    db.execute("INSERT INTO verdicts VALUES (1, 3, 1, 'wrong', 'wolf')")
+    db.execute("INSERT INTO verdicts VALUES (2, 0, -1, 'unsure', NULL)")
+    db.execute("INSERT INTO notes VALUES (1, 'blurred')")
+    if tags:
+        db.execute("INSERT INTO tags VALUES (1, 'night')")
+    db.execute("INSERT INTO views VALUES ('view', '{\"min_score\":0.5}')")
+    db.commit()
+    db.close()
+
+
+for version in STAMPS:
+    write(version)
