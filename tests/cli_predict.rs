@@ -400,3 +400,16 @@ fn ctrl_c_ends_a_run_within_a_second_and_keeps_what_was_done() {
         stderr(&output)
     );
 }
+
+#[test]
+fn nothing_is_collected_in_the_home_folder() {
+    let home = tempfile::tempdir().unwrap();
+    let mut command = predict(&samples().join("rocket.jpg"), "efficientnet-lite0", &[]);
+    command
+        .env("HOME", home.path())
+        .env_remove("XDG_CACHE_HOME")
+        .env_remove("ORT_DISABLE_TELEMETRY");
+    assert!(run(command).status.success());
+    let left: Vec<_> = std::fs::read_dir(home.path()).unwrap().collect();
+    assert!(left.is_empty(), "{left:?}");
+}
