@@ -249,6 +249,48 @@ fn what_is_no_image_is_refused_with_its_reason_and_the_next_one_is_answered() {
 }
 
 #[test]
+fn a_body_that_is_malformed_or_too_large_is_refused_by_its_head() {
+    use std::io::{Read as _, Write as _};
+    let packed = Packed::of("efficientnet-lite0");
+    let served = Served::plainly(&packed.contents);
+    for (head, status) in [
+        ("Content-Length: 99999999999", "413"),
+        ("Content-Length: many", "400"),
+        ("Transfer-Encoding: chunked\r\n\r\nxyz", "400"),
+        ("Transfer-Encoding: chunked\r\n\r\nfffffffffff", "413"),
+    ] {
+        let mut connection = served.connect();
+        write!(connection, "POST /invocations HTTP/1.1\r\n{head}\r\n\r\n").unwrap();
+        let mut reply = String::new();
+        connection.read_to_string(&mut reply).unwrap();
+        assert!(
+            reply.starts_with(&format!("HTTP/1.1 {status} ")),
+            "{head}: {reply}"
+        );
+    }
+    let rocket = std::fs::read(repository().join("assets/samples/rocket.jpg")).unwrap();
+    assert_eq!(served.invoke(IMAGE, &rocket).status, 200);
+    // In pieces, as Batch Transform sends what has no limit.
+    let mut connection = served.connect();
+    let mut body =
+        b"POST /invocations HTTP/1.1\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
+            .to_vec();
+    for piece in rocket.chunks(10_000) {
+        write!(body, "{:x}\r\n", piece.len()).unwrap();
+        body.extend(piece);
+        body.extend(b"\r\n");
+    }
+    body.extend(b"0\r\n\r\n");
+    connection.write_all(&body).unwrap();
+    let mut reply = String::new();
+    connection.read_to_string(&mut reply).unwrap();
+    assert!(
+        reply.starts_with("HTTP/1.1 200 ") && reply.contains("\"status\":\"ok\""),
+        "{reply}"
+    );
+}
+
+#[test]
 fn records_and_lines_are_answered_one_a_line_and_a_bad_one_does_not_spoil_the_others() {
     let packed = Packed::of("efficientnet-lite0");
     let served = Served::plainly(&packed.contents);

@@ -90,6 +90,11 @@ impl Served {
         reply(request.send(body))
     }
 
+    /// For requests that no client would make.
+    pub(crate) fn connect(&self) -> std::net::TcpStream {
+        std::net::TcpStream::connect(("127.0.0.1", self.port)).unwrap()
+    }
+
     fn url(&self, path: &str) -> String {
         format!("http://127.0.0.1:{}{path}", self.port)
     }
