@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use serde_json::{Value, json};
+use support::control_plane::{ControlPlane, IMAGE, ROLE};
 use support::seaweed::{ADMIN, READER, Seaweed, use_profile};
-use support::{python_packages, repository, spotcheck};
+use support::{python_packages, repository, spotcheck, spotcheck_at};
 
 /// Images with a local run of a small detector, or classifier, and its lines as a container would answer them.
 struct Bench {
@@ -612,4 +613,76 @@ fn outputs_in_s3_are_joined_by_their_keys_and_later_ones_are_read_with_resume() 
     let mut blind = Bench::fetch(&bucket.uri("out/none/"), &bucket.uri("in/photos/"), &[]);
     use_profile(&mut blind, ADMIN.profile, &Seaweed::shared().endpoint());
     check(blind, 1, &["nothing there ends in .out"]);
+}
+
+#[test]
+fn what_a_job_wrote_before_it_failed_agrees_with_this_machine() {
+    let bench = Bench::new();
+    let photos = bench.path("photos");
+    write(&photos, "sub/broken.jpg", b"no picture");
+    let bucket = Seaweed::shared().bucket("job");
+    bucket.put_folder("photos/", &photos);
+    let plane = ControlPlane::start(bucket.server());
+    let home = tempfile::tempdir().unwrap();
+    let (input, output) = (bucket.uri("photos/"), bucket.uri("out/"));
+    let project = bench.text("p.spotcheck");
+    let transform = |args: &[&str]| {
+        let mut command = spotcheck_at(home.path(), &["transform"]);
+        command.args(args);
+        plane.sign_in(&mut command, ADMIN);
+        command
+    };
+    let mut predict = spotcheck(&["predict", &input, "--model", "ssd-mobilenet-coco"]);
+    predict.args(["--project", &project, "--device", "cpu"]);
+    plane.sign_in(&mut predict, ADMIN);
+    check(predict, 3, &["5 of 5 answers are saved"]);
+
+    let of_model = [
+        "--model",
+        "ssd-mobilenet-coco",
+        "--role",
+        ROLE,
+        "--image",
+        IMAGE,
+    ];
+    let start = [
+        "start",
+        &input,
+        "--output",
+        &output,
+        "--job-name",
+        "photos-1",
+    ];
+    check(
+        transform(&[&start[..], &of_model].concat()),
+        0,
+        &["started over 5 objects"],
+    );
+    let (status, _) = plane.wait_until_over("photos-1");
+    assert_eq!(status, "Failed");
+
+    check(
+        transform(&["fetch", "photos-1", &input, "--project", &project]),
+        3,
+        &[
+            "the job photos-1 failed",
+            "4 outputs; 4 of 5 images have one",
+            "outputs of Batch Transform job photos-1 in us-east-1",
+            "WITHOUT OUTPUT: 1 of 5 images, such as",
+            "sub/broken.jpg",
+        ],
+    );
+    let report = bench.text("comparison.json");
+    let mut compare = spotcheck(&["transform", "compare", &project, "--out", &report]);
+    plane.sign_in(&mut compare, ADMIN);
+    let said = stderr(&check(compare, 0, &["100.0 % agree", "4 of 4 images"]));
+    assert!(
+        said.contains("B: SSD MobileNet v2, Batch Transform job photos-1 in us-east-1"),
+        "{said}"
+    );
+    let report: Value = serde_json::from_slice(&std::fs::read(report).unwrap()).unwrap();
+    let largest = report["summary"]["largest_score_difference"]
+        .as_f64()
+        .unwrap();
+    assert!(largest < 1e-4, "{largest}");
 }

@@ -38,7 +38,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Run a model over images and write what it saw
-    Predict(predict::PredictArgs),
+    Predict(Box<predict::PredictArgs>),
     /// Write what a project holds for other programs and people
     Export(Box<export::ExportArgs>),
     /// Hold two runs of a project against each other

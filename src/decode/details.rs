@@ -20,7 +20,7 @@ pub struct ImageDetails {
 }
 
 impl ImageDetails {
-    /// Width and height of the upright image, in pixels.
+    /// Width and height of the upright image, in pixels; `None` where the header cannot be read.
     pub fn upright_size(&self) -> Option<[u32; 2]> {
         let (width, height) = self.stored_size?;
         Some(if self.orientation.swaps_sides() {

@@ -283,7 +283,7 @@ fn predict_single(
         let pipeline = PredictRequest {
             source: Arc::new(MemorySource::new([(uri.to_string(), bytes)])),
             samples: [request.entry.clone()].into(),
-            predictor: Arc::clone(predictor) as Arc<dyn Predictor>,
+            predictor: (Arc::clone(predictor) as Arc<dyn Predictor>).into(),
             limits: shared.limits(),
         };
         let control = TaskControl::new(ProgressUnit::Images);
@@ -353,7 +353,7 @@ fn predict_bulk(
     let pipeline = PredictRequest {
         source,
         samples: samples.into(),
-        predictor: Arc::clone(predictor) as Arc<dyn Predictor>,
+        predictor: (Arc::clone(predictor) as Arc<dyn Predictor>).into(),
         limits: shared.limits(),
     };
     let mut bundle = Bundle::new(shared, bulk.source, bulk.run);
@@ -376,6 +376,9 @@ fn task_outcome(outcome: &PredictOutcome, secs: f64) -> TaskOutcome {
         Some(Stopped::Cancelled) => TaskOutcome::Cancelled,
         Some(Stopped::DeviceLost(reason)) => {
             TaskOutcome::Failed(format!("the device was lost: {reason}"))
+        }
+        Some(Stopped::OutOfReach(reason)) => {
+            TaskOutcome::Failed(format!("the model cannot be asked: {reason}"))
         }
         None => {
             let count = outcome.done + outcome.failed;

@@ -1,6 +1,7 @@
 //! The pipeline: reading, decoding, the model and writing overlap, with bounded queues between them.
 //!
-//! Knows nothing of where images come from or where the model computes; it feeds any [`Source`] to any [`Predictor`].
+//! Knows nothing of where images come from or where the model computes; it feeds any [`Source`] to any model
+//! ([`AnyPredictor`]).
 
 mod byte_budget;
 mod gate;
@@ -20,7 +21,7 @@ use crate::decode::DecodeLimits;
 use crate::domain::{Prediction, Problem, Sample, SampleId, SampleSet};
 use crate::source::{Source, for_task};
 use crate::tasks::TaskControl;
-use crate::vision::Predictor;
+use crate::vision::AnyPredictor;
 use stages::StageClock;
 use workers::Shared;
 
@@ -34,7 +35,7 @@ const MIN_WINDOW: usize = 64;
 pub struct PredictRequest {
     pub source: Arc<dyn Source>,
     pub samples: Arc<[Sample]>,
-    pub predictor: Arc<dyn Predictor>,
+    pub predictor: AnyPredictor,
     pub limits: DecodeLimits,
 }
 
@@ -58,6 +59,8 @@ pub enum Stopped {
     Cancelled,
     /// The rest can be predicted once the model is loaded anew.
     DeviceLost(String),
+    /// The model is elsewhere and cannot be asked any more. The rest can be predicted once it can.
+    OutOfReach(String),
 }
 
 /// One image's answer.
@@ -80,7 +83,7 @@ pub trait ResultSink {
 ///
 /// Where the model runs on several lanes (a processor), each worker decodes and computes by itself, which wastes no
 /// core; where it has one lane (a graphics card), decoders feed it with batches of consecutive images, so that two runs
-/// form the same batches.
+/// form the same batches. A model that takes files gets them undecoded, on as many lanes as it has.
 pub fn predict(
     request: &PredictRequest,
     control: &TaskControl,
@@ -113,9 +116,14 @@ pub fn predict_some(
         ..request.clone()
     };
     let all = request.samples.len();
-    let lanes = request.predictor.lanes().max(1);
-    let batch = request.predictor.max_batch().max(1);
-    let places = if lanes > 1 {
+    let (lanes, batch, is_whole_way) = match &request.predictor {
+        AnyPredictor::OfTensors(predictor) => {
+            let lanes = predictor.lanes().max(1);
+            (lanes, predictor.max_batch().max(1), lanes > 1)
+        }
+        AnyPredictor::OfFiles(predictor) => (predictor.lanes().max(1), 1, true),
+    };
+    let places = if is_whole_way {
         places_of_batches(wanted, 1, all)
     } else {
         places_of_batches(wanted, batch, all)
@@ -140,11 +148,11 @@ pub fn predict_some(
         room: &room,
         clock: StageClock::default(),
         notes: Mutex::default(),
-        device_lost: Mutex::default(),
+        stopped: Mutex::default(),
     };
 
     let mut outcome = std::thread::scope(|scope| {
-        let workers = if lanes > 1 { lanes } else { decoders };
+        let workers = if is_whole_way { lanes } else { decoders };
         let (encoded_sender, encoded) = bounded(workers * 2);
         let (result_sender, results) = bounded(MIN_WINDOW);
         let shared = &shared;
@@ -152,25 +160,38 @@ pub fn predict_some(
             let sender = encoded_sender.clone();
             scope.spawn(move || shared.read(&sender));
         }
-        if lanes > 1 {
-            for lane in 0..lanes {
-                let (encoded, sender) = (encoded.clone(), result_sender.clone());
-                scope.spawn(move || shared.decode_and_predict(lane, &encoded, &sender));
+        match &request.predictor {
+            AnyPredictor::OfFiles(predictor) => {
+                for _ in 0..lanes {
+                    let (encoded, sender) = (encoded.clone(), result_sender.clone());
+                    scope.spawn(move || shared.ask(&**predictor, &encoded, &sender));
+                }
             }
-        } else {
-            let (prepared_sender, prepared) = bounded(batch * 2);
-            for _ in 0..decoders {
-                let (encoded, sender) = (encoded.clone(), prepared_sender.clone());
-                scope.spawn(move || shared.decode(&encoded, &sender));
+            AnyPredictor::OfTensors(predictor) if is_whole_way => {
+                for lane in 0..lanes {
+                    let (encoded, sender) = (encoded.clone(), result_sender.clone());
+                    scope.spawn(move || {
+                        shared.decode_and_predict(&**predictor, lane, &encoded, &sender);
+                    });
+                }
             }
-            let sender = result_sender.clone();
-            scope.spawn(move || shared.predict_batches(batch, &prepared, &sender));
+            AnyPredictor::OfTensors(predictor) => {
+                let (prepared_sender, prepared) = bounded(batch * 2);
+                for _ in 0..decoders {
+                    let (encoded, sender) = (encoded.clone(), prepared_sender.clone());
+                    scope.spawn(move || shared.decode(&**predictor, &encoded, &sender));
+                }
+                let sender = result_sender.clone();
+                scope.spawn(move || {
+                    shared.predict_batches(&**predictor, batch, &prepared, &sender);
+                });
+            }
         }
         drop((encoded_sender, encoded, result_sender));
         hand_over(shared, wanted, &results, sink)
     });
 
-    let threads = if lanes > 1 {
+    let threads = if is_whole_way {
         [lanes; 3]
     } else {
         [decoders, decoders, 1]
@@ -180,14 +201,12 @@ pub fn predict_some(
         .notes
         .into_inner()
         .unwrap_or_else(PoisonError::into_inner);
-    let device_lost = shared
-        .device_lost
+    let stopped = shared
+        .stopped
         .into_inner()
         .unwrap_or_else(PoisonError::into_inner);
-    outcome.stopped = match device_lost {
-        Some(reason) => Some(Stopped::DeviceLost(reason)),
-        None => (outcome.done + outcome.failed < wanted.len()).then_some(Stopped::Cancelled),
-    };
+    outcome.stopped = stopped
+        .or_else(|| (outcome.done + outcome.failed < wanted.len()).then_some(Stopped::Cancelled));
     outcome
 }
 

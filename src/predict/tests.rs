@@ -7,7 +7,7 @@ use super::*;
 use crate::domain::{Answer, AxisTransform, Picture, SampleUri};
 use crate::source::{Page, SourceError};
 use crate::tasks::ProgressUnit;
-use crate::vision::{PredictError, Prepared, Tensor};
+use crate::vision::{EncodedImage, EncodedPredictor, PredictError, Predictor, Prepared, Tensor};
 
 /// A 24-bit BMP of `width` x 1 pixels; its width is how the tests tell pictures apart.
 fn bmp(width: u32) -> Vec<u8> {
@@ -149,7 +149,7 @@ fn request(source: TestSource, predictor: TestPredictor) -> PredictRequest {
     PredictRequest {
         samples: source.samples(),
         source: Arc::new(source),
-        predictor: Arc::new(predictor),
+        predictor: AnyPredictor::OfTensors(Arc::new(predictor)),
         limits: DecodeLimits::default(),
     }
 }
@@ -221,7 +221,7 @@ fn a_slow_source_and_a_slow_model_overlap_and_few_images_are_in_memory() {
     let request = PredictRequest {
         samples: source.samples(),
         source: source.clone(),
-        predictor: Arc::new(TestPredictor::new(1, 1, slow)),
+        predictor: AnyPredictor::OfTensors(Arc::new(TestPredictor::new(1, 1, slow))),
         limits: DecodeLimits::default(),
     };
     let control = TaskControl::new(ProgressUnit::Images);
@@ -491,4 +491,93 @@ fn nothing_to_do_is_done_at_once() {
         (0, 0, None)
     );
     assert!(results.is_empty());
+}
+
+/// Takes files; answers with the width that it is told, and refuses some.
+struct FilePredictor {
+    lanes: usize,
+    call: Box<dyn Fn(u32) -> Result<(), PredictError> + Send + Sync>,
+}
+
+impl EncodedPredictor for FilePredictor {
+    fn predict(
+        &self,
+        image: &EncodedImage<'_>,
+        _: &TaskControl,
+    ) -> Result<Prediction, PredictError> {
+        let [width, height] = image.size;
+        assert_eq!(image.bytes, bmp(width), "the bytes are those of the file");
+        (self.call)(width)?;
+        Ok(Prediction {
+            width,
+            height,
+            answer: Answer::Classes(Vec::new()),
+        })
+    }
+
+    fn lanes(&self) -> usize {
+        self.lanes
+    }
+}
+
+fn file_request(
+    source: TestSource,
+    lanes: usize,
+    call: impl Fn(u32) -> Result<(), PredictError> + Send + Sync + 'static,
+) -> PredictRequest {
+    let call = Box::new(call);
+    PredictRequest {
+        samples: source.samples(),
+        source: Arc::new(source),
+        predictor: AnyPredictor::OfFiles(Arc::new(FilePredictor { lanes, call })),
+        limits: DecodeLimits::default(),
+    }
+}
+
+#[test]
+fn a_model_that_takes_files_gets_each_undecoded_and_its_answers_come_in_listing_order() {
+    for lanes in [1, 5] {
+        let source = TestSource {
+            len: 40,
+            broken: vec![3],
+            ..TestSource::default()
+        };
+        let request = file_request(source, lanes, |width| match width {
+            8 => Err(PredictError::Failed("not this one".to_owned())),
+            9 => panic!("oh"),
+            _ => Ok(()),
+        });
+        let (outcome, results) = run(&request);
+        assert_eq!((outcome.done, outcome.failed), (37, 3), "{lanes}");
+        assert_eq!(outcome.stopped, None);
+        let places: Vec<usize> = results.iter().map(|(place, _)| *place).collect();
+        assert!(places.iter().copied().eq(0..40), "{places:?}");
+        for (place, result) in results {
+            match result {
+                Ok(prediction) => assert_eq!(prediction.width as usize, place + 1),
+                Err(problem) => assert!([3, 7, 8].contains(&place), "{place}: {problem}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn a_model_that_is_out_of_reach_ends_the_run_and_what_was_answered_stays() {
+    let source = TestSource {
+        len: 500,
+        ..TestSource::default()
+    };
+    let request = file_request(source, 2, |width| match width {
+        20.. => Err(PredictError::OutOfReach("gone".to_owned())),
+        _ => Ok(()),
+    });
+    let (outcome, results) = run(&request);
+    assert_eq!(
+        outcome.stopped,
+        Some(Stopped::OutOfReach("gone".to_owned()))
+    );
+    assert_eq!((outcome.done, outcome.failed), (results.len(), 0));
+    for (place, result) in results {
+        assert!(place < 19 && result.is_ok(), "{place}");
+    }
 }

@@ -9,11 +9,11 @@ use crossbeam_channel::{Receiver, Sender};
 use super::byte_budget::{ByteBudget, Room};
 use super::gate::Gate;
 use super::stages::{Stage, StageClock};
-use super::{PredictRequest, SampleResult};
-use crate::decode::decode_reserved;
+use super::{PredictRequest, SampleResult, Stopped};
+use crate::decode::{Format, decode_reserved, details};
 use crate::domain::{Prediction, Problem};
 use crate::tasks::{TaskControl, panic_text};
-use crate::vision::{PredictError, Prepared};
+use crate::vision::{EncodedImage, EncodedPredictor, PredictError, Predictor, Prepared};
 
 /// What every thread of one run sees. A thread ends when its input ends, when nobody wants its output, or when the run is
 /// cancelled.
@@ -26,7 +26,8 @@ pub(super) struct Shared<'r> {
     pub(super) room: &'r ByteBudget,
     pub(super) clock: StageClock,
     pub(super) notes: Mutex<Vec<String>>,
-    pub(super) device_lost: Mutex<Option<String>>,
+    /// Why the run ends before its last image, where the model says so.
+    pub(super) stopped: Mutex<Option<Stopped>>,
 }
 
 /// With the room that the bytes take, until they are decoded.
@@ -67,12 +68,20 @@ impl<'r> Shared<'r> {
     }
 
     /// For a model with one lane: only makes tensors.
-    pub(super) fn decode(&self, encoded: &Receiver<Encoded<'r>>, prepared: &Sender<Decoded>) {
+    pub(super) fn decode(
+        &self,
+        predictor: &dyn Predictor,
+        encoded: &Receiver<Encoded<'r>>,
+        prepared: &Sender<Decoded>,
+    ) {
         for (index, bytes) in encoded {
             if self.control.checkpoint().is_err() {
                 return;
             }
-            if prepared.send((index, self.prepare(bytes))).is_err() {
+            if prepared
+                .send((index, self.prepare(predictor, bytes)))
+                .is_err()
+            {
                 return;
             }
         }
@@ -81,6 +90,7 @@ impl<'r> Shared<'r> {
     /// For a model with one lane: forms batches of consecutive images, whatever order they arrive in.
     pub(super) fn predict_batches(
         &self,
+        predictor: &dyn Predictor,
         batch_len: usize,
         prepared: &Receiver<Decoded>,
         finished: &Sender<Finished>,
@@ -97,7 +107,10 @@ impl<'r> Shared<'r> {
             }
             let mut members = open.remove(&number).unwrap_or_default();
             members.sort_by_key(|(index, _)| *index);
-            if self.predict_batch(members, &mut max_len, finished).is_err() {
+            if self
+                .predict_batch(predictor, members, &mut max_len, finished)
+                .is_err()
+            {
                 return;
             }
         }
@@ -106,6 +119,7 @@ impl<'r> Shared<'r> {
     /// For a model with several lanes: does the whole way of one image.
     pub(super) fn decode_and_predict(
         &self,
+        predictor: &dyn Predictor,
         lane: usize,
         encoded: &Receiver<Encoded<'r>>,
         finished: &Sender<Finished>,
@@ -114,12 +128,13 @@ impl<'r> Shared<'r> {
             if self.control.checkpoint().is_err() {
                 return;
             }
-            let result = match self.prepare(bytes) {
-                Ok(prepared) => match self.call_model(lane, &[prepared]) {
+            let result = match self.prepare(predictor, bytes) {
+                Ok(prepared) => match self.call_model(predictor, lane, &[prepared]) {
                     Ok(mut predictions) => predictions.pop().ok_or_else(|| NO_ANSWER.to_owned()),
-                    Err(PredictError::Cancelled) => return,
-                    Err(PredictError::DeviceLost(reason)) => return self.lose_device(reason),
-                    Err(error) => Err(error.to_string()),
+                    Err(error) => match self.message_or_end(error) {
+                        Ok(message) => Err(message),
+                        Err(Ended) => return,
+                    },
                 },
                 Err(message) => Err(message),
             };
@@ -129,7 +144,65 @@ impl<'r> Shared<'r> {
         }
     }
 
-    fn prepare(&self, bytes: Result<(Vec<u8>, Room<'r>), String>) -> Result<Prepared, String> {
+    /// For a model that takes files: sends each as it is.
+    pub(super) fn ask(
+        &self,
+        predictor: &dyn EncodedPredictor,
+        encoded: &Receiver<Encoded<'r>>,
+        finished: &Sender<Finished>,
+    ) {
+        for (index, bytes) in encoded {
+            if self.control.checkpoint().is_err() {
+                return;
+            }
+            let result = match bytes {
+                Ok((bytes, _room)) => match self.ask_about(predictor, &bytes) {
+                    Ok(prediction) => Ok(prediction),
+                    Err(error) => match self.message_or_end(error) {
+                        Ok(message) => Err(message),
+                        Err(Ended) => return,
+                    },
+                },
+                Err(message) => Err(message),
+            };
+            if self.finish(index, result, finished).is_err() {
+                return;
+            }
+        }
+    }
+
+    fn ask_about(
+        &self,
+        predictor: &dyn EncodedPredictor,
+        bytes: &[u8],
+    ) -> Result<Prediction, PredictError> {
+        let size = self.clock.measure(Stage::Decode, || {
+            guarded(|| size_of(bytes)).map_err(PredictError::Failed)
+        })?;
+        let image = EncodedImage { bytes, size };
+        let call = || predictor.predict(&image, self.control);
+        self.clock.measure(Stage::Model, || {
+            catch_unwind(AssertUnwindSafe(call))
+                .unwrap_or_else(|panic| Err(PredictError::Failed(internal(&*panic))))
+        })
+    }
+
+    /// The problem of one image, or the end of the run.
+    fn message_or_end(&self, error: PredictError) -> Result<String, Ended> {
+        match error {
+            PredictError::Cancelled => {}
+            PredictError::DeviceLost(reason) => self.stop(Stopped::DeviceLost(reason)),
+            PredictError::OutOfReach(reason) => self.stop(Stopped::OutOfReach(reason)),
+            error => return Ok(error.to_string()),
+        }
+        Err(Ended)
+    }
+
+    fn prepare(
+        &self,
+        predictor: &dyn Predictor,
+        bytes: Result<(Vec<u8>, Room<'r>), String>,
+    ) -> Result<Prepared, String> {
         let (bytes, room) = bytes?;
         let (picture, _reservation) = self.clock.measure(Stage::Decode, || {
             guarded(|| {
@@ -139,8 +212,7 @@ impl<'r> Shared<'r> {
         drop((bytes, room));
         self.clock.measure(Stage::Prepare, || {
             guarded(|| {
-                self.request
-                    .predictor
+                predictor
                     .prepare(&picture)
                     .map_err(|error| error.to_string())
             })
@@ -150,6 +222,7 @@ impl<'r> Shared<'r> {
     /// Splits a batch into calls of one tensor shape and of no more than `max_len` pictures.
     fn predict_batch(
         &self,
+        predictor: &dyn Predictor,
         members: Vec<Decoded>,
         max_len: &mut usize,
         finished: &Sender<Finished>,
@@ -170,10 +243,8 @@ impl<'r> Shared<'r> {
             let rest = pending.split_off(call_len);
             let (indices, batch): (Vec<usize>, Vec<Prepared>) = pending.into_iter().unzip();
             pending = rest;
-            for (index, result) in indices
-                .into_iter()
-                .zip(self.predict_or_split(&batch, max_len)?)
-            {
+            let results = self.predict_or_split(predictor, &batch, max_len)?;
+            for (index, result) in indices.into_iter().zip(results) {
                 self.finish(index, result, finished)?;
             }
         }
@@ -184,26 +255,22 @@ impl<'r> Shared<'r> {
     /// itself. A device that is out of memory gets smaller batches from then on.
     fn predict_or_split(
         &self,
+        predictor: &dyn Predictor,
         batch: &[Prepared],
         max_len: &mut usize,
     ) -> Result<Vec<Result<Prediction, String>>, Ended> {
         self.control.checkpoint().map_err(|_| Ended)?;
-        match self.call_model(0, batch) {
+        match self.call_model(predictor, 0, batch) {
             Ok(predictions) => return Ok(predictions.into_iter().map(Ok).collect()),
-            Err(PredictError::Cancelled) => return Err(Ended),
-            Err(PredictError::DeviceLost(reason)) => {
-                self.lose_device(reason);
-                return Err(Ended);
-            }
-            Err(error) if batch.len() == 1 => return Ok(vec![Err(error.to_string())]),
-            Err(PredictError::OutOfMemory(reason)) => {
+            Err(PredictError::OutOfMemory(reason)) if batch.len() > 1 => {
                 self.halve_batch(batch.len(), max_len, &reason);
             }
-            Err(PredictError::Failed(_)) => {}
+            Err(PredictError::Failed(_)) if batch.len() > 1 => {}
+            Err(error) => return Ok(vec![Err(self.message_or_end(error)?)]),
         }
         let (left, right) = batch.split_at(batch.len() / 2);
-        let mut results = self.predict_or_split(left, max_len)?;
-        results.extend(self.predict_or_split(right, max_len)?);
+        let mut results = self.predict_or_split(predictor, left, max_len)?;
+        results.extend(self.predict_or_split(predictor, right, max_len)?);
         Ok(results)
     }
 
@@ -222,8 +289,13 @@ impl<'r> Shared<'r> {
         }
     }
 
-    fn call_model(&self, lane: usize, batch: &[Prepared]) -> Result<Vec<Prediction>, PredictError> {
-        let call = || self.request.predictor.predict(lane, batch, self.control);
+    fn call_model(
+        &self,
+        predictor: &dyn Predictor,
+        lane: usize,
+        batch: &[Prepared],
+    ) -> Result<Vec<Prediction>, PredictError> {
+        let call = || predictor.predict(lane, batch, self.control);
         let predictions = self.clock.measure(Stage::Model, || {
             catch_unwind(AssertUnwindSafe(call))
                 .unwrap_or_else(|panic| Err(PredictError::Failed(internal(&*panic))))
@@ -246,11 +318,11 @@ impl<'r> Shared<'r> {
         finished.send((index, result)).map_err(|_| Ended)
     }
 
-    fn lose_device(&self, reason: String) {
-        *self
-            .device_lost
+    fn stop(&self, why: Stopped) {
+        self.stopped
             .lock()
-            .unwrap_or_else(PoisonError::into_inner) = Some(reason);
+            .unwrap_or_else(PoisonError::into_inner)
+            .get_or_insert(why);
         self.gate.close();
     }
 }
@@ -259,6 +331,15 @@ impl<'r> Shared<'r> {
 struct Ended;
 
 const NO_ANSWER: &str = "the model gave no answer for this picture";
+
+/// Of the upright image, from its header.
+fn size_of(bytes: &[u8]) -> Result<[u32; 2], String> {
+    // What is no image is not sent: it would cost time and money, and the answer would be the same.
+    Format::of(bytes).map_err(|error| error.to_string())?;
+    details(bytes)
+        .upright_size()
+        .ok_or_else(|| "the header of the image cannot be read".to_owned())
+}
 
 /// A panic in a decoder or a model becomes the problem of one image.
 fn guarded<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {

@@ -2,7 +2,10 @@
 //!
 //! Plain data and calls that wait; the command line and the window both stand on it. Never runs a model itself.
 
+pub mod asking;
+pub mod endpoint;
 pub mod outputs;
 pub mod package;
 pub mod rehearse;
+pub mod tf_serving;
 pub mod transform;

@@ -1,4 +1,6 @@
-//! Whatever turns prepared pictures into predictions.
+//! Whatever turns images into predictions: from tensors, or from the files themselves.
+
+use std::sync::Arc;
 
 use super::Tensor;
 use crate::domain::{AxisTransform, Picture, Prediction};
@@ -36,6 +38,46 @@ pub trait Predictor: Send + Sync {
     fn max_batch(&self) -> usize;
 }
 
+/// A model elsewhere that takes images as they lie in their files, and decodes them itself.
+pub trait EncodedPredictor: Send + Sync {
+    /// Asks about one image. Called on up to `lanes()` threads at once.
+    fn predict(
+        &self,
+        image: &EncodedImage<'_>,
+        control: &TaskControl,
+    ) -> Result<Prediction, PredictError>;
+
+    /// How many images may be on their way at once.
+    fn lanes(&self) -> usize;
+}
+
+/// An image as it lies in its file.
+#[derive(Debug, Clone, Copy)]
+pub struct EncodedImage<'i> {
+    pub bytes: &'i [u8],
+    /// Width and height of the upright image, in pixels.
+    pub size: [u32; 2],
+}
+
+/// A model, whatever it takes.
+#[derive(Clone)]
+pub enum AnyPredictor {
+    OfTensors(Arc<dyn Predictor>),
+    OfFiles(Arc<dyn EncodedPredictor>),
+}
+
+impl From<Arc<dyn Predictor>> for AnyPredictor {
+    fn from(predictor: Arc<dyn Predictor>) -> Self {
+        Self::OfTensors(predictor)
+    }
+}
+
+impl From<Arc<dyn EncodedPredictor>> for AnyPredictor {
+    fn from(predictor: Arc<dyn EncodedPredictor>) -> Self {
+        Self::OfFiles(predictor)
+    }
+}
+
 /// Why a picture has no prediction.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PredictError {
@@ -47,6 +89,9 @@ pub enum PredictError {
     /// The device is gone (unplugged, reset, driver crash); nothing more can be computed until the model is loaded anew.
     #[error("the device was lost: {0}")]
     DeviceLost(String),
+    /// The model is elsewhere and nobody can be asked any more, whatever the image: it is gone, or who asks may not.
+    #[error("the model cannot be asked: {0}")]
+    OutOfReach(String),
     /// The model or its answer; other pictures may do better.
     #[error("{0}")]
     Failed(String),

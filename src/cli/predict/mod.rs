@@ -1,6 +1,7 @@
 //! `spotcheck predict`: a model over a folder, from listing to written results.
 
 pub(super) mod outputs;
+mod remote;
 pub(super) mod saving;
 
 use std::path::PathBuf;
@@ -10,7 +11,7 @@ use anyhow::{Context, bail};
 use clap::Args;
 
 use super::inspect::recognise_for_run;
-use super::place::{LayoutArgs, Place, S3Args};
+use super::place::{LayoutArgs, Opened, Place, S3Args};
 use super::progress::{summary, with_progress};
 use super::{Outcome, describe_latency, describe_refused};
 use crate::decode::DecodeLimits;
@@ -25,17 +26,18 @@ use crate::predict::{
 };
 use crate::source::{Page, ReadTwice, Source, for_task};
 use crate::tasks::{ProgressUnit, TaskControl};
-use crate::vision::Predictor;
+use crate::vision::AnyPredictor;
 use outputs::Outputs;
-use saving::{Saving, SavingArgs};
+use remote::{Remote, RemoteArgs};
+use saving::{SavedLabels, Saving, SavingArgs};
 
 #[derive(Debug, Args)]
 pub(super) struct PredictArgs {
     /// A folder, an image, a TFRecord file, `s3://bucket/folder/`, or `-` for a list of paths on stdin, one a line
     source: PathBuf,
     /// A model of `spotcheck models list`, or an ONNX file
-    #[arg(long, value_name = "ID|FILE.onnx")]
-    model: String,
+    #[arg(long, value_name = "ID|FILE.onnx", required_unless_present_any = ["endpoint", "tensorflow_serving"])]
+    model: Option<String>,
     /// Where to compute: auto, cpu, cuda, webgpu or coreml. A device named here never falls back to another
     #[arg(long, default_value_t)]
     device: DeviceChoice,
@@ -65,6 +67,8 @@ pub(super) struct PredictArgs {
     max_megapixels: u64,
     #[command(flatten)]
     saving: SavingArgs,
+    #[command(flatten)]
+    remote: RemoteArgs,
     #[command(flatten)]
     s3: S3Args,
     #[command(flatten)]
@@ -101,15 +105,8 @@ pub(super) fn run(args: &PredictArgs) -> anyhow::Result<Outcome> {
         );
     }
     let project = args.saving.open_project(&opened, "spotcheck predict")?;
-    let predictor = Arc::new(load(args, &dirs, &interrupt)?);
-    let card = predictor.card().clone();
-    print_report(&card, &predictor.report());
-    if args.batch.is_some_and(|batch| batch > 1) && !card.input.batches {
-        eprintln!(
-            "note: {} takes one image a call, so --batch changes nothing",
-            card.id
-        );
-    }
+    let model = Loaded::load(args, &opened, &samples, &dirs, &interrupt)?;
+    let card = model.card().clone();
 
     let limits = DecodeLimits {
         max_megapixels: args.max_megapixels,
@@ -120,9 +117,9 @@ pub(super) fn run(args: &PredictArgs) -> anyhow::Result<Outcome> {
     let _cancel_run = interrupt.on_cancel(move || run_control.cancel());
     let saving = project
         .map(|project| {
-            let key = run_key(args, &card);
-            let about = (&card, predictor.labels());
-            Saving::begin(&args.saving, project, key, about, &samples, &control)
+            let key = run_key(args, &model);
+            let info = (&card, model.saved_labels());
+            Saving::begin(&args.saving, project, key, info, &samples, &control)
         })
         .transpose()?;
     let outputs = Outputs::open(
@@ -135,7 +132,7 @@ pub(super) fn run(args: &PredictArgs) -> anyhow::Result<Outcome> {
     let request = PredictRequest {
         source: Arc::clone(&source),
         samples: samples.into(),
-        predictor: Arc::clone(&predictor) as Arc<dyn Predictor>,
+        predictor: model.predictor(),
         limits,
     };
     let all = (0..request.samples.len()).map(SampleId::from_index);
@@ -155,7 +152,7 @@ pub(super) fn run(args: &PredictArgs) -> anyhow::Result<Outcome> {
     let stored = request.samples.len() - missing.len();
     let failures = sink.finish(&interrupt)?;
     eprintln!("{}", summary(&control.progress()));
-    if let Some(latency) = describe_latency(&predictor.report()) {
+    if let Some(latency) = model.describe_latency() {
         eprintln!("{latency}");
     }
     conclude(
@@ -167,7 +164,8 @@ pub(super) fn run(args: &PredictArgs) -> anyhow::Result<Outcome> {
     )
 }
 
-fn run_key(args: &PredictArgs, card: &ModelCard) -> RunKey {
+fn run_key(args: &PredictArgs, model: &Loaded) -> RunKey {
+    let card = model.card();
     RunKey {
         model_id: card.id.clone(),
         weights_sha256: card.file.sha256.clone(),
@@ -175,7 +173,7 @@ fn run_key(args: &PredictArgs, card: &ModelCard) -> RunKey {
         batch: args.batch.map(|batch| batch as usize),
         threads: args.threads.map(|threads| threads as usize),
         keep: args.keep(),
-        made: MadeAt::Here,
+        made: model.made(),
     }
 }
 
@@ -283,12 +281,98 @@ pub(super) fn list(
     Ok(listed)
 }
 
-fn load(
+/// A model, here or elsewhere.
+enum Loaded {
+    Here(Arc<OnnxPredictor>),
+    Elsewhere(Box<Remote>),
+}
+
+impl Loaded {
+    /// Says which, and what is worth knowing of it.
+    fn load(
+        args: &PredictArgs,
+        opened: &Opened,
+        samples: &[Sample],
+        dirs: &AppDirs,
+        control: &TaskControl,
+    ) -> anyhow::Result<Self> {
+        let Some(model) = &args.model else {
+            let images = (&opened.source, samples);
+            let place = opened.place.as_ref();
+            if args.batch.is_some() || args.threads.is_some() || args.device != DeviceChoice::Auto {
+                bail!(
+                    "--batch, --threads and --device are for a model that runs here; --concurrency says how many images are on their way"
+                );
+            }
+            let remote = args
+                .remote
+                .load(place, images, args.keep(), dirs, control)?;
+            return Ok(Self::Elsewhere(Box::new(remote)));
+        };
+        let predictor = load_here(args, model, dirs, control)?;
+        let card = predictor.card();
+        print_report(card, &predictor.report());
+        if args.batch.is_some_and(|batch| batch > 1) && !card.input.batches {
+            eprintln!(
+                "note: {} takes one image a call, so --batch changes nothing",
+                card.id
+            );
+        }
+        Ok(Self::Here(Arc::new(predictor)))
+    }
+
+    fn card(&self) -> &ModelCard {
+        match self {
+            Self::Here(predictor) => predictor.card(),
+            Self::Elsewhere(remote) => &remote.card,
+        }
+    }
+
+    fn saved_labels(&self) -> SavedLabels {
+        match self {
+            Self::Here(predictor) => SavedLabels::known(predictor.labels().clone()),
+            Self::Elsewhere(remote) => {
+                let predictor = Arc::clone(&remote.predictor);
+                SavedLabels::learnt(remote.labels.clone(), move || predictor.labels())
+            }
+        }
+    }
+
+    fn made(&self) -> MadeAt {
+        match self {
+            Self::Here(_) => MadeAt::Here,
+            Self::Elsewhere(remote) => remote.made.clone(),
+        }
+    }
+
+    fn predictor(&self) -> AnyPredictor {
+        match self {
+            Self::Here(predictor) => AnyPredictor::OfTensors(Arc::clone(predictor) as _),
+            Self::Elsewhere(remote) => AnyPredictor::OfFiles(Arc::clone(&remote.predictor) as _),
+        }
+    }
+
+    fn describe_latency(&self) -> Option<String> {
+        match self {
+            Self::Here(predictor) => describe_latency(&predictor.report()),
+            Self::Elsewhere(remote) => {
+                let latency = remote.predictor.latency()?;
+                Some(format!(
+                    "an answer took {:.1} ms (p50; p95 {:.1} ms), from sending the image on; answers: {}",
+                    latency.p50, latency.p95, latency.calls
+                ))
+            }
+        }
+    }
+}
+
+fn load_here(
     args: &PredictArgs,
+    model: &str,
     dirs: &AppDirs,
     control: &TaskControl,
 ) -> anyhow::Result<OnnxPredictor> {
-    let found = match Library::open(dirs).find(&args.model) {
+    let found = match Library::open(dirs).find(model) {
         Err(LibraryError::NoCard { path }) => Err(path),
         found => Ok(found?),
     };
@@ -349,6 +433,11 @@ fn conclude(
         Some(Stopped::DeviceLost(reason)) => {
             bail!(
                 "the device was lost after {tried} of {total} images: {reason}; what was done is written"
+            )
+        }
+        Some(Stopped::OutOfReach(reason)) => {
+            bail!(
+                "the model cannot be asked any more after {tried} of {total} images; what was done is written: {reason}"
             )
         }
         None if failures.is_empty() && skipped == 0 => Ok(Outcome::AllWell),

@@ -94,6 +94,7 @@ impl SavingArgs {
 pub(in crate::cli) struct Saving {
     project: Project,
     run: RunId,
+    labels: SavedLabels,
     /// Places in the listing that have no valid answer yet.
     missing: SampleSet,
     /// Up to which place stored answers were written out.
@@ -109,7 +110,7 @@ impl Saving {
         args: &SavingArgs,
         OpenProject { project, teller }: OpenProject,
         key: RunKey,
-        (card, labels): (&ModelCard, &LabelSet),
+        (card, labels): (&ModelCard, SavedLabels),
         samples: &[Sample],
         control: &TaskControl,
     ) -> anyhow::Result<Self> {
@@ -121,7 +122,7 @@ impl Saving {
             eprintln!("{is_new}: the run is called “{name}”");
             name
         };
-        let (run, missing) = match last {
+        let (run, missing, labels) = match last {
             Some(run) if args.resume => {
                 let missing = find_missing(&project, run.id, samples, args.retry_failed)?;
                 eprintln!(
@@ -131,7 +132,7 @@ impl Saving {
                     samples.len(),
                     missing.len()
                 );
-                (run.id, missing)
+                (run.id, missing, labels.with(&run.labels))
             }
             Some(run) if !args.new_run => {
                 let counts = project.answer_counts(run.id)?;
@@ -158,11 +159,12 @@ impl Saving {
                     name,
                     key,
                     card: card.clone(),
-                    labels: labels.clone(),
+                    labels: labels.known.clone(),
                     created_ms: now_ms(),
                 };
                 project.write(0, Change::AddRun(Box::new(info)))?;
-                (id, (0..samples.len()).map(SampleId::from_index).collect())
+                let all = (0..samples.len()).map(SampleId::from_index).collect();
+                (id, all, labels)
             }
         };
         let stored = samples.len() - missing.len();
@@ -170,6 +172,7 @@ impl Saving {
         Ok(Self {
             project,
             run,
+            labels,
             missing,
             written: 0,
             queued: 0,
@@ -193,6 +196,11 @@ impl Saving {
             stamp: sample.stamp(),
             result: result.clone().map_err(|problem| problem.message),
         };
+        if let Some(labels) = self.labels.grown() {
+            self.queued += 1;
+            let change = Change::SetRunLabels(self.run, labels);
+            self.project.write(self.queued, change)?;
+        }
         self.queued += 1;
         let change = Change::Answers {
             run: self.run,
@@ -275,6 +283,49 @@ impl Saving {
 /// Outputs that were made elsewhere may be read in several ways, which their description tells.
 fn is_same(run: &RunInfo, key: &RunKey, card: &ModelCard) -> bool {
     run.key == *key && (key.made.is_here() || run.card.origin == card.origin)
+}
+
+/// The names of a run's classes, as the project has them.
+pub(in crate::cli) struct SavedLabels {
+    known: LabelSet,
+    /// Where more come from, one answer after the other.
+    learnt: Option<Learnt>,
+}
+
+/// Tells all names that are known by now.
+type Learnt = Box<dyn Fn() -> LabelSet>;
+
+impl SavedLabels {
+    pub(in crate::cli) fn known(known: LabelSet) -> Self {
+        let learnt = None;
+        Self { known, learnt }
+    }
+
+    pub(super) fn learnt(known: LabelSet, learnt: impl Fn() -> LabelSet + 'static) -> Self {
+        let learnt: Option<Learnt> = Some(Box::new(learnt));
+        Self { known, learnt }
+    }
+
+    /// With those that the run had when it stopped.
+    fn with(mut self, stored: &LabelSet) -> Self {
+        self.known = union(&self.known, stored);
+        self
+    }
+
+    /// All of them, where there are more than the last time.
+    fn grown(&mut self) -> Option<LabelSet> {
+        let learnt = self.learnt.as_ref()?;
+        let all = union(&learnt(), &self.known);
+        (all != self.known).then(|| {
+            self.known = all.clone();
+            all
+        })
+    }
+}
+
+fn union(labels: &LabelSet, more: &LabelSet) -> LabelSet {
+    let both = more.iter().chain(labels.iter());
+    both.map(|(id, name)| (id, name.to_owned())).collect()
 }
 
 /// The places of the images that must be predicted to complete a run.

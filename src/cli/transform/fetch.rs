@@ -14,7 +14,7 @@ use crate::aws::Aws;
 use crate::cli::Outcome;
 use crate::cli::place::{Opened, Place, S3Args};
 use crate::cli::predict::outputs::Outputs;
-use crate::cli::predict::saving::{Saving, SavingArgs};
+use crate::cli::predict::saving::{SavedLabels, Saving, SavingArgs};
 use crate::cli::predict::{Sink, list};
 use crate::cli::progress::{summary, with_progress};
 use crate::decode::DecodeLimits;
@@ -179,7 +179,10 @@ fn begin_saving(
     let Some(project) = args.saving.open_project(opened, program)? else {
         return Ok(None);
     };
-    let (key, about) = (run.key.clone(), (&run.card, &run.labels));
+    let (key, about) = (
+        run.key.clone(),
+        (&run.card, SavedLabels::known(run.labels.clone())),
+    );
     let mut saving = Saving::begin(&args.saving, project, key, about, found.samples(), control)?;
     match SeenOutputs::of_run(saving.project(), saving.run())? {
         Some(seen) => saving.want_again(&seen.newer(found)),

@@ -233,7 +233,7 @@ fn predict_here(
     let request = PredictRequest {
         source: Arc::clone(&samples.source),
         samples: Arc::clone(&samples.samples),
-        predictor: Arc::clone(predictor),
+        predictor: Arc::clone(predictor).into(),
         limits: samples.limits.clone(),
     };
     let of_run = TaskControl::new(control.progress().unit);
@@ -246,7 +246,9 @@ fn predict_here(
     });
     control.checkpoint()?;
     match outcome.stopped {
-        Some(Stopped::DeviceLost(reason)) => Err(RehearseError::DeviceLost(reason)),
+        Some(Stopped::DeviceLost(reason) | Stopped::OutOfReach(reason)) => {
+            Err(RehearseError::DeviceLost(reason))
+        }
         Some(Stopped::Cancelled) | None => Ok(results),
     }
 }

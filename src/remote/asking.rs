@@ -1,0 +1,357 @@
+//! A model elsewhere is asked about one image at a time: behind an endpoint, or in TensorFlow Serving.
+//!
+//! Images go as they lie in their files; answers are read by [`OutputReader`], as those of Batch Transform are. Knows nothing of how a
+//! request gets there: that is a [`Carrier`]'s.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+
+use super::outputs::{LabelSource, OutputReader, OutputShape, Recognition, Unrecognised};
+use crate::domain::{
+    BoxFormat, BoxSpace, ChannelOrder, ClassValues, ClassificationOutput, DetectionOutput,
+    ElementType, IMAGE_CONTENT_TYPE, ImageInput, KeepRule, LabelSet, LatencyMs, Layout, ModelCard,
+    ModelFile, ModelTask, OutputConvention, Prediction, ResizeRule,
+};
+use crate::tasks::TaskControl;
+use crate::vision::{EncodedImage, EncodedPredictor, PredictError};
+
+/// Takes a request to a model, and its answer back.
+pub trait Carrier: Send + Sync {
+    /// Waits for the whole answer, no longer than until `control` is cancelled.
+    ///
+    /// # Errors
+    /// [`PredictError::OutOfReach`] where no other request would do better.
+    fn carry(&self, request: Request, control: &TaskControl) -> Result<Vec<u8>, PredictError>;
+
+    /// Which model, for people: “endpoint cats in eu-west-1”.
+    fn name(&self) -> String;
+}
+
+/// One image, wrapped up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    /// `application/x-image`
+    pub content_type: &'static str,
+    pub body: Vec<u8>,
+}
+
+/// How an image is wrapped up for the model.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Wrapping {
+    pub form: RequestForm,
+    /// Of a model in TensorFlow Serving with several; in JSON alone.
+    pub signature: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum RequestForm {
+    /// The file as it is, as `application/x-image`.
+    #[default]
+    Image,
+    /// `{"instances": [{"b64": "…"}]}`
+    Instances,
+    /// `{"inputs": {"b64": "…"}}`
+    Inputs,
+}
+
+impl Wrapping {
+    pub fn wrap(&self, image: &[u8]) -> Request {
+        let base64 = || BASE64_STANDARD.encode(image);
+        let body = match self.form {
+            RequestForm::Image => {
+                return Request {
+                    content_type: IMAGE_CONTENT_TYPE,
+                    body: image.to_vec(),
+                };
+            }
+            RequestForm::Instances => format!("\"instances\":[{{\"b64\":\"{}\"}}]}}", base64()),
+            RequestForm::Inputs => format!("\"inputs\":{{\"b64\":\"{}\"}}}}", base64()),
+        };
+        let signature = self.signature.as_ref().map_or_else(String::new, |name| {
+            format!(
+                "\"signature_name\":{},",
+                serde_json::Value::from(name.as_str())
+            )
+        });
+        Request {
+            content_type: "application/json",
+            body: format!("{{{signature}{body}").into_bytes(),
+        }
+    }
+}
+
+/// Finds out what a model answers by asking it about one image.
+///
+/// # Errors
+/// As [`Carrier::carry`]; also [`PredictError::OutOfReach`] where the answer has no shape that is known: no other will.
+pub fn recognise(
+    carrier: &dyn Carrier,
+    wrapping: &Wrapping,
+    image: &[u8],
+    control: &TaskControl,
+) -> Result<Recognition, PredictError> {
+    let answer = carrier.carry(wrapping.wrap(image), control)?;
+    Recognition::of(&answer).map_err(|error| match error {
+        Unrecognised::Broken(reason) => PredictError::Failed(reason),
+        Unrecognised::Unknown(_) => PredictError::OutOfReach(error.to_string()),
+    })
+}
+
+/// A model elsewhere, as the pipeline uses it.
+pub struct RemotePredictor {
+    carrier: Arc<dyn Carrier>,
+    wrapping: Wrapping,
+    reader: OutputReader,
+    lanes: usize,
+    took_ms: Mutex<Vec<f32>>,
+}
+
+impl RemotePredictor {
+    /// `lanes`: how many images may be on their way at once.
+    pub fn new(
+        carrier: Arc<dyn Carrier>,
+        wrapping: Wrapping,
+        shape: OutputShape,
+        labels: LabelSource,
+        keep: KeepRule,
+        lanes: usize,
+    ) -> Self {
+        Self {
+            carrier,
+            wrapping,
+            reader: OutputReader::new(shape, labels, keep),
+            lanes: lanes.max(1),
+            took_ms: Mutex::default(),
+        }
+    }
+
+    /// The classes as far as they are known: more with each answer, where only the answers name them.
+    pub fn labels(&self) -> LabelSet {
+        self.reader.labels()
+    }
+
+    /// From sending an image to having its answer; `None` before the first.
+    pub fn latency(&self) -> Option<LatencyMs> {
+        let mut took = self
+            .took_ms
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
+        took.sort_by(f32::total_cmp);
+        let at = |part: f64| {
+            let last = took.len().checked_sub(1)?;
+            took.get((part * last as f64).round() as usize)
+        };
+        Some(LatencyMs {
+            p50: f64::from(*at(0.5)?),
+            p95: f64::from(*at(0.95)?),
+            calls: took.len(),
+        })
+    }
+}
+
+impl EncodedPredictor for RemotePredictor {
+    fn predict(
+        &self,
+        image: &EncodedImage<'_>,
+        control: &TaskControl,
+    ) -> Result<Prediction, PredictError> {
+        let request = self.wrapping.wrap(image.bytes);
+        let sent = Instant::now();
+        let answer = self.carrier.carry(request, control)?;
+        self.took_ms
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(sent.elapsed().as_secs_f32() * 1e3);
+        let prediction = self
+            .reader
+            .read(&answer, Some(image.size))
+            .map_err(PredictError::Failed)?;
+        let told = [prediction.width, prediction.height];
+        if told == image.size {
+            return Ok(prediction);
+        }
+        let [width, height] = image.size;
+        Err(PredictError::Failed(format!(
+            "the answer is about an image of {} x {} pixels, and this one has {width} x {height}",
+            told[0], told[1]
+        )))
+    }
+
+    fn lanes(&self) -> usize {
+        self.lanes
+    }
+}
+
+/// The card of a model whose inside nobody here knows: it names the model and what it answers; of weights and input it holds nothing.
+///
+/// `id`: made fit for a card's. `origin`: where the model is, for people.
+pub fn card_of_remote(id: &str, task: ModelTask, assumed: &[String], origin: &str) -> ModelCard {
+    let mut plain: String = id
+        .chars()
+        .map(|letter| match letter.to_ascii_lowercase() {
+            fit @ ('a'..='z' | '0'..='9' | '-' | '_' | '.') => fit,
+            _ => '-',
+        })
+        .collect();
+    if plain.is_empty() {
+        "remote".clone_into(&mut plain);
+    }
+    ModelCard {
+        id: plain,
+        name: id.to_owned(),
+        task,
+        licence: "unknown".to_owned(),
+        origin: origin.to_owned(),
+        accuracy: None,
+        assumed: assumed.to_vec(),
+        labels: None,
+        file: ModelFile {
+            name: String::new(),
+            bytes: 0,
+            sha256: String::new(),
+            urls: Vec::new(),
+        },
+        input: ImageInput {
+            name: None,
+            layout: Layout::Nhwc,
+            element_type: ElementType::Uint8,
+            channels: ChannelOrder::Rgb,
+            divide_by: 1.0,
+            mean: [0.0; 3],
+            std: [1.0; 3],
+            batches: false,
+            resize: ResizeRule::Keep {},
+        },
+        output: match task {
+            ModelTask::Classification => OutputConvention::Classification(ClassificationOutput {
+                name: None,
+                values: ClassValues::Probabilities,
+                background: false,
+            }),
+            ModelTask::Detection => OutputConvention::Detection(DetectionOutput {
+                boxes: "boxes".to_owned(),
+                labels: "labels".to_owned(),
+                scores: "scores".to_owned(),
+                count: None,
+                box_format: BoxFormat::Xyxy,
+                box_space: BoxSpace::ModelPixels,
+                class_offset: 0,
+                min_score_in_graph: 0.0,
+                nms_iou_in_graph: None,
+                max_boxes_in_graph: None,
+            }),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tasks::ProgressUnit;
+
+    /// Answers every request alike.
+    struct Always(&'static str);
+
+    impl Carrier for Always {
+        fn carry(&self, _: Request, _: &TaskControl) -> Result<Vec<u8>, PredictError> {
+            Ok(self.0.as_bytes().to_vec())
+        }
+
+        fn name(&self) -> String {
+            "test".to_owned()
+        }
+    }
+
+    const OWN: &str = r#"{"status":"ok","width":4,"height":3,"model":"toy","task":"classification","classes":[{"index":1,"label":"cat","score":0.75}]}"#;
+
+    #[test]
+    fn an_image_is_wrapped_as_the_model_wants_it() {
+        let wrap = |form, signature: Option<&str>| {
+            let wrapping = Wrapping {
+                form,
+                signature: signature.map(str::to_owned),
+            };
+            let request = wrapping.wrap(b"abc");
+            (
+                request.content_type,
+                String::from_utf8(request.body).unwrap(),
+            )
+        };
+        assert_eq!(
+            wrap(RequestForm::Image, None),
+            ("application/x-image", "abc".to_owned())
+        );
+        for (form, signature, expected) in [
+            (
+                RequestForm::Instances,
+                None,
+                r#"{"instances":[{"b64":"YWJj"}]}"#,
+            ),
+            (
+                RequestForm::Inputs,
+                Some("a\"b"),
+                r#"{"signature_name":"a\"b","inputs":{"b64":"YWJj"}}"#,
+            ),
+        ] {
+            let (content_type, body) = wrap(form, signature);
+            assert_eq!(
+                (content_type, body.as_str()),
+                ("application/json", expected)
+            );
+            assert!(serde_json::from_str::<serde_json::Value>(&body).is_ok());
+        }
+    }
+
+    fn ask(answer: &'static str, size: [u32; 2]) -> Result<Prediction, PredictError> {
+        let control = TaskControl::new(ProgressUnit::Images);
+        let carrier = Arc::new(Always(answer));
+        let found = recognise(&*carrier, &Wrapping::default(), b"", &control)?;
+        let keep = KeepRule::default();
+        let predictor = RemotePredictor::new(
+            carrier,
+            Wrapping::default(),
+            found.shape,
+            LabelSource::Outputs,
+            keep,
+            1,
+        );
+        assert_eq!(predictor.latency(), None);
+        let prediction = predictor.predict(&EncodedImage { bytes: b"", size }, &control);
+        assert_eq!(predictor.latency().unwrap().calls, 1);
+        prediction
+    }
+
+    #[test]
+    fn an_answer_is_a_prediction_and_one_about_another_image_is_none() {
+        let prediction = ask(OWN, [4, 3]).unwrap();
+        assert_eq!(prediction.classes()[0].label, "cat");
+        let error = ask(OWN, [3, 4]).unwrap_err().to_string();
+        assert!(
+            error.contains("4 x 3") && error.contains("3 x 4"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn an_answer_of_no_known_shape_ends_the_run_and_a_failure_is_one_of_its_image() {
+        let unknown = ask(r#"{"cat": "yes"}"#, [4, 3]).unwrap_err();
+        assert!(matches!(unknown, PredictError::OutOfReach(_)), "{unknown}");
+        let failed = ask(r#"{"status":"failed","error":"no image"}"#, [4, 3]).unwrap_err();
+        assert!(matches!(failed, PredictError::Failed(_)), "{failed}");
+    }
+
+    #[test]
+    fn the_card_of_a_model_elsewhere_can_be_written_and_read() {
+        for task in [ModelTask::Classification, ModelTask::Detection] {
+            let card = card_of_remote("My Endpoint", task, &[], "endpoint");
+            assert_eq!(card.id, "my-endpoint");
+            assert_eq!(card.task, task);
+            let text = serde_json::to_string(&card).unwrap();
+            assert_eq!(serde_json::from_str::<ModelCard>(&text).unwrap(), card);
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! Images go to an endpoint.
+
+use crate::aws::{AwsError, AwsErrorKind, SageMaker};
+use crate::remote::asking::{Carrier, Request};
+use crate::tasks::TaskControl;
+use crate::vision::PredictError;
+
+const JSON: &str = "application/json";
+
+/// The model behind an endpoint.
+#[derive(Clone)]
+pub struct EndpointCarrier {
+    sagemaker: SageMaker,
+    endpoint: String,
+    region: String,
+}
+
+impl EndpointCarrier {
+    /// # Errors
+    /// Nobody said in which region.
+    pub fn new(
+        sagemaker: SageMaker,
+        endpoint: impl Into<String>,
+        control: &TaskControl,
+    ) -> Result<Self, AwsError> {
+        let region = sagemaker.region(Some(control))?;
+        Ok(Self {
+            sagemaker,
+            endpoint: endpoint.into(),
+            region,
+        })
+    }
+
+    pub fn region(&self) -> &str {
+        &self.region
+    }
+}
+
+impl Carrier for EndpointCarrier {
+    fn carry(&self, request: Request, control: &TaskControl) -> Result<Vec<u8>, PredictError> {
+        self.sagemaker
+            .invoke_endpoint(
+                &self.endpoint,
+                request.content_type,
+                Some(JSON),
+                request.body,
+                Some(control),
+            )
+            .map(|answer| answer.body)
+            .map_err(of_aws)
+    }
+
+    fn name(&self) -> String {
+        format!("endpoint {} in {}", self.endpoint, self.region)
+    }
+}
+
+/// What another image may do better with is a failure of this one.
+fn of_aws(error: AwsError) -> PredictError {
+    use AwsErrorKind as Kind;
+    match error.kind {
+        Kind::Cancelled => PredictError::Cancelled,
+        Kind::Model
+        | Kind::Invalid
+        | Kind::Throttled
+        | Kind::Timeout
+        | Kind::Cut
+        | Kind::Server
+        | Kind::Limit
+        | Kind::Other => PredictError::Failed(error.message),
+        _ => PredictError::OutOfReach(error.message),
+    }
+}

@@ -1,0 +1,292 @@
+//! TensorFlow Serving, by its REST API: `POST http://host:8501/v1/models/NAME:predict`.
+//!
+//! <https://www.tensorflow.org/tfx/serving/api_rest>
+
+use std::time::Duration;
+
+use crossbeam_channel::{bounded, select};
+use ureq::Agent;
+use ureq::http::Uri;
+use ureq::tls::{RootCerts, TlsConfig};
+
+use super::asking::{Carrier, Request};
+use super::outputs::MAX_ANSWER_BYTES;
+use crate::tasks::TaskControl;
+use crate::vision::PredictError;
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(70);
+/// How often a server that is busy is asked, and how long is waited in between.
+const ATTEMPTS: u32 = 4;
+const WAIT: Duration = Duration::from_millis(500);
+/// Of the message of a server.
+const MAX_MESSAGE_CHARS: usize = 600;
+
+/// A model in TensorFlow Serving.
+#[derive(Debug, Clone)]
+pub struct TfServing {
+    address: TfServingAddress,
+    agent: Agent,
+}
+
+/// Where a model answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TfServingAddress {
+    /// Whole, with `:predict`.
+    url: String,
+    model: String,
+}
+
+/// The address cannot be one.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{reason}; an address looks like http://127.0.0.1:8501/v1/models/resnet:predict")]
+pub struct AddressError {
+    reason: &'static str,
+}
+
+impl TfServingAddress {
+    /// Reads `http://host:8501/v1/models/NAME[/versions/N|/labels/L][:predict]`.
+    pub fn parse(text: &str) -> Result<Self, AddressError> {
+        let error = |reason| AddressError { reason };
+        let text = text.trim().trim_end_matches('/');
+        let uri: Uri = text.parse().map_err(|_| error("it is no URL"))?;
+        if !matches!(uri.scheme_str(), Some("http" | "https")) {
+            return Err(error("it begins with neither http:// nor https://"));
+        }
+        if uri
+            .authority()
+            .is_some_and(|host| host.as_str().contains('@'))
+        {
+            return Err(error("it holds a name or a password, which would be shown"));
+        }
+        if uri.query().is_some() {
+            return Err(error("it has a question mark"));
+        }
+        let path = uri.path();
+        let (path, verb) = match path.rsplit_once(':') {
+            Some((path, verb)) => (path, Some(verb)),
+            None => (path, None),
+        };
+        if verb.is_some_and(|verb| verb != "predict") {
+            return Err(error("it asks for something else than :predict"));
+        }
+        let (_, model) = path
+            .split_once("/v1/models/")
+            .ok_or_else(|| error("it names no model"))?;
+        let model = model.split('/').next().unwrap_or_default();
+        if model.is_empty() {
+            return Err(error("it names no model"));
+        }
+        let url = match verb {
+            Some(_) => text.to_owned(),
+            None => format!("{text}:predict"),
+        };
+        Ok(Self {
+            model: model.to_owned(),
+            url,
+        })
+    }
+
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// The name of the model.
+    pub fn model(&self) -> &str {
+        &self.model
+    }
+
+    fn is_this_machine(&self) -> bool {
+        let uri: Option<Uri> = self.url.parse().ok();
+        uri.as_ref().and_then(Uri::host).is_some_and(|host| {
+            let address = host.trim_matches(['[', ']']).parse::<std::net::IpAddr>();
+            host == "localhost" || address.is_ok_and(|address| address.is_loopback())
+        })
+    }
+}
+
+impl TfServing {
+    /// Asks nobody yet.
+    pub fn new(address: TfServingAddress) -> Self {
+        let tls = TlsConfig::builder().root_certs(RootCerts::PlatformVerifier);
+        let mut config = Agent::config_builder()
+            .tls_config(tls.build())
+            .user_agent(concat!("spotcheck/", env!("CARGO_PKG_VERSION")))
+            .http_status_as_error(false)
+            .timeout_connect(Some(CONNECT_TIMEOUT))
+            .timeout_global(Some(ANSWER_TIMEOUT));
+        if address.is_this_machine() {
+            config = config.proxy(None);
+        }
+        Self {
+            agent: config.build().new_agent(),
+            address,
+        }
+    }
+
+    /// Once, on a thread of its own, so that whoever waits can be cancelled whatever the network does.
+    fn post(&self, request: &Request, control: &TaskControl) -> Result<Answer, PredictError> {
+        let (sender, answer) = bounded(1);
+        let (cancel, cancelled) = bounded(1);
+        let _hook = control.on_cancel(move || {
+            // Told already.
+            let _ = cancel.try_send(());
+        });
+        let (this, request) = (self.clone(), request.clone());
+        std::thread::spawn(move || {
+            // Nobody waits for it any more.
+            let _ = sender.send(this.send(&request));
+        });
+        select! {
+            recv(answer) -> answer => answer.unwrap_or_else(|_| {
+                Err(PredictError::Failed("the request ended without an answer".to_owned()))
+            }),
+            recv(cancelled) -> _ => Err(PredictError::Cancelled),
+        }
+    }
+
+    fn send(&self, request: &Request) -> Result<Answer, PredictError> {
+        let response = self
+            .agent
+            .post(&self.address.url)
+            .content_type(request.content_type)
+            .send(&request.body[..]);
+        let mut response = response.map_err(|error| self.fault(&error))?;
+        let status = response.status().as_u16();
+        let body = response
+            .body_mut()
+            .with_config()
+            .limit(MAX_ANSWER_BYTES + 1)
+            .read_to_vec();
+        Ok(Answer {
+            status,
+            body: body.map_err(|error| self.fault(&error))?,
+        })
+    }
+
+    fn fault(&self, error: &ureq::Error) -> PredictError {
+        let url = &self.address.url;
+        match error {
+            ureq::Error::Timeout(_) => PredictError::Failed(format!(
+                "TensorFlow Serving did not answer within {} seconds: {url}",
+                ANSWER_TIMEOUT.as_secs()
+            )),
+            ureq::Error::BodyExceedsLimit(_) => PredictError::Failed(
+                "the answer is longer than one about an image can be".to_owned(),
+            ),
+            ureq::Error::HostNotFound => PredictError::OutOfReach(format!(
+                "the name of the host is not known; look how it is spelt, and after the network: {url}"
+            )),
+            error => PredictError::OutOfReach(format!(
+                "nobody answers there ({error}); look whether TensorFlow Serving runs, with its REST API on this port: {url}"
+            )),
+        }
+    }
+}
+
+impl Carrier for TfServing {
+    fn carry(&self, request: Request, control: &TaskControl) -> Result<Vec<u8>, PredictError> {
+        let mut attempt = 1;
+        loop {
+            let answer = self.post(&request, control)?;
+            if answer.status == 200 {
+                return Ok(answer.body);
+            }
+            let is_busy = matches!(answer.status, 429 | 503);
+            if !is_busy || attempt == ATTEMPTS {
+                return Err(answer.error(&self.address));
+            }
+            control
+                .sleep(WAIT * 2_u32.pow(attempt - 1))
+                .map_err(|_| PredictError::Cancelled)?;
+            attempt += 1;
+        }
+    }
+
+    fn name(&self) -> String {
+        format!("TensorFlow Serving at {}", self.address.url)
+    }
+}
+
+struct Answer {
+    status: u16,
+    body: Vec<u8>,
+}
+
+impl Answer {
+    fn error(&self, address: &TfServingAddress) -> PredictError {
+        let status = self.status;
+        let said = match self.message() {
+            Some(message) => format!(" (it says: {message})"),
+            None => String::new(),
+        };
+        match status {
+            404 => PredictError::OutOfReach(format!(
+                "TensorFlow Serving has no model {}, or not this version of it{said}: {}",
+                address.model, address.url
+            )),
+            400 => PredictError::Failed(format!(
+                "TensorFlow Serving refuses the request{said}; look at the signature, and at whether the model takes encoded images"
+            )),
+            401 | 403 | 407 => PredictError::OutOfReach(format!(
+                "who asks is not allowed to (HTTP status {status}){said}; look at who stands in between: {}",
+                address.url
+            )),
+            429 | 503 => PredictError::Failed(format!(
+                "TensorFlow Serving has too much to do (HTTP status {status}){said}; send fewer images at once"
+            )),
+            _ => PredictError::Failed(format!(
+                "TensorFlow Serving failed with HTTP status {status}{said}"
+            )),
+        }
+    }
+
+    /// `{"error": "…"}`
+    fn message(&self) -> Option<String> {
+        #[derive(serde::Deserialize)]
+        struct Body {
+            error: String,
+        }
+        let body: Body = serde_json::from_slice(&self.body).ok()?;
+        let plain = body.error.replace(char::is_control, " ");
+        Some(match plain.char_indices().nth(MAX_MESSAGE_CHARS) {
+            Some((end, _)) => format!("{}…", &plain[..end]),
+            None => plain,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_names_a_model_and_gets_its_verb() {
+        for (text, url) in [
+            (
+                "http://127.0.0.1:8501/v1/models/resnet:predict",
+                "http://127.0.0.1:8501/v1/models/resnet:predict",
+            ),
+            (
+                "https://host/behind/v1/models/resnet/versions/3/",
+                "https://host/behind/v1/models/resnet/versions/3:predict",
+            ),
+        ] {
+            let address = TfServingAddress::parse(text).unwrap();
+            assert_eq!((address.url(), address.model()), (url, "resnet"));
+        }
+        for (text, words) in [
+            ("127.0.0.1:8501", "neither http"),
+            ("ftp://host/v1/models/m", "neither http"),
+            ("http://host:8501", "no model"),
+            ("http://host:8501/v1/models/", "no model"),
+            ("http://host/v1/models/m:classify", "else than :predict"),
+            ("http://host/v1/models/m?x=1", "question mark"),
+            ("http://me:secret@host/v1/models/m", "password"),
+        ] {
+            let error = TfServingAddress::parse(text).unwrap_err().to_string();
+            assert!(error.contains(words), "{text}: {error}");
+            assert!(!error.contains("secret"), "{error}");
+        }
+    }
+}
