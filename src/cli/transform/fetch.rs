@@ -100,7 +100,11 @@ pub(super) fn run(args: &FetchArgs) -> anyhow::Result<Outcome> {
     let control = TaskControl::new(ProgressUnit::Images);
     let of_run = control.clone();
     let _cancel = interrupt.on_cancel(move || of_run.cancel());
-    let read_from = origin.read_from.clone().or(opened.root.clone());
+    let read_from = match &opened.root {
+        // The folder that was uploaded for the job: its names are those of the objects, its path is not.
+        Some(folder) if !S3Link::is_meant_by(folder) => Some(folder.clone()),
+        root => origin.read_from.clone().or_else(|| root.clone()),
+    };
     let found = with_progress("Listing outputs", &control, || {
         FoundOutputs::find(
             origin.folder,

@@ -1,0 +1,369 @@
+//! From an empty folder to a compared run, as people go: a model of this machine is packed, sent, watched, taken up again where it partly
+//! failed, and held against what it says here. The archive is the real one, and so is the handler that runs.
+
+#![expect(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
+
+mod support;
+
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+use serde_json::{Value, json};
+use support::control_plane::{ControlPlane, Failure, JobLog, ROLE, archive};
+use support::seaweed::{ADMIN, Bucket, Seaweed};
+use support::{repository, spotcheck, spotcheck_at};
+
+const SCORE_TOLERANCE: f64 = 1e-4;
+const MODEL: &str = "efficientnet-lite0";
+const PHOTOS: [&str; 4] = ["chelsea.png", "coffee.png", "flower.jpg", "rocket.jpg"];
+
+/// A person with an account, and a folder of their own.
+struct Desk {
+    plane: ControlPlane,
+    bucket: Bucket,
+    home: tempfile::TempDir,
+}
+
+impl Desk {
+    fn new() -> Self {
+        let bucket = Seaweed::shared().bucket("story");
+        Self {
+            plane: ControlPlane::start(bucket.server()),
+            bucket,
+            home: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.home.path().join(name)
+    }
+
+    fn text(&self, name: &str) -> String {
+        self.path(name).to_str().unwrap().to_owned()
+    }
+
+    /// The program, which must end with `code`. It keeps its files on this desk.
+    fn run(&self, code: i32, args: &[&str]) -> Said {
+        self.ends(code, spotcheck_at(&self.path("home"), args), args)
+    }
+
+    /// The same for what needs ONNX Runtime, which is there once for all.
+    fn run_model(&self, code: i32, args: &[&str]) -> Said {
+        self.ends(code, spotcheck(args), args)
+    }
+
+    fn ends(&self, code: i32, mut command: Command, args: &[&str]) -> Said {
+        self.plane.sign_in(&mut command, ADMIN);
+        let said = Said::of(&command.output().unwrap());
+        assert_eq!(said.code, Some(code), "{args:?}: {said:#?}");
+        said
+    }
+
+    /// Four photographs, as the camera's owner keeps them.
+    fn put_photos(&self) {
+        std::fs::create_dir(self.path("photos")).unwrap();
+        for name in PHOTOS {
+            let from = repository().join("assets/samples").join(name);
+            std::fs::copy(from, self.path("photos").join(name)).unwrap();
+        }
+    }
+
+    /// `transform WHAT` over the photos, of a packed model.
+    fn transform(&self, code: i32, what: &str, job: &str, more: &[&str]) -> Said {
+        let photos = self.text("photos");
+        let (input, output) = (self.bucket.uri("photos/"), self.bucket.uri("out/"));
+        let packed = self.text("model.tar.gz");
+        let mut args = vec!["transform", what, &photos, "--input-to", &input];
+        args.extend(["--output", &output, "--job-name", job]);
+        args.extend(["--archive", &packed, "--role", ROLE]);
+        args.extend(more);
+        self.run(code, &args)
+    }
+}
+
+impl Desk {
+    /// The output says of its photo what `here` says of it: the same class first, the same scores.
+    #[track_caller]
+    fn must_have_answered(&self, key: &str, here: &[Value]) {
+        let output = self.bucket.get(key).unwrap_or_else(|| panic!("no {key}"));
+        let there: Value = serde_json::from_slice(&output).unwrap();
+        let photo = key.rsplit('/').next().unwrap().trim_end_matches(".out");
+        let of_photo = |line: &&Value| line["uri"].as_str().unwrap().ends_with(photo);
+        let here = here.iter().find(of_photo).unwrap();
+        assert_same_classes(here, &there, key);
+    }
+}
+
+/// The same classes in the same order, with the same scores.
+#[track_caller]
+fn assert_same_classes(here: &Value, there: &Value, what: &str) {
+    let classes = |answer: &Value| -> Vec<(Value, f64)> {
+        let classes = answer["classes"].as_array().unwrap().iter();
+        classes
+            .map(|class| (class["label"].clone(), class["score"].as_f64().unwrap()))
+            .collect()
+    };
+    let (here, there) = (classes(here), classes(there));
+    assert_eq!(here.len(), there.len(), "{what}");
+    for ((label, score), (other_label, other_score)) in here.iter().zip(&there) {
+        assert_eq!(label, other_label, "{what}: here {here:?}, there {there:?}");
+        assert!(
+            (score - other_score).abs() <= SCORE_TOLERANCE,
+            "{what}: here {here:?}, there {there:?}"
+        );
+    }
+}
+
+/// How the program ended, and what it said.
+#[derive(Debug)]
+struct Said {
+    code: Option<i32>,
+    stdout: String,
+    stderr: String,
+}
+
+impl Said {
+    fn of(output: &Output) -> Self {
+        Self {
+            code: output.status.code(),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+
+    #[track_caller]
+    fn must_say(&self, words: &str) {
+        assert!(
+            self.stdout.contains(words) || self.stderr.contains(words),
+            "no “{words}”: {self:#?}"
+        );
+    }
+}
+
+#[test]
+fn a_packed_model_goes_to_sagemaker_fails_at_one_photo_is_taken_up_again_and_says_what_it_says_here()
+ {
+    let desk = Desk::new();
+    desk.put_photos();
+    let (photos, project) = (desk.text("photos"), desk.text("p.spotcheck"));
+    let local = [
+        "predict",
+        &photos,
+        "--model",
+        MODEL,
+        "--project",
+        &project,
+        "--out",
+        "-",
+    ];
+    let here = lines(&desk.run_model(0, &local).stdout);
+    let package = [
+        "transform",
+        "package",
+        "--model",
+        MODEL,
+        "--out",
+        &desk.text("model.tar.gz"),
+    ];
+    desk.run(0, &package);
+    desk.transform(0, "preflight", "story", &[]);
+    assert_eq!(
+        desk.plane.count("CreateTransformJob"),
+        0,
+        "looking costs nothing"
+    );
+
+    desk.plane.fail(Failure::BadObject("rocket"));
+    let started = desk.transform(3, "start", "story", &["--watch"]);
+    started.must_say("3 of 4 inputs have an output");
+    started.must_say("photos/rocket.jpg: ");
+    assert!(desk.bucket.get("out/story/rocket.jpg.out").is_none());
+    for name in PHOTOS.iter().filter(|name| **name != "rocket.jpg") {
+        desk.must_have_answered(&format!("out/story/{name}.out"), &here);
+    }
+    let container = desk.plane.log_of_job("story", JobLog::Container);
+    assert!(!container.is_empty(), "the handler says something");
+    desk.plane.heal();
+
+    let again = desk.run(0, &["transform", "retry", "story", "--watch"]);
+    again.must_say("1 images without an output are sent again");
+    let retried = again.stdout.lines().next().unwrap();
+    desk.must_have_answered(&format!("out/{retried}/rocket.jpg.out"), &here);
+
+    let fetch = [
+        "transform",
+        "fetch",
+        "story",
+        &photos,
+        "--project",
+        &project,
+    ];
+    let fetched = desk.run(3, &fetch);
+    fetched.must_say("WITHOUT OUTPUT: 1 of 4 images");
+    let compared = desk.run(0, &["transform", "compare", &project]);
+    compared.must_say("100.0 % agree");
+
+    desk.run(0, &["transform", "clean-up", "story", "--yes"]);
+    desk.run(0, &["transform", "clean-up", retried, "--yes"]);
+    assert!(
+        desk.plane
+            .console("DescribeModel", &json!({"ModelName": "story"}))
+            .is_err()
+    );
+}
+
+/// One answer a line.
+fn lines(text: &str) -> Vec<Value> {
+    let lines = text.lines();
+    lines
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+#[test]
+fn images_of_cifar_10_give_the_accuracy_and_the_rows_that_numpy_finds() {
+    let desk = Desk::new();
+    let numbers = std::fs::read(repository().join("tests/transform/cifar.json")).unwrap();
+    let script = std::fs::read(repository().join("tests/transform/serve_cifar.py")).unwrap();
+    let packed = archive(&[("code/serve.py", &script), ("cifar.json", &numbers)]);
+    std::fs::write(desk.path("model.tar.gz"), packed).unwrap();
+    let numbers: Value = serde_json::from_slice(&numbers).unwrap();
+    std::fs::create_dir(desk.path("photos")).unwrap();
+    let images = numbers["images"].as_array().unwrap();
+    for image in images {
+        let rgb = [0, 1, 2].map(|channel| image["rgb"][channel].as_u64().unwrap() as u8);
+        let picture = image::RgbImage::from_pixel(32, 32, image::Rgb(rgb));
+        picture
+            .save(desk.path("photos").join(image["name"].as_str().unwrap()))
+            .unwrap();
+    }
+    desk.transform(0, "start", "cifar", &["--watch"])
+        .must_say("48 of 48");
+    assert!(
+        desk.bucket
+            .get(&format!(
+                "out/cifar/{}.out",
+                images[0]["name"].as_str().unwrap()
+            ))
+            .is_some()
+    );
+
+    let photos = desk.text("photos");
+    let fetch = [
+        "transform",
+        "fetch",
+        "cifar",
+        &photos,
+        "--labels",
+        "cifar-10",
+        "--truth-from-names",
+        "--out",
+    ];
+    let answers = desk.text("answers.jsonl");
+    let fetched = desk.run(0, &[&fetch[..], &[&answers]].concat());
+    for (line, image) in lines(&std::fs::read_to_string(answers).unwrap())
+        .iter()
+        .zip(images)
+    {
+        assert_eq!(line["classes"][0]["label"], image["answer"], "{line}");
+    }
+    let correct = numbers["correct"].as_u64().unwrap();
+    fetched.must_say(&format!(
+        "{:.2} %, {correct} of {}",
+        100.0 * correct as f64 / images.len() as f64,
+        images.len()
+    ));
+    for (class, row) in numbers["classes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .zip(numbers["by_row"].as_array().unwrap())
+    {
+        let shares: Vec<String> = row
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|share| format!("{:.2}", share.as_f64().unwrap()))
+            .collect();
+        let said = format!("{}{}", fetched.stdout, fetched.stderr);
+        let line = said.lines().find(|line| {
+            line.split_whitespace().next() == class.as_str()
+                && line.split_whitespace().count() == shares.len() + 1
+        });
+        let line = line.unwrap_or_else(|| panic!("no row for {class}: {fetched:#?}"));
+        assert_eq!(
+            line.split_whitespace().skip(1).collect::<Vec<_>>(),
+            shares,
+            "{class}"
+        );
+    }
+}
+
+#[test]
+fn the_records_of_a_tfrecord_file_are_answered_in_their_order() {
+    let desk = Desk::new();
+    let records = repository().join("tests/tfrecord/photos.tfrecord");
+    let local = [
+        "predict",
+        records.to_str().unwrap(),
+        "--model",
+        MODEL,
+        "--out",
+        "-",
+    ];
+    let here = lines(&desk.run_model(0, &local).stdout);
+    desk.run(
+        0,
+        &[
+            "transform",
+            "package",
+            "--model",
+            MODEL,
+            "--out",
+            &desk.text("model.tar.gz"),
+        ],
+    );
+    std::fs::create_dir(desk.path("photos")).unwrap();
+    std::fs::copy(&records, desk.path("photos/photos.tfrecord")).unwrap();
+    desk.bucket
+        .put("photos/photos.tfrecord", &std::fs::read(&records).unwrap());
+
+    let (input, output, packed) = (
+        desk.bucket.uri("photos/"),
+        desk.bucket.uri("out/"),
+        desk.text("model.tar.gz"),
+    );
+    let start = [
+        "transform",
+        "start",
+        &input,
+        "--output",
+        &output,
+        "--job-name",
+        "records",
+        "--archive",
+        &packed,
+    ];
+    desk.run(
+        0,
+        &[
+            &start[..],
+            &[
+                "--role",
+                ROLE,
+                "--input-kind",
+                "tfrecord",
+                "--max-concurrent",
+                "4",
+                "--watch",
+            ],
+        ]
+        .concat(),
+    );
+    let output = desk.bucket.get("out/records/photos.tfrecord.out").unwrap();
+    let there = lines(std::str::from_utf8(&output).unwrap());
+    assert_eq!(there.len(), here.len());
+    for (here, there) in here.iter().zip(&there) {
+        assert_same_classes(here, there, "a record");
+    }
+}
