@@ -7,6 +7,7 @@
 )]
 
 mod compare;
+mod endpoint;
 mod export;
 mod inspect;
 mod models;
@@ -49,6 +50,8 @@ enum Command {
     Upload(Box<upload::UploadArgs>),
     /// Run models on SageMaker Batch Transform
     Transform(Box<transform::TransformArgs>),
+    /// Deploy, watch and delete real-time endpoints of SageMaker
+    Endpoint(endpoint::EndpointArgs),
     /// Show, fetch and remove models
     Models(models::ModelsArgs),
     /// Show or install ONNX Runtime, which runs the models
@@ -65,6 +68,7 @@ enum Outcome {
 /// Runs what the program's arguments ask for.
 pub fn run() -> ExitCode {
     let cli = Cli::parse();
+    let keeper = endpoint::Keeper::start();
     let outcome = match cli.command {
         Some(Command::Predict(args)) => predict::run(&args),
         Some(Command::Export(args)) => export::run(&args),
@@ -72,10 +76,14 @@ pub fn run() -> ExitCode {
         Some(Command::Project(args)) => project::run(&args),
         Some(Command::Upload(args)) => upload::run(&args),
         Some(Command::Transform(args)) => transform::run(&args),
+        Some(Command::Endpoint(args)) => endpoint::run(&args),
         Some(Command::Models(args)) => models::run(&args),
         Some(Command::Runtime(args)) => runtime::run(&args),
         None => window::run(&cli.window),
     };
+    if let Some(keeper) = keeper {
+        keeper.finish();
+    }
     match outcome {
         Ok(Outcome::AllWell) => ExitCode::SUCCESS,
         Ok(Outcome::SomeImagesFailed) => ExitCode::from(3),
