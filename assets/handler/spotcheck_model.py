@@ -50,10 +50,7 @@ class Model:
 
         Raises `Refused` where the image, and `RuntimeError` where the model is to blame.
         """
-        with spotcheck_picture.opened(encoded) as picture:
-            width, height = picture.size
-            placement = place(self.card["input"]["resize"], picture.size)
-            tensor = to_tensor(self.card["input"], placement, picture)
+        (width, height), placement, tensor = self._prepared(encoded)
         outputs = self._run(tensor)
         (task, convention), = self.card["output"].items()
         answer = {"status": "ok", "width": width, "height": height, "model": self.card["id"], "task": task}
@@ -62,6 +59,13 @@ class Model:
         else:
             answer["detections"] = self._detections(convention, outputs, placement)
         return answer
+
+    def _prepared(self, encoded):
+        """Size of the picture, placement and tensor. The picture itself is gone then, however large it was."""
+        card = self.card["input"]
+        with spotcheck_picture.opened(encoded) as picture:
+            placement = place(card["resize"], picture.size)
+            return picture.size, placement, to_tensor(card, placement, picture)
 
     def _run(self, tensor):
         """All outputs by name."""

@@ -83,7 +83,8 @@ def _rgb(image, encoded):
         return Image.fromarray(_in_rows(_over_white, np.asarray(image.convert("RGBA"))))
     if image.mode not in ("RGB", "L", "1", "P", "CMYK", "YCbCr", "RGBX"):
         raise Refused(f"is a kind of {image.format} that cannot be read: its pixels are “{image.mode}”")
-    return image.convert("RGB")
+    # A conversion to what it is would be a second copy.
+    return image if image.mode == "RGB" else image.convert("RGB")
 
 
 def _raw_mode(image):
