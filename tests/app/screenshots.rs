@@ -14,8 +14,10 @@ use spotcheck::domain::{Credentials, S3Access};
 use spotcheck::state::{Action, Command, Display, ViewChange};
 
 use crate::browsing::drop_on;
+use crate::remote;
 use crate::support::alone::alone;
-use crate::support::seaweed::{Seaweed, without_aws};
+use crate::support::control_plane::ROLE;
+use crate::support::seaweed::{Bucket, Seaweed, without_aws};
 use crate::support::{repository, runtime_home};
 use crate::window::{click, open_at, open_with, samples, wait_for, wait_until};
 
@@ -273,4 +275,68 @@ fn the_window_asks_what_to_export() {
     window.key_press_modifiers(egui::Modifiers::COMMAND, Key::E);
     wait_for(&mut window, "Images on screen (8; ");
     take(&mut window, "exporting-dark");
+}
+
+/// What became of a job, and its outputs held against the run made here.
+#[test]
+fn the_window_sends_to_sagemaker_and_compares_what_comes_back() {
+    let mut plane = None;
+    alone(
+        "screenshots::the_window_sends_to_sagemaker_and_compares_what_comes_back",
+        remote::serve(&mut plane),
+        || {
+            let bucket = Seaweed::shared().bucket_of_one_test("holiday-photographs");
+            bucket.put_folder("photos/", &samples());
+            bucket.delete("photos/CREDITS.md");
+            let mut window = on_bucket(&bucket, Theme::Dark);
+            click(&mut window, "Predict all");
+            wait_for(&mut window, "8 images, 8 predicted");
+            click(&mut window, "coffee.png, ");
+            wait_for(&mut window, "cup ");
+            window.state_mut().command(Action::ToggleTasks.into());
+            fill_in(&mut window);
+            click(&mut window, "Start the job");
+            wait_for(&mut window, "✓ completed");
+            click(&mut window, "Log of the container");
+            take(&mut window, "sagemaker-job-dark");
+            click(&mut window, "Open outputs");
+            wait_until(&mut window, "the answers of the job", |window| {
+                let run = window.state().state().run();
+                run.is_some_and(|run| !run.info.key.made.is_here() && run.answers.answered() == 8)
+            });
+            wait_for(&mut window, "All saved");
+            window.state_mut().command(Action::CompareWithLocal.into());
+            wait_for(&mut window, "in 8 of 8 images");
+            click(&mut window, "coffee.png, ");
+            wait_for(&mut window, "cup ");
+            click(&mut window, "Side by side");
+            take(&mut window, "sagemaker-compare-dark");
+        },
+    );
+}
+
+/// A window on the photographs in a bucket.
+fn on_bucket(bucket: &Bucket, theme: Theme) -> Harness<'static, App> {
+    let mut window = open_with(None, DETECTOR, |builder| {
+        builder
+            .with_theme(theme)
+            .with_pixels_per_point(1.0)
+            .with_render_cursor(false)
+            .wgpu()
+    });
+    let place = Box::new(remote::place(bucket));
+    window.state_mut().command(Command::OpenPlace(place));
+    wait_for(&mut window, "8 images, 1 predicted");
+    wait_until(&mut window, "the end of the listing", |window| {
+        !window.state().state().is_listing()
+    });
+    window
+}
+
+/// The form, as far as the check finds nothing against it.
+fn fill_in(window: &mut Harness<'static, App>) {
+    window.state_mut().command(Action::Send.into());
+    wait_for(window, "Start the job");
+    remote::type_into(window, "Role that the container runs as", ROLE);
+    wait_for(window, "Nothing speaks against it");
 }
