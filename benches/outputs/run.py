@@ -74,7 +74,7 @@ def run(command, environment, errors):
 
 
 def outputs(options):
-    with s3.server() as (endpoint, filer):
+    with s3.server() as (endpoint, filer, _):
         fill(filer, options.outputs)
         environment = s3.environment_for(endpoint)
         rows = []

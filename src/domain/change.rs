@@ -7,7 +7,8 @@ use super::{FileStamp, LabelSet, Prediction, RunId, RunInfo, SampleUri, Verdict,
 pub enum Change {
     AddRun(Box<RunInfo>),
     RenameRun(RunId, String),
-    /// The names of its classes, where they are only learnt with its answers. To be written before the answers that need them.
+    /// More names of its classes, where they are only learnt with its answers; those that it has stay. To be written before the answers
+    /// that need them.
     SetRunLabels(RunId, LabelSet),
     /// With its answers and the verdicts on them.
     DeleteRun(RunId),

@@ -772,13 +772,16 @@ fn a_run_remembers_where_it_was_made_and_learns_the_names_of_its_classes() {
         assert_eq!(read(), answer("class 1"));
         let labels = LabelSet::parse("1\tcat").unwrap();
         project.write(3, Change::SetRunLabels(id, labels)).unwrap();
+        let more = LabelSet::parse("7\tdog").unwrap();
+        project.write(4, Change::SetRunLabels(id, more)).unwrap();
         project.flush().unwrap();
         assert_eq!(read(), answer("cat"));
     });
     bench.with(|project| {
         let info = &project.runs().unwrap()[0];
         assert_eq!(info.key.made, made);
-        assert_eq!(info.labels.get(1), Some("cat"));
+        let labels: Vec<(u32, &str)> = info.labels.iter().collect();
+        assert_eq!(labels, [(1, "cat"), (7, "dog")]);
     });
 }
 

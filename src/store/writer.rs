@@ -227,7 +227,7 @@ impl<'t> Statements<'t> {
                 Ok(())
             }
             Change::SetRunLabels(run, labels) => {
-                let sql = "UPDATE runs SET labels = ?2 WHERE id = ?1";
+                let sql = "UPDATE runs SET labels = json_patch(labels, ?2) WHERE id = ?1";
                 self.connection
                     .execute(sql, params![run_number(*run), labels_json(labels)?])?;
                 Ok(())

@@ -188,6 +188,10 @@ fn begin_saving(
         (&run.card, SavedLabels::known(run.labels.clone())),
     );
     let mut saving = Saving::begin(&args.saving, project, key, about, found.samples(), control)?;
+    let runs = saving.project().runs()?;
+    if let Some(known) = runs.iter().find(|known| known.id == saving.run()) {
+        run.reader.learn(&known.labels);
+    }
     match SeenOutputs::of_run(saving.project(), saving.run())? {
         Some(seen) => saving.want_again(&seen.newer(found)),
         // Who goes on before the end has read none that is newer than these.

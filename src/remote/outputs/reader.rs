@@ -70,6 +70,18 @@ impl OutputReader {
         self.lock().set.clone()
     }
 
+    /// Takes over what a run has learnt before, where only the outputs name the classes: an output that says otherwise is a problem.
+    pub fn learn(&self, known: &LabelSet) {
+        let mut labels = self.lock();
+        if labels.are_of_outputs {
+            for (id, name) in known.iter() {
+                let name = name.to_owned();
+                labels.names.entry(id).or_insert(name);
+            }
+            labels.set = labels.names.clone().into_iter().collect();
+        }
+    }
+
     /// Reads the answer about one image of `image_size` (width, height of the upright image, in pixels). Without it only outputs
     /// that say the size themselves can be read ([`OutputShape::says_size`]).
     ///
