@@ -12,6 +12,7 @@ use super::package::find_model;
 use super::who::now_ms;
 use crate::aws::Aws;
 use crate::cli::place::{Place, S3Args};
+use crate::cli::progress::with_progress;
 use crate::dirs::AppDirs;
 use crate::domain::{
     AssembleWith, BatchStrategy, Compression, DataCapture, DataProcessing, Experiment,
@@ -411,8 +412,10 @@ impl Planned {
             },
             keep: KeepRule::default(),
         };
-        let packaged =
-            package_model(&model, options, &target, control).context("Could not pack the model")?;
+        let packaged = with_progress("Packing", control, || {
+            package_model(&model, options, &target, control)
+        });
+        let packaged = packaged.context("Could not pack the model")?;
         *local_archive = Some(packaged.path);
         Ok(Some(folder))
     }

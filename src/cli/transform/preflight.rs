@@ -27,7 +27,7 @@ pub(super) fn run(args: &PreflightArgs) -> anyhow::Result<Outcome> {
     let aws = Aws::new();
     let mut planned = args.job.plan(&aws, &control)?;
     let prices = args.job.prices(&planned.plan, &dirs)?;
-    let _archive = with_progress("Packing", &control, || planned.pack(&control))?;
+    let _archive = planned.pack(&control)?;
     let found = with_progress("Preflight", &control, || {
         preflight(&aws, &planned.plan, &prices, &control)
     })?;

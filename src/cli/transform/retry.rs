@@ -54,7 +54,8 @@ pub(super) fn run(args: &RetryArgs) -> anyhow::Result<Outcome> {
         .manifest
         .as_ref()
         .map_or(0, |manifest| manifest.names.len());
-    eprintln!("{count} images without an output are sent again");
+    let (s, are) = if count == 1 { ("", "is") } else { ("s", "are") };
+    eprintln!("{count} image{s} without an output {are} sent again");
     let prices = read_prices(&dirs.prices())?;
     start(
         &named.aws,

@@ -65,7 +65,7 @@ pub(super) fn start(
         fill_in(&found, &mut planned);
         return print_commands(&planned);
     }
-    let _archive = with_progress("Packing", control, || planned.pack(control))?;
+    let _archive = planned.pack(control)?;
     let found = with_progress("Preflight", control, || {
         transform::preflight(aws, &planned.plan, &prices, control)
     })?;
@@ -133,9 +133,10 @@ fn must_be_well(found: &Preflight, how: &HowArgs) -> anyhow::Result<()> {
 fn tell(record: &JobRecord) -> anyhow::Result<()> {
     let spec = &record.spec;
     writeln!(std::io::stdout().lock(), "{}", spec.job_name)?;
+    let count = record.input_objects.unwrap_or_default();
     eprintln!(
-        "started over {} objects on {} × {}; outputs go to {}",
-        record.input_objects.unwrap_or_default(),
+        "started over {count} object{} on {} × {}; outputs go to {}",
+        if count == 1 { "" } else { "s" },
         spec.instance_count,
         spec.instance_type,
         spec.output.folder

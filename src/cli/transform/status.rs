@@ -21,6 +21,8 @@ use crate::tasks::{ProgressUnit, TaskControl};
 
 /// Lines of the container's log that are shown.
 const LOG_LINES: usize = 5;
+/// Images without an output that are named although nobody gives a reason.
+const UNNAMED_FAILURES: usize = 20;
 
 #[derive(Debug, Args)]
 pub(super) struct StatusArgs {
@@ -153,18 +155,18 @@ fn conclude(
     if !job.status.is_over() {
         return Ok(Outcome::AllWell);
     }
-    if let Some(record) = watched
-        .record
-        .as_ref()
-        .filter(|record| !record.left.is_empty())
-    {
-        let left: Vec<String> = record.left.iter().map(ToString::to_string).collect();
-        let name = &record.spec.job_name;
-        eprintln!(
-            "left behind: {}; spotcheck transform clean-up {name} deletes it",
-            left.join(", ")
-        );
-    }
+    let outcome = conclude_images(watched, progress, control);
+    tell_left_behind(watched);
+    outcome
+}
+
+/// What became of the images of a job that is over.
+fn conclude_images(
+    watched: &Watched<'_>,
+    progress: &JobProgress,
+    control: &TaskControl,
+) -> anyhow::Result<Outcome> {
+    let job = &progress.job;
     if progress.missing() == Some(0) && job.status == TransformStatus::Completed {
         return Ok(Outcome::AllWell);
     }
@@ -204,6 +206,19 @@ fn conclude(
     }
 }
 
+fn tell_left_behind(watched: &Watched<'_>) {
+    let record = watched.record.as_ref();
+    let Some(record) = record.filter(|record| !record.left.is_empty()) else {
+        return;
+    };
+    let left: Vec<String> = record.left.iter().map(ToString::to_string).collect();
+    eprintln!(
+        "left behind: {}; spotcheck transform clean-up {} deletes it",
+        left.join(", "),
+        record.spec.job_name
+    );
+}
+
 fn past(status: TransformStatus) -> &'static str {
     match status {
         TransformStatus::Stopped => "was stopped",
@@ -211,13 +226,22 @@ fn past(status: TransformStatus) -> &'static str {
     }
 }
 
+/// All that the data-log gives a reason for, and the first of the others: a job that was stopped may have left most of its images.
 fn tell_failures(found: &JobOutcome) {
+    let mut unnamed = 0;
     for failed in &found.failed {
-        let reason = failed
-            .reason
-            .as_deref()
-            .unwrap_or("no output, and the data-log says nothing of it");
-        eprintln!("failed {}: {reason}", found.uri_of(failed));
+        let uri = found.uri_of(failed);
+        if let Some(reason) = &failed.reason {
+            eprintln!("failed {uri}: {reason}");
+            continue;
+        }
+        unnamed += 1;
+        if unnamed <= UNNAMED_FAILURES {
+            eprintln!("failed {uri}: no output, and the data-log says nothing of it");
+        }
+    }
+    if unnamed > UNNAMED_FAILURES {
+        eprintln!("and {} more without an output", unnamed - UNNAMED_FAILURES);
     }
     for note in &found.notes {
         eprintln!("note: {note}");

@@ -19,6 +19,23 @@ pub struct Headline {
     pub instance_type: &'static str,
 }
 
+/// “AWS tells of 100,000 images in 12 minutes on 2 ml.p3.2xlarge”
+impl std::fmt::Display for Headline {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self {
+            images,
+            minutes,
+            instances,
+            instance_type,
+        } = self;
+        let (thousands, rest) = (images / 1000, images % 1000);
+        write!(
+            formatter,
+            "AWS tells of {thousands},{rest:03} images in {minutes} minutes on {instances} {instance_type}"
+        )
+    }
+}
+
 impl Headline {
     /// Images a second on each instance.
     pub fn images_per_s(&self) -> f64 {
@@ -150,6 +167,10 @@ mod tests {
 
     #[test]
     fn an_estimate_bills_every_instance_for_the_whole_time() {
+        assert_eq!(
+            HEADLINE.to_string(),
+            "AWS tells of 100,000 images in 12 minutes on 2 ml.p3.2xlarge"
+        );
         let headline = HEADLINE.images_per_s();
         let estimate = CostEstimate::of(100_000, headline, 2, Some(4.0)).unwrap();
         assert!((estimate.seconds - 720.0).abs() < 1e-6, "{estimate:?}");

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{Checks, told};
+use super::{Checks, counted, told};
 use crate::aws::{ListRequest, S3};
 use crate::domain::{
     CheckPoint, InputObjects, InputSurvey, KeySample, S3Address, Sample, TransformPlan, human_bytes,
@@ -62,8 +62,8 @@ pub(super) fn check_input(
         checks.problem(
             CheckPoint::Input,
             format!(
-                "{} objects of the manifest are not there: {missing}",
-                missing.count
+                "{} of the manifest not there: {missing}",
+                counted(missing.count, "object")
             ),
             "Leave them out of the manifest, or upload them",
         );
@@ -204,31 +204,35 @@ fn check_objects(checks: &mut Checks, survey: &InputSurvey) {
             format!(", the largest {}: {key}", human_bytes(*size))
         });
     let summary = format!(
-        "{} objects, {}{largest}",
-        survey.objects,
+        "{}, {}{largest}",
+        counted(survey.objects, "object"),
         human_bytes(survey.bytes)
     );
     let advice = "One object that the model cannot read ends the job as failed. Send only the images, as a list";
     let mut warn = |what: String| checks.warning(CheckPoint::Objects, what, advice);
     if survey.empty.count > 0 {
         warn(format!(
-            "{} objects are empty: {}",
-            survey.empty.count, survey.empty
+            "{} without content: {}",
+            counted(survey.empty.count, "object"),
+            survey.empty
         ));
     }
     let kinds = [survey.images, survey.records, survey.texts];
     let is_mixed = kinds.iter().filter(|count| **count > 0).count() > 1;
     if is_mixed {
         warn(format!(
-            "{} images, {} TFRecord files and {} text files lie there together, and a job takes all objects alike",
-            survey.images, survey.records, survey.texts
+            "{}, {} and {} lie there together, and a job takes all objects alike",
+            counted(survey.images, "image"),
+            counted(survey.records, "TFRecord file"),
+            counted(survey.texts, "text file")
         ));
     }
     // Where nothing has a name that says something, nothing is out of place.
     if survey.others.count > 0 && kinds.iter().any(|count| *count > 0) {
         warn(format!(
-            "{} objects have names of neither images nor TFRecord files: {}",
-            survey.others.count, survey.others
+            "{} with a name of neither an image nor a TFRecord file: {}",
+            counted(survey.others.count, "object"),
+            survey.others
         ));
     }
     checks.ok(CheckPoint::Objects, summary);

@@ -224,17 +224,14 @@ impl Checks {
     ) -> Option<CostEstimate> {
         let spec = &plan.spec;
         let objects = survey.map(|survey| survey.objects)?;
-        let headline = format!(
-            "AWS tells of {} images in {} minutes on {} {}",
-            HEADLINE.images, HEADLINE.minutes, HEADLINE.instances, HEADLINE.instance_type
-        );
         let usd_per_hour = price.map(|price| price.usd_per_hour);
         let estimate = plan
             .images_per_s
             .and_then(|rate| CostEstimate::of(objects, rate, spec.instance_count, usd_per_hour));
         let time = estimate.as_ref().map(|estimate| {
             format!(
-                "{objects} objects at {:.1} a second on each instance take about {} of transforming",
+                "{} at {:.1} a second on each instance take about {} of transforming",
+                counted(objects, "object"),
                 estimate.images_per_s,
                 human_duration(estimate.seconds)
             )
@@ -244,7 +241,7 @@ impl Checks {
             (Some(price), Some(time), Some(usd)) => self.ok(
                 CheckPoint::Cost,
                 format!(
-                    "{time}, for about {} ({} an hour and instance, {}); {start_up}. For orientation, {headline}",
+                    "{time}, for about {} ({} an hour and instance, {}); {start_up}. For orientation, {HEADLINE}",
                     human_usd(usd),
                     human_usd(price.usd_per_hour),
                     price.source
@@ -253,7 +250,7 @@ impl Checks {
             (Some(price), ..) => self.warning(
                 CheckPoint::Cost,
                 format!(
-                    "{} × {} cost {} an hour ({}), but nobody knows yet how fast the model is there. For orientation, {headline}",
+                    "{} × {} cost {} an hour ({}), but nobody knows yet how fast the model is there. For orientation, {HEADLINE}",
                     spec.instance_count,
                     spec.instance_type,
                     human_usd(price.usd_per_hour * f64::from(spec.instance_count)),
@@ -264,7 +261,7 @@ impl Checks {
             (None, time, _) => self.warning(
                 CheckPoint::Cost,
                 format!(
-                    "No price of {} is known{}. For orientation, {headline}",
+                    "No price of {} is known{}. For orientation, {HEADLINE}",
                     spec.instance_type,
                     time.map_or_else(String::new, |time| format!("; {time}"))
                 ),
@@ -273,6 +270,12 @@ impl Checks {
         }
         estimate
     }
+}
+
+/// “1 object”, “3 objects”.
+fn counted(count: u64, what: &str) -> String {
+    let s = if count == 1 { "" } else { "s" };
+    format!("{count} {what}{s}")
 }
 
 /// “40 s”, “12 min”, “3.5 h”.
