@@ -7,6 +7,7 @@ Records and lines are answered one a line, in their order; one that cannot be re
 
 import json
 import os
+import traceback
 
 from spotcheck_model import Model
 from spotcheck_records import Refused, image_of_base64, image_of_example, image_of_json, parsed_json, records
@@ -33,6 +34,8 @@ def respond(model, body, content_type):
     except Refused as error:
         return 400, _failed(error), JSON
     except Exception as error:
+        # For the log of the container: the answer says only what, not where.
+        traceback.print_exc()
         return 500, _failed(error), JSON
     known = ", ".join(["application/x-image", "image/*", RECORDS[0], LINES[0], JSON])
     return 415, _failed(f"the content type “{kind}” is not known here; known are {known}"), JSON

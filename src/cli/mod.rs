@@ -88,10 +88,24 @@ pub fn run() -> ExitCode {
         Ok(Outcome::AllWell) => ExitCode::SUCCESS,
         Ok(Outcome::SomeImagesFailed) => ExitCode::from(3),
         Err(error) => {
-            eprintln!("error: {error:#}");
+            eprintln!("error: {}", in_words(&error));
             ExitCode::FAILURE
         }
     }
+}
+
+/// The error and its causes, but for those that stand in its words already.
+fn in_words(error: &anyhow::Error) -> String {
+    let mut words = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if words.is_empty() {
+            words = cause;
+        } else if !words.contains(&cause) {
+            words.push_str(": ");
+            words.push_str(&cause);
+        }
+    }
+    words
 }
 
 /// How long the model itself took; `None` before its second call, as the first one warms it up.
@@ -126,4 +140,21 @@ fn parse_score(text: &str) -> Result<f32, String> {
         .ok()
         .filter(|score| (0.0..=1.0).contains(score));
     score.ok_or_else(|| "a score lies between 0 and 1".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::anyhow;
+
+    use super::in_words;
+
+    #[test]
+    fn an_error_says_each_cause_once() {
+        let said = anyhow!("cancelled").context("cancelled");
+        assert_eq!(in_words(&said), "cancelled");
+        let inside = anyhow!("no such file").context("could not read it: no such file: a.txt");
+        assert_eq!(in_words(&inside), "could not read it: no such file: a.txt");
+        let more = anyhow!("no such file").context("Could not pack the model");
+        assert_eq!(in_words(&more), "Could not pack the model: no such file");
+    }
 }

@@ -13,7 +13,7 @@ mod twice;
 pub use local::LocalSource;
 pub use memory::MemorySource;
 pub use s3::S3Source;
-pub use tfrecord::WithRecords;
+pub use tfrecord::{RECORD_EXTENSIONS, WithRecords};
 pub use twice::ReadTwice;
 
 use std::ops::Range;
@@ -27,7 +27,8 @@ use crate::tasks::TaskControl;
 use tfrecord::{is_shard_name, is_tfrecord_name};
 
 /// Extensions (lower case) of the files that are listed as samples.
-const IMAGE_EXTENSIONS: [&str; 11] = [
+/// What names of images end with, in any case, behind a dot.
+pub const IMAGE_EXTENSIONS: [&str; 11] = [
     "jpg", "jpeg", "jpe", "jfif", "png", "webp", "bmp", "dib", "tif", "tiff", "gif",
 ];
 

@@ -27,8 +27,8 @@ use crate::evaluation::truth_in_name;
 use crate::library::{Library, built_in_labels, labels_from_file};
 use crate::predict::{ResultSink, SampleResult};
 use crate::remote::outputs::{
-    FoundOutputs, OutputFolder, OutputRun, OutputSink, OutputsError, ReadOutcome, ReadingChoice,
-    SeenOutputs,
+    FoundOutputs, OutputFolder, OutputRun, OutputShape, OutputSink, OutputsError, ReadOutcome,
+    ReadingChoice, SeenOutputs,
 };
 use crate::tasks::{ProgressUnit, TaskControl};
 
@@ -123,6 +123,9 @@ pub(super) fn run(args: &FetchArgs) -> anyhow::Result<Outcome> {
     eprintln!("{}", run.card.origin);
     for assumed in &run.card.assumed {
         eprintln!("assumed, not known: {assumed}");
+    }
+    if run.labels.is_empty() && matches!(run.reader.shape(), OutputShape::Mapped(_)) {
+        eprintln!("note: nothing tells what the classes are called; --labels names them");
     }
 
     let control = TaskControl::new(ProgressUnit::Images);
@@ -237,6 +240,9 @@ fn reading_choice(args: &FetchArgs, library: &Library) -> anyhow::Result<Reading
 fn find_labels(wanted: &str) -> anyhow::Result<LabelSet> {
     match built_in_labels(wanted) {
         Some(labels) => Ok(labels),
+        None if !Path::new(wanted).exists() => bail!(
+            "“{wanted}” is neither imagenet, coco-80, coco-91 or cifar-10, nor a file with the names of the classes"
+        ),
         None => Ok(labels_from_file(Path::new(wanted))?),
     }
 }

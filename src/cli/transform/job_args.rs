@@ -104,8 +104,10 @@ struct InputArgs {
     /// What each request says it holds
     #[arg(long, value_name = "TYPE")]
     content_type: Option<String>,
+    /// How an object is split into records, where it holds several
     #[arg(long, value_enum, value_name = "TYPE")]
     split_type: Option<SplitArg>,
+    /// How the objects are compressed
     #[arg(long, value_enum, value_name = "TYPE")]
     compression: Option<CompressionArg>,
 }
@@ -126,8 +128,10 @@ struct RequestArgs {
     /// What the model is asked to answer in
     #[arg(long, value_name = "TYPE")]
     accept: Option<String>,
+    /// One record a request, or as many as fit into the payload
     #[arg(long, value_enum, value_name = "STRATEGY")]
     batch_strategy: Option<StrategyArg>,
+    /// What stands between the answers of one object's records
     #[arg(long, value_enum, value_name = "HOW")]
     assemble_with: Option<AssembleArg>,
     /// The largest request; what the objects need where it is not given
@@ -162,8 +166,10 @@ struct RequestArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Instances")]
 pub(super) struct ResourceArgs {
+    /// What machines the job runs on
     #[arg(long, value_name = "TYPE", default_value = "ml.m5.xlarge")]
     instance_type: String,
+    /// How many of them (1 to 100)
     #[arg(long, value_name = "N", default_value_t = 1)]
     instance_count: u32,
     /// A key for the disks of the instances
@@ -186,17 +192,22 @@ struct ExtraArgs {
     /// Keeps requests and answers here, too
     #[arg(long, value_name = "s3://BUCKET/FOLDER/")]
     data_capture: Option<S3Address>,
+    /// A key for what is kept
     #[arg(long, value_name = "KEY", requires = "data_capture")]
     data_capture_kms_key: Option<String>,
     /// Gives each captured request an id
     #[arg(long, requires = "data_capture")]
     data_capture_ids: bool,
+    /// The experiment of SageMaker that the job belongs to
     #[arg(long, value_name = "NAME")]
     experiment: Option<String>,
+    /// The trial of that experiment
     #[arg(long, value_name = "NAME")]
     trial: Option<String>,
+    /// The trial component that shows the job
     #[arg(long, value_name = "NAME")]
     trial_component: Option<String>,
+    /// The run of the experiment
     #[arg(long, value_name = "NAME")]
     experiment_run: Option<String>,
 }
@@ -417,6 +428,9 @@ impl Planned {
         });
         let packaged = packaged.context("Could not pack the model")?;
         *local_archive = Some(packaged.path);
+        // What comes next counts anew.
+        control.set_total(None);
+        control.set_done_before(0);
         Ok(Some(folder))
     }
 }

@@ -18,6 +18,7 @@ const PAUSE: Duration = Duration::from_secs(3);
 
 #[derive(Debug, Args)]
 pub(super) struct LogsArgs {
+    /// The job, wherever it was started
     job: String,
     /// SageMaker's own log: which objects went wrong, and why
     #[arg(long)]

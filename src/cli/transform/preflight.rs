@@ -23,7 +23,7 @@ pub(super) struct PreflightArgs {
 
 pub(super) fn run(args: &PreflightArgs) -> anyhow::Result<Outcome> {
     let dirs = AppDirs::find()?;
-    let control = interruptible(ProgressUnit::Steps)?;
+    let control = interruptible(ProgressUnit::Bytes)?;
     let aws = Aws::new();
     let mut planned = args.job.plan(&aws, &control)?;
     let prices = args.job.prices(&planned.plan, &dirs)?;

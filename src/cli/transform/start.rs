@@ -13,7 +13,7 @@ use crate::aws::Aws;
 use crate::cli::Outcome;
 use crate::cli::progress::with_progress;
 use crate::dirs::AppDirs;
-use crate::domain::{CheckGrade, JobRecord, LeftBehind, Preflight, PriceTable};
+use crate::domain::{Check, CheckGrade, CheckPoint, JobRecord, LeftBehind, Preflight, PriceTable};
 use crate::remote::transform::{self, JobRecords, StartFolders, aws_commands};
 use crate::tasks::{ProgressUnit, TaskControl};
 
@@ -61,6 +61,10 @@ pub(super) fn start(
         // For what is chosen by the objects that are there.
         let found = with_progress("Looking", control, || {
             transform::preflight(aws, &planned.plan, &prices, control)
+        })?;
+        write_noteworthy(&found, |check| {
+            // An archive that is yet to be packed cannot be there.
+            planned.packed.is_none() || check.point != CheckPoint::Model
         })?;
         fill_in(&found, &mut planned);
         return print_commands(&planned);
@@ -113,17 +117,21 @@ fn fill_in(found: &Preflight, planned: &mut Planned) {
 }
 
 /// What is well need not be told before a start.
-fn must_be_well(found: &Preflight, how: &HowArgs) -> anyhow::Result<()> {
+fn write_noteworthy(found: &Preflight, wanted: impl Fn(&Check) -> bool) -> anyhow::Result<()> {
     let noteworthy = Preflight {
         checks: found
             .checks
             .iter()
-            .filter(|check| check.grade != CheckGrade::Ok)
+            .filter(|check| check.grade != CheckGrade::Ok && wanted(check))
             .cloned()
             .collect(),
         ..Preflight::default()
     };
-    preflight::write(&mut std::io::stderr().lock(), &noteworthy)?;
+    preflight::write(&mut std::io::stderr().lock(), &noteworthy)
+}
+
+fn must_be_well(found: &Preflight, how: &HowArgs) -> anyhow::Result<()> {
+    write_noteworthy(found, |_| true)?;
     if found.grade() == CheckGrade::Problem && !how.force {
         bail!("nothing was started, because of the problems above; --force starts all the same");
     }

@@ -11,6 +11,7 @@ use crate::tasks::ProgressUnit;
 
 #[derive(Debug, Args)]
 pub(super) struct StopArgs {
+    /// A job that goes on, wherever it was started
     job: String,
     /// Without asking
     #[arg(long)]

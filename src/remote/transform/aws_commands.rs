@@ -1,8 +1,11 @@
 //! What the `aws` command line would do in place of Spotcheck, for a POSIX shell.
 
+use std::fmt::Write as _;
+
 use super::manifest::write_manifest;
 use crate::aws::{create_model_request, create_transform_job_request};
 use crate::domain::{Credentials, InputObjects, ModelSource, TransformPlan};
+use crate::source::{IMAGE_EXTENSIONS, RECORD_EXTENSIONS};
 
 /// The commands that start this job, in their order. They hold no secret: a profile is named, never its keys.
 pub fn aws_commands(plan: &TransformPlan) -> Vec<String> {
@@ -11,7 +14,11 @@ pub fn aws_commands(plan: &TransformPlan) -> Vec<String> {
     let input = plan.spec.input.objects.address().to_string();
     if let Some(folder) = &plan.input_folder {
         let folder = quoted(&folder.display().to_string());
-        commands.push(format!("aws s3 sync {folder} {}{s3}", quoted(&input)));
+        commands.push(format!(
+            "aws s3 sync {folder} {}{}{s3}",
+            quoted(&input),
+            only_what_is_uploaded()
+        ));
     }
     if let Some(manifest) = &plan.manifest {
         for file in &plan.input_files {
@@ -53,6 +60,24 @@ pub fn aws_commands(plan: &TransformPlan) -> Vec<String> {
         quoted(&create_transform_job_request(&plan.spec))
     ));
     commands
+}
+
+/// The filters of `aws s3 sync` for what Spotcheck would send: images and TFRecord files in any case, and nothing hidden. Of two that match, the
+/// later one counts.
+fn only_what_is_uploaded() -> String {
+    let any_case = |letter: char| match letter.to_ascii_uppercase() {
+        upper if upper == letter => letter.to_string(),
+        upper => format!("[{letter}{upper}]"),
+    };
+    let compressed = RECORD_EXTENSIONS.map(|extension| format!("{extension}.gz"));
+    let endings = IMAGE_EXTENSIONS.into_iter().chain(RECORD_EXTENSIONS);
+    let endings = endings.chain(compressed.iter().map(String::as_str));
+    let mut filters = " --exclude '*'".to_owned();
+    for ending in endings {
+        let ending: String = ending.chars().map(any_case).collect();
+        let _ = write!(filters, " --include '*.{ending}'");
+    }
+    filters + " --include '*-[0-9]*-of-[0-9]*' --exclude '.*' --exclude '*/.*'"
 }
 
 fn s3_options(plan: &TransformPlan) -> String {
@@ -127,6 +152,36 @@ mod tests {
             let script = format!("printf %s {}", quoted(text));
             let output = Command::new("sh").args(["-c", &script]).output().unwrap();
             assert_eq!(String::from_utf8(output.stdout).unwrap(), text);
+        }
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_sync_sends_what_an_upload_would_send() {
+        // The patterns of the shell mean the same; a pattern decides for each name that it matches.
+        let mut script = String::new();
+        for filter in only_what_is_uploaded().split(" --").skip(1) {
+            let (word, pattern) = filter.split_once(' ').unwrap();
+            let pattern = pattern.trim_matches('\'');
+            let _ = writeln!(script, "case $1 in {pattern}) sent={word};; esac");
+        }
+        script += "printf %s $sent";
+        for (name, expected) in [
+            ("cat.jpg", "include"),
+            ("deep/down/CAT.Jpeg", "include"),
+            ("train.tfrecord", "include"),
+            ("train.tfrecord-00000-of-00010", "include"),
+            ("train.tfrecord.gz", "include"),
+            ("CREDITS.md", "exclude"),
+            ("jpg", "exclude"),
+            (".hidden.jpg", "exclude"),
+            ("deep/.cache/cat.jpg", "exclude"),
+        ] {
+            let output = Command::new("sh")
+                .args(["-c", &script, "sh", name])
+                .output();
+            let sent = String::from_utf8(output.unwrap().stdout).unwrap();
+            assert_eq!(sent, expected, "{name}");
         }
     }
 

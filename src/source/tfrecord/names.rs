@@ -1,14 +1,16 @@
 //! Which files hold records, by their names.
 
+/// What names of TFRecord files end with, in any case, behind a dot.
+pub const RECORD_EXTENSIONS: [&str; 4] = ["tfrecord", "tfrecords", "tfrec", "record"];
+
 /// `train.tfrecord`, `train.tfrecords`, `train.tfrec`, `train.record`, each also as a shard (`train.tfrecord-00000-of-00010`)
 /// or compressed (`train.tfrecord.gz`); upper and lower case are the same.
 pub(in super::super) fn is_tfrecord_name(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let name = name.strip_suffix(".gz").unwrap_or(&name);
     let name = without_shard(name).unwrap_or(name);
-    [".tfrecord", ".tfrecords", ".tfrec", ".record"]
-        .iter()
-        .any(|ending| name.ends_with(ending))
+    name.rsplit_once('.')
+        .is_some_and(|(_, extension)| RECORD_EXTENSIONS.contains(&extension))
 }
 
 /// `train-00000-of-00010`: may hold records, as those of ImageNet; only the contents tell.

@@ -68,9 +68,11 @@ pub(super) fn check_input(
             "Leave them out of the manifest, or upload them",
         );
     } else if survey.objects == 0 {
+        let place = plan.input_folder.as_ref();
+        let place = place.map_or(from, |folder| folder.display().to_string());
         checks.problem(
             CheckPoint::Input,
-            format!("There is nothing to transform below {from}"),
+            format!("There is nothing to transform below {place}"),
             "Look at how it is spelt",
         );
     } else {

@@ -65,7 +65,21 @@ pub(super) fn check_model(
             .map_err(JobError::from),
     )?;
     match (&plan.model, known) {
-        (_, Err(why)) => checks.problem(CheckPoint::Model, why, ""),
+        (source, Err(why)) => {
+            checks.problem(CheckPoint::Model, why, "");
+            // What can be told without SageMaker is told.
+            if let ModelSource::New {
+                spec,
+                local_archive,
+            } = source
+            {
+                check_role(checks, &spec.role);
+                check_image(checks, &spec.image, plan, region);
+                if let Some(path) = local_archive {
+                    check_local_archive(checks, path, &spec.archive);
+                }
+            }
+        }
         (ModelSource::Existing, Ok(None)) => checks.problem(
             CheckPoint::Model,
             format!("There is no model {name} in {region}"),
