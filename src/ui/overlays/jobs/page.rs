@@ -469,7 +469,7 @@ fn known_left_ui(
         }
         return;
     }
-    let message = "Delete them? The job cannot be retried with this model afterwards; images and outputs stay";
+    let message = "The job cannot be retried with this model afterwards; images and outputs stay";
     banner_ui(ui, Tone::Warning, message, |ui| {
         ui.horizontal(|ui| {
             if ui.button("Delete them").clicked() {
