@@ -8,7 +8,7 @@ use std::process::Output;
 
 use support::control_plane::{ControlPlane, IMAGE, ROLE, echo_archive};
 use support::seaweed::{ADMIN, Bucket, Seaweed};
-use support::spotcheck_at;
+use support::{spotcheck, spotcheck_at};
 
 struct Account {
     bucket: Bucket,
@@ -75,6 +75,48 @@ fn an_endpoint_is_deployed_watched_listed_and_deleted_with_all_that_was_made_for
         Some(1)
     );
     assert_eq!(account.plane.count("DeleteModel"), 1);
+}
+
+/// File name, and label and score of the classes, of each line of `predict --out -`.
+fn answers(output: &Output) -> Vec<(String, Vec<(String, f64)>)> {
+    let answer = |line: &str| {
+        let line: serde_json::Value = serde_json::from_str(line).unwrap();
+        let uri = line["uri"].as_str().unwrap();
+        let classes = line["classes"].as_array().unwrap().iter().map(|class| {
+            let label = class["label"].as_str().unwrap().to_owned();
+            (label, class["score"].as_f64().unwrap())
+        });
+        let name = uri.rsplit('/').next().unwrap().to_owned();
+        (name, classes.collect())
+    };
+    stdout(output).lines().map(answer).collect()
+}
+
+#[test]
+fn photographs_are_predicted_through_an_endpoint_as_on_this_machine() {
+    const MODEL: &str = "efficientnet-lite0";
+    let account = Account::new("endpoint-predict");
+    let archive = account.home.path().join("model.tar.gz");
+    let out = archive.to_str().unwrap();
+    stdout(&account.run(&["transform", "package", "--model", MODEL, "--out", out]));
+    let archive = std::fs::read(&archive).unwrap();
+    account.bucket.put("models/model.tar.gz", &archive);
+    stdout(&account.deploy("photos", &[]));
+    let there = ["predict", "assets/samples", "--endpoint", "photos"];
+    let there = answers(&account.run(&[&there[..], &["--out", "-"]].concat()));
+    let here = ["predict", "assets/samples", "--model", MODEL, "--device"];
+    let mut here = spotcheck(&[&here[..], &["cpu", "--out", "-"]].concat());
+    let here = answers(&here.output().unwrap());
+    assert_eq!(there.len(), here.len());
+    assert!(!here.is_empty());
+    for ((name, there), (expected, here)) in there.iter().zip(&here) {
+        assert_eq!(name, expected);
+        assert_eq!(there.len(), here.len(), "{name}");
+        for ((label, score), (expected, here)) in there.iter().zip(here) {
+            assert_eq!(label, expected, "{name}");
+            assert!((score - here).abs() < 1e-4, "{name}: {label}");
+        }
+    }
 }
 
 #[test]

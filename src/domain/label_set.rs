@@ -96,6 +96,12 @@ impl LabelSet {
         self.names.iter().map(|(id, name)| (*id, name.as_str()))
     }
 
+    /// Together with `more`; where both name a class, the name that stands here stays.
+    pub fn with_more(&self, more: &Self) -> Self {
+        let both = more.iter().chain(self.iter());
+        both.map(|(id, name)| (id, name.to_owned())).collect()
+    }
+
     /// The highest class id; `None` for an empty set.
     pub fn max_id(&self) -> Option<u32> {
         self.names.last_key_value().map(|(id, _)| *id)

@@ -308,24 +308,19 @@ impl SavedLabels {
 
     /// With those that the run had when it stopped.
     fn with(mut self, stored: &LabelSet) -> Self {
-        self.known = union(&self.known, stored);
+        self.known = self.known.with_more(stored);
         self
     }
 
     /// All of them, where there are more than the last time.
     fn grown(&mut self) -> Option<LabelSet> {
         let learnt = self.learnt.as_ref()?;
-        let all = union(&learnt(), &self.known);
+        let all = learnt().with_more(&self.known);
         (all != self.known).then(|| {
             self.known = all.clone();
             all
         })
     }
-}
-
-fn union(labels: &LabelSet, more: &LabelSet) -> LabelSet {
-    let both = more.iter().chain(labels.iter());
-    both.map(|(id, name)| (id, name.to_owned())).collect()
 }
 
 /// The places of the images that must be predicted to complete a run.

@@ -93,7 +93,7 @@ pub(in super::super) fn labelled(
     let Some(run) = state.runs.get_mut(run).filter(|_| is_open) else {
         return;
     };
-    run.info.labels = labels.clone();
+    run.info.labels = run.info.labels.with_more(&labels);
     let (id, is_in_project) = (run.id(), run.is_in_project);
     if is_in_project {
         project::save(state, vec![Change::SetRunLabels(id, labels)], effects);

@@ -1,9 +1,9 @@
 //! Sending to SageMaker, and the jobs there.
 
-use super::{command, event, has, opened};
+use super::{command, event, has, opened, ready};
 use crate::domain::{
     Check, CheckGrade, CheckPoint, FailedObject, InputObjects, JobOutcome, JobPage, JobPhase,
-    JobProgress, JobQuery, LeftBehind, Preflight, S3Access, S3Address, S3Place, SampleId,
+    JobProgress, JobQuery, LabelSet, LeftBehind, Preflight, S3Access, S3Address, S3Place, SampleId,
     TransformJob, TransformSpec, TransformStatus, TransformSummary,
 };
 use crate::state::{
@@ -432,4 +432,27 @@ fn jobs_that_were_watched_are_watched_again_after_a_restart_and_a_failure_can_be
     let effects = command(&mut state, Command::WatchJob(id.clone()));
     assert!(has(&effects, "WatchJob"), "{effects:?}");
     assert!(state.remote.job(&id).unwrap().failure.is_none());
+}
+
+#[test]
+fn a_run_that_learns_more_names_of_classes_keeps_those_it_has() {
+    let (mut state, source, run) = ready();
+    let named = |names: &[(u32, &str)]| -> LabelSet {
+        names
+            .iter()
+            .map(|(id, name)| (*id, (*name).to_owned()))
+            .collect()
+    };
+    state.runs.get_mut(run).unwrap().info.labels = named(&[(1, "cat")]);
+    let labels = Box::new(named(&[(1, "lion"), (2, "dog")]));
+    event(
+        &mut state,
+        Event::RunLabelled {
+            source,
+            run,
+            labels,
+        },
+    );
+    let known = &state.runs.get(run).unwrap().info.labels;
+    assert_eq!(*known, named(&[(1, "cat"), (2, "dog")]));
 }
