@@ -186,7 +186,7 @@ fn a_packed_model_goes_to_sagemaker_fails_at_one_photo_is_taken_up_again_and_say
     desk.plane.heal();
 
     let again = desk.run(0, &["transform", "retry", "story", "--watch"]);
-    again.must_say("1 images without an output are sent again");
+    again.must_say("1 image without an output is sent again");
     let retried = again.stdout.lines().next().unwrap();
     desk.must_have_answered(&format!("out/{retried}/rocket.jpg.out"), &here);
 

@@ -34,6 +34,8 @@ pub(super) fn compare(shared: &Arc<Shared>, request: Compare) {
 }
 
 fn agreement(project: Project, request: Compare) -> Result<Agreement, String> {
+    // The project is what is read: answers that are not saved yet would be missing.
+    project.flush().map_err(|error| error.to_string())?;
     let mut comparison = *request.comparison;
     let samples = request.samples.iter().cloned();
     for (index, pair) in AnswerPairs::new(project, request.runs, samples).enumerate() {
