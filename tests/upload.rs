@@ -214,7 +214,8 @@ fn a_killed_upload_goes_on_with_what_is_missing() {
     upload
         .proxy
         .inject(is_put, Often::After(25), Fault::Silence);
-    let mut child = upload.start(&[]);
+    // One after the other, so that nothing is on its way any more when the one that stalls is given up.
+    let mut child = upload.start(&["--concurrency", "1"]);
     upload.proxy.wait_until_stalled();
     child.kill().unwrap();
     child.wait().unwrap();
