@@ -9,6 +9,7 @@ use egui_kittest::{Harness, Node};
 use spotcheck::app::{App, WindowOptions};
 use spotcheck::dirs::AppDirs;
 
+use crate::support::alone::process_name;
 use crate::support::{repository, runtime_home};
 
 /// Far beyond what anything here takes, even on a busy machine.
@@ -86,7 +87,8 @@ fn start(
 fn fresh_projects() -> PathBuf {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("projects-{number}"));
+    let name = format!("projects-{}-{number}", process_name());
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     // What the last run of the tests left there.
     drop(std::fs::remove_dir_all(&folder));
     folder

@@ -25,3 +25,8 @@ pub(crate) fn alone(test: &str, prepare: impl FnOnce(&mut Command), body: impl F
         String::from_utf8_lossy(&output.stderr)
     );
 }
+
+/// Another name for each process that [`alone`] starts, fit for a file.
+pub(crate) fn process_name() -> String {
+    std::env::var(ALONE).map_or_else(|_| "all".to_owned(), |test| test.replace("::", "-"))
+}
