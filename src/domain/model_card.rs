@@ -249,6 +249,41 @@ pub enum BoxSpace {
 }
 
 impl ModelCard {
+    /// Of a model whose inside nobody here knows: it names the model and what it answers; of weights and input it holds nothing.
+    pub fn of_answers(id: String, name: String, output: OutputConvention) -> Self {
+        Self {
+            id,
+            name,
+            task: match output {
+                OutputConvention::Classification(_) => ModelTask::Classification,
+                OutputConvention::Detection(_) => ModelTask::Detection,
+            },
+            licence: "unknown".to_owned(),
+            origin: String::new(),
+            accuracy: None,
+            assumed: Vec::new(),
+            labels: None,
+            file: ModelFile {
+                name: String::new(),
+                bytes: 0,
+                sha256: String::new(),
+                urls: Vec::new(),
+            },
+            input: ImageInput {
+                name: None,
+                layout: Layout::Nhwc,
+                element_type: ElementType::Uint8,
+                channels: ChannelOrder::Rgb,
+                divide_by: 1.0,
+                mean: [0.0; 3],
+                std: [1.0; 3],
+                batches: false,
+                resize: ResizeRule::Keep {},
+            },
+            output,
+        }
+    }
+
     /// The lowest score a threshold can reach: what the graph itself cuts off.
     pub fn min_score_in_graph(&self) -> f32 {
         match &self.output {

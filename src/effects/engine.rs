@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use super::latest::{LatestSender, latest};
 use super::{Shared, guarded};
@@ -15,7 +15,7 @@ use crate::library::LibraryError;
 use crate::predict::{PredictOutcome, PredictRequest, SampleResult, Stopped, predict};
 use crate::source::{MemorySource, SourceError, for_task};
 use crate::state::{Event, NewAnswer, Offer, RuntimeKind, SourceId, TaskId, TaskOutcome};
-use crate::tasks::{ProgressUnit, TaskControl};
+use crate::tasks::{ProgressUnit, TaskControl, now_ms};
 use crate::vision::Predictor;
 
 /// Answers of a long prediction are sent to the window in bundles, at least this often.
@@ -307,12 +307,6 @@ fn predict_single(
     if let Ok(Some(outcome)) = outcome {
         report_device(shared, request.key, predictor, &outcome);
     }
-}
-
-/// Milliseconds since 1970-01-01 UTC.
-fn now_ms() -> i64 {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    since.map_or(0, |since| since.as_millis() as i64)
 }
 
 fn answer(result: SampleResult) -> Result<Prediction, String> {

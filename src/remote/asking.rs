@@ -11,9 +11,8 @@ use base64::prelude::BASE64_STANDARD;
 
 use super::outputs::{LabelSource, OutputReader, OutputShape, Recognition, Unrecognised};
 use crate::domain::{
-    BoxFormat, BoxSpace, ChannelOrder, ClassValues, ClassificationOutput, DetectionOutput,
-    ElementType, IMAGE_CONTENT_TYPE, ImageInput, KeepRule, LabelSet, LatencyMs, Layout, ModelCard,
-    ModelFile, ModelTask, OutputConvention, Prediction, ResizeRule,
+    BoxFormat, BoxSpace, ClassValues, ClassificationOutput, DetectionOutput, IMAGE_CONTENT_TYPE,
+    KeepRule, LabelSet, LatencyMs, ModelCard, ModelTask, OutputConvention, Prediction,
 };
 use crate::tasks::TaskControl;
 use crate::vision::{EncodedImage, EncodedPredictor, PredictError};
@@ -200,51 +199,29 @@ pub fn card_of_remote(id: &str, task: ModelTask, assumed: &[String], origin: &st
     if plain.is_empty() {
         "remote".clone_into(&mut plain);
     }
-    ModelCard {
-        id: plain,
-        name: id.to_owned(),
-        task,
-        licence: "unknown".to_owned(),
-        origin: origin.to_owned(),
-        accuracy: None,
-        assumed: assumed.to_vec(),
-        labels: None,
-        file: ModelFile {
-            name: String::new(),
-            bytes: 0,
-            sha256: String::new(),
-            urls: Vec::new(),
-        },
-        input: ImageInput {
+    let output = match task {
+        ModelTask::Classification => OutputConvention::Classification(ClassificationOutput {
             name: None,
-            layout: Layout::Nhwc,
-            element_type: ElementType::Uint8,
-            channels: ChannelOrder::Rgb,
-            divide_by: 1.0,
-            mean: [0.0; 3],
-            std: [1.0; 3],
-            batches: false,
-            resize: ResizeRule::Keep {},
-        },
-        output: match task {
-            ModelTask::Classification => OutputConvention::Classification(ClassificationOutput {
-                name: None,
-                values: ClassValues::Probabilities,
-                background: false,
-            }),
-            ModelTask::Detection => OutputConvention::Detection(DetectionOutput {
-                boxes: "boxes".to_owned(),
-                labels: "labels".to_owned(),
-                scores: "scores".to_owned(),
-                count: None,
-                box_format: BoxFormat::Xyxy,
-                box_space: BoxSpace::ModelPixels,
-                class_offset: 0,
-                min_score_in_graph: 0.0,
-                nms_iou_in_graph: None,
-                max_boxes_in_graph: None,
-            }),
-        },
+            values: ClassValues::Probabilities,
+            background: false,
+        }),
+        ModelTask::Detection => OutputConvention::Detection(DetectionOutput {
+            boxes: "boxes".to_owned(),
+            labels: "labels".to_owned(),
+            scores: "scores".to_owned(),
+            count: None,
+            box_format: BoxFormat::Xyxy,
+            box_space: BoxSpace::ModelPixels,
+            class_offset: 0,
+            min_score_in_graph: 0.0,
+            nms_iou_in_graph: None,
+            max_boxes_in_graph: None,
+        }),
+    };
+    ModelCard {
+        origin: origin.to_owned(),
+        assumed: assumed.to_vec(),
+        ..ModelCard::of_answers(plain, id.to_owned(), output)
     }
 }
 

@@ -9,8 +9,8 @@ use rusqlite::{Connection, OpenFlags, params_from_iter};
 use super::EXTENSION;
 use super::columns::Kind;
 use super::error::StoreError;
-use super::lock::now_ms;
 use super::schema::TABLES;
+use crate::tasks::now_ms;
 
 /// The names of the files that SQLite keeps beside a database.
 pub(super) fn companion(path: &Path, suffix: &str) -> PathBuf {

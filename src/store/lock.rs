@@ -4,9 +4,11 @@
 use std::fs::{File, TryLockError};
 use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+
+use crate::tasks::now_ms;
 
 /// The right to write a project, until it is dropped.
 #[derive(Debug)]
@@ -146,9 +148,4 @@ pub(super) fn host_name() -> Option<String> {
     })?;
     let name = name.trim();
     (!name.is_empty()).then(|| name.to_owned())
-}
-
-pub(super) fn now_ms() -> i64 {
-    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
-    since_epoch.map_or(0, |elapsed| elapsed.as_millis() as i64)
 }

@@ -10,7 +10,7 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension};
 
 use super::damage::{companion, put_back, remove_if_there, rescue, set_aside};
 use super::error::{StoreError, explain, is_damage};
-use super::lock::{FileLock, Holder, Locking, host_name, now_ms};
+use super::lock::{FileLock, Holder, Locking, host_name};
 use super::names::{root_beside_file, root_from_file};
 use super::place::Place;
 use super::queue::Queue;
@@ -19,6 +19,7 @@ use super::save_as::vacuum_into;
 use super::schema::{self, APPLICATION_ID, VERSION};
 use super::writer::{Refused, Writer};
 use super::{Access, EXTENSION, Inner, Project, Root, SaveEvent, Writing};
+use crate::tasks::now_ms;
 
 /// Larger files are looked through only where the last program that wrote them did not close them.
 const CHECKED_BYTES: u64 = 64 << 20;

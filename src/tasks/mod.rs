@@ -3,10 +3,12 @@
 //! Knows nothing of what the work is. A worker holds a [`TaskControl`], reports through it and asks it at every
 //! checkpoint whether to go on; whoever started it holds another handle of the same control.
 
+mod clock;
 mod control;
 mod progress;
 mod waker;
 
+pub use clock::now_ms;
 pub use control::{CancelHook, Cancelled, TaskControl};
 pub use progress::{Progress, ProgressUnit};
 pub use waker::Waker;

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use crossbeam_channel::{Receiver, bounded};
 
-use super::{now_ms, records};
+use super::records;
 use crate::aws::Aws;
 use crate::dirs::AppDirs;
 use crate::remote::endpoint::delete_due;
-use crate::tasks::{ProgressUnit, TaskControl};
+use crate::tasks::{ProgressUnit, TaskControl, now_ms};
 
 const EVERY: Duration = Duration::from_secs(30);
 

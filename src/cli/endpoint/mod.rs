@@ -17,7 +17,7 @@ use crate::domain::{
 };
 use crate::remote::endpoint::{EndpointRecord, EndpointRecords, delete, deploy, wait_for};
 use crate::remote::transform::read_prices;
-use crate::tasks::{ProgressUnit, TaskControl};
+use crate::tasks::{ProgressUnit, TaskControl, now_ms};
 
 pub(super) use keeper::Keeper;
 
@@ -365,9 +365,4 @@ fn run_delete(
     }
     eprintln!("the archive of a model in S3 stays where it is");
     Ok(Outcome::AllWell)
-}
-
-/// Milliseconds since 1970-01-01 UTC.
-fn now_ms() -> i64 {
-    jiff::Timestamp::now().as_millisecond()
 }

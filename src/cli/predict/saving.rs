@@ -17,7 +17,7 @@ use crate::domain::{
 };
 use crate::predict::SampleResult;
 use crate::store::{Access, OpenRequest, Project, SaveEvent, StoreError, Wanted};
-use crate::tasks::TaskControl;
+use crate::tasks::{TaskControl, now_ms};
 
 /// Stored answers that are read at once while they are written out.
 const READ_AT_ONCE: usize = 256;
@@ -478,10 +478,4 @@ impl Telling {
             self.told_at = Some(Instant::now());
         }
     }
-}
-
-/// Milliseconds since 1970-01-01 UTC.
-fn now_ms() -> i64 {
-    let since_epoch = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    since_epoch.map_or(0, |elapsed| elapsed.as_millis() as i64)
 }

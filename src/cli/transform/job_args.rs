@@ -9,7 +9,6 @@ use clap::{Args, ValueEnum};
 use tempfile::TempDir;
 
 use super::package::find_model;
-use super::who::now_ms;
 use crate::aws::Aws;
 use crate::cli::place::{Place, S3Args};
 use crate::cli::progress::with_progress;
@@ -23,7 +22,7 @@ use crate::domain::{
 use crate::export::{Existing, ExportTarget};
 use crate::remote::package::{PackageOptions, Processor, package_model};
 use crate::remote::transform::{add_price, manifest_of, read_prices};
-use crate::tasks::TaskControl;
+use crate::tasks::{TaskControl, now_ms};
 
 const ARCHIVE: &str = "model.tar.gz";
 const MANIFEST: &str = "manifest.json";

@@ -4,14 +4,14 @@ use clap::Args;
 
 use super::job_args::Planned;
 use super::start::{HowArgs, start};
-use super::who::{NamedJob, interruptible, now_ms};
+use super::who::{NamedJob, interruptible};
 use crate::cli::Outcome;
 use crate::cli::place::S3Args;
 use crate::cli::progress::with_progress;
 use crate::dirs::AppDirs;
 use crate::domain::TransformPlan;
 use crate::remote::transform::{Retry, RetryChoice, outcome, plan_retry, read_prices};
-use crate::tasks::ProgressUnit;
+use crate::tasks::{ProgressUnit, now_ms};
 
 #[derive(Debug, Args)]
 pub(super) struct RetryArgs {

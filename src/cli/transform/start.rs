@@ -8,14 +8,14 @@ use clap::Args;
 use super::job_args::{JobArgs, Planned};
 use super::preflight;
 use super::status::{Watched, watch_to_the_end};
-use super::who::{interruptible, now_ms};
+use super::who::interruptible;
 use crate::aws::Aws;
 use crate::cli::Outcome;
 use crate::cli::progress::with_progress;
 use crate::dirs::AppDirs;
 use crate::domain::{Check, CheckGrade, CheckPoint, JobRecord, LeftBehind, Preflight, PriceTable};
 use crate::remote::transform::{self, JobRecords, StartFolders, aws_commands};
-use crate::tasks::{ProgressUnit, TaskControl};
+use crate::tasks::{ProgressUnit, TaskControl, now_ms};
 
 #[derive(Debug, Args)]
 pub(super) struct StartArgs {

@@ -82,11 +82,6 @@ pub(super) fn confirm(question: &str) -> anyhow::Result<bool> {
     Ok(["y", "yes"].contains(&answer.trim().to_lowercase().as_str()))
 }
 
-/// Milliseconds since 1970-01-01 UTC.
-pub(super) fn now_ms() -> i64 {
-    jiff::Timestamp::now().as_millisecond()
-}
-
 /// `2026-11-21 14:05:09`, in the time of this machine.
 pub(super) fn local_time(at_ms: i64) -> String {
     let at = jiff::Timestamp::from_millisecond(at_ms).unwrap_or_default();

@@ -1,7 +1,6 @@
 //! The jobs of an account: their list, and single ones watched, stopped, sent again and cleaned up after.
 
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::super::Shared;
 use super::super::s3::{failed, failure};
@@ -14,7 +13,7 @@ use crate::remote::transform::{
     outcome, plan_retry, read_prices,
 };
 use crate::state::{Event, JobId, TaskId};
-use crate::tasks::TaskControl;
+use crate::tasks::{TaskControl, now_ms};
 
 pub(in super::super) fn list(
     shared: &Arc<Shared>,
@@ -275,10 +274,4 @@ pub(in super::super) fn delete_leftovers(
         work,
         |id, task, result| Event::LeftoversDeleted { id, task, result },
     );
-}
-
-/// Milliseconds since 1970-01-01 UTC.
-pub(super) fn now_ms() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.map_or(0, |since| since.as_millis() as i64)
 }

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::super::Shared;
-use super::jobs::now_ms;
 use crate::domain::{
     InputObjects, KeepRule, LabelSet, MadeAt, OutputMapping, RunId, RunKey, S3Place, Sample,
     SampleId, SharedList,
@@ -19,7 +18,7 @@ use crate::state::{
     Event, FoundRun, NewAnswer, OutputsAt, OutputsFailure, OutputsWish, SourceId, TaskId,
     TaskOutcome,
 };
-use crate::tasks::TaskControl;
+use crate::tasks::{TaskControl, now_ms};
 
 /// Answers are sent to the window in bundles, at least this often.
 const BUNDLE_PERIOD: Duration = Duration::from_millis(100);

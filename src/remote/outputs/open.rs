@@ -12,9 +12,8 @@ use super::recognise::{OutputShape, Recognition, Unrecognised};
 use crate::aws::{AwsError, AwsErrorKind};
 use crate::domain::{BoxFormat, BoxSpace};
 use crate::domain::{
-    ChannelOrder, ClassValues, ClassificationOutput, DetectionOutput, DeviceChoice, ElementType,
-    ImageInput, KeepRule, LabelSet, Layout, MadeAt, ModelCard, ModelFile, ModelTask,
-    OutputConvention, OutputMapping, Problem, ResizeRule, RunKey, Sample,
+    ClassValues, ClassificationOutput, DetectionOutput, DeviceChoice, KeepRule, LabelSet, MadeAt,
+    ModelCard, ModelTask, OutputConvention, OutputMapping, Problem, RunKey, Sample,
 };
 use crate::library::built_in_labels;
 use crate::tasks::{Cancelled, TaskControl};
@@ -368,31 +367,9 @@ fn card_of(shape: &OutputShape, origin: String, assumed: Vec<String>) -> ModelCa
         }),
     };
     ModelCard {
-        id,
-        name,
-        task,
-        licence: "unknown".to_owned(),
         origin,
-        accuracy: None,
         assumed,
         labels,
-        file: ModelFile {
-            name: String::new(),
-            bytes: 0,
-            sha256: String::new(),
-            urls: Vec::new(),
-        },
-        input: ImageInput {
-            name: None,
-            layout: Layout::Nhwc,
-            element_type: ElementType::Uint8,
-            channels: ChannelOrder::Rgb,
-            divide_by: 1.0,
-            mean: [0.0; 3],
-            std: [1.0; 3],
-            batches: false,
-            resize: ResizeRule::Keep {},
-        },
-        output,
+        ..ModelCard::of_answers(id, name, output)
     }
 }

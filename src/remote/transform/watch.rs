@@ -4,7 +4,7 @@
 //! started again, and a job that was started elsewhere is watched as well.
 
 use std::collections::VecDeque;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use super::inputs::{Inputs, Outputs};
 use super::{JobError, JobRecords, LogKind, LogReader, OutputKeys};
@@ -13,7 +13,7 @@ use crate::domain::{
     JobPhase, JobProgress, JobRecord, LogLine, PriceTable, S3Access, SageMakerAccess, TransformJob,
     TransformStatus, cost_usd,
 };
-use crate::tasks::TaskControl;
+use crate::tasks::{TaskControl, now_ms};
 
 /// Lines of the log that are kept.
 const LOG_TAIL: usize = 100;
@@ -337,12 +337,6 @@ impl Pace {
         self.trouble = (self.trouble * 2).clamp(FIRST_WAIT, LONGEST_TROUBLE_WAIT);
         self.trouble
     }
-}
-
-/// Milliseconds since 1970-01-01 UTC: a clock that goes on while the machine sleeps.
-fn now_ms() -> i64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    now.map_or(0, |now| now.as_millis() as i64)
 }
 
 #[cfg(test)]

@@ -1,7 +1,38 @@
 //! Tasks: pausing, cancelling, ending.
 
 use crate::domain::{Problem, RunId};
-use crate::state::{Effect, State, TaskEntry, TaskId, TaskKind, TaskOutcome, TaskSignal};
+use crate::state::{
+    Effect, S3Failure, State, TaskEntry, TaskId, TaskKind, TaskOutcome, TaskSignal,
+};
+use crate::tasks::{ProgressUnit, TaskControl};
+
+/// A new task among those that run.
+pub(super) fn begin(
+    state: &mut State,
+    kind: TaskKind,
+    unit: ProgressUnit,
+    title: String,
+) -> (TaskId, TaskControl) {
+    let control = TaskControl::new(unit);
+    let id = TaskId(state.ids.next());
+    state.tasks.start(TaskEntry {
+        id,
+        kind,
+        title,
+        control: control.clone(),
+    });
+    (id, control)
+}
+
+/// What went well is seen where it was asked for; a failure is listed as well.
+pub(super) fn end(state: &mut State, task: TaskId, failure: Option<&S3Failure>) {
+    match failure {
+        None | Some(S3Failure::Cancelled) => state.tasks.forget(task),
+        Some(S3Failure::Failed { message, .. }) => {
+            drop(state.tasks.end(task, TaskOutcome::Failed(message.clone())));
+        }
+    }
+}
 
 pub(super) fn signal(state: &State, task: TaskId, signal: TaskSignal, effects: &mut Vec<Effect>) {
     if let Some(entry) = state.tasks.get(task) {

@@ -2,15 +2,15 @@
 
 use std::path::Path;
 
+use super::run_tasks::{begin, end};
 use super::{run_tasks, watch};
 use crate::domain::{
     AwsSetup, Credentials, Identity, S3Access, S3Address, S3Link, S3LinkError, S3Place,
 };
 use crate::state::{
-    Effect, Overlay, S3Failure, S3FolderPage, S3Picker, S3Start, S3Tree, State, TaskEntry, TaskId,
-    TaskKind, TaskOutcome,
+    Effect, Overlay, S3Failure, S3FolderPage, S3Picker, S3Start, S3Tree, State, TaskId, TaskKind,
 };
-use crate::tasks::{ProgressUnit, TaskControl};
+use crate::tasks::ProgressUnit;
 
 /// Shows the dialog, with the place that is open, or the last one.
 pub(super) fn toggle_picker(state: &mut State, effects: &mut Vec<Effect>) {
@@ -103,7 +103,7 @@ pub(super) fn list_buckets(state: &mut State, effects: &mut Vec<Effect>) {
     let access = state.s3.access.clone();
     ask_who(state, &access, effects);
     let title = format!("List the buckets of {}", access.credentials);
-    let (task, control) = start(state, TaskKind::Browse, title);
+    let (task, control) = begin(state, TaskKind::Browse, ProgressUnit::Steps, title);
     state.s3.tree.buckets_asked(task);
     effects.push(Effect::ListBuckets {
         access,
@@ -155,7 +155,12 @@ pub(super) fn list_more(state: &mut State, folder: &S3Address, effects: &mut Vec
 }
 
 fn list_folder(state: &mut State, folder: &S3Address, effects: &mut Vec<Effect>) {
-    let (task, control) = start(state, TaskKind::Browse, format!("Look into {folder}"));
+    let (task, control) = begin(
+        state,
+        TaskKind::Browse,
+        ProgressUnit::Steps,
+        format!("Look into {folder}"),
+    );
     let continuation = state.s3.tree.continuation(folder);
     state.s3.tree.folder_asked(folder, task);
     effects.push(Effect::ListS3Folder {
@@ -207,7 +212,7 @@ pub(super) fn renew(state: &mut State, access: &S3Access, effects: &mut Vec<Effe
         Credentials::Anonymous => "Sign in to S3 as nobody".to_owned(),
         credentials => format!("Sign in to S3 with {credentials}"),
     };
-    let (task, control) = start(state, TaskKind::SignIn, title);
+    let (task, control) = begin(state, TaskKind::SignIn, ProgressUnit::Steps, title);
     state.sign_ins.ask(access, task);
     effects.push(Effect::SignIn {
         access: access.clone(),
@@ -234,27 +239,5 @@ pub(super) fn signed_in(
     if is_signed_in && place.is_some_and(|place| place.access == *access) {
         // Images that failed because the sign-in had ended.
         watch::read_again(state, effects);
-    }
-}
-
-fn start(state: &mut State, kind: TaskKind, title: String) -> (TaskId, TaskControl) {
-    let control = TaskControl::new(ProgressUnit::Steps);
-    let id = TaskId(state.ids.next());
-    state.tasks.start(TaskEntry {
-        id,
-        kind,
-        title,
-        control: control.clone(),
-    });
-    (id, control)
-}
-
-/// What went well is seen where it was asked for; a failure is listed as well.
-fn end(state: &mut State, task: TaskId, failure: Option<&S3Failure>) {
-    match failure {
-        None | Some(S3Failure::Cancelled) => state.tasks.forget(task),
-        Some(S3Failure::Failed { message, .. }) => {
-            drop(state.tasks.end(task, TaskOutcome::Failed(message.clone())));
-        }
     }
 }

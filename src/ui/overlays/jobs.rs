@@ -2,13 +2,14 @@
 
 mod page;
 
+use crate::tasks::now_ms;
 use eframe::egui::{
     self, Align, Button, ComboBox, Id, Key, Label, Layout, Modal, RichText, ScrollArea, TextEdit,
     Ui, vec2,
 };
 
 use super::super::theme;
-use super::super::widgets::{Tone, banner_ui, copy_sign_in_ui, now_ms, renew_in_time, strong};
+use super::super::widgets::{Tone, banner_ui, copy_sign_in_ui, renew_in_time, strong};
 use super::open_s3::access::{AccessMemory, access_ui};
 use crate::domain::{JobQuery, TransformStatus, TransformSummary, Utc};
 use crate::state::{Command, JobId, KnownJob, Overlay, S3Failure, State};

@@ -3,10 +3,11 @@
 mod checks;
 mod fields;
 
+use crate::tasks::now_ms;
 use eframe::egui::{self, Align, Id, Layout, Modal, ScrollArea, Ui, vec2};
 
 use super::super::theme;
-use super::super::widgets::{now_ms, primary_button, renew_in_time, strong};
+use super::super::widgets::{primary_button, renew_in_time, strong};
 use super::open_s3::access::AccessMemory;
 use crate::domain::{S3Access, dated_name};
 use crate::state::{Action, Command, Overlay, SendDraft, SendStage, State, TaskSignal};

@@ -1,12 +1,13 @@
 //! Who is signed in to S3, until when, and what to do where nobody is.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use eframe::egui::{self, Button, RichText, Ui, containers::menu::MenuButton};
 
 use super::{Tone, banner_ui, key_value_ui, strong};
 use crate::domain::{Identity, S3Access};
 use crate::state::{Action, Command, S3Failure, SignIn, State};
+use crate::tasks::now_ms;
 
 /// How often the minutes that are left are drawn anew.
 const PERIOD: Duration = Duration::from_secs(20);
@@ -239,12 +240,6 @@ fn duration_text(ms: i64) -> String {
         60..2880 => format!("{} h {} min", minutes / 60, minutes % 60),
         _ => format!("{} days", minutes / 1440),
     }
-}
-
-/// Milliseconds since 1970-01-01 UTC.
-pub(in super::super) fn now_ms() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.map_or(0, |since| since.as_millis() as i64)
 }
 
 #[cfg(test)]
