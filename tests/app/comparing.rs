@@ -11,7 +11,7 @@ const CLASSIFIER: &str = "efficientnet-lite0";
 const DETECTOR: &str = "ssd-mobilenet-coco";
 
 /// Two runs of one model over three images, the second with one thread.
-fn two_runs(model: &str, source: &std::path::Path) -> Harness<'static, App> {
+pub(crate) fn two_runs(model: &str, source: &std::path::Path) -> Harness<'static, App> {
     let mut window = open(Some(source), model);
     wait_for(&mut window, "1 of ");
     predict_all(&mut window);

@@ -5,11 +5,12 @@ use egui::{Key, Modifiers};
 use egui_kittest::Harness;
 use egui_kittest::kittest::{NodeT, Queryable};
 use spotcheck::app::App;
-use spotcheck::state::{Action, Command};
+use spotcheck::state::Action;
 
 use crate::browsing::drop_on;
+use crate::comparing::two_runs;
 use crate::support::repository;
-use crate::window::{click, open, open_with, samples, sees, wait_for, wait_until};
+use crate::window::{click, folder_of, open, open_with, samples, sees, wait_for, wait_until};
 
 const DETECTOR: &str = "ssd-mobilenet-coco";
 /// More than any view has; Tab that has not come back by then never does.
@@ -115,14 +116,21 @@ fn predicted() -> Harness<'static, App> {
     // What is counted beside the window, and what is written, comes last.
     wait_for(&mut window, "No box 4");
     wait_for(&mut window, "All saved");
-    wait_until(&mut window, "the tasks to end", |window| {
+    wait_until_idle(&mut window);
+    window
+}
+
+/// Until nothing can come or go by itself any more, "Cancel" beside a task for one.
+#[track_caller]
+fn wait_until_idle(window: &mut Harness<'static, App>) {
+    wait_until(window, "the tasks to end", |window| {
         window.state().state().tasks.is_idle()
     });
-    window
 }
 
 fn check(window: &mut Harness<'static, App>, view: &str) {
     window.run_steps(4);
+    wait_until_idle(window);
     must_be_named(window, view);
     must_be_reachable(window, view);
 }
@@ -151,12 +159,12 @@ fn everything_in_the_window_has_a_name_and_is_reached_with_tab() {
 
 #[test]
 fn two_runs_beside_each_other_can_be_reached_and_have_names() {
-    let mut window = predicted();
-    window.state_mut().command(Command::SetThreads(Some(1)));
-    wait_for(&mut window, "1 predicted");
-    click(&mut window, "Runs");
+    let folder = folder_of(3, "coffee.png");
+    let mut window = two_runs(DETECTOR, folder.path());
     click(&mut window, "Compare with ");
     click(&mut window, "Side by side");
+    // The same classes everywhere: the comparison and its order are there.
+    wait_for(&mut window, "0-coffee.png, disagreement 0.00");
     check(&mut window, "two runs");
     window.state_mut().command(Action::ExportComparison.into());
     wait_for(&mut window, "File to write");
