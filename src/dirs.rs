@@ -54,6 +54,11 @@ impl AppDirs {
         self.data.join("jobs")
     }
 
+    /// Records of the endpoints that were deployed from here.
+    pub fn endpoints(&self) -> PathBuf {
+        self.data.join("endpoints")
+    }
+
     /// The user's table of what an hour of an instance costs.
     pub fn prices(&self) -> PathBuf {
         self.config.join("prices.toml")

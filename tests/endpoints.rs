@@ -4,11 +4,19 @@
 
 mod support;
 
-use std::process::Output;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
 
-use support::control_plane::{ControlPlane, IMAGE, ROLE, echo_archive};
+use serde_json::json;
+use support::control_plane::{ControlPlane, Failure, IMAGE, REGION, ROLE, echo_archive};
 use support::seaweed::{ADMIN, Bucket, Seaweed};
 use support::{spotcheck, spotcheck_at};
+
+/// In the bucket.
+const ARCHIVE: &str = "models/model.tar.gz";
+/// Between two questions whether something has happened.
+const POLL: Duration = Duration::from_millis(10);
 
 struct Account {
     bucket: Bucket,
@@ -19,7 +27,7 @@ struct Account {
 impl Account {
     fn new(name: &str) -> Self {
         let bucket = Seaweed::shared().bucket(name);
-        bucket.put("models/model.tar.gz", &echo_archive());
+        bucket.put(ARCHIVE, &echo_archive());
         Self {
             plane: ControlPlane::start(bucket.server()),
             bucket,
@@ -27,58 +35,317 @@ impl Account {
         }
     }
 
-    fn run(&self, args: &[&str]) -> Output {
+    fn command(&self, args: &[&str]) -> Command {
         let mut command = spotcheck_at(self.home.path(), args);
+        command.stdin(Stdio::null());
         self.plane.sign_in(&mut command, ADMIN);
-        command.output().unwrap()
+        command
     }
 
-    fn deploy(&self, name: &str, more: &[&str]) -> Output {
-        let archive = self.bucket.uri("models/model.tar.gz");
-        let mut args = vec!["endpoint", "deploy", "--name", name, "--archive", &archive];
-        args.extend(["--role", ROLE, "--image", IMAGE]);
-        args.extend(["--instance-type", "ml.m5.xlarge", "--hourly-price", "0.25"]);
-        args.extend(more);
-        self.run(&args)
+    fn run(&self, args: &[&str]) -> Ended {
+        Ended::of(&self.command(args).output().unwrap())
+    }
+
+    fn endpoint(&self, args: &[&str]) -> Ended {
+        self.run(&[&["endpoint"], args].concat())
+    }
+
+    /// Of the archive in the bucket.
+    fn deploy(&self, name: &str, more: &[&str]) -> Ended {
+        let archive = self.bucket.uri(ARCHIVE);
+        self.deploy_of(name, &archive, more)
+    }
+
+    fn deploy_of(&self, name: &str, archive: &str, more: &[&str]) -> Ended {
+        self.run(&[&deployment(name, archive), more].concat())
+    }
+
+    /// Runs until somebody has asked `times` times how the endpoint is, and is interrupted then.
+    fn interrupted(&self, args: &[&str], operation: &str, times: usize) -> Ended {
+        let mut command = self.command(args);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = command.spawn().unwrap();
+        while self.plane.count(operation) < times {
+            std::thread::sleep(POLL);
+        }
+        let id = child.id().to_string();
+        let sent = Command::new("kill").args(["-INT", &id]).status().unwrap();
+        assert!(sent.success());
+        Ended::of(&child.wait_with_output().unwrap())
+    }
+
+    fn record(&self, name: &str) -> PathBuf {
+        let name = format!("data/endpoints/{name}@{REGION}.json");
+        self.home.path().join(name)
+    }
+
+    fn has(&self, operation: &str, field: &str, name: &str) -> bool {
+        self.plane.console(operation, &json!({field: name})).is_ok()
+    }
+
+    fn has_model(&self, name: &str) -> bool {
+        self.has("DescribeModel", "ModelName", name)
+    }
+
+    fn has_config(&self, name: &str) -> bool {
+        self.has("DescribeEndpointConfig", "EndpointConfigName", name)
+    }
+
+    fn has_endpoint(&self, name: &str) -> bool {
+        self.has("DescribeEndpoint", "EndpointName", name)
     }
 }
 
-fn stdout(output: &Output) -> String {
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}");
-    String::from_utf8_lossy(&output.stdout).into_owned()
+fn deployment<'a>(name: &'a str, archive: &'a str) -> Vec<&'a str> {
+    let mut args = vec!["endpoint", "deploy", "--name", name, "--archive", archive];
+    args.extend(["--role", ROLE, "--image", IMAGE]);
+    args.extend(["--instance-type", "ml.m5.xlarge", "--hourly-price", "0.25"]);
+    args
+}
+
+/// How the program ended, and what it said.
+#[derive(Debug)]
+struct Ended {
+    code: Option<i32>,
+    stdout: String,
+    stderr: String,
+}
+
+impl Ended {
+    fn of(output: &Output) -> Self {
+        Self {
+            code: output.status.code(),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+
+    #[track_caller]
+    fn must(self, code: i32, stdout: &str) -> Self {
+        assert_eq!(self.code, Some(code), "{self:#?}");
+        assert_eq!(self.stdout, stdout, "{self:#?}");
+        self
+    }
+
+    #[track_caller]
+    fn says(self, words: &[&str]) -> Self {
+        for words in words {
+            assert!(self.stderr.contains(words), "no “{words}” in {self:#?}");
+        }
+        self
+    }
 }
 
 #[test]
 fn an_endpoint_is_deployed_watched_listed_and_deleted_with_all_that_was_made_for_it() {
     let account = Account::new("endpoint-life");
-    let output = account.deploy("cats", &[]);
-    assert_eq!(stdout(&output), "cats\tInService\n");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(said.contains("$0.25 an hour"), "{said}");
-    assert_eq!(
-        stdout(&account.run(&["endpoint", "status", "cats"])),
-        "cats\tInService\n"
+    account
+        .endpoint(&["list"])
+        .must(0, "")
+        .says(&["no such endpoints in us-east-1"]);
+    account
+        .deploy("cats", &[])
+        .must(0, "cats\tInService\n")
+        .says(&[
+            "$0.25 an hour",
+            "it costs money until: spotcheck endpoint delete cats",
+        ]);
+    let status = ["status", "cats", "--watch"];
+    account
+        .endpoint(&status)
+        .must(0, "cats\tInService\n")
+        .says(&["cost so far: about $"]);
+    account.endpoint(&["list"]).must(0, "cats\tInService\n");
+    account
+        .deploy("cats", &[])
+        .must(1, "")
+        .says(&["there is an endpoint cats in us-east-1 already"]);
+    account.endpoint(&["delete", "cats"]).must(1, "").says(&[
+        "to be deleted: endpoint cats\nto be deleted: configuration cats\nto be deleted: model cats\n",
+        "--yes",
+    ]);
+    assert_eq!(account.plane.count("DeleteEndpoint"), 0);
+    account
+        .endpoint(&["delete", "cats", "--yes"])
+        .must(
+            0,
+            "deleted endpoint cats\ndeleted configuration cats\ndeleted model cats\n",
+        )
+        .says(&["cats is gone, and costs nothing any more"]);
+    assert!(!account.has_endpoint("cats"));
+    account.endpoint(&["status", "cats"]).must(1, "");
+    account
+        .endpoint(&["delete", "cats", "--yes"])
+        .must(1, "")
+        .says(&["there is no endpoint cats in us-east-1"]);
+}
+
+#[test]
+fn an_archive_of_this_machine_is_uploaded_and_deleted_with_the_endpoint() {
+    let account = Account::new("endpoint-local");
+    let packed = account.home.path().join("model.tar.gz");
+    std::fs::write(&packed, echo_archive()).unwrap();
+    let packed = packed.to_str().unwrap();
+    account
+        .deploy_of("cats", packed, &[])
+        .must(1, "")
+        .says(&["--upload-to"]);
+    let folder = account.bucket.uri("models/");
+    let key = "models/spotcheck-files/cats/model.tar.gz";
+    account
+        .deploy_of("cats", "nowhere.tar.gz", &["--upload-to", &folder])
+        .must(1, "")
+        .says(&["The archive cannot be read", "nothing was deployed"]);
+    account
+        .deploy_of("cats", packed, &["--upload-to", &folder])
+        .must(0, "cats\tInService\n");
+    assert_eq!(account.bucket.get(key), Some(echo_archive()));
+    let uri = account.bucket.uri(key);
+    account.endpoint(&["delete", "cats", "--yes"]).must(
+        0,
+        &format!(
+            "deleted endpoint cats\ndeleted configuration cats\ndeleted model cats\ndeleted archive {uri}\n"
+        ),
     );
-    assert_eq!(
-        stdout(&account.run(&["endpoint", "list"])),
-        "cats\tInService\n"
-    );
-    let again = account.deploy("cats", &[]);
-    assert_eq!(again.status.code(), Some(1));
-    assert_eq!(
-        stdout(&account.run(&["endpoint", "delete", "cats"])),
-        "deleted endpoint cats\ndeleted configuration cats\ndeleted model cats\n"
-    );
-    assert_eq!(
-        account.run(&["endpoint", "status", "cats"]).status.code(),
-        Some(1)
-    );
-    assert_eq!(account.plane.count("DeleteModel"), 1);
+    assert_eq!(account.bucket.get(key), None);
+    assert!(account.bucket.get(ARCHIVE).is_some(), "somebody else's");
+}
+
+#[test]
+fn what_never_became_an_endpoint_does_not_block_its_name() {
+    let account = Account::new("endpoint-refused");
+    account.plane.fail(Failure::AccessDenied {
+        operation: "CreateModel",
+    });
+    account
+        .deploy("cats", &[])
+        .must(1, "")
+        .says(&["sagemaker:CreateModel", "nothing is left"]);
+    assert!(!account.record("cats").exists());
+    account.plane.heal();
+    account.plane.fail(Failure::ResourceLimit);
+    account
+        .deploy("cats", &[])
+        .must(1, "")
+        .says(&["a quota of the account", "spotcheck endpoint delete cats"]);
+    assert!(account.has_model("cats") && account.has_config("cats"));
+    account
+        .endpoint(&["status", "cats"])
+        .must(1, "")
+        .says(&["was never started"]);
+    account.plane.heal();
+    account
+        .deploy("cats", &[])
+        .must(0, "cats\tInService\n")
+        .says(&[
+            "deleted configuration cats, left of an earlier endpoint",
+            "deleted model cats, left of an earlier endpoint",
+        ]);
+}
+
+#[test]
+fn what_somebody_else_made_under_the_same_name_is_neither_used_nor_deleted() {
+    let account = Account::new("endpoint-names");
+    account.deploy("cats", &[]).must(0, "cats\tInService\n");
+    let model = ["--model-name", "cats", "--instance-type", "ml.m5.xlarge"];
+    account
+        .endpoint(&[&["deploy", "--name", "dogs"], &model[..]].concat())
+        .must(0, "dogs\tInService\n");
+    // The console deletes the endpoint and leaves the rest, and this machine forgets.
+    let endpoint = json!({"EndpointName": "cats"});
+    account.plane.console("DeleteEndpoint", &endpoint).unwrap();
+    std::fs::remove_file(account.record("cats")).unwrap();
+    account
+        .endpoint(&["delete", "dogs", "--yes"])
+        .must(0, "deleted endpoint dogs\ndeleted configuration dogs\nkept model cats: it was not made for this endpoint; it costs nothing\n");
+    while account.has_endpoint("cats") {
+        std::thread::sleep(POLL);
+    }
+    account
+        .deploy("cats", &[])
+        .must(1, "")
+        .says(&["there is one of this name already", "nothing is left"]);
+    account.endpoint(&["delete", "cats", "--yes"]).must(1, "");
+    assert!(account.has_model("cats") && account.has_config("cats"));
+}
+
+#[test]
+fn why_an_endpoint_failed_is_said_and_what_deletes_it() {
+    let account = Account::new("endpoint-failed");
+    account.plane.fail(Failure::NoPing);
+    let said = [
+        "did not pass the ping health check",
+        "/aws/sagemaker/Endpoints/cats",
+        "spotcheck endpoint delete cats",
+    ];
+    account
+        .deploy("cats", &[])
+        .must(1, "cats\tFailed\n")
+        .says(&said);
+    account
+        .endpoint(&["status", "cats"])
+        .must(1, "cats\tFailed\n")
+        .says(&said);
+}
+
+#[test]
+fn whoever_stops_waiting_is_told_what_goes_on_without_them() {
+    let account = Account::new("endpoint-interrupt");
+    account.plane.pause_jobs();
+    let archive = account.bucket.uri(ARCHIVE);
+    // Twice before it is made: the name must be free, and nothing left of an earlier one.
+    account
+        .interrupted(&deployment("cats", &archive), "DescribeEndpoint", 3)
+        .must(1, "")
+        .says(&[
+            "it goes on and costs money",
+            "spotcheck endpoint status cats --watch",
+            "spotcheck endpoint delete cats",
+        ]);
+    account.plane.resume_jobs();
+    assert_eq!(account.plane.wait_until_settled("cats"), "InService");
+    account.plane.pause_jobs();
+    let asked = account.plane.count("DescribeEndpoint");
+    let delete = ["endpoint", "delete", "cats", "--yes"];
+    account
+        .interrupted(&delete, "DescribeEndpoint", asked + 2)
+        .must(
+            1,
+            "deleted endpoint cats\ndeleted configuration cats\ndeleted model cats\n",
+        )
+        .says(&["Left: the endpoint cats, which SageMaker goes on deleting"]);
+    account
+        .deploy("cats", &[])
+        .must(1, "")
+        .says(&["is still being deleted"]);
+    account.plane.resume_jobs();
+}
+
+#[test]
+fn an_endpoint_that_was_deployed_elsewhere_tells_what_it_costs_by_the_table_of_prices() {
+    let account = Account::new("endpoint-elsewhere");
+    account.deploy("cats", &[]).must(0, "cats\tInService\n");
+    std::fs::remove_file(account.record("cats")).unwrap();
+    account
+        .endpoint(&["status", "cats"])
+        .must(0, "cats\tInService\n")
+        .says(&["what it costs is not known"]);
+    let prices = account.home.path().join("config/prices.toml");
+    std::fs::create_dir_all(prices.parent().unwrap()).unwrap();
+    let table = "[[price]]\ninstance_type = \"ml.m5.xlarge\"\nusd_per_hour = 36.0\nsource = \"me\"\ndate = \"2026-11-21\"\n";
+    std::fs::write(prices, table).unwrap();
+    account
+        .endpoint(&["status", "cats"])
+        .must(0, "cats\tInService\n")
+        .says(&["$36.00 an hour"]);
+    account
+        .endpoint(&["delete", "cats", "--yes"])
+        .must(0, "deleted endpoint cats\ndeleted configuration cats\nkept model cats: it was not made for this endpoint; it costs nothing\n");
 }
 
 /// File name, and label and score of the classes, of each line of `predict --out -`.
-fn answers(output: &Output) -> Vec<(String, Vec<(String, f64)>)> {
+fn answers(ended: &Ended) -> Vec<(String, Vec<(String, f64)>)> {
+    assert_eq!(ended.code, Some(0), "{ended:#?}");
     let answer = |line: &str| {
         let line: serde_json::Value = serde_json::from_str(line).unwrap();
         let uri = line["uri"].as_str().unwrap();
@@ -89,24 +356,26 @@ fn answers(output: &Output) -> Vec<(String, Vec<(String, f64)>)> {
         let name = uri.rsplit('/').next().unwrap().to_owned();
         (name, classes.collect())
     };
-    stdout(output).lines().map(answer).collect()
+    ended.stdout.lines().map(answer).collect()
 }
 
 #[test]
-fn photographs_are_predicted_through_an_endpoint_as_on_this_machine() {
+fn photographs_are_predicted_through_an_endpoint_of_a_model_that_is_packed_as_on_this_machine() {
     const MODEL: &str = "efficientnet-lite0";
     let account = Account::new("endpoint-predict");
-    let archive = account.home.path().join("model.tar.gz");
-    let out = archive.to_str().unwrap();
-    stdout(&account.run(&["transform", "package", "--model", MODEL, "--out", out]));
-    let archive = std::fs::read(&archive).unwrap();
-    account.bucket.put("models/model.tar.gz", &archive);
-    stdout(&account.deploy("photos", &[]));
+    let folder = account.bucket.uri("");
+    let deploy = [
+        "deploy", "--name", "photos", "--model", MODEL, "--role", ROLE,
+    ];
+    let more = ["--upload-to", &folder, "--instance-type", "ml.m5.xlarge"];
+    account
+        .endpoint(&[&deploy[..], &more].concat())
+        .must(0, "photos\tInService\n");
     let there = ["predict", "assets/samples", "--endpoint", "photos"];
     let there = answers(&account.run(&[&there[..], &["--out", "-"]].concat()));
     let here = ["predict", "assets/samples", "--model", MODEL, "--device"];
     let mut here = spotcheck(&[&here[..], &["cpu", "--out", "-"]].concat());
-    let here = answers(&here.output().unwrap());
+    let here = answers(&Ended::of(&here.output().unwrap()));
     assert_eq!(there.len(), here.len());
     assert!(!here.is_empty());
     for ((name, there), (expected, here)) in there.iter().zip(&here) {
@@ -122,24 +391,27 @@ fn photographs_are_predicted_through_an_endpoint_as_on_this_machine() {
 #[test]
 fn an_endpoint_whose_time_is_over_is_deleted_when_spotcheck_is_started_again() {
     let account = Account::new("endpoint-timer");
-    stdout(&account.deploy("dogs", &["--delete-after", "60"]));
-    let record = account
-        .home
-        .path()
-        .join("data/endpoints/dogs@us-east-1.json");
+    account
+        .deploy("dogs", &["--delete-after", "60"])
+        .must(0, "dogs\tInService\n");
+    account
+        .endpoint(&["status", "dogs"])
+        .must(0, "dogs\tInService\n")
+        .says(&[
+            "it will be deleted at ",
+            " minutes, by a Spotcheck that runs then",
+        ]);
+    let record = account.record("dogs");
     let text = std::fs::read_to_string(&record).unwrap();
     let mut json: serde_json::Value = serde_json::from_str(&text).unwrap();
-    stdout(&account.run(&["models", "list"]));
+    account.run(&["models", "list"]);
     assert_eq!(account.plane.count("DeleteEndpoint"), 0);
     // An hour later.
     json["delete_at_ms"] = 1.into();
     std::fs::write(&record, json.to_string()).unwrap();
-    let output = account.run(&["models", "list"]);
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(
-        said.contains("endpoint dogs was deleted: its time was over"),
-        "{said}"
-    );
+    account
+        .run(&["models", "list"])
+        .says(&["endpoint dogs was deleted: its time was over"]);
     assert_eq!(account.plane.count("DeleteEndpoint"), 1);
     assert!(!record.exists());
 }

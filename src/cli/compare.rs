@@ -44,7 +44,7 @@ pub(super) struct HoldingArgs {
     #[arg(long, requires = "out")]
     force: bool,
     /// Boxes from this score on count, in place of the project's thresholds
-    #[arg(long, value_parser = super::parse_score)]
+    #[arg(long, value_parser = super::values::parse_score)]
     min_score: Option<f32>,
     #[command(flatten)]
     s3: S3Args,

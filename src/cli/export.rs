@@ -52,7 +52,7 @@ pub(super) struct ExportArgs {
     #[arg(long, conflicts_with_all = ["min_score", "top_k"])]
     all_boxes: bool,
     /// Shows boxes from this score on, in place of the project's threshold and those of single classes
-    #[arg(long, value_parser = super::parse_score)]
+    #[arg(long, value_parser = super::values::parse_score)]
     min_score: Option<f32>,
     /// How many classes of a classifier are exported, in place of the project's number
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]

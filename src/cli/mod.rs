@@ -6,6 +6,7 @@
     reason = "this is the module that speaks to the terminal"
 )]
 
+mod account;
 mod compare;
 mod endpoint;
 mod export;
@@ -16,8 +17,10 @@ mod predict;
 mod progress;
 mod project;
 mod runtime;
+mod terminal;
 mod transform;
 mod upload;
+mod values;
 mod window;
 
 use std::process::ExitCode;
@@ -132,14 +135,6 @@ fn describe_refused(refused: &[RefusedDevice]) -> impl Iterator<Item = String> {
             refused.reason
         )
     })
-}
-
-fn parse_score(text: &str) -> Result<f32, String> {
-    let score = text
-        .parse()
-        .ok()
-        .filter(|score| (0.0..=1.0).contains(score));
-    score.ok_or_else(|| "a score lies between 0 and 1".to_owned())
 }
 
 #[cfg(test)]

@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::{S3Access, S3Address, SageMakerAccess, cost_usd};
+
 /// On which instances a model is to be run. SageMaker keeps it under a name of its own.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EndpointConfig {
@@ -35,6 +37,81 @@ pub struct EndpointSpec {
     pub config_name: String,
     /// At most 50.
     pub tags: BTreeMap<String, String>,
+}
+
+/// An endpoint that was deployed from here, or was about to be, and is not known to be gone. No secret.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct EndpointRecord {
+    /// With the region.
+    pub sagemaker: SageMakerAccess,
+    pub name: String,
+    pub config: EndpointConfig,
+    /// Whether SageMaker took the endpoint. Until then, things may have been made for an endpoint that there is not.
+    #[serde(default)]
+    pub is_started: bool,
+    /// Whether the configuration was made for this endpoint, and goes with it.
+    #[serde(default)]
+    pub owns_config: bool,
+    /// Whether the model was made for this endpoint, and goes with it.
+    pub owns_model: bool,
+    /// The archive that was uploaded for this endpoint alone, and goes with it.
+    #[serde(default)]
+    pub archive: Option<UploadedArchive>,
+    /// Of one instance.
+    pub usd_per_hour: Option<f64>,
+    /// Milliseconds since 1970-01-01 UTC.
+    pub created_ms: i64,
+    /// When it is to be deleted, whoever still looks at it.
+    pub delete_at_ms: Option<i64>,
+}
+
+/// An archive in S3, and who reaches it there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UploadedArchive {
+    pub address: S3Address,
+    pub s3: S3Access,
+}
+
+impl EndpointRecord {
+    /// Of an endpoint for which nothing has been made yet. It is named as its configuration.
+    pub fn new(sagemaker: SageMakerAccess, config: EndpointConfig, now_ms: i64) -> Self {
+        Self {
+            sagemaker,
+            name: config.name.clone(),
+            config,
+            is_started: false,
+            owns_config: false,
+            owns_model: false,
+            archive: None,
+            usd_per_hour: None,
+            created_ms: now_ms,
+            delete_at_ms: None,
+        }
+    }
+
+    /// Whether something was made for it, so that something may be left.
+    pub fn has_anything(&self) -> bool {
+        self.is_started || self.owns_config || self.owns_model || self.archive.is_some()
+    }
+
+    /// What all instances together cost in an hour; `None` where no price is known.
+    pub fn usd_per_hour_of_all(&self) -> Option<f64> {
+        Some(cost_usd(
+            self.usd_per_hour?,
+            self.config.instance_count,
+            3600.0,
+        ))
+    }
+
+    /// What it has cost by now, a little more than AWS will say: instances are billed from their start on. `None` where no price is known.
+    pub fn cost_usd(&self, now_ms: i64) -> Option<f64> {
+        let seconds = (now_ms - self.created_ms).max(0) as f64 / 1e3;
+        Some(cost_usd(
+            self.usd_per_hour?,
+            self.config.instance_count,
+            seconds,
+        ))
+    }
 }
 
 /// What has become of an endpoint.
@@ -130,4 +207,34 @@ pub struct EndpointPage {
     pub endpoints: Vec<EndpointSummary>,
     /// `None` after the last page.
     pub next: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_endpoint_costs_what_its_instances_cost_since_it_was_made() {
+        let config = EndpointConfig {
+            name: "cats".to_owned(),
+            model_name: "cats".to_owned(),
+            instance_type: Some("ml.m5.xlarge".to_owned()),
+            instance_count: 2,
+            ami_version: None,
+            startup_timeout_s: None,
+            kms_key: None,
+            tags: BTreeMap::new(),
+        };
+        let unknown = EndpointRecord::new(SageMakerAccess::default(), config, 1_000);
+        assert_eq!(unknown.cost_usd(3_601_000), None);
+        let known = EndpointRecord {
+            usd_per_hour: Some(0.25),
+            ..unknown
+        };
+        assert_eq!(known.usd_per_hour_of_all(), Some(0.5));
+        assert_eq!(known.cost_usd(7_201_000), Some(1.0));
+        // A clock that was set back.
+        assert_eq!(known.cost_usd(0), Some(0.0));
+        assert!(!known.has_anything());
+    }
 }

@@ -40,8 +40,8 @@ pub use class_color::{TEXT_ON_CLASS_COLOR, class_color};
 pub use device::{Device, DeviceChoice, DeviceReport, LatencyMs, RefusedDevice};
 pub use display_picture::{DisplayPicture, PixelSource, TILE_SIDE, Tile, TileKey, TileLayout};
 pub use endpoint::{
-    Endpoint, EndpointConfig, EndpointPage, EndpointQuery, EndpointSpec, EndpointStatus,
-    EndpointSummary, EndpointVariant,
+    Endpoint, EndpointConfig, EndpointPage, EndpointQuery, EndpointRecord, EndpointSpec,
+    EndpointStatus, EndpointSummary, EndpointVariant, UploadedArchive,
 };
 pub use export_options::{
     BoxChoice, ClassChoice, ComparisonFormat, ExportFormat, ExportOptions, PictureKind,

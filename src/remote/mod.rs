@@ -7,5 +7,8 @@ pub mod endpoint;
 pub mod outputs;
 pub mod package;
 pub mod rehearse;
+mod sending;
 pub mod tf_serving;
 pub mod transform;
+
+pub use sending::SendError;

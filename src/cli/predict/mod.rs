@@ -51,7 +51,7 @@ pub(super) struct PredictArgs {
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
     /// Detections below this score are left out
-    #[arg(long, default_value_t = KeepRule::default().min_score, value_parser = super::parse_score)]
+    #[arg(long, default_value_t = KeepRule::default().min_score, value_parser = super::values::parse_score)]
     min_score: f32,
     /// How many classes of a classifier are kept
     #[arg(long, default_value_t = KeepRule::default().top_k as u32, value_parser = clap::value_parser!(u32).range(1..))]

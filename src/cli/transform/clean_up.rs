@@ -5,10 +5,11 @@ use std::io::Write;
 use anyhow::bail;
 use clap::Args;
 
-use super::who::{NamedJob, confirm, interruptible};
+use super::who::NamedJob;
 use crate::cli::Outcome;
 use crate::cli::place::S3Args;
 use crate::cli::progress::with_progress;
+use crate::cli::terminal::{confirm, interruptible};
 use crate::dirs::AppDirs;
 use crate::remote::transform::clean_up;
 use crate::tasks::ProgressUnit;

@@ -6,25 +6,21 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
-use tempfile::TempDir;
 
-use super::package::find_model;
+use super::package::{ARCHIVE, PackedHere, pack_for};
 use crate::aws::Aws;
 use crate::cli::place::{Place, S3Args};
-use crate::cli::progress::with_progress;
+use crate::cli::values::{parse_pair, parse_positive};
 use crate::dirs::AppDirs;
 use crate::domain::{
     AssembleWith, BatchStrategy, Compression, DataCapture, DataProcessing, Experiment,
-    InputObjects, InstanceType, KeepRule, LINES_CONTENT_TYPE, ManifestPlan, ModelClient,
-    ModelSource, ModelSpec, Price, PriceTable, S3Address, SageMakerAccess, SampleUri, SplitType,
-    TfsBatching, TransformPlan, TransformSpec, dated_name, default_image, support_folder,
+    InputObjects, LINES_CONTENT_TYPE, ManifestPlan, ModelClient, ModelSource, ModelSpec, Price,
+    PriceTable, S3Address, SageMakerAccess, SampleUri, SplitType, TfsBatching, TransformPlan,
+    TransformSpec, dated_name, default_image, support_folder,
 };
-use crate::export::{Existing, ExportTarget};
-use crate::remote::package::{PackageOptions, Processor, package_model};
 use crate::remote::transform::{add_price, manifest_of, read_prices};
 use crate::tasks::{TaskControl, now_ms};
 
-const ARCHIVE: &str = "model.tar.gz";
 const MANIFEST: &str = "manifest.json";
 
 /// A job, and what is made for it.
@@ -396,41 +392,16 @@ impl Planned {
         Self { plan, packed: None }
     }
 
-    /// Packs the model, where one is to be packed: the plan's archive is there then, as long as the folder is held.
-    pub(super) fn pack(&mut self, control: &TaskControl) -> anyhow::Result<Option<TempDir>> {
+    /// Packs the model, where one is to be packed: the plan's archive is there then, as long as what is returned is held.
+    pub(super) fn pack(&mut self, control: &TaskControl) -> anyhow::Result<Option<PackedHere>> {
         let (Some(model), ModelSource::New { local_archive, .. }) =
             (&self.packed, &mut self.plan.model)
         else {
             return Ok(None);
         };
-        let model = find_model(model, control)?;
-        for assumed in &model.card.assumed {
-            eprintln!("assumed, not known: {assumed}");
-        }
-        let instance = InstanceType::parse(&self.plan.spec.instance_type);
-        let has_gpu = instance.is_some_and(|instance| instance.has_gpu());
-        let folder = tempfile::tempdir().context("Could not make a folder for the archive")?;
-        let target = ExportTarget {
-            path: folder.path().join(ARCHIVE),
-            existing: Existing::Keep,
-        };
-        let options = PackageOptions {
-            processor: if has_gpu {
-                Processor::Cuda
-            } else {
-                Processor::Cpu
-            },
-            keep: KeepRule::default(),
-        };
-        let packaged = with_progress("Packing", control, || {
-            package_model(&model, options, &target, control)
-        });
-        let packaged = packaged.context("Could not pack the model")?;
-        *local_archive = Some(packaged.path);
-        // What comes next counts anew.
-        control.set_total(None);
-        control.set_done_before(0);
-        Ok(Some(folder))
+        let packed = pack_for(model, &self.plan.spec.instance_type, control)?;
+        *local_archive = Some(packed.path.clone());
+        Ok(Some(packed))
     }
 }
 
@@ -551,17 +522,6 @@ fn listed_images(list: &Path, input: &S3Address) -> anyhow::Result<Vec<SampleUri
         });
     }
     Ok(uris)
-}
-
-fn parse_pair(text: &str) -> Result<(String, String), String> {
-    let (key, value) = text.split_once('=').ok_or("it looks like KEY=VALUE")?;
-    Ok((key.to_owned(), value.to_owned()))
-}
-
-pub(super) fn parse_positive(text: &str) -> Result<f64, String> {
-    let number = text.parse::<f64>().ok();
-    let number = number.filter(|number| number.is_finite() && *number > 0.0);
-    number.ok_or_else(|| "it is a number above zero".to_owned())
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

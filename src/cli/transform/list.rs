@@ -4,12 +4,12 @@ use std::io::Write;
 
 use clap::{Args, ValueEnum};
 
-use super::who::{interruptible, local_time};
 use crate::aws::Aws;
 use crate::cli::Outcome;
-use crate::cli::place::S3Args;
+use crate::cli::account::{Account, AccountArgs};
 use crate::cli::progress::with_progress;
-use crate::domain::{JobQuery, SageMakerAccess, TransformStatus, TransformSummary};
+use crate::cli::terminal::{interruptible, local_time};
+use crate::domain::{JobQuery, TransformStatus, TransformSummary};
 use crate::tasks::ProgressUnit;
 
 #[derive(Debug, Args)]
@@ -24,7 +24,7 @@ pub(super) struct ListArgs {
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
     #[command(flatten)]
-    s3: S3Args,
+    account: AccountArgs,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -50,7 +50,7 @@ impl From<StatusArg> for TransformStatus {
 
 pub(super) fn run(args: &ListArgs) -> anyhow::Result<Outcome> {
     let control = interruptible(ProgressUnit::Steps)?;
-    let access = SageMakerAccess::from(&args.s3.access());
+    let access = args.account.sagemaker();
     let sagemaker = Aws::new().sagemaker(&access);
     let limit = args.limit as usize;
     let mut jobs: Vec<TransformSummary> = Vec::new();

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::who::{NamedJob, interruptible};
+use super::who::NamedJob;
 use crate::cli::Outcome;
-use crate::cli::place::S3Args;
+use crate::cli::account::AccountArgs;
+use crate::cli::terminal::interruptible;
 use crate::dirs::AppDirs;
 use crate::domain::LogLine;
 use crate::remote::transform::{LogKind, LogReader};
@@ -27,13 +28,13 @@ pub(super) struct LogsArgs {
     #[arg(long)]
     follow: bool,
     #[command(flatten)]
-    s3: S3Args,
+    account: AccountArgs,
 }
 
 pub(super) fn run(args: &LogsArgs) -> anyhow::Result<Outcome> {
     let dirs = AppDirs::find()?;
     let control = interruptible(ProgressUnit::Steps)?;
-    let named = NamedJob::find(&args.job, &args.s3, &dirs, &control)?;
+    let named = NamedJob::find(&args.job, &args.account, &dirs, &control)?;
     let sagemaker = named.aws.sagemaker(&named.sagemaker);
     let kind = if args.data_log {
         LogKind::Data

@@ -5,12 +5,14 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use clap::Args;
+use tempfile::TempDir;
 
+use crate::cli::Outcome;
 use crate::cli::inspect::recognise_for_run;
 use crate::cli::progress::with_progress;
-use crate::cli::{Outcome, parse_score};
+use crate::cli::values::parse_score;
 use crate::dirs::AppDirs;
-use crate::domain::{KeepRule, human_bytes};
+use crate::domain::{InstanceType, KeepRule, human_bytes};
 use crate::export::{Existing, ExportTarget};
 use crate::inference::runtime;
 use crate::library::{Library, LibraryError, Model};
@@ -19,12 +21,14 @@ use crate::remote::package::{
 };
 use crate::tasks::{ProgressUnit, TaskControl};
 
+pub(in crate::cli) const ARCHIVE: &str = "model.tar.gz";
+
 #[derive(Debug, Args)]
 pub(super) struct PackageArgs {
     #[command(flatten)]
     what: WhatArgs,
     /// The archive to write. It must not exist yet
-    #[arg(long, value_name = "FILE.tar.gz", default_value = "model.tar.gz")]
+    #[arg(long, value_name = "FILE.tar.gz", default_value = ARCHIVE)]
     out: PathBuf,
     /// Replace a file of that name
     #[arg(long)]
@@ -143,6 +147,51 @@ pub(super) fn find_model(model: &str, control: &TaskControl) -> anyhow::Result<M
         }
         found => Ok(found?),
     }
+}
+
+/// A model in a folder of its own, on its way to S3.
+pub(in crate::cli) struct PackedHere {
+    pub(in crate::cli) path: PathBuf,
+    /// Gone with this.
+    _folder: TempDir,
+}
+
+/// Packs a model of this machine for containers on such an instance, as long as what is returned is held.
+pub(in crate::cli) fn pack_for(
+    model: &str,
+    instance_type: &str,
+    control: &TaskControl,
+) -> anyhow::Result<PackedHere> {
+    let model = find_model(model, control)?;
+    for assumed in &model.card.assumed {
+        eprintln!("assumed, not known: {assumed}");
+    }
+    let instance = InstanceType::parse(instance_type);
+    let has_gpu = instance.is_some_and(|instance| instance.has_gpu());
+    let folder = tempfile::tempdir().context("Could not make a folder for the archive")?;
+    let target = ExportTarget {
+        path: folder.path().join(ARCHIVE),
+        existing: Existing::Keep,
+    };
+    let options = PackageOptions {
+        processor: if has_gpu {
+            Processor::Cuda
+        } else {
+            Processor::Cpu
+        },
+        keep: KeepRule::default(),
+    };
+    let packaged = with_progress("Packing", control, || {
+        package_model(&model, options, &target, control)
+    });
+    let packaged = packaged.context("Could not pack the model")?;
+    // What comes next counts anew.
+    control.set_total(None);
+    control.set_done_before(0);
+    Ok(PackedHere {
+        path: packaged.path,
+        _folder: folder,
+    })
 }
 
 fn print(packaged: &Packaged) -> anyhow::Result<()> {

@@ -6,10 +6,10 @@ use anyhow::bail;
 use clap::Args;
 
 use super::job_args::JobArgs;
-use super::who::interruptible;
 use crate::aws::Aws;
 use crate::cli::Outcome;
 use crate::cli::progress::with_progress;
+use crate::cli::terminal::interruptible;
 use crate::dirs::AppDirs;
 use crate::domain::{CheckGrade, Preflight};
 use crate::remote::transform::preflight;
@@ -40,7 +40,7 @@ pub(super) fn run(args: &PreflightArgs) -> anyhow::Result<Outcome> {
 }
 
 /// A line for each point, and one for what to do about it.
-pub(super) fn write(out: &mut dyn Write, found: &Preflight) -> anyhow::Result<()> {
+pub(in crate::cli) fn write(out: &mut dyn Write, found: &Preflight) -> anyhow::Result<()> {
     for check in &found.checks {
         writeln!(
             out,

@@ -4,10 +4,11 @@ use clap::Args;
 
 use super::job_args::Planned;
 use super::start::{HowArgs, start};
-use super::who::{NamedJob, interruptible};
+use super::who::NamedJob;
 use crate::cli::Outcome;
 use crate::cli::place::S3Args;
 use crate::cli::progress::with_progress;
+use crate::cli::terminal::interruptible;
 use crate::dirs::AppDirs;
 use crate::domain::TransformPlan;
 use crate::remote::transform::{Retry, RetryChoice, outcome, plan_retry, read_prices};

@@ -5,12 +5,13 @@ use std::io::Write;
 use anyhow::bail;
 use clap::Args;
 
-use super::job_args::parse_positive;
-use super::who::{NamedJob, interruptible, local_time};
+use super::who::NamedJob;
 use crate::aws::Aws;
 use crate::cli::Outcome;
-use crate::cli::place::S3Args;
+use crate::cli::account::AccountArgs;
 use crate::cli::progress::with_progress;
+use crate::cli::terminal::{interruptible, local_time};
+use crate::cli::values::parse_positive;
 use crate::dirs::AppDirs;
 use crate::domain::{
     JobOutcome, JobProgress, JobRecord, PriceTable, S3Access, SageMakerAccess, TransformStatus,
@@ -35,13 +36,13 @@ pub(super) struct StatusArgs {
     #[arg(long, value_name = "USD", value_parser = parse_positive)]
     hourly_price: Option<f64>,
     #[command(flatten)]
-    s3: S3Args,
+    account: AccountArgs,
 }
 
 pub(super) fn run(args: &StatusArgs) -> anyhow::Result<Outcome> {
     let dirs = AppDirs::find()?;
     let control = interruptible(ProgressUnit::Images)?;
-    let named = NamedJob::find(&args.job, &args.s3, &dirs, &control)?;
+    let named = NamedJob::find(&args.job, &args.account, &dirs, &control)?;
     let watched = Watched {
         aws: &named.aws,
         sagemaker: &named.sagemaker,

@@ -3,9 +3,10 @@
 use anyhow::bail;
 use clap::Args;
 
-use super::who::{NamedJob, confirm, interruptible};
+use super::who::NamedJob;
 use crate::cli::Outcome;
-use crate::cli::place::S3Args;
+use crate::cli::account::AccountArgs;
+use crate::cli::terminal::{confirm, interruptible};
 use crate::dirs::AppDirs;
 use crate::tasks::ProgressUnit;
 
@@ -17,13 +18,13 @@ pub(super) struct StopArgs {
     #[arg(long)]
     yes: bool,
     #[command(flatten)]
-    s3: S3Args,
+    account: AccountArgs,
 }
 
 pub(super) fn run(args: &StopArgs) -> anyhow::Result<Outcome> {
     let dirs = AppDirs::find()?;
     let control = interruptible(ProgressUnit::Steps)?;
-    let named = NamedJob::find(&args.job, &args.s3, &dirs, &control)?;
+    let named = NamedJob::find(&args.job, &args.account, &dirs, &control)?;
     let sagemaker = named.aws.sagemaker(&named.sagemaker);
     let job = sagemaker.describe_transform_job(&args.job, Some(&control))?;
     if job.status.is_over() {

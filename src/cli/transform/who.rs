@@ -1,11 +1,11 @@
 //! Who asks SageMaker about a job, and where its record lies.
 
 use crate::aws::Aws;
-use crate::cli::place::S3Args;
+use crate::cli::account::Account;
 use crate::dirs::AppDirs;
 use crate::domain::{JobRecord, S3Access, SageMakerAccess};
 use crate::remote::transform::{JobRecords, find_record};
-use crate::tasks::{ProgressUnit, TaskControl};
+use crate::tasks::TaskControl;
 
 /// A job by its name, and how it is reached.
 pub(super) struct NamedJob {
@@ -21,7 +21,7 @@ impl NamedJob {
     /// As the flags say; without any, as the job was started on this machine; and else as the AWS tools would.
     pub(super) fn find(
         name: &str,
-        args: &S3Args,
+        args: &impl Account,
         dirs: &AppDirs,
         control: &TaskControl,
     ) -> anyhow::Result<Self> {
@@ -42,8 +42,8 @@ impl NamedJob {
                 });
             }
         }
-        let s3 = args.access();
-        let sagemaker = SageMakerAccess::from(&s3);
+        let s3 = args.over(S3Access::default());
+        let sagemaker = args.sagemaker();
         let record = find_record(&aws, &records, &sagemaker, name, control)?;
         // Whoever says another server or region for the bucket now, means it.
         let s3 = record
@@ -57,34 +57,4 @@ impl NamedJob {
             record,
         })
     }
-}
-
-/// A control that Ctrl+C cancels.
-pub(super) fn interruptible(unit: ProgressUnit) -> anyhow::Result<TaskControl> {
-    use anyhow::Context;
-    let control = TaskControl::new(unit);
-    let on_interrupt = control.clone();
-    ctrlc::set_handler(move || on_interrupt.cancel()).context("Could not listen for Ctrl+C")?;
-    Ok(control)
-}
-
-/// Asks on the terminal; nobody there is no answer.
-pub(super) fn confirm(question: &str) -> anyhow::Result<bool> {
-    use std::io::{BufRead, IsTerminal};
-    if !std::io::stdin().is_terminal() {
-        anyhow::bail!(
-            "{question} Nobody is at the terminal to say so; repeat the command with --yes"
-        );
-    }
-    eprint!("{question} [y/N] ");
-    let mut answer = String::new();
-    std::io::stdin().lock().read_line(&mut answer)?;
-    Ok(["y", "yes"].contains(&answer.trim().to_lowercase().as_str()))
-}
-
-/// `2026-11-21 14:05:09`, in the time of this machine.
-pub(super) fn local_time(at_ms: i64) -> String {
-    let at = jiff::Timestamp::from_millisecond(at_ms).unwrap_or_default();
-    let local = at.to_zoned(jiff::tz::TimeZone::system());
-    local.strftime("%Y-%m-%d %H:%M:%S").to_string()
 }

@@ -1,23 +1,192 @@
 //! Endpoint, configuration and model go; what stays is said.
 
-use super::{EndpointError, EndpointRecord, EndpointRecords};
-use crate::aws::{Aws, AwsError, AwsErrorKind};
-use crate::domain::SageMakerAccess;
+use super::{EndpointError, EndpointRecords};
+use crate::aws::{Aws, AwsError, AwsErrorKind, SageMaker};
+use crate::domain::{EndpointRecord, EndpointStatus, SageMakerAccess, UploadedArchive};
 use crate::tasks::TaskControl;
+
+const NOT_MADE_FOR_IT: &str = "it was not made for this endpoint; it costs nothing";
 
 /// What a deletion did, for people.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Deleted {
-    /// “endpoint cats”; what was gone already counts.
+    /// “endpoint cats”; what was gone already counts. SageMaker takes some minutes until an endpoint is gone: [`super::wait_until_gone`].
     pub deleted: Vec<String>,
     /// What stays, and why.
     pub kept: Vec<(String, String)>,
 }
 
-/// Deletes an endpoint with its configuration, and its model where it was made for it or `with_model` says so. The archive in S3 stays.
+/// What is to be deleted with an endpoint. Looked up; nothing is deleted yet.
+#[derive(Clone)]
+pub struct Deletion {
+    sagemaker: SageMaker,
+    name: String,
+    record: Option<EndpointRecord>,
+    /// `None`: SageMaker does not know it, or no longer.
+    status: Option<EndpointStatus>,
+    /// Its own, and the one that was made with it where it has another one by now.
+    configs: Vec<String>,
+    model: Option<String>,
+    takes_model: bool,
+    archive: Option<UploadedArchive>,
+}
+
+impl Deletion {
+    /// Looks up what belongs to an endpoint. Its model goes with it where it was made for it, or `with_model` says so.
+    ///
+    /// # Errors
+    /// Nobody knows such an endpoint, or SageMaker cannot be asked.
+    pub fn of(
+        aws: &Aws,
+        records: &EndpointRecords,
+        access: &SageMakerAccess,
+        name: &str,
+        with_model: bool,
+        control: &TaskControl,
+    ) -> Result<Self, EndpointError> {
+        let sagemaker = aws.sagemaker(access);
+        let region = sagemaker.region(Some(control))?;
+        let record = records.find(name, &region);
+        let there = sagemaker.describe_endpoint(name, Some(control))?;
+        if record.is_none() && there.is_none() {
+            let name = name.to_owned();
+            return Err(EndpointError::NotThere { name, region });
+        }
+        let mut configs: Vec<String> = there
+            .iter()
+            .filter_map(|endpoint| endpoint.config_name.clone())
+            .collect();
+        if let Some(record) = &record
+            && record.owns_config
+            && !configs.contains(&record.config.name)
+        {
+            configs.push(record.config.name.clone());
+        }
+        let model = match (&record, configs.first()) {
+            (Some(record), _) => Some(record.config.model_name.clone()),
+            (None, Some(config)) => model_of(&sagemaker, config, control)?,
+            (None, None) => None,
+        };
+        Ok(Self {
+            name: name.to_owned(),
+            status: there.map(|endpoint| endpoint.status),
+            configs,
+            model,
+            takes_model: with_model || record.as_ref().is_some_and(|record| record.owns_model),
+            archive: record.as_ref().and_then(|record| record.archive.clone()),
+            record,
+            sagemaker,
+        })
+    }
+
+    /// As it is now; `None` where SageMaker does not know it, or no longer.
+    pub fn status(&self) -> Option<EndpointStatus> {
+        self.status
+    }
+
+    /// What would be deleted: “endpoint cats”, “configuration cats”, …
+    pub fn goes(&self) -> Vec<String> {
+        let endpoint = self.status.map(|_| endpoint_text(&self.name));
+        let configs = self.configs.iter().map(|config| config_text(config));
+        let model = self.model.iter().filter(|_| self.takes_model);
+        let archive = self.archive.iter().map(archive_text);
+        endpoint
+            .into_iter()
+            .chain(configs)
+            .chain(model.map(|model| model_text(model)))
+            .chain(archive)
+            .collect()
+    }
+
+    /// What would stay, and why.
+    pub fn stays(&self) -> Vec<(String, String)> {
+        let model = self.model.iter().filter(|_| !self.takes_model);
+        model
+            .map(|model| (model_text(model), NOT_MADE_FOR_IT.to_owned()))
+            .collect()
+    }
+
+    /// Deletes it, the endpoint first: it is what costs money. The record is forgotten once nothing is left that was made here.
+    ///
+    /// # Errors
+    /// The endpoint could not be deleted, so that it still costs money. Anything else that stays is no error, and told.
+    pub fn carry_out(
+        self,
+        aws: &Aws,
+        records: &EndpointRecords,
+        control: &TaskControl,
+    ) -> Result<Deleted, EndpointError> {
+        let mut done = Deleted::default();
+        match self.status {
+            None => {}
+            // Somebody was faster.
+            Some(EndpointStatus::Deleting) => done.deleted.push(endpoint_text(&self.name)),
+            Some(_) => {
+                control.set_step(format!("deleting the endpoint {}", self.name));
+                match self.sagemaker.delete_endpoint(&self.name, Some(control)) {
+                    Err(error) if error.kind != AwsErrorKind::NotFound => return Err(error.into()),
+                    _ => done.deleted.push(endpoint_text(&self.name)),
+                }
+            }
+        }
+        for config in &self.configs {
+            let deleted = self.sagemaker.delete_endpoint_config(config, Some(control));
+            done.note(config_text(config), deleted);
+        }
+        if let Some(model) = self.model.as_ref().filter(|_| self.takes_model) {
+            let deleted = self.sagemaker.delete_model(model, Some(control));
+            done.note(model_text(model), deleted);
+        }
+        if let Some(archive) = &self.archive {
+            let (bucket, key) = (&archive.address.bucket, &archive.address.prefix);
+            let deleted = aws.s3(&archive.s3).delete(bucket, key, Some(control));
+            done.note(archive_text(archive), deleted);
+        }
+        if let Some(record) = &self.record
+            && done.kept.is_empty()
+        {
+            records.forget(record)?;
+        }
+        done.kept.extend(self.stays());
+        Ok(done)
+    }
+}
+
+/// `None` where the configuration is gone, or names no model.
+fn model_of(
+    sagemaker: &SageMaker,
+    config: &str,
+    control: &TaskControl,
+) -> Result<Option<String>, AwsError> {
+    match sagemaker.describe_endpoint_config(config, Some(control)) {
+        Ok(config) => Ok(config.map(|config| config.model_name)),
+        Err(error) if error.kind == AwsErrorKind::Cancelled => Err(error),
+        // An endpoint can be deleted by those who may not look at what it is made of.
+        Err(_) => Ok(None),
+    }
+}
+
+fn endpoint_text(name: &str) -> String {
+    format!("endpoint {name}")
+}
+
+fn config_text(name: &str) -> String {
+    format!("configuration {name}")
+}
+
+fn model_text(name: &str) -> String {
+    format!("model {name}")
+}
+
+fn archive_text(archive: &UploadedArchive) -> String {
+    format!("archive {}", archive.address)
+}
+
+/// Deletes an endpoint with its configuration, its model where it was made for it or `with_model` says so, and an archive that was
+/// uploaded for it.
 ///
 /// # Errors
-/// The endpoint could not be deleted, so that it still costs money. Anything else that stays is no error, and told.
+/// Nobody knows such an endpoint, or it could not be deleted, so that it still costs money. Anything else that stays is no error, and told.
 pub fn delete(
     aws: &Aws,
     records: &EndpointRecords,
@@ -26,60 +195,7 @@ pub fn delete(
     with_model: bool,
     control: &TaskControl,
 ) -> Result<Deleted, EndpointError> {
-    let sagemaker = aws.sagemaker(access);
-    let region = sagemaker.region(Some(control))?;
-    let record = records.find(name, &region);
-    let there = sagemaker.describe_endpoint(name, Some(control))?;
-    let config_name = match (&there, &record) {
-        (Some(endpoint), record) => endpoint
-            .config_name
-            .clone()
-            .or_else(|| Some(record.as_ref()?.config.name.clone())),
-        (None, Some(record)) => Some(record.config.name.clone()),
-        // Says that there is no such thing.
-        (None, None) => None,
-    };
-    let mut done = Deleted::default();
-    if there.is_some() || record.is_none() {
-        sagemaker.delete_endpoint(name, Some(control))?;
-    }
-    done.deleted.push(format!("endpoint {name}"));
-    let Some(config_name) = config_name else {
-        return Ok(done);
-    };
-    let of_record = record
-        .as_ref()
-        .map(|record| record.config.model_name.clone());
-    let model_name = match of_record {
-        Some(model_name) => Some(model_name),
-        None => sagemaker
-            .describe_endpoint_config(&config_name, Some(control))
-            .ok()
-            .flatten()
-            .map(|config| config.model_name),
-    };
-    let deleted = sagemaker.delete_endpoint_config(&config_name, Some(control));
-    done.note(format!("configuration {config_name}"), deleted);
-    if let Some(model_name) = model_name {
-        let owns_model = record.as_ref().is_some_and(|record| record.owns_model);
-        let what = format!("model {model_name}");
-        if owns_model || with_model {
-            let deleted = sagemaker.delete_model(&model_name, Some(control));
-            done.note(what, deleted);
-        } else {
-            let why = "it was not made for this endpoint; it costs nothing".to_owned();
-            done.kept.push((what, why));
-        }
-    }
-    if let Some(record) = &record
-        && done
-            .kept
-            .iter()
-            .all(|(what, _)| what.starts_with("model ") && !record.owns_model)
-    {
-        records.forget(record)?;
-    }
-    Ok(done)
+    Deletion::of(aws, records, access, name, with_model, control)?.carry_out(aws, records, control)
 }
 
 impl Deleted {

@@ -6,20 +6,51 @@ mod carrier;
 mod deletion;
 mod deploy;
 mod records;
+mod wait;
 
-use crate::aws::AwsError;
+use crate::aws::{AwsError, AwsErrorKind};
+use crate::remote::SendError;
 
 pub use carrier::EndpointCarrier;
-pub use deletion::{Deleted, delete, delete_due};
-pub use deploy::{deploy, wait_for};
-pub use records::{EndpointRecord, EndpointRecords};
+pub use deletion::{Deleted, Deletion, delete, delete_due};
+pub use deploy::{LocalArchive, deploy, send_archive};
+pub use records::EndpointRecords;
+pub use wait::{wait_for, wait_until_gone};
 
 /// Why something about an endpoint could not be done. The message is whole.
 #[derive(Debug, thiserror::Error)]
 pub enum EndpointError {
+    #[error("cancelled")]
+    Cancelled,
     #[error("{0}")]
-    Aws(#[from] AwsError),
+    Aws(AwsError),
+    /// Neither SageMaker nor a record on this machine knows it.
+    #[error(
+        "there is no endpoint {name} in {region}; look at the name and the region, or at what spotcheck endpoint list shows"
+    )]
+    NotThere { name: String, region: String },
+    /// The archive did not get to S3.
+    #[error("{0}")]
+    Send(SendError),
     /// A record on this machine.
     #[error("What was made for endpoints could not be written down or read: {0}")]
     Record(#[from] std::io::Error),
+}
+
+impl From<AwsError> for EndpointError {
+    fn from(error: AwsError) -> Self {
+        match error.kind {
+            AwsErrorKind::Cancelled => Self::Cancelled,
+            _ => Self::Aws(error),
+        }
+    }
+}
+
+impl From<SendError> for EndpointError {
+    fn from(error: SendError) -> Self {
+        match error {
+            SendError::Cancelled => Self::Cancelled,
+            error => Self::Send(error),
+        }
+    }
 }

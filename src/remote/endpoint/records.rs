@@ -2,26 +2,7 @@
 
 use std::path::PathBuf;
 
-use serde::{Deserialize, Serialize};
-
-use crate::domain::{EndpointConfig, SageMakerAccess};
-
-/// An endpoint that was deployed from here, and is not known to be gone.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct EndpointRecord {
-    /// With the region.
-    pub sagemaker: SageMakerAccess,
-    pub name: String,
-    pub config: EndpointConfig,
-    /// Whether the model was made for this endpoint, and goes with it.
-    pub owns_model: bool,
-    /// Of one instance.
-    pub usd_per_hour: Option<f64>,
-    /// Milliseconds since 1970-01-01 UTC.
-    pub created_ms: i64,
-    /// When it is to be deleted, whoever still looks at it.
-    pub delete_at_ms: Option<i64>,
-}
+use crate::domain::{EndpointRecord, SageMakerAccess};
 
 /// The folder of the records.
 #[derive(Debug, Clone)]

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use crate::aws::{AwsError, AwsErrorKind};
+use crate::remote::SendError;
 use crate::source::SourceError;
 use crate::tasks::Cancelled;
 
@@ -33,6 +34,19 @@ impl From<AwsError> for JobError {
         match error.kind {
             AwsErrorKind::Cancelled => Self::Cancelled,
             _ => Self::Aws(error),
+        }
+    }
+}
+
+impl From<SendError> for JobError {
+    fn from(error: SendError) -> Self {
+        match error {
+            SendError::Cancelled => Self::Cancelled,
+            SendError::Aws(error) => Self::Aws(error),
+            SendError::Unreadable { path, why } => {
+                Self::local("The file cannot be read", path, why)
+            }
+            SendError::Incomplete(why) => Self::Plan(why),
         }
     }
 }

@@ -26,7 +26,7 @@ pub use logs::{LogKind, LogReader};
 pub use manifest::manifest_of;
 pub use outcome::outcome;
 pub use output_keys::{OUT, OutputKeys};
-pub use preflight::preflight;
+pub use preflight::{ModelPlan, preflight, preflight_model};
 pub use prices::{add_price, read_prices};
 pub use records::JobRecords;
 pub use retry::{Retry, RetryChoice, plan_retry};

@@ -9,11 +9,12 @@ use super::preflight::is_same_model;
 use super::{JobError, JobRecords};
 use crate::aws::{Aws, AwsErrorKind, SageMaker};
 use crate::domain::{
-    InputObjects, JobRecord, LeftBehind, ModelSource, ModelSpec, PlannedState, S3Access, S3Address,
-    S3Place, SageMakerAccess, Sample, SampleUri, TransformPlan, UploadReport, UploadStop,
+    InputObjects, JobRecord, LeftBehind, ModelSource, ModelSpec, S3Address, SageMakerAccess,
+    TransformPlan,
 };
+use crate::remote::sending::Sender;
 use crate::tasks::TaskControl;
-use crate::upload::{self, DEFAULT_CONCURRENCY, Existing, LocalFiles, UploadOptions, files_below};
+use crate::upload::{LocalFiles, files_below};
 
 /// Where this machine keeps what a start writes down.
 #[derive(Debug, Clone, Copy)]
@@ -47,7 +48,13 @@ pub fn start(
     }
     let mut start = Start {
         aws,
-        folders,
+        records: folders.records,
+        sender: Sender {
+            aws,
+            s3: &plan.s3,
+            unfinished: folders.unfinished,
+            control,
+        },
         control,
         record: JobRecord {
             sagemaker: SageMakerAccess {
@@ -103,7 +110,8 @@ fn must_be_sound(plan: &TransformPlan) -> Result<(), JobError> {
 
 struct Start<'a> {
     aws: &'a Aws,
-    folders: StartFolders<'a>,
+    records: &'a JobRecords,
+    sender: Sender<'a>,
     control: &'a TaskControl,
     record: JobRecord,
 }
@@ -115,10 +123,9 @@ impl Start<'_> {
                 files: plan.input_files.clone(),
                 ..LocalFiles::default()
             };
-            let upload = self.plan_upload(&manifest.folder, files)?;
             self.control
                 .set_step(format!("uploading the images to {}", manifest.folder));
-            return self.carry_out(&upload);
+            return Ok(self.sender.send(&manifest.folder, files)?);
         }
         let Some(folder) = &plan.input_folder else {
             return Ok(());
@@ -132,10 +139,9 @@ impl Start<'_> {
             .set_step(format!("looking through {}", folder.display()));
         let files = files_below(folder, self.control)
             .map_err(|error| JobError::of_source("The folder cannot be read", folder, &error))?;
-        let upload = self.plan_upload(target, files)?;
         self.control
             .set_step(format!("uploading the images to {target}"));
-        self.carry_out(&upload)
+        Ok(self.sender.send(target, files)?)
     }
 
     fn send_manifest(&mut self, plan: &TransformPlan) -> Result<(), JobError> {
@@ -182,7 +188,8 @@ impl Start<'_> {
         if let Some(there) = there {
             return must_be_the_model(spec, &there);
         }
-        self.will_leave(LeftBehind::Model(spec.name.clone()))?;
+        let left = LeftBehind::Model(spec.name.clone());
+        will_leave(&mut self.record, self.records, left)?;
         match sagemaker.create_model(spec, Some(self.control)) {
             // Our own answer may have got lost, and the model been made all the same.
             Err(error) if error.kind == AwsErrorKind::InUse => {
@@ -220,7 +227,7 @@ impl Start<'_> {
         let spec = &self.record.spec;
         self.control
             .set_step(format!("starting the job {}", spec.job_name));
-        self.folders.records.write(&self.record)?;
+        self.records.write(&self.record)?;
         if let Err(error) = sagemaker.create_transform_job(spec, Some(self.control)) {
             // Our own answer may have got lost, and the job been started all the same.
             let is_ours = error.kind == AwsErrorKind::InUse
@@ -232,7 +239,7 @@ impl Start<'_> {
             }
         }
         self.record.is_started = true;
-        self.folders.records.write(&self.record)
+        self.records.write(&self.record)
     }
 
     /// Sends one file, and writes down that it is there for the job alone, unless it was there before.
@@ -242,82 +249,22 @@ impl Start<'_> {
         address: &S3Address,
         leaves: LeftBehind,
     ) -> Result<(), JobError> {
-        let size_bytes = path
-            .metadata()
-            .map_err(|error| JobError::local("The file cannot be read", path, error))?
-            .len();
-        let folder = address
-            .parent()
-            .unwrap_or_else(|| S3Address::new(&address.bucket, ""));
-        let name = address.last_part().to_owned();
-        let file = Sample {
-            uri: SampleUri::new(path.to_string_lossy()),
-            name,
-            size_bytes,
-            modified_ns: None,
-            etag: None,
-        };
-        let files = LocalFiles {
-            files: vec![file],
-            ..LocalFiles::default()
-        };
-        let upload = self.plan_upload(&folder, files)?;
-        if upload
-            .files
-            .iter()
-            .any(|planned| planned.state == PlannedState::New)
-        {
-            self.will_leave(leaves)?;
-        }
-        self.carry_out(&upload)
-    }
-
-    fn plan_upload(
-        &self,
-        target: &S3Address,
-        files: LocalFiles,
-    ) -> Result<crate::domain::UploadPlan, JobError> {
-        let place = S3Place {
-            access: S3Access::clone(&self.record.s3),
-            ..S3Place::new(target.clone())
-        };
-        Ok(upload::plan(self.aws, &place, files, self.control)?)
-    }
-
-    fn carry_out(&self, plan: &crate::domain::UploadPlan) -> Result<(), JobError> {
-        let step = self.control.progress().step;
-        let options = UploadOptions {
-            concurrency: DEFAULT_CONCURRENCY,
-            existing: Existing::Keep,
-            unfinished: self.folders.unfinished,
-        };
-        let report = upload::upload(self.aws, plan, options, self.control);
-        self.control.set_step(step);
-        self.control.set_total(None);
-        self.control.set_done_before(0);
-        must_be_complete(&report, &plan.target.address)
-    }
-
-    /// Before it is made: what is made and not written down would stay for ever.
-    fn will_leave(&mut self, left: LeftBehind) -> Result<(), JobError> {
-        if !self.record.left.contains(&left) {
-            self.record.left.push(left);
-        }
-        self.folders.records.write(&self.record)
+        self.sender.send_file(path, address, || {
+            will_leave(&mut self.record, self.records, leaves)
+        })
     }
 }
 
-fn must_be_complete(report: &UploadReport, target: &S3Address) -> Result<(), JobError> {
-    let first = report.conflicts.iter().chain(&report.failures).next();
-    match (&report.stopped, first) {
-        (Some(UploadStop::Cancelled), _) => Err(JobError::Cancelled),
-        (Some(UploadStop::Failed(why)), _) => Err(JobError::Plan(why.clone())),
-        (None, None) => Ok(()),
-        (None, Some(problem)) => Err(JobError::Plan(format!(
-            "{} files are not in {target} as they are here, so the job was not started. The first: {problem}",
-            report.conflicts.len() + report.failures.len()
-        ))),
+/// Before it is made: what is made and not written down would stay for ever.
+fn will_leave(
+    record: &mut JobRecord,
+    records: &JobRecords,
+    left: LeftBehind,
+) -> Result<(), JobError> {
+    if !record.left.contains(&left) {
+        record.left.push(left);
     }
+    records.write(record)
 }
 
 fn must_be_the_model(wanted: &ModelSpec, there: &ModelSpec) -> Result<(), JobError> {

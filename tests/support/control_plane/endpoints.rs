@@ -1,6 +1,6 @@
 //! Real-time endpoints and their configurations.
 
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard};
 use std::time::SystemTime;
 
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use super::container::{Container, Sink, Trouble};
 use super::models::no_such_model;
 use super::objects::Place;
 use super::tags::tag;
-use super::world::{Birth, Pace, Row, listing, page};
+use super::world::{Birth, Pace, Row, World, listing, page};
 use super::{Refusal, Shared, arn, seconds, text};
 
 pub(super) struct EndpointConfig {
@@ -208,13 +208,18 @@ impl Shared {
         Ok(json!({"EndpointArn": arn}))
     }
 
+    fn wait_while_held(&self) -> MutexGuard<'_, World> {
+        let mut world = self.world();
+        while world.pace == Pace::Held && !world.closing {
+            world = self.changed.wait(world).unwrap();
+        }
+        world
+    }
+
     /// The container, or the reason why there is none.
     fn deploy(self: &Arc<Self>, name: &str) -> Result<Container, String> {
         let (archive, variables, variant) = {
-            let mut world = self.world();
-            while world.pace == Pace::Held && !world.closing {
-                world = self.changed.wait(world).unwrap();
-            }
+            let world = self.wait_while_held();
             let Some(endpoint) = world.endpoints.get(name) else {
                 return Err("deleted".to_owned());
             };
@@ -300,7 +305,7 @@ impl Shared {
         Ok(listing("Endpoints", list, next))
     }
 
-    /// It says "Deleting" until its container has ended, and then is gone.
+    /// It says "Deleting" until its container has ended, and while jobs are held, and then is gone.
     pub(super) fn delete_endpoint(self: &Arc<Self>, request: &Value) -> Result<Value, Refusal> {
         let name = text(request, "EndpointName").to_owned();
         let container = self.change(|world| {
@@ -314,6 +319,7 @@ impl Shared {
         let plane = Arc::clone(self);
         std::thread::spawn(move || {
             drop(container);
+            drop(plane.wait_while_held());
             plane.change(|world| {
                 world.endpoints.remove(&name);
                 world.tags.remove(&arn("endpoint", &name));

@@ -13,7 +13,8 @@ use super::JobError;
 use crate::aws::Aws;
 use crate::domain::{
     Check, CheckGrade, CheckPoint, CostEstimate, HEADLINE, InputSurvey, InstanceType, ModelSource,
-    PayloadSuggestion, Preflight, Price, PriceTable, SplitType, TransformPlan, human_usd,
+    PayloadSuggestion, Preflight, Price, PriceTable, S3Access, SageMakerAccess, SplitType,
+    TransformPlan, human_usd,
 };
 use crate::tasks::{Cancelled, TaskControl};
 
@@ -37,7 +38,12 @@ pub fn preflight(
     match &region {
         Ok(region) => {
             model::check_job_name(&mut checks, &sagemaker, plan, region, control)?;
-            model::check_model(&mut checks, &sagemaker, &s3, plan, region, control)?;
+            let of_model = ModelPlan {
+                name: &plan.spec.model_name,
+                source: &plan.model,
+                instance_type: &plan.spec.instance_type,
+            };
+            model::check_model(&mut checks, &sagemaker, &s3, of_model, region, control)?;
         }
         Err(why) => checks.problem(CheckPoint::JobName, why.clone(), ""),
     }
@@ -65,6 +71,41 @@ pub fn preflight(
         survey,
         suggestion,
         estimate,
+    })
+}
+
+/// A model that is there, or is to be made, and what it is to run on.
+#[derive(Debug, Clone, Copy)]
+pub struct ModelPlan<'p> {
+    pub name: &'p str,
+    pub source: &'p ModelSource,
+    pub instance_type: &'p str,
+}
+
+/// Looks at a model's points alone: role, container, model.
+///
+/// # Errors
+/// The task was cancelled.
+pub fn preflight_model(
+    aws: &Aws,
+    sagemaker: &SageMakerAccess,
+    s3: &S3Access,
+    plan: ModelPlan<'_>,
+    control: &TaskControl,
+) -> Result<Preflight, Cancelled> {
+    let sagemaker = aws.sagemaker(sagemaker);
+    let mut checks = Checks::default();
+    match told(sagemaker.region(Some(control)).map_err(JobError::from))? {
+        Ok(region) => {
+            let s3 = aws.s3(s3);
+            model::check_model(&mut checks, &sagemaker, &s3, plan, &region, control)?;
+        }
+        Err(why) => checks.problem(CheckPoint::Model, why, ""),
+    }
+    checks.0.sort_by_key(|check| check.point);
+    Ok(Preflight {
+        checks: checks.0,
+        ..Preflight::default()
     })
 }
 

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use super::{Checks, told};
+use super::{Checks, ModelPlan, told};
 use crate::aws::{AwsErrorKind, S3, SageMaker};
 use crate::domain::{
     CheckPoint, EcrImage, InstanceType, ModelSource, ModelSpec, S3Address, TransformPlan,
@@ -51,11 +51,11 @@ pub(super) fn check_model(
     checks: &mut Checks,
     sagemaker: &SageMaker,
     s3: &S3,
-    plan: &TransformPlan,
+    plan: ModelPlan<'_>,
     region: &str,
     control: &TaskControl,
 ) -> Result<(), Cancelled> {
-    let name = &plan.spec.model_name;
+    let name = plan.name;
     if name_problem(name).is_some() {
         return Ok(());
     }
@@ -64,7 +64,7 @@ pub(super) fn check_model(
             .describe_model(name, Some(control))
             .map_err(JobError::from),
     )?;
-    match (&plan.model, known) {
+    match (plan.source, known) {
         (source, Err(why)) => {
             checks.problem(CheckPoint::Model, why, "");
             // What can be told without SageMaker is told.
@@ -74,7 +74,7 @@ pub(super) fn check_model(
             } = source
             {
                 check_role(checks, &spec.role);
-                check_image(checks, &spec.image, plan, region);
+                check_image(checks, &spec.image, plan.instance_type, region);
                 if let Some(path) = local_archive {
                     check_local_archive(checks, path, &spec.archive);
                 }
@@ -83,11 +83,11 @@ pub(super) fn check_model(
         (ModelSource::Existing, Ok(None)) => checks.problem(
             CheckPoint::Model,
             format!("There is no model {name} in {region}"),
-            "Look at how it is spelt, or let the job make one of an archive",
+            "Look at how it is spelt, or have one made of an archive",
         ),
         (ModelSource::Existing, Ok(Some(model))) => {
             check_role(checks, &model.role);
-            check_image(checks, &model.image, plan, region);
+            check_image(checks, &model.image, plan.instance_type, region);
             check_archive(checks, s3, &model.archive, control)?;
         }
         (ModelSource::New { spec, .. }, Ok(Some(model))) if !is_same_model(spec, &model) => {
@@ -108,7 +108,7 @@ pub(super) fn check_model(
             Ok(_),
         ) => {
             check_role(checks, &spec.role);
-            check_image(checks, &spec.image, plan, region);
+            check_image(checks, &spec.image, plan.instance_type, region);
             match local_archive {
                 Some(path) => check_local_archive(checks, path, &spec.archive),
                 None => check_archive(checks, s3, &spec.archive, control)?,
@@ -138,7 +138,7 @@ fn check_role(checks: &mut Checks, role: &str) {
     }
 }
 
-fn check_image(checks: &mut Checks, image: &str, plan: &TransformPlan, region: &str) {
+fn check_image(checks: &mut Checks, image: &str, instance: &str, region: &str) {
     if let Some(problem) = image_problem(image) {
         return checks.problem(CheckPoint::Image, format!("The container {problem}"), "");
     }
@@ -146,17 +146,16 @@ fn check_image(checks: &mut Checks, image: &str, plan: &TransformPlan, region: &
         return checks.warning(
             CheckPoint::Image,
             format!("{image} does not look like a container in ECR"),
-            "SageMaker pulls from ECR of the job's region: <account>.dkr.ecr.<region>.amazonaws.com/<repository>:<tag>",
+            "SageMaker pulls from ECR of its own region: <account>.dkr.ecr.<region>.amazonaws.com/<repository>:<tag>",
         );
     };
     if ecr.region != region {
         return checks.problem(
             CheckPoint::Image,
-            format!("The container lies in {}, and the job runs in {region}; SageMaker pulls from its own region only", ecr.region),
-            "Use the container of that region, or start the job in the other one",
+            format!("The container lies in {}, and the model would run in {region}; SageMaker pulls from its own region only", ecr.region),
+            "Use the container of that region, or go to the other one",
         );
     }
-    let instance = &plan.spec.instance_type;
     let has_gpu = InstanceType::parse(instance).is_some_and(|instance| instance.has_gpu());
     match ecr.wants_gpu() {
         Some(true) if !has_gpu => checks.warning(

@@ -1,0 +1,70 @@
+//! Who asks SageMaker on the command line, and in which region.
+
+use clap::Args;
+
+use super::place::S3Args;
+use crate::domain::{Credentials, S3Access, SageMakerAccess};
+
+/// An account and a region. Without any of these, as the AWS tools would.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "AWS account")]
+pub(super) struct AccountArgs {
+    /// A profile of your AWS configuration; never another one, whatever the environment says
+    #[arg(long, value_name = "NAME")]
+    profile: Option<String>,
+    /// The region of SageMaker; as your AWS configuration says where it is not given
+    #[arg(long, value_name = "REGION")]
+    region: Option<String>,
+}
+
+/// What flags say of an account, over what is known without them.
+pub(super) trait Account {
+    fn is_given(&self) -> bool;
+
+    /// As given, and else as the AWS tools would.
+    fn sagemaker(&self) -> SageMakerAccess;
+
+    /// `access` as changed by what is given.
+    fn over(&self, access: S3Access) -> S3Access;
+}
+
+impl Account for AccountArgs {
+    fn is_given(&self) -> bool {
+        self.profile.is_some() || self.region.is_some()
+    }
+
+    fn sagemaker(&self) -> SageMakerAccess {
+        SageMakerAccess {
+            credentials: match &self.profile {
+                Some(name) => Credentials::Profile(name.clone()),
+                None => Credentials::Ambient,
+            },
+            region: self.region.clone(),
+        }
+    }
+
+    /// A bucket's region is found by asking.
+    fn over(&self, access: S3Access) -> S3Access {
+        match &self.profile {
+            Some(name) => S3Access {
+                credentials: Credentials::Profile(name.clone()),
+                ..access
+            },
+            None => access,
+        }
+    }
+}
+
+impl Account for S3Args {
+    fn is_given(&self) -> bool {
+        S3Args::is_given(self)
+    }
+
+    fn sagemaker(&self) -> SageMakerAccess {
+        SageMakerAccess::from(&self.access())
+    }
+
+    fn over(&self, access: S3Access) -> S3Access {
+        S3Args::over(self, access)
+    }
+}

@@ -1,0 +1,104 @@
+//! `spotcheck endpoint delete`: endpoint, configuration and what else was made for it go, and what stays is said.
+
+use std::io::Write;
+use std::time::Duration;
+
+use anyhow::bail;
+use clap::Args;
+
+use super::Desk;
+use crate::aws::Aws;
+use crate::cli::Outcome;
+use crate::cli::account::AccountArgs;
+use crate::cli::progress::with_progress;
+use crate::cli::terminal::confirm;
+use crate::domain::EndpointStatus;
+use crate::remote::endpoint::{Deletion, wait_until_gone};
+
+/// SageMaker says a few minutes.
+const PATIENCE: Duration = Duration::from_mins(15);
+
+#[derive(Debug, Args)]
+pub(super) struct DeleteArgs {
+    name: String,
+    /// Also a model that was not made for this endpoint
+    #[arg(long)]
+    with_model: bool,
+    /// Without asking
+    #[arg(long)]
+    yes: bool,
+    /// Does not wait until the endpoint is gone
+    #[arg(long)]
+    no_wait: bool,
+    #[command(flatten)]
+    account: AccountArgs,
+}
+
+pub(super) fn run(args: &DeleteArgs, desk: &Desk) -> anyhow::Result<Outcome> {
+    let Desk {
+        control, records, ..
+    } = desk;
+    let access = desk.access_to(&args.name, &args.account);
+    let aws = Aws::new();
+    let name = &args.name;
+    let deletion = Deletion::of(&aws, records, &access, name, args.with_model, control)?;
+    let was_there = deletion.status().is_some();
+    let stays = deletion.stays().len();
+    if !args.yes && !agreed(&deletion)? {
+        eprintln!("nothing was deleted");
+        return Ok(Outcome::AllWell);
+    }
+    let done = with_progress("Deleting", control, || {
+        deletion.carry_out(&aws, records, control)
+    })?;
+    let mut out = std::io::stdout().lock();
+    for what in &done.deleted {
+        writeln!(out, "deleted {what}")?;
+    }
+    for (what, why) in &done.kept {
+        writeln!(out, "kept {what}: {why}")?;
+    }
+    out.flush()?;
+    if was_there && !args.no_wait {
+        let sagemaker = aws.sagemaker(&access);
+        let left = with_progress("Waiting until it is gone", control, || {
+            wait_until_gone(&sagemaker, name, PATIENCE, control)
+        });
+        match left {
+            Ok(None) => eprintln!("the endpoint {name} is gone, and costs nothing any more"),
+            Ok(Some(endpoint)) if endpoint.status == EndpointStatus::Deleting => bail!(
+                "left: the endpoint {name}, which SageMaker is still deleting after {} minutes; look again with: spotcheck endpoint status {name}",
+                PATIENCE.as_secs() / 60
+            ),
+            Ok(Some(endpoint)) => bail!(
+                "left: the endpoint {name}, which was not deleted: it is {}{}; it may still cost money, so try again: spotcheck endpoint delete {name}",
+                endpoint.status,
+                endpoint
+                    .failure
+                    .map_or_else(String::new, |why| format!(" ({why})"))
+            ),
+            Err(_) if control.is_cancelled() => bail!(
+                "cancelled: nobody waits any more. Left: the endpoint {name}, which SageMaker goes on deleting; whether it is gone says: spotcheck endpoint \
+                 status {name}"
+            ),
+            Err(error) => bail!(
+                "left, as far as can be told: the endpoint {name}, which SageMaker was told to delete, but whether it is gone could not be asked: {error}"
+            ),
+        }
+    }
+    if done.kept.len() > stays {
+        bail!("not everything was deleted; the same command tries again");
+    }
+    Ok(Outcome::AllWell)
+}
+
+/// Asks, after listing what goes and what stays.
+fn agreed(deletion: &Deletion) -> anyhow::Result<bool> {
+    for what in deletion.goes() {
+        eprintln!("to be deleted: {what}");
+    }
+    for (what, why) in deletion.stays() {
+        eprintln!("stays: {what}: {why}");
+    }
+    confirm("Delete these?")
+}

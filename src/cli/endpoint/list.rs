@@ -1,0 +1,64 @@
+//! `spotcheck endpoint list`: the endpoints of the account and region.
+
+use std::io::Write;
+
+use clap::Args;
+
+use super::Desk;
+use crate::aws::Aws;
+use crate::cli::Outcome;
+use crate::cli::account::{Account, AccountArgs};
+use crate::domain::EndpointQuery;
+
+#[derive(Debug, Args)]
+pub(super) struct ListArgs {
+    /// Only those with this in their name
+    #[arg(long, value_name = "TEXT")]
+    name_contains: Option<String>,
+    #[command(flatten)]
+    account: AccountArgs,
+}
+
+pub(super) fn run(args: &ListArgs, desk: &Desk) -> anyhow::Result<Outcome> {
+    let sagemaker = Aws::new().sagemaker(&args.account.sagemaker());
+    let region = sagemaker.region(Some(&desk.control))?;
+    let mut query = EndpointQuery {
+        name_contains: args.name_contains.clone(),
+        ..EndpointQuery::default()
+    };
+    let mut out = std::io::stdout().lock();
+    let mut is_empty = true;
+    loop {
+        let page = sagemaker.list_endpoints(&query, Some(&desk.control))?;
+        for endpoint in page.endpoints {
+            is_empty = false;
+            writeln!(out, "{}\t{}", endpoint.name, endpoint.status)?;
+        }
+        match page.next {
+            Some(next) => query.page_token = Some(next),
+            None => break,
+        }
+    }
+    if is_empty {
+        eprintln!("there are no such endpoints in {region}");
+    }
+    tell_those_elsewhere(desk, &region);
+    Ok(Outcome::AllWell)
+}
+
+/// What costs money in another region is easily forgotten.
+fn tell_those_elsewhere(desk: &Desk, region: &str) {
+    let (records, problems) = desk.records.all();
+    for problem in problems {
+        eprintln!("warning: {problem}");
+    }
+    for record in records {
+        let of_record = record.sagemaker.region.as_deref().unwrap_or_default();
+        if of_record != region {
+            eprintln!(
+                "deployed from here in {of_record}: {name}; spotcheck endpoint status {name} looks at it",
+                name = record.name
+            );
+        }
+    }
+}

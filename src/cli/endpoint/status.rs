@@ -1,0 +1,197 @@
+//! `spotcheck endpoint status`: how an endpoint is, what it has cost so far, and when it will be deleted.
+
+use std::io::Write;
+
+use anyhow::bail;
+use clap::Args;
+
+use super::Desk;
+use crate::aws::{Aws, SageMaker};
+use crate::cli::Outcome;
+use crate::cli::account::AccountArgs;
+use crate::cli::progress::with_progress;
+use crate::cli::terminal::local_time;
+use crate::cli::values::parse_positive;
+use crate::domain::{Endpoint, EndpointRecord, EndpointStatus, cost_usd, human_usd};
+use crate::remote::endpoint::wait_for;
+use crate::remote::transform::read_prices;
+use crate::tasks::{TaskControl, now_ms};
+
+#[derive(Debug, Args)]
+pub(super) struct StatusArgs {
+    name: String,
+    /// Waits until it does not change by itself any more
+    #[arg(long)]
+    watch: bool,
+    /// What an hour of one instance costs; as it was deployed, or from the table of prices, where it is not given
+    #[arg(long, value_name = "USD", value_parser = parse_positive)]
+    hourly_price: Option<f64>,
+    #[command(flatten)]
+    account: AccountArgs,
+}
+
+pub(super) fn run(args: &StatusArgs, desk: &Desk) -> anyhow::Result<Outcome> {
+    let access = desk.access_to(&args.name, &args.account);
+    let sagemaker = Aws::new().sagemaker(&access);
+    let region = sagemaker.region(Some(&desk.control))?;
+    let record = desk.records.find(&args.name, &region);
+    let Some(endpoint) = sagemaker.describe_endpoint(&args.name, Some(&desk.control))? else {
+        return not_there(&args.name, &region, record.as_ref());
+    };
+    let cost = match &record {
+        Some(record) => CostSoFar::of_record(record, args.hourly_price),
+        None => CostSoFar::of_endpoint(&sagemaker, &endpoint, &region, args.hourly_price, desk)?,
+    };
+    cost.tell(now_ms());
+    if let Some(record) = &record {
+        tell_end(record, now_ms());
+    }
+    if args.watch {
+        return settled(&sagemaker, &args.name, &desk.control);
+    }
+    conclude(&endpoint)
+}
+
+fn not_there(name: &str, region: &str, record: Option<&EndpointRecord>) -> anyhow::Result<Outcome> {
+    match record {
+        Some(record) if record.is_started => bail!(
+            "the endpoint {name} is gone from {region}, deleted elsewhere; what was made for it goes with: spotcheck endpoint delete {name}"
+        ),
+        Some(_) => bail!(
+            "the endpoint {name} was never started in {region}; what was made for it goes with: spotcheck endpoint delete {name}"
+        ),
+        None => bail!("there is no endpoint {name} in {region}"),
+    }
+}
+
+/// What an endpoint costs, as far as that is known.
+pub(super) struct CostSoFar {
+    /// Of one instance.
+    usd_per_hour: Option<f64>,
+    instances: u32,
+    since_ms: i64,
+}
+
+impl CostSoFar {
+    pub(super) fn of_record(record: &EndpointRecord, given: Option<f64>) -> Self {
+        Self {
+            usd_per_hour: given.or(record.usd_per_hour),
+            instances: record.config.instance_count,
+            since_ms: record.created_ms,
+        }
+    }
+
+    /// Of one that was deployed elsewhere: its configuration says on what it runs.
+    fn of_endpoint(
+        sagemaker: &SageMaker,
+        endpoint: &Endpoint,
+        region: &str,
+        given: Option<f64>,
+        desk: &Desk,
+    ) -> anyhow::Result<Self> {
+        let config = match &endpoint.config_name {
+            Some(name) => sagemaker
+                .describe_endpoint_config(name, Some(&desk.control))
+                .ok()
+                .flatten(),
+            None => None,
+        };
+        let instance_type = config
+            .as_ref()
+            .and_then(|config| config.instance_type.as_deref());
+        let prices = read_prices(&desk.dirs.prices())?;
+        let known = instance_type.and_then(|instance| prices.find(instance, Some(region)));
+        let running: u32 = endpoint
+            .variants
+            .iter()
+            .map(|variant| variant.instances)
+            .sum();
+        Ok(Self {
+            usd_per_hour: given.or(known.map(|price| price.usd_per_hour)),
+            instances: match config {
+                Some(config) => config.instance_count,
+                None => running.max(1),
+            },
+            since_ms: endpoint.created_ms,
+        })
+    }
+
+    /// Each instance is billed from its start on; a little less than this.
+    pub(super) fn tell(&self, now_ms: i64) {
+        let Some(price) = self.usd_per_hour else {
+            eprintln!(
+                "what it costs is not known: give the instance's price with --hourly-price, or add it to the table of prices"
+            );
+            return;
+        };
+        let seconds = (now_ms - self.since_ms).max(0) as f64 / 1e3;
+        eprintln!(
+            "cost so far: about {}, {} an hour, since {}",
+            human_usd(cost_usd(price, self.instances, seconds)),
+            human_usd(cost_usd(price, self.instances, 3600.0)),
+            local_time(self.since_ms)
+        );
+    }
+}
+
+/// When it will be deleted, or how.
+pub(super) fn tell_end(record: &EndpointRecord, now_ms: i64) {
+    let Some(at_ms) = record.delete_at_ms else {
+        eprintln!(
+            "it costs money until: spotcheck endpoint delete {}",
+            record.name
+        );
+        return;
+    };
+    let minutes = (at_ms - now_ms).max(0).div_euclid(60_000);
+    let minutes = match minutes {
+        0 => "less than a minute".to_owned(),
+        1 => "1 minute".to_owned(),
+        minutes => format!("{minutes} minutes"),
+    };
+    eprintln!(
+        "it will be deleted at {}, in {minutes}, by a Spotcheck that runs then or is started later",
+        local_time(at_ms)
+    );
+}
+
+/// Waits until it does not change by itself any more, and says how it is then.
+pub(super) fn settled(
+    sagemaker: &SageMaker,
+    name: &str,
+    control: &TaskControl,
+) -> anyhow::Result<Outcome> {
+    let found = with_progress("Waiting", control, || wait_for(sagemaker, name, control));
+    let found = match found {
+        Err(_) if control.is_cancelled() => bail!(
+            "cancelled: nobody waits for the endpoint {name} any more, but it goes on and costs money; spotcheck endpoint status {name} --watch \
+             waits for it, and this deletes it: spotcheck endpoint delete {name}"
+        ),
+        found => found?,
+    };
+    match found {
+        Some(endpoint) => conclude(&endpoint),
+        None => bail!("the endpoint {name} is gone: it was deleted meanwhile"),
+    }
+}
+
+/// On stdout, its name and status.
+fn conclude(endpoint: &Endpoint) -> anyhow::Result<Outcome> {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{}\t{}", endpoint.name, endpoint.status)?;
+    if matches!(
+        endpoint.status,
+        EndpointStatus::Failed | EndpointStatus::UpdateRollbackFailed
+    ) {
+        let why = endpoint
+            .failure
+            .as_deref()
+            .unwrap_or("AWS does not say why");
+        bail!(
+            "the endpoint {name} failed: {why}; its log is /aws/sagemaker/Endpoints/{name} in CloudWatch Logs, and this deletes it: spotcheck endpoint \
+             delete {name}",
+            name = endpoint.name
+        );
+    }
+    Ok(Outcome::AllWell)
+}

@@ -1,0 +1,72 @@
+//! An endpoint is looked at until it does not change by itself any more.
+
+use std::time::Duration;
+
+use crate::aws::{AwsError, AwsErrorKind, SageMaker};
+use crate::domain::Endpoint;
+use crate::tasks::TaskControl;
+
+const FIRST_WAIT: Duration = Duration::from_secs(1);
+const LONGEST_WAIT: Duration = Duration::from_secs(15);
+
+/// Looks again and again until the endpoint does not change by itself any more; `None` once it is gone. Waits longer each time, and
+/// through a network that is away for a while.
+///
+/// # Errors
+/// Whoever asks may not, or the task was cancelled.
+pub fn wait_for(
+    sagemaker: &SageMaker,
+    name: &str,
+    control: &TaskControl,
+) -> Result<Option<Endpoint>, AwsError> {
+    look_until_settled(sagemaker, name, None, control)
+}
+
+/// The same for an endpoint that is being deleted, but no longer than `patience`: it is answered as it stands then.
+///
+/// # Errors
+/// As [`wait_for`].
+pub fn wait_until_gone(
+    sagemaker: &SageMaker,
+    name: &str,
+    patience: Duration,
+    control: &TaskControl,
+) -> Result<Option<Endpoint>, AwsError> {
+    look_until_settled(sagemaker, name, Some(patience), control)
+}
+
+fn look_until_settled(
+    sagemaker: &SageMaker,
+    name: &str,
+    patience: Option<Duration>,
+    control: &TaskControl,
+) -> Result<Option<Endpoint>, AwsError> {
+    let mut wait = FIRST_WAIT;
+    let mut waited = Duration::ZERO;
+    loop {
+        let is_over = patience.is_some_and(|patience| waited >= patience);
+        match sagemaker.describe_endpoint(name, Some(control)) {
+            Ok(Some(endpoint)) if endpoint.status.is_changing() && !is_over => {
+                control.set_step(endpoint.status.to_string());
+            }
+            Ok(found) => return Ok(found),
+            Err(error) if is_passing(error.kind) && !is_over => control.set_step(error.message),
+            Err(error) => return Err(error),
+        }
+        control.sleep(wait).map_err(|_| AwsError::cancelled())?;
+        waited += wait;
+        wait = (wait * 3 / 2).min(LONGEST_WAIT);
+    }
+}
+
+fn is_passing(kind: AwsErrorKind) -> bool {
+    matches!(
+        kind,
+        AwsErrorKind::Dns
+            | AwsErrorKind::Unreachable
+            | AwsErrorKind::Throttled
+            | AwsErrorKind::Timeout
+            | AwsErrorKind::Cut
+            | AwsErrorKind::Server
+    )
+}

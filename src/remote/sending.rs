@@ -1,0 +1,128 @@
+//! Local files on their way to S3, for what can start only once all of them are there.
+
+use std::path::{Path, PathBuf};
+
+use crate::aws::{Aws, AwsError, AwsErrorKind};
+use crate::domain::{
+    PlannedState, S3Access, S3Address, S3Place, Sample, SampleUri, UploadPlan, UploadReport,
+    UploadStop,
+};
+use crate::tasks::TaskControl;
+use crate::upload::{self, DEFAULT_CONCURRENCY, Existing, LocalFiles, UploadOptions};
+
+/// Why files are not in S3 as they are here. The message is whole.
+#[derive(Debug, thiserror::Error)]
+pub enum SendError {
+    #[error("cancelled")]
+    Cancelled,
+    #[error("{0}")]
+    Aws(AwsError),
+    #[error("The file cannot be read: {why}: {}", path.display())]
+    Unreadable { path: PathBuf, why: String },
+    /// Something else stands there, or a file could not be sent.
+    #[error("{0}")]
+    Incomplete(String),
+}
+
+impl From<AwsError> for SendError {
+    fn from(error: AwsError) -> Self {
+        match error.kind {
+            AwsErrorKind::Cancelled => Self::Cancelled,
+            _ => Self::Aws(error),
+        }
+    }
+}
+
+/// Who sends.
+pub(super) struct Sender<'s> {
+    pub(super) aws: &'s Aws,
+    pub(super) s3: &'s S3Access,
+    /// Notes of uploads that are not finished.
+    pub(super) unfinished: &'s Path,
+    pub(super) control: &'s TaskControl,
+}
+
+impl Sender<'_> {
+    /// Sends files below `folder`, under their names. What is there already with the same content is left alone.
+    pub(super) fn send(&self, folder: &S3Address, files: LocalFiles) -> Result<(), SendError> {
+        let plan = self.plan(folder, files)?;
+        self.carry_out(&plan)
+    }
+
+    /// Sends one file. `write_down` is called before anything is made that was not there.
+    pub(super) fn send_file<E: From<SendError>>(
+        &self,
+        path: &Path,
+        address: &S3Address,
+        write_down: impl FnOnce() -> Result<(), E>,
+    ) -> Result<(), E> {
+        let file = sample_of(path, address)?;
+        let folder = address
+            .parent()
+            .unwrap_or_else(|| S3Address::new(&address.bucket, ""));
+        let files = LocalFiles {
+            files: vec![file],
+            ..LocalFiles::default()
+        };
+        let plan = self.plan(&folder, files)?;
+        let is_new = |state: &PlannedState| *state == PlannedState::New;
+        if plan.files.iter().any(|planned| is_new(&planned.state)) {
+            write_down()?;
+        }
+        Ok(self.carry_out(&plan)?)
+    }
+
+    fn plan(&self, folder: &S3Address, files: LocalFiles) -> Result<UploadPlan, SendError> {
+        let place = S3Place {
+            access: self.s3.clone(),
+            ..S3Place::new(folder.clone())
+        };
+        Ok(upload::plan(self.aws, &place, files, self.control)?)
+    }
+
+    fn carry_out(&self, plan: &UploadPlan) -> Result<(), SendError> {
+        let step = self.control.progress().step;
+        let options = UploadOptions {
+            concurrency: DEFAULT_CONCURRENCY,
+            existing: Existing::Keep,
+            unfinished: self.unfinished,
+        };
+        let report = upload::upload(self.aws, plan, options, self.control);
+        self.control.set_step(step);
+        self.control.set_total(None);
+        self.control.set_done_before(0);
+        must_be_complete(&report, &plan.target.address)
+    }
+}
+
+fn sample_of(path: &Path, address: &S3Address) -> Result<Sample, SendError> {
+    let metadata = path.metadata().map_err(|error| SendError::Unreadable {
+        path: path.to_owned(),
+        why: error.to_string(),
+    })?;
+    Ok(Sample {
+        uri: SampleUri::new(path.to_string_lossy()),
+        name: address.last_part().to_owned(),
+        size_bytes: metadata.len(),
+        modified_ns: None,
+        etag: None,
+    })
+}
+
+fn must_be_complete(report: &UploadReport, target: &S3Address) -> Result<(), SendError> {
+    let first = report.conflicts.iter().chain(&report.failures).next();
+    match (&report.stopped, first) {
+        (Some(UploadStop::Cancelled), _) => Err(SendError::Cancelled),
+        (Some(UploadStop::Failed(why)), _) => Err(SendError::Incomplete(why.clone())),
+        (None, None) => Ok(()),
+        (None, Some(problem)) => {
+            let (files, first) = match report.conflicts.len() + report.failures.len() {
+                1 => ("A file is".to_owned(), ""),
+                count => (format!("{count} files are"), "The first: "),
+            };
+            Err(SendError::Incomplete(format!(
+                "{files} not in {target} as here, so nothing was started. {first}{problem}"
+            )))
+        }
+    }
+}
