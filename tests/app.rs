@@ -8,6 +8,8 @@ mod browsing;
 mod commands;
 #[path = "app/comparing.rs"]
 mod comparing;
+#[path = "app/endpoints.rs"]
+mod endpoints;
 #[path = "app/exporting.rs"]
 mod exporting;
 #[path = "app/filtering.rs"]

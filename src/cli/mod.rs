@@ -71,7 +71,9 @@ enum Outcome {
 /// Runs what the program's arguments ask for.
 pub fn run() -> ExitCode {
     let cli = Cli::parse();
-    let keeper = endpoint::Keeper::start();
+    // The window looks after endpoints itself, and says so on screen.
+    let is_window = cli.command.is_none();
+    let keeper = (!is_window).then(endpoint::Keeper::start).flatten();
     let outcome = match cli.command {
         Some(Command::Predict(args)) => predict::run(&args),
         Some(Command::Export(args)) => export::run(&args),

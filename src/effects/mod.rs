@@ -56,6 +56,7 @@ pub struct Effects {
     engine: engine::EngineWorker,
     doctor: doctor::Doctor,
     arrange: arrange::ArrangeWorker,
+    endpoints: remote::EndpointKeeper,
 }
 
 /// Where the answers arrive.
@@ -165,6 +166,7 @@ impl Effects {
             engine: engine::EngineWorker::new(&shared),
             doctor: doctor::Doctor::default(),
             arrange: arrange::ArrangeWorker::new(&shared),
+            endpoints: remote::EndpointKeeper::default(),
             shared,
         };
         let answers = Answers {
@@ -371,6 +373,35 @@ impl Effects {
                 task,
                 control,
             } => remote::delete_leftovers(shared, id, found, task, control),
+            Effect::CheckDeployment {
+                order,
+                task,
+                control,
+            } => remote::deploying::check(shared, *order, task, control),
+            Effect::Deploy {
+                order,
+                task,
+                control,
+            } => remote::deploying::start(shared, *order, task, control),
+            Effect::KeepEndpoints => self.endpoints.start(shared),
+            Effect::ListEndpoints {
+                access,
+                query,
+                task,
+                control,
+            } => remote::endpoints::list(shared, access, query, task, control),
+            Effect::WatchEndpoint { id, task, control } => {
+                remote::endpoints::watch(shared, id, task, control);
+            }
+            Effect::DeleteEndpoint {
+                id,
+                cause,
+                task,
+                control,
+            } => remote::endpoints::delete(shared, id, cause, task, control),
+            Effect::SetEndpointEnd { id, delete_at_ms } => {
+                remote::endpoints::set_end(shared, id, delete_at_ms);
+            }
             Effect::PickExportTarget(name) => desktop::pick_export_target(shared, name),
             Effect::PickProject => desktop::pick_project(shared),
             Effect::PickProjectTarget => desktop::pick_project_target(shared),

@@ -18,6 +18,8 @@ pub enum Action {
     Upload,
     Send,
     Jobs,
+    Deploy,
+    Endpoints,
     OpenOutputs,
     CompareWithLocal,
     MoveProject,
@@ -110,6 +112,8 @@ impl Action {
         Self::Upload,
         Self::Send,
         Self::Jobs,
+        Self::Deploy,
+        Self::Endpoints,
         Self::OpenOutputs,
         Self::CompareWithLocal,
         Self::MoveProject,
@@ -245,6 +249,10 @@ impl Action {
                 .and_then(|()| need(!state.samples.is_empty(), "There is no image to send"))
                 .and_then(|()| need(!state.is_listing(), "The images are being listed"))
                 .and_then(|()| has_model(state)),
+            Self::Deploy => need(
+                state.models.chosen().is_some_and(|chosen| chosen.is_ready),
+                "Choose a model first, and download it where it is not here yet",
+            ),
             Self::OpenOutputs => need(
                 state.source.is_some(),
                 "Open the images that the outputs are about first",
@@ -426,6 +434,16 @@ impl Action {
                 "Jobs…",
                 "The Batch Transform jobs of an account: how far they are, what failed, what they cost",
                 &["Ctrl+J"],
+            ),
+            Self::Deploy => words(
+                "Deploy to an endpoint…",
+                "Makes the model answer at a real-time endpoint of SageMaker, until it is deleted",
+                &["Ctrl+Shift+E"],
+            ),
+            Self::Endpoints => words(
+                "Endpoints…",
+                "The real-time endpoints of an account: how they are, what they cost, when they are deleted",
+                &["Ctrl+Shift+J"],
             ),
             Self::OpenOutputs => words(
                 "Open outputs…",

@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 
 use super::{
-    Action, CanvasView, CompareLayout, ExportScope, JobId, OutputsWish, Overlay, RuntimeKind,
-    SendDraft, TaskId, TaskSignal,
+    Action, CanvasView, CompareLayout, DeployDraft, EndpointId, ExportScope, JobId, OutputsWish,
+    Overlay, RuntimeKind, SendDraft, TaskId, TaskSignal,
 };
 use crate::domain::{
-    ComparisonFormat, DeviceChoice, ExportOptions, JobQuery, RunId, S3Access, S3Address, S3Place,
-    SampleId, SampleSet, SampleUri, TileKey, Verdict,
+    ComparisonFormat, DeviceChoice, EndpointQuery, ExportOptions, JobQuery, RunId, S3Access,
+    S3Address, S3Place, SampleId, SampleSet, SampleUri, TileKey, Verdict,
 };
 use crate::review::{FilmFrame, FilmOrder, Sort};
 
@@ -127,6 +127,26 @@ pub enum Command {
     FindLeftovers(JobId),
     /// Deletes what was listed as left behind.
     DeleteLeftovers(JobId),
+    /// Checks what stands in the form about an endpoint.
+    CheckDeployment(Box<DeployDraft>),
+    /// Deploys what was checked.
+    Deploy,
+    /// From its beginning.
+    ListEndpoints(EndpointQuery),
+    ListMoreEndpoints,
+    /// Shows the page of an endpoint.
+    OpenEndpoint(EndpointId),
+    /// Shows the list alone.
+    CloseEndpoint,
+    WatchEndpoint(EndpointId),
+    StopWatchingEndpoint(EndpointId),
+    /// Shows the page of an endpoint, with what would be deleted.
+    AskToDeleteEndpoint(EndpointId),
+    KeepEndpoint,
+    /// With its configuration, and what was made for it.
+    DeleteEndpoint(EndpointId),
+    /// When Spotcheck deletes it by itself, in milliseconds since 1970-01-01 UTC; `None` leaves that to people.
+    SetEndpointEnd(EndpointId, Option<i64>),
     /// Shows a file or folder in the file manager.
     RevealPath(SampleUri),
     /// The images of the open project lie in this folder now.

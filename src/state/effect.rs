@@ -4,13 +4,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::{
-    ArrangeId, BoxCountId, BoxCountRequest, FilmstripId, ImportId, JobId, OutputsWish, Pace,
-    RuntimeKind, SendOrder, SourceId, TaskId,
+    ArrangeId, BoxCountId, BoxCountRequest, DeletionCause, DeployOrder, EndpointId, FilmstripId,
+    ImportId, JobId, OutputsWish, Pace, RuntimeKind, SendOrder, SourceId, TaskId,
 };
 use crate::domain::{
-    Change, ComparisonFormat, ExportOptions, FileStamp, JobOutcome, JobQuery, LeftBehind,
-    Prediction, RunId, RunInfo, RunKey, S3Access, S3Address, S3Place, SaliencyTarget, Sample,
-    SampleId, SampleUri, SharedList, TileKey, UploadPlan, ViewSettings,
+    Change, ComparisonFormat, EndpointQuery, ExportOptions, FileStamp, JobOutcome, JobQuery,
+    LeftBehind, Prediction, RunId, RunInfo, RunKey, S3Access, S3Address, S3Place, SaliencyTarget,
+    Sample, SampleId, SampleUri, SharedList, TileKey, UploadPlan, ViewSettings,
 };
 use crate::evaluation::Comparison;
 use crate::review::{ArrangeRequest, FilmRequest};
@@ -163,6 +163,44 @@ pub enum Effect {
         found: Vec<LeftBehind>,
         task: TaskId,
         control: TaskControl,
+    },
+    /// Tell from now on what this machine keeps of endpoints, and which of them are to be deleted.
+    KeepEndpoints,
+    /// Find out whether an endpoint would do well.
+    CheckDeployment {
+        order: Box<DeployOrder>,
+        task: TaskId,
+        control: TaskControl,
+    },
+    /// Pack and upload the model, and start the endpoint.
+    Deploy {
+        order: Box<DeployOrder>,
+        task: TaskId,
+        control: TaskControl,
+    },
+    ListEndpoints {
+        access: S3Access,
+        query: EndpointQuery,
+        task: TaskId,
+        control: TaskControl,
+    },
+    /// Look at an endpoint again and again until it does not change by itself any more.
+    WatchEndpoint {
+        id: EndpointId,
+        task: TaskId,
+        control: TaskControl,
+    },
+    /// With its configuration, and what was made for it.
+    DeleteEndpoint {
+        id: EndpointId,
+        cause: DeletionCause,
+        task: TaskId,
+        control: TaskControl,
+    },
+    /// Keep when it is to be deleted.
+    SetEndpointEnd {
+        id: EndpointId,
+        delete_at_ms: Option<i64>,
     },
     /// Ask for a file or folder to write, with a suggestion for its name.
     PickExportTarget(String),
@@ -479,6 +517,19 @@ impl std::fmt::Debug for Effect {
             Self::FindLeftovers { id, .. } => write!(formatter, "FindLeftovers({})", id.name),
             Self::DeleteLeftovers { id, .. } => {
                 write!(formatter, "DeleteLeftovers({})", id.name)
+            }
+            Self::KeepEndpoints => formatter.write_str("KeepEndpoints"),
+            Self::CheckDeployment { order, .. } => {
+                write!(formatter, "CheckDeployment({})", order.config.name)
+            }
+            Self::Deploy { order, .. } => write!(formatter, "Deploy({})", order.config.name),
+            Self::ListEndpoints { query, .. } => write!(formatter, "ListEndpoints({query:?})"),
+            Self::WatchEndpoint { id, .. } => write!(formatter, "WatchEndpoint({})", id.name),
+            Self::DeleteEndpoint { id, cause, .. } => {
+                write!(formatter, "DeleteEndpoint({}, {cause:?})", id.name)
+            }
+            Self::SetEndpointEnd { id, delete_at_ms } => {
+                write!(formatter, "SetEndpointEnd({}, {delete_at_ms:?})", id.name)
             }
             Self::PickExportTarget(name) => write!(formatter, "PickExportTarget({name})"),
             Self::PickProject => formatter.write_str("PickProject"),

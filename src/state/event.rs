@@ -4,14 +4,16 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::{
-    ArrangeId, BoxCountId, BoxCounts, Exported, FilmstripId, FoundRun, ImportDraft, ImportId,
-    JobId, ModelEntry, Offer, OutputsFailure, ProjectContent, RehearsalReport, Relisting,
-    S3Failure, S3FolderPage, SendCheck, SourceId, TaskId, TaskOutcome,
+    ArrangeId, BoxCountId, BoxCounts, DeletionCause, DeployCheck, EndpointDeletion, EndpointId,
+    Exported, FilmstripId, FoundRun, ImportDraft, ImportId, JobId, ModelEntry, Offer,
+    OutputsFailure, ProjectContent, RehearsalReport, Relisting, S3Failure, S3FolderPage, SendCheck,
+    SourceId, TaskId, TaskOutcome,
 };
 use crate::domain::{
-    AwsSetup, CacheUsage, DeviceReport, FileStamp, Identity, JobOutcome, JobPage, JobProgress,
-    LabelSet, LeftBehind, ListingChange, Page, Prediction, Problem, RunId, RunKey, S3Access,
-    S3Address, S3Place, Saliency, SampleId, SampleUri, TruthBox, UploadPlan, UploadReport,
+    AwsSetup, CacheUsage, DeviceReport, Endpoint, EndpointConfig, EndpointPage, EndpointRecord,
+    FileStamp, Identity, JobOutcome, JobPage, JobProgress, LabelSet, LeftBehind, ListingChange,
+    Page, Prediction, Problem, RunId, RunKey, S3Access, S3Address, S3Place, SageMakerAccess,
+    Saliency, SampleId, SampleUri, TruthBox, UploadPlan, UploadReport,
 };
 use crate::evaluation::Agreement;
 use crate::review::{Arrangement, FilmFrame, Statistics, Suppressed};
@@ -245,6 +247,55 @@ pub enum Event {
         id: JobId,
         task: TaskId,
         result: Result<(String, Vec<LeftBehind>), S3Failure>,
+    },
+    /// What this machine keeps of endpoints, what of it cannot be read, and which endpoints are to be deleted by now.
+    EndpointRecordsRead {
+        records: Vec<EndpointRecord>,
+        unreadable: Vec<String>,
+        due: Vec<EndpointId>,
+    },
+    /// It is a while since endpoints were looked at.
+    EndpointsOutdated,
+    DeploymentChecked {
+        task: TaskId,
+        result: Result<Box<DeployCheck>, TaskOutcome>,
+    },
+    /// It is being started.
+    Deployed {
+        task: TaskId,
+        result: Result<EndpointId, TaskOutcome>,
+    },
+    /// A part of the list of endpoints, and where they are.
+    EndpointsListed {
+        task: TaskId,
+        is_first: bool,
+        result: Result<(SageMakerAccess, EndpointPage), S3Failure>,
+    },
+    /// An endpoint as it is now; `None` where there is none of this name, or no longer.
+    EndpointSeen {
+        id: EndpointId,
+        task: TaskId,
+        endpoint: Option<Box<Endpoint>>,
+        /// What it runs, where SageMaker tells.
+        config: Option<EndpointConfig>,
+    },
+    /// It could not be looked at the endpoint, and is tried again.
+    EndpointTrouble {
+        id: EndpointId,
+        task: TaskId,
+        text: String,
+    },
+    /// It does not change by itself any more, or cannot be looked at.
+    EndpointWatchEnded {
+        id: EndpointId,
+        task: TaskId,
+        result: Result<(), S3Failure>,
+    },
+    EndpointDeleted {
+        id: EndpointId,
+        task: TaskId,
+        cause: DeletionCause,
+        result: Result<EndpointDeletion, S3Failure>,
     },
     Exported {
         task: TaskId,

@@ -53,9 +53,11 @@ pub use order::Order;
 pub use problems::{ProblemEntry, ProblemList};
 pub use project::{Project, ProjectContent, ProjectStatus};
 pub use remote::{
-    FoundRun, JobFinding, JobId, JobList, KnownJob, OpeningOutputs, OutputsAt, OutputsFailure,
-    OutputsWish, RehearsalReport, Remote, SendCheck, SendDraft, SendFrom, SendImages, SendOrder,
-    SendStage, SendStatus,
+    DeletionCause, DeployCheck, DeployDraft, DeployOrder, DeployStatus, EndpointDeletion,
+    EndpointId, EndpointList, EndpointSight, Endpoints, FoundRun, JobFinding, JobId, JobList,
+    KnownEndpoint, KnownJob, OpeningOutputs, OutputsAt, OutputsFailure, OutputsWish,
+    RehearsalReport, Remote, SendCheck, SendDraft, SendFrom, SendImages, SendOrder, SendStage,
+    SendStatus, USUAL_GPU_AMI, usual_ami,
 };
 pub use runs::{Run, Runs};
 pub use s3_picker::{S3Picker, S3Start};
@@ -212,6 +214,10 @@ pub enum Overlay {
     Send,
     /// The jobs of SageMaker.
     Jobs,
+    /// Which model is to answer at an endpoint.
+    Deploy,
+    /// The endpoints of SageMaker.
+    Endpoints,
     /// Which outputs are to be opened as a run.
     OpenOutputs,
     Help,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::{CompareLayout, JobId, SendDraft};
+use super::{CompareLayout, DeployDraft, JobId, SendDraft};
 use crate::domain::{DeviceChoice, S3Place, ViewSettings};
 
 const MAX_RECENT: usize = 10;
@@ -60,6 +60,8 @@ pub struct Settings {
     pub compare_layout: CompareLayout,
     /// What the form of the last job said, as far as the next one says the same.
     pub send: SendDraft,
+    /// What the form of the last endpoint said, as far as the next one says the same.
+    pub deploy: DeployDraft,
     /// Jobs that are watched, so that watching goes on after a restart.
     pub watched_jobs: Vec<JobId>,
     /// The Python that rehearses jobs.
@@ -111,6 +113,7 @@ impl Default for Settings {
             runtime_library: None,
             compare_layout: CompareLayout::default(),
             send: SendDraft::default(),
+            deploy: DeployDraft::default(),
             watched_jobs: Vec::new(),
             rehearsal_python: "python3".to_owned(),
             predict_on_open: true,

@@ -59,6 +59,8 @@ pub enum TaskKind {
     WatchJob,
     /// Something short about jobs: listing, stopping, cleaning up.
     Jobs,
+    /// Something about endpoints: listing, watching, deploying, deleting.
+    Endpoints,
     /// Downloading a model.
     Fetch {
         model_id: String,

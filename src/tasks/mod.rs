@@ -8,7 +8,7 @@ mod control;
 mod progress;
 mod waker;
 
-pub use clock::now_ms;
+pub use clock::{clock_text, now_ms};
 pub use control::{CancelHook, Cancelled, TaskControl};
 pub use progress::{Progress, ProgressUnit};
 pub use waker::Waker;

@@ -42,6 +42,8 @@ pub struct Window {
     upload: overlays::UploadMemory,
     send: overlays::SendMemory,
     jobs: overlays::JobsMemory,
+    deploy: overlays::DeployMemory,
+    endpoints: overlays::EndpointsMemory,
     open_outputs: overlays::OpenOutputsMemory,
     toast: overlays::ToastMemory,
     applied: theme::Applied,
@@ -91,6 +93,8 @@ impl Window {
         overlays::upload_ui(ui.ctx(), state, &mut self.upload, &mut commands);
         overlays::send_ui(ui.ctx(), state, &mut self.send, &mut commands);
         overlays::jobs_ui(ui.ctx(), state, &mut self.jobs, &mut commands);
+        overlays::deploy_ui(ui.ctx(), state, &mut self.deploy, &mut commands);
+        overlays::endpoints_ui(ui.ctx(), state, &mut self.endpoints, &mut commands);
         overlays::open_outputs_ui(ui.ctx(), state, &mut self.open_outputs, &mut commands);
         overlays::export_ui(ui.ctx(), state, &mut self.export, &mut commands);
         overlays::toast_ui(ui.ctx(), state, &mut self.toast, &mut commands);
@@ -101,6 +105,7 @@ impl Window {
     fn panels_ui(&mut self, ui: &mut egui::Ui, state: &State, commands: &mut Vec<Command>) {
         panels::menu_bar_ui(ui, state, commands);
         panels::status_bar_ui(ui, state, commands);
+        panels::endpoints_banner_ui(ui, state, commands);
         if state.large_picture && state.shown_sample().is_some() {
             grid::take_walking_keys(ui, state, 1, 1, commands);
             if state.settings.show_judging {

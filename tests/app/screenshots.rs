@@ -14,12 +14,12 @@ use spotcheck::domain::{Credentials, S3Access};
 use spotcheck::state::{Action, Command, Display, ViewChange};
 
 use crate::browsing::drop_on;
-use crate::remote;
 use crate::support::alone::alone;
 use crate::support::control_plane::ROLE;
 use crate::support::seaweed::{Bucket, Seaweed, without_aws};
 use crate::support::{repository, runtime_home};
 use crate::window::{click, open_at, open_with, samples, wait_for, wait_until};
+use crate::{endpoints, remote};
 
 const CLASSIFIER: &str = "efficientnet-lite0";
 const DETECTOR: &str = "ssd-mobilenet-coco";
@@ -311,6 +311,39 @@ fn the_window_sends_to_sagemaker_and_compares_what_comes_back() {
             wait_for(&mut window, "cup ");
             click(&mut window, "Side by side");
             take(&mut window, "sagemaker-compare-dark");
+        },
+    );
+}
+
+/// What an endpoint costs stays in sight.
+#[test]
+fn the_window_shows_an_endpoint_and_what_it_costs() {
+    let mut plane = None;
+    alone(
+        "screenshots::the_window_shows_an_endpoint_and_what_it_costs",
+        endpoints::account(&mut plane),
+        || {
+            let bucket = Seaweed::shared().bucket_of_one_test("models-of-ours");
+            let home = tempfile::tempdir().unwrap();
+            let mut window = open_at(endpoints::home_with_prices(home.path()), |builder| {
+                drawn(builder, Theme::Light)
+            });
+            let choose = Command::ChooseModel(DETECTOR.to_owned());
+            window.state_mut().command(choose);
+            click(&mut window, "Open sample photographs");
+            wait_for(&mut window, "1 predicted");
+            click(&mut window, "coffee.png, ");
+            wait_for(&mut window, "cup ");
+            let name = endpoints::fill_in(&mut window, &bucket);
+            click(&mut window, "Deploy the model");
+            wait_for(&mut window, &format!("Endpoint {name}: InService"));
+            click(&mut window, "List endpoints");
+            wait_for(&mut window, &format!("Endpoint {name}, InService"));
+            wait_until(&mut window, "all answers", |window| {
+                window.state().state().tasks.is_idle()
+            });
+            window.state_mut().command(Command::DismissNotice);
+            take(&mut window, "endpoint-light");
         },
     );
 }

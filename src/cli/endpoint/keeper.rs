@@ -1,4 +1,5 @@
-//! Endpoints that are to be deleted by now are deleted beside whatever else the program does: at its start, and while it runs.
+//! Endpoints that are to be deleted by now are deleted beside whatever else a command does: at its start, and while it runs. The window has a
+//! keeper of its own.
 
 use std::thread::JoinHandle;
 use std::time::Duration;

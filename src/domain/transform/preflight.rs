@@ -27,6 +27,7 @@ pub enum CheckGrade {
 pub enum CheckPoint {
     Limits,
     JobName,
+    EndpointName,
     Role,
     Image,
     Model,
@@ -40,6 +41,7 @@ pub enum CheckPoint {
     Splitting,
     Instance,
     Cost,
+    Deletion,
 }
 
 /// All that was found.
@@ -111,6 +113,7 @@ impl CheckPoint {
         match self {
             Self::Limits => "Names and limits",
             Self::JobName => "Job name",
+            Self::EndpointName => "Endpoint name",
             Self::Role => "Role",
             Self::Image => "Container",
             Self::Model => "Model",
@@ -124,6 +127,7 @@ impl CheckPoint {
             Self::Splitting => "Splitting",
             Self::Instance => "Instance",
             Self::Cost => "Cost",
+            Self::Deletion => "Deletion",
         }
     }
 }

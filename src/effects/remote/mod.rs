@@ -1,6 +1,9 @@
-//! What happens elsewhere: jobs of SageMaker are checked, started, watched and cleaned up after.
+//! What happens elsewhere: jobs of SageMaker are checked, started, watched and cleaned up after, endpoints watched and deleted.
 
+pub(super) mod deploying;
+pub(super) mod endpoints;
 mod jobs;
+mod keeper;
 pub(super) mod outputs;
 pub(super) mod rehearse;
 mod sending;
@@ -11,6 +14,7 @@ use crate::remote::transform::{JobError, JobRecords};
 use crate::state::{JobId, S3Failure, TaskOutcome};
 
 pub(super) use jobs::{delete_leftovers, find_leftovers, find_outcome, list, retry, stop, watch};
+pub(super) use keeper::EndpointKeeper;
 pub(super) use sending::{check, start};
 
 fn records(shared: &Shared) -> JobRecords {

@@ -5,6 +5,7 @@
 mod carrier;
 mod deletion;
 mod deploy;
+mod preflight;
 mod records;
 mod wait;
 
@@ -14,8 +15,9 @@ use crate::remote::SendError;
 pub use carrier::EndpointCarrier;
 pub use deletion::{Deleted, Deletion, delete, delete_due};
 pub use deploy::{LocalArchive, deploy, send_archive};
+pub use preflight::{EndpointFindings, EndpointPlan, preflight};
 pub use records::EndpointRecords;
-pub use wait::{wait_for, wait_until_gone};
+pub use wait::{Look, wait_for, wait_until_gone, watch};
 
 /// Why something about an endpoint could not be done. The message is whole.
 #[derive(Debug, thiserror::Error)]

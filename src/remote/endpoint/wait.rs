@@ -9,6 +9,29 @@ use crate::tasks::TaskControl;
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 const LONGEST_WAIT: Duration = Duration::from_secs(15);
 
+/// What comes of looking once.
+#[derive(Debug)]
+pub enum Look<'l> {
+    /// `None`: there is none of this name, or no longer.
+    Seen(Option<&'l Endpoint>),
+    /// It could not be looked at just now.
+    Trouble { why: String, again_in: Duration },
+}
+
+/// Looks again and again until the endpoint does not change by itself any more, and tells what comes of it each time. Waits longer each
+/// time, and through a network that is away for a while.
+///
+/// # Errors
+/// Whoever asks may not, or the task was cancelled.
+pub fn watch(
+    sagemaker: &SageMaker,
+    name: &str,
+    control: &TaskControl,
+    mut tell: impl FnMut(Look<'_>),
+) -> Result<(), AwsError> {
+    look_until_settled(sagemaker, name, None, control, &mut tell).map(drop)
+}
+
 /// Looks again and again until the endpoint does not change by itself any more; `None` once it is gone. Waits longer each time, and
 /// through a network that is away for a while.
 ///
@@ -19,7 +42,9 @@ pub fn wait_for(
     name: &str,
     control: &TaskControl,
 ) -> Result<Option<Endpoint>, AwsError> {
-    look_until_settled(sagemaker, name, None, control)
+    look_until_settled(sagemaker, name, None, control, &mut |look| {
+        note(control, look);
+    })
 }
 
 /// The same for an endpoint that is being deleted, but no longer than `patience`: it is answered as it stands then.
@@ -32,7 +57,18 @@ pub fn wait_until_gone(
     patience: Duration,
     control: &TaskControl,
 ) -> Result<Option<Endpoint>, AwsError> {
-    look_until_settled(sagemaker, name, Some(patience), control)
+    look_until_settled(sagemaker, name, Some(patience), control, &mut |look| {
+        note(control, look);
+    })
+}
+
+/// As the step of the task.
+fn note(control: &TaskControl, look: Look<'_>) {
+    match look {
+        Look::Seen(Some(endpoint)) => control.set_step(endpoint.status.to_string()),
+        Look::Seen(None) => {}
+        Look::Trouble { why, .. } => control.set_step(why),
+    }
 }
 
 fn look_until_settled(
@@ -40,17 +76,24 @@ fn look_until_settled(
     name: &str,
     patience: Option<Duration>,
     control: &TaskControl,
+    tell: &mut dyn FnMut(Look<'_>),
 ) -> Result<Option<Endpoint>, AwsError> {
     let mut wait = FIRST_WAIT;
     let mut waited = Duration::ZERO;
     loop {
         let is_over = patience.is_some_and(|patience| waited >= patience);
         match sagemaker.describe_endpoint(name, Some(control)) {
-            Ok(Some(endpoint)) if endpoint.status.is_changing() && !is_over => {
-                control.set_step(endpoint.status.to_string());
+            Ok(found) => {
+                tell(Look::Seen(found.as_ref()));
+                let is_changing = |endpoint: &Endpoint| endpoint.status.is_changing();
+                if is_over || !found.as_ref().is_some_and(is_changing) {
+                    return Ok(found);
+                }
             }
-            Ok(found) => return Ok(found),
-            Err(error) if is_passing(error.kind) && !is_over => control.set_step(error.message),
+            Err(error) if is_passing(error.kind) && !is_over => tell(Look::Trouble {
+                why: error.message,
+                again_in: wait,
+            }),
             Err(error) => return Err(error),
         }
         control.sleep(wait).map_err(|_| AwsError::cancelled())?;

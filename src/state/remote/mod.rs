@@ -1,9 +1,18 @@
-//! What happens elsewhere: the form that sends a model and images to SageMaker, and the jobs there.
+//! What happens elsewhere: the form that sends a model and images to SageMaker, the jobs there, and the endpoints.
 
+mod deploying;
+mod endpoints;
 mod jobs;
 mod outputs;
 mod sending;
 
+pub use deploying::{
+    DeployCheck, DeployDraft, DeployOrder, DeployStatus, USUAL_GPU_AMI, usual_ami,
+};
+pub use endpoints::{
+    DeletionCause, EndpointDeletion, EndpointId, EndpointList, EndpointSight, Endpoints,
+    KnownEndpoint,
+};
 pub use jobs::{JobFinding, JobId, JobList, KnownJob};
 pub use outputs::{FoundRun, OpeningOutputs, OutputsAt, OutputsFailure, OutputsWish};
 pub use sending::{
@@ -14,7 +23,9 @@ pub use sending::{
 #[derive(Debug, Default)]
 pub struct Remote {
     pub sending: SendStatus,
+    pub deploying: DeployStatus,
     pub list: JobList,
+    pub endpoints: Endpoints,
     pub outputs: OpeningOutputs,
     /// The jobs that were looked at or are watched, oldest first.
     pub known: Vec<KnownJob>,

@@ -345,13 +345,13 @@ impl SendDraft {
 }
 
 /// `None` for an empty field.
-fn folder_of(text: &str) -> Option<Result<S3Address, String>> {
+pub(super) fn folder_of(text: &str) -> Option<Result<S3Address, String>> {
     let text = text_of(text)?;
     let link = S3Link::parse(&text).map_err(|error| error.to_string());
     Some(link.map(|link| link.address.as_folder()))
 }
 
-fn text_of(text: &str) -> Option<String> {
+pub(super) fn text_of(text: &str) -> Option<String> {
     let text = text.trim();
     (!text.is_empty()).then(|| text.to_owned())
 }

@@ -20,7 +20,10 @@ mod upload;
 mod view;
 mod watch;
 
-use super::{Action, Command, Effect, Event, JudgeField, Message, Overlay, Run, SLIDE_SECS, State};
+use super::{
+    Action, Command, DeletionCause, Effect, Event, JudgeField, Message, Overlay, Run, SLIDE_SECS,
+    State,
+};
 use crate::domain::{Problem, Verdict};
 
 /// Applies one message and gives what is to be done outside, in order.
@@ -51,6 +54,7 @@ fn on_command(state: &mut State, command: Command, effects: &mut Vec<Effect>) {
             effects.push(Effect::LimitCache(max_bytes));
             effects.push(Effect::ListModels);
             remote::watch_again(state, effects);
+            effects.push(Effect::KeepEndpoints);
             if let Some(path) = source {
                 browse::open_path(state, path, effects);
             }
@@ -121,6 +125,24 @@ fn on_command(state: &mut State, command: Command, effects: &mut Vec<Effect>) {
         Command::OpenOutputs(wish) => remote::open_outputs(state, *wish, effects),
         Command::FindLeftovers(id) => remote::look_for_leftovers(state, &id, effects),
         Command::DeleteLeftovers(id) => remote::delete_leftovers(state, &id, effects),
+        Command::CheckDeployment(draft) => remote::deploying::check(state, *draft, effects),
+        Command::Deploy => remote::deploying::deploy(state, effects),
+        Command::ListEndpoints(query) => remote::endpoints::list(state, query, effects),
+        Command::ListMoreEndpoints => remote::endpoints::list_more(state, effects),
+        Command::OpenEndpoint(id) => remote::endpoints::open(state, &id, effects),
+        Command::CloseEndpoint => state.remote.endpoints.open = None,
+        Command::WatchEndpoint(id) => remote::endpoints::watch(state, &id, effects),
+        Command::StopWatchingEndpoint(id) => {
+            remote::endpoints::stop_watching(state, &id, effects);
+        }
+        Command::AskToDeleteEndpoint(id) => remote::endpoints::ask_to_delete(state, &id, effects),
+        Command::KeepEndpoint => state.remote.endpoints.confirming = None,
+        Command::DeleteEndpoint(id) => {
+            remote::endpoints::delete(state, &id, DeletionCause::Wish, effects);
+        }
+        Command::SetEndpointEnd(id, delete_at_ms) => {
+            effects.push(Effect::SetEndpointEnd { id, delete_at_ms });
+        }
         Command::DismissExported => state.exported = None,
         Command::RevealPath(path) => effects.push(Effect::Reveal(path)),
         Command::SaveProjectAs(path) => project::save_as(state, path, effects),
@@ -225,6 +247,8 @@ fn on_action(state: &mut State, action: Action, effects: &mut Vec<Effect>) {
         Action::Upload => upload::open(state, effects),
         Action::Send => remote::open_form(state, effects),
         Action::Jobs => remote::open_jobs(state, effects),
+        Action::Deploy => remote::deploying::open_form(state, effects),
+        Action::Endpoints => remote::endpoints::open_endpoints(state, effects),
         Action::OpenOutputs => {
             state.remote.outputs.failure = None;
             state.overlay = toggled(state.overlay, Overlay::OpenOutputs);
@@ -430,6 +454,41 @@ fn on_event(state: &mut State, event: Event, effects: &mut Vec<Effect>) {
         Event::LeftoversDeleted { id, task, result } => {
             remote::leftovers_deleted(state, &id, task, result);
         }
+        Event::EndpointRecordsRead {
+            records,
+            unreadable,
+            due,
+        } => remote::endpoints::records_read(state, records, unreadable, &due, effects),
+        Event::EndpointsOutdated => remote::endpoints::look_again(state, effects),
+        Event::DeploymentChecked { task, result } => {
+            remote::deploying::checked(state, task, result);
+        }
+        Event::Deployed { task, result } => {
+            remote::deploying::deployed(state, task, result, effects);
+        }
+        Event::EndpointsListed {
+            task,
+            is_first,
+            result,
+        } => remote::endpoints::listed(state, task, is_first, result),
+        Event::EndpointSeen {
+            id,
+            task,
+            endpoint,
+            config,
+        } => remote::endpoints::seen(state, &id, task, endpoint, config),
+        Event::EndpointTrouble { id, task, text } => {
+            remote::endpoints::trouble(state, &id, task, text);
+        }
+        Event::EndpointWatchEnded { id, task, result } => {
+            remote::endpoints::watch_ended(state, &id, task, result);
+        }
+        Event::EndpointDeleted {
+            id,
+            task,
+            cause,
+            result,
+        } => remote::endpoints::deleted(state, &id, task, cause, result),
         Event::Exported { task, result } => export::ended(state, task, result, effects),
         Event::Explained { task, result } => explain::explained(state, task, result),
         Event::Recognised { import, result } => import::recognised(state, import, result),

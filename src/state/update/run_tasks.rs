@@ -138,6 +138,7 @@ pub(super) fn ended(
         | TaskKind::WatchJob
         | TaskKind::ReadOutputs
         | TaskKind::Jobs
+        | TaskKind::Endpoints
         | TaskKind::SignIn
         | TaskKind::Browse
         | TaskKind::List

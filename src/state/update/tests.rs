@@ -16,6 +16,7 @@ use crate::state::{
 };
 
 mod arranging;
+mod endpoints;
 mod reloading;
 mod remote;
 mod s3;

@@ -2,16 +2,15 @@
 
 mod page;
 
-use crate::tasks::now_ms;
 use eframe::egui::{
     self, Align, Button, ComboBox, Id, Key, Label, Layout, Modal, RichText, ScrollArea, TextEdit,
     Ui, vec2,
 };
 
 use super::super::theme;
-use super::super::widgets::{Tone, banner_ui, copy_sign_in_ui, renew_in_time, strong};
+use super::super::widgets::{Tone, ago_text, banner_ui, copy_sign_in_ui, renew_in_time, strong};
 use super::open_s3::access::{AccessMemory, access_ui};
-use crate::domain::{JobQuery, TransformStatus, TransformSummary, Utc};
+use crate::domain::{JobQuery, TransformStatus};
 use crate::state::{Command, JobId, KnownJob, Overlay, S3Failure, State};
 use page::PageMemory;
 
@@ -205,7 +204,14 @@ fn rows_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
     }
     for job in &list.jobs {
         let id = JobId::new(access, job.name.as_str());
-        row_ui(ui, state, &id, &summary_text(job), job.status, commands);
+        row_ui(
+            ui,
+            state,
+            &id,
+            &ago_text(job.created_ms),
+            job.status,
+            commands,
+        );
     }
     if list.next.is_some() {
         let more = ui.add_enabled(list.task.is_none(), Button::new("More jobs"));
@@ -269,20 +275,6 @@ fn row_ui(
     }
     row.on_hover_text(format!("{}\n{}", id.name, status.word()))
         .accessible_name(format!("Job {}, {}", id.name, status.word()));
-}
-
-/// “3 h ago”.
-fn summary_text(job: &TransformSummary) -> String {
-    let minutes = (now_ms() - job.created_ms) / 60_000;
-    match minutes {
-        ..1 => "just now".to_owned(),
-        1..60 => format!("{minutes} min ago"),
-        60..2880 => format!("{} h ago", minutes / 60),
-        _ => {
-            let begun = Utc::of_ms(job.created_ms);
-            format!("{:04}-{:02}-{:02}", begun.year, begun.month, begun.day)
-        }
-    }
 }
 
 /// One line of the log or of a list, not wrapped.

@@ -1,7 +1,10 @@
 //! What lies over the panels: the command palette, help, short notices, the place to drop things.
 
+mod deploy;
 mod drop_target;
+mod endpoints;
 mod export;
+mod form;
 mod go_to;
 mod help;
 mod import;
@@ -15,7 +18,9 @@ mod typing;
 mod upload;
 mod wrong_class;
 
+pub(super) use deploy::{DeployMemory, deploy_ui};
 pub(super) use drop_target::drop_target_ui;
+pub(super) use endpoints::{EndpointsMemory, endpoints_ui};
 pub(super) use export::{ExportMemory, export_ui};
 pub(super) use go_to::{GoToMemory, go_to_ui};
 pub(super) use help::help_ui;

@@ -4,10 +4,11 @@ mod checks;
 mod fields;
 
 use crate::tasks::now_ms;
-use eframe::egui::{self, Align, Id, Layout, Modal, ScrollArea, Ui, vec2};
+use eframe::egui::{self, Id, Modal, ScrollArea, Ui, vec2};
 
 use super::super::theme;
 use super::super::widgets::{primary_button, renew_in_time, strong};
+use super::form::{Pacer, column_ui};
 use super::open_s3::access::AccessMemory;
 use crate::domain::{S3Access, dated_name};
 use crate::state::{Action, Command, Overlay, SendDraft, SendStage, State, TaskSignal};
@@ -16,8 +17,6 @@ const WIDTH: f32 = 1040.0;
 /// Narrower than this, the checks lie below the form.
 const TWO_COLUMNS: f32 = 760.0;
 const FOOTER_HEIGHT: f32 = 48.0;
-/// How long nothing has changed before the form is checked, in seconds.
-const PAUSE_S: f64 = 0.6;
 
 /// Drafts of the fields.
 #[derive(Default)]
@@ -30,11 +29,7 @@ pub(in super::super) struct SendMemory {
     python: String,
     environment: fields::PairsMemory,
     tags: fields::PairsMemory,
-    /// What was seen last, and since when it has stood so, in seconds of the window's clock.
-    seen: (SendDraft, S3Access),
-    seen_since: f64,
-    /// What was sent to be checked last.
-    checked: Option<(SendDraft, S3Access)>,
+    pacer: Pacer<(SendDraft, S3Access)>,
 }
 
 pub(in super::super) fn send_ui(
@@ -56,7 +51,7 @@ pub(in super::super) fn send_ui(
         memory.environment.take_over(&memory.draft.environment);
         memory.tags.take_over(&memory.draft.tags);
         memory.python.clone_from(&state.settings.rehearsal_python);
-        memory.checked = None;
+        memory.pacer.forget();
     }
     renew_in_time(ctx, &state.s3.access, state, commands);
     let modal = Modal::new(Id::unique("send to sagemaker"))
@@ -105,18 +100,6 @@ fn contents_ui(
     });
 }
 
-/// Moves by itself. Text is not spread over its width.
-fn column_ui(ui: &mut Ui, id: &str, height: f32, contents: impl FnOnce(&mut Ui)) {
-    ScrollArea::vertical()
-        .id_salt(id)
-        .max_height(height)
-        .min_scrolled_height(height)
-        .show(ui, |ui| {
-            ui.with_layout(Layout::top_down(Align::Min), contents);
-        });
-}
-
-/// Nobody wants a check for each letter that is typed.
 fn check_after_a_pause(
     ctx: &egui::Context,
     state: &State,
@@ -124,21 +107,9 @@ fn check_after_a_pause(
     commands: &mut Vec<Command>,
 ) {
     let now = (memory.draft.clone(), state.s3.access.clone());
-    let time = ctx.input(|input| input.time);
-    if memory.seen != now {
-        memory.seen = now.clone();
-        memory.seen_since = time;
+    if !state.remote.sending.start.is_running() && memory.pacer.is_due(ctx, &now) {
+        commands.push(Command::CheckJob(Box::new(now.0)));
     }
-    if memory.checked.as_ref() == Some(&now) || state.remote.sending.start.is_running() {
-        return;
-    }
-    let left = memory.seen_since + PAUSE_S - time;
-    if left > 0.0 && memory.checked.is_some() {
-        ctx.request_repaint_after_secs(left as f32);
-        return;
-    }
-    commands.push(Command::CheckJob(Box::new(now.0.clone())));
-    memory.checked = Some(now);
 }
 
 fn footer_ui(ui: &mut Ui, state: &State, memory: &SendMemory, commands: &mut Vec<Command>) {
@@ -166,10 +137,8 @@ fn footer_ui(ui: &mut Ui, state: &State, memory: &SendMemory, commands: &mut Vec
             }
             return;
         }
-        let is_current = memory
-            .checked
-            .as_ref()
-            .is_some_and(|(draft, access)| *draft == memory.draft && *access == state.s3.access);
+        let now = (memory.draft.clone(), state.s3.access.clone());
+        let is_current = memory.pacer.is_checked(&now);
         let reason = match &sending.check {
             _ if !is_current => Some("The form has changed and is checked in a moment"),
             SendStage::Done(check) if check.is_startable() => None,

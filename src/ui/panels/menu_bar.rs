@@ -92,6 +92,9 @@ const REMOTE: &Menu = &[
     Some(Action::Send),
     Some(Action::Jobs),
     None,
+    Some(Action::Deploy),
+    Some(Action::Endpoints),
+    None,
     Some(Action::OpenOutputs),
     Some(Action::CompareWithLocal),
 ];

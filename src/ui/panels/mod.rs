@@ -4,6 +4,7 @@ mod class_table;
 mod comparison;
 mod details;
 mod device;
+mod endpoints;
 mod explanation;
 mod filters;
 mod histogram;
@@ -21,6 +22,7 @@ mod status_bar;
 mod tasks;
 
 pub(super) use device::DeviceMemory;
+pub(super) use endpoints::endpoints_banner_ui;
 pub(super) use filters::FiltersMemory;
 pub(super) use images::{ImagesMemory, images_in_the_middle_ui, images_ui};
 pub(super) use inspector::inspector_ui;

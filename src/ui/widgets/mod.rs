@@ -1,6 +1,7 @@
 //! Small things that several panels draw.
 
 mod action;
+mod endpoint;
 mod recent;
 mod score_bar;
 mod sign_in;
@@ -11,13 +12,16 @@ pub(super) use action::{
     action_button_ui, action_icon_ui, action_menu_item_ui, button_of_action_ui,
     primary_action_button_ui, primary_button,
 };
+pub(super) use endpoint::{
+    delete_endpoint_button, endpoint_cost_text, endpoint_end_text, endpoint_sign, endpoint_word,
+};
 pub(super) use recent::{RecentLine, recent_line_ui};
 pub(super) use score_bar::score_row_ui;
 pub(super) use sign_in::{
     copy_renewal_ui, copy_sign_in_ui, renew_in_time, sign_in_banner_ui, sign_in_menu_ui, who_text,
 };
 pub(super) use text::{
-    Tone, banner_ui, box_count, grouped, human_duration, image_count, key_value_ui, section_ui,
-    strong, truncated,
+    Tone, ago_text, banner_ui, box_count, grouped, human_duration, image_count, key_value_ui,
+    section_ui, strong, truncated,
 };
 pub(super) use verdict::{paint_verdict, verdict_color, verdict_sign, verdict_text, verdict_word};

@@ -232,7 +232,7 @@ fn end_text(left_ms: i64) -> String {
 }
 
 /// Rounded down to what people say: `less than a minute`, `12 min`, `2 h 10 min`, `3 days`.
-fn duration_text(ms: i64) -> String {
+pub(super) fn duration_text(ms: i64) -> String {
     let minutes = ms / 60_000;
     match minutes {
         ..1 => "less than a minute".to_owned(),

@@ -6,6 +6,8 @@ use std::time::Duration;
 use eframe::egui::{self, Color32, FontId, Galley, RichText, text::LayoutJob};
 
 use super::super::theme;
+use crate::domain::Utc;
+use crate::tasks::now_ms;
 
 /// Semi-bold.
 pub(in super::super) fn strong(text: impl Into<String>) -> RichText {
@@ -90,6 +92,20 @@ pub(in super::super) fn banner_ui(
             ui.add(egui::Label::new(format!("{mark}{message}")).wrap());
             contents(ui);
         });
+}
+
+/// How long a moment is past: `just now`, `12 min ago`, `3 h ago`, and then its date. Milliseconds since 1970-01-01 UTC.
+pub(in super::super) fn ago_text(at_ms: i64) -> String {
+    let minutes = (now_ms() - at_ms) / 60_000;
+    match minutes {
+        ..1 => "just now".to_owned(),
+        1..60 => format!("{minutes} min ago"),
+        60..2880 => format!("{} h ago", minutes / 60),
+        _ => {
+            let at = Utc::of_ms(at_ms);
+            format!("{:04}-{:02}-{:02}", at.year, at.month, at.day)
+        }
+    }
 }
 
 /// Rounded to what people say: `3.1 s`, `42 s`, `2 min 10 s`, `1 h 5 min`.

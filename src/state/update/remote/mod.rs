@@ -1,5 +1,7 @@
-//! What happens elsewhere: sending models to SageMaker, and the jobs there.
+//! What happens elsewhere: sending models to SageMaker, the jobs there, and the endpoints.
 
+pub(super) mod deploying;
+pub(super) mod endpoints;
 mod jobs;
 mod outputs;
 mod sending;

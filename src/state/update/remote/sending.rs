@@ -49,7 +49,7 @@ fn forget(state: &mut State, effects: &mut Vec<Effect>) {
     }
 }
 
-fn task_of<T>(stage: &SendStage<T>) -> Option<TaskId> {
+pub(super) fn task_of<T>(stage: &SendStage<T>) -> Option<TaskId> {
     match stage {
         SendStage::Running(task) => Some(*task),
         SendStage::NotYet | SendStage::Done(_) | SendStage::Failed(_) => None,
@@ -97,7 +97,7 @@ pub(in super::super) fn checked(
 }
 
 /// Ends a task that came to nothing.
-fn failed<T>(state: &mut State, task: TaskId, outcome: TaskOutcome) -> SendStage<T> {
+pub(super) fn failed<T>(state: &mut State, task: TaskId, outcome: TaskOutcome) -> SendStage<T> {
     match outcome {
         TaskOutcome::Failed(message) => {
             drop(state.tasks.end(task, TaskOutcome::Failed(message.clone())));

@@ -3,7 +3,7 @@
 use eframe::egui::{Button, CollapsingHeader, Label, RichText, ScrollArea, TextEdit, Ui};
 
 use super::super::super::widgets::{Tone, banner_ui, strong};
-use crate::domain::{Check, CheckGrade};
+use super::super::form::preflight_ui;
 use crate::state::{Command, RehearsalReport, SendCheck, SendStage, State, TaskSignal};
 
 pub(super) fn checks_ui(
@@ -87,20 +87,7 @@ fn rehearsal_ui(
 }
 
 fn found_ui(ui: &mut Ui, check: &SendCheck, commands: &mut Vec<Command>) {
-    let preflight = &check.preflight;
-    let problems = preflight.count(CheckGrade::Problem);
-    let warnings = preflight.count(CheckGrade::Warning);
-    ui.weak(match (problems, warnings) {
-        (0, 0) => "Nothing speaks against it".to_owned(),
-        (0, 1) => "Nothing speaks against it; one point to know".to_owned(),
-        (0, more) => format!("Nothing speaks against it; {more} points to know"),
-        (1, _) => "One point would make the job fail".to_owned(),
-        (more, _) => format!("{more} points would make the job fail"),
-    });
-    ui.add_space(4.0);
-    for point in &preflight.checks {
-        point_ui(ui, point);
-    }
+    preflight_ui(ui, &check.preflight, "the job");
     ui.add_space(6.0);
     CollapsingHeader::new("The same with the aws command line")
         .default_open(false)
@@ -116,32 +103,4 @@ fn found_ui(ui: &mut Ui, check: &SendCheck, commands: &mut Vec<Command>) {
                     ui.add(Label::new(text).extend());
                 });
         });
-}
-
-/// The verdict as a sign and as a colour, then what was found and what to do.
-fn point_ui(ui: &mut Ui, check: &Check) {
-    let visuals = ui.visuals();
-    let (sign, color) = match check.grade {
-        CheckGrade::Ok => ("✓", visuals.text_color()),
-        CheckGrade::Warning => ("⚠", visuals.warn_fg_color),
-        CheckGrade::Problem => ("✗", visuals.error_fg_color),
-    };
-    let title = format!("{sign} {}", check.point.label());
-    ui.horizontal_top(|ui| {
-        ui.allocate_ui_with_layout(
-            eframe::egui::vec2(128.0, 0.0),
-            eframe::egui::Layout::left_to_right(eframe::egui::Align::Min),
-            |ui| {
-                ui.set_min_width(128.0);
-                ui.label(strong(title).color(color));
-            },
-        );
-        ui.vertical(|ui| {
-            ui.add(Label::new(&check.finding).wrap());
-            if !check.advice.is_empty() {
-                ui.add(Label::new(RichText::new(&check.advice).weak()).wrap());
-            }
-        });
-    });
-    ui.add_space(2.0);
 }

@@ -2,15 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use eframe::egui::{CollapsingHeader, ComboBox, DragValue, RichText, ScrollArea, TextEdit, Ui};
+use eframe::egui::{CollapsingHeader, ComboBox, RichText, TextEdit, Ui};
 
 use super::super::super::widgets::{grouped, strong};
-use super::super::open_s3::{access::access_ui, problem_text};
-use super::SendMemory;
-use crate::domain::{
-    AssembleWith, BatchStrategy, ModelTask, S3Link, SplitType, TfsBatching, known_instance_types,
-    output_folder,
+use super::super::form::{
+    address_problem_ui, instances_ui, model_ui, optional_number_ui, optional_text_ui, price_ui,
+    text_ui,
 };
+use super::super::open_s3::access::access_ui;
+use super::SendMemory;
+use crate::domain::{AssembleWith, BatchStrategy, S3Link, SplitType, TfsBatching, output_folder};
 use crate::state::{Command, ExportScope, SendDraft, State};
 
 /// Lines of `NAME=value`, while they are being typed.
@@ -56,7 +57,7 @@ pub(super) fn fields_ui(
 ) {
     access_ui(ui, state, &mut memory.access, commands);
     ui.add_space(6.0);
-    model_ui(ui, state, &mut memory.draft);
+    model_ui(ui, state, &mut memory.draft.model, "Model to send");
     ui.add_space(6.0);
     images_ui(ui, state, &mut memory.draft);
     ui.add_space(6.0);
@@ -79,24 +80,6 @@ fn folded_ui(ui: &mut Ui, title: &str, contents: impl FnOnce(&mut Ui)) {
     CollapsingHeader::new(title)
         .default_open(false)
         .show(ui, contents);
-}
-
-fn model_ui(ui: &mut Ui, state: &State, draft: &mut SendDraft) {
-    ui.label(strong("Model"));
-    let chosen = draft.model.as_deref().and_then(|id| state.models.get(id));
-    let text = chosen.map_or("Choose a model", |entry| entry.card.name.as_str());
-    let combo = ComboBox::from_id_salt("model to send")
-        .width(ui.available_width() - 8.0)
-        .selected_text(text)
-        .show_ui(ui, |ui| {
-            for task in [ModelTask::Classification, ModelTask::Detection] {
-                for entry in state.models.ready(task) {
-                    let id = Some(entry.card.id.clone());
-                    ui.selectable_value(&mut draft.model, id, &entry.card.name);
-                }
-            }
-        });
-    combo.response.accessible_name("Model to send");
 }
 
 fn images_ui(ui: &mut Ui, state: &State, draft: &mut SendDraft) {
@@ -139,12 +122,6 @@ fn outputs_ui(ui: &mut Ui, draft: &mut SendDraft, is_new: bool) {
     }
 }
 
-fn address_problem_ui(ui: &mut Ui, text: &str) {
-    if let (Err(error), false) = (S3Link::parse(text), text.trim().is_empty()) {
-        ui.label(problem_text(ui, &error));
-    }
-}
-
 fn job_ui(ui: &mut Ui, draft: &mut SendDraft) {
     ui.label(strong("Job"));
     text_ui(
@@ -165,80 +142,11 @@ fn job_ui(ui: &mut Ui, draft: &mut SendDraft) {
         "Image of the container",
         "the Ray Serve image of AWS for the region",
     );
-    ui.label(RichText::new("Instances").small().weak());
-    ui.horizontal_wrapped(|ui| {
-        ui.add(DragValue::new(&mut draft.instance_count).range(1..=100))
-            .accessible_name("Number of instances");
-        ui.label("×");
-        let field = TextEdit::singleline(&mut draft.instance_type).desired_width(150.0);
-        ui.add(field).accessible_name("Instance type");
-        ui.menu_button("Known types", |ui| {
-            ScrollArea::vertical().max_height(320.0).show(ui, |ui| {
-                for name in known_instance_types() {
-                    if ui
-                        .selectable_label(draft.instance_type == name, &name)
-                        .clicked()
-                    {
-                        draft.instance_type = name;
-                        ui.close();
-                    }
-                }
-            });
-        });
-    });
-}
-
-/// A caption above a field as wide as there is room.
-fn text_ui(ui: &mut Ui, text: &mut String, name: &str, hint: &str) {
-    ui.label(RichText::new(name).small().weak());
-    let field = TextEdit::singleline(text)
-        .hint_text(hint)
-        .desired_width(f32::INFINITY);
-    ui.add(field).accessible_name(name);
-}
-
-fn optional_text_ui(ui: &mut Ui, text: &mut Option<String>, name: &str, hint: &str) {
-    let mut typed = text.clone().unwrap_or_default();
-    text_ui(ui, &mut typed, name, hint);
-    *text = (!typed.is_empty()).then_some(typed);
-}
-
-/// A number that is chosen only where it is ticked.
-fn optional_number_ui<N: eframe::emath::Numeric>(
-    ui: &mut Ui,
-    number: &mut Option<N>,
-    name: &str,
-    usual: N,
-    range: std::ops::RangeInclusive<N>,
-    otherwise: &str,
-) {
-    ui.horizontal_wrapped(|ui| {
-        let mut is_set = number.is_some();
-        ui.checkbox(&mut is_set, name);
-        match (is_set, number.as_mut()) {
-            (true, Some(value)) => {
-                ui.add(DragValue::new(value).range(range))
-                    .accessible_name(format!("{name}, number"));
-            }
-            (true, None) => *number = Some(usual),
-            (false, _) => {
-                *number = None;
-                ui.weak(otherwise);
-            }
-        }
-    });
+    instances_ui(ui, &mut draft.instance_count, &mut draft.instance_type);
 }
 
 fn cost_ui(ui: &mut Ui, draft: &mut SendDraft) {
-    let price = &mut draft.usd_per_hour;
-    optional_number_ui(
-        ui,
-        price,
-        "US dollars an hour for an instance",
-        0.0,
-        0.0..=1000.0,
-        "as the price table says",
-    );
+    price_ui(ui, &mut draft.usd_per_hour);
     let rate = &mut draft.images_per_s;
     optional_number_ui(
         ui,

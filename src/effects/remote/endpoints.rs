@@ -1,0 +1,229 @@
+//! Endpoints: their list, and single ones watched and deleted.
+
+use std::sync::Arc;
+
+use super::super::Shared;
+use super::super::s3::{failed, failure};
+use crate::aws::{AwsError, SageMaker};
+use crate::domain::{Endpoint, EndpointQuery, S3Access, SageMakerAccess};
+use crate::remote::endpoint::{self, EndpointError, EndpointRecords, Look};
+use crate::state::{DeletionCause, EndpointDeletion, EndpointId, Event, S3Failure, TaskId};
+use crate::tasks::{TaskControl, now_ms};
+
+pub(in super::super) fn records(shared: &Shared) -> EndpointRecords {
+    EndpointRecords::in_folder(shared.dirs.endpoints())
+}
+
+pub(in super::super) fn list(
+    shared: &Arc<Shared>,
+    access: S3Access,
+    query: EndpointQuery,
+    task: TaskId,
+    control: TaskControl,
+) {
+    let is_first = query.page_token.is_none();
+    let listed = move |result| Event::EndpointsListed {
+        task,
+        is_first,
+        result,
+    };
+    shared.spawn_answer(
+        "list endpoints",
+        move |shared| {
+            let sagemaker = shared.aws.sagemaker(&SageMakerAccess::from(&access));
+            let page = || {
+                let region = sagemaker.region(Some(&control))?;
+                let page = sagemaker.list_endpoints(&query, Some(&control))?;
+                let found = SageMakerAccess {
+                    region: Some(region),
+                    credentials: access.credentials.clone(),
+                };
+                Ok((found, page))
+            };
+            listed(page().map_err(|error| failure(shared, &access, error)))
+        },
+        move |mistake| listed(Err(failed(mistake))),
+    );
+}
+
+/// Tells of the endpoint each time it was looked at.
+pub(in super::super) fn watch(
+    shared: &Arc<Shared>,
+    id: EndpointId,
+    task: TaskId,
+    control: TaskControl,
+) {
+    let of_mistake = id.clone();
+    shared.spawn_answer(
+        "watch an endpoint",
+        move |shared| {
+            let result = follow(shared, &id, task, &control);
+            Event::EndpointWatchEnded {
+                result: result.map_err(|error| failure_of(shared, &id.sagemaker, error)),
+                id,
+                task,
+            }
+        },
+        move |mistake| Event::EndpointWatchEnded {
+            id: of_mistake,
+            task,
+            result: Err(failed(mistake)),
+        },
+    );
+}
+
+fn follow(
+    shared: &Shared,
+    id: &EndpointId,
+    task: TaskId,
+    control: &TaskControl,
+) -> Result<(), AwsError> {
+    let sagemaker = shared.aws.sagemaker(&id.sagemaker);
+    let mut config = None;
+    endpoint::watch(&sagemaker, &id.name, control, |look| match look {
+        Look::Seen(endpoint) => {
+            if config.is_none() {
+                config = config_of(&sagemaker, endpoint, control);
+            }
+            if let Some(endpoint) = endpoint {
+                control.set_step(endpoint.status.to_string());
+            }
+            let is_open = shared.report(Event::EndpointSeen {
+                id: id.clone(),
+                task,
+                endpoint: endpoint.cloned().map(Box::new),
+                config: config.clone(),
+            });
+            if !is_open {
+                control.cancel();
+            }
+        }
+        Look::Trouble { why, again_in } => {
+            shared.report(Event::EndpointTrouble {
+                id: id.clone(),
+                task,
+                text: format!("{why}. It is tried again in {} s", again_in.as_secs()),
+            });
+        }
+    })
+}
+
+/// What it runs; nothing where that cannot be found out: whoever may look at endpoints need not look at these.
+fn config_of(
+    sagemaker: &SageMaker,
+    endpoint: Option<&Endpoint>,
+    control: &TaskControl,
+) -> Option<crate::domain::EndpointConfig> {
+    let name = endpoint?.config_name.as_deref()?;
+    let config = sagemaker.describe_endpoint_config(name, Some(control));
+    config.ok().flatten()
+}
+
+fn failure_of(shared: &Shared, sagemaker: &SageMakerAccess, error: AwsError) -> S3Failure {
+    let access = S3Access {
+        credentials: sagemaker.credentials.clone(),
+        region: sagemaker.region.clone(),
+        ..S3Access::default()
+    };
+    failure(shared, &access, error)
+}
+
+/// Whoever wants it gone wants it gone also where that fails today: it is due from now on.
+pub(in super::super) fn delete(
+    shared: &Arc<Shared>,
+    id: EndpointId,
+    cause: DeletionCause,
+    task: TaskId,
+    control: TaskControl,
+) {
+    let of_mistake = id.clone();
+    shared.spawn_answer(
+        "delete an endpoint",
+        move |shared| {
+            let done = delete_now(shared, &id, cause, &control);
+            Event::EndpointDeleted {
+                result: done.map_err(|error| failure_of_endpoint(shared, &id, error)),
+                id,
+                task,
+                cause,
+            }
+        },
+        move |mistake| Event::EndpointDeleted {
+            id: of_mistake,
+            task,
+            cause,
+            result: Err(failed(mistake)),
+        },
+    );
+}
+
+fn delete_now(
+    shared: &Shared,
+    id: &EndpointId,
+    cause: DeletionCause,
+    control: &TaskControl,
+) -> Result<EndpointDeletion, EndpointError> {
+    let records = records(shared);
+    if let (DeletionCause::Wish, Some(record)) = (cause, records.find(&id.name, id.region())) {
+        let record = crate::domain::EndpointRecord {
+            delete_at_ms: Some(now_ms()),
+            ..record
+        };
+        records.write(&record)?;
+    }
+    let done = endpoint::delete(
+        &shared.aws,
+        &records,
+        &id.sagemaker,
+        &id.name,
+        false,
+        control,
+    );
+    match done {
+        Ok(done) => Ok(EndpointDeletion {
+            deleted: done.deleted,
+            kept: done.kept,
+        }),
+        // Somebody was faster.
+        Err(EndpointError::NotThere { name, .. }) => Ok(EndpointDeletion {
+            deleted: vec![format!("endpoint {name}")],
+            kept: Vec::new(),
+        }),
+        Err(error) => Err(error),
+    }
+}
+
+pub(super) fn failure_of_endpoint(
+    shared: &Shared,
+    id: &EndpointId,
+    error: EndpointError,
+) -> S3Failure {
+    match error {
+        EndpointError::Cancelled => S3Failure::Cancelled,
+        EndpointError::Aws(error) => failure_of(shared, &id.sagemaker, error),
+        error => failed(error.to_string()),
+    }
+}
+
+/// When Spotcheck deletes it by itself.
+pub(in super::super) fn set_end(shared: &Arc<Shared>, id: EndpointId, delete_at_ms: Option<i64>) {
+    shared.spawn("keep when an endpoint is deleted", move |shared| {
+        let records = records(shared);
+        let Some(record) = records.find(&id.name, id.region()) else {
+            return shared.went_wrong(format!(
+                "The endpoint {} was not deployed from this machine, so Spotcheck does not delete it by itself",
+                id.name
+            ));
+        };
+        let record = crate::domain::EndpointRecord {
+            delete_at_ms,
+            ..record
+        };
+        if let Err(error) = records.write(&record) {
+            shared.went_wrong(format!(
+                "When the endpoint {} is deleted could not be kept, so it stays as it was: {error}",
+                id.name
+            ));
+        }
+    });
+}

@@ -1,0 +1,290 @@
+//! An endpoint is looked through before it is paid for. Nothing is written, nothing is started.
+
+use super::EndpointRecords;
+use crate::aws::{Aws, AwsErrorKind, SageMaker};
+use crate::domain::{
+    Check, CheckGrade, CheckPoint, EndpointConfig, EndpointStatus, InstanceType, ModelSource,
+    Preflight, PriceTable, S3Access, SageMakerAccess, cost_usd, human_usd, name_problem,
+};
+use crate::remote::transform::{ModelPlan, preflight_model};
+use crate::tasks::{Cancelled, TaskControl};
+
+/// An endpoint that is to be deployed.
+#[derive(Debug, Clone, Copy)]
+pub struct EndpointPlan<'p> {
+    pub sagemaker: &'p SageMakerAccess,
+    pub s3: &'p S3Access,
+    pub source: &'p ModelSource,
+    pub config: &'p EndpointConfig,
+    /// Of one instance, as the user says; `None`: as the price table says.
+    pub usd_per_hour: Option<f64>,
+    /// `None`: it is not deleted by itself.
+    pub delete_after_ms: Option<i64>,
+}
+
+/// What was found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EndpointFindings {
+    pub preflight: Preflight,
+    /// Of one instance, as the user says or else as the price table says.
+    pub usd_per_hour: Option<f64>,
+}
+
+/// Looks at every point. What cannot be found out is a point of its own, never an error.
+///
+/// # Errors
+/// The task was cancelled.
+pub fn preflight(
+    aws: &Aws,
+    records: &EndpointRecords,
+    plan: EndpointPlan<'_>,
+    prices: &PriceTable,
+    control: &TaskControl,
+) -> Result<EndpointFindings, Cancelled> {
+    let sagemaker = aws.sagemaker(plan.sagemaker);
+    let of_model = ModelPlan {
+        name: &plan.config.model_name,
+        source: plan.source,
+        instance_type: plan.config.instance_type.as_deref().unwrap_or_default(),
+    };
+    control.set_step("looking at the model");
+    let found = preflight_model(aws, plan.sagemaker, plan.s3, of_model, control)?;
+    let mut checks = found.checks;
+    control.set_step("looking for an endpoint of this name");
+    checks.push(check_name(&sagemaker, records, &plan.config.name, control)?);
+    checks.push(check_instances(plan.config));
+    let region = match sagemaker.region(Some(control)) {
+        Err(error) if error.kind == AwsErrorKind::Cancelled => return Err(Cancelled),
+        // Where it is not known, the model's point says so.
+        region => region.ok(),
+    };
+    let (check, usd_per_hour) = check_cost(&plan, prices, region.as_deref());
+    checks.push(check);
+    checks.push(check_deletion(
+        plan.delete_after_ms,
+        plan.config,
+        usd_per_hour,
+    ));
+    checks.sort_by_key(|check| check.point);
+    Ok(EndpointFindings {
+        preflight: Preflight {
+            checks,
+            ..Preflight::default()
+        },
+        usd_per_hour,
+    })
+}
+
+fn check(
+    point: CheckPoint,
+    grade: CheckGrade,
+    finding: impl Into<String>,
+    advice: impl Into<String>,
+) -> Check {
+    Check {
+        point,
+        grade,
+        finding: finding.into(),
+        advice: advice.into(),
+    }
+}
+
+fn check_name(
+    sagemaker: &SageMaker,
+    records: &EndpointRecords,
+    name: &str,
+    control: &TaskControl,
+) -> Result<Check, Cancelled> {
+    let problem = |finding: String, advice: &str| {
+        Ok(check(
+            CheckPoint::EndpointName,
+            CheckGrade::Problem,
+            finding,
+            advice,
+        ))
+    };
+    if let Some(why) = name_problem(name) {
+        return problem(format!("The name {why}"), "");
+    }
+    let there = sagemaker.region(Some(control)).and_then(|region| {
+        let there = sagemaker.describe_endpoint(name, Some(control))?;
+        Ok((region, there))
+    });
+    match there {
+        Err(error) if error.kind == AwsErrorKind::Cancelled => Err(Cancelled),
+        Err(error) => problem(error.message, ""),
+        Ok((_, Some(there))) if there.status == EndpointStatus::Deleting => problem(
+            format!("The endpoint {name} is still being deleted"),
+            "Wait some minutes until it is gone, or choose another name",
+        ),
+        Ok((region, Some(_))) => problem(
+            format!("There is an endpoint {name} in {region} already"),
+            "Choose another name, or delete that one",
+        ),
+        Ok((region, None)) if records.find(name, &region).is_some() => problem(
+            format!("Something is left of an earlier endpoint {name} in {region}"),
+            "Choose another name, or delete first what is left",
+        ),
+        Ok((region, None)) => Ok(check(
+            CheckPoint::EndpointName,
+            CheckGrade::Ok,
+            format!("{name} is free in {region}"),
+            "",
+        )),
+    }
+}
+
+fn check_instances(config: &EndpointConfig) -> Check {
+    let name = config.instance_type.as_deref().unwrap_or_default();
+    let Some(instance) = InstanceType::parse(name) else {
+        return check(
+            CheckPoint::Instance,
+            CheckGrade::Problem,
+            format!("“{name}” is no instance type"),
+            "Instance types look like ml.m5.xlarge",
+        );
+    };
+    let has_gpu = instance.has_gpu();
+    if has_gpu && config.ami_version.is_none() {
+        return check(
+            CheckPoint::Instance,
+            CheckGrade::Warning,
+            format!("{name} has a graphics card, and no AMI version says which driver it gets"),
+            "Containers of today need al2-ami-sagemaker-inference-gpu-3-1 or newer; with an older driver they do not start",
+        );
+    }
+    let threads = instance
+        .vcpus()
+        .map_or_else(String::new, |vcpus| format!(": {vcpus} processor threads"));
+    let gpu = if has_gpu {
+        ", with a graphics card"
+    } else {
+        ""
+    };
+    let count = config.instance_count;
+    let finding = format!(
+        "{count} × {name}{threads}{gpu}; whether the account's quota allows it, only the start tells"
+    );
+    check(CheckPoint::Instance, CheckGrade::Ok, finding, "")
+}
+
+/// Also gives the price.
+fn check_cost(
+    plan: &EndpointPlan<'_>,
+    prices: &PriceTable,
+    region: Option<&str>,
+) -> (Check, Option<f64>) {
+    let config = plan.config;
+    let name = config.instance_type.as_deref().unwrap_or_default();
+    let given = plan.usd_per_hour.map(|usd| (usd, "as given".to_owned()));
+    let known = given.or_else(|| {
+        let price = prices.find(name, region)?;
+        let source = format!("of {}, from {}", price.date, price.source);
+        Some((price.usd_per_hour, source))
+    });
+    let Some((usd, source)) = known else {
+        let unknown = check(
+            CheckPoint::Cost,
+            CheckGrade::Warning,
+            format!(
+                "No price of {name} is known, so what the endpoint costs will not be known either"
+            ),
+            "Give what an hour of it costs, or add it to the table of prices with its source and date; nothing is guessed",
+        );
+        return (unknown, None);
+    };
+    let hour = cost_usd(usd, config.instance_count, 3600.0);
+    let finding = format!(
+        "{} × {name} cost {} an hour, {} a day ({} an hour and instance, {source})",
+        config.instance_count,
+        human_usd(hour),
+        human_usd(hour * 24.0),
+        human_usd(usd)
+    );
+    let known = check(CheckPoint::Cost, CheckGrade::Ok, finding, "");
+    (known, Some(usd))
+}
+
+fn check_deletion(
+    delete_after_ms: Option<i64>,
+    config: &EndpointConfig,
+    usd_per_hour: Option<f64>,
+) -> Check {
+    let Some(after_ms) = delete_after_ms else {
+        return check(
+            CheckPoint::Deletion,
+            CheckGrade::Warning,
+            "Nobody deletes it by itself: it costs money day and night, whether or not it is asked",
+            "Let Spotcheck delete it after some hours; that can be put off later",
+        );
+    };
+    let hours = after_ms as f64 / 3_600_000.0;
+    let cost = usd_per_hour.map_or_else(String::new, |usd| {
+        let cost = cost_usd(usd, config.instance_count, hours * 3600.0);
+        format!("; it will have cost about {} then", human_usd(cost))
+    });
+    check(
+        CheckPoint::Deletion,
+        CheckGrade::Ok,
+        format!(
+            "After {} h, by a Spotcheck that runs then or is started later{cost}",
+            round(hours)
+        ),
+        "",
+    )
+}
+
+/// `2`, `0.5`: as people say it.
+fn round(hours: f64) -> String {
+    let text = format!("{hours:.2}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    fn config(instance_type: &str) -> EndpointConfig {
+        EndpointConfig {
+            name: "cats".to_owned(),
+            model_name: "cats".to_owned(),
+            instance_type: Some(instance_type.to_owned()),
+            instance_count: 2,
+            ami_version: None,
+            startup_timeout_s: None,
+            kms_key: None,
+            tags: BTreeMap::new(),
+        }
+    }
+
+    #[test]
+    fn a_graphics_card_wants_a_driver_and_a_wrong_type_is_a_problem() {
+        for (instance_type, grade) in [
+            ("ml.m5.xlarge", CheckGrade::Ok),
+            ("ml.g5.xlarge", CheckGrade::Warning),
+            ("m5.xlarge", CheckGrade::Problem),
+        ] {
+            let check = check_instances(&config(instance_type));
+            assert_eq!(check.grade, grade, "{check:?}");
+        }
+        let with_driver = EndpointConfig {
+            ami_version: Some("al2-ami-sagemaker-inference-gpu-3-1".to_owned()),
+            ..config("ml.g5.xlarge")
+        };
+        assert_eq!(check_instances(&with_driver).grade, CheckGrade::Ok);
+    }
+
+    #[test]
+    fn what_it_will_have_cost_is_said_and_an_end_that_nobody_sets_is_warned_of() {
+        let config = config("ml.m5.xlarge");
+        let check = check_deletion(Some(90 * 60_000), &config, Some(0.25));
+        assert_eq!(
+            check.finding,
+            "After 1.5 h, by a Spotcheck that runs then or is started later; it will have cost about $0.75 then"
+        );
+        let check = check_deletion(None, &config, Some(0.25));
+        assert_eq!(check.grade, CheckGrade::Warning);
+    }
+}

@@ -1,0 +1,160 @@
+//! The form that makes a model answer at a real-time endpoint.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::sending::{SendStage, folder_of, text_of};
+use crate::domain::{
+    CheckGrade, EndpointConfig, InstanceType, Preflight, S3Access, S3Address, support_folder,
+};
+use crate::state::State;
+
+/// How long an endpoint lives where nobody says otherwise, in hours: an afternoon's look, and not a month's bill.
+const USUAL_HOURS: f64 = 2.0;
+/// The system of instances whose graphics cards current containers ask for: it has the driver for their CUDA.
+pub const USUAL_GPU_AMI: &str = "al2-ami-sagemaker-inference-gpu-3-1";
+
+/// What stands in the form. What is the same for the next endpoint is kept in the settings; none of it is a secret.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct DeployDraft {
+    /// Of the library.
+    #[serde(skip)]
+    pub model: Option<String>,
+    #[serde(skip)]
+    pub name: String,
+    /// The folder in S3 that the archive goes below.
+    pub base: String,
+    /// The ARN that the container runs as.
+    pub role: String,
+    /// The container's URI in ECR; empty takes the one that Spotcheck suggests for the region.
+    pub image: String,
+    pub instance_type: String,
+    pub instance_count: u32,
+    /// The system of the instances; empty takes what suits the instance type.
+    pub ami_version: String,
+    /// After how many hours Spotcheck deletes it; `None` leaves that to people.
+    pub delete_after_h: Option<f64>,
+    /// US dollars an hour for one instance, where the user says so. Not kept: the next instance type has another price.
+    #[serde(skip)]
+    pub usd_per_hour: Option<f64>,
+}
+
+impl Default for DeployDraft {
+    fn default() -> Self {
+        Self {
+            model: None,
+            name: String::new(),
+            base: String::new(),
+            role: String::new(),
+            image: String::new(),
+            instance_type: "ml.m5.xlarge".to_owned(),
+            instance_count: 1,
+            ami_version: String::new(),
+            delete_after_h: Some(USUAL_HOURS),
+            usd_per_hour: None,
+        }
+    }
+}
+
+/// A form that is filled in far enough to be checked.
+#[derive(Debug, Clone)]
+pub struct DeployOrder {
+    pub access: S3Access,
+    pub model_id: String,
+    /// The folder that the archive goes to, under a name of its own.
+    pub archive_folder: S3Address,
+    pub role: String,
+    /// `None`: the one that Spotcheck suggests for the region.
+    pub image: Option<String>,
+    /// The endpoint, its configuration and its model have the same name.
+    pub config: EndpointConfig,
+    pub usd_per_hour: Option<f64>,
+    /// `None`: Spotcheck never deletes it by itself.
+    pub delete_after_ms: Option<i64>,
+}
+
+/// What became of the form.
+#[derive(Debug, Default)]
+pub struct DeployStatus {
+    /// Counts up whenever the form begins anew.
+    pub serial: u64,
+    /// What was checked last, or is being checked.
+    pub draft: DeployDraft,
+    /// What is missing before anything can be checked.
+    pub missing: Option<String>,
+    pub check: SendStage<DeployCheck>,
+    /// Packing, uploading and starting.
+    pub start: SendStage<()>,
+}
+
+/// What the check says.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DeployCheck {
+    pub preflight: Preflight,
+    /// The container's URI.
+    pub image: String,
+    /// Of one instance, as given or as the table of prices says.
+    pub usd_per_hour: Option<f64>,
+}
+
+impl DeployCheck {
+    /// Whether nothing speaks against deploying.
+    pub fn is_startable(&self) -> bool {
+        self.preflight.grade() != CheckGrade::Problem
+    }
+}
+
+impl DeployDraft {
+    /// What is to be checked and deployed, or what is missing for that.
+    pub fn order(&self, state: &State) -> Result<DeployOrder, String> {
+        let model_id = self.model.clone().ok_or("Choose a model")?;
+        let name = self.name.trim();
+        if name.is_empty() {
+            return Err("Give the endpoint a name".to_owned());
+        }
+        let base = folder_of(&self.base)
+            .ok_or("Say in which folder of S3 the model's archive is to lie")?
+            .map_err(|why| format!("The folder for the archive: {why}"))?;
+        let instance_type = self.instance_type.trim().to_owned();
+        Ok(DeployOrder {
+            access: state.s3.access.clone(),
+            model_id,
+            archive_folder: support_folder(&base, name),
+            role: self.role.trim().to_owned(),
+            image: text_of(&self.image),
+            config: EndpointConfig {
+                name: name.to_owned(),
+                model_name: name.to_owned(),
+                ami_version: text_of(&self.ami_version)
+                    .or_else(|| usual_ami(&instance_type).map(str::to_owned)),
+                instance_type: Some(instance_type),
+                instance_count: self.instance_count,
+                startup_timeout_s: None,
+                kms_key: None,
+                tags: BTreeMap::new(),
+            },
+            usd_per_hour: self.usd_per_hour,
+            delete_after_ms: self
+                .delete_after_h
+                .map(|hours| (hours * 3_600_000.0) as i64),
+        })
+    }
+
+    /// What the form of the next endpoint begins with.
+    pub(in crate::state) fn for_the_next(&self) -> Self {
+        Self {
+            model: None,
+            name: String::new(),
+            usd_per_hour: None,
+            ..self.clone()
+        }
+    }
+}
+
+/// What an instance type needs that has a graphics card.
+pub fn usual_ami(instance_type: &str) -> Option<&'static str> {
+    let has_gpu = InstanceType::parse(instance_type).is_some_and(|instance| instance.has_gpu());
+    has_gpu.then_some(USUAL_GPU_AMI)
+}

@@ -1,0 +1,294 @@
+//! The endpoints of an account and region, and those that were deployed from here.
+
+use crate::domain::{
+    Endpoint, EndpointConfig, EndpointQuery, EndpointRecord, EndpointStatus, EndpointSummary,
+    S3Access, SageMakerAccess,
+};
+use crate::state::{S3Failure, State, TaskId};
+
+/// An endpoint, and how it is reached.
+#[derive(Debug, Clone)]
+pub struct EndpointId {
+    /// With the region.
+    pub sagemaker: SageMakerAccess,
+    pub name: String,
+}
+
+/// It is the same endpoint, whoever looks at it.
+impl PartialEq for EndpointId {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name && self.sagemaker.region == other.sagemaker.region
+    }
+}
+
+impl Eq for EndpointId {}
+
+impl From<&EndpointRecord> for EndpointId {
+    fn from(record: &EndpointRecord) -> Self {
+        Self {
+            sagemaker: record.sagemaker.clone(),
+            name: record.name.clone(),
+        }
+    }
+}
+
+impl EndpointId {
+    /// Empty where nobody said it.
+    pub fn region(&self) -> &str {
+        self.sagemaker.region.as_deref().unwrap_or_default()
+    }
+}
+
+/// What the window knows of endpoints.
+#[derive(Debug, Default)]
+pub struct Endpoints {
+    pub list: EndpointList,
+    /// Those that were deployed from here or looked at, oldest first.
+    pub known: Vec<KnownEndpoint>,
+    /// Which of them the dialog shows.
+    pub open: Option<EndpointId>,
+    /// It is to be deleted, once this is confirmed.
+    pub confirming: Option<EndpointId>,
+    /// Records of this machine that cannot be read, and why.
+    pub unreadable: Vec<String>,
+}
+
+/// The list of endpoints, as far as it was read.
+#[derive(Debug, Default)]
+pub struct EndpointList {
+    /// Who was asked, and for what; `None` before anybody was.
+    pub asked: Option<(S3Access, EndpointQuery)>,
+    /// The same with the region that was found; `None` before the first answer.
+    pub sagemaker: Option<SageMakerAccess>,
+    /// Newest first.
+    pub endpoints: Vec<EndpointSummary>,
+    /// Where it goes on, where this is not all.
+    pub next: Option<String>,
+    pub task: Option<TaskId>,
+    pub failure: Option<S3Failure>,
+}
+
+/// What is known of one endpoint.
+#[derive(Debug)]
+pub struct KnownEndpoint {
+    pub id: EndpointId,
+    /// What is kept of it on this machine, where it was deployed from here.
+    pub record: Option<EndpointRecord>,
+    pub seen: EndpointSight,
+    /// On which instances it runs which model, where SageMaker tells.
+    pub config: Option<EndpointConfig>,
+    /// While somebody looks again and again.
+    pub watching: Option<TaskId>,
+    /// What went wrong last.
+    pub failure: Option<S3Failure>,
+    /// Why it could not be looked at just now; it is tried again.
+    pub trouble: Option<String>,
+    pub deleting: Option<TaskId>,
+    /// What the last deletion did.
+    pub deletion: Option<EndpointDeletion>,
+    /// Why it could not be deleted, and still costs money.
+    pub undeleted: Option<S3Failure>,
+}
+
+/// An endpoint as it was seen last.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum EndpointSight {
+    #[default]
+    NotYet,
+    There(Box<Endpoint>),
+    /// There is none of this name, or no longer.
+    Gone,
+}
+
+/// Why an endpoint is deleted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DeletionCause {
+    /// Somebody wants it.
+    Wish,
+    /// It was to be deleted by now.
+    TimeIsOver,
+}
+
+/// What a deletion did, for people.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct EndpointDeletion {
+    /// “endpoint cats”; what was gone already counts.
+    pub deleted: Vec<String>,
+    /// What stays, and why.
+    pub kept: Vec<(String, String)>,
+}
+
+/// “Deleted: endpoint cats, configuration cats. Left: model cats (…)”
+impl std::fmt::Display for EndpointDeletion {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.deleted.as_slice() {
+            [] => formatter.write_str("Nothing was deleted")?,
+            deleted => write!(formatter, "Deleted: {}", deleted.join(", "))?,
+        }
+        for (index, (what, why)) in self.kept.iter().enumerate() {
+            let before = if index == 0 { ". Left: " } else { ", " };
+            write!(formatter, "{before}{what} ({why})")?;
+        }
+        Ok(())
+    }
+}
+
+impl EndpointSight {
+    pub fn endpoint(&self) -> Option<&Endpoint> {
+        match self {
+            Self::There(endpoint) => Some(endpoint),
+            Self::NotYet | Self::Gone => None,
+        }
+    }
+
+    pub fn status(&self) -> Option<EndpointStatus> {
+        Some(self.endpoint()?.status)
+    }
+}
+
+impl KnownEndpoint {
+    fn new(id: EndpointId) -> Self {
+        Self {
+            id,
+            record: None,
+            seen: EndpointSight::NotYet,
+            config: None,
+            watching: None,
+            failure: None,
+            trouble: None,
+            deleting: None,
+            deletion: None,
+            undeleted: None,
+        }
+    }
+
+    /// Whether SageMaker took it from here, and what was made for it is not known to be gone.
+    pub fn is_ours(&self) -> bool {
+        self.record.as_ref().is_some_and(|record| record.is_started)
+    }
+
+    /// Whether it was deployed from here and costs money, as far as is known.
+    pub fn is_at_our_cost(&self) -> bool {
+        self.is_ours() && self.seen != EndpointSight::Gone
+    }
+
+    /// Whether SageMaker's answers come of it now.
+    pub fn answers(&self) -> bool {
+        self.seen.status().is_some_and(EndpointStatus::answers)
+    }
+
+    /// As it was deployed from here, or else as SageMaker tells.
+    pub fn config(&self) -> Option<&EndpointConfig> {
+        let record = self.record.as_ref().map(|record| &record.config);
+        record.or(self.config.as_ref())
+    }
+
+    /// What goes with it when it is deleted, in this order; each as people call it.
+    pub fn goes_with_it(&self) -> Vec<String> {
+        let mut parts = Vec::new();
+        if self.seen != EndpointSight::Gone {
+            parts.push(format!("the endpoint {}", self.id.name));
+        }
+        let Some(config) = self.config() else {
+            return parts;
+        };
+        parts.push(format!("its configuration {}", config.name));
+        let Some(record) = &self.record else {
+            return parts;
+        };
+        if record.owns_model {
+            parts.push(format!("its model {}", config.model_name));
+        }
+        if let Some(archive) = &record.archive {
+            parts.push(format!("the archive {}", archive.address));
+        }
+        parts
+    }
+
+    /// A model that was not made for it, and stays.
+    pub fn model_that_stays(&self) -> Option<&str> {
+        let owns_model = self.record.as_ref().is_some_and(|record| record.owns_model);
+        let config = self.config().filter(|_| !owns_model)?;
+        Some(config.model_name.as_str())
+    }
+}
+
+impl Endpoints {
+    pub fn get(&self, id: &EndpointId) -> Option<&KnownEndpoint> {
+        self.known.iter().find(|endpoint| endpoint.id == *id)
+    }
+
+    /// The endpoint that the dialog shows.
+    pub fn open_endpoint(&self) -> Option<&KnownEndpoint> {
+        self.get(self.open.as_ref()?)
+    }
+
+    pub(in crate::state) fn get_mut(&mut self, id: &EndpointId) -> Option<&mut KnownEndpoint> {
+        self.known.iter_mut().find(|endpoint| endpoint.id == *id)
+    }
+
+    /// What is known of this endpoint, which may be nothing yet.
+    pub(in crate::state) fn of(&mut self, id: &EndpointId) -> &mut KnownEndpoint {
+        let position = self.known.iter().position(|endpoint| endpoint.id == *id);
+        let position = position.unwrap_or_else(|| {
+            self.known.push(KnownEndpoint::new(id.clone()));
+            self.known.len() - 1
+        });
+        &mut self.known[position]
+    }
+}
+
+impl State {
+    /// Endpoints that were deployed from here and cost money now, oldest first.
+    pub fn endpoints_at_our_cost(&self) -> impl Iterator<Item = &KnownEndpoint> {
+        let known = self.remote.endpoints.known.iter();
+        known.filter(|endpoint| endpoint.is_at_our_cost())
+    }
+}
+
+#[cfg(test)]
+impl KnownEndpoint {
+    /// Deployed from here on one instance, at no known price.
+    pub(crate) fn example() -> Self {
+        let config = EndpointConfig {
+            name: "cats".to_owned(),
+            model_name: "cats".to_owned(),
+            instance_type: Some("ml.m5.xlarge".to_owned()),
+            instance_count: 1,
+            ami_version: None,
+            startup_timeout_s: None,
+            kms_key: None,
+            tags: std::collections::BTreeMap::new(),
+        };
+        let access = SageMakerAccess {
+            region: Some("eu-west-1".to_owned()),
+            ..SageMakerAccess::default()
+        };
+        let record = EndpointRecord {
+            is_started: true,
+            owns_config: true,
+            owns_model: true,
+            ..EndpointRecord::new(access, config, 0)
+        };
+        Self {
+            record: Some(record.clone()),
+            ..Self::new(EndpointId::from(&record))
+        }
+    }
+}
+
+#[cfg(test)]
+impl EndpointSight {
+    pub(crate) fn example(status: EndpointStatus) -> Self {
+        Self::There(Box::new(Endpoint {
+            name: "cats".to_owned(),
+            arn: String::new(),
+            config_name: Some("cats".to_owned()),
+            status,
+            failure: None,
+            created_ms: 0,
+            modified_ms: 0,
+            variants: Vec::new(),
+        }))
+    }
+}

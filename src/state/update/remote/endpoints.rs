@@ -1,0 +1,398 @@
+//! The list of endpoints, and single ones watched and deleted.
+
+use super::super::{run_tasks, s3};
+use super::{begin, end, words_of};
+use crate::domain::{
+    Credentials, Endpoint, EndpointConfig, EndpointPage, EndpointQuery, EndpointRecord,
+    EndpointStatus, Problem, SageMakerAccess,
+};
+use crate::state::{
+    DeletionCause, Effect, EndpointDeletion, EndpointId, EndpointList, EndpointSight, Overlay,
+    S3Failure, State, TaskId, TaskKind, TaskOutcome, TaskSignal,
+};
+use crate::tasks::ProgressUnit;
+
+pub(in super::super) fn open_endpoints(state: &mut State, effects: &mut Vec<Effect>) {
+    if state.overlay == Overlay::Endpoints {
+        state.overlay = Overlay::None;
+        return;
+    }
+    state.overlay = Overlay::Endpoints;
+    effects.push(Effect::ReadAwsSetup);
+    let place = state.source.as_ref().and_then(|open| open.place.as_ref());
+    let is_first = state.remote.endpoints.list.asked.is_none();
+    if let (true, Some(access)) = (is_first, place.map(|place| place.access.clone())) {
+        s3::set_access(state, access, effects);
+    }
+    // Nobody is asked before the user wants it: a first time, there is a button.
+    if let Some((_, query)) = state.remote.endpoints.list.asked.clone() {
+        list(state, query, effects);
+    }
+}
+
+/// From its beginning.
+pub(in super::super) fn list(state: &mut State, query: EndpointQuery, effects: &mut Vec<Effect>) {
+    if let Some(task) = state.remote.endpoints.list.task {
+        run_tasks::signal(state, task, TaskSignal::Cancel, effects);
+    }
+    let access = state.s3.access.clone();
+    if access.credentials != Credentials::Anonymous {
+        s3::ask_who(state, &access, effects);
+    }
+    let query = EndpointQuery {
+        page_token: None,
+        ..query
+    };
+    let asked = Some((access, query));
+    let before = std::mem::take(&mut state.remote.endpoints.list);
+    state.remote.endpoints.list = if before.asked == asked {
+        // They stay on screen until the new ones are there.
+        EndpointList {
+            asked,
+            sagemaker: before.sagemaker,
+            endpoints: before.endpoints,
+            ..EndpointList::default()
+        }
+    } else {
+        EndpointList {
+            asked,
+            ..EndpointList::default()
+        }
+    };
+    ask(state, None, effects);
+}
+
+pub(in super::super) fn list_more(state: &mut State, effects: &mut Vec<Effect>) {
+    let list = &state.remote.endpoints.list;
+    if let (None, Some(next)) = (list.task, list.next.clone()) {
+        ask(state, Some(next), effects);
+    }
+}
+
+fn ask(state: &mut State, page_token: Option<String>, effects: &mut Vec<Effect>) {
+    let Some((access, query)) = state.remote.endpoints.list.asked.clone() else {
+        return;
+    };
+    let query = EndpointQuery {
+        page_token,
+        ..query
+    };
+    let title = "List the endpoints of SageMaker".to_owned();
+    let (task, control) = begin(state, TaskKind::Endpoints, ProgressUnit::Steps, title);
+    state.remote.endpoints.list.task = Some(task);
+    effects.push(Effect::ListEndpoints {
+        access,
+        query,
+        task,
+        control,
+    });
+}
+
+pub(in super::super) fn listed(
+    state: &mut State,
+    task: TaskId,
+    is_first: bool,
+    result: Result<(SageMakerAccess, EndpointPage), S3Failure>,
+) {
+    end(state, task, result.as_ref().err());
+    let list = &mut state.remote.endpoints.list;
+    if list.task != Some(task) {
+        return;
+    }
+    list.task = None;
+    match result {
+        Ok((sagemaker, page)) => {
+            if is_first {
+                list.endpoints.clear();
+            }
+            list.sagemaker = Some(sagemaker);
+            list.endpoints.extend(page.endpoints);
+            list.next = page.next;
+            list.failure = None;
+        }
+        Err(failure) => list.failure = Some(failure),
+    }
+}
+
+/// Shows the page of an endpoint, and looks at it anew.
+pub(in super::super) fn open(state: &mut State, id: &EndpointId, effects: &mut Vec<Effect>) {
+    state.overlay = Overlay::Endpoints;
+    let endpoints = &mut state.remote.endpoints;
+    endpoints.open = Some(id.clone());
+    if endpoints.confirming.as_ref() != Some(id) {
+        endpoints.confirming = None;
+    }
+    if endpoints.of(id).deleting.is_none() {
+        watch(state, id, effects);
+    }
+}
+
+/// Nothing is deleted before that is confirmed.
+pub(in super::super) fn ask_to_delete(
+    state: &mut State,
+    id: &EndpointId,
+    effects: &mut Vec<Effect>,
+) {
+    state.remote.endpoints.confirming = Some(id.clone());
+    open(state, id, effects);
+}
+
+/// What this machine keeps of endpoints, and which of them are to be deleted by now.
+pub(in super::super) fn records_read(
+    state: &mut State,
+    records: Vec<EndpointRecord>,
+    unreadable: Vec<String>,
+    due: &[EndpointId],
+    effects: &mut Vec<Effect>,
+) {
+    for problem in &unreadable {
+        if !state.remote.endpoints.unreadable.contains(problem) {
+            let text = format!(
+                "{problem}. Whether that endpoint still costs money, “Endpoints…” or the AWS console tells"
+            );
+            state.problems.add(Problem::general(text), None);
+        }
+    }
+    let endpoints = &mut state.remote.endpoints;
+    endpoints.unreadable = unreadable;
+    let before = endpoints.known.iter().filter(|endpoint| endpoint.is_ours());
+    let before: Vec<EndpointId> = before.map(|endpoint| endpoint.id.clone()).collect();
+    for endpoint in &mut endpoints.known {
+        endpoint.record = None;
+    }
+    let mut new = Vec::new();
+    for record in records {
+        let id = EndpointId::from(&record);
+        if record.is_started && !before.contains(&id) && !due.contains(&id) {
+            new.push(id.clone());
+        }
+        let endpoint = endpoints.of(&id);
+        // Whoever deployed it may see it.
+        endpoint.id = id;
+        endpoint.record = Some(record);
+    }
+    for id in due {
+        delete(state, id, DeletionCause::TimeIsOver, effects);
+    }
+    for id in new {
+        watch(state, &id, effects);
+    }
+}
+
+/// Those that were deployed from here may have changed meanwhile, or have been deleted elsewhere.
+pub(in super::super) fn look_again(state: &mut State, effects: &mut Vec<Effect>) {
+    let known = state.remote.endpoints.known.iter();
+    let ours = known.filter(|endpoint| endpoint.is_at_our_cost() && endpoint.deleting.is_none());
+    let ids: Vec<EndpointId> = ours.map(|endpoint| endpoint.id.clone()).collect();
+    for id in ids {
+        watch(state, &id, effects);
+    }
+}
+
+/// Looks at an endpoint, again and again until it does not change by itself any more.
+pub(in super::super) fn watch(state: &mut State, id: &EndpointId, effects: &mut Vec<Effect>) {
+    if state.remote.endpoints.of(id).watching.is_some() {
+        return;
+    }
+    let title = format!("Watch the endpoint {}", id.name);
+    let (task, control) = begin(state, TaskKind::Endpoints, ProgressUnit::Steps, title);
+    let endpoint = state.remote.endpoints.of(id);
+    endpoint.watching = Some(task);
+    endpoint.failure = None;
+    effects.push(Effect::WatchEndpoint {
+        id: endpoint.id.clone(),
+        task,
+        control,
+    });
+}
+
+pub(in super::super) fn stop_watching(
+    state: &mut State,
+    id: &EndpointId,
+    effects: &mut Vec<Effect>,
+) {
+    let watching = state.remote.endpoints.get(id);
+    if let Some(task) = watching.and_then(|endpoint| endpoint.watching) {
+        run_tasks::signal(state, task, TaskSignal::Cancel, effects);
+    }
+}
+
+/// `None`: there is none of this name, or no longer.
+pub(in super::super) fn seen(
+    state: &mut State,
+    id: &EndpointId,
+    task: TaskId,
+    found: Option<Box<Endpoint>>,
+    config: Option<EndpointConfig>,
+) {
+    let Some(endpoint) = state.remote.endpoints.get_mut(id) else {
+        return;
+    };
+    if endpoint.watching != Some(task) {
+        return;
+    }
+    endpoint.failure = None;
+    endpoint.trouble = None;
+    endpoint.config = config.or(endpoint.config.take());
+    let sight = found.map_or(EndpointSight::Gone, EndpointSight::There);
+    let before = std::mem::replace(&mut endpoint.seen, sight);
+    let now = endpoint.seen.clone();
+    let is_ours = endpoint.is_ours();
+    if let Some(status) = now.status() {
+        let list = &mut state.remote.endpoints.list;
+        let is_listed =
+            list.sagemaker.as_ref().map(|access| &access.region) == Some(&id.sagemaker.region);
+        let same = list.endpoints.iter_mut();
+        for listed in same.filter(|listed| is_listed && listed.name == id.name) {
+            listed.status = status;
+        }
+    }
+    if before != now && is_ours {
+        tell_of(state, &id.name, &before, &now);
+    }
+}
+
+/// What whoever deployed it wants to know at once.
+fn tell_of(state: &mut State, name: &str, before: &EndpointSight, now: &EndpointSight) {
+    match (before, now) {
+        (_, EndpointSight::There(endpoint)) => match endpoint.status {
+            // Seen for the first time, nothing has happened since it was deployed.
+            EndpointStatus::InService if *before != EndpointSight::NotYet => {
+                state.tell(format!("The endpoint {name} is in service"));
+            }
+            EndpointStatus::Failed | EndpointStatus::UpdateRollbackFailed => {
+                let why = endpoint.failure.as_deref();
+                let why = why.unwrap_or("SageMaker gives no reason");
+                let text = format!(
+                    "The endpoint {name} failed: {why}. Look into its log in CloudWatch, /aws/sagemaker/Endpoints/{name}, and delete it"
+                );
+                state.tell(text.clone());
+                state.problems.add(Problem::general(text), None);
+            }
+            _ => {}
+        },
+        (_, EndpointSight::Gone) => state.tell(format!(
+            "There is no endpoint {name} any more: somebody else has deleted it. Delete what is left of it in “Endpoints…”"
+        )),
+        (_, EndpointSight::NotYet) => {}
+    }
+}
+
+pub(in super::super) fn trouble(state: &mut State, id: &EndpointId, task: TaskId, text: String) {
+    let endpoint = state.remote.endpoints.get_mut(id);
+    if let Some(endpoint) = endpoint.filter(|endpoint| endpoint.watching == Some(task)) {
+        endpoint.trouble = Some(text);
+    }
+}
+
+pub(in super::super) fn watch_ended(
+    state: &mut State,
+    id: &EndpointId,
+    task: TaskId,
+    result: Result<(), S3Failure>,
+) {
+    end(state, task, result.as_ref().err());
+    let endpoint = state.remote.endpoints.get_mut(id);
+    let Some(endpoint) = endpoint.filter(|endpoint| endpoint.watching == Some(task)) else {
+        return;
+    };
+    endpoint.watching = None;
+    endpoint.trouble = None;
+    if let Err(failure @ S3Failure::Failed { .. }) = result {
+        endpoint.failure = Some(failure);
+    }
+}
+
+/// With its configuration, and what was made for it.
+pub(in super::super) fn delete(
+    state: &mut State,
+    id: &EndpointId,
+    cause: DeletionCause,
+    effects: &mut Vec<Effect>,
+) {
+    if state.remote.endpoints.of(id).deleting.is_some() {
+        return;
+    }
+    stop_watching(state, id, effects);
+    let title = match cause {
+        DeletionCause::Wish => format!("Delete the endpoint {}", id.name),
+        DeletionCause::TimeIsOver => format!("Delete the endpoint {}: its time is over", id.name),
+    };
+    let (task, control) = begin(state, TaskKind::Endpoints, ProgressUnit::Steps, title);
+    let endpoints = &mut state.remote.endpoints;
+    if endpoints.confirming.as_ref() == Some(id) {
+        endpoints.confirming = None;
+    }
+    let endpoint = endpoints.of(id);
+    endpoint.deleting = Some(task);
+    effects.push(Effect::DeleteEndpoint {
+        id: endpoint.id.clone(),
+        cause,
+        task,
+        control,
+    });
+}
+
+pub(in super::super) fn deleted(
+    state: &mut State,
+    id: &EndpointId,
+    task: TaskId,
+    cause: DeletionCause,
+    result: Result<EndpointDeletion, S3Failure>,
+) {
+    let name = &id.name;
+    let Some(endpoint) = state.remote.endpoints.get_mut(id) else {
+        return;
+    };
+    if endpoint.deleting == Some(task) {
+        endpoint.deleting = None;
+    }
+    match result {
+        Ok(deletion) => {
+            endpoint.seen = EndpointSight::Gone;
+            endpoint.undeleted = None;
+            let before = endpoint.deletion.as_ref().map(|before| &before.kept);
+            // What stays is tried again now and then, and said once.
+            let is_news = deletion.kept.is_empty() || before != Some(&deletion.kept);
+            let said = words_of_deletion(name, cause, &deletion);
+            let is_left = !deletion.kept.is_empty();
+            endpoint.deletion = Some(deletion);
+            if is_left && is_news {
+                state.problems.add(Problem::general(said.clone()), None);
+            }
+            let list = &mut state.remote.endpoints.list;
+            for listed in &mut list.endpoints {
+                if listed.name == *name {
+                    listed.status = EndpointStatus::Deleting;
+                }
+            }
+            drop(state.tasks.end(task, TaskOutcome::Done(said.clone())));
+            if is_news {
+                state.tell(said);
+            }
+        }
+        Err(failure) => {
+            let is_news = endpoint.undeleted.as_ref() != Some(&failure);
+            endpoint.undeleted = Some(failure.clone());
+            end(state, task, Some(&failure));
+            if failure != S3Failure::Cancelled && is_news {
+                let why = words_of(failure);
+                let text = format!(
+                    "The endpoint {name} still costs money, as it could not be deleted yet: {why}. Spotcheck tries again while it runs and when it is started; where that does not help, delete it in the AWS console"
+                );
+                state.tell(text.clone());
+                state.problems.add(Problem::general(text), None);
+            }
+        }
+    }
+}
+
+/// “Deleted: endpoint cats, configuration cats. Left: model cats (…)”
+fn words_of_deletion(name: &str, cause: DeletionCause, deletion: &EndpointDeletion) -> String {
+    let mut said = match cause {
+        DeletionCause::TimeIsOver => format!("The time of the endpoint {name} was over. "),
+        DeletionCause::Wish => String::new(),
+    };
+    said.push_str(&deletion.to_string());
+    said
+}

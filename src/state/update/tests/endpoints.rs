@@ -1,0 +1,216 @@
+//! Endpoints: what is kept of them, watching, and deleting.
+
+use super::{command, event, has};
+use crate::domain::{EndpointRecord, EndpointStatus};
+use crate::state::{
+    Action, Command, DeletionCause, Effect, EndpointDeletion, EndpointId, EndpointSight, Event,
+    KnownEndpoint, Overlay, S3Failure, State, TaskId, TaskOutcome,
+};
+
+fn record() -> EndpointRecord {
+    let example = KnownEndpoint::example();
+    example.record.expect("it was deployed from here")
+}
+
+fn id() -> EndpointId {
+    EndpointId::from(&record())
+}
+
+fn read(state: &mut State, records: Vec<EndpointRecord>, due: Vec<EndpointId>) -> Vec<Effect> {
+    event(
+        state,
+        Event::EndpointRecordsRead {
+            records,
+            unreadable: Vec::new(),
+            due,
+        },
+    )
+}
+
+fn known(state: &State) -> &KnownEndpoint {
+    state.remote.endpoints.get(&id()).expect("it is known")
+}
+
+/// Looked at while it is watched.
+fn see(state: &mut State, sight: EndpointSight) {
+    let task = known(state).watching.expect("it is watched");
+    let endpoint = match sight {
+        EndpointSight::There(endpoint) => Some(endpoint),
+        EndpointSight::NotYet | EndpointSight::Gone => None,
+    };
+    event(
+        state,
+        Event::EndpointSeen {
+            id: id(),
+            task,
+            endpoint,
+            config: None,
+        },
+    );
+}
+
+fn end_watching(state: &mut State) {
+    let task = known(state).watching.expect("it is watched");
+    event(
+        state,
+        Event::EndpointWatchEnded {
+            id: id(),
+            task,
+            result: Ok(()),
+        },
+    );
+}
+
+fn deleting(state: &State) -> TaskId {
+    known(state).deleting.expect("it is being deleted")
+}
+
+fn end_deletion(state: &mut State, result: Result<EndpointDeletion, S3Failure>) {
+    let task = deleting(state);
+    event(
+        state,
+        Event::EndpointDeleted {
+            id: id(),
+            task,
+            cause: DeletionCause::TimeIsOver,
+            result,
+        },
+    );
+}
+
+fn notice(state: &mut State) -> Option<String> {
+    state.notice.take().map(|notice| notice.text)
+}
+
+fn refused() -> S3Failure {
+    S3Failure::Failed {
+        message: "Could not delete the endpoint cats: no".to_owned(),
+        renewal: None,
+    }
+}
+
+#[test]
+fn what_was_deployed_from_here_is_looked_at_when_it_is_known_and_told_of_when_it_changes() {
+    let mut state = State::default();
+    let effects = read(&mut state, vec![record()], Vec::new());
+    assert!(has(&effects, "WatchEndpoint(cats)"), "{effects:?}");
+    // Read again, it is nothing new.
+    let effects = read(&mut state, vec![record()], Vec::new());
+    assert!(effects.is_empty(), "{effects:?}");
+    see(&mut state, EndpointSight::example(EndpointStatus::Creating));
+    assert_eq!(notice(&mut state), None);
+    see(
+        &mut state,
+        EndpointSight::example(EndpointStatus::InService),
+    );
+    let text = notice(&mut state).expect("somebody waits for it");
+    assert_eq!(text, "The endpoint cats is in service");
+    assert_eq!(state.endpoints_at_our_cost().count(), 1);
+
+    end_watching(&mut state);
+    let effects = event(&mut state, Event::EndpointsOutdated);
+    assert!(has(&effects, "WatchEndpoint(cats)"), "{effects:?}");
+    see(&mut state, EndpointSight::Gone);
+    let text = notice(&mut state).expect("that is unexpected");
+    assert!(text.contains("somebody else has deleted it"), "{text}");
+    assert_eq!(state.endpoints_at_our_cost().count(), 0);
+    assert_eq!(
+        known(&state).goes_with_it(),
+        ["its configuration cats", "its model cats"]
+    );
+}
+
+#[test]
+fn an_endpoint_that_sagemaker_never_took_costs_nothing_and_is_not_looked_for() {
+    let mut state = State::default();
+    let half = EndpointRecord {
+        is_started: false,
+        ..record()
+    };
+    let effects = read(&mut state, vec![half], Vec::new());
+    assert!(effects.is_empty(), "{effects:?}");
+    assert_eq!(state.endpoints_at_our_cost().count(), 0);
+    let effects = read(&mut state, vec![record()], Vec::new());
+    assert!(has(&effects, "WatchEndpoint(cats)"), "{effects:?}");
+}
+
+#[test]
+fn what_is_due_is_deleted_once_at_a_time_and_a_failure_is_told_once() {
+    let mut state = State::default();
+    let effects = read(&mut state, vec![record()], vec![id()]);
+    assert!(
+        has(&effects, "DeleteEndpoint(cats, TimeIsOver)"),
+        "{effects:?}"
+    );
+    let effects = read(&mut state, vec![record()], vec![id()]);
+    assert!(!has(&effects, "DeleteEndpoint"), "{effects:?}");
+
+    end_deletion(&mut state, Err(refused()));
+    let text = notice(&mut state).expect("it still costs money");
+    assert!(text.contains("still costs money"), "{text}");
+    assert_eq!(state.problems.len(), 1);
+    assert_eq!(state.endpoints_at_our_cost().count(), 1);
+
+    let effects = read(&mut state, vec![record()], vec![id()]);
+    assert!(has(&effects, "DeleteEndpoint"), "{effects:?}");
+    end_deletion(&mut state, Err(refused()));
+    assert_eq!(notice(&mut state), None);
+    assert_eq!(state.problems.len(), 1);
+
+    read(&mut state, vec![record()], vec![id()]);
+    let done = EndpointDeletion {
+        deleted: vec!["endpoint cats".to_owned()],
+        kept: Vec::new(),
+    };
+    end_deletion(&mut state, Ok(done));
+    let text = notice(&mut state).expect("it is done");
+    assert_eq!(
+        text,
+        "The time of the endpoint cats was over. Deleted: endpoint cats"
+    );
+    assert_eq!(state.endpoints_at_our_cost().count(), 0);
+    let last = state.tasks.finished().next().expect("it is listed");
+    assert_eq!(last.outcome, TaskOutcome::Done(text));
+}
+
+#[test]
+fn nothing_is_deleted_before_that_is_confirmed() {
+    let mut state = State::default();
+    read(&mut state, vec![record()], Vec::new());
+    let effects = command(&mut state, Command::AskToDeleteEndpoint(id()));
+    assert!(!has(&effects, "DeleteEndpoint"), "{effects:?}");
+    assert_eq!(state.overlay, Overlay::Endpoints);
+    command(&mut state, Command::KeepEndpoint);
+    assert_eq!(state.remote.endpoints.confirming, None);
+    command(&mut state, Command::AskToDeleteEndpoint(id()));
+    let effects = command(&mut state, Command::DeleteEndpoint(id()));
+    assert!(has(&effects, "DeleteEndpoint(cats, Wish)"), "{effects:?}");
+    // It is not looked at meanwhile: what it says would be out of date.
+    assert!(has(&effects, "Signal(Cancel)"), "{effects:?}");
+}
+
+#[test]
+fn a_record_that_cannot_be_read_is_a_problem_and_told_once() {
+    let mut state = State::default();
+    for _ in 0..2 {
+        event(
+            &mut state,
+            Event::EndpointRecordsRead {
+                records: Vec::new(),
+                unreadable: vec!["the record of an endpoint cannot be read".to_owned()],
+                due: Vec::new(),
+            },
+        );
+    }
+    assert_eq!(state.problems.len(), 1);
+}
+
+#[test]
+fn the_list_asks_nobody_before_somebody_wants_it() {
+    let mut state = State::default();
+    let effects = command(&mut state, Action::Endpoints);
+    assert!(!has(&effects, "ListEndpoints"), "{effects:?}");
+    let query = crate::domain::EndpointQuery::default();
+    let effects = command(&mut state, Command::ListEndpoints(query));
+    assert!(has(&effects, "ListEndpoints"), "{effects:?}");
+}

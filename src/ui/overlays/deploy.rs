@@ -1,0 +1,270 @@
+//! The form that makes a model answer at an endpoint, checked while it is filled in.
+
+use eframe::egui::{self, Id, Modal, RichText, ScrollArea, TextEdit, Ui, vec2};
+
+use super::super::theme;
+use super::super::widgets::{Tone, banner_ui, primary_button, renew_in_time, strong};
+use super::form::{
+    Pacer, address_problem_ui, column_ui, instances_ui, model_ui, optional_number_ui, preflight_ui,
+    price_ui, text_ui,
+};
+use super::open_s3::access::{AccessMemory, access_ui};
+use crate::domain::{S3Access, dated_name};
+use crate::state::{
+    Action, Command, DeployDraft, Overlay, SendStage, State, TaskSignal, usual_ami,
+};
+use crate::tasks::{clock_text, now_ms};
+
+const WIDTH: f32 = 1040.0;
+/// Narrower than this, the checks lie below the form.
+const TWO_COLUMNS: f32 = 760.0;
+const FOOTER_HEIGHT: f32 = 48.0;
+/// Beyond this somebody means to keep it, and looks after it otherwise.
+const MOST_HOURS: f64 = 24.0 * 31.0;
+
+/// Drafts of the fields.
+#[derive(Default)]
+pub(in super::super) struct DeployMemory {
+    /// Which beginning was taken over.
+    taken_over: u64,
+    draft: DeployDraft,
+    access: AccessMemory,
+    pacer: Pacer<(DeployDraft, S3Access)>,
+}
+
+pub(in super::super) fn deploy_ui(
+    ctx: &egui::Context,
+    state: &State,
+    memory: &mut DeployMemory,
+    commands: &mut Vec<Command>,
+) {
+    if state.overlay != Overlay::Deploy {
+        return;
+    }
+    let deploying = &state.remote.deploying;
+    let is_new = memory.taken_over != deploying.serial;
+    if is_new {
+        memory.taken_over = deploying.serial;
+        memory.draft = deploying.draft.clone();
+        let stem = memory.draft.model.as_deref().unwrap_or("endpoint");
+        memory.draft.name = dated_name(stem, now_ms());
+        memory.pacer.forget();
+    }
+    renew_in_time(ctx, &state.s3.access, state, commands);
+    let modal = Modal::new(Id::unique("deploy to an endpoint"))
+        .frame(theme::dialog_frame(ctx))
+        .show(ctx, |ui| {
+            let room = ctx.content_rect().size() - vec2(60.0, 60.0 + FOOTER_HEIGHT);
+            ui.set_width(WIDTH.min(room.x));
+            contents_ui(ui, state, memory, is_new, room.y, commands);
+            footer_ui(ui, state, memory, commands);
+        });
+    let now = (memory.draft.clone(), state.s3.access.clone());
+    if !state.remote.deploying.start.is_running() && memory.pacer.is_due(ctx, &now) {
+        commands.push(Command::CheckDeployment(Box::new(now.0)));
+    }
+    if modal.should_close() && !egui::Popup::is_any_open(ctx) {
+        commands.push(Command::SetOverlay(Overlay::None));
+    }
+}
+
+fn contents_ui(
+    ui: &mut Ui,
+    state: &State,
+    memory: &mut DeployMemory,
+    is_new: bool,
+    height: f32,
+    commands: &mut Vec<Command>,
+) {
+    ui.label(strong(Action::Deploy.label().trim_end_matches('…')).size(18.0));
+    ui.add_space(4.0);
+    let height = height - 34.0;
+    if ui.available_width() < TWO_COLUMNS {
+        ScrollArea::vertical()
+            .id_salt("deploy form")
+            .max_height(height)
+            .show(ui, |ui| {
+                fields_ui(ui, state, memory, is_new, commands);
+                ui.separator();
+                checks_ui(ui, state, commands);
+            });
+        return;
+    }
+    ui.columns(2, |columns| {
+        column_ui(&mut columns[0], "deploy form", height, |ui| {
+            fields_ui(ui, state, memory, is_new, commands);
+        });
+        column_ui(&mut columns[1], "deploy checks", height, |ui| {
+            checks_ui(ui, state, commands);
+        });
+    });
+}
+
+fn fields_ui(
+    ui: &mut Ui,
+    state: &State,
+    memory: &mut DeployMemory,
+    is_new: bool,
+    commands: &mut Vec<Command>,
+) {
+    access_ui(ui, state, &mut memory.access, commands);
+    let draft = &mut memory.draft;
+    ui.add_space(6.0);
+    model_ui(ui, state, &mut draft.model, "Model to deploy");
+    ui.add_space(6.0);
+    archive_ui(ui, draft, is_new);
+    ui.add_space(6.0);
+    endpoint_ui(ui, draft);
+    ui.add_space(6.0);
+    cost_ui(ui, draft);
+}
+
+/// It is packed, and goes to S3: SageMaker takes a model from nowhere else.
+fn archive_ui(ui: &mut Ui, draft: &mut DeployDraft, is_new: bool) {
+    ui.label(strong("Archive"));
+    let field = TextEdit::singleline(&mut draft.base)
+        .hint_text("s3://bucket/folder/")
+        .desired_width(f32::INFINITY);
+    let field = ui.add(field);
+    if is_new && draft.base.is_empty() {
+        field.request_focus();
+    }
+    field.accessible_name("Folder in S3 for the model's archive");
+    address_problem_ui(ui, &draft.base);
+    ui.weak("The model is packed and uploaded below this folder; its archive goes when the endpoint is deleted");
+}
+
+fn endpoint_ui(ui: &mut Ui, draft: &mut DeployDraft) {
+    ui.label(strong("Endpoint"));
+    let letters = "letters, digits and hyphens";
+    text_ui(ui, &mut draft.name, "Name of the endpoint", letters);
+    text_ui(
+        ui,
+        &mut draft.role,
+        "Role that the container runs as",
+        "arn:aws:iam::123456789012:role/…",
+    );
+    text_ui(
+        ui,
+        &mut draft.image,
+        "Image of the container",
+        "the Ray Serve image of AWS for the region",
+    );
+    let before = draft.instance_type.clone();
+    instances_ui(ui, &mut draft.instance_count, &mut draft.instance_type);
+    if before != draft.instance_type {
+        // Another type has another price.
+        draft.usd_per_hour = None;
+    }
+    if let Some(usual) = usual_ami(draft.instance_type.trim()) {
+        text_ui(
+            ui,
+            &mut draft.ami_version,
+            "AMI version, for the driver of the graphics card",
+            usual,
+        );
+    } else {
+        draft.ami_version.clear();
+    }
+}
+
+fn cost_ui(ui: &mut Ui, draft: &mut DeployDraft) {
+    ui.label(strong("Cost"));
+    price_ui(ui, &mut draft.usd_per_hour);
+    optional_number_ui(
+        ui,
+        &mut draft.delete_after_h,
+        "Delete it after so many hours",
+        2.0,
+        0.1..=MOST_HOURS,
+        "it costs money until you delete it",
+    );
+    let text = match draft.delete_after_h {
+        Some(hours) => {
+            let now = now_ms();
+            let at = now + (hours * 3_600_000.0) as i64;
+            format!(
+                "Spotcheck deletes it {}, or when it is started the next time: while it does not run, nobody does",
+                clock_text(at, now)
+            )
+        }
+        None => "An endpoint costs money day and night, whether or not anybody asks it".to_owned(),
+    };
+    ui.add(egui::Label::new(RichText::new(text).weak()).wrap());
+}
+
+fn checks_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+    let deploying = &state.remote.deploying;
+    ui.horizontal(|ui| {
+        ui.label(strong("Check"));
+        if deploying.check.is_running() {
+            ui.spinner();
+            ui.weak("Asking AWS…");
+        }
+    });
+    match &deploying.check {
+        SendStage::Done(check) => preflight_ui(ui, &check.preflight, "the deployment"),
+        SendStage::Failed(why) => banner_ui(ui, Tone::Error, why, |ui| {
+            if ui.button("Check again").clicked() {
+                let draft = Box::new(deploying.draft.clone());
+                commands.push(Command::CheckDeployment(draft));
+            }
+        }),
+        SendStage::Running(_) => {}
+        SendStage::NotYet => {
+            if let Some(missing) = &deploying.missing {
+                banner_ui(ui, Tone::Hint, missing, |_| {});
+            }
+        }
+    }
+    if let SendStage::Failed(why) = &deploying.start {
+        ui.add_space(6.0);
+        banner_ui(ui, Tone::Error, why, |_| {});
+    }
+}
+
+fn footer_ui(ui: &mut Ui, state: &State, memory: &DeployMemory, commands: &mut Vec<Command>) {
+    ui.add_space(8.0);
+    let deploying = &state.remote.deploying;
+    ui.horizontal_wrapped(|ui| {
+        if let SendStage::Running(task) = deploying.start {
+            ui.spinner();
+            let step = state.tasks.get(task).map(|task| task.control.progress());
+            let step = step.map_or_else(String::new, |progress| progress.step);
+            ui.label(if step.is_empty() {
+                "Deploying…".to_owned()
+            } else {
+                step
+            });
+            if ui.button("Cancel the deployment").clicked() {
+                commands.push(Command::SignalTask(task, TaskSignal::Cancel));
+            }
+            if ui
+                .button("Close")
+                .on_hover_text("The endpoint is deployed all the same")
+                .clicked()
+            {
+                commands.push(Command::SetOverlay(Overlay::None));
+            }
+            return;
+        }
+        let now = (memory.draft.clone(), state.s3.access.clone());
+        let reason = match &deploying.check {
+            _ if !memory.pacer.is_checked(&now) => {
+                Some("The form has changed and is checked in a moment")
+            }
+            SendStage::Done(check) if check.is_startable() => None,
+            SendStage::Done(_) => Some("The check found what would make the deployment fail"),
+            SendStage::Running(_) => Some("The form is being checked"),
+            SendStage::NotYet | SendStage::Failed(_) => Some("The form is not checked yet"),
+        };
+        let deploy = ui.add_enabled(reason.is_none(), primary_button(ui, "Deploy the model"));
+        let deploy = deploy.on_disabled_hover_text(reason.unwrap_or_default());
+        if deploy.clicked() {
+            commands.push(Command::Deploy);
+        }
+        if ui.button("Cancel").clicked() {
+            commands.push(Command::SetOverlay(Overlay::None));
+        }
+    });
+}

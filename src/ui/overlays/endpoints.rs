@@ -1,0 +1,299 @@
+//! The real-time endpoints of an account: their list, and the page of one of them.
+
+mod page;
+
+use eframe::egui::{
+    self, Align, Button, ComboBox, Id, Key, Layout, Modal, RichText, ScrollArea, TextEdit, Ui, vec2,
+};
+
+use super::super::theme;
+use super::super::widgets::{
+    Tone, ago_text, banner_ui, copy_sign_in_ui, endpoint_sign, endpoint_word, renew_in_time, strong,
+};
+use super::open_s3::access::{AccessMemory, access_ui};
+use crate::domain::{EndpointQuery, EndpointStatus, EndpointSummary};
+use crate::state::{
+    Action, Command, EndpointId, EndpointSight, KnownEndpoint, Overlay, S3Failure, State,
+};
+
+const WIDTH: f32 = 1080.0;
+const LIST_WIDTH: f32 = 340.0;
+/// Narrower than this, the page takes the place of the list.
+const TWO_COLUMNS: f32 = 720.0;
+
+/// Drafts of the fields.
+#[derive(Default)]
+pub(in super::super) struct EndpointsMemory {
+    name: String,
+    status: Option<EndpointStatus>,
+    access: AccessMemory,
+}
+
+pub(in super::super) fn endpoints_ui(
+    ctx: &egui::Context,
+    state: &State,
+    memory: &mut EndpointsMemory,
+    commands: &mut Vec<Command>,
+) {
+    if state.overlay != Overlay::Endpoints {
+        return;
+    }
+    renew_in_time(ctx, &state.s3.access, state, commands);
+    let modal = Modal::new(Id::unique("endpoint list"))
+        .frame(theme::dialog_frame(ctx))
+        .show(ctx, |ui| {
+            let room = ctx.content_rect().size() - vec2(60.0, 60.0);
+            ui.set_width(WIDTH.min(room.x));
+            heading_ui(ui, commands);
+            contents_ui(ui, state, memory, room.y - 40.0, commands);
+        });
+    if modal.should_close() && !egui::Popup::is_any_open(ctx) {
+        commands.push(Command::SetOverlay(Overlay::None));
+    }
+}
+
+fn heading_ui(ui: &mut Ui, commands: &mut Vec<Command>) {
+    ui.horizontal(|ui| {
+        ui.label(strong("Endpoints of SageMaker").size(18.0));
+        ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+            if ui.button("Close").clicked() {
+                commands.push(Command::SetOverlay(Overlay::None));
+            }
+        });
+    });
+    ui.add_space(4.0);
+}
+
+fn contents_ui(
+    ui: &mut Ui,
+    state: &State,
+    memory: &mut EndpointsMemory,
+    height: f32,
+    commands: &mut Vec<Command>,
+) {
+    let open = state.remote.endpoints.open_endpoint();
+    if ui.available_width() < TWO_COLUMNS {
+        if let Some(endpoint) = open {
+            if ui.button("All endpoints").clicked() {
+                commands.push(Command::CloseEndpoint);
+            }
+            page::page_ui(ui, state, endpoint, height - 30.0, commands);
+        } else {
+            list_ui(ui, state, memory, height, commands);
+        }
+        return;
+    }
+    ui.horizontal_top(|ui| {
+        ui.vertical(|ui| {
+            ui.set_width(LIST_WIDTH);
+            list_ui(ui, state, memory, height, commands);
+        });
+        ui.separator();
+        ui.vertical(|ui| {
+            ui.set_width(ui.available_width());
+            match open {
+                Some(endpoint) => page::page_ui(ui, state, endpoint, height, commands),
+                None => nothing_open_ui(ui),
+            }
+        });
+    });
+}
+
+fn nothing_open_ui(ui: &mut Ui) {
+    ui.add_space(24.0);
+    ui.vertical_centered(|ui| {
+        ui.label(strong("No endpoint is chosen"));
+        ui.weak("List the endpoints and choose one, wherever it was deployed");
+    });
+}
+
+fn list_ui(
+    ui: &mut Ui,
+    state: &State,
+    memory: &mut EndpointsMemory,
+    height: f32,
+    commands: &mut Vec<Command>,
+) {
+    let top = ui.cursor().top();
+    access_ui(ui, state, &mut memory.access, commands);
+    ui.add_space(6.0);
+    filter_ui(ui, state, memory, commands);
+    ui.add_space(4.0);
+    let height = height - (ui.cursor().top() - top);
+    ScrollArea::vertical()
+        .id_salt("endpoints")
+        .max_height(height)
+        .min_scrolled_height(height)
+        .auto_shrink([false, true])
+        .show(ui, |ui| rows_ui(ui, state, commands));
+}
+
+const STATUSES: [Option<EndpointStatus>; 7] = [
+    None,
+    Some(EndpointStatus::InService),
+    Some(EndpointStatus::Creating),
+    Some(EndpointStatus::Updating),
+    Some(EndpointStatus::Failed),
+    Some(EndpointStatus::OutOfService),
+    Some(EndpointStatus::Deleting),
+];
+
+fn filter_ui(
+    ui: &mut Ui,
+    state: &State,
+    memory: &mut EndpointsMemory,
+    commands: &mut Vec<Command>,
+) {
+    let field = TextEdit::singleline(&mut memory.name)
+        .hint_text("Part of the name")
+        .desired_width(f32::INFINITY);
+    let field = ui.add(field);
+    let mut is_wanted = field.lost_focus() && ui.input(|input| input.key_pressed(Key::Enter));
+    field.accessible_name("Part of the name of an endpoint");
+    let list = &state.remote.endpoints.list;
+    ui.horizontal_wrapped(|ui| {
+        let text = |status: Option<EndpointStatus>| {
+            status.map_or_else(|| "any status".to_owned(), |status| status.to_string())
+        };
+        let before = memory.status;
+        let combo = ComboBox::from_id_salt("status of endpoints")
+            .width(110.0)
+            .selected_text(text(memory.status))
+            .show_ui(ui, |ui| {
+                for status in STATUSES {
+                    ui.selectable_value(&mut memory.status, status, text(status));
+                }
+            });
+        combo.response.accessible_name("Status of the endpoints");
+        // Whoever has listed them once wants to see the others at once.
+        is_wanted |= before != memory.status && list.asked.is_some();
+        is_wanted |= ui.button("List endpoints").clicked();
+        if list.task.is_some() {
+            ui.spinner();
+        }
+    });
+    if is_wanted {
+        let name = memory.name.trim();
+        commands.push(Command::ListEndpoints(EndpointQuery {
+            name_contains: (!name.is_empty()).then(|| name.to_owned()),
+            status: memory.status,
+            page_token: None,
+        }));
+    }
+}
+
+fn rows_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+    let list = &state.remote.endpoints.list;
+    known_ui(ui, state, commands);
+    if let Some(S3Failure::Failed { message, .. }) = &list.failure {
+        banner_ui(ui, Tone::Error, message, |ui| {
+            copy_sign_in_ui(ui, list.failure.as_ref(), commands);
+        });
+    }
+    let Some((access, _)) = &list.asked else {
+        ui.weak(
+            "Nobody was asked yet: list the endpoints of the account and region you are signed in to",
+        );
+        return;
+    };
+    if *access != state.s3.access {
+        ui.weak("These were listed in another way; list them again");
+    }
+    if list.endpoints.is_empty() && list.task.is_none() && list.failure.is_none() {
+        ui.weak(format!(
+            "There is no such endpoint in this account and region; “{}” makes one",
+            Action::Deploy.label()
+        ));
+    }
+    for endpoint in &list.endpoints {
+        listed_ui(ui, state, endpoint, commands);
+    }
+    if list.next.is_some() {
+        let more = ui.add_enabled(list.task.is_none(), Button::new("More endpoints"));
+        if more.clicked() {
+            commands.push(Command::ListMoreEndpoints);
+        }
+    }
+}
+
+/// Those that were deployed from here or opened, and are not in the list.
+fn known_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+    let endpoints = &state.remote.endpoints;
+    let region = endpoints.list.sagemaker.as_ref();
+    let region = region.and_then(|access| access.region.as_deref());
+    let is_listed = |known: &&KnownEndpoint| {
+        let mut listed = endpoints.list.endpoints.iter();
+        region == Some(known.id.region()) && listed.any(|listed| listed.name == known.id.name)
+    };
+    // What is gone and leaves nothing is only shown as long as its page is.
+    let matters = |known: &&KnownEndpoint| {
+        known.record.is_some()
+            || matches!(known.seen, EndpointSight::There(_))
+            || endpoints.open.as_ref() == Some(&known.id)
+    };
+    let known = endpoints.known.iter().rev();
+    let mut is_any = false;
+    for known in known.filter(matters).filter(|known| !is_listed(known)) {
+        if !is_any {
+            ui.weak("Deployed or opened here");
+        }
+        is_any = true;
+        let sign = known.seen.status().map_or("■", endpoint_sign);
+        let word = endpoint_word(known);
+        row_ui(
+            ui,
+            state,
+            &known.id,
+            sign,
+            &word,
+            known.id.region(),
+            commands,
+        );
+    }
+    if is_any {
+        ui.separator();
+    }
+}
+
+fn listed_ui(ui: &mut Ui, state: &State, endpoint: &EndpointSummary, commands: &mut Vec<Command>) {
+    let Some(sagemaker) = &state.remote.endpoints.list.sagemaker else {
+        return;
+    };
+    let id = EndpointId {
+        sagemaker: sagemaker.clone(),
+        name: endpoint.name.clone(),
+    };
+    let word = endpoint.status.to_string();
+    let sign = endpoint_sign(endpoint.status);
+    let known = state.remote.endpoints.get(&id);
+    let is_ours = known.is_some_and(|known| known.record.is_some());
+    let made = ago_text(endpoint.created_ms);
+    let text = if is_ours {
+        format!("deployed here {made}")
+    } else {
+        made
+    };
+    row_ui(ui, state, &id, sign, &word, &text, commands);
+}
+
+fn row_ui(
+    ui: &mut Ui,
+    state: &State,
+    id: &EndpointId,
+    sign: &str,
+    word: &str,
+    text: &str,
+    commands: &mut Vec<Command>,
+) {
+    let is_open = state.remote.endpoints.open.as_ref() == Some(id);
+    let button = Button::selectable(is_open, format!("{sign} {}", id.name))
+        .right_text(RichText::new(text).weak())
+        .truncate()
+        .min_size(vec2(ui.available_width(), 0.0));
+    let row = ui.add(button);
+    if row.clicked() {
+        commands.push(Command::OpenEndpoint(id.clone()));
+    }
+    row.on_hover_text(format!("{}\n{word}", id.name))
+        .accessible_name(format!("Endpoint {}, {word}", id.name));
+}

@@ -1,0 +1,259 @@
+//! The page of one endpoint: how it is, what it costs, when it goes, and what is deleted with it.
+
+use eframe::egui::{Align, Button, CollapsingHeader, Label, Layout, RichText, ScrollArea, Ui};
+
+use super::super::super::widgets::{
+    Tone, banner_ui, copy_sign_in_ui, delete_endpoint_button, endpoint_cost_text,
+    endpoint_end_text, endpoint_sign, endpoint_word, key_value_ui, strong,
+};
+use crate::domain::{Endpoint, EndpointRecord, EndpointStatus, Utc};
+use crate::state::{Command, EndpointSight, KnownEndpoint, S3Failure, State};
+use crate::tasks::now_ms;
+
+const HOUR_MS: i64 = 60 * 60_000;
+/// How much later an endpoint can be deleted with one click, in hours.
+const LATER_H: [i64; 3] = [1, 4, 12];
+
+pub(super) fn page_ui(
+    ui: &mut Ui,
+    state: &State,
+    endpoint: &KnownEndpoint,
+    height: f32,
+    commands: &mut Vec<Command>,
+) {
+    ScrollArea::vertical()
+        .id_salt(("endpoint", &endpoint.id.name))
+        .max_height(height)
+        .min_scrolled_height(height)
+        .auto_shrink([false, true])
+        .show(ui, |ui| {
+            name_ui(ui, endpoint, commands);
+            failure_ui(ui, endpoint, commands);
+            status_ui(ui, endpoint);
+            deletion_ui(ui, state, endpoint, commands);
+            facts_ui(ui, endpoint);
+        });
+}
+
+fn name_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Vec<Command>) {
+    ui.horizontal(|ui| {
+        ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+            if endpoint.watching.is_some() {
+                let stop = ui.button("Stop watching");
+                let stop = stop.on_hover_text("The endpoint itself goes on, and costs money");
+                if stop.clicked() {
+                    commands.push(Command::StopWatchingEndpoint(endpoint.id.clone()));
+                }
+            } else {
+                let is_free = endpoint.deleting.is_none();
+                let look = ui.add_enabled(is_free, Button::new("Look again"));
+                if look.clicked() {
+                    commands.push(Command::WatchEndpoint(endpoint.id.clone()));
+                }
+            }
+            ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
+                let name = strong(endpoint.id.name.as_str()).size(15.0);
+                ui.add(Label::new(name).truncate());
+            });
+        });
+    });
+}
+
+fn failure_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Vec<Command>) {
+    if let Some(trouble) = &endpoint.trouble {
+        banner_ui(ui, Tone::Warning, trouble, |_| {});
+    }
+    for failure in [&endpoint.failure, &endpoint.undeleted] {
+        if let Some(S3Failure::Failed { message, .. }) = failure {
+            banner_ui(ui, Tone::Error, message, |ui| {
+                copy_sign_in_ui(ui, failure.as_ref(), commands);
+            });
+        }
+    }
+}
+
+fn status_ui(ui: &mut Ui, endpoint: &KnownEndpoint) {
+    let word = endpoint_word(endpoint);
+    ui.horizontal_wrapped(|ui| {
+        let sign = endpoint.seen.status().map_or("■", endpoint_sign);
+        ui.label(strong(format!("{sign} {word}")));
+        if endpoint.watching.is_some() || endpoint.deleting.is_some() {
+            ui.spinner();
+        }
+    });
+    match &endpoint.seen {
+        EndpointSight::There(there) => there_ui(ui, there),
+        EndpointSight::Gone if endpoint.deletion.is_some() => {}
+        EndpointSight::Gone if endpoint.is_ours() => {
+            let text = "There is no such endpoint any more, and it costs nothing; it was deleted elsewhere. What was made for it is still there";
+            banner_ui(ui, Tone::Warning, text, |_| {});
+        }
+        EndpointSight::Gone if endpoint.record.is_some() => {
+            let text = "This endpoint was never started, and costs nothing. What was made for it is still there";
+            banner_ui(ui, Tone::Warning, text, |_| {});
+        }
+        EndpointSight::Gone => {
+            ui.weak(format!(
+                "There is no endpoint of this name in {}",
+                endpoint.id.region()
+            ));
+        }
+        EndpointSight::NotYet => {}
+    }
+    if let Some(record) = endpoint
+        .record
+        .as_ref()
+        .filter(|_| endpoint.is_at_our_cost())
+    {
+        ui.label(sentence(&endpoint_cost_text(record, now_ms())));
+    } else if endpoint.record.is_none() && endpoint.seen.endpoint().is_some() {
+        ui.weak("It was not deployed from this machine: what it costs, and whether somebody needs it, is not known here");
+    }
+}
+
+/// What SageMaker itself says.
+fn there_ui(ui: &mut Ui, there: &Endpoint) {
+    match there.status {
+        EndpointStatus::Failed | EndpointStatus::UpdateRollbackFailed => {
+            let why = there.failure.as_deref();
+            let why = why.unwrap_or("SageMaker gives no reason");
+            let text = format!(
+                "The endpoint failed: {why}. Its log in CloudWatch is /aws/sagemaker/Endpoints/{}; delete it, and deploy it anew once the reason is gone",
+                there.name
+            );
+            banner_ui(ui, Tone::Error, &text, |_| {});
+        }
+        EndpointStatus::Creating => {
+            ui.weak("Instances are started, and fetch the container and the model. That takes some minutes");
+        }
+        _ => {
+            if let Some(why) = &there.failure {
+                banner_ui(ui, Tone::Warning, why, |_| {});
+            }
+        }
+    }
+}
+
+fn sentence(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| {
+        first.to_uppercase().chain(letters).collect()
+    })
+}
+
+/// When it goes, and what goes with it.
+fn deletion_ui(ui: &mut Ui, state: &State, endpoint: &KnownEndpoint, commands: &mut Vec<Command>) {
+    if let Some(deletion) = &endpoint.deletion {
+        let tone = if deletion.kept.is_empty() {
+            Tone::Hint
+        } else {
+            Tone::Warning
+        };
+        banner_ui(ui, tone, &deletion.to_string(), |_| {});
+    }
+    if let Some(record) = endpoint
+        .record
+        .as_ref()
+        .filter(|_| endpoint.is_at_our_cost())
+    {
+        end_ui(ui, endpoint, record, commands);
+    }
+    let goes = endpoint.goes_with_it();
+    if goes.is_empty() {
+        return;
+    }
+    ui.add_space(4.0);
+    if state.remote.endpoints.confirming.as_ref() != Some(&endpoint.id) {
+        if delete_endpoint_button(ui, endpoint).clicked() {
+            commands.push(Command::AskToDeleteEndpoint(endpoint.id.clone()));
+        }
+        return;
+    }
+    let message = format!("This is deleted: {}", goes.join(", "));
+    banner_ui(ui, Tone::Warning, &message, |ui| {
+        if let Some(model) = endpoint.model_that_stays() {
+            let text = format!(
+                "The model {model} stays: it was not made for this endpoint, and costs nothing"
+            );
+            ui.add(Label::new(RichText::new(text).weak()).wrap());
+        }
+        if endpoint.record.is_none() {
+            let text = "It was not deployed from this machine: make sure that nobody needs it";
+            ui.add(Label::new(text).wrap());
+        }
+        ui.horizontal(|ui| {
+            if ui.button("Delete it").clicked() {
+                commands.push(Command::DeleteEndpoint(endpoint.id.clone()));
+            }
+            if ui.button("Keep it").clicked() {
+                commands.push(Command::KeepEndpoint);
+            }
+        });
+    });
+}
+
+/// When Spotcheck deletes it, and buttons for another time.
+fn end_ui(
+    ui: &mut Ui,
+    endpoint: &KnownEndpoint,
+    record: &EndpointRecord,
+    commands: &mut Vec<Command>,
+) {
+    ui.label(sentence(&endpoint_end_text(record, now_ms())));
+    ui.weak("By a Spotcheck that runs then, or is started later");
+    ui.horizontal_wrapped(|ui| {
+        let from = record.delete_at_ms.unwrap_or_else(now_ms).max(now_ms());
+        let mut set = |at: Option<i64>| {
+            commands.push(Command::SetEndpointEnd(endpoint.id.clone(), at));
+        };
+        for hours in LATER_H {
+            let label = match record.delete_at_ms {
+                Some(_) => format!("{hours} h later"),
+                None => format!("In {hours} h"),
+            };
+            if ui.button(label).clicked() {
+                set(Some(from + hours * HOUR_MS));
+            }
+        }
+        if record.delete_at_ms.is_some() {
+            let never = ui.button("Not by itself");
+            let never = never.on_hover_text("It costs money until somebody deletes it");
+            if never.clicked() {
+                set(None);
+            }
+        }
+    });
+}
+
+fn facts_ui(ui: &mut Ui, endpoint: &KnownEndpoint) {
+    ui.add_space(4.0);
+    CollapsingHeader::new("What it runs")
+        .default_open(true)
+        .show(ui, |ui| {
+            key_value_ui(ui, "Region", endpoint.id.region());
+            let who = endpoint.id.sagemaker.credentials.to_string();
+            key_value_ui(ui, "Signed in", &who);
+            if let Some(config) = endpoint.config() {
+                key_value_ui(ui, "Model", &config.model_name);
+                key_value_ui(ui, "Configuration", &config.name);
+                let kind = config.instance_type.as_deref().unwrap_or("serverless");
+                let instances = format!("{} × {kind}", config.instance_count);
+                key_value_ui(ui, "Instances", &instances);
+                if let Some(version) = &config.ami_version {
+                    key_value_ui(ui, "AMI", version);
+                }
+            }
+            let Some(there) = endpoint.seen.endpoint() else {
+                return;
+            };
+            for variant in &there.variants {
+                if let Some(image) = &variant.image {
+                    key_value_ui(ui, "Container", image);
+                }
+            }
+            key_value_ui(ui, "Created", &Utc::of_ms(there.created_ms).to_string());
+            key_value_ui(ui, "Changed", &Utc::of_ms(there.modified_ms).to_string());
+            let log = format!("/aws/sagemaker/Endpoints/{}", there.name);
+            key_value_ui(ui, "Log", &log);
+        });
+}

@@ -1,0 +1,130 @@
+//! At the top, as long as it costs money: each endpoint that was deployed from here.
+
+use std::time::Duration;
+
+use eframe::egui::{Align, Frame, Label, Layout, Margin, Panel, Stroke, Ui};
+
+use super::super::theme;
+use super::super::widgets::{
+    delete_endpoint_button, endpoint_cost_text, endpoint_end_text, endpoint_sign, endpoint_word,
+};
+use crate::domain::EndpointStatus;
+use crate::state::{Action, Command, KnownEndpoint, State};
+use crate::tasks::now_ms;
+
+/// How often what it costs is drawn anew.
+const PERIOD: Duration = Duration::from_secs(10);
+/// More are only counted: the picture needs the room.
+const MOST: usize = 3;
+
+pub(in super::super) fn endpoints_banner_ui(
+    ui: &mut Ui,
+    state: &State,
+    commands: &mut Vec<Command>,
+) {
+    let count = state.endpoints_at_our_cost().count();
+    if count == 0 {
+        return;
+    }
+    ui.ctx().request_repaint_after(PERIOD);
+    let visuals = ui.visuals();
+    let frame = Frame::side_top_panel(ui.style())
+        .fill(theme::raised_fill(visuals))
+        .stroke(Stroke::new(1.0, visuals.warn_fg_color))
+        .inner_margin(Margin::symmetric(8, 4));
+    Panel::top("endpoints").frame(frame).show(ui, |ui| {
+        for endpoint in state.endpoints_at_our_cost().take(MOST) {
+            line_ui(ui, endpoint, commands);
+        }
+        if count > MOST {
+            let text = match count - MOST {
+                1 => "and 1 more endpoint that costs money".to_owned(),
+                more => format!("and {more} more endpoints that cost money"),
+            };
+            ui.horizontal(|ui| {
+                ui.label(text);
+                if ui.button("Show all").clicked() {
+                    commands.push(Action::Endpoints.into());
+                }
+            });
+        }
+    });
+}
+
+fn line_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Vec<Command>) {
+    ui.horizontal(|ui| {
+        ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+            let name = &endpoint.id.name;
+            let delete = delete_endpoint_button(ui, endpoint);
+            if delete.clicked() {
+                commands.push(Command::AskToDeleteEndpoint(endpoint.id.clone()));
+            }
+            delete.accessible_name(format!("Delete the endpoint {name}…"));
+            let show = ui.button("Show");
+            if show.clicked() {
+                commands.push(Command::OpenEndpoint(endpoint.id.clone()));
+            }
+            show.accessible_name(format!("Show the endpoint {name}"));
+            ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
+                let text = banner_text(endpoint, now_ms());
+                ui.add(Label::new(&text).truncate()).on_hover_text(text);
+            });
+        });
+    });
+}
+
+/// “⚠ Endpoint cats: `InService`, about $0.42 so far at $0.74 an hour, deleted at 18:30 (in 2 h 10 min)”.
+fn banner_text(endpoint: &KnownEndpoint, now_ms: i64) -> String {
+    let sign = match endpoint.seen.status() {
+        _ if endpoint.undeleted.is_some() => "⚠",
+        Some(EndpointStatus::InService) | None => "",
+        Some(status) => endpoint_sign(status),
+    };
+    let name = &endpoint.id.name;
+    let mut parts = vec![format!("Endpoint {name}: {}", endpoint_word(endpoint))];
+    if let Some(record) = &endpoint.record {
+        // Whether instances that never came into service are billed, AWS does not say.
+        if endpoint.seen.status() != Some(EndpointStatus::Failed) {
+            parts.push(endpoint_cost_text(record, now_ms));
+        }
+        parts.push(endpoint_end_text(record, now_ms));
+    }
+    let text = parts.join(", ");
+    if sign.is_empty() {
+        text
+    } else {
+        format!("{sign} {text}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::state::EndpointSight;
+
+    #[test]
+    fn the_banner_says_what_it_costs_and_when_it_goes() {
+        const HOUR: i64 = 3_600_000;
+        let mut endpoint = KnownEndpoint::example();
+        let now = 10 * HOUR;
+        let record = endpoint.record.as_mut().unwrap();
+        record.created_ms = now - 2 * HOUR;
+        record.delete_at_ms = None;
+        assert_eq!(
+            banner_text(&endpoint, now),
+            "Endpoint cats: not looked at, costs unknown: no price was given, not deleted by itself"
+        );
+        let record = endpoint.record.as_mut().unwrap();
+        record.usd_per_hour = Some(0.37);
+        record.config.instance_count = 2;
+        record.delete_at_ms = Some(now + HOUR);
+        endpoint.seen = EndpointSight::example(EndpointStatus::InService);
+        let text = banner_text(&endpoint, now);
+        let begin = "Endpoint cats: InService, about $1.48 so far at $0.74 an hour, deleted ";
+        assert!(text.starts_with(begin), "{text}");
+        assert!(text.ends_with(" (in 1 h 0 min)"), "{text}");
+        endpoint.seen = EndpointSight::example(EndpointStatus::Failed);
+        let text = banner_text(&endpoint, now);
+        assert!(text.starts_with("✗ Endpoint cats: Failed, "), "{text}");
+    }
+}

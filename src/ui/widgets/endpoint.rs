@@ -1,0 +1,70 @@
+//! What endpoints cost and when they go, in words.
+
+use eframe::egui::{Button, Response, Ui};
+
+use super::sign_in::duration_text;
+use crate::domain::{EndpointRecord, EndpointStatus, human_usd};
+use crate::state::{EndpointSight, KnownEndpoint};
+use crate::tasks::clock_text;
+
+/// A sign, so that colour is not alone.
+pub(in super::super) fn endpoint_sign(status: EndpointStatus) -> &'static str {
+    match status {
+        EndpointStatus::InService => "✓",
+        EndpointStatus::Failed | EndpointStatus::UpdateRollbackFailed => "✗",
+        EndpointStatus::OutOfService | EndpointStatus::Deleting => "■",
+        EndpointStatus::Creating
+        | EndpointStatus::Updating
+        | EndpointStatus::SystemUpdating
+        | EndpointStatus::RollingBack => "▶",
+    }
+}
+
+/// `InService`, as SageMaker says it, and what stands in its place where it says nothing.
+pub(in super::super) fn endpoint_word(endpoint: &KnownEndpoint) -> String {
+    match &endpoint.seen {
+        _ if endpoint.deleting.is_some() => "being deleted".to_owned(),
+        EndpointSight::There(there) if endpoint.undeleted.is_some() => {
+            format!("{}, could not be deleted yet", there.status)
+        }
+        EndpointSight::There(there) => there.status.to_string(),
+        EndpointSight::Gone => "gone".to_owned(),
+        EndpointSight::NotYet if endpoint.watching.is_some() => "being looked at".to_owned(),
+        EndpointSight::NotYet => "not looked at".to_owned(),
+    }
+}
+
+/// “about $0.42 so far at $0.74 an hour”.
+pub(in super::super) fn endpoint_cost_text(record: &EndpointRecord, now_ms: i64) -> String {
+    match (record.cost_usd(now_ms), record.usd_per_hour_of_all()) {
+        (Some(so_far), Some(hour)) => {
+            let so_far = if so_far < 0.01 {
+                "less than $0.01".to_owned()
+            } else {
+                format!("about ${so_far:.2}")
+            };
+            format!("{so_far} so far at {} an hour", human_usd(hour))
+        }
+        _ => "costs unknown: no price was given".to_owned(),
+    }
+}
+
+/// “deleted at 18:30 (in 2 h 10 min)”.
+pub(in super::super) fn endpoint_end_text(record: &EndpointRecord, now_ms: i64) -> String {
+    match record.delete_at_ms {
+        None => "not deleted by itself".to_owned(),
+        Some(at) if at <= now_ms => "to be deleted now".to_owned(),
+        Some(at) => format!(
+            "deleted {} (in {})",
+            clock_text(at, now_ms),
+            duration_text(at - now_ms)
+        ),
+    }
+}
+
+/// A button that deletes, once that is confirmed.
+pub(in super::super) fn delete_endpoint_button(ui: &mut Ui, endpoint: &KnownEndpoint) -> Response {
+    let is_free = endpoint.deleting.is_none();
+    ui.add_enabled(is_free, Button::new("Delete…"))
+        .on_hover_text("Shows first what goes and what stays")
+}

@@ -1,0 +1,326 @@
+//! Endpoints from the window, against a control plane that runs the containers. Each test has a process of its own, because the AWS settings
+//! are those of its process, and a home of its own, because what was deployed from a machine is shown in all its windows.
+
+use std::path::Path;
+use std::process::Command as Process;
+
+use egui_kittest::Harness;
+use spotcheck::app::App;
+use spotcheck::dirs::AppDirs;
+use spotcheck::domain::EndpointStatus;
+use spotcheck::state::{Action, Command, EndpointId, KnownEndpoint};
+use spotcheck::tasks::now_ms;
+
+use crate::remote::{serve, type_into};
+use crate::support::alone::alone;
+use crate::support::control_plane::{ControlPlane, Failure, REGION, ROLE};
+use crate::support::runtime_home;
+use crate::support::seaweed::{Bucket, Seaweed};
+use crate::window::{click, open_with_model_at, sees, wait_for, wait_until};
+
+const CLASSIFIER: &str = "efficientnet-lite0";
+
+/// Lets the process of a test find SeaweedFS and a control plane, in a region that the environment names.
+pub(crate) fn account(plane: &mut Option<ControlPlane>) -> impl FnOnce(&mut Process) {
+    |command| {
+        serve(plane)(command);
+        command.env("AWS_REGION", REGION);
+    }
+}
+
+/// Folders of its own, with ONNX Runtime in them and a table of prices.
+pub(crate) fn home_with_prices(home: &Path) -> AppDirs {
+    let dirs = AppDirs::below(home);
+    std::fs::create_dir_all(&dirs.data).unwrap();
+    let runtime = AppDirs::below(runtime_home()).data.join("runtime");
+    std::os::unix::fs::symlink(runtime, dirs.data.join("runtime")).unwrap();
+    std::fs::create_dir_all(&dirs.config).unwrap();
+    let price = "[[price]]\ninstance_type = \"ml.m5.xlarge\"\nusd_per_hour = 0.25\nsource = \"an invoice\"\ndate = \"2026-11-21\"\n";
+    std::fs::write(dirs.prices(), price).unwrap();
+    dirs
+}
+
+/// Fills in what the form cannot know, until nothing speaks against it; gives the name that the form suggests.
+pub(crate) fn fill_in(window: &mut Harness<'static, App>, bucket: &Bucket) -> String {
+    wait_until(window, "the model", |window| {
+        let chosen = window.state().state().models.chosen();
+        chosen.is_some_and(|chosen| chosen.is_ready)
+    });
+    window.state_mut().command(Action::Deploy.into());
+    wait_for(window, "Say in which folder of S3");
+    type_into(
+        window,
+        "Folder in S3 for the model's archive",
+        &bucket.uri("spotcheck/"),
+    );
+    type_into(window, "Role that the container runs as", ROLE);
+    wait_for(window, "Nothing speaks against it");
+    let deploying = &window.state().state().remote.deploying;
+    deploying.draft.name.clone()
+}
+
+fn deploy(window: &mut Harness<'static, App>, bucket: &Bucket) -> String {
+    let name = fill_in(window, bucket);
+    click(window, "Deploy the model");
+    wait_for(window, "Endpoints of SageMaker");
+    name
+}
+
+fn the_endpoint<'w>(window: &'w Harness<'static, App>) -> &'w KnownEndpoint {
+    let mut known = window.state().state().remote.endpoints.known.iter();
+    known.next().unwrap()
+}
+
+/// The control plane lives in the process that started the one with the window, which has none.
+fn assert_asked(plane: Option<&ControlPlane>, operation: &str, times: usize) {
+    if let Some(plane) = plane {
+        assert_eq!(plane.count(operation), times, "{operation}");
+    }
+}
+
+fn wait_until_in_service(window: &mut Harness<'static, App>, name: &str) {
+    wait_for(window, &format!("Endpoint {name}: InService"));
+    wait_until(window, "the end of watching", |window| {
+        window.state().state().tasks.is_idle()
+    });
+}
+
+#[test]
+fn a_model_is_deployed_costs_what_the_banner_says_and_goes_when_its_time_is_over() {
+    let mut plane = None;
+    alone(
+        "endpoints::a_model_is_deployed_costs_what_the_banner_says_and_goes_when_its_time_is_over",
+        account(&mut plane),
+        || {
+            let bucket = Seaweed::shared().bucket("window-endpoint");
+            let home = tempfile::tempdir().unwrap();
+            let mut window = open_with_model_at(home_with_prices(home.path()), CLASSIFIER);
+            let name = fill_in(&mut window, &bucket);
+            // What it costs and when it goes is said before it is paid for.
+            assert!(sees(&window, "$0.25 an hour, $6.00 a day"));
+            assert!(sees(&window, "of 2026-11-21, from an invoice"));
+            assert!(sees(&window, "it will have cost about $0.50 then"));
+            click(&mut window, "Deploy the model");
+            wait_for(&mut window, "Endpoints of SageMaker");
+            wait_until_in_service(&mut window, &name);
+            assert!(sees(&window, "so far at $0.25 an hour, deleted "));
+            let archive = format!("spotcheck/spotcheck-files/{name}/model.tar.gz");
+            assert!(bucket.get(&archive).is_some());
+            click(&mut window, "List endpoints");
+            wait_for(&mut window, &format!("Endpoint {name}, InService"));
+
+            // It is put off, and the clock is put forward.
+            let end = |window: &Harness<'static, App>| {
+                the_endpoint(window).record.as_ref().unwrap().delete_at_ms
+            };
+            let first = end(&window).unwrap();
+            click(&mut window, "4 h later");
+            wait_until(&mut window, "another end", |window| {
+                end(window) == Some(first + 4 * 3_600_000)
+            });
+            let id = the_endpoint(&window).id.clone();
+            let over = Command::SetEndpointEnd(id, Some(now_ms()));
+            window.state_mut().command(over);
+            wait_for(
+                &mut window,
+                &format!("The time of the endpoint {name} was over. Deleted: endpoint {name}"),
+            );
+            wait_until(&mut window, "the end of the banner", |window| {
+                !sees(window, &format!("Endpoint {name}: "))
+            });
+            assert!(bucket.get(&archive).is_none());
+            let left = std::fs::read_dir(home.path().join("data/endpoints")).unwrap();
+            assert_eq!(left.count(), 0);
+        },
+    );
+    for operation in ["DeleteEndpoint", "DeleteEndpointConfig", "DeleteModel"] {
+        assert_asked(plane.as_ref(), operation, 1);
+    }
+}
+
+#[test]
+fn an_endpoint_whose_time_was_over_while_nobody_looked_goes_at_the_next_start() {
+    let mut plane = None;
+    alone(
+        "endpoints::an_endpoint_whose_time_was_over_while_nobody_looked_goes_at_the_next_start",
+        account(&mut plane),
+        || {
+            let bucket = Seaweed::shared().bucket("window-endpoint-later");
+            let home = tempfile::tempdir().unwrap();
+            let dirs = home_with_prices(home.path());
+            let mut window = open_with_model_at(dirs.clone(), CLASSIFIER);
+            let name = deploy(&mut window, &bucket);
+            wait_until_in_service(&mut window, &name);
+            drop(window);
+
+            // The next window knows it, and looks how it is.
+            let mut window = open_with_model_at(dirs.clone(), CLASSIFIER);
+            wait_until_in_service(&mut window, &name);
+            drop(window);
+
+            let record = dirs.endpoints().join(format!("{name}@{REGION}.json"));
+            let text = std::fs::read_to_string(&record).unwrap();
+            let mut json: serde_json::Value = serde_json::from_str(&text).unwrap();
+            json["delete_at_ms"] = (now_ms() - 3_600_000).into();
+            std::fs::write(&record, json.to_string()).unwrap();
+            let mut window = open_with_model_at(dirs, CLASSIFIER);
+            wait_for(
+                &mut window,
+                &format!("The time of the endpoint {name} was over. Deleted: endpoint {name}"),
+            );
+            assert!(!record.exists());
+            assert!(!sees(&window, &format!("Endpoint {name}: ")));
+        },
+    );
+    assert_asked(plane.as_ref(), "DeleteEndpoint", 1);
+}
+
+#[test]
+fn deleting_lists_what_goes_and_says_what_could_not_be_deleted_and_why() {
+    let mut plane = None;
+    alone(
+        "endpoints::deleting_lists_what_goes_and_says_what_could_not_be_deleted_and_why",
+        |command| {
+            account(&mut plane)(command);
+            plane.as_ref().unwrap().fail(Failure::AccessDenied {
+                operation: "DeleteModel",
+            });
+        },
+        || {
+            let bucket = Seaweed::shared().bucket("window-endpoint-left");
+            let home = tempfile::tempdir().unwrap();
+            let mut window = open_with_model_at(home_with_prices(home.path()), CLASSIFIER);
+            let name = deploy(&mut window, &bucket);
+            wait_until_in_service(&mut window, &name);
+            window.state_mut().command(Command::CloseEndpoint);
+            click(&mut window, "Close");
+            wait_until(&mut window, "the dialog to close", |window| {
+                !sees(window, "Endpoints of SageMaker")
+            });
+
+            click(&mut window, &format!("Delete the endpoint {name}…"));
+            wait_for(
+                &mut window,
+                &format!(
+                    "This is deleted: the endpoint {name}, its configuration {name}, its model {name}, the archive s3://"
+                ),
+            );
+            click(&mut window, "Keep it");
+            assert!(!sees(&window, "This is deleted"));
+            click(&mut window, "Delete…");
+            click(&mut window, "Delete it");
+            wait_for(&mut window, &format!("Left: model {name} ("));
+            assert!(sees(&window, "sagemaker:DeleteModel"));
+            assert!(sees(
+                &window,
+                &format!("Deleted: endpoint {name}, configuration {name}")
+            ));
+            // It costs nothing any more, and what is left can still be deleted.
+            assert!(!sees(&window, &format!("Endpoint {name}: ")));
+            assert!(sees(&window, "Delete…"));
+            assert_eq!(window.state().state().problems.len(), 1);
+        },
+    );
+}
+
+#[test]
+fn a_deployment_that_the_account_does_not_allow_is_explained_and_leaves_nothing() {
+    let mut plane = None;
+    alone(
+        "endpoints::a_deployment_that_the_account_does_not_allow_is_explained_and_leaves_nothing",
+        |command| {
+            account(&mut plane)(command);
+            plane.as_ref().unwrap().fail(Failure::ResourceLimit);
+        },
+        || {
+            let bucket = Seaweed::shared().bucket("window-endpoint-quota");
+            let home = tempfile::tempdir().unwrap();
+            let mut window = open_with_model_at(home_with_prices(home.path()), CLASSIFIER);
+            let name = fill_in(&mut window, &bucket);
+            click(&mut window, "Deploy the model");
+            wait_for(&mut window, "a quota of the account does not allow it");
+            wait_for(&mut window, "ask for a higher quota: https://");
+            assert!(sees(
+                &window,
+                &format!(
+                    "What was made for it before was deleted again: configuration {name}, model {name}"
+                )
+            ));
+            assert!(!sees(&window, &format!("Endpoint {name}: ")));
+        },
+    );
+    assert_asked(plane.as_ref(), "DeleteEndpoint", 0);
+    assert_asked(plane.as_ref(), "DeleteModel", 1);
+}
+
+#[test]
+fn an_endpoint_that_fails_says_why_until_it_is_deleted() {
+    let mut plane = None;
+    alone(
+        "endpoints::an_endpoint_that_fails_says_why_until_it_is_deleted",
+        |command| {
+            account(&mut plane)(command);
+            plane.as_ref().unwrap().fail(Failure::NoPing);
+        },
+        || {
+            let bucket = Seaweed::shared().bucket("window-endpoint-failed");
+            let home = tempfile::tempdir().unwrap();
+            let mut window = open_with_model_at(home_with_prices(home.path()), CLASSIFIER);
+            let name = deploy(&mut window, &bucket);
+            wait_for(&mut window, "did not pass the ping health check");
+            wait_for(&mut window, &format!("✗ Endpoint {name}: Failed"));
+            assert!(sees(&window, &format!("/aws/sagemaker/Endpoints/{name}")));
+            assert_eq!(
+                the_endpoint(&window).seen.status(),
+                Some(EndpointStatus::Failed)
+            );
+            click(&mut window, "Delete…");
+            click(&mut window, "Delete it");
+            wait_for(&mut window, &format!("Deleted: endpoint {name}"));
+        },
+    );
+}
+
+#[test]
+fn an_endpoint_of_somebody_else_is_listed_and_not_deleted_without_a_warning() {
+    let mut plane = None;
+    alone(
+        "endpoints::an_endpoint_of_somebody_else_is_listed_and_not_deleted_without_a_warning",
+        account(&mut plane),
+        || {
+            let bucket = Seaweed::shared().bucket("window-endpoint-other");
+            let (mine, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+            let mut window = open_with_model_at(home_with_prices(other.path()), CLASSIFIER);
+            let name = deploy(&mut window, &bucket);
+            wait_until_in_service(&mut window, &name);
+            drop(window);
+
+            let mut window = open_with_model_at(home_with_prices(mine.path()), CLASSIFIER);
+            window.state_mut().command(Action::Endpoints.into());
+            wait_for(&mut window, "Nobody was asked yet");
+            click(&mut window, "List endpoints");
+            click_once_there(&mut window, &format!("Endpoint {name}, InService"));
+            wait_for(&mut window, "It was not deployed from this machine");
+            wait_until(&mut window, "the end of watching", |window| {
+                window.state().state().tasks.is_idle()
+            });
+            assert!(!sees(&window, &format!("Endpoint {name}: ")));
+            click(&mut window, "Delete…");
+            wait_for(&mut window, "make sure that nobody needs it");
+            wait_for(&mut window, &format!("The model {name} stays"));
+            let id: &EndpointId = &the_endpoint(&window).id;
+            assert_eq!(id.region(), REGION);
+            click(&mut window, "Delete it");
+            wait_for(
+                &mut window,
+                &format!("Deleted: endpoint {name}, configuration {name}. Left: model {name}"),
+            );
+        },
+    );
+    assert_asked(plane.as_ref(), "DeleteModel", 0);
+}
+
+fn click_once_there(window: &mut Harness<'static, App>, text: &str) {
+    wait_for(window, text);
+    click(window, text);
+}
