@@ -6,10 +6,12 @@
 mod support;
 
 use std::path::PathBuf;
-use std::process::{Command, Output};
+use std::process::Command;
 
+use base64::Engine as _;
 use serde_json::{Value, json};
 use support::control_plane::{ControlPlane, Failure, JobLog, ROLE, archive};
+use support::ended::Ended;
 use support::seaweed::{ADMIN, Bucket, Seaweed};
 use support::{repository, spotcheck, spotcheck_at};
 
@@ -43,18 +45,18 @@ impl Desk {
     }
 
     /// The program, which must end with `code`. It keeps its files on this desk.
-    fn run(&self, code: i32, args: &[&str]) -> Said {
+    fn run(&self, code: i32, args: &[&str]) -> Ended {
         self.ends(code, spotcheck_at(&self.path("home"), args), args)
     }
 
     /// The same for what needs ONNX Runtime, which is there once for all.
-    fn run_model(&self, code: i32, args: &[&str]) -> Said {
+    fn run_model(&self, code: i32, args: &[&str]) -> Ended {
         self.ends(code, spotcheck(args), args)
     }
 
-    fn ends(&self, code: i32, mut command: Command, args: &[&str]) -> Said {
+    fn ends(&self, code: i32, mut command: Command, args: &[&str]) -> Ended {
         self.plane.sign_in(&mut command, ADMIN);
-        let said = Said::of(&command.output().unwrap());
+        let said = Ended::of(&command.output().unwrap());
         assert_eq!(said.code, Some(code), "{args:?}: {said:#?}");
         said
     }
@@ -69,7 +71,7 @@ impl Desk {
     }
 
     /// `transform WHAT` over the photos, of a packed model.
-    fn transform(&self, code: i32, what: &str, job: &str, more: &[&str]) -> Said {
+    fn transform(&self, code: i32, what: &str, job: &str, more: &[&str]) -> Ended {
         let photos = self.text("photos");
         let (input, output) = (self.bucket.uri("photos/"), self.bucket.uri("out/"));
         let packed = self.text("model.tar.gz");
@@ -82,6 +84,34 @@ impl Desk {
 }
 
 impl Desk {
+    /// What the model says of these photos on this machine.
+    fn predicted_here(&self, photos: &str) -> Vec<Value> {
+        let args = ["predict", photos, "--model", MODEL, "--out", "-"];
+        lines(&self.run_model(0, &args).stdout)
+    }
+
+    /// The model, as `model.tar.gz` on the desk.
+    fn package(&self) {
+        let packed = self.text("model.tar.gz");
+        let args = ["transform", "package", "--model", MODEL, "--out", &packed];
+        self.run(0, &args);
+    }
+
+    /// A job over what lies in S3, of the packed model, to its end.
+    fn start_in_s3(&self, job: &str, input: &str, more: &[&str]) -> Ended {
+        let (input, output) = (self.bucket.uri(input), self.bucket.uri("out/"));
+        let packed = self.text("model.tar.gz");
+        let mut args = vec!["transform", "start", &input, "--output", &output];
+        args.extend(["--job-name", job, "--archive", &packed, "--role", ROLE]);
+        args.extend(["--max-concurrent", "4", "--watch"]);
+        args.extend(more);
+        self.run(0, &args)
+    }
+
+    fn fetch_to_stdout(&self, code: i32, job: &str, place: &str) -> Ended {
+        self.run(code, &["transform", "fetch", job, place, "--out", "-"])
+    }
+
     /// The output says of its photo what `here` says of it: the same class first, the same scores.
     #[track_caller]
     fn must_have_answered(&self, key: &str, here: &[Value]) {
@@ -92,6 +122,20 @@ impl Desk {
         let here = here.iter().find(of_photo).unwrap();
         assert_same_classes(here, &there, key);
     }
+}
+
+/// The line about a photo of this name.
+#[track_caller]
+fn answer_about<'l>(lines: &'l [Value], uri: &str) -> &'l Value {
+    let name = |uri: &str| uri.rsplit('/').next().unwrap().to_owned();
+    let of = |line: &&Value| line["uri"].as_str() == Some(uri);
+    let mut named = lines.iter().filter(|line| {
+        line["uri"]
+            .as_str()
+            .is_some_and(|other| name(other) == name(uri))
+    });
+    let exact = lines.iter().find(of);
+    exact.or_else(|| named.next()).unwrap()
 }
 
 /// The same classes in the same order, with the same scores.
@@ -110,32 +154,6 @@ fn assert_same_classes(here: &Value, there: &Value, what: &str) {
         assert!(
             (score - other_score).abs() <= SCORE_TOLERANCE,
             "{what}: here {here:?}, there {there:?}"
-        );
-    }
-}
-
-/// How the program ended, and what it said.
-#[derive(Debug)]
-struct Said {
-    code: Option<i32>,
-    stdout: String,
-    stderr: String,
-}
-
-impl Said {
-    fn of(output: &Output) -> Self {
-        Self {
-            code: output.status.code(),
-            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-        }
-    }
-
-    #[track_caller]
-    fn must_say(&self, words: &str) {
-        assert!(
-            self.stdout.contains(words) || self.stderr.contains(words),
-            "no “{words}”: {self:#?}"
         );
     }
 }
@@ -198,10 +216,13 @@ fn a_packed_model_goes_to_sagemaker_fails_at_one_photo_is_taken_up_again_and_say
         "--project",
         &project,
     ];
-    let fetched = desk.run(3, &fetch);
-    fetched.must_say("WITHOUT OUTPUT: 1 of 4 images");
+    // With what the second job made of the photo that failed in the first.
+    let fetched = desk.run(0, &fetch);
+    fetched.must_say("4 of 4 images have one");
+    fetched.must_say(&format!("1 by the retry {retried}"));
     let compared = desk.run(0, &["transform", "compare", &project]);
     compared.must_say("100.0 % agree");
+    compared.must_say("4 images");
 
     desk.run(0, &["transform", "clean-up", "story", "--yes"]);
     desk.run(0, &["transform", "clean-up", retried, "--yes"]);
@@ -366,4 +387,168 @@ fn the_records_of_a_tfrecord_file_are_answered_in_their_order() {
     for (here, there) in here.iter().zip(&there) {
         assert_same_classes(here, there, "a record");
     }
+    let fetch = [
+        "transform",
+        "fetch",
+        "records",
+        &desk.text("photos"),
+        "--out",
+        "-",
+    ];
+    let fetched = lines(&desk.run(0, &fetch).stdout);
+    assert_eq!(fetched.len(), here.len());
+    for (here, fetched) in here.iter().zip(&fetched) {
+        assert_same_classes(here, fetched, "a fetched record");
+    }
+}
+
+#[test]
+fn one_command_packs_a_model_uploads_it_with_the_photos_and_starts() {
+    let desk = Desk::new();
+    desk.put_photos();
+    let photos = desk.text("photos");
+    let here = desk.predicted_here(&photos);
+    let (input, output) = (desk.bucket.uri("photos/"), desk.bucket.uri("out/"));
+    let start = [
+        "transform",
+        "start",
+        &photos,
+        "--input-to",
+        &input,
+        "--output",
+        &output,
+        "--model",
+        MODEL,
+        "--role",
+        ROLE,
+        "--job-name",
+        "at-once",
+        "--watch",
+    ];
+    let started = desk.run(0, &start);
+    started.must_say("4 of 4 (100 %)");
+    let packed = "out/spotcheck-files/at-once/model.tar.gz";
+    assert!(desk.bucket.get(packed).is_some());
+    assert_eq!(desk.plane.count("CreateModel"), 1);
+    for name in PHOTOS {
+        desk.must_have_answered(&format!("out/at-once/{name}.out"), &here);
+    }
+    desk.run(0, &["transform", "clean-up", "at-once", "--yes"])
+        .must_say("2 deleted");
+    assert!(desk.bucket.get(packed).is_none());
+}
+
+#[test]
+fn lines_that_name_their_photos_are_answered_beside_them_and_others_are_told() {
+    let desk = Desk::new();
+    desk.put_photos();
+    let photos = desk.text("photos");
+    let here = desk.predicted_here(&photos);
+    desk.package();
+    let line = |name: &str| {
+        let content = std::fs::read(desk.path("photos").join(name)).unwrap();
+        let content = base64::engine::general_purpose::STANDARD.encode(content);
+        json!({"image": name, "b64": content}).to_string() + "\n"
+    };
+    // Not in the order of the folder.
+    let text: String = ["rocket.jpg", "chelsea.png", "coffee.png"]
+        .map(line)
+        .concat();
+    desk.bucket.put("lists/photos.jsonl", text.as_bytes());
+    desk.start_in_s3(
+        "joined",
+        "lists/",
+        &["--input-kind", "lines", "--join-input"],
+    );
+    let answers = lines(&desk.fetch_to_stdout(3, "joined", &photos).stdout);
+    assert_eq!(answers.len(), 3);
+    for there in &answers {
+        let uri = there["uri"].as_str().unwrap();
+        assert_same_classes(answer_about(&here, uri), there, uri);
+    }
+
+    let started = desk.start_in_s3("alone", "lists/", &["--input-kind", "lines"]);
+    started.must_say("will not say which line they are about");
+    let fetched = desk.fetch_to_stdout(3, "alone", &photos);
+    fetched.must_say("answers that are about none of the images: 3");
+    fetched.must_say("it does not say which image it is about");
+    assert_eq!(fetched.stdout, "");
+}
+
+/// Three photos of the same name, in a folder and in two of its folders.
+const NAMESAKES: [(&str, &str); 3] = [
+    ("1.png", "chelsea.png"),
+    ("a/1.png", "coffee.png"),
+    ("b/1.png", "flower.jpg"),
+];
+
+#[test]
+fn outputs_of_a_manifest_are_about_the_photos_that_it_lists_and_no_others_of_the_same_name() {
+    let desk = Desk::new();
+    for (name, content) in NAMESAKES {
+        let from = repository().join("assets/samples").join(content);
+        let to = desk.path("photos").join(name);
+        std::fs::create_dir_all(to.parent().unwrap()).unwrap();
+        std::fs::copy(&from, &to).unwrap();
+        let key = format!("photos/{name}");
+        desk.bucket.put(&key, &std::fs::read(&from).unwrap());
+    }
+    let (local, remote) = (desk.text("photos"), desk.bucket.uri("photos/"));
+    let here = desk.predicted_here(&local);
+    desk.package();
+    let must_answer = |job: &str, place: &str, names: &[&str]| {
+        let fetched = desk.fetch_to_stdout(3, job, place);
+        let answers = lines(&fetched.stdout);
+        let uris: Vec<&str> = answers
+            .iter()
+            .map(|line| line["uri"].as_str().unwrap())
+            .collect();
+        let expected: Vec<String> = names
+            .iter()
+            .map(|name| format!("{}/{name}", place.trim_end_matches('/')))
+            .collect();
+        assert_eq!(uris, expected, "{job} over {place}: {fetched:#?}");
+        for there in &answers {
+            let uri = there["uri"].as_str().unwrap();
+            let name = names.iter().find(|name| uri.ends_with(**name)).unwrap();
+            let local = format!("{local}/{name}");
+            assert_same_classes(answer_about(&here, &local), there, uri);
+        }
+    };
+
+    // Some of several folders, through a manifest that is written for the job.
+    std::fs::write(desk.path("list.txt"), "b/1.png\na/1.png\n").unwrap();
+    let list = desk.text("list.txt");
+    desk.start_in_s3("listed", "photos/", &["--images", &list]);
+    // One of a folder further in: its output has the very name of another photo.
+    std::fs::write(desk.path("list.txt"), "a/1.png\n").unwrap();
+    desk.start_in_s3("deep", "photos/", &["--images", &list]);
+    // The same through a manifest of somebody else's.
+    let manifest = json!([{"prefix": desk.bucket.uri("photos/a/")}, "1.png"]).to_string();
+    desk.bucket.put("lists/theirs.json", manifest.as_bytes());
+    desk.start_in_s3("theirs", "lists/theirs.json", &["--manifest"]);
+    assert!(desk.bucket.get("out/theirs/1.png.out").is_some());
+    for place in [&remote, &local] {
+        must_answer("listed", place, &["a/1.png", "b/1.png"]);
+        must_answer("deep", place, &["a/1.png"]);
+        must_answer("theirs", place, &["a/1.png"]);
+    }
+
+    // A manifest that was deleted is no loss where the job was started here, and else nothing is guessed.
+    for job in ["listed", "deep"] {
+        desk.run(0, &["transform", "clean-up", job, "--yes"])
+            .must_say("manifest s3://");
+        must_answer(
+            job,
+            &remote,
+            if job == "deep" {
+                &["a/1.png"]
+            } else {
+                &["a/1.png", "b/1.png"]
+            },
+        );
+    }
+    desk.bucket.delete("lists/theirs.json");
+    desk.fetch_to_stdout(1, "theirs", &remote)
+        .must_say("nobody can say which folder its outputs are named from");
 }

@@ -7,20 +7,22 @@ mod support;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
 use spotcheck::domain::known_instance_types;
 use support::control_plane::{ControlPlane, Failure, IMAGE, ROLE, echo_archive};
-use support::seaweed::{ADMIN, BLIND, Bucket, Seaweed};
+use support::ended::Ended;
+use support::fault_proxy::{Answer, Fault, FaultProxy, Often};
+use support::seaweed::{ADMIN, Bucket, Seaweed};
 use support::{python_packages, spotcheck_at};
 
 /// Between two questions whether something has happened.
 const POLL: Duration = Duration::from_millis(10);
 
 /// All that a preflight looks at.
-const POINTS: [&str; 15] = [
+const POINTS: [&str; 16] = [
     "Names and limits",
     "Job name",
     "Role",
@@ -30,6 +32,7 @@ const POINTS: [&str; 15] = [
     "Prefix",
     "Objects",
     "Output",
+    "Region",
     "Payload",
     "Concurrency",
     "Content type",
@@ -122,7 +125,7 @@ impl Transform {
             }
         }
         let found = self.run(&args.iter().map(String::as_str).collect::<Vec<_>>());
-        let (found_grade, _) = found.check(point);
+        let (found_grade, _) = check(&found, point);
         assert_eq!(found_grade, grade, "{point} in {found:#?}");
         assert!(found.stdout.contains(said), "no “{said}” in {found:#?}");
         assert!(grade != "problem" || found.code == Some(1), "{found:#?}");
@@ -166,52 +169,16 @@ impl Transform {
     }
 }
 
-/// How the program ended, and what it said.
-#[derive(Debug)]
-struct Ended {
-    code: Option<i32>,
-    stdout: String,
-    stderr: String,
-}
-
-impl Ended {
-    fn of(output: &Output) -> Self {
-        Self {
-            code: output.status.code(),
-            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-        }
-    }
-
-    /// `said` stands in what it said, on either way out.
-    fn must(self, code: i32, said: &[&str]) -> Self {
-        assert_eq!(self.code, Some(code), "{self:#?}");
-        for said in said {
-            assert!(
-                self.stderr.contains(said) || self.stdout.contains(said),
-                "no “{said}” in {self:#?}"
-            );
-        }
-        for secret in [ADMIN.secret_key, BLIND.secret_key] {
-            assert!(
-                !self.stderr.contains(secret) && !self.stdout.contains(secret),
-                "a secret was told"
-            );
-        }
-        self
-    }
-
-    /// The grade and the text of a point of a preflight; the worst where there are several.
-    fn check(&self, point: &str) -> (String, String) {
-        let lines = self.stdout.lines().filter_map(|line| {
-            let grade = line.get(..8)?.trim();
-            let label = line.get(9..26)?.trim();
-            (label == point).then(|| (grade.to_owned(), line[26..].trim().to_owned()))
-        });
-        let order = ["ok", "warning", "problem"];
-        let worst = lines.max_by_key(|(grade, _)| order.iter().position(|known| known == grade));
-        worst.unwrap_or_else(|| panic!("no {point} in {self:#?}"))
-    }
+/// The grade and the text of a point of a preflight; the worst where there are several.
+fn check(found: &Ended, point: &str) -> (String, String) {
+    let lines = found.stdout.lines().filter_map(|line| {
+        let grade = line.get(..8)?.trim();
+        let label = line.get(9..26)?.trim();
+        (label == point).then(|| (grade.to_owned(), line[26..].trim().to_owned()))
+    });
+    let order = ["ok", "warning", "problem"];
+    let worst = lines.max_by_key(|(grade, _)| order.iter().position(|known| known == grade));
+    worst.unwrap_or_else(|| panic!("no {point} in {found:#?}"))
 }
 
 #[test]
@@ -485,14 +452,14 @@ fn a_plan_that_is_well_passes_every_point_of_the_preflight() {
     let well = transform.preflight("well", "photos/", &more);
     let well = well.must(0, &["12 minutes on 2 ml.p3.2xlarge"]);
     for point in POINTS {
-        assert_eq!(well.check(point).0, "ok", "{point} in {well:#?}");
+        assert_eq!(check(&well, point).0, "ok", "{point} in {well:#?}");
     }
-    let (_, cost) = well.check("Cost");
+    let (_, cost) = check(&well, "Cost");
     assert!(
         cost.contains("about 6 s of transforming, for about $0.002"),
         "{cost}"
     );
-    assert!(well.check("Objects").1.starts_with("3 objects, "));
+    assert!(check(&well, "Objects").1.starts_with("3 objects, "));
     // Nothing was written anywhere.
     for operation in ["CreateModel", "CreateTransformJob"] {
         assert_eq!(transform.plane.count(operation), 0);
@@ -602,6 +569,24 @@ fn the_preflight_finds_traps_of_the_requests() {
         "Set MaxPayloadInMB to 7",
     );
     transform.bucket.put("records/a.tfrecord", b"record");
+    transform
+        .bucket
+        .put("recordio/photos.rec", b"\x0a\x23\xd7\xce");
+    transform.must_find(
+        "recordio/",
+        &["--split-type", "recordio"],
+        "Splitting",
+        "warning",
+        "opens no images inside",
+    );
+    transform.bucket.put("lines/photos.jsonl", b"{}\n");
+    transform.must_find(
+        "lines/",
+        &["--input-kind", "lines"],
+        "Splitting",
+        "warning",
+        "will not say which line",
+    );
     let records = |more: &[&str], grade, said| {
         transform.must_find("records/", more, "Splitting", grade, said);
     };
@@ -612,6 +597,51 @@ fn the_preflight_finds_traps_of_the_requests() {
         &["--input-kind", "tfrecord", "--assemble-with", "none"],
         "warning",
         "one answer a line",
+    );
+}
+
+#[test]
+fn buckets_of_another_region_than_the_job_are_a_problem_with_a_way_out() {
+    let transform = Transform::with_images("regions", 1);
+    let proxy = FaultProxy::before(Seaweed::shared().address());
+    let bucket = format!("/{}", transform.bucket.name);
+    let lies_in = |region: &str| {
+        proxy.heal();
+        let path = bucket.clone();
+        let head = Answer {
+            status: "200 OK".to_owned(),
+            headers: vec![("x-amz-bucket-region".to_owned(), region.to_owned())],
+            body: Vec::new(),
+        };
+        proxy.inject(
+            move |request| {
+                let asked = request.target.split('?').next().unwrap_or_default();
+                request.method == "HEAD" && asked.trim_end_matches('/') == path
+            },
+            Often::Always,
+            Fault::Answer(head),
+        );
+        let args = transform.of_job("preflight", "regions", "photos/", &[]);
+        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        let mut command = transform.command(&args);
+        command.env("AWS_ENDPOINT_URL_S3", proxy.endpoint());
+        Ended::of(&command.output().unwrap())
+    };
+    let elsewhere = lies_in("eu-central-1").must(
+        1,
+        &[
+            "The job runs in us-east-1",
+            "(model, input, outputs) lies in eu-central-1",
+            "Start the job in eu-central-1, or choose a bucket in us-east-1",
+        ],
+    );
+    assert_eq!(check(&elsewhere, "Region").0, "problem");
+    let there = lies_in("us-east-1");
+    let (grade, finding) = check(&there, "Region");
+    assert_eq!(grade, "ok");
+    assert!(
+        finding.starts_with("The job runs in us-east-1, where"),
+        "{finding}"
     );
 }
 
@@ -720,7 +750,7 @@ fn a_price_with_its_source_is_kept_for_the_next_estimate() {
         .preflight("price", "photos/", &more)
         .must(0, &["prices.toml"]);
     let found = transform.preflight("price", "photos/", &["--images-per-s", "1"]);
-    let (grade, text) = found.check("Cost");
+    let (grade, text) = check(&found, "Cost");
     assert_eq!(grade, "ok");
     assert!(
         text.contains("$0.25 an hour and instance, of 20") && text.contains("from an invoice"),

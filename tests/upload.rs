@@ -6,8 +6,9 @@ mod support;
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, Stdio};
 
+use support::ended::Ended;
 use support::fault_proxy::{Fault, FaultProxy, Often, Request};
 use support::seaweed::{ADMIN, Bucket, Login, READER, Seaweed};
 use support::spotcheck_at;
@@ -95,33 +96,6 @@ impl Upload {
         let journal = self.home.path().join("data/uploads");
         let notes = std::fs::read_dir(journal).map_or(0, Iterator::count);
         assert_eq!(notes, 0);
-    }
-}
-
-/// How the program ended, and what it said.
-#[derive(Debug)]
-struct Ended {
-    code: Option<i32>,
-    stdout: String,
-    stderr: String,
-}
-
-impl Ended {
-    fn of(output: &Output) -> Self {
-        Self {
-            code: output.status.code(),
-            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-        }
-    }
-
-    fn must(self, code: i32, said: &[&str]) -> Self {
-        assert_eq!(self.code, Some(code), "{self:#?}");
-        for said in said {
-            assert!(self.stderr.contains(said), "no “{said}” in {self:#?}");
-        }
-        assert!(!self.stderr.contains(ADMIN.secret_key), "a secret was told");
-        self
     }
 }
 

@@ -92,6 +92,25 @@ impl S3 {
         self.0.network.wait(control, self.0.page(request))
     }
 
+    /// Where a bucket lies; `None` where the server does not say. Needs the right to list it.
+    pub fn bucket_region(
+        &self,
+        bucket: &str,
+        control: Option<&TaskControl>,
+    ) -> Result<Option<String>, AwsError> {
+        self.0.network.wait(control, async {
+            let _permit = self.0.network.request().await?;
+            let asked = Asked::List { bucket, prefix: "" };
+            let answer = self
+                .0
+                .ask(bucket, &asked, |client| {
+                    client.head_bucket().bucket(bucket).send()
+                })
+                .await?;
+            Ok(answer.bucket_region)
+        })
+    }
+
     /// What is known of one object. Needs the right to read it, not to list the bucket.
     pub fn object(
         &self,

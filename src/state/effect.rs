@@ -9,8 +9,8 @@ use super::{
 };
 use crate::domain::{
     Change, ComparisonFormat, EndpointQuery, ExportOptions, FileStamp, JobOutcome, JobQuery,
-    LeftBehind, Prediction, RunId, RunInfo, RunKey, S3Access, S3Address, S3Place, SaliencyTarget,
-    Sample, SampleId, SampleUri, SharedList, TileKey, UploadPlan, ViewSettings,
+    LabelSet, LeftBehind, Prediction, RunId, RunInfo, RunKey, S3Access, S3Address, S3Place,
+    SaliencyTarget, Sample, SampleId, SampleUri, SharedList, TileKey, UploadPlan, ViewSettings,
 };
 use crate::evaluation::Comparison;
 use crate::review::{ArrangeRequest, FilmRequest};
@@ -104,14 +104,14 @@ pub enum Effect {
         task: TaskId,
         control: TaskControl,
     },
-    /// Find out what outputs are, and read them into a run: the one of `known` with their key, or else a new one.
+    /// Find out what outputs are, and read them into a run: the one of `known` with their key, which knows the names of its classes, or else a new one.
     OpenOutputs {
         source: SourceId,
         /// What the images are named from.
         root: String,
         samples: SharedList<Sample>,
         wish: OutputsWish,
-        known: Vec<(RunKey, RunId)>,
+        known: Vec<(RunKey, RunId, LabelSet)>,
         new_run: RunId,
         task: TaskId,
         control: TaskControl,

@@ -5,6 +5,7 @@
 
 pub(crate) mod alone;
 pub(crate) mod control_plane;
+pub(crate) mod ended;
 pub(crate) mod fault_proxy;
 pub(crate) mod handler;
 pub(crate) mod http;

@@ -20,15 +20,15 @@ use crate::cli::progress::{summary, with_progress};
 use crate::decode::DecodeLimits;
 use crate::dirs::AppDirs;
 use crate::domain::{
-    Change, InputObjects, KeepRule, LabelSet, MadeAt, ModelTask, Problem, S3Link, S3Place, Sample,
-    SampleId, TransformJob, TransformStatus,
+    Change, KeepRule, LabelSet, MadeAt, ModelTask, Problem, S3Link, Sample, SampleId, TransformJob,
+    TransformStatus,
 };
 use crate::evaluation::truth_in_name;
 use crate::library::{Library, built_in_labels, labels_from_file};
 use crate::predict::{ResultSink, SampleResult};
 use crate::remote::outputs::{
-    FoundOutputs, OutputFolder, OutputRun, OutputShape, OutputSink, OutputsError, ReadOutcome,
-    ReadingChoice, SeenOutputs,
+    FoundOutputs, JobOutputs, OutputFolder, OutputRun, OutputShape, OutputSink, OutputsError,
+    OutputsPart, ReadOutcome, ReadingChoice, SeenOutputs,
 };
 use crate::tasks::{ProgressUnit, TaskControl};
 
@@ -68,10 +68,8 @@ pub(super) struct FetchArgs {
 
 /// Where the outputs lie, and what is known of who made them.
 struct Origin {
-    folder: OutputFolder,
+    parts: Vec<OutputsPart>,
     made: MadeAt,
-    /// What the job read, where that is known.
-    read_from: Option<String>,
 }
 
 pub(super) fn run(args: &FetchArgs) -> anyhow::Result<Outcome> {
@@ -100,16 +98,11 @@ pub(super) fn run(args: &FetchArgs) -> anyhow::Result<Outcome> {
     let control = TaskControl::new(ProgressUnit::Images);
     let of_run = control.clone();
     let _cancel = interrupt.on_cancel(move || of_run.cancel());
-    let read_from = match &opened.root {
-        // The folder that was uploaded for the job: its names are those of the objects, its path is not.
-        Some(folder) if !S3Link::is_meant_by(folder) => Some(folder.clone()),
-        root => origin.read_from.clone().or_else(|| root.clone()),
-    };
     let found = with_progress("Listing outputs", &control, || {
         FoundOutputs::find(
-            origin.folder,
-            Arc::clone(&samples),
-            read_from.as_deref().unwrap_or_default(),
+            origin.parts,
+            &samples,
+            opened.root.as_deref().unwrap_or_default(),
             &control,
         )
     })?;
@@ -119,6 +112,9 @@ pub(super) fn run(args: &FetchArgs) -> anyhow::Result<Outcome> {
         found.images(),
         samples.len()
     );
+    if let Some(retries) = found.retries_text() {
+        eprintln!("what had failed was answered later: {retries}");
+    }
     let run = describe(args, &found, &origin.made, choice, &library, &control)?;
     eprintln!("{}", run.card.origin);
     for assumed in &run.card.assumed {
@@ -249,58 +245,35 @@ fn find_labels(wanted: &str) -> anyhow::Result<LabelSet> {
 
 fn find_origin(args: &FetchArgs, dirs: &AppDirs, control: &TaskControl) -> anyhow::Result<Origin> {
     let wanted = args.outputs.as_str();
-    let aws = Aws::new();
+    let of_folder = |folder: OutputFolder| Origin {
+        made: MadeAt::Outputs {
+            folder: folder.name(),
+        },
+        parts: vec![OutputsPart::in_folder(folder)],
+    };
     if S3Link::is_meant_by(wanted) {
         let Place::S3(place) = Place::parse(Path::new(wanted), &args.s3)? else {
             bail!("this is no place in S3: {wanted}");
         };
-        let folder = OutputFolder::in_s3(&aws, &place);
-        return Ok(Origin {
-            made: MadeAt::Outputs {
-                folder: folder.name(),
-            },
-            folder,
-            read_from: None,
-        });
+        return Ok(of_folder(OutputFolder::in_s3(&Aws::new(), &place)));
     }
     let path = std::path::absolute(wanted)?;
     if path.is_dir() {
-        let folder = OutputFolder::local(&path);
-        return Ok(Origin {
-            made: MadeAt::Outputs {
-                folder: folder.name(),
-            },
-            folder,
-            read_from: None,
-        });
+        return Ok(of_folder(OutputFolder::local(&path)));
     }
     if wanted.contains(['/', '\\', '.']) {
         bail!("there is no such folder: {wanted}");
     }
     let named = NamedJob::find(wanted, &args.s3, dirs, control)?;
-    let sagemaker = named.aws.sagemaker(&named.sagemaker);
-    let job = sagemaker
-        .describe_transform_job(wanted, Some(control))
-        .with_context(|| {
-            format!("“{wanted}” is no folder of this machine, so it was looked for among the jobs")
-        })?;
-    tell_status(&job);
-    let place = S3Place {
-        access: named.s3,
-        ..S3Place::new(job.spec.output.folder.as_folder())
-    };
-    let read_from = match &job.spec.input.objects {
-        InputObjects::Prefix(prefix) => Some(prefix.to_string()),
-        // Its prefix stands inside; the keys tell.
-        InputObjects::Manifest(_) => None,
-    };
+    let asked = (&named.sagemaker, &named.s3);
+    let outputs = JobOutputs::find(&named.aws, asked, wanted, &named.records, control);
+    let outputs = outputs.with_context(|| {
+        format!("“{wanted}” is no folder of this machine, so it was looked for among the jobs")
+    })?;
+    tell_status(&outputs.job);
     Ok(Origin {
-        folder: OutputFolder::in_s3(&named.aws, &place),
-        made: MadeAt::TransformJob {
-            name: job.spec.job_name.clone(),
-            region: sagemaker.region(Some(control))?,
-        },
-        read_from,
+        parts: outputs.parts,
+        made: outputs.made,
     })
 }
 

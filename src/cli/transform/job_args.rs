@@ -300,7 +300,7 @@ impl JobArgs {
         let Some(list) = &self.images.images else {
             return Ok((InputObjects::Prefix(address), None, None));
         };
-        let manifest = manifest_of(&listed_images(list, &address)?)?;
+        let manifest = manifest_of(&listed_images(list, &address)?, &address)?;
         let folder = support_folder(&self.output, job_name);
         let at = S3Address::new(&folder.bucket, format!("{}{MANIFEST}", folder.prefix));
         Ok((InputObjects::Manifest(at), Some(manifest), None))

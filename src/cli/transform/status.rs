@@ -112,7 +112,9 @@ fn watch(watched: &Watched<'_>, control: &TaskControl) -> anyhow::Result<Outcome
                     control.set_done_before(done);
                     counted = progress.outputs.is_some();
                 }
-                control.set_detail(cost_text(progress).unwrap_or_default());
+                let details = [progress.count_age_text(), cost_text(progress)];
+                let details: Vec<String> = details.into_iter().flatten().collect();
+                control.set_detail(details.join(", "));
             }
             WatchEvent::Trouble { why, again_in } => {
                 control.set_step(format!("{why}; trying again in {} s", again_in.as_secs()));
@@ -294,7 +296,8 @@ fn outputs_text(progress: &JobProgress) -> String {
     let left = progress
         .seconds_left
         .map(|left| format!(", {left:.0} s left"));
-    [Some(counted), percent, rate, left]
+    let age = progress.count_age_text().map(|age| format!(", {age}"));
+    [Some(counted), percent, rate, left, age]
         .into_iter()
         .flatten()
         .collect()

@@ -54,6 +54,8 @@ pub struct JobProgress {
     pub inputs: Option<u64>,
     /// Those of them that have an output; `None` where the folder could not be listed.
     pub outputs: Option<u64>,
+    /// When they were counted: many outputs are not listed at every look. Milliseconds since 1970-01-01 UTC.
+    pub counted_at_ms: Option<i64>,
     /// Measured by when the outputs were written, so a break in watching does not matter.
     pub outputs_per_s: Option<f64>,
     /// At that rate.
@@ -66,6 +68,8 @@ pub struct JobProgress {
     pub log_tail: Vec<LogLine>,
     /// What could not be found out, and why.
     pub notes: Vec<String>,
+    /// The folder that its images lie in; `None` where the manifest that says it could not be read.
+    pub images_in: Option<S3Address>,
     /// Milliseconds since 1970-01-01 UTC.
     pub seen_at_ms: i64,
 }
@@ -92,6 +96,12 @@ impl JobProgress {
             && self.missing().is_some_and(|missing| missing > 0)
     }
 
+    /// “counted 40 s ago”; `None` where the outputs were counted at this very look.
+    pub fn count_age_text(&self) -> Option<String> {
+        let age_ms = self.seen_at_ms - self.counted_at_ms?;
+        (age_ms >= 1000).then(|| format!("counted {} s ago", age_ms / 1000))
+    }
+
     /// `0.0..=1.0`
     pub fn fraction(&self) -> Option<f32> {
         let (inputs, outputs) = (self.inputs?, self.outputs?);
@@ -100,10 +110,10 @@ impl JobProgress {
 }
 
 /// What became of the images of a job.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobOutcome {
-    /// That the inputs lie in.
-    pub bucket: String,
+    /// The prefix that was read, or the folder of the manifest.
+    pub place: S3Address,
     pub inputs: u64,
     /// Those that have an output.
     pub outputs: u64,
@@ -125,7 +135,7 @@ pub struct FailedObject {
 impl JobOutcome {
     /// Of an object that has no output.
     pub fn uri_of(&self, failed: &FailedObject) -> SampleUri {
-        S3Address::new(&self.bucket, "").uri_of(&failed.key)
+        self.place.uri_of(&failed.key)
     }
 
     /// Those that the data-log gives a reason for.

@@ -19,6 +19,10 @@ pub struct JobRecord {
     pub model: Option<ModelSpec>,
     /// How many objects the input has.
     pub input_objects: Option<u64>,
+    /// The folder of the manifest, where the input is one that was written for the job: outputs are named from it, and the manifest may
+    /// be deleted.
+    #[serde(default)]
+    pub manifest_folder: Option<S3Address>,
     /// What was made for the job and not deleted yet.
     pub left: Vec<LeftBehind>,
     pub usd_per_hour: Option<f64>,

@@ -5,15 +5,17 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::super::Shared;
+use super::records;
 use crate::domain::{
-    InputObjects, KeepRule, LabelSet, MadeAt, OutputMapping, RunId, RunKey, S3Place, Sample,
-    SampleId, SharedList,
+    KeepRule, LabelSet, MadeAt, OutputMapping, RunId, RunKey, Sample, SampleId, SharedList,
 };
 use crate::library::{built_in_labels, labels_from_file, parse_mapping};
 use crate::predict::{ResultSink, SampleResult};
 use crate::remote::outputs::{
-    FoundOutputs, OutputFolder, OutputSink, OutputsError, ReadOutcome, ReadingChoice,
+    FoundOutputs, JobOutputs, OutputFolder, OutputSink, OutputsError, OutputsPart, ReadOutcome,
+    ReadingChoice,
 };
+use crate::remote::transform::JobError;
 use crate::state::{
     Event, FoundRun, NewAnswer, OutputsAt, OutputsFailure, OutputsWish, SourceId, TaskId,
     TaskOutcome,
@@ -32,8 +34,8 @@ pub(in super::super) struct Request {
     pub(in super::super) root: String,
     pub(in super::super) samples: SharedList<Sample>,
     pub(in super::super) wish: OutputsWish,
-    /// The runs of the project: outputs that were opened before go into theirs.
-    pub(in super::super) known: Vec<(RunKey, RunId)>,
+    /// The runs of the project, and the names of their classes: outputs that were opened before go into theirs.
+    pub(in super::super) known: Vec<(RunKey, RunId, LabelSet)>,
     pub(in super::super) new_run: RunId,
     pub(in super::super) task: TaskId,
     pub(in super::super) control: TaskControl,
@@ -82,11 +84,10 @@ fn open_all(shared: &Shared, request: &Request) -> Result<TaskOutcome, OutputsFa
         .source(request.source)
         .ok_or(OutputsFailure::Cancelled)?;
     let choice = choice_of(shared, &request.wish)?;
-    let (folder, made, read_from) = origin_of(shared, request)?;
+    let (parts, made) = origin_of(shared, request)?;
     control.set_step("listing the outputs");
     let samples: Arc<[Sample]> = request.samples.iter().cloned().collect();
-    let read_from = read_from.as_deref().unwrap_or(&request.root);
-    let found = FoundOutputs::find(folder, Arc::clone(&samples), read_from, control)
+    let found = FoundOutputs::find(parts, &samples, &request.root, control)
         .map_err(|error| failure_of(&error, None))?;
     let known = |id: &str| {
         let entries = shared.library.entries().into_iter();
@@ -108,8 +109,14 @@ fn open_all(shared: &Shared, request: &Request) -> Result<TaskOutcome, OutputsFa
         let saved = shared.library.save_mapping(mapping, None);
         saved.map_err(|error| failed(error.to_string()))?;
     }
-    let same = request.known.iter().find(|(key, _)| *key == run.key);
-    let run_id = same.map_or(request.new_run, |(_, run)| *run);
+    let same = request.known.iter().find(|(key, ..)| *key == run.key);
+    let run_id = match same {
+        Some((_, known, labels)) => {
+            run.reader.learn(labels);
+            *known
+        }
+        None => request.new_run,
+    };
     let is_open = shared.report(Event::OutputsFound {
         source: request.source,
         task: request.task,
@@ -148,6 +155,7 @@ fn ended(outcome: &ReadOutcome, found: &FoundOutputs) -> TaskOutcome {
     if outcome.failed > 0 {
         parts.push(format!("{} could not be", outcome.failed));
     }
+    parts.extend(found.retries_text());
     let without = found.without_output().len();
     if without > 0 {
         parts.push(format!("{without} images have no output"));
@@ -157,38 +165,29 @@ fn ended(outcome: &ReadOutcome, found: &FoundOutputs) -> TaskOutcome {
     TaskOutcome::Done(parts.join("; "))
 }
 
-type Origin = (OutputFolder, MadeAt, Option<String>);
-
-fn origin_of(shared: &Shared, request: &Request) -> Result<Origin, OutputsFailure> {
-    let control = &request.control;
+fn origin_of(
+    shared: &Shared,
+    request: &Request,
+) -> Result<(Vec<OutputsPart>, MadeAt), OutputsFailure> {
     let of_folder = |folder: OutputFolder| {
-        let name = folder.name();
-        (folder, MadeAt::Outputs { folder: name }, None)
+        let made = MadeAt::Outputs {
+            folder: folder.name(),
+        };
+        (vec![OutputsPart::in_folder(folder)], made)
     };
     match &request.wish.at {
         OutputsAt::Folder(path) => Ok(of_folder(OutputFolder::local(path))),
         OutputsAt::Place(place) => Ok(of_folder(OutputFolder::in_s3(&shared.aws, place))),
         OutputsAt::Job(id) => {
-            let sagemaker = shared.aws.sagemaker(&id.sagemaker);
-            let asked = |error: crate::aws::AwsError| failure_of(&OutputsError::from(error), None);
-            let job = sagemaker
-                .describe_transform_job(&id.name, Some(control))
-                .map_err(asked)?;
-            let place = S3Place {
-                access: id.s3.clone(),
-                ..S3Place::new(job.spec.output.folder.as_folder())
-            };
-            let made = MadeAt::TransformJob {
-                name: id.name.clone(),
-                region: sagemaker.region(Some(control)).map_err(asked)?,
-            };
-            // The images may as well be the files of this machine that were uploaded for the job.
-            let is_in_s3 = request.root.starts_with("s3://");
-            let read_from = match &job.spec.input.objects {
-                InputObjects::Prefix(prefix) if is_in_s3 => Some(prefix.to_string()),
-                InputObjects::Prefix(_) | InputObjects::Manifest(_) => None,
-            };
-            Ok((OutputFolder::in_s3(&shared.aws, &place), made, read_from))
+            let asked = (&id.sagemaker, &id.s3);
+            let records = records(shared);
+            let outputs =
+                JobOutputs::find(&shared.aws, asked, &id.name, &records, &request.control);
+            let outputs = outputs.map_err(|error| match error {
+                JobError::Cancelled => OutputsFailure::Cancelled,
+                error => failed(error.to_string()),
+            })?;
+            Ok((outputs.parts, outputs.made))
         }
     }
 }

@@ -106,8 +106,8 @@ fn plan_of(
     let all: Vec<&SampleUri> = order.images.samples().map(|sample| &sample.uri).collect();
     let (manifest, input_files, sizes) = match order.images.lie {
         SendFrom::Prefix => (None, Vec::new(), sizes_of(order.images.samples())),
-        SendFrom::Objects => {
-            let manifest = manifest_of(all)?;
+        SendFrom::Objects { ref folder } => {
+            let manifest = manifest_of(all, folder)?;
             (Some(manifest), Vec::new(), sizes_of(order.images.samples()))
         }
         SendFrom::Local {

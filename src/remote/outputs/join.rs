@@ -1,10 +1,10 @@
 //! Which output is about which images. Pure: names against names.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::folder::OutputFile;
 use crate::domain::{S3Address, Sample};
-use crate::remote::transform::{OUT, OutputKeys};
+use crate::remote::transform::{NamedFrom, OUT, OutputKeys, folders_around};
 
 /// Outputs that are looked at to find out what their keys are relative to.
 const LOOKED_AT: usize = 1000;
@@ -47,15 +47,34 @@ impl Work {
             }
         }
     }
+
+    /// The images that it is about, as places in their listing; none where only its lines know.
+    pub(super) fn places(&self) -> impl Iterator<Item = usize> + '_ {
+        let (one, records) = match self {
+            Self::One { place, .. } => (Some(*place), None),
+            Self::Records { places, .. } => (None, Some(places.values().copied())),
+            Self::Named { .. } => (None, None),
+        };
+        one.into_iter().chain(records.into_iter().flatten())
+    }
 }
 
-/// `prefix` is what the job read, or the folder of the images: a key or a path, as [`key_of`] makes it.
+/// What outputs are held against.
+pub(super) struct Images<'s> {
+    pub(super) samples: &'s [Sample],
+    /// The folder or the prefix that they are named from.
+    pub(super) root: &'s str,
+}
+
+/// Joins the outputs of one folder, `first` being the number of the first of them.
 pub(super) fn join(
-    samples: &[Sample],
+    images: &Images<'_>,
     outputs: &[OutputFile],
-    prefix: &str,
+    first: usize,
+    named_from: Option<&NamedFrom>,
     folder: &S3Address,
 ) -> Joined {
+    let samples = images.samples;
     let keys: Vec<String> = samples
         .iter()
         .map(|sample| key_of(sample.uri.file()))
@@ -63,14 +82,23 @@ pub(super) fn join(
     let mut inputs: Vec<&str> = keys.iter().map(String::as_str).collect();
     inputs.sort_unstable();
     inputs.dedup();
+    let listed = match named_from {
+        Some(NamedFrom::Manifest { keys, .. }) if images.are_in_s3() => keys.as_deref(),
+        _ => None,
+    };
+    if let Some(listed) = listed {
+        inputs = listed.iter().map(String::as_str).collect();
+    }
     let looked_at = outputs.iter().step_by(outputs.len() / LOOKED_AT + 1);
     let looked_at = looked_at.map(|output| output.key.as_str());
-    let rule = OutputKeys::confirmed(prefix, &inputs, folder, looked_at);
+    let rule = images.rule(named_from, &inputs, folder, looked_at);
 
     let of_input: HashMap<String, usize> = outputs
         .iter()
         .enumerate()
-        .filter_map(|(number, output)| Some((rule.input_of(&output.key)?, number)))
+        .filter_map(|(number, output)| Some((rule.input_of(&output.key)?, first + number)))
+        // A manifest names all that its outputs can be about.
+        .filter(|(input, _)| listed.is_none_or(|listed| listed.binary_search(input).is_ok()))
         .collect();
     let mut joined = Joined::default();
     let mut is_used = vec![false; outputs.len()];
@@ -81,7 +109,7 @@ pub(super) fn join(
             joined.without_output.push(place);
             continue;
         };
-        is_used[output] = true;
+        is_used[output - first] = true;
         let Some((_, record)) = sample.uri.record() else {
             joined.works.push(Work::One { output, place });
             continue;
@@ -97,14 +125,94 @@ pub(super) fn join(
             places.insert(record, place);
         }
     }
-    for (output, file) in outputs.iter().enumerate() {
+    for (number, file) in outputs.iter().enumerate() {
         match () {
-            () if is_used[output] => {}
-            () if is_list(&file.key) => joined.works.push(Work::Named { output }),
-            () => joined.strays.push(output),
+            () if is_used[number] => {}
+            () if is_list(&file.key) => joined.works.push(Work::Named {
+                output: first + number,
+            }),
+            () => joined.strays.push(first + number),
         }
     }
     joined
+}
+
+impl Images<'_> {
+    fn are_in_s3(&self) -> bool {
+        let first = self.samples.first();
+        first.is_some_and(|sample| sample.uri.as_str().starts_with("s3://"))
+    }
+
+    /// How keys of outputs become those of images.
+    fn rule<'k>(
+        &self,
+        named_from: Option<&NamedFrom>,
+        inputs: &[&str],
+        folder: &S3Address,
+        outputs: impl IntoIterator<Item = &'k str>,
+    ) -> OutputKeys {
+        if let Some(named_from) = named_from.filter(|_| self.are_in_s3()) {
+            return OutputKeys::confirmed(&named_from.place().prefix, inputs, folder, outputs);
+        }
+        // Files of this machine that were uploaded for the job: their names are those of the objects, their paths are not.
+        let mut root = key_of(self.root);
+        let is_folder = root.is_empty() || root.ends_with('/');
+        if !is_folder && !self.root.contains("://") {
+            root.push('/');
+        }
+        let Some(NamedFrom::Manifest {
+            folder: listed,
+            is_ours,
+            ..
+        }) = named_from
+        else {
+            return OutputKeys::confirmed(&root, inputs, folder, outputs);
+        };
+        // Somebody else's manifest may name a folder further in than the one that was opened: of images of the same name, the one whose
+        // folders are named alike counts.
+        let mut bases: Vec<String> = folders_within(&listed.prefix)
+            .map(|inner| format!("{root}{inner}"))
+            .collect();
+        if *is_ours {
+            bases.insert(0, root.clone());
+        }
+        bases.extend(folders_around(&root).map(str::to_owned));
+        OutputKeys::chosen(bases, inputs, folder, outputs)
+    }
+}
+
+/// `a/b/c/`, `b/c/` and `c/` for `a/b/c/`.
+fn folders_within(prefix: &str) -> impl Iterator<Item = &str> {
+    let inner = prefix.trim_end_matches('/').match_indices('/');
+    let inner = inner.map(|(slash, _)| &prefix[slash + 1..]);
+    let whole = (!prefix.is_empty()).then_some(prefix);
+    whole.into_iter().chain(inner)
+}
+
+impl Joined {
+    /// With what a later job has to say of the same images: it counts where both have an output, as it was only asked because the
+    /// first had none.
+    pub(super) fn then(self, later: Self) -> Self {
+        let answered: HashSet<usize> = later.works.iter().flat_map(Work::places).collect();
+        let earlier = self.works.into_iter().filter_map(|work| match work {
+            Work::One { place, .. } => (!answered.contains(&place)).then_some(work),
+            Work::Records { output, mut places } => {
+                places.retain(|_, place| !answered.contains(place));
+                (!places.is_empty()).then_some(Work::Records { output, places })
+            }
+            Work::Named { .. } => Some(work),
+        });
+        let mut works: Vec<Work> = earlier.chain(later.works).collect();
+        works.sort_by_key(|work| work.places().min().unwrap_or(usize::MAX));
+        let still_without: HashSet<usize> = later.without_output.into_iter().collect();
+        let mut without_output = self.without_output;
+        without_output.retain(|place| still_without.contains(place));
+        Self {
+            works,
+            without_output,
+            strays: self.strays.into_iter().chain(later.strays).collect(),
+        }
+    }
 }
 
 /// A key of S3, or a path, in the one form in which both can be held against outputs: with `/`, and without what stands before the
@@ -160,8 +268,12 @@ mod tests {
     #[test]
     fn outputs_find_their_images_and_what_is_missing_or_strange_is_told() {
         let samples = ["/photos/a.jpg", "/photos/b/c.jpg", "/photos/d.jpg"].map(sample);
+        let images = Images {
+            samples: &samples,
+            root: "/photos",
+        };
         let found = join(
-            &samples,
+            &images,
             &outputs(&[
                 "a.jpg.out",
                 "b/c.jpg.out",
@@ -169,7 +281,8 @@ mod tests {
                 "/photos/d.jpg.out",
                 "list.jsonl.out",
             ]),
-            "photos/",
+            0,
+            None,
             &S3Address::new("", ""),
         );
         assert_eq!(
@@ -200,10 +313,15 @@ mod tests {
             "s3://b/all/photos/x.jpg",
         ]
         .map(sample);
+        let images = Images {
+            samples: &samples,
+            root: "s3://b/all/photos/",
+        };
         let found = join(
-            &samples,
+            &images,
             &outputs(&["out/photos/t.tfrecord.out", "out/photos/x.jpg.out"]),
-            "all/photos/",
+            0,
+            Some(&NamedFrom::Prefix(S3Address::new("b", "all/photos/"))),
             &S3Address::new("b", "out/"),
         );
         assert_eq!(
@@ -219,5 +337,129 @@ mod tests {
                 }
             ]
         );
+    }
+
+    fn manifest(folder: &str, keys: Option<&[&str]>) -> NamedFrom {
+        NamedFrom::Manifest {
+            folder: S3Address::new("b", folder),
+            keys: keys.map(|keys| keys.iter().map(|key| (*key).to_owned()).collect()),
+            is_ours: false,
+        }
+    }
+
+    /// The place of the image that each output of a manifest job is about.
+    fn joined_places(
+        samples: &[Sample],
+        root: &str,
+        written: &[&str],
+        named_from: &NamedFrom,
+    ) -> Vec<Option<usize>> {
+        let images = Images { samples, root };
+        let files = outputs(written);
+        let folder = S3Address::new("b", "out/");
+        let found = join(&images, &files, 0, Some(named_from), &folder);
+        let place = |number: usize| {
+            let mut works = found.works.iter();
+            let work = works.find(|work| work.output() == number)?;
+            work.places().next()
+        };
+        (0..files.len()).map(place).collect()
+    }
+
+    #[test]
+    fn images_of_the_same_name_in_other_folders_are_not_those_of_a_manifest() {
+        let samples = [
+            "s3://b/photos/1.jpg",
+            "s3://b/photos/a/1.jpg",
+            "s3://b/photos/b/1.jpg",
+        ]
+        .map(sample);
+        // Relative to a folder further in than the one that is open.
+        let deep = manifest("photos/a/", Some(&["photos/a/1.jpg"]));
+        let written = ["out/1.jpg.out", "out/b/1.jpg.out"];
+        assert_eq!(
+            joined_places(&samples, "s3://b/photos/", &written, &deep),
+            [Some(1), None]
+        );
+        // The manifest was deleted, its folder is known.
+        let gone = manifest("photos/a/", None);
+        assert_eq!(
+            joined_places(&samples, "s3://b/photos/", &written[..1], &gone),
+            [Some(1)]
+        );
+        let both = manifest("photos/", Some(&["photos/a/1.jpg", "photos/b/1.jpg"]));
+        let written = ["out/1.jpg.out", "out/a/1.jpg.out", "out/b/1.jpg.out"];
+        for root in ["s3://b/photos/", "s3://b/", "s3://b/photos/a/"] {
+            assert_eq!(
+                joined_places(&samples, root, &written, &both),
+                [None, Some(1), Some(2)],
+                "{root}"
+            );
+        }
+    }
+
+    #[test]
+    fn files_of_this_machine_are_those_that_a_manifest_names() {
+        let samples = [
+            "/home/1.jpg",
+            "/home/a/1.jpg",
+            "/home/a/2.jpg",
+            "/home/b/1.jpg",
+        ]
+        .map(sample);
+        let whole = manifest("in/home/", Some(&["in/home/a/1.jpg", "in/home/b/1.jpg"]));
+        let written = ["out/a/1.jpg.out", "out/b/1.jpg.out"];
+        assert_eq!(
+            joined_places(&samples, "/home", &written, &whole),
+            [Some(1), Some(3)]
+        );
+        let deep = manifest("in/home/a/", Some(&["in/home/a/1.jpg"]));
+        let written = ["out/1.jpg.out"];
+        assert_eq!(joined_places(&samples, "/home", &written, &deep), [Some(1)]);
+        // The folder a was itself uploaded and sent from here.
+        let ours = NamedFrom::Manifest {
+            folder: S3Address::new("b", "in/a/"),
+            keys: Some(vec!["in/a/1.jpg".to_owned()]),
+            is_ours: true,
+        };
+        assert_eq!(joined_places(&samples, "/home", &written, &ours), [Some(0)]);
+    }
+
+    #[test]
+    fn what_a_later_job_answered_counts_and_the_images_keep_their_order() {
+        let first = Joined {
+            works: vec![
+                Work::One {
+                    output: 0,
+                    place: 0,
+                },
+                Work::Records {
+                    output: 1,
+                    places: [(0, 2), (1, 3)].into(),
+                },
+                Work::Named { output: 2 },
+            ],
+            without_output: vec![1, 4, 5],
+            strays: vec![3],
+        };
+        let later = Joined {
+            works: vec![
+                Work::One {
+                    output: 4,
+                    place: 1,
+                },
+                Work::Records {
+                    output: 5,
+                    places: [(0, 2), (1, 3)].into(),
+                },
+            ],
+            without_output: vec![0, 4, 5],
+            strays: vec![6],
+        };
+        let both = first.then(later);
+        let outputs: Vec<usize> = both.works.iter().map(Work::output).collect();
+        assert_eq!(outputs, [0, 4, 5, 2]);
+        assert_eq!(both.without_output, [4, 5]);
+        assert_eq!(both.strays, [3, 6]);
     }
 }

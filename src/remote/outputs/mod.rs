@@ -10,6 +10,7 @@ mod folder;
 mod image_size;
 mod join;
 mod json;
+mod of_job;
 mod open;
 mod read;
 mod reader;
@@ -18,6 +19,7 @@ mod seen;
 
 pub use folder::{OutputFile, OutputFolder};
 pub use json::MAX_ANSWER_BYTES;
+pub use of_job::{JobOutputs, OutputsPart};
 pub use open::{FoundOutputs, OutputRun, OutputsError, ReadingChoice};
 pub use read::{OutputSink, ReadOutcome};
 pub use reader::{LabelSource, OutputReader};

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use super::answers::Answers;
 use super::folder::{OutputFile, OutputFolder};
-use super::join::{Joined, Work, join, key_of};
+use super::join::{Images, Joined, Work, join};
 use super::json::Json;
+use super::of_job::OutputsPart;
 use super::reader::{LabelSource, OutputReader};
 use super::recognise::{OutputShape, Recognition, Unrecognised};
 use crate::aws::{AwsError, AwsErrorKind};
@@ -41,8 +42,8 @@ pub enum OutputsError {
     )]
     NoOutput(String),
     #[error(
-        "none of the {outputs} outputs is about one of the {images} images: there is an output {example}, and an image {image}. Open the place \
-         that the job read"
+        "none of the {outputs} outputs is about one of the {images} images: there is an output {example}, and an image {image}. {}",
+        what_to_open(.example)
     )]
     NoImage {
         outputs: usize,
@@ -54,6 +55,17 @@ pub enum OutputsError {
     Broken { example: String, reason: String },
     #[error("{reason}")]
     Unknown { example: String, reason: String },
+}
+
+/// What to do where no image fits the outputs.
+fn what_to_open(example: &str) -> &'static str {
+    let input = example.strip_suffix(super::OUT).unwrap_or(example);
+    let input = input.to_ascii_lowercase();
+    if [".rec", ".recordio"].iter().any(|end| input.ends_with(end)) {
+        "Spotcheck opens no images inside RecordIO files; write them as files or as TFRecord files, and send those"
+    } else {
+        "Open the place that the job read"
+    }
 }
 
 impl From<AwsError> for OutputsError {
@@ -77,10 +89,19 @@ pub struct ReadingChoice {
 
 /// Outputs that were listed and joined to images.
 pub struct FoundOutputs {
-    pub(super) folder: OutputFolder,
+    /// The first is that of the run, the others are of jobs that took up again what had failed.
+    parts: Vec<FoundPart>,
+    /// Of all parts, one behind the other.
     pub(super) files: Vec<OutputFile>,
     pub(super) samples: Arc<[Sample]>,
     pub(super) joined: Joined,
+}
+
+struct FoundPart {
+    folder: OutputFolder,
+    retry: Option<String>,
+    /// The number of its first file.
+    first: usize,
 }
 
 /// What the outputs turned out to be: the beginning of a run.
@@ -93,44 +114,95 @@ pub struct OutputRun {
 }
 
 impl FoundOutputs {
-    /// Lists a folder of outputs and joins them to images. `read_from` is the prefix that the job read, or else the folder that the
-    /// images are named from. `samples` is the whole listing.
+    /// Lists folders of outputs and joins them to images: the first folder, and what later jobs have to say of the same images. `root` is
+    /// the folder or prefix that the images are named from; `samples` is the whole listing.
     ///
     /// # Errors
     /// Nothing is there, or nothing that is about these images.
     pub fn find(
-        folder: OutputFolder,
-        samples: Arc<[Sample]>,
-        read_from: &str,
+        parts: Vec<OutputsPart>,
+        samples: &Arc<[Sample]>,
+        root: &str,
         control: &TaskControl,
     ) -> Result<Self, OutputsError> {
-        let files = folder.list(control)?;
-        if files.is_empty() {
-            return Err(OutputsError::NoOutput(folder.name()));
+        let images = Images { samples, root };
+        let mut files = Vec::new();
+        let mut joined: Option<Joined> = None;
+        let mut found = Vec::with_capacity(parts.len());
+        for part in parts {
+            let first = files.len();
+            let listed = part.folder.list(control)?;
+            let address = part.folder.address();
+            let of_part = join(&images, &listed, first, part.named_from.as_ref(), &address);
+            joined = Some(match joined {
+                Some(earlier) => earlier.then(of_part),
+                None => of_part,
+            });
+            files.extend(listed);
+            found.push(FoundPart {
+                folder: part.folder,
+                retry: part.retry,
+                first,
+            });
         }
-        let mut prefix = key_of(read_from);
-        // The folder of a machine has no slash at its end.
-        if !read_from.contains("://") && !prefix.is_empty() && !prefix.ends_with('/') {
-            prefix.push('/');
-        }
-        let joined = join(&samples, &files, &prefix, &folder.address());
-        if joined.works.is_empty() {
-            return Err(OutputsError::NoImage {
-                outputs: files.len(),
+        let found = Self {
+            parts: found,
+            files,
+            samples: Arc::clone(samples),
+            joined: joined.unwrap_or_default(),
+        };
+        match found.files.first() {
+            None => Err(OutputsError::NoOutput(found.name())),
+            Some(_) if found.joined.works.is_empty() => Err(OutputsError::NoImage {
+                outputs: found.files.len(),
                 images: samples.len(),
-                example: folder.name_of(&files[0]),
+                example: found.name_of(0),
                 image: samples
                     .first()
                     .map(|sample| sample.uri.to_string())
                     .unwrap_or_default(),
-            });
+            }),
+            Some(_) => Ok(found),
         }
-        Ok(Self {
-            folder,
-            files,
-            samples,
-            joined,
-        })
+    }
+
+    /// The folder that the run is named after.
+    fn name(&self) -> String {
+        let first = self.parts.first();
+        first.map_or_else(String::new, |part| part.folder.name())
+    }
+
+    /// The folder that an output lies in.
+    pub(super) fn folder_of(&self, output: usize) -> &OutputFolder {
+        let behind = self.parts.partition_point(|part| part.first <= output);
+        &self.parts[behind.saturating_sub(1)].folder
+    }
+
+    /// What an output is called for people.
+    pub(super) fn name_of(&self, output: usize) -> String {
+        self.folder_of(output).name_of(&self.files[output])
+    }
+
+    pub(super) fn useful_reads(&self) -> usize {
+        let reads = self.parts.iter().map(|part| part.folder.useful_reads());
+        reads.max().unwrap_or(1)
+    }
+
+    /// How many images were answered by jobs that took up again what had failed, for people; `None` where there was no such job.
+    pub fn retries_text(&self) -> Option<String> {
+        let mut texts = Vec::new();
+        for (index, part) in self.parts.iter().enumerate() {
+            let Some(retry) = &part.retry else {
+                continue;
+            };
+            let end = self.parts.get(index + 1);
+            let numbers = part.first..end.map_or(self.files.len(), |next| next.first);
+            let works = self.joined.works.iter();
+            let works = works.filter(|work| numbers.contains(&work.output()));
+            let images: usize = works.map(|work| work.places().count()).sum();
+            texts.push(format!("{images} by the retry {retry}"));
+        }
+        (!texts.is_empty()).then(|| texts.join(", "))
     }
 
     /// The images, as they were listed.
@@ -167,7 +239,7 @@ impl FoundOutputs {
         let examples: Vec<String> = strays
             .iter()
             .take(EXAMPLES)
-            .map(|number| self.folder.name_of(&self.files[*number]))
+            .map(|number| self.name_of(*number))
             .collect();
         vec![Problem::general(format!(
             "outputs that are about none of the images, and were left out: {}, such as {}",
@@ -228,8 +300,8 @@ impl FoundOutputs {
             assumed.retain(|line| !line.contains("ImageNet"));
         }
         let made_text = match made {
-            MadeAt::Outputs { .. } => self.folder.name(),
-            _ => format!("{made}, {}", self.folder.name()),
+            MadeAt::Outputs { .. } => self.name(),
+            _ => format!("{made}, {}", self.name()),
         };
         let origin = format!("outputs of {made_text}, read as {}", shape.description());
         let card = match card {
@@ -263,10 +335,9 @@ impl FoundOutputs {
         let mut broken = None;
         for work in self.joined.works.iter().take(LOOKED_AT) {
             control.checkpoint()?;
-            let file = &self.files[work.output()];
-            let looked_at = self.first_of(work, file, control);
+            let looked_at = self.first_of(work, control);
             control.checkpoint()?;
-            let example = self.folder.name_of(file);
+            let example = self.name_of(work.output());
             match looked_at {
                 Ok(first) => return Ok(first),
                 Err(error @ Unrecognised::Unknown(_)) => {
@@ -282,12 +353,8 @@ impl FoundOutputs {
         Err(OutputsError::Broken { example, reason })
     }
 
-    fn first_of(
-        &self,
-        work: &Work,
-        file: &OutputFile,
-        control: &TaskControl,
-    ) -> Result<First, Unrecognised> {
+    fn first_of(&self, work: &Work, control: &TaskControl) -> Result<First, Unrecognised> {
+        let (folder, file) = (self.folder_of(work.output()), &self.files[work.output()]);
         let of = |json: Json, bytes: &[u8]| {
             Recognition::of_json(&json, bytes).map(|recognition| First {
                 recognition,
@@ -295,13 +362,13 @@ impl FoundOutputs {
             })
         };
         if let Work::One { .. } = work {
-            let bytes = self.folder.read(file, control);
+            let bytes = folder.read(file, control);
             let bytes = bytes.map_err(Unrecognised::Broken)?;
             let json = Json::parse(&bytes).map_err(Unrecognised::Broken)?;
             return of(json, &bytes);
         }
         let answers = Answers {
-            folder: &self.folder,
+            folder,
             file,
             control,
         };
@@ -316,7 +383,7 @@ impl FoundOutputs {
             })
             .map_err(Unrecognised::Broken)?;
         let json = first.ok_or_else(|| Unrecognised::Broken("it holds no answer".to_owned()))?;
-        let beginning = self.folder.read_range(file, 0..400, control);
+        let beginning = folder.read_range(file, 0..400, control);
         of(json, &beginning.unwrap_or_default())
     }
 
@@ -326,7 +393,8 @@ impl FoundOutputs {
             return Ok(String::new());
         };
         let file = &self.files[work.output()];
-        let beginning = self.folder.read_range(file, 0..bytes, control)?;
+        let folder = self.folder_of(work.output());
+        let beginning = folder.read_range(file, 0..bytes, control)?;
         Ok(String::from_utf8_lossy(&beginning).into_owned())
     }
 }

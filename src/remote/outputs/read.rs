@@ -97,18 +97,13 @@ impl FoundOutputs {
             .works
             .iter()
             .filter(|work| match work {
-                Work::One { place, .. } => is_wanted(place),
-                Work::Records { places, .. } => places.values().any(is_wanted),
                 Work::Named { .. } => !wanted.is_empty(),
+                work => work.places().any(|place| is_wanted(&place)),
             })
             .collect();
         let places: Vec<usize> = works
             .iter()
-            .flat_map(|work| match work {
-                Work::One { place, .. } => vec![*place],
-                Work::Records { places, .. } => places.values().copied().collect(),
-                Work::Named { .. } => Vec::new(),
-            })
+            .flat_map(|work| work.places())
             .filter(is_wanted)
             .collect();
         let names_images = works.iter().any(|work| matches!(work, Work::Named { .. }));
@@ -124,7 +119,7 @@ impl FoundOutputs {
         };
         control.set_total(Some(all as u64));
         control.set_done_before(0);
-        let readers = self.folder.useful_reads().clamp(1, works.len().max(1));
+        let readers = self.useful_reads().clamp(1, works.len().max(1));
         let gate = Arc::new(Gate::new(works.len(), WINDOW));
         let room = Arc::new(ByteBudget::new(MAX_BYTES));
         let (gate_of_hook, room_of_hook) = (Arc::clone(&gate), Arc::clone(&room));
@@ -275,7 +270,8 @@ impl Shared<'_> {
         let sample = &self.found.samples[place];
         let file = &self.found.files[work.output()];
         let read = || {
-            let bytes = self.found.folder.read(file, self.control)?;
+            let folder = self.found.folder_of(work.output());
+            let bytes = folder.read(file, self.control)?;
             self.predict(&Json::parse(&bytes)?, sample)
         };
         guarded(read).map_err(|reason| self.problem(work, sample, &reason))
@@ -325,7 +321,7 @@ impl Shared<'_> {
 
     /// Each line says which image it is about.
     fn named(&self, work: &Work, chunk: &mut Chunk, sender: &Sender<Chunk>) {
-        let name = self.found.folder.name_of(&self.found.files[work.output()]);
+        let name = self.found.name_of(work.output());
         let mut number = 0_u64;
         let mut lost: Vec<String> = Vec::new();
         let mut lost_count = 0_u64;
@@ -409,7 +405,7 @@ impl Shared<'_> {
 
     fn answers(&self, work: &Work) -> Answers<'_> {
         Answers {
-            folder: &self.found.folder,
+            folder: self.found.folder_of(work.output()),
             file: &self.found.files[work.output()],
             control: self.control,
         }
@@ -427,8 +423,7 @@ impl Shared<'_> {
     }
 
     fn problem(&self, work: &Work, sample: &Sample, reason: &str) -> Problem {
-        let file = &self.found.files[work.output()];
-        let name = self.found.folder.name_of(file);
+        let name = self.found.name_of(work.output());
         Problem::of_sample(sample.uri.clone(), format!("{reason}: {name}"))
     }
 }

@@ -38,7 +38,6 @@ impl SeenOutputs {
 
     /// The images whose outputs were written since, or may have been.
     pub fn newer(self, found: &FoundOutputs) -> SampleSet {
-        use super::join::Work;
         let is_newer = |output: usize| match (found.files[output].modified_ns, self.newest_ns) {
             (Some(modified), Some(newest)) => modified > newest,
             _ => true,
@@ -46,11 +45,7 @@ impl SeenOutputs {
         let newer = found.joined.works.iter();
         let newer = newer.filter(|work| is_newer(work.output()));
         newer
-            .flat_map(|work| match work {
-                Work::One { place, .. } => vec![*place],
-                Work::Records { places, .. } => places.values().copied().collect(),
-                Work::Named { .. } => Vec::new(),
-            })
+            .flat_map(super::join::Work::places)
             .map(SampleId::from_index)
             .collect()
     }

@@ -10,11 +10,10 @@ use crate::tasks::TaskControl;
 const MAX_MANIFEST_BYTES: u64 = 512 * 1024 * 1024;
 
 /// What a job reads.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Inputs {
     /// The prefix, or the folder of the manifest.
-    pub(super) prefix: String,
-    pub(super) bucket: String,
+    pub(super) place: S3Address,
     /// In the order of the bytes of their keys.
     pub(super) objects: Vec<InputObject>,
     /// Keys that a manifest names and that are not there.
@@ -37,6 +36,14 @@ pub(super) struct Outputs {
 }
 
 impl Inputs {
+    fn none_of(place: &S3Address) -> Self {
+        Self {
+            place: place.clone(),
+            objects: Vec::new(),
+            missing: KeySample::default(),
+        }
+    }
+
     /// Lists what a job reads.
     pub(super) fn list(
         s3: &S3,
@@ -45,11 +52,7 @@ impl Inputs {
     ) -> Result<Self, JobError> {
         match objects {
             InputObjects::Prefix(address) => {
-                let mut inputs = Self {
-                    prefix: address.prefix.clone(),
-                    bucket: address.bucket.clone(),
-                    ..Self::default()
-                };
+                let mut inputs = Self::none_of(address);
                 each_object(s3, address, control, |object| {
                     inputs.objects.push(InputObject {
                         key: object.key,
@@ -75,11 +78,7 @@ impl Inputs {
         let mut wanted: Vec<String> = manifest.names.iter().map(key_of).collect();
         wanted.sort_unstable();
         wanted.dedup();
-        let mut inputs = Self {
-            prefix: folder.prefix.clone(),
-            bucket: folder.bucket.clone(),
-            ..Self::default()
-        };
+        let mut inputs = Self::none_of(folder);
         // Both are in the same order.
         let mut next = wanted.iter().peekable();
         each_object(s3, folder, control, |object| {
@@ -105,7 +104,7 @@ impl Inputs {
             .map(|object| object.key.as_str())
             .collect();
         let written = outputs.keys.iter().map(String::as_str);
-        OutputKeys::confirmed(&self.prefix, &keys, output, written)
+        OutputKeys::confirmed(&self.place.prefix, &keys, output, written)
     }
 
     /// Whether an object is one of them.

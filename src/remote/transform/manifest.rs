@@ -20,13 +20,15 @@ enum Entry<'m> {
     Name(std::borrow::Cow<'m, str>),
 }
 
-/// The manifest of these images: the folder that they have in common, and their names in it, each once, in the order of their bytes. An
+/// The manifest of these images: their names in `folder`, where all lie in it, and else in the folder that they have in common; each
+/// once, in the order of their bytes. Outputs are named like that, so the folder should be the one that people name the images from. An
 /// image inside a TFRecord file counts as its file.
 ///
 /// # Errors
 /// There are none, or they do not lie in one bucket.
 pub fn manifest_of<'u>(
     uris: impl IntoIterator<Item = &'u SampleUri>,
+    folder: &S3Address,
 ) -> Result<ManifestPlan, JobError> {
     let mut bucket = None;
     let mut keys = BTreeSet::new();
@@ -56,7 +58,13 @@ pub fn manifest_of<'u>(
             "There is no image to send; choose some".to_owned(),
         ));
     };
-    let folder = common_folder(first, last);
+    let common = common_folder(first, last);
+    let wanted = folder.as_folder().prefix;
+    let folder = if bucket == folder.bucket && common.starts_with(&wanted) {
+        wanted.as_str()
+    } else {
+        common
+    };
     Ok(ManifestPlan {
         folder: S3Address::new(bucket, folder),
         names: keys
@@ -119,8 +127,27 @@ mod tests {
     use super::*;
 
     fn plan_of(uris: &[&str]) -> Result<ManifestPlan, JobError> {
+        plan_in("elsewhere", "", uris)
+    }
+
+    fn plan_in(bucket: &str, folder: &str, uris: &[&str]) -> Result<ManifestPlan, JobError> {
         let uris: Vec<SampleUri> = uris.iter().map(|uri| SampleUri::new(*uri)).collect();
-        manifest_of(&uris)
+        manifest_of(&uris, &S3Address::new(bucket, folder))
+    }
+
+    #[test]
+    fn names_are_those_in_the_folder_that_is_looked_at_where_all_lie_in_it() {
+        let deep = ["s3://bucket/photos/a/1.jpg", "s3://bucket/photos/a/2.jpg"];
+        for folder in ["photos/", "photos"] {
+            let plan = plan_in("bucket", folder, &deep).unwrap();
+            assert_eq!(plan.folder.to_string(), "s3://bucket/photos/");
+            assert_eq!(plan.names, ["a/1.jpg", "a/2.jpg"]);
+        }
+        for (bucket, folder) in [("bucket", "photos/b/"), ("other", "photos/")] {
+            let plan = plan_in(bucket, folder, &deep).unwrap();
+            assert_eq!(plan.folder.to_string(), "s3://bucket/photos/a/");
+            assert_eq!(plan.names, ["1.jpg", "2.jpg"]);
+        }
     }
 
     #[test]

@@ -37,10 +37,11 @@ pub fn outcome(
     let all = inputs.objects.iter().map(|object| object.key.as_str());
     let missing: Vec<&str> = all.filter(|key| !written.contains(*key)).collect();
     let mut outcome = JobOutcome {
-        bucket: inputs.bucket.clone(),
+        place: inputs.place.clone(),
         inputs: inputs.objects.len() as u64,
         outputs: (inputs.objects.len() - missing.len()) as u64,
-        ..JobOutcome::default()
+        failed: Vec::new(),
+        notes: Vec::new(),
     };
     if inputs.missing.count > 0 {
         outcome.notes.push(format!(
@@ -53,7 +54,7 @@ pub fn outcome(
         control.set_step("reading the data-log");
         let mut log = LogReader::new(&spec.job_name, LogKind::Data);
         match log.read(&aws.sagemaker(sagemaker), control) {
-            Ok(lines) => reasons = Reasons::of(&lines, &inputs.bucket, &missing),
+            Ok(lines) => reasons = Reasons::of(&lines, &inputs.place.bucket, &missing),
             Err(JobError::Cancelled) => return Err(JobError::Cancelled),
             Err(error) => outcome.notes.push(error.to_string()),
         }

@@ -50,17 +50,28 @@ impl OutputKeys {
         outputs: impl IntoIterator<Item = &'k str>,
     ) -> Self {
         let expected = Self::expected(prefix, inputs.iter().copied(), output);
-        let mut candidates = vec![expected];
-        for (slash, _) in prefix.match_indices('/').rev() {
-            candidates.push(Self {
-                base: prefix[..=slash].to_owned(),
-                folder: candidates[0].folder.clone(),
-            });
+        // The names of a manifest may begin with the slash, or with the rest of a folder's name.
+        let mut bases = vec![expected.base, prefix.to_owned()];
+        bases.extend(folders_around(prefix).map(str::to_owned));
+        Self::chosen(bases, inputs, output, outputs)
+    }
+
+    /// The first of those bases that explain most of what was written. `inputs` are whole keys in the order of their bytes.
+    pub fn chosen<'k>(
+        bases: impl IntoIterator<Item = String>,
+        inputs: &[&str],
+        output: &S3Address,
+        outputs: impl IntoIterator<Item = &'k str>,
+    ) -> Self {
+        let folder = output.as_folder().prefix;
+        let mut candidates: Vec<Self> = Vec::new();
+        for base in bases {
+            let folder = folder.clone();
+            let candidate = Self { base, folder };
+            if !candidates.contains(&candidate) {
+                candidates.push(candidate);
+            }
         }
-        candidates.push(Self {
-            base: String::new(),
-            folder: candidates[0].folder.clone(),
-        });
         let mut explained = vec![0_u64; candidates.len()];
         for key in outputs {
             for (candidate, count) in candidates.iter().zip(&mut explained) {
@@ -69,10 +80,16 @@ impl OutputKeys {
                 *count += u64::from(input.is_some_and(is_input));
             }
         }
-        // The first of the best, so that the expected one counts where nothing decides.
         let best = explained.iter().copied().max().unwrap_or_default();
-        let index = explained.iter().position(|count| *count == best);
-        candidates.swap_remove(index.unwrap_or_default())
+        let mut ranked = candidates.into_iter().zip(explained);
+        let first = ranked.find(|(_, count)| *count == best);
+        first.map_or_else(
+            || Self {
+                base: String::new(),
+                folder,
+            },
+            |(candidate, _)| candidate,
+        )
     }
 
     /// The key of the output for the key of an input; `None` for a key that does not lie below the input.
@@ -86,6 +103,13 @@ impl OutputKeys {
         let relative = output.strip_prefix(&self.folder)?.strip_suffix(OUT)?;
         (!relative.is_empty()).then(|| format!("{}{relative}", self.base))
     }
+}
+
+/// `a/b/`, `a/` and the top for `a/b/c`: itself where it is a folder, and all around it.
+pub fn folders_around(prefix: &str) -> impl Iterator<Item = &str> {
+    let slashes = prefix.match_indices('/').rev();
+    let folders = slashes.map(|(slash, _)| &prefix[..=slash]);
+    folders.chain(std::iter::once(""))
 }
 
 fn after_last_slash(prefix: &str) -> usize {
@@ -163,6 +187,19 @@ mod tests {
             &inputs,
             &["out/job/a.jpg.out"],
             &[("all/photos/b.jpg", "out/job/b.jpg.out")],
+        );
+    }
+
+    #[test]
+    fn names_of_a_manifest_stand_right_behind_its_prefix() {
+        check(
+            "photos",
+            &["photos-old/b.jpg", "photos/a.jpg"],
+            &["out/job//a.jpg.out", "out/job/-old/b.jpg.out"],
+            &[
+                ("photos/a.jpg", "out/job//a.jpg.out"),
+                ("photos-old/b.jpg", "out/job/-old/b.jpg.out"),
+            ],
         );
     }
 

@@ -119,6 +119,7 @@ mod tests {
             is_started: true,
             model: None,
             input_objects: Some(3),
+            manifest_folder: None,
             left: vec![LeftBehind::Model("model".to_owned())],
             usd_per_hour: Some(0.25),
             retry_of: None,

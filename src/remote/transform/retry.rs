@@ -60,7 +60,7 @@ pub fn plan_retry(
             )));
         }
     };
-    let (of_retry, manifest) = spec_of_retry(spec, &chosen, &retry.outcome.bucket, now_ms)?;
+    let (of_retry, manifest) = spec_of_retry(spec, &chosen, &retry.outcome.place, now_ms)?;
     Ok(TransformPlan {
         sagemaker: retry.sagemaker.clone(),
         s3: retry.s3.clone(),
@@ -98,18 +98,18 @@ impl Retry<'_> {
 fn spec_of_retry(
     spec: &TransformSpec,
     chosen: &[&FailedObject],
-    bucket: &str,
+    place: &S3Address,
     now_ms: i64,
 ) -> Result<(TransformSpec, ManifestPlan), JobError> {
     let stem = stem_of(&spec.job_name);
     let job_name = dated_name(&format!("{stem}-retry"), now_ms);
     let base = base_of_outputs(spec);
-    let bucket_address = S3Address::new(bucket, "");
     let uris: Vec<SampleUri> = chosen
         .iter()
-        .map(|failed| bucket_address.uri_of(&failed.key))
+        .map(|failed| place.uri_of(&failed.key))
         .collect();
-    let manifest = in_folder_of_input(manifest_of(&uris)?, &spec.input.objects);
+    // In the folder of the first job, so that the same image has the same name in both.
+    let manifest = manifest_of(&uris, place)?;
     let address = S3Address::new(
         &base.bucket,
         format!("{}manifest.json", support_folder(&base, &job_name).prefix),
@@ -127,25 +127,6 @@ fn spec_of_retry(
         ..spec.clone()
     };
     Ok((of_retry, manifest))
-}
-
-/// Outputs are named relative to the folder of a manifest: with that of the first job, the same image has the same name in both.
-fn in_folder_of_input(manifest: ManifestPlan, objects: &InputObjects) -> ManifestPlan {
-    let InputObjects::Prefix(prefix) = objects else {
-        return manifest;
-    };
-    let folder = prefix.as_folder();
-    match manifest.folder.prefix.strip_prefix(&folder.prefix) {
-        Some(deeper) if !deeper.is_empty() => ManifestPlan {
-            names: manifest
-                .names
-                .iter()
-                .map(|name| format!("{deeper}{name}"))
-                .collect(),
-            folder,
-        },
-        _ => manifest,
-    }
 }
 
 /// The folder that the folder of a job lies in; its own where it is not named like the job.
@@ -188,7 +169,8 @@ mod tests {
     fn retried(spec: &TransformSpec, keys: &[&str]) -> (TransformSpec, ManifestPlan) {
         let failed = failed(keys);
         let chosen: Vec<&FailedObject> = failed.iter().collect();
-        spec_of_retry(spec, &chosen, "bucket", AT_MS).unwrap()
+        let place = S3Address::new("bucket", "photos/");
+        spec_of_retry(spec, &chosen, &place, AT_MS).unwrap()
     }
 
     #[test]
@@ -217,7 +199,7 @@ mod tests {
         let (again, manifest) = retried(&retry, &["photos/a/2.jpg"]);
         assert_eq!(again.job_name, retry.job_name);
         assert_eq!(again.output.folder, retry.output.folder);
-        assert_eq!(manifest.names, ["2.jpg"]);
+        assert_eq!(manifest.names, ["a/2.jpg"]);
     }
 
     #[test]

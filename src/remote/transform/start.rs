@@ -70,6 +70,7 @@ pub fn start(
                 ModelSource::Existing => None,
             },
             input_objects: None,
+            manifest_folder: plan.manifest.as_ref().map(|plan| plan.folder.clone()),
             left: begun.map(|record| record.left).unwrap_or_default(),
             usd_per_hour: plan.usd_per_hour,
             retry_of: plan.retry_of.clone(),

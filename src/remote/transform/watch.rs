@@ -10,8 +10,8 @@ use super::inputs::{Inputs, Outputs};
 use super::{JobError, JobRecords, LogKind, LogReader, OutputKeys};
 use crate::aws::{Aws, AwsErrorKind, S3, SageMaker};
 use crate::domain::{
-    JobPhase, JobProgress, JobRecord, LogLine, PriceTable, S3Access, SageMakerAccess, TransformJob,
-    TransformStatus, cost_usd,
+    InputObjects, JobPhase, JobProgress, JobRecord, LogLine, PriceTable, S3Access, S3Address,
+    SageMakerAccess, TransformJob, TransformStatus, cost_usd,
 };
 use crate::tasks::{TaskControl, now_ms};
 
@@ -25,8 +25,12 @@ const FIRST_WAIT: Duration = Duration::from_secs(2);
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
 /// After SageMaker or S3 could not be reached.
 const LONGEST_TROUBLE_WAIT: Duration = Duration::from_mins(1);
-/// Looking takes at most such a share of the time: listing many outputs takes long, and costs requests.
+/// Looking takes at most such a share of the time.
 const LOOKING_SHARE: u32 = 10;
+/// Outputs that a request lists. Each listing begins at the first, as outputs come in any order; a request a second is what S3 is asked
+/// at most, and what an hour of watching may cost: two cents.
+const PAGE: u64 = 1000;
+const PAGE_PERIOD_MS: i64 = 1000;
 
 /// A job that is looked at again and again.
 pub struct Watch {
@@ -39,6 +43,8 @@ pub struct Watch {
     region: Option<String>,
     /// Listed once; `None` until that worked.
     inputs: Option<Inputs>,
+    /// As they were listed last.
+    counted: Option<Counted>,
     log: LogReader,
     log_tail: VecDeque<LogLine>,
     /// Why the log is not asked for any more.
@@ -79,6 +85,7 @@ impl Watch {
             prices,
             region: sagemaker.region.clone(),
             inputs: None,
+            counted: None,
             log: LogReader::new(job_name, LogKind::Container),
             log_tail: VecDeque::new(),
             log_trouble: None,
@@ -110,11 +117,12 @@ impl Watch {
         let progress = JobProgress {
             phase: phase(
                 &job,
-                outputs.as_ref().is_some_and(|found| found.count > 0) || self.has_seen_request,
+                outputs.is_some_and(|found| found.count > 0) || self.has_seen_request,
             ),
             inputs: inputs.or(of_record),
-            outputs: outputs.as_ref().map(|found| found.count),
-            outputs_per_s: outputs.as_ref().and_then(|found| found.per_s),
+            outputs: outputs.map(|found| found.count),
+            counted_at_ms: outputs.map(|found| found.at_ms),
+            outputs_per_s: outputs.and_then(|found| found.per_s),
             seconds_left: None,
             billed_s,
             cost_usd: self
@@ -123,6 +131,7 @@ impl Watch {
                 .map(|(price, seconds)| cost_usd(price, job.spec.instance_count, seconds)),
             log_tail: self.log_tail.iter().cloned().collect(),
             notes,
+            images_in: self.images_in(&job),
             seen_at_ms,
             job,
         };
@@ -130,10 +139,21 @@ impl Watch {
             .missing()
             .zip(progress.outputs_per_s)
             .filter(|_| !progress.job.status.is_over());
+        let age_ms = progress.counted_at_ms.map_or(0, |at_ms| seen_at_ms - at_ms);
+        let of_count = left.map(|(missing, per_s)| missing as f64 / per_s);
         Ok(JobProgress {
-            seconds_left: left.map(|(missing, per_s)| missing as f64 / per_s),
+            seconds_left: of_count.map(|left| (left - age_ms as f64 / 1000.0).max(0.0)),
             ..progress
         })
+    }
+
+    fn images_in(&self, job: &TransformJob) -> Option<S3Address> {
+        let of_record = || self.record.as_ref()?.manifest_folder.clone();
+        match (&self.inputs, &job.spec.input.objects) {
+            (Some(inputs), _) => Some(inputs.place.clone()),
+            (None, InputObjects::Prefix(prefix)) => Some(prefix.clone()),
+            (None, InputObjects::Manifest(_)) => of_record(),
+        }
     }
 
     /// Looks until the job is over, and tells each time. A network that is gone for a while, a sleeping machine and a server that has
@@ -198,8 +218,17 @@ impl Watch {
                 }
             }
         }
+        let is_new_enough =
+            |counted: &Counted| !job.status.is_over() && counted.is_new_enough(now_ms());
+        if let Some(counted) = self.counted.filter(is_new_enough) {
+            return Ok(Some(counted));
+        }
         match Outputs::list(&self.s3, &job.spec.output.folder, control) {
-            Ok(outputs) => Ok(Some(Counted::of(self.inputs.as_ref(), job, &outputs))),
+            Ok(outputs) => {
+                let counted = Counted::of(self.inputs.as_ref(), job, &outputs, now_ms());
+                self.counted = Some(counted);
+                Ok(Some(counted))
+            }
             Err(error) => unless_cancelled(error, notes),
         }
     }
@@ -246,13 +275,25 @@ pub fn find_record(
 }
 
 /// Outputs of a job at one moment.
+#[derive(Debug, Clone, Copy)]
 struct Counted {
     count: u64,
+    /// With those that are of no input.
+    listed: u64,
     per_s: Option<f64>,
+    at_ms: i64,
 }
 
 impl Counted {
-    fn of(inputs: Option<&Inputs>, job: &TransformJob, outputs: &Outputs) -> Self {
+    /// Whether the next look may do with it: the more there are, the less often they are listed.
+    fn is_new_enough(&self, now_ms: i64) -> bool {
+        let pages = i64::try_from(self.listed / PAGE).unwrap_or(i64::MAX);
+        let period_ms = pages.saturating_mul(PAGE_PERIOD_MS);
+        // A clock that was set back says nothing.
+        (0..period_ms).contains(&(now_ms - self.at_ms))
+    }
+
+    fn of(inputs: Option<&Inputs>, job: &TransformJob, outputs: &Outputs, at_ms: i64) -> Self {
         let count = match inputs {
             Some(inputs) => {
                 let keys = inputs.output_keys(&job.spec.output.folder, outputs);
@@ -266,7 +307,12 @@ impl Counted {
             (seconds > 0.0 && outputs.keys.len() > 1)
                 .then(|| (outputs.keys.len() - 1) as f64 / seconds)
         });
-        Self { count, per_s }
+        Self {
+            count,
+            listed: outputs.keys.len() as u64,
+            per_s,
+            at_ms,
+        }
     }
 }
 
@@ -343,7 +389,7 @@ impl Pace {
 mod tests {
     use super::super::inputs::InputObject;
     use super::*;
-    use crate::domain::TransformSpec;
+    use crate::domain::{KeySample, TransformSpec};
 
     fn job(
         status: TransformStatus,
@@ -422,14 +468,13 @@ mod tests {
             size_bytes: 1,
         };
         let inputs = Inputs {
-            prefix: "photos/".to_owned(),
-            bucket: "bucket".to_owned(),
+            place: S3Address::new("bucket", "photos/"),
             objects: vec![
                 object("photos/a.jpg"),
                 object("photos/b.jpg"),
                 object("photos/c.jpg"),
             ],
-            ..Inputs::default()
+            missing: KeySample::default(),
         };
         let outputs = Outputs {
             keys: ["a.jpg.out", "b.jpg.out", "stray.out"]
@@ -441,8 +486,31 @@ mod tests {
             Some(&inputs),
             &job(TransformStatus::InProgress, Some(1), None),
             &outputs,
+            20_000,
         );
         assert_eq!((counted.count, counted.per_s), (2, Some(0.5)));
+        assert_eq!((counted.listed, counted.at_ms), (3, 20_000));
+    }
+
+    #[test]
+    fn many_outputs_are_listed_less_often_than_the_job_is_looked_at() {
+        for (listed, after_ms, expected) in [
+            // A page of them is listed at every look.
+            (999, 1, false),
+            (100_000, 99_999, true),
+            (100_000, 100_000, false),
+            // The clock was set back.
+            (100_000, -1, false),
+        ] {
+            let counted = Counted {
+                count: listed,
+                listed,
+                per_s: None,
+                at_ms: 50_000,
+            };
+            let is_new_enough = counted.is_new_enough(50_000 + after_ms);
+            assert_eq!(is_new_enough, expected, "{listed} after {after_ms} ms");
+        }
     }
 
     #[test]

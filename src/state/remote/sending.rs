@@ -126,7 +126,10 @@ pub enum SendFrom {
     /// They are all that begins with the prefix that is open.
     Prefix,
     /// They are objects, to be listed in a manifest.
-    Objects,
+    Objects {
+        /// The prefix that is open: they are named from it.
+        folder: S3Address,
+    },
     /// They are local files, which are uploaded first and listed in a manifest.
     Local {
         /// The folder that they are named from.
@@ -273,15 +276,11 @@ impl SendDraft {
             ExportScope::All => None,
             ExportScope::Filter | ExportScope::Selection => Some(self.scope.ids(state)),
         };
-        let mut images = SendImages {
-            listing: state.samples.snapshot(),
-            chosen,
-            lie: SendFrom::Objects,
-        };
+        let listing = state.samples.snapshot();
         let open = state.source.as_ref();
         let Some(place) = open.and_then(|open| open.place.as_ref()) else {
             let path = open.and_then(|open| open.path.as_deref());
-            let root = path.map_or_else(String::new, |path| local_root(path, &images));
+            let root = path.map_or_else(String::new, |path| local_root(path, &listing));
             let usual = || {
                 let prefix = format!("{}images/{}/", base.prefix, folder_name(&root));
                 Ok(S3Address::new(&base.bucket, prefix))
@@ -289,18 +288,28 @@ impl SendDraft {
             let target = folder_of(&self.upload_to)
                 .unwrap_or_else(usual)
                 .map_err(|why| format!("The folder for the images: {why}"))?;
-            images.lie = SendFrom::Local { root, target };
-            return Ok(images);
+            return Ok(SendImages {
+                listing,
+                chosen,
+                lie: SendFrom::Local { root, target },
+            });
         };
         // A prefix takes everything that begins with it: only where that is what is on screen.
         let is_whole = self.scope == ExportScope::All
             && place.layout == S3Layout::Flat
             && place.address.is_folder()
             && open.is_some_and(|open| open.notes.is_empty());
-        if is_whole {
-            images.lie = SendFrom::Prefix;
-        }
-        Ok(images)
+        let lie = if is_whole {
+            SendFrom::Prefix
+        } else {
+            let folder = place.address.clone();
+            SendFrom::Objects { folder }
+        };
+        Ok(SendImages {
+            listing,
+            chosen,
+            lie,
+        })
     }
 
     fn spec(
@@ -357,8 +366,8 @@ pub(super) fn text_of(text: &str) -> Option<String> {
 }
 
 /// The folder that files are named from: the one that is open, or the one around a single file.
-fn local_root(open: &std::path::Path, images: &SendImages) -> String {
-    let mut all = images.listing.iter();
+fn local_root(open: &std::path::Path, listing: &SharedList<Sample>) -> String {
+    let mut all = listing.iter();
     let is_single = all
         .next()
         .is_some_and(|first| std::path::Path::new(first.uri.file()) == open);

@@ -3,6 +3,7 @@
 mod input;
 mod model;
 mod output;
+mod regions;
 mod requests;
 
 pub(super) use model::is_same_model;
@@ -49,6 +50,9 @@ pub fn preflight(
     }
     let survey = input::check_input(&mut checks, &s3, plan, control)?;
     output::check_output(&mut checks, &s3, plan, control)?;
+    if let Ok(region) = &region {
+        regions::check_regions(&mut checks, &s3, plan, region, control)?;
+    }
     let suggestion = suggestion(plan, survey.as_ref());
     let mut filled_in = plan.spec.clone();
     if let Some(suggestion) = suggestion {

@@ -24,7 +24,16 @@ pub(super) fn check_requests(
 ) {
     check_payload(checks, spec, survey, suggestion);
     check_concurrency(checks, spec, was_chosen);
-    match survey.and_then(Content::of) {
+    let content = survey.and_then(Content::of);
+    let is_recordio = spec.input.split == SplitType::RecordIO;
+    if is_recordio && !matches!(content, Some(Content::Images | Content::Records)) {
+        checks.warning(
+            CheckPoint::Splitting,
+            "SplitType RecordIO is for MXNet's files of images. Spotcheck opens no images inside those, so it cannot show what the outputs are about",
+            "Send the images as files, or as TFRecord files with SplitType TFRecord",
+        );
+    }
+    match content {
         Some(content) => {
             check_content_type(checks, spec, content);
             check_splitting(checks, spec, content);
@@ -216,7 +225,9 @@ fn check_splitting(checks: &mut Checks, spec: &TransformSpec, content: Content) 
         }
         Content::Records => check_records(checks, spec),
         Content::Texts => {
-            if split != SplitType::Line {
+            if split == SplitType::RecordIO {
+                // Told already.
+            } else if split != SplitType::Line {
                 checks.warning(
                     CheckPoint::Splitting,
                     format!("SplitType {split:?} sends a text file as a whole"),
@@ -227,6 +238,12 @@ fn check_splitting(checks: &mut Checks, spec: &TransformSpec, content: Content) 
                     CheckPoint::Splitting,
                     "AssembleWith None puts the answers of all lines together without a break",
                     "Set AssembleWith to Line",
+                );
+            } else if !spec.data_processing.join_input {
+                checks.warning(
+                    CheckPoint::Splitting,
+                    "The answers will not say which line they are about, so they cannot be shown beside images",
+                    "Let each line name its image, in a field “image” beside the others, and set JoinSource to Input",
                 );
             }
         }

@@ -33,7 +33,9 @@ pub(in super::super) fn open_outputs(
     let kind = TaskKind::ReadOutputs;
     let (task, control) = begin(state, kind, ProgressUnit::Images, title);
     let runs = state.runs.iter();
-    let known = runs.map(|run| (run.info.key.clone(), run.id())).collect();
+    let known = runs
+        .map(|run| (run.info.key.clone(), run.id(), run.info.labels.clone()))
+        .collect();
     state.remote.outputs.task = Some(task);
     state.remote.outputs.wish = Some(wish.clone());
     state.remote.outputs.failure = None;

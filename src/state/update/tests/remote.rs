@@ -89,12 +89,14 @@ fn progress(status: TransformStatus, inputs: u64, outputs: u64) -> Box<JobProgre
         phase: JobPhase::Transforming,
         inputs: Some(inputs),
         outputs: Some(outputs),
+        counted_at_ms: None,
         outputs_per_s: None,
         seconds_left: None,
         billed_s: None,
         cost_usd: None,
         log_tail: Vec::new(),
         notes: Vec::new(),
+        images_in: None,
         seen_at_ms: 0,
     })
 }
@@ -234,7 +236,8 @@ fn all_of_a_prefix_is_sent_as_a_prefix_and_less_of_it_as_a_manifest() {
     };
     let manifest = S3Address::new("bucket", "out/spotcheck-files/cats-1/images.manifest");
     let (_, order) = check(&mut state, some);
-    assert_eq!(order.images.lie, SendFrom::Objects);
+    let folder = S3Address::new("bucket", "photos/");
+    assert_eq!(order.images.lie, SendFrom::Objects { folder });
     assert_eq!(
         order.spec.input.objects,
         InputObjects::Manifest(manifest.clone())
@@ -340,7 +343,7 @@ fn what_failed_is_sent_again_as_a_job_that_is_watched_in_its_place() {
         panic!("it is looked for");
     };
     let outcome = JobOutcome {
-        bucket: "bucket".to_owned(),
+        place: S3Address::new("bucket", "photos/"),
         inputs: 3,
         outputs: 2,
         failed: vec![FailedObject {

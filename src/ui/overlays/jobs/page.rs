@@ -178,6 +178,7 @@ fn progress_ui(ui: &mut Ui, progress: &JobProgress) {
         let left = left.map(|secs| human_duration(Duration::from_secs_f64(secs.min(1e9))));
         parts.extend(left.map(|left| format!("{left} left")));
     }
+    parts.extend(progress.count_age_text());
     ui.label(parts.join(", "));
     ui.label(cost_text(progress));
     for note in &progress.notes {
@@ -217,9 +218,13 @@ fn actions_ui(
     memory: &mut PageMemory,
     commands: &mut Vec<Command>,
 ) {
-    if progress.outputs.is_some_and(|outputs| outputs > 0) {
-        outputs_ui(ui, state, job, progress, commands);
-    }
+    ui.horizontal_wrapped(|ui| {
+        if progress.outputs.is_some_and(|outputs| outputs > 0) {
+            outputs_ui(ui, state, job, commands);
+        }
+        images_ui(ui, state, job, progress, commands);
+    });
+    ui.add_space(4.0);
     if progress.job.status != TransformStatus::InProgress {
         return;
     }
@@ -246,45 +251,56 @@ fn actions_ui(
 }
 
 /// The outputs as a run of the images that are open.
-fn outputs_ui(
+fn outputs_ui(ui: &mut Ui, state: &State, job: &KnownJob, commands: &mut Vec<Command>) {
+    let check = Action::OpenOutputs.check(state);
+    let is_free = state.remote.outputs.task.is_none();
+    let open = ui.add_enabled(check.is_ok() && is_free, Button::new("Open outputs"));
+    let open = open.on_hover_text("Shows the answers as a run over the images that are open");
+    let open = match check {
+        Ok(()) => open,
+        Err(reason) => open.on_disabled_hover_text(reason),
+    };
+    if open.clicked() {
+        commands.push(Command::OpenOutputs(Box::new(OutputsWish {
+            at: OutputsAt::Job(job.id.clone()),
+            labels: String::new(),
+            mapping: String::new(),
+            saves_mapping: false,
+        })));
+    }
+    if !is_free {
+        ui.spinner();
+    }
+}
+
+/// Leads to where its images lie.
+fn images_ui(
     ui: &mut Ui,
     state: &State,
     job: &KnownJob,
     progress: &JobProgress,
     commands: &mut Vec<Command>,
 ) {
-    ui.horizontal_wrapped(|ui| {
-        let check = Action::OpenOutputs.check(state);
-        let is_free = state.remote.outputs.task.is_none();
-        let open = ui.add_enabled(check.is_ok() && is_free, Button::new("Open outputs"));
-        let open = open.on_hover_text("Shows the answers as a run over the images that are open");
-        let open = match check {
-            Ok(()) => open,
-            Err(reason) => open.on_disabled_hover_text(reason),
-        };
-        if open.clicked() {
-            commands.push(Command::OpenOutputs(Box::new(OutputsWish {
-                at: OutputsAt::Job(job.id.clone()),
-                labels: String::new(),
-                mapping: String::new(),
-                saves_mapping: false,
-            })));
-        }
-        if let InputObjects::Prefix(address) = &progress.job.spec.input.objects {
-            let place = S3Place {
-                access: job.id.s3.clone(),
-                ..S3Place::new(address.clone())
-            };
-            let is_open = super::super::super::open_place(state) == Some(&place);
-            if !is_open && ui.button("Open its images").clicked() {
-                commands.push(Command::OpenPlace(Box::new(place)));
-            }
-        }
-        if !is_free {
-            ui.spinner();
-        }
-    });
-    ui.add_space(4.0);
+    let Some(address) = &progress.images_in else {
+        return;
+    };
+    let place = S3Place {
+        access: job.id.s3.clone(),
+        ..S3Place::new(address.clone())
+    };
+    if super::super::super::open_place(state) == Some(&place) {
+        return;
+    }
+    let open = ui.button("Open its images");
+    let open = match &progress.job.spec.input.objects {
+        InputObjects::Prefix(_) => open.on_hover_text(format!("Opens {address}")),
+        InputObjects::Manifest(_) => open.on_hover_text(format!(
+            "Opens {address}, the folder of the images that the manifest lists. Once the outputs are open, the filter “answered” shows those alone"
+        )),
+    };
+    if open.clicked() {
+        commands.push(Command::OpenPlace(Box::new(place)));
+    }
 }
 
 fn facts_ui(ui: &mut Ui, progress: &JobProgress) {

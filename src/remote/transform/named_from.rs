@@ -1,0 +1,81 @@
+//! What the outputs of a job are named from, and which objects they can be about.
+
+use super::JobError;
+use super::inputs::manifest_at;
+use crate::aws::{AwsErrorKind, S3};
+use crate::domain::{InputObjects, JobRecord, S3Address, TransformSpec};
+use crate::tasks::TaskControl;
+
+/// What the keys of a job's inputs begin with, as far as the keys of its outputs leave it out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NamedFrom {
+    /// The job read all that begins with it.
+    Prefix(S3Address),
+    /// The job read what a manifest lists.
+    Manifest {
+        /// The prefix that the manifest gives.
+        folder: S3Address,
+        /// Whole keys of what it lists, in the order of their bytes; `None` where it was deleted after the job.
+        keys: Option<Vec<String>>,
+        /// It was written here: its folder is the one that people name their images from.
+        is_ours: bool,
+    },
+}
+
+impl NamedFrom {
+    /// Of a job. A manifest that is gone is no loss where the record of the job knows its folder.
+    ///
+    /// # Errors
+    /// The manifest cannot be read, and nothing here tells its folder: what the outputs are about could only be guessed.
+    pub fn of_job(
+        s3: &S3,
+        spec: &TransformSpec,
+        record: Option<&JobRecord>,
+        control: &TaskControl,
+    ) -> Result<Self, JobError> {
+        let address = match &spec.input.objects {
+            InputObjects::Prefix(prefix) => return Ok(Self::Prefix(prefix.clone())),
+            InputObjects::Manifest(address) => address,
+        };
+        let folder = record.and_then(|record| record.manifest_folder.clone());
+        let is_ours = folder.is_some();
+        match (manifest_at(s3, address, control), folder) {
+            (Ok(manifest), _) => {
+                let folder = manifest.folder;
+                let names = manifest.names.iter();
+                let mut keys: Vec<String> = names
+                    .map(|name| format!("{}{name}", folder.prefix))
+                    .collect();
+                keys.sort_unstable();
+                keys.dedup();
+                Ok(Self::Manifest {
+                    folder,
+                    keys: Some(keys),
+                    is_ours,
+                })
+            }
+            (Err(JobError::Cancelled), _) => Err(JobError::Cancelled),
+            (Err(_), Some(folder)) => Ok(Self::Manifest {
+                folder,
+                keys: None,
+                is_ours,
+            }),
+            (Err(error), None) if error.aws_kind() == Some(AwsErrorKind::NotFound) => {
+                Err(JobError::Manifest(format!(
+                    "The manifest of the job {} is not there any more, and the job was not started on this machine: nobody can say which \
+                     folder its outputs are named from. Open the images of that folder, and the outputs by their address, {}. The manifest was {address}",
+                    spec.job_name, spec.output.folder
+                )))
+            }
+            (Err(error), None) => Err(error),
+        }
+    }
+
+    /// The prefix, or the folder of the manifest.
+    pub fn place(&self) -> &S3Address {
+        match self {
+            Self::Prefix(prefix) => prefix,
+            Self::Manifest { folder, .. } => folder,
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Whether the buckets lie where the job runs: SageMaker reads and writes those of its own region.
+
+use super::{Checks, told};
+use crate::aws::{AwsErrorKind, S3};
+use crate::domain::{CheckPoint, ModelSource, S3Address, TransformPlan};
+use crate::remote::transform::JobError;
+use crate::tasks::{Cancelled, TaskControl};
+
+/// A bucket, and what the job has it for.
+struct Used<'p> {
+    bucket: &'p str,
+    purposes: Vec<&'static str>,
+}
+
+pub(super) fn check_regions(
+    checks: &mut Checks,
+    s3: &S3,
+    plan: &TransformPlan,
+    region: &str,
+    control: &TaskControl,
+) -> Result<(), Cancelled> {
+    control.set_step("asking where the buckets lie");
+    let before = checks.0.len();
+    let mut known = Vec::new();
+    let mut silent = Vec::new();
+    for used in buckets(plan) {
+        let asked = s3.bucket_region(used.bucket, Some(control));
+        // What lies in a bucket that there is not, or that nobody may look at, is told by its own point.
+        let is_told = asked.as_ref().is_err_and(|error| {
+            matches!(
+                error.kind,
+                AwsErrorKind::NotFound | AwsErrorKind::AccessDenied
+            )
+        });
+        match told(asked.map_err(JobError::from))? {
+            Ok(Some(found)) if found == region => known.push(used.bucket),
+            Ok(Some(found)) => checks.problem(
+                CheckPoint::Region,
+                format!(
+                    "The job runs in {region}, and the bucket {} ({}) lies in {found}: SageMaker takes only buckets of its own region",
+                    used.bucket,
+                    used.purposes.join(", ")
+                ),
+                format!("Start the job in {found}, or choose a bucket in {region}"),
+            ),
+            Ok(None) => silent.push(used.bucket),
+            Err(_) if is_told => silent.push(used.bucket),
+            Err(why) => checks.warning(CheckPoint::Region, why, ""),
+        }
+    }
+    if checks.0.len() > before {
+        return Ok(());
+    }
+    let finding = match (known.is_empty(), silent.is_empty()) {
+        (_, true) => format!("The job runs in {region}, where {} lies", known.join(", ")),
+        (true, false) => format!(
+            "The job runs in {region}; nobody says where {} lies",
+            silent.join(", ")
+        ),
+        (false, false) => format!(
+            "The job runs in {region}, where {} lies; nobody says where {} does",
+            known.join(", "),
+            silent.join(", ")
+        ),
+    };
+    checks.ok(CheckPoint::Region, finding);
+    Ok(())
+}
+
+/// Each once, in the order in which the job meets them.
+fn buckets(plan: &TransformPlan) -> Vec<Used<'_>> {
+    let archive = match &plan.model {
+        ModelSource::New { spec, .. } => Some((&spec.archive, "model")),
+        ModelSource::Existing => None,
+    };
+    let images = plan.manifest.as_ref().map(|plan| (&plan.folder, "input"));
+    let spec = &plan.spec;
+    let all: [Option<(&S3Address, &'static str)>; 4] = [
+        archive,
+        images,
+        Some((spec.input.objects.address(), "input")),
+        Some((&spec.output.folder, "outputs")),
+    ];
+    let mut used: Vec<Used<'_>> = Vec::new();
+    for (address, purpose) in all.into_iter().flatten() {
+        match used.iter_mut().find(|used| used.bucket == address.bucket) {
+            Some(known) if known.purposes.contains(&purpose) => {}
+            Some(known) => known.purposes.push(purpose),
+            None => used.push(Used {
+                bucket: &address.bucket,
+                purposes: vec![purpose],
+            }),
+        }
+    }
+    used
+}
