@@ -199,12 +199,15 @@ fn deleting_lists_what_goes_and_says_what_could_not_be_deleted_and_why() {
             });
 
             click(&mut window, &format!("Delete the endpoint {name}…"));
-            wait_for(
-                &mut window,
-                &format!(
-                    "This is deleted: the endpoint {name}, its configuration {name}, its model {name}, the archive s3://"
-                ),
-            );
+            wait_for(&mut window, "This is deleted:");
+            for what in [
+                format!("the endpoint {name}"),
+                format!("its configuration {name}"),
+                format!("its model {name}"),
+                "the archive s3://".to_owned(),
+            ] {
+                assert!(sees(&window, &format!("•  {what}")), "{what}");
+            }
             click(&mut window, "Keep it");
             assert!(!sees(&window, "This is deleted"));
             click(&mut window, "Delete…");

@@ -3,7 +3,8 @@
 mod page;
 
 use eframe::egui::{
-    self, Align, Button, ComboBox, Id, Key, Layout, Modal, RichText, ScrollArea, TextEdit, Ui, vec2,
+    self, Align, Button, ComboBox, Id, Key, Layout, Modal, Response, RichText, ScrollArea,
+    TextEdit, Ui, vec2,
 };
 
 use super::super::theme;
@@ -240,15 +241,10 @@ fn known_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
         is_any = true;
         let sign = known.seen.status().map_or("■", endpoint_sign);
         let word = endpoint_word(known);
-        row_ui(
-            ui,
-            state,
-            &known.id,
-            sign,
-            &word,
-            known.id.region(),
-            commands,
-        );
+        let row = row_ui(ui, state, &known.id, sign, &word, known.id.region());
+        if row.on_hover_text(&word).clicked() {
+            commands.push(Command::OpenEndpoint(known.id.clone()));
+        }
     }
     if is_any {
         ui.separator();
@@ -267,13 +263,15 @@ fn listed_ui(ui: &mut Ui, state: &State, endpoint: &EndpointSummary, commands: &
     let sign = endpoint_sign(endpoint.status);
     let known = state.remote.endpoints.get(&id);
     let is_ours = known.is_some_and(|known| known.record.is_some());
-    let made = ago_text(endpoint.created_ms);
-    let text = if is_ours {
-        format!("deployed here {made}")
+    let hover = if is_ours {
+        format!("{word}, deployed from this machine")
     } else {
-        made
+        word.clone()
     };
-    row_ui(ui, state, &id, sign, &word, &text, commands);
+    let row = row_ui(ui, state, &id, sign, &word, &ago_text(endpoint.created_ms));
+    if row.on_hover_text(hover).clicked() {
+        commands.push(Command::OpenEndpoint(id));
+    }
 }
 
 fn row_ui(
@@ -283,17 +281,13 @@ fn row_ui(
     sign: &str,
     word: &str,
     text: &str,
-    commands: &mut Vec<Command>,
-) {
+) -> Response {
     let is_open = state.remote.endpoints.open.as_ref() == Some(id);
     let button = Button::selectable(is_open, format!("{sign} {}", id.name))
         .right_text(RichText::new(text).weak())
         .truncate()
         .min_size(vec2(ui.available_width(), 0.0));
-    let row = ui.add(button);
-    if row.clicked() {
-        commands.push(Command::OpenEndpoint(id.clone()));
-    }
-    row.on_hover_text(format!("{}\n{word}", id.name))
-        .accessible_name(format!("Endpoint {}, {word}", id.name));
+    ui.add(button)
+        .on_hover_text(&id.name)
+        .accessible_name(format!("Endpoint {}, {word}", id.name))
 }

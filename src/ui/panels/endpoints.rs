@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use eframe::egui::{Align, Frame, Label, Layout, Margin, Panel, Stroke, Ui};
+use eframe::egui::{Align, Frame, Label, Layout, Margin, Panel, Stroke, Ui, vec2};
 
 use super::super::theme;
 use super::super::widgets::{
@@ -14,6 +14,9 @@ use crate::tasks::now_ms;
 
 /// How often what it costs is drawn anew.
 const PERIOD: Duration = Duration::from_secs(10);
+/// Narrower than this, the buttons stand below the text.
+const ONE_LINE_WIDTH: f32 = 900.0;
+const BUTTONS_WIDTH: f32 = 140.0;
 /// More are only counted: the picture needs the room.
 const MOST: usize = 3;
 
@@ -52,25 +55,39 @@ pub(in super::super) fn endpoints_banner_ui(
 }
 
 fn line_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Vec<Command>) {
+    let text = banner_text(endpoint, now_ms());
+    if ui.available_width() < ONE_LINE_WIDTH {
+        ui.add(Label::new(text).wrap());
+        ui.horizontal(|ui| buttons_ui(ui, endpoint, commands));
+        return;
+    }
     ui.horizontal(|ui| {
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
-            let name = &endpoint.id.name;
-            let delete = delete_endpoint_button(ui, endpoint);
-            if delete.clicked() {
-                commands.push(Command::AskToDeleteEndpoint(endpoint.id.clone()));
-            }
-            delete.accessible_name(format!("Delete the endpoint {name}…"));
-            let show = ui.button("Show");
-            if show.clicked() {
-                commands.push(Command::OpenEndpoint(endpoint.id.clone()));
-            }
-            show.accessible_name(format!("Show the endpoint {name}"));
+            // From the right, so the last one first.
+            ui.allocate_ui_with_layout(
+                vec2(BUTTONS_WIDTH, ui.available_height()),
+                Layout::left_to_right(Align::Center),
+                |ui| buttons_ui(ui, endpoint, commands),
+            );
             ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
-                let text = banner_text(endpoint, now_ms());
                 ui.add(Label::new(&text).truncate()).on_hover_text(text);
             });
         });
     });
+}
+
+fn buttons_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Vec<Command>) {
+    let name = &endpoint.id.name;
+    let show = ui.button("Show");
+    if show.clicked() {
+        commands.push(Command::OpenEndpoint(endpoint.id.clone()));
+    }
+    show.accessible_name(format!("Show the endpoint {name}"));
+    let delete = delete_endpoint_button(ui, endpoint);
+    if delete.clicked() {
+        commands.push(Command::AskToDeleteEndpoint(endpoint.id.clone()));
+    }
+    delete.accessible_name(format!("Delete the endpoint {name}…"));
 }
 
 /// “⚠ Endpoint cats: `InService`, about $0.42 so far at $0.74 an hour, deleted at 18:30 (in 2 h 10 min)”.

@@ -132,7 +132,7 @@ fn check_role(checks: &mut Checks, role: &str) {
         None => checks.ok(
             CheckPoint::Role,
             format!(
-                "{role}; whether it may read the input and write the outputs, only a job can tell"
+                "{role}; whether it may read and write in S3 what it must, only the start tells"
             ),
         ),
     }

@@ -169,8 +169,11 @@ fn deletion_ui(ui: &mut Ui, state: &State, endpoint: &KnownEndpoint, commands: &
         }
         return;
     }
-    let message = format!("This is deleted: {}", goes.join(", "));
-    banner_ui(ui, Tone::Warning, &message, |ui| {
+    banner_ui(ui, Tone::Warning, "This is deleted:", |ui| {
+        for what in &goes {
+            ui.add(Label::new(format!("•  {what}")).wrap());
+        }
+        ui.add_space(2.0);
         if let Some(model) = endpoint.model_that_stays() {
             let text = format!(
                 "The model {model} stays: it was not made for this endpoint, and costs nothing"
@@ -181,6 +184,7 @@ fn deletion_ui(ui: &mut Ui, state: &State, endpoint: &KnownEndpoint, commands: &
             let text = "It was not deployed from this machine: make sure that nobody needs it";
             ui.add(Label::new(text).wrap());
         }
+        ui.add_space(4.0);
         ui.horizontal(|ui| {
             if ui.button("Delete it").clicked() {
                 commands.push(Command::DeleteEndpoint(endpoint.id.clone()));
@@ -199,7 +203,11 @@ fn end_ui(
     record: &EndpointRecord,
     commands: &mut Vec<Command>,
 ) {
-    ui.label(sentence(&endpoint_end_text(record, now_ms())));
+    let text = endpoint_end_text(record, now_ms());
+    ui.label(match record.delete_at_ms {
+        Some(at) if at > now_ms() => format!("Will be {text}"),
+        _ => sentence(&text),
+    });
     ui.weak("By a Spotcheck that runs then, or is started later");
     ui.horizontal_wrapped(|ui| {
         let from = record.delete_at_ms.unwrap_or_else(now_ms).max(now_ms());
