@@ -393,6 +393,9 @@ impl Effects {
             Effect::WatchEndpoint { id, task, control } => {
                 remote::endpoints::watch(shared, id, task, control);
             }
+            Effect::ReadEndpointLog { id, task, control } => {
+                remote::endpoints::read_log(shared, id, task, control);
+            }
             Effect::DeleteEndpoint {
                 id,
                 cause,

@@ -140,6 +140,8 @@ pub enum Command {
     CloseEndpoint,
     WatchEndpoint(EndpointId),
     StopWatchingEndpoint(EndpointId),
+    /// The end of what its containers wrote.
+    ReadEndpointLog(EndpointId),
     /// Shows the page of an endpoint, with what would be deleted.
     AskToDeleteEndpoint(EndpointId),
     KeepEndpoint,

@@ -190,6 +190,12 @@ pub enum Effect {
         task: TaskId,
         control: TaskControl,
     },
+    /// The end of what its containers wrote.
+    ReadEndpointLog {
+        id: EndpointId,
+        task: TaskId,
+        control: TaskControl,
+    },
     /// With its configuration, and what was made for it.
     DeleteEndpoint {
         id: EndpointId,
@@ -525,6 +531,7 @@ impl std::fmt::Debug for Effect {
             Self::Deploy { order, .. } => write!(formatter, "Deploy({})", order.config.name),
             Self::ListEndpoints { query, .. } => write!(formatter, "ListEndpoints({query:?})"),
             Self::WatchEndpoint { id, .. } => write!(formatter, "WatchEndpoint({})", id.name),
+            Self::ReadEndpointLog { id, .. } => write!(formatter, "ReadEndpointLog({})", id.name),
             Self::DeleteEndpoint { id, cause, .. } => {
                 write!(formatter, "DeleteEndpoint({}, {cause:?})", id.name)
             }

@@ -12,8 +12,8 @@ use super::{
 use crate::domain::{
     AwsSetup, CacheUsage, DeviceReport, Endpoint, EndpointConfig, EndpointPage, EndpointRecord,
     FileStamp, Identity, JobOutcome, JobPage, JobProgress, LabelSet, LeftBehind, ListingChange,
-    Page, Prediction, Problem, RunId, RunKey, S3Access, S3Address, S3Place, SageMakerAccess,
-    Saliency, SampleId, SampleUri, TruthBox, UploadPlan, UploadReport,
+    LogLine, Page, Prediction, Problem, RunId, RunKey, S3Access, S3Address, S3Place,
+    SageMakerAccess, Saliency, SampleId, SampleUri, TruthBox, UploadPlan, UploadReport,
 };
 use crate::evaluation::Agreement;
 use crate::review::{Arrangement, FilmFrame, Statistics, Suppressed};
@@ -290,6 +290,11 @@ pub enum Event {
         id: EndpointId,
         task: TaskId,
         result: Result<(), S3Failure>,
+    },
+    EndpointLogRead {
+        id: EndpointId,
+        task: TaskId,
+        result: Result<Vec<LogLine>, S3Failure>,
     },
     EndpointDeleted {
         id: EndpointId,

@@ -109,6 +109,13 @@ fn a_model_is_deployed_costs_what_the_banner_says_and_goes_when_its_time_is_over
             click(&mut window, "List endpoints");
             wait_for(&mut window, &format!("Endpoint {name}, InService"));
 
+            click(&mut window, "Log of the container");
+            click(&mut window, "Read the log");
+            wait_for(&mut window, "Read it again");
+            wait_until(&mut window, "the end of reading", |window| {
+                window.state().state().tasks.is_idle()
+            });
+
             // It is put off, and the clock is put forward.
             let end = |window: &Harness<'static, App>| {
                 the_endpoint(window).record.as_ref().unwrap().delete_at_ms
@@ -272,7 +279,8 @@ fn an_endpoint_that_fails_says_why_until_it_is_deleted() {
             let name = deploy(&mut window, &bucket);
             wait_for(&mut window, "did not pass the ping health check");
             wait_for(&mut window, &format!("✗ Endpoint {name}: Failed"));
-            assert!(sees(&window, &format!("/aws/sagemaker/Endpoints/{name}")));
+            click(&mut window, "Read the log");
+            wait_for(&mut window, "Read it again");
             assert_eq!(
                 the_endpoint(&window).seen.status(),
                 Some(EndpointStatus::Failed)

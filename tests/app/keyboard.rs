@@ -185,6 +185,8 @@ fn dialogs_have_names_keep_tab_inside_and_close_with_escape() {
         (Action::Export, "File to write"),
         (Action::OpenS3, "Place in S3"),
         (Action::Upload, "Folder in S3"),
+        (Action::Deploy, "Folder in S3 for the model's archive"),
+        (Action::Endpoints, "Part of the name of an endpoint"),
     ] {
         window.state_mut().command(action.into());
         wait_for(&mut window, text);

@@ -39,6 +39,8 @@ struct GetLogEvents<'a> {
     log_stream_name: &'a str,
     start_from_head: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
+    limit: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     next_token: Option<&'a str>,
 }
 
@@ -56,6 +58,16 @@ struct Event {
     timestamp: i64,
     #[serde(default)]
     message: String,
+}
+
+impl Events {
+    fn into_events(self) -> Vec<LogEvent> {
+        let events = self.events.into_iter().map(|event| LogEvent {
+            at_ms: event.timestamp,
+            message: event.message,
+        });
+        events.collect()
+    }
 }
 
 impl SageMaker {
@@ -108,17 +120,38 @@ impl SageMaker {
             log_group_name: group,
             log_stream_name: stream,
             start_from_head: true,
+            limit: None,
             next_token: token.as_deref(),
         };
         let page: Events = self.ask(&call, &request, control)?;
-        let events = page.events.into_iter().map(|event| LogEvent {
-            at_ms: event.timestamp,
-            message: event.message,
-        });
         Ok(LogPage {
-            events: events.collect(),
-            next: page.next_forward_token.or(token).unwrap_or_default(),
+            next: page
+                .next_forward_token
+                .clone()
+                .or(token)
+                .unwrap_or_default(),
+            events: page.into_events(),
         })
+    }
+
+    /// The last lines of a stream, at most `limit` (`1..=10_000`), the oldest first.
+    pub fn last_log_events(
+        &self,
+        group: &str,
+        stream: &str,
+        limit: u32,
+        control: Option<&TaskControl>,
+    ) -> Result<Vec<LogEvent>, AwsError> {
+        let call = logs("GetLogEvents", format!("read the log {stream} of {group}"));
+        let request = GetLogEvents {
+            log_group_name: group,
+            log_stream_name: stream,
+            start_from_head: false,
+            limit: Some(limit),
+            next_token: None,
+        };
+        let page: Events = self.ask(&call, &request, control)?;
+        Ok(page.into_events())
     }
 }
 

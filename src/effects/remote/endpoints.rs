@@ -10,6 +10,9 @@ use crate::remote::endpoint::{self, EndpointError, EndpointRecords, Look};
 use crate::state::{DeletionCause, EndpointDeletion, EndpointId, Event, S3Failure, TaskId};
 use crate::tasks::{TaskControl, now_ms};
 
+/// What fits on some screens; the rest is in CloudWatch.
+const LOG_LINES: u32 = 300;
+
 pub(in super::super) fn records(shared: &Shared) -> EndpointRecords {
     EndpointRecords::in_folder(shared.dirs.endpoints())
 }
@@ -126,6 +129,32 @@ fn failure_of(shared: &Shared, sagemaker: &SageMakerAccess, error: AwsError) -> 
         ..S3Access::default()
     };
     failure(shared, &access, error)
+}
+
+pub(in super::super) fn read_log(
+    shared: &Arc<Shared>,
+    id: EndpointId,
+    task: TaskId,
+    control: TaskControl,
+) {
+    let of_mistake = id.clone();
+    shared.spawn_answer(
+        "read the log of an endpoint",
+        move |shared| {
+            let sagemaker = shared.aws.sagemaker(&id.sagemaker);
+            let lines = endpoint::log_tail(&sagemaker, &id.name, LOG_LINES, &control);
+            Event::EndpointLogRead {
+                result: lines.map_err(|error| failure_of(shared, &id.sagemaker, error)),
+                id,
+                task,
+            }
+        },
+        move |mistake| Event::EndpointLogRead {
+            id: of_mistake,
+            task,
+            result: Err(failed(mistake)),
+        },
+    );
 }
 
 /// Whoever wants it gone wants it gone also where that fails today: it is due from now on.

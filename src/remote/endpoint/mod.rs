@@ -5,6 +5,7 @@
 mod carrier;
 mod deletion;
 mod deploy;
+mod log;
 mod preflight;
 mod records;
 mod wait;
@@ -15,6 +16,7 @@ use crate::remote::SendError;
 pub use carrier::EndpointCarrier;
 pub use deletion::{Deleted, Deletion, delete, delete_due};
 pub use deploy::{LocalArchive, deploy, send_archive};
+pub use log::log_tail;
 pub use preflight::{EndpointFindings, EndpointPlan, preflight};
 pub use records::EndpointRecords;
 pub use wait::{Look, wait_for, wait_until_gone, watch};

@@ -148,6 +148,8 @@ impl DeployDraft {
             model: None,
             name: String::new(),
             usd_per_hour: None,
+            // Whoever once wanted an endpoint for good has not said so of the next one.
+            delete_after_h: self.delete_after_h.or(Some(USUAL_HOURS)),
             ..self.clone()
         }
     }

@@ -1,8 +1,9 @@
 //! The endpoints of an account and region, and those that were deployed from here.
 
+use super::JobFinding;
 use crate::domain::{
     Endpoint, EndpointConfig, EndpointQuery, EndpointRecord, EndpointStatus, EndpointSummary,
-    S3Access, SageMakerAccess,
+    LogLine, S3Access, SageMakerAccess,
 };
 use crate::state::{S3Failure, State, TaskId};
 
@@ -84,6 +85,8 @@ pub struct KnownEndpoint {
     /// Why it could not be looked at just now; it is tried again.
     pub trouble: Option<String>,
     pub deleting: Option<TaskId>,
+    /// The end of what its containers wrote.
+    pub log: JobFinding<Vec<LogLine>>,
     /// What the last deletion did.
     pub deletion: Option<EndpointDeletion>,
     /// Why it could not be deleted, and still costs money.
@@ -157,6 +160,7 @@ impl KnownEndpoint {
             failure: None,
             trouble: None,
             deleting: None,
+            log: JobFinding::NotYet,
             deletion: None,
             undeleted: None,
         }

@@ -135,6 +135,7 @@ fn on_command(state: &mut State, command: Command, effects: &mut Vec<Effect>) {
         Command::StopWatchingEndpoint(id) => {
             remote::endpoints::stop_watching(state, &id, effects);
         }
+        Command::ReadEndpointLog(id) => remote::endpoints::read_log(state, &id, effects),
         Command::AskToDeleteEndpoint(id) => remote::endpoints::ask_to_delete(state, &id, effects),
         Command::KeepEndpoint => state.remote.endpoints.confirming = None,
         Command::DeleteEndpoint(id) => {
@@ -482,6 +483,9 @@ fn on_event(state: &mut State, event: Event, effects: &mut Vec<Effect>) {
         }
         Event::EndpointWatchEnded { id, task, result } => {
             remote::endpoints::watch_ended(state, &id, task, result);
+        }
+        Event::EndpointLogRead { id, task, result } => {
+            remote::endpoints::log_read(state, &id, task, result);
         }
         Event::EndpointDeleted {
             id,

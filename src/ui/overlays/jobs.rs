@@ -3,8 +3,7 @@
 mod page;
 
 use eframe::egui::{
-    self, Align, Button, ComboBox, Id, Key, Label, Layout, Modal, RichText, ScrollArea, TextEdit,
-    Ui, vec2,
+    self, Align, Button, ComboBox, Id, Key, Layout, Modal, RichText, ScrollArea, TextEdit, Ui, vec2,
 };
 
 use super::super::theme;
@@ -275,9 +274,4 @@ fn row_ui(
     }
     row.on_hover_text(format!("{}\n{}", id.name, status.word()))
         .accessible_name(format!("Job {}, {}", id.name, status.word()));
-}
-
-/// One line of the log or of a list, not wrapped.
-fn line_ui(ui: &mut Ui, text: &str) {
-    ui.add(Label::new(RichText::new(text).monospace().small()).extend());
 }

@@ -9,6 +9,7 @@ mod go_to;
 mod help;
 mod import;
 mod jobs;
+mod log;
 mod open_outputs;
 mod open_s3;
 mod palette;

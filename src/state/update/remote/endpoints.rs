@@ -1,14 +1,14 @@
 //! The list of endpoints, and single ones watched and deleted.
 
 use super::super::{run_tasks, s3};
-use super::{begin, end, words_of};
+use super::{begin, end, finding, words_of};
 use crate::domain::{
     Credentials, Endpoint, EndpointConfig, EndpointPage, EndpointQuery, EndpointRecord,
-    EndpointStatus, Problem, SageMakerAccess,
+    EndpointStatus, LogLine, Problem, SageMakerAccess,
 };
 use crate::state::{
-    DeletionCause, Effect, EndpointDeletion, EndpointId, EndpointList, EndpointSight, Overlay,
-    S3Failure, State, TaskId, TaskKind, TaskOutcome, TaskSignal,
+    DeletionCause, Effect, EndpointDeletion, EndpointId, EndpointList, EndpointSight, JobFinding,
+    Overlay, S3Failure, State, TaskId, TaskKind, TaskOutcome, TaskSignal,
 };
 use crate::tasks::ProgressUnit;
 
@@ -300,6 +300,37 @@ pub(in super::super) fn watch_ended(
     endpoint.trouble = None;
     if let Err(failure @ S3Failure::Failed { .. }) = result {
         endpoint.failure = Some(failure);
+    }
+}
+
+/// The end of what its containers wrote, which says why one does not start.
+pub(in super::super) fn read_log(state: &mut State, id: &EndpointId, effects: &mut Vec<Effect>) {
+    if matches!(state.remote.endpoints.of(id).log, JobFinding::Looking(_)) {
+        return;
+    }
+    let title = format!("Read the log of the endpoint {}", id.name);
+    let (task, control) = begin(state, TaskKind::Endpoints, ProgressUnit::Steps, title);
+    let endpoint = state.remote.endpoints.of(id);
+    endpoint.log = JobFinding::Looking(task);
+    effects.push(Effect::ReadEndpointLog {
+        id: endpoint.id.clone(),
+        task,
+        control,
+    });
+}
+
+pub(in super::super) fn log_read(
+    state: &mut State,
+    id: &EndpointId,
+    task: TaskId,
+    result: Result<Vec<LogLine>, S3Failure>,
+) {
+    end(state, task, result.as_ref().err());
+    let Some(endpoint) = state.remote.endpoints.get_mut(id) else {
+        return;
+    };
+    if matches!(endpoint.log, JobFinding::Looking(looking) if looking == task) {
+        endpoint.log = finding(result);
     }
 }
 

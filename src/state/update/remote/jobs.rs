@@ -1,7 +1,7 @@
 //! The list of jobs, and the pages of single ones.
 
 use super::super::{run_tasks, s3};
-use super::{begin, end, words_of};
+use super::{begin, end, finding};
 use crate::domain::{
     Credentials, JobOutcome, JobPage, JobProgress, JobQuery, LeftBehind, Problem, SageMakerAccess,
 };
@@ -301,13 +301,6 @@ pub(in super::super) fn outcome_found(
     end(state, task, result.as_ref().err());
     if let Some(job) = state.remote.job_mut(id) {
         job.outcome = finding(result);
-    }
-}
-
-fn finding<T>(result: Result<T, S3Failure>) -> JobFinding<T> {
-    match result {
-        Ok(found) => JobFinding::Known(found),
-        Err(failure) => JobFinding::Failed(words_of(failure)),
     }
 }
 

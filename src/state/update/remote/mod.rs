@@ -15,7 +15,15 @@ pub(super) use outputs::{compare_with_local, labelled, open_outputs, outputs_fou
 pub(super) use sending::{check, checked, open_form, rehearse, rehearsed, start, started};
 
 use super::run_tasks::{begin, end};
-use crate::state::S3Failure;
+use crate::state::{JobFinding, S3Failure};
+
+/// What was looked for, or why it is not known.
+fn finding<T>(result: Result<T, S3Failure>) -> JobFinding<T> {
+    match result {
+        Ok(found) => JobFinding::Known(found),
+        Err(failure) => JobFinding::Failed(words_of(failure)),
+    }
+}
 
 /// For people: a cancelled task needs no words.
 fn words_of(failure: S3Failure) -> String {

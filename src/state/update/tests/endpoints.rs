@@ -1,10 +1,11 @@
 //! Endpoints: what is kept of them, watching, and deleting.
 
 use super::{command, event, has};
-use crate::domain::{EndpointRecord, EndpointStatus};
+use crate::domain::{EndpointRecord, EndpointStatus, Preflight};
 use crate::state::{
-    Action, Command, DeletionCause, Effect, EndpointDeletion, EndpointId, EndpointSight, Event,
-    KnownEndpoint, Overlay, S3Failure, State, TaskId, TaskOutcome,
+    Action, Command, DeletionCause, DeployCheck, DeployDraft, Effect, EndpointDeletion, EndpointId,
+    EndpointSight, Event, KnownEndpoint, Overlay, S3Failure, State, TaskId, TaskOutcome,
+    USUAL_GPU_AMI,
 };
 
 fn record() -> EndpointRecord {
@@ -213,4 +214,63 @@ fn the_list_asks_nobody_before_somebody_wants_it() {
     let query = crate::domain::EndpointQuery::default();
     let effects = command(&mut state, Command::ListEndpoints(query));
     assert!(has(&effects, "ListEndpoints"), "{effects:?}");
+}
+
+#[test]
+fn the_form_begins_with_an_end_and_what_was_said_before_and_deploys_what_was_checked() {
+    let (mut state, _, _) = super::opened();
+    state.settings.send.role = "arn:aws:iam::123456789012:role/r".to_owned();
+    command(&mut state, Action::Deploy);
+    assert_eq!(state.overlay, Overlay::Deploy);
+    let draft = DeployDraft {
+        name: "cats".to_owned(),
+        base: "s3://bucket/models".to_owned(),
+        instance_type: "ml.g5.xlarge".to_owned(),
+        ..state.remote.deploying.draft.clone()
+    };
+    assert_eq!(draft.role, "arn:aws:iam::123456789012:role/r");
+    assert!(draft.delete_after_h.is_some());
+    let order = draft.order(&state).expect("nothing is missing");
+    assert_eq!(
+        order.archive_folder.to_string(),
+        "s3://bucket/models/spotcheck-files/cats/"
+    );
+    assert_eq!(order.config.ami_version.as_deref(), Some(USUAL_GPU_AMI));
+    assert_eq!(order.delete_after_ms, Some(2 * 3_600_000));
+
+    let for_good = DeployDraft {
+        delete_after_h: None,
+        ..draft
+    };
+    let effects = command(&mut state, Command::CheckDeployment(Box::new(for_good)));
+    let task = effects.iter().find_map(|effect| match effect {
+        Effect::CheckDeployment { task, .. } => Some(*task),
+        _ => None,
+    });
+    let check = DeployCheck {
+        preflight: Preflight::default(),
+        image: "image".to_owned(),
+        usd_per_hour: Some(0.25),
+    };
+    // Nothing is deployed that was not checked.
+    assert!(command(&mut state, Command::Deploy).is_empty());
+    event(
+        &mut state,
+        Event::DeploymentChecked {
+            task: task.expect("it is checked"),
+            result: Ok(Box::new(check)),
+        },
+    );
+    let effects = command(&mut state, Command::Deploy);
+    let order = effects.into_iter().find_map(|effect| match effect {
+        Effect::Deploy { order, .. } => Some(order),
+        _ => None,
+    });
+    let order = order.expect("it is deployed");
+    assert_eq!(
+        (order.image.as_deref(), order.usd_per_hour),
+        (Some("image"), Some(0.25))
+    );
+    assert_eq!(order.delete_after_ms, None);
+    assert!(state.settings.deploy.delete_after_h.is_some());
 }

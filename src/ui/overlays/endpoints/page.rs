@@ -6,8 +6,9 @@ use super::super::super::widgets::{
     Tone, banner_ui, copy_sign_in_ui, delete_endpoint_button, endpoint_cost_text,
     endpoint_end_text, endpoint_sign, endpoint_word, key_value_ui, strong,
 };
+use super::super::log::log_lines_ui;
 use crate::domain::{Endpoint, EndpointRecord, EndpointStatus, Utc};
-use crate::state::{Command, EndpointSight, KnownEndpoint, S3Failure, State};
+use crate::state::{Command, EndpointSight, JobFinding, KnownEndpoint, S3Failure, State};
 use crate::tasks::now_ms;
 
 const HOUR_MS: i64 = 60 * 60_000;
@@ -31,6 +32,7 @@ pub(super) fn page_ui(
             failure_ui(ui, endpoint, commands);
             status_ui(ui, endpoint);
             deletion_ui(ui, state, endpoint, commands);
+            log_ui(ui, endpoint, commands);
             facts_ui(ui, endpoint);
         });
 }
@@ -118,8 +120,7 @@ fn there_ui(ui: &mut Ui, there: &Endpoint) {
             let why = there.failure.as_deref();
             let why = why.unwrap_or("SageMaker gives no reason");
             let text = format!(
-                "The endpoint failed: {why}. Its log in CloudWatch is /aws/sagemaker/Endpoints/{}; delete it, and deploy it anew once the reason is gone",
-                there.name
+                "The endpoint failed: {why}. Its log below may say more; delete it, and deploy it anew once the reason is gone"
             );
             banner_ui(ui, Tone::Error, &text, |_| {});
         }
@@ -231,6 +232,36 @@ fn end_ui(
             }
         }
     });
+}
+
+/// Read when somebody wants to know: it is kept as long as people say, also for an endpoint that is gone.
+fn log_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Vec<Command>) {
+    ui.add_space(4.0);
+    let has_failed = endpoint.seen.status() == Some(EndpointStatus::Failed);
+    CollapsingHeader::new("Log of the container")
+        // One that fails while it is looked at opens it.
+        .id_salt(("log", has_failed))
+        .default_open(has_failed)
+        .show(ui, |ui| {
+            let label = match &endpoint.log {
+                JobFinding::NotYet => "Read the log",
+                JobFinding::Looking(_) => {
+                    ui.spinner();
+                    return;
+                }
+                JobFinding::Known(lines) => {
+                    log_lines_ui(ui, lines);
+                    "Read it again"
+                }
+                JobFinding::Failed(why) => {
+                    banner_ui(ui, Tone::Error, why, |_| {});
+                    "Try again"
+                }
+            };
+            if ui.button(label).clicked() {
+                commands.push(Command::ReadEndpointLog(endpoint.id.clone()));
+            }
+        });
 }
 
 fn facts_ui(ui: &mut Ui, endpoint: &KnownEndpoint) {

@@ -10,7 +10,8 @@ use super::super::super::theme;
 use super::super::super::widgets::{
     Tone, banner_ui, copy_sign_in_ui, grouped, human_duration, key_value_ui, primary_button, strong,
 };
-use super::{line_ui, status_sign};
+use super::super::log::log_lines_ui;
+use super::status_sign;
 use crate::domain::{
     InputObjects, JobOutcome, JobPhase, JobProgress, LeftBehind, S3Place, TransformJob,
     TransformStatus, Utc, human_usd,
@@ -19,7 +20,6 @@ use crate::state::{
     Action, Command, JobFinding, JobId, KnownJob, OutputsAt, OutputsWish, S3Failure, State,
 };
 
-const LOG_HEIGHT: f32 = 150.0;
 const FAILED_HEIGHT: f32 = 140.0;
 
 /// What waits for a second click.
@@ -335,22 +335,7 @@ fn log_ui(ui: &mut Ui, progress: &JobProgress) {
     CollapsingHeader::new("Log of the container")
         .default_open(false)
         .show(ui, |ui| {
-            if progress.log_tail.is_empty() {
-                ui.weak("Nothing was written yet");
-                return;
-            }
-            ScrollArea::both()
-                .id_salt("log")
-                .max_height(LOG_HEIGHT)
-                .stick_to_bottom(true)
-                .auto_shrink([false, true])
-                .show(ui, |ui| {
-                    for line in &progress.log_tail {
-                        let at = Utc::of_ms(line.at_ms);
-                        let clock = format!("{:02}:{:02}:{:02}", at.hour, at.minute, at.second);
-                        line_ui(ui, &format!("{clock} {}", line.message.trim_end()));
-                    }
-                });
+            log_lines_ui(ui, &progress.log_tail);
         });
 }
 

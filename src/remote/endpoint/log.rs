@@ -1,0 +1,37 @@
+//! What the containers of an endpoint wrote.
+
+use crate::aws::{AwsError, SageMaker};
+use crate::domain::LogLine;
+use crate::tasks::TaskControl;
+
+/// Of the one variant that our endpoints have, and those of AWS's console.
+const STREAMS: &str = "AllTraffic/";
+/// Instances come and go; what the last ones wrote says what is wrong.
+const LAST_STREAMS: usize = 3;
+
+/// The last lines, at most so many (`1..=10_000`), the oldest first. None where nothing was written yet.
+pub fn log_tail(
+    sagemaker: &SageMaker,
+    name: &str,
+    lines: u32,
+    control: &TaskControl,
+) -> Result<Vec<LogLine>, AwsError> {
+    let group = format!("/aws/sagemaker/Endpoints/{name}");
+    let mut streams = sagemaker.log_streams(&group, STREAMS, Some(control))?;
+    streams.sort_by_key(|stream| std::cmp::Reverse(stream.last_event_ms));
+    let mut tail = Vec::new();
+    for stream in streams.iter().take(LAST_STREAMS) {
+        let events = sagemaker.last_log_events(&group, &stream.name, lines, Some(control))?;
+        let instance = stream.name.strip_prefix(STREAMS).unwrap_or(&stream.name);
+        tail.extend(events.into_iter().map(|event| LogLine {
+            at_ms: event.at_ms,
+            stream: instance.to_owned(),
+            message: event.message.trim_end().to_owned(),
+        }));
+    }
+    // Stable, so lines of one stream stay in their order.
+    tail.sort_by_key(|line| line.at_ms);
+    let too_many = tail.len().saturating_sub(lines as usize);
+    tail.drain(..too_many);
+    Ok(tail)
+}

@@ -1,0 +1,27 @@
+//! The end of what a container wrote.
+
+use eframe::egui::{Label, RichText, ScrollArea, Ui};
+
+use crate::domain::{LogLine, Utc};
+
+const HEIGHT: f32 = 150.0;
+
+pub(super) fn log_lines_ui(ui: &mut Ui, lines: &[LogLine]) {
+    if lines.is_empty() {
+        ui.weak("Nothing was written yet");
+        return;
+    }
+    ScrollArea::both()
+        .id_salt("log")
+        .max_height(HEIGHT)
+        .stick_to_bottom(true)
+        .auto_shrink([false, true])
+        .show(ui, |ui| {
+            for line in lines {
+                let at = Utc::of_ms(line.at_ms);
+                let clock = format!("{:02}:{:02}:{:02}", at.hour, at.minute, at.second);
+                let text = format!("{clock} {}", line.message.trim_end());
+                ui.add(Label::new(RichText::new(text).monospace().small()).extend());
+            }
+        });
+}
