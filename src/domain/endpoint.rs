@@ -6,7 +6,31 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{S3Access, S3Address, SageMakerAccess, cost_usd};
+use super::{InstanceType, S3Access, S3Address, SageMakerAccess, cost_usd};
+
+/// The systems that instances with graphics cards can have, and what is in them (botocore 1.44.5, `ProductionVariant`).
+pub const GPU_AMIS: [(&str, &str); 4] = [
+    ("al2-ami-sagemaker-inference-gpu-2", "driver 535, CUDA 12.2"),
+    (
+        "al2-ami-sagemaker-inference-gpu-2-1",
+        "driver 535, CUDA 12.2, without CUDA compatibility mounted",
+    ),
+    (
+        USUAL_GPU_AMI,
+        "driver 550, CUDA 12.4, without CUDA compatibility mounted",
+    ),
+    (
+        "al2023-ami-sagemaker-inference-gpu-4-1",
+        "driver 580, CUDA 13.0, without CUDA compatibility mounted",
+    ),
+];
+const USUAL_GPU_AMI: &str = "al2-ami-sagemaker-inference-gpu-3-1";
+
+/// The system for an instance type that has a graphics card, where nobody says otherwise: what SageMaker takes by itself has an older driver.
+pub fn usual_ami(instance_type: &str) -> Option<&'static str> {
+    let has_gpu = InstanceType::parse(instance_type).is_some_and(|instance| instance.has_gpu());
+    has_gpu.then_some(USUAL_GPU_AMI)
+}
 
 /// On which instances a model is to be run. SageMaker keeps it under a name of its own.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -41,7 +41,7 @@ pub use device::{Device, DeviceChoice, DeviceReport, LatencyMs, RefusedDevice};
 pub use display_picture::{DisplayPicture, PixelSource, TILE_SIDE, Tile, TileKey, TileLayout};
 pub use endpoint::{
     Endpoint, EndpointConfig, EndpointPage, EndpointQuery, EndpointRecord, EndpointSpec,
-    EndpointStatus, EndpointSummary, EndpointVariant, UploadedArchive,
+    EndpointStatus, EndpointSummary, EndpointVariant, GPU_AMIS, UploadedArchive, usual_ami,
 };
 pub use export_options::{
     BoxChoice, ClassChoice, ComparisonFormat, ExportFormat, ExportOptions, PictureKind,

@@ -278,6 +278,8 @@ pub enum Event {
         endpoint: Option<Box<Endpoint>>,
         /// What it runs, where SageMaker tells.
         config: Option<EndpointConfig>,
+        /// Of one instance, where the table of prices has it.
+        usd_per_hour: Option<f64>,
     },
     /// It could not be looked at the endpoint, and is tried again.
     EndpointTrouble {

@@ -57,7 +57,7 @@ pub use remote::{
     EndpointId, EndpointList, EndpointSight, Endpoints, FoundRun, JobFinding, JobId, JobList,
     KnownEndpoint, KnownJob, OpeningOutputs, OutputsAt, OutputsFailure, OutputsWish,
     RehearsalReport, Remote, SendCheck, SendDraft, SendFrom, SendImages, SendOrder, SendStage,
-    SendStatus, USUAL_GPU_AMI, usual_ami,
+    SendStatus,
 };
 pub use runs::{Run, Runs};
 pub use s3_picker::{S3Picker, S3Start};

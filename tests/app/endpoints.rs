@@ -13,9 +13,9 @@ use spotcheck::tasks::now_ms;
 
 use crate::remote::{serve, type_into};
 use crate::support::alone::alone;
-use crate::support::control_plane::{ControlPlane, Failure, REGION, ROLE};
-use crate::support::runtime_home;
+use crate::support::control_plane::{ControlPlane, Failure, IMAGE, REGION, ROLE, echo_archive};
 use crate::support::seaweed::{Bucket, Seaweed};
+use crate::support::{runtime_home, spotcheck_at};
 use crate::window::{click, open_with_model_at, sees, wait_for, wait_until};
 
 const CLASSIFIER: &str = "efficientnet-lite0";
@@ -312,6 +312,8 @@ fn an_endpoint_of_somebody_else_is_listed_and_not_deleted_without_a_warning() {
             click(&mut window, "List endpoints");
             click_once_there(&mut window, &format!("Endpoint {name}, InService"));
             wait_for(&mut window, "It was not deployed from this machine");
+            // The table of prices says what it costs whoever deployed it.
+            assert!(sees(&window, "so far at $0.25 an hour"));
             wait_until(&mut window, "the end of watching", |window| {
                 window.state().state().tasks.is_idle()
             });
@@ -329,6 +331,45 @@ fn an_endpoint_of_somebody_else_is_listed_and_not_deleted_without_a_warning() {
         },
     );
     assert_asked(plane.as_ref(), "DeleteModel", 0);
+}
+
+/// Another Spotcheck on the same machine.
+fn run(dirs: &AppDirs, args: &[&str]) {
+    let home = dirs.config.parent().unwrap();
+    let output = spotcheck_at(home, args).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+}
+
+#[test]
+fn what_the_command_line_deploys_and_deletes_comes_and_goes_in_an_open_window() {
+    let mut plane = None;
+    alone(
+        "endpoints::what_the_command_line_deploys_and_deletes_comes_and_goes_in_an_open_window",
+        account(&mut plane),
+        || {
+            let bucket = Seaweed::shared().bucket("window-endpoint-cli");
+            bucket.put("models/model.tar.gz", &echo_archive());
+            let archive = bucket.uri("models/model.tar.gz");
+            let home = tempfile::tempdir().unwrap();
+            let dirs = home_with_prices(home.path());
+            let mut window = open_with_model_at(dirs.clone(), CLASSIFIER);
+            let name = ["endpoint", "deploy", "--name", "cats"];
+            let model = ["--archive", &archive, "--role", ROLE, "--image", IMAGE];
+            let rest = ["--instance-type", "ml.m5.xlarge", "--hourly-price", "0.5"];
+            run(&dirs, &[&name[..], &model, &rest].concat());
+            wait_for(&mut window, "Endpoint cats: InService");
+            assert!(sees(
+                &window,
+                "so far at $0.50 an hour, not deleted by itself"
+            ));
+
+            run(&dirs, &["endpoint", "delete", "cats", "--yes"]);
+            wait_until(&mut window, "the end of the banner", |window| {
+                !sees(window, "Endpoint cats: ")
+            });
+        },
+    );
 }
 
 fn click_once_there(window: &mut Harness<'static, App>, text: &str) {

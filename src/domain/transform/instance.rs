@@ -88,6 +88,15 @@ impl<'t> InstanceType<'t> {
         self.family.starts_with('p') || self.family.starts_with('g')
     }
 
+    /// Whether its processors are AWS's own Graviton, which run containers for ARM alone: `m6g`, `c7gn`, `r8g`.
+    pub fn is_arm(&self) -> bool {
+        let behind_letters = self
+            .family
+            .trim_start_matches(|c: char| c.is_ascii_alphabetic());
+        let generation = behind_letters.trim_start_matches(|c: char| c.is_ascii_digit());
+        generation != behind_letters && generation.starts_with('g')
+    }
+
     /// Processor threads, as AWS sizes these families: 2 for `large`, 4 for `xlarge`, then 4 for each of its number.
     pub fn vcpus(&self) -> Option<u32> {
         match self.size {
@@ -123,6 +132,19 @@ mod tests {
         assert_eq!(large.vcpus(), Some(48));
         assert!(!InstanceType::parse("ml.m5.huge").unwrap().is_known());
         assert!(!InstanceType::parse("ml.z9.xlarge").unwrap().is_known());
+        for (name, is_arm) in [
+            ("ml.m6g.large", true),
+            ("ml.c7gn.large", true),
+            ("ml.g5.xlarge", false),
+            ("ml.g4dn.xlarge", false),
+            ("ml.m5d.large", false),
+        ] {
+            assert_eq!(
+                InstanceType::parse(name).unwrap().is_arm(),
+                is_arm,
+                "{name}"
+            );
+        }
         for wrong in ["m5.xlarge", "ml.m5", "ml..xlarge", ""] {
             assert_eq!(InstanceType::parse(wrong), None, "{wrong}");
         }

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use super::super::Shared;
 use super::super::s3::{failed, failure};
 use crate::aws::{AwsError, SageMaker};
-use crate::domain::{Endpoint, EndpointQuery, S3Access, SageMakerAccess};
+use crate::domain::{Endpoint, EndpointConfig, EndpointQuery, S3Access, SageMakerAccess};
 use crate::remote::endpoint::{self, EndpointError, EndpointRecords, Look};
+use crate::remote::transform::read_prices;
 use crate::state::{DeletionCause, EndpointDeletion, EndpointId, Event, S3Failure, TaskId};
 use crate::tasks::{TaskControl, now_ms};
 
@@ -82,11 +83,12 @@ fn follow(
     control: &TaskControl,
 ) -> Result<(), AwsError> {
     let sagemaker = shared.aws.sagemaker(&id.sagemaker);
-    let mut config = None;
+    let mut known = None;
     endpoint::watch(&sagemaker, &id.name, control, |look| match look {
         Look::Seen(endpoint) => {
-            if config.is_none() {
-                config = config_of(&sagemaker, endpoint, control);
+            if known.is_none() {
+                let config = config_of(&sagemaker, endpoint, control);
+                known = config.map(|config| (price_of(shared, id, &config), config));
             }
             if let Some(endpoint) = endpoint {
                 control.set_step(endpoint.status.to_string());
@@ -95,7 +97,8 @@ fn follow(
                 id: id.clone(),
                 task,
                 endpoint: endpoint.cloned().map(Box::new),
-                config: config.clone(),
+                usd_per_hour: known.as_ref().and_then(|(price, _)| *price),
+                config: known.as_ref().map(|(_, config)| config.clone()),
             });
             if !is_open {
                 control.cancel();
@@ -116,10 +119,17 @@ fn config_of(
     sagemaker: &SageMaker,
     endpoint: Option<&Endpoint>,
     control: &TaskControl,
-) -> Option<crate::domain::EndpointConfig> {
+) -> Option<EndpointConfig> {
     let name = endpoint?.config_name.as_deref()?;
     let config = sagemaker.describe_endpoint_config(name, Some(control));
     config.ok().flatten()
+}
+
+/// As the table of prices says; a table that cannot be read says nothing here, and why when somebody deploys.
+fn price_of(shared: &Shared, id: &EndpointId, config: &EndpointConfig) -> Option<f64> {
+    let prices = read_prices(&shared.dirs.prices()).ok()?;
+    let price = prices.find(config.instance_type.as_deref()?, Some(id.region()))?;
+    Some(price.usd_per_hour)
 }
 
 fn failure_of(shared: &Shared, sagemaker: &SageMakerAccess, error: AwsError) -> S3Failure {

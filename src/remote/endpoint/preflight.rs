@@ -150,7 +150,15 @@ fn check_instances(config: &EndpointConfig) -> Check {
             CheckPoint::Instance,
             CheckGrade::Warning,
             format!("{name} has a graphics card, and no AMI version says which driver it gets"),
-            "Containers of today need al2-ami-sagemaker-inference-gpu-3-1 or newer; with an older driver they do not start",
+            "A container does not start where the driver is older than its CUDA; al2-ami-sagemaker-inference-gpu-3-1 has CUDA 12.4",
+        );
+    }
+    if instance.is_arm() {
+        return check(
+            CheckPoint::Instance,
+            CheckGrade::Warning,
+            format!("{name} has ARM processors, and AWS's Ray Serve container is made for others"),
+            "Take an instance type without the g behind its number, or a container for ARM",
         );
     }
     let threads = instance
@@ -264,6 +272,7 @@ mod tests {
         for (instance_type, grade) in [
             ("ml.m5.xlarge", CheckGrade::Ok),
             ("ml.g5.xlarge", CheckGrade::Warning),
+            ("ml.m6g.large", CheckGrade::Warning),
             ("m5.xlarge", CheckGrade::Problem),
         ] {
             let check = check_instances(&config(instance_type));

@@ -6,14 +6,12 @@ use serde::{Deserialize, Serialize};
 
 use super::sending::{SendStage, folder_of, text_of};
 use crate::domain::{
-    CheckGrade, EndpointConfig, InstanceType, Preflight, S3Access, S3Address, support_folder,
+    CheckGrade, EndpointConfig, Preflight, S3Access, S3Address, support_folder, usual_ami,
 };
 use crate::state::State;
 
 /// How long an endpoint lives where nobody says otherwise, in hours: an afternoon's look, and not a month's bill.
 const USUAL_HOURS: f64 = 2.0;
-/// The system of instances whose graphics cards current containers ask for: it has the driver for their CUDA.
-pub const USUAL_GPU_AMI: &str = "al2-ami-sagemaker-inference-gpu-3-1";
 
 /// What stands in the form. What is the same for the next endpoint is kept in the settings; none of it is a secret.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -153,10 +151,4 @@ impl DeployDraft {
             ..self.clone()
         }
     }
-}
-
-/// What an instance type needs that has a graphics card.
-pub fn usual_ami(instance_type: &str) -> Option<&'static str> {
-    let has_gpu = InstanceType::parse(instance_type).is_some_and(|instance| instance.has_gpu());
-    has_gpu.then_some(USUAL_GPU_AMI)
 }

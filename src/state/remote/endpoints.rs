@@ -3,7 +3,7 @@
 use super::JobFinding;
 use crate::domain::{
     Endpoint, EndpointConfig, EndpointQuery, EndpointRecord, EndpointStatus, EndpointSummary,
-    LogLine, S3Access, SageMakerAccess,
+    LogLine, S3Access, SageMakerAccess, cost_usd,
 };
 use crate::state::{S3Failure, State, TaskId};
 
@@ -78,6 +78,8 @@ pub struct KnownEndpoint {
     pub seen: EndpointSight,
     /// On which instances it runs which model, where SageMaker tells.
     pub config: Option<EndpointConfig>,
+    /// What an hour of one instance costs, as the table of prices says.
+    pub usd_per_hour: Option<f64>,
     /// While somebody looks again and again.
     pub watching: Option<TaskId>,
     /// What went wrong last.
@@ -156,6 +158,7 @@ impl KnownEndpoint {
             record: None,
             seen: EndpointSight::NotYet,
             config: None,
+            usd_per_hour: None,
             watching: None,
             failure: None,
             trouble: None,
@@ -185,6 +188,24 @@ impl KnownEndpoint {
     pub fn config(&self) -> Option<&EndpointConfig> {
         let record = self.record.as_ref().map(|record| &record.config);
         record.or(self.config.as_ref())
+    }
+
+    /// What it has cost by now, a little more than AWS will say, and what an hour costs, in US dollars. At the price that it was deployed
+    /// with, or else at that of the table; `None` where neither is known.
+    pub fn cost_usd(&self, now_ms: i64) -> Option<(f64, f64)> {
+        let record = self.record.as_ref();
+        let price = record.and_then(|record| record.usd_per_hour);
+        let price = price.or(self.usd_per_hour)?;
+        let since_ms = match record {
+            Some(record) => record.created_ms,
+            None => self.seen.endpoint()?.created_ms,
+        };
+        let instances = self.config()?.instance_count;
+        let seconds = (now_ms - since_ms).max(0) as f64 / 1e3;
+        Some((
+            cost_usd(price, instances, seconds),
+            cost_usd(price, instances, 3600.0),
+        ))
     }
 
     /// What goes with it when it is deleted, in this order; each as people call it.

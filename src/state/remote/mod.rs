@@ -6,9 +6,7 @@ mod jobs;
 mod outputs;
 mod sending;
 
-pub use deploying::{
-    DeployCheck, DeployDraft, DeployOrder, DeployStatus, USUAL_GPU_AMI, usual_ami,
-};
+pub use deploying::{DeployCheck, DeployDraft, DeployOrder, DeployStatus};
 pub use endpoints::{
     DeletionCause, EndpointDeletion, EndpointId, EndpointList, EndpointSight, Endpoints,
     KnownEndpoint,

@@ -477,7 +477,11 @@ fn on_event(state: &mut State, event: Event, effects: &mut Vec<Effect>) {
             task,
             endpoint,
             config,
-        } => remote::endpoints::seen(state, &id, task, endpoint, config),
+            usd_per_hour,
+        } => {
+            let known = (config, usd_per_hour);
+            remote::endpoints::seen(state, &id, task, endpoint, known);
+        }
         Event::EndpointTrouble { id, task, text } => {
             remote::endpoints::trouble(state, &id, task, text);
         }

@@ -1,6 +1,6 @@
 //! The form that makes a model answer at an endpoint, checked while it is filled in.
 
-use eframe::egui::{self, Id, Modal, RichText, ScrollArea, TextEdit, Ui, vec2};
+use eframe::egui::{self, Button, Id, Modal, RichText, ScrollArea, TextEdit, Ui, vec2};
 
 use super::super::theme;
 use super::super::widgets::{Tone, banner_ui, primary_button, renew_in_time, strong};
@@ -9,10 +9,8 @@ use super::form::{
     price_ui, text_ui,
 };
 use super::open_s3::access::{AccessMemory, access_ui};
-use crate::domain::{S3Access, dated_name};
-use crate::state::{
-    Action, Command, DeployDraft, Overlay, SendStage, State, TaskSignal, usual_ami,
-};
+use crate::domain::{GPU_AMIS, S3Access, dated_name, usual_ami};
+use crate::state::{Action, Command, DeployDraft, Overlay, SendStage, State, TaskSignal};
 use crate::tasks::{clock_text, now_ms};
 
 const WIDTH: f32 = 1040.0;
@@ -157,12 +155,18 @@ fn endpoint_ui(ui: &mut Ui, draft: &mut DeployDraft) {
         draft.usd_per_hour = None;
     }
     if let Some(usual) = usual_ami(draft.instance_type.trim()) {
-        text_ui(
-            ui,
-            &mut draft.ami_version,
-            "AMI version, for the driver of the graphics card",
-            usual,
-        );
+        let name = "AMI version, for the driver of the graphics card";
+        text_ui(ui, &mut draft.ami_version, name, usual);
+        ui.menu_button("Known AMI versions", |ui| {
+            for (ami, what) in GPU_AMIS {
+                let button = Button::selectable(draft.ami_version == ami, ami)
+                    .right_text(RichText::new(what).weak());
+                if ui.add(button).clicked() {
+                    ami.clone_into(&mut draft.ami_version);
+                    ui.close();
+                }
+            }
+        });
     } else {
         draft.ami_version.clear();
     }

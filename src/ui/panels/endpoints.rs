@@ -102,7 +102,7 @@ fn banner_text(endpoint: &KnownEndpoint, now_ms: i64) -> String {
     if let Some(record) = &endpoint.record {
         // Whether instances that never came into service are billed, AWS does not say.
         if endpoint.seen.status() != Some(EndpointStatus::Failed) {
-            parts.push(endpoint_cost_text(record, now_ms));
+            parts.push(endpoint_cost_text(endpoint, now_ms));
         }
         parts.push(endpoint_end_text(record, now_ms));
     }

@@ -35,9 +35,9 @@ pub(in super::super) fn endpoint_word(endpoint: &KnownEndpoint) -> String {
 }
 
 /// “about $0.42 so far at $0.74 an hour”.
-pub(in super::super) fn endpoint_cost_text(record: &EndpointRecord, now_ms: i64) -> String {
-    match (record.cost_usd(now_ms), record.usd_per_hour_of_all()) {
-        (Some(so_far), Some(hour)) => {
+pub(in super::super) fn endpoint_cost_text(endpoint: &KnownEndpoint, now_ms: i64) -> String {
+    match endpoint.cost_usd(now_ms) {
+        Some((so_far, hour)) => {
             let so_far = if so_far < 0.01 {
                 "less than $0.01".to_owned()
             } else {
@@ -45,7 +45,7 @@ pub(in super::super) fn endpoint_cost_text(record: &EndpointRecord, now_ms: i64)
             };
             format!("{so_far} so far at {} an hour", human_usd(hour))
         }
-        _ => "costs unknown: no price was given".to_owned(),
+        None => "costs unknown: no price was given".to_owned(),
     }
 }
 

@@ -223,7 +223,7 @@ pub(in super::super) fn seen(
     id: &EndpointId,
     task: TaskId,
     found: Option<Box<Endpoint>>,
-    config: Option<EndpointConfig>,
+    (config, usd_per_hour): (Option<EndpointConfig>, Option<f64>),
 ) {
     let Some(endpoint) = state.remote.endpoints.get_mut(id) else {
         return;
@@ -234,6 +234,7 @@ pub(in super::super) fn seen(
     endpoint.failure = None;
     endpoint.trouble = None;
     endpoint.config = config.or(endpoint.config.take());
+    endpoint.usd_per_hour = usd_per_hour;
     let sight = found.map_or(EndpointSight::Gone, EndpointSight::There);
     let before = std::mem::replace(&mut endpoint.seen, sight);
     let now = endpoint.seen.clone();

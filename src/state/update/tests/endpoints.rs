@@ -1,11 +1,10 @@
 //! Endpoints: what is kept of them, watching, and deleting.
 
 use super::{command, event, has};
-use crate::domain::{EndpointRecord, EndpointStatus, Preflight};
+use crate::domain::{EndpointRecord, EndpointStatus, Preflight, usual_ami};
 use crate::state::{
     Action, Command, DeletionCause, DeployCheck, DeployDraft, Effect, EndpointDeletion, EndpointId,
     EndpointSight, Event, KnownEndpoint, Overlay, S3Failure, State, TaskId, TaskOutcome,
-    USUAL_GPU_AMI,
 };
 
 fn record() -> EndpointRecord {
@@ -46,6 +45,7 @@ fn see(state: &mut State, sight: EndpointSight) {
             task,
             endpoint,
             config: None,
+            usd_per_hour: None,
         },
     );
 }
@@ -235,7 +235,10 @@ fn the_form_begins_with_an_end_and_what_was_said_before_and_deploys_what_was_che
         order.archive_folder.to_string(),
         "s3://bucket/models/spotcheck-files/cats/"
     );
-    assert_eq!(order.config.ami_version.as_deref(), Some(USUAL_GPU_AMI));
+    assert_eq!(
+        order.config.ami_version.as_deref(),
+        usual_ami("ml.g5.xlarge")
+    );
     assert_eq!(order.delete_after_ms, Some(2 * 3_600_000));
 
     let for_good = DeployDraft {

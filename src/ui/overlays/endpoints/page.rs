@@ -102,14 +102,14 @@ fn status_ui(ui: &mut Ui, endpoint: &KnownEndpoint) {
         }
         EndpointSight::NotYet => {}
     }
-    if let Some(record) = endpoint
-        .record
-        .as_ref()
-        .filter(|_| endpoint.is_at_our_cost())
-    {
-        ui.label(sentence(&endpoint_cost_text(record, now_ms())));
-    } else if endpoint.record.is_none() && endpoint.seen.endpoint().is_some() {
-        ui.weak("It was not deployed from this machine: what it costs, and whether somebody needs it, is not known here");
+    let has_failed = endpoint.seen.status() == Some(EndpointStatus::Failed);
+    if !has_failed && (endpoint.seen.endpoint().is_some() || endpoint.is_at_our_cost()) {
+        ui.label(sentence(&endpoint_cost_text(endpoint, now_ms())));
+    }
+    if endpoint.record.is_none() && endpoint.seen.endpoint().is_some() {
+        ui.weak(
+            "It was not deployed from this machine; whether somebody needs it is not known here",
+        );
     }
 }
 
