@@ -227,7 +227,9 @@ fn deleting_lists_what_goes_and_says_what_could_not_be_deleted_and_why() {
             ));
             // It costs nothing any more, and what is left can still be deleted.
             assert!(!sees(&window, &format!("Endpoint {name}: ")));
-            assert!(sees(&window, "Delete…"));
+            click(&mut window, "Delete…");
+            wait_for(&mut window, &format!("•  the model {name}"));
+            assert!(!sees(&window, &format!("•  the endpoint {name}")));
             assert_eq!(window.state().state().problems.len(), 1);
         },
     );

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use super::super::Shared;
 use super::super::s3::{failed, failure};
 use crate::aws::{AwsError, SageMaker};
-use crate::domain::{Endpoint, EndpointConfig, EndpointQuery, S3Access, SageMakerAccess};
+use crate::domain::{
+    Endpoint, EndpointConfig, EndpointQuery, EndpointRecord, S3Access, SageMakerAccess,
+};
 use crate::remote::endpoint::{self, EndpointError, EndpointRecords, Look};
 use crate::remote::transform::read_prices;
 use crate::state::{DeletionCause, EndpointDeletion, EndpointId, Event, S3Failure, TaskId};
@@ -203,12 +205,15 @@ fn delete_now(
     control: &TaskControl,
 ) -> Result<EndpointDeletion, EndpointError> {
     let records = records(shared);
-    if let (DeletionCause::Wish, Some(record)) = (cause, records.find(&id.name, id.region())) {
-        let record = crate::domain::EndpointRecord {
+    let wished = match cause {
+        DeletionCause::Wish => records.find(&id.name, id.region()),
+        DeletionCause::TimeIsOver => None,
+    };
+    if let Some(record) = &wished {
+        records.write(&EndpointRecord {
             delete_at_ms: Some(now_ms()),
-            ..record
-        };
-        records.write(&record)?;
+            ..record.clone()
+        })?;
     }
     let done = endpoint::delete(
         &shared.aws,
@@ -228,7 +233,14 @@ fn delete_now(
             deleted: vec![format!("endpoint {name}")],
             kept: Vec::new(),
         }),
-        Err(error) => Err(error),
+        Err(error) => {
+            // Whoever changed their mind keeps the end that was set before.
+            let is_cancelled = matches!(error, EndpointError::Cancelled);
+            if let (true, Some(record)) = (is_cancelled, &wished) {
+                records.write(record)?;
+            }
+            Err(error)
+        }
     }
 }
 
@@ -254,7 +266,7 @@ pub(in super::super) fn set_end(shared: &Arc<Shared>, id: EndpointId, delete_at_
                 id.name
             ));
         };
-        let record = crate::domain::EndpointRecord {
+        let record = EndpointRecord {
             delete_at_ms,
             ..record
         };

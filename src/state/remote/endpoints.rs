@@ -210,6 +210,12 @@ impl KnownEndpoint {
 
     /// What goes with it when it is deleted, in this order; each as people call it.
     pub fn goes_with_it(&self) -> Vec<String> {
+        if let (EndpointSight::Gone, Some(deletion)) = (&self.seen, &self.deletion) {
+            let stays = self.model_that_stays().map(|name| format!("model {name}"));
+            let kept = deletion.kept.iter().map(|(what, _)| what);
+            let kept = kept.filter(|what| Some(*what) != stays.as_ref());
+            return kept.map(|what| format!("the {what}")).collect();
+        }
         let mut parts = Vec::new();
         if self.seen != EndpointSight::Gone {
             parts.push(format!("the endpoint {}", self.id.name));

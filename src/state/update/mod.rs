@@ -142,7 +142,7 @@ fn on_command(state: &mut State, command: Command, effects: &mut Vec<Effect>) {
             remote::endpoints::delete(state, &id, DeletionCause::Wish, effects);
         }
         Command::SetEndpointEnd(id, delete_at_ms) => {
-            effects.push(Effect::SetEndpointEnd { id, delete_at_ms });
+            remote::endpoints::set_end(state, id, delete_at_ms, effects);
         }
         Command::DismissExported => state.exported = None,
         Command::RevealPath(path) => effects.push(Effect::Reveal(path)),

@@ -92,19 +92,21 @@ fn buttons_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Vec<Command>
 
 /// “⚠ Endpoint cats: `InService`, about $0.42 so far at $0.74 an hour, deleted at 18:30 (in 2 h 10 min)”.
 fn banner_text(endpoint: &KnownEndpoint, now_ms: i64) -> String {
+    let is_wrong =
+        endpoint.undeleted.is_some() || endpoint.trouble.is_some() || endpoint.failure.is_some();
     let sign = match endpoint.seen.status() {
-        _ if endpoint.undeleted.is_some() => "⚠",
+        _ if is_wrong => "⚠",
         Some(EndpointStatus::InService) | None => "",
         Some(status) => endpoint_sign(status),
     };
     let name = &endpoint.id.name;
     let mut parts = vec![format!("Endpoint {name}: {}", endpoint_word(endpoint))];
-    if let Some(record) = &endpoint.record {
+    if endpoint.record.is_some() {
         // Whether instances that never came into service are billed, AWS does not say.
         if endpoint.seen.status() != Some(EndpointStatus::Failed) {
             parts.push(endpoint_cost_text(endpoint, now_ms));
         }
-        parts.push(endpoint_end_text(record, now_ms));
+        parts.push(endpoint_end_text(endpoint, now_ms));
     }
     let text = parts.join(", ");
     if sign.is_empty() {
@@ -117,7 +119,7 @@ fn banner_text(endpoint: &KnownEndpoint, now_ms: i64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::state::EndpointSight;
+    use crate::state::{EndpointSight, S3Failure};
 
     #[test]
     fn the_banner_says_what_it_costs_and_when_it_goes() {
@@ -143,5 +145,12 @@ mod tests {
         endpoint.seen = EndpointSight::example(EndpointStatus::Failed);
         let text = banner_text(&endpoint, now);
         assert!(text.starts_with("✗ Endpoint cats: Failed, "), "{text}");
+        endpoint.seen = EndpointSight::NotYet;
+        endpoint.trouble = Some("nobody answers".to_owned());
+        endpoint.undeleted = Some(S3Failure::Cancelled);
+        assert_eq!(
+            banner_text(&endpoint, now),
+            "⚠ Endpoint cats: could not be looked at, about $1.48 so far at $0.74 an hour, could not be deleted yet, tried again now and then"
+        );
     }
 }

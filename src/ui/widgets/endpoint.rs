@@ -3,7 +3,7 @@
 use eframe::egui::{Button, Response, Ui};
 
 use super::sign_in::duration_text;
-use crate::domain::{EndpointRecord, EndpointStatus, human_usd};
+use crate::domain::{EndpointStatus, human_usd};
 use crate::state::{EndpointSight, KnownEndpoint};
 use crate::tasks::clock_text;
 
@@ -24,11 +24,11 @@ pub(in super::super) fn endpoint_sign(status: EndpointStatus) -> &'static str {
 pub(in super::super) fn endpoint_word(endpoint: &KnownEndpoint) -> String {
     match &endpoint.seen {
         _ if endpoint.deleting.is_some() => "being deleted".to_owned(),
-        EndpointSight::There(there) if endpoint.undeleted.is_some() => {
-            format!("{}, could not be deleted yet", there.status)
-        }
         EndpointSight::There(there) => there.status.to_string(),
         EndpointSight::Gone => "gone".to_owned(),
+        EndpointSight::NotYet if endpoint.trouble.is_some() || endpoint.failure.is_some() => {
+            "could not be looked at".to_owned()
+        }
         EndpointSight::NotYet if endpoint.watching.is_some() => "being looked at".to_owned(),
         EndpointSight::NotYet => "not looked at".to_owned(),
     }
@@ -50,8 +50,12 @@ pub(in super::super) fn endpoint_cost_text(endpoint: &KnownEndpoint, now_ms: i64
 }
 
 /// “deleted at 18:30 (in 2 h 10 min)”.
-pub(in super::super) fn endpoint_end_text(record: &EndpointRecord, now_ms: i64) -> String {
-    match record.delete_at_ms {
+pub(in super::super) fn endpoint_end_text(endpoint: &KnownEndpoint, now_ms: i64) -> String {
+    let record = endpoint.record.as_ref();
+    match record.and_then(|record| record.delete_at_ms) {
+        _ if endpoint.undeleted.is_some() => {
+            "could not be deleted yet, tried again now and then".to_owned()
+        }
         None => "not deleted by itself".to_owned(),
         Some(at) if at <= now_ms => "to be deleted now".to_owned(),
         Some(at) => format!(

@@ -240,13 +240,7 @@ pub(in super::super) fn seen(
     let now = endpoint.seen.clone();
     let is_ours = endpoint.is_ours();
     if let Some(status) = now.status() {
-        let list = &mut state.remote.endpoints.list;
-        let is_listed =
-            list.sagemaker.as_ref().map(|access| &access.region) == Some(&id.sagemaker.region);
-        let same = list.endpoints.iter_mut();
-        for listed in same.filter(|listed| is_listed && listed.name == id.name) {
-            listed.status = status;
-        }
+        list_as(state, id, status);
     }
     if before != now && is_ours {
         tell_of(state, &id.name, &before, &now);
@@ -335,6 +329,19 @@ pub(in super::super) fn log_read(
     }
 }
 
+/// Another time for Spotcheck to delete it by itself.
+pub(in super::super) fn set_end(
+    state: &mut State,
+    id: EndpointId,
+    delete_at_ms: Option<i64>,
+    effects: &mut Vec<Effect>,
+) {
+    if let Some(endpoint) = state.remote.endpoints.get_mut(&id) {
+        endpoint.undeleted = None;
+    }
+    effects.push(Effect::SetEndpointEnd { id, delete_at_ms });
+}
+
 /// With its configuration, and what was made for it.
 pub(in super::super) fn delete(
     state: &mut State,
@@ -372,7 +379,6 @@ pub(in super::super) fn deleted(
     cause: DeletionCause,
     result: Result<EndpointDeletion, S3Failure>,
 ) {
-    let name = &id.name;
     let Some(endpoint) = state.remote.endpoints.get_mut(id) else {
         return;
     };
@@ -380,42 +386,74 @@ pub(in super::super) fn deleted(
         endpoint.deleting = None;
     }
     match result {
-        Ok(deletion) => {
-            endpoint.seen = EndpointSight::Gone;
-            endpoint.undeleted = None;
-            let before = endpoint.deletion.as_ref().map(|before| &before.kept);
-            // What stays is tried again now and then, and said once.
-            let is_news = deletion.kept.is_empty() || before != Some(&deletion.kept);
-            let said = words_of_deletion(name, cause, &deletion);
-            let is_left = !deletion.kept.is_empty();
-            endpoint.deletion = Some(deletion);
-            if is_left && is_news {
-                state.problems.add(Problem::general(said.clone()), None);
-            }
-            let list = &mut state.remote.endpoints.list;
-            for listed in &mut list.endpoints {
-                if listed.name == *name {
-                    listed.status = EndpointStatus::Deleting;
-                }
-            }
-            drop(state.tasks.end(task, TaskOutcome::Done(said.clone())));
-            if is_news {
-                state.tell(said);
-            }
-        }
+        Ok(deletion) => gone(state, id, task, cause, deletion),
         Err(failure) => {
-            let is_news = endpoint.undeleted.as_ref() != Some(&failure);
-            endpoint.undeleted = Some(failure.clone());
             end(state, task, Some(&failure));
-            if failure != S3Failure::Cancelled && is_news {
-                let why = words_of(failure);
-                let text = format!(
-                    "The endpoint {name} still costs money, as it could not be deleted yet: {why}. Spotcheck tries again while it runs and when it is started; where that does not help, delete it in the AWS console"
-                );
-                state.tell(text.clone());
-                state.problems.add(Problem::general(text), None);
-            }
+            not_deleted(state, id, cause, failure);
         }
+    }
+}
+
+fn gone(
+    state: &mut State,
+    id: &EndpointId,
+    task: TaskId,
+    cause: DeletionCause,
+    deletion: EndpointDeletion,
+) {
+    let said = words_of_deletion(&id.name, cause, &deletion);
+    drop(state.tasks.end(task, TaskOutcome::Done(said.clone())));
+    list_as(state, id, EndpointStatus::Deleting);
+    let endpoint = state.remote.endpoints.of(id);
+    endpoint.seen = EndpointSight::Gone;
+    endpoint.undeleted = None;
+    let is_left = !deletion.kept.is_empty();
+    let before = endpoint.deletion.replace(deletion);
+    let kept_before = before.map(|before| before.kept);
+    let kept = endpoint.deletion.as_ref().map(|now| &now.kept);
+    // What stays is tried again now and then, and said once.
+    if is_left && kept_before.as_ref() == kept {
+        return;
+    }
+    if is_left {
+        state.problems.add(Problem::general(said.clone()), None);
+    }
+    state.tell(said);
+}
+
+fn not_deleted(state: &mut State, id: &EndpointId, cause: DeletionCause, failure: S3Failure) {
+    let name = &id.name;
+    if failure == S3Failure::Cancelled {
+        if cause == DeletionCause::TimeIsOver {
+            state.tell(format!(
+                "The end of the endpoint {name} has come, so it is deleted in a moment; put it off in “Endpoints…” to keep it"
+            ));
+        }
+        return;
+    }
+    let endpoint = state.remote.endpoints.of(id);
+    let before = endpoint.undeleted.replace(failure.clone());
+    if before.as_ref() == Some(&failure) {
+        return;
+    }
+    let why = words_of(failure);
+    let text = format!(
+        "The endpoint {name} still costs money, as it could not be deleted yet: {why}. Spotcheck tries again while it runs and when it is started; where that does not help, delete it in the AWS console"
+    );
+    state.tell(text.clone());
+    state.problems.add(Problem::general(text), None);
+}
+
+/// In the list, where it stands there.
+fn list_as(state: &mut State, id: &EndpointId, status: EndpointStatus) {
+    let list = &mut state.remote.endpoints.list;
+    let region = list.sagemaker.as_ref().map(|access| &access.region);
+    if region != Some(&id.sagemaker.region) {
+        return;
+    }
+    let same = list.endpoints.iter_mut();
+    for listed in same.filter(|listed| listed.name == id.name) {
+        listed.status = status;
     }
 }
 

@@ -175,6 +175,17 @@ fn what_is_due_is_deleted_once_at_a_time_and_a_failure_is_told_once() {
 }
 
 #[test]
+fn whoever_stops_a_deletion_that_is_due_is_told_how_to_put_it_off() {
+    let mut state = State::default();
+    read(&mut state, vec![record()], vec![id()]);
+    end_deletion(&mut state, Err(S3Failure::Cancelled));
+    let text = notice(&mut state).expect("it is still due");
+    assert!(text.contains("put it off"), "{text}");
+    assert!(state.problems.is_empty());
+    assert_eq!(known(&state).undeleted, None);
+}
+
+#[test]
 fn nothing_is_deleted_before_that_is_confirmed() {
     let mut state = State::default();
     read(&mut state, vec![record()], Vec::new());

@@ -204,9 +204,9 @@ fn end_ui(
     record: &EndpointRecord,
     commands: &mut Vec<Command>,
 ) {
-    let text = endpoint_end_text(record, now_ms());
+    let text = endpoint_end_text(endpoint, now_ms());
     ui.label(match record.delete_at_ms {
-        Some(at) if at > now_ms() => format!("Will be {text}"),
+        Some(at) if at > now_ms() && endpoint.undeleted.is_none() => format!("Will be {text}"),
         _ => sentence(&text),
     });
     ui.weak("By a Spotcheck that runs then, or is started later");
