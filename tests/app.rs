@@ -40,6 +40,8 @@ mod s3_keeping;
 mod s3_picker;
 #[path = "app/screenshots.rs"]
 mod screenshots;
+#[path = "app/sending.rs"]
+mod sending;
 mod support;
 #[path = "app/uploading.rs"]
 mod uploading;

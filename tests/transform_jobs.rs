@@ -736,6 +736,19 @@ fn the_preflight_finds_traps_of_model_container_and_instance() {
 }
 
 #[test]
+fn what_files_of_records_cost_is_not_told_by_counting_the_files() {
+    let transform = Transform::new("records-cost");
+    transform.bucket.put("records/a.tfrecord", b"record");
+    let more = ["--input-kind", "tfrecord", "--hourly-price", "3.6"];
+    let more = [&more[..], &["--images-per-s", "0.1"]].concat();
+    let found = transform.preflight("records", "records/", &more);
+    let (grade, text) = check(&found, "Cost");
+    assert_eq!(grade, "warning", "{found:#?}");
+    assert!(text.contains("how many records the files hold"), "{text}");
+    assert!(!text.contains("10 s"), "{text}");
+}
+
+#[test]
 fn a_price_with_its_source_is_kept_for_the_next_estimate() {
     let transform = Transform::with_images("price", 1);
     let more = [

@@ -25,8 +25,8 @@ pub use limits::{
 };
 pub use payload::{PayloadSuggestion, needed_payload_mb};
 pub use plan::{
-    EXAMPLE_CONTENT_TYPE, IMAGE_CONTENT_TYPE, LINES_CONTENT_TYPE, ManifestPlan, ModelSource,
-    TfsBatching, TransformPlan, output_folder, support_folder,
+    EXAMPLE_CONTENT_TYPE, IMAGE_CONTENT_TYPE, ImagesInside, LINES_CONTENT_TYPE, ManifestPlan,
+    ModelSource, TfsBatching, TransformPlan, output_folder, support_folder,
 };
 pub use preflight::{Check, CheckGrade, CheckPoint, InputSurvey, KeySample, Preflight};
 pub use progress::{FailedObject, JobOutcome, JobPhase, JobProgress, LogLine};

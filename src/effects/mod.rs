@@ -343,10 +343,10 @@ impl Effects {
                 },
             ),
             Effect::StartJob {
-                order,
+                plan,
                 task,
                 control,
-            } => remote::start(shared, *order, task, control),
+            } => remote::start(shared, plan, task, control),
             Effect::ListJobs {
                 access,
                 query,

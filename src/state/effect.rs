@@ -10,7 +10,8 @@ use super::{
 use crate::domain::{
     Change, ComparisonFormat, EndpointQuery, ExportOptions, FileStamp, JobOutcome, JobQuery,
     LabelSet, LeftBehind, Prediction, RunId, RunInfo, RunKey, S3Access, S3Address, S3Place,
-    SaliencyTarget, Sample, SampleId, SampleUri, SharedList, TileKey, UploadPlan, ViewSettings,
+    SaliencyTarget, Sample, SampleId, SampleUri, SharedList, TileKey, TransformPlan, UploadPlan,
+    ViewSettings,
 };
 use crate::evaluation::Comparison;
 use crate::review::{ArrangeRequest, FilmRequest};
@@ -116,9 +117,9 @@ pub enum Effect {
         task: TaskId,
         control: TaskControl,
     },
-    /// Pack and upload what the job needs, and start it.
+    /// Upload what the job needs, and start it.
     StartJob {
-        order: Box<SendOrder>,
+        plan: Arc<TransformPlan>,
         task: TaskId,
         control: TaskControl,
     },
@@ -514,7 +515,7 @@ impl std::fmt::Debug for Effect {
             Self::OpenOutputs { wish, .. } => {
                 write!(formatter, "OpenOutputs({})", wish.at.name())
             }
-            Self::StartJob { order, .. } => write!(formatter, "StartJob({})", order.spec.job_name),
+            Self::StartJob { plan, .. } => write!(formatter, "StartJob({})", plan.spec.job_name),
             Self::ListJobs { query, .. } => write!(formatter, "ListJobs({query:?})"),
             Self::WatchJob { id, .. } => write!(formatter, "WatchJob({})", id.name),
             Self::StopJob { id, .. } => write!(formatter, "StopJob({})", id.name),

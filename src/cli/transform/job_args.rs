@@ -257,6 +257,7 @@ impl JobArgs {
                 manifest,
                 usd_per_hour: self.cost.hourly_price,
                 images_per_s: self.cost.images_per_s,
+                inside: None,
                 retry_of: None,
             },
             packed: self.model.source.model.clone(),

@@ -28,9 +28,10 @@ pub(super) fn run(args: &PreflightArgs) -> anyhow::Result<Outcome> {
     let mut planned = args.job.plan(&aws, &control)?;
     let prices = args.job.prices(&planned.plan, &dirs)?;
     let _archive = planned.pack(&control)?;
-    let found = with_progress("Preflight", &control, || {
-        preflight(&aws, &planned.plan, &prices, &control)
+    let checked = with_progress("Preflight", &control, || {
+        preflight(&aws, planned.plan, &prices, &control)
     })?;
+    let found = checked.preflight;
     write(&mut std::io::stdout().lock(), &found)?;
     match found.count(CheckGrade::Problem) {
         0 => Ok(Outcome::AllWell),

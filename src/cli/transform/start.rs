@@ -13,7 +13,9 @@ use crate::cli::Outcome;
 use crate::cli::progress::with_progress;
 use crate::cli::terminal::interruptible;
 use crate::dirs::AppDirs;
-use crate::domain::{Check, CheckGrade, CheckPoint, JobRecord, LeftBehind, Preflight, PriceTable};
+use crate::domain::{
+    Check, CheckGrade, CheckPoint, JobRecord, LeftBehind, Preflight, PriceTable, TransformPlan,
+};
 use crate::remote::transform::{self, JobRecords, StartFolders, aws_commands};
 use crate::tasks::{ProgressUnit, TaskControl, now_ms};
 
@@ -59,34 +61,33 @@ pub(super) fn start(
 ) -> anyhow::Result<Outcome> {
     if how.print_aws {
         // For what is chosen by the objects that are there.
-        let found = with_progress("Looking", control, || {
-            transform::preflight(aws, &planned.plan, &prices, control)
+        let checked = with_progress("Looking", control, || {
+            transform::preflight(aws, planned.plan, &prices, control)
         })?;
-        write_noteworthy(&found, |check| {
+        write_noteworthy(&checked.preflight, |check| {
             // An archive that is yet to be packed cannot be there.
             planned.packed.is_none() || check.point != CheckPoint::Model
         })?;
-        fill_in(&found, &mut planned);
-        return print_commands(&planned);
+        return print_commands(&checked.plan, planned.packed.as_deref());
     }
     let _archive = planned.pack(control)?;
-    let found = with_progress("Preflight", control, || {
-        transform::preflight(aws, &planned.plan, &prices, control)
+    let checked = with_progress("Preflight", control, || {
+        transform::preflight(aws, planned.plan, &prices, control)
     })?;
-    must_be_well(&found, how)?;
-    fill_in(&found, &mut planned);
+    must_be_well(&checked.preflight, how)?;
+    let plan = checked.plan;
     let records = JobRecords::in_folder(dirs.jobs());
     let folders = StartFolders {
         records: &records,
         unfinished: &dirs.uploads(),
     };
     let started = with_progress("Starting", control, || {
-        transform::start(aws, &planned.plan, folders, now_ms(), control)
+        transform::start(aws, &plan, folders, now_ms(), control)
     });
     let record = match started {
         Ok(record) => record,
         Err(error) => {
-            tell_what_is_left(&records, &planned);
+            tell_what_is_left(&records, &plan.spec.job_name);
             return Err(error.into());
         }
     };
@@ -108,12 +109,6 @@ pub(super) fn start(
         usd_per_hour: None,
     };
     watch_to_the_end(&watched, control)
-}
-
-fn fill_in(found: &Preflight, planned: &mut Planned) {
-    if let Some(suggestion) = found.suggestion {
-        suggestion.fill_in(&mut planned.plan.spec);
-    }
 }
 
 /// What is well need not be told before a start.
@@ -153,12 +148,11 @@ fn tell(record: &JobRecord) -> anyhow::Result<()> {
 }
 
 /// A start that failed may have made something.
-fn tell_what_is_left(records: &JobRecords, planned: &Planned) {
-    let name = &planned.plan.spec.job_name;
+fn tell_what_is_left(records: &JobRecords, name: &str) {
     let (all, _) = records.all();
     let left = all
         .into_iter()
-        .find(|record| record.spec.job_name == *name)
+        .find(|record| record.spec.job_name == name)
         .map(|record| record.left);
     let Some(left) = left.filter(|left| !left.is_empty()) else {
         return;
@@ -170,14 +164,14 @@ fn tell_what_is_left(records: &JobRecords, planned: &Planned) {
     );
 }
 
-fn print_commands(planned: &Planned) -> anyhow::Result<Outcome> {
+fn print_commands(plan: &TransformPlan, packed: Option<&str>) -> anyhow::Result<Outcome> {
     let mut out = std::io::stdout().lock();
-    if let Some(model) = &planned.packed {
+    if let Some(model) = packed {
         let plain = model
             .bytes()
             .all(|byte| byte.is_ascii_alphanumeric() || b"-_./".contains(&byte));
         let model = if plain {
-            model.clone()
+            model.to_owned()
         } else {
             format!("'{}'", model.replace('\'', r"'\''"))
         };
@@ -186,7 +180,7 @@ fn print_commands(planned: &Planned) -> anyhow::Result<Outcome> {
             "spotcheck transform package --model {model} --out model.tar.gz"
         )?;
     }
-    for command in aws_commands(&planned.plan) {
+    for command in aws_commands(plan) {
         writeln!(out, "{command}")?;
     }
     Ok(Outcome::AllWell)

@@ -35,8 +35,19 @@ pub struct TransformPlan {
     pub usd_per_hour: Option<f64>,
     /// Images a second on each instance, as measured or given.
     pub images_per_s: Option<f64>,
+    /// What the objects hold that are split, where somebody has counted it; S3 and SageMaker tell of objects only.
+    pub inside: Option<ImagesInside>,
     /// The job whose failed images this one takes up again.
     pub retry_of: Option<String>,
+}
+
+/// Images inside of files that are sent as a whole, and split there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ImagesInside {
+    /// In all files that are sent.
+    pub all: u64,
+    /// Those that the person wants.
+    pub chosen: u64,
 }
 
 /// Where a job's model comes from.

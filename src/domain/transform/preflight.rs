@@ -1,6 +1,6 @@
 //! What can be known of a job before it is paid for, point by point.
 
-use super::{CostEstimate, PayloadSuggestion};
+use super::CostEstimate;
 
 /// One point that was looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,9 +52,7 @@ pub struct Preflight {
     pub checks: Vec<Check>,
     /// `None` where the input could not be listed.
     pub survey: Option<InputSurvey>,
-    /// For the objects that are there.
-    pub suggestion: Option<PayloadSuggestion>,
-    /// `None` where no rate is known.
+    /// `None` where no rate is known, or nobody knows how many records there are.
     pub estimate: Option<CostEstimate>,
 }
 

@@ -1,5 +1,6 @@
 //! What the form says becomes a plan, and the plan a job.
 
+use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,13 +9,15 @@ use super::super::Shared;
 use super::jobs::start_plan;
 use super::outcome_of;
 use crate::domain::{
-    InstanceType, ManifestPlan, ModelSource, ModelSpec, PayloadSuggestion, S3Address,
-    SageMakerAccess, Sample, SampleUri, SplitType, TransformPlan, default_image, support_folder,
+    ImagesInside, InstanceType, ManifestPlan, ModelSource, ModelSpec, S3Address, SageMakerAccess,
+    Sample, SampleUri, TransformPlan, default_image, support_folder,
 };
 use crate::export::{Existing, ExportTarget};
 use crate::remote::package::{PackageOptions, Processor, package_model};
-use crate::remote::transform::{JobError, aws_commands, manifest_of, preflight, read_prices};
-use crate::state::{Event, JobId, SendCheck, SendFrom, SendOrder, TaskId, TaskOutcome};
+use crate::remote::transform::{
+    Checked, JobError, aws_commands, manifest_of, preflight, read_prices,
+};
+use crate::state::{Event, JobId, SendCheck, SendFrom, SendImages, SendOrder, TaskId, TaskOutcome};
 use crate::tasks::TaskControl;
 use crate::upload;
 
@@ -48,33 +51,29 @@ fn check_order(
     order: SendOrder,
     control: &TaskControl,
 ) -> Result<SendCheck, JobError> {
-    let (plan, image) = plan_of(shared, order, control)?;
+    let plan = plan_of(shared, order, control)?;
     let prices = read_prices(&shared.dirs.prices())?;
-    let preflight = preflight(&shared.aws, &plan, &prices, control)?;
+    let Checked { plan, preflight } = preflight(&shared.aws, plan, &prices, control)?;
     Ok(SendCheck {
         preflight,
         commands: aws_commands(&plan).join("\n"),
-        image,
-        spec: plan.spec,
+        plan: Arc::new(plan),
     })
 }
 
 pub(in super::super) fn start(
     shared: &Arc<Shared>,
-    order: SendOrder,
+    plan: Arc<TransformPlan>,
     task: TaskId,
     control: TaskControl,
 ) {
     shared.spawn_answer(
         "start a job",
         move |shared| {
-            let started = plan_of(shared, order, &control).and_then(|(plan, _)| {
-                let id = JobId {
-                    sagemaker: plan.sagemaker.clone(),
-                    s3: plan.s3.clone(),
-                    name: plan.spec.job_name.clone(),
-                };
-                start_plan(shared, &plan, &control).map(|_| id)
+            let started = start_plan(shared, &plan, &control).map(|_| JobId {
+                sagemaker: plan.sagemaker.clone(),
+                s3: plan.s3.clone(),
+                name: plan.spec.job_name.clone(),
             });
             Event::JobStarted {
                 task,
@@ -88,12 +87,12 @@ pub(in super::super) fn start(
     );
 }
 
-/// The plan, with a packed model, and the container it runs in.
+/// The plan, with a packed model.
 fn plan_of(
     shared: &Shared,
     order: SendOrder,
     control: &TaskControl,
-) -> Result<(TransformPlan, String), JobError> {
+) -> Result<TransformPlan, JobError> {
     let sagemaker = SageMakerAccess::from(&order.access);
     let image = if let Some(image) = order.image {
         image
@@ -101,15 +100,13 @@ fn plan_of(
         let region = shared.aws.sagemaker(&sagemaker).region(Some(control))?;
         default_image(&region, &order.spec.instance_type)
     };
-    let mut spec = order.spec;
+    let spec = order.spec;
     let archive = packed(shared, &order.model_id, &spec.instance_type, control)?;
+    let inside = inside_of(&order.images);
     let all: Vec<&SampleUri> = order.images.samples().map(|sample| &sample.uri).collect();
-    let (manifest, input_files, sizes) = match order.images.lie {
-        SendFrom::Prefix => (None, Vec::new(), sizes_of(order.images.samples())),
-        SendFrom::Objects { ref folder } => {
-            let manifest = manifest_of(all, folder)?;
-            (Some(manifest), Vec::new(), sizes_of(order.images.samples()))
-        }
+    let (manifest, input_files) = match order.images.lie {
+        SendFrom::Prefix => (None, Vec::new()),
+        SendFrom::Objects { ref folder } => (Some(manifest_of(all, folder)?), Vec::new()),
         SendFrom::Local {
             ref root,
             ref target,
@@ -127,27 +124,19 @@ fn plan_of(
                 folder: target.clone(),
                 names,
             };
-            let sizes = sizes_of(found.files.iter());
-            (Some(manifest), found.files, sizes)
+            (Some(manifest), found.files)
         }
     };
-    if spec.input.split == SplitType::None {
-        let vcpus = InstanceType::parse(&spec.instance_type).and_then(|known| known.vcpus());
-        if let Some(suggestion) = PayloadSuggestion::of(sizes, vcpus) {
-            spec.max_payload_mb = spec.max_payload_mb.or(Some(suggestion.max_payload_mb));
-            spec.max_concurrent = spec.max_concurrent.or(Some(suggestion.max_concurrent));
-        }
-    }
     let folder = support_folder(&order.base, &spec.job_name);
     let model = ModelSpec {
         name: spec.model_name.clone(),
-        image: image.clone(),
+        image,
         archive: S3Address::new(&folder.bucket, format!("{}model.tar.gz", folder.prefix)),
         role: order.role,
         environment: std::collections::BTreeMap::new(),
         tags: spec.tags.clone(),
     };
-    let plan = TransformPlan {
+    Ok(TransformPlan {
         sagemaker,
         s3: order.access,
         spec,
@@ -160,14 +149,23 @@ fn plan_of(
         manifest,
         usd_per_hour: order.usd_per_hour,
         images_per_s: order.images_per_s,
+        inside,
         retry_of: None,
-    };
-    Ok((plan, image))
+    })
 }
 
-/// The largest of them, in bytes.
-fn sizes_of<'s>(samples: impl Iterator<Item = &'s Sample>) -> u64 {
-    samples.map(|sample| sample.size_bytes).max().unwrap_or(0)
+/// The images in the files that are sent, where the images lie inside of files and all of those are listed.
+fn inside_of(images: &SendImages) -> Option<ImagesInside> {
+    let of_file = |sample: &Sample| sample.uri.record().map(|_| sample.uri.file().to_owned());
+    let files: HashSet<String> = images.samples().filter_map(of_file).collect();
+    if files.is_empty() || images.is_partial {
+        return None;
+    }
+    let is_sent = |sample: &&Sample| files.contains(sample.uri.file());
+    Some(ImagesInside {
+        all: images.listing().filter(is_sent).count() as u64,
+        chosen: images.len() as u64,
+    })
 }
 
 /// The model as an archive. What was packed once is used again: the same model gives the same bytes.

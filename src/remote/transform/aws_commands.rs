@@ -217,6 +217,7 @@ mod tests {
             }),
             usd_per_hour: None,
             images_per_s: None,
+            inside: None,
             retry_of: None,
         };
         let commands = aws_commands(&plan);

@@ -71,6 +71,7 @@ pub fn plan_retry(
         manifest: Some(manifest),
         usd_per_hour: retry.record.and_then(|record| record.usd_per_hour),
         images_per_s: None,
+        inside: None,
         retry_of: Some(spec.job_name.clone()),
     })
 }

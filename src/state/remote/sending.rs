@@ -1,13 +1,14 @@
 //! The form that sends a model and images to a Batch Transform job.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use crate::domain::{
     AssembleWith, BatchStrategy, CheckGrade, DataProcessing, InputObjects, ModelClient, Preflight,
-    S3Access, S3Address, S3Layout, S3Link, Sample, SampleId, SharedList, SplitType, TransformSpec,
-    support_folder,
+    S3Access, S3Address, S3Layout, S3Link, Sample, SampleId, SharedList, SplitType, TransformPlan,
+    TransformSpec, support_folder,
 };
 use crate::state::{ExportScope, State, TaskId};
 
@@ -33,9 +34,11 @@ pub struct SendDraft {
     pub image: String,
     pub instance_type: String,
     pub instance_count: u32,
-    /// US dollars an hour for one instance, where the user says so.
+    /// US dollars an hour for one instance of this type, where the user says so.
+    #[serde(skip)]
     pub usd_per_hour: Option<f64>,
-    /// What one instance does, where the user says so.
+    /// What one instance of this type does with this model, where the user says so.
+    #[serde(skip)]
     pub images_per_s: Option<f64>,
     /// `None`: as the check suggests.
     pub max_payload_mb: Option<u32>,
@@ -117,6 +120,8 @@ pub struct SendImages {
     listing: SharedList<Sample>,
     /// `None` takes all.
     chosen: Option<Vec<SampleId>>,
+    /// More images may come: the place is still being listed.
+    pub is_partial: bool,
     pub lie: SendFrom,
 }
 
@@ -146,6 +151,11 @@ impl SendImages {
 
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// All that are open, chosen or not.
+    pub fn listing(&self) -> impl Iterator<Item = &Sample> {
+        self.listing.iter()
     }
 
     /// In the order they were chosen in.
@@ -209,10 +219,8 @@ pub struct SendCheck {
     pub preflight: Preflight,
     /// The same as `aws` command lines, to be copied.
     pub commands: String,
-    /// As the job would be started.
-    pub spec: TransformSpec,
-    /// The container's URI.
-    pub image: String,
+    /// As it was checked, and as it is started: what nobody has set is set.
+    pub plan: Arc<TransformPlan>,
 }
 
 impl SendCheck {
@@ -259,6 +267,17 @@ impl SendDraft {
         })
     }
 
+    /// What was said of another machine or model than `before` counts no longer.
+    pub fn forget_what_was_measured(&mut self, before: &Self) {
+        if self.instance_type != before.instance_type {
+            self.usd_per_hour = None;
+            self.images_per_s = None;
+        }
+        if self.model != before.model {
+            self.images_per_s = None;
+        }
+    }
+
     /// What the form of the next job begins with.
     pub(in crate::state) fn for_the_next(&self) -> Self {
         Self {
@@ -266,6 +285,8 @@ impl SendDraft {
             scope: everything(),
             job_name: String::new(),
             upload_to: String::new(),
+            usd_per_hour: None,
+            images_per_s: None,
             data_processing: DataProcessing::default(),
             ..self.clone()
         }
@@ -291,6 +312,7 @@ impl SendDraft {
             return Ok(SendImages {
                 listing,
                 chosen,
+                is_partial: state.is_listing(),
                 lie: SendFrom::Local { root, target },
             });
         };
@@ -308,6 +330,7 @@ impl SendDraft {
         Ok(SendImages {
             listing,
             chosen,
+            is_partial: state.is_listing(),
             lie,
         })
     }

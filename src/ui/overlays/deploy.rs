@@ -5,8 +5,8 @@ use eframe::egui::{self, Button, Id, Modal, RichText, ScrollArea, TextEdit, Ui, 
 use super::super::theme;
 use super::super::widgets::{Tone, banner_ui, primary_button, renew_in_time, strong};
 use super::form::{
-    Pacer, address_problem_ui, column_ui, instances_ui, model_ui, optional_number_ui, preflight_ui,
-    price_ui, text_ui,
+    AmountMemory, Pacer, address_problem_ui, column_ui, instances_ui, model_ui, optional_number_ui,
+    preflight_ui, price_ui, text_ui,
 };
 use super::open_s3::access::{AccessMemory, access_ui};
 use crate::domain::{GPU_AMIS, S3Access, dated_name, usual_ami};
@@ -26,6 +26,7 @@ pub(in super::super) struct DeployMemory {
     /// Which beginning was taken over.
     taken_over: u64,
     draft: DeployDraft,
+    price: AmountMemory,
     access: AccessMemory,
     pacer: Pacer<(DeployDraft, S3Access)>,
 }
@@ -114,7 +115,7 @@ fn fields_ui(
     ui.add_space(6.0);
     endpoint_ui(ui, draft);
     ui.add_space(6.0);
-    cost_ui(ui, draft);
+    cost_ui(ui, memory);
 }
 
 /// It is packed, and goes to S3: SageMaker takes a model from nowhere else.
@@ -172,9 +173,10 @@ fn endpoint_ui(ui: &mut Ui, draft: &mut DeployDraft) {
     }
 }
 
-fn cost_ui(ui: &mut Ui, draft: &mut DeployDraft) {
+fn cost_ui(ui: &mut Ui, memory: &mut DeployMemory) {
+    let draft = &mut memory.draft;
     ui.label(strong("Cost"));
-    price_ui(ui, &mut draft.usd_per_hour);
+    price_ui(ui, &mut memory.price, &mut draft.usd_per_hour);
     optional_number_ui(
         ui,
         &mut draft.delete_after_h,

@@ -53,6 +53,40 @@ impl<T: PartialEq + Clone> Pacer<T> {
     }
 }
 
+/// An amount above zero, while it is being typed. Nothing typed is nothing known: no amount is ever suggested.
+#[derive(Default)]
+pub(super) struct AmountMemory {
+    text: String,
+    /// What was made of the text last.
+    amount: Option<f64>,
+}
+
+impl AmountMemory {
+    pub(super) fn field_ui(
+        &mut self,
+        ui: &mut Ui,
+        amount: &mut Option<f64>,
+        name: &str,
+        otherwise: &str,
+    ) {
+        if *amount != self.amount {
+            // It was set, or counts no longer.
+            self.text = amount.map_or_else(String::new, |amount| amount.to_string());
+        }
+        text_ui(ui, &mut self.text, name, otherwise);
+        let typed = self.text.trim();
+        *amount = typed
+            .parse()
+            .ok()
+            .filter(|amount: &f64| amount.is_finite() && *amount > 0.0);
+        self.amount = *amount;
+        if amount.is_none() && !typed.is_empty() {
+            let text = format!("⚠ This is no number above zero: {typed}");
+            ui.colored_label(ui.visuals().error_fg_color, text);
+        }
+    }
+}
+
 /// Moves by itself. Text is not spread over its width.
 pub(super) fn column_ui(ui: &mut Ui, id: &str, height: f32, contents: impl FnOnce(&mut Ui)) {
     ScrollArea::vertical()
@@ -106,15 +140,9 @@ pub(super) fn instances_ui(ui: &mut Ui, count: &mut u32, instance_type: &mut Str
 }
 
 /// What an hour of an instance costs, where the user says so.
-pub(super) fn price_ui(ui: &mut Ui, usd_per_hour: &mut Option<f64>) {
-    optional_number_ui(
-        ui,
-        usd_per_hour,
-        "US dollars an hour for an instance",
-        0.0,
-        0.0..=1000.0,
-        "as the price table says",
-    );
+pub(super) fn price_ui(ui: &mut Ui, memory: &mut AmountMemory, usd_per_hour: &mut Option<f64>) {
+    let name = "US dollars an hour for an instance";
+    memory.field_ui(ui, usd_per_hour, name, "as the price table says");
 }
 
 /// Says why what was typed is no address in S3.

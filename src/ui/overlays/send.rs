@@ -8,7 +8,7 @@ use eframe::egui::{self, Id, Modal, ScrollArea, Ui, vec2};
 
 use super::super::theme;
 use super::super::widgets::{primary_button, renew_in_time, strong};
-use super::form::{Pacer, column_ui};
+use super::form::{AmountMemory, Pacer, column_ui};
 use super::open_s3::access::AccessMemory;
 use crate::domain::{S3Access, dated_name};
 use crate::state::{Action, Command, Overlay, SendDraft, SendStage, State, TaskSignal};
@@ -27,6 +27,8 @@ pub(in super::super) struct SendMemory {
     access: AccessMemory,
     /// Rehearses.
     python: String,
+    price: AmountMemory,
+    rate: AmountMemory,
     environment: fields::PairsMemory,
     tags: fields::PairsMemory,
     pacer: Pacer<(SendDraft, S3Access)>,

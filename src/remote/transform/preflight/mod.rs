@@ -15,26 +15,45 @@ use crate::aws::Aws;
 use crate::domain::{
     Check, CheckGrade, CheckPoint, CostEstimate, HEADLINE, InputSurvey, InstanceType, ModelSource,
     PayloadSuggestion, Preflight, Price, PriceTable, S3Access, SageMakerAccess, SplitType,
-    TransformPlan, human_usd,
+    TransformPlan, TransformSpec, human_usd,
 };
 use crate::tasks::{Cancelled, TaskControl};
 
-/// Looks at every point of a plan, as it would be started: payload and concurrency that nobody has set are those of the suggestion
-/// ([`PayloadSuggestion::fill_in`]). What cannot be found out is a point of its own, never an error.
+/// A plan that was looked through.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Checked {
+    /// As it was looked at, and as it is to be shown and started: what nobody has set is set.
+    pub plan: TransformPlan,
+    pub preflight: Preflight,
+}
+
+/// Looks at every point of a plan, as it is to be started: payload and concurrency that nobody has set become those of the suggestion
+/// ([`PayloadSuggestion::fill_in`]), here and nowhere else. What cannot be found out is a point of its own, never an error.
 ///
 /// # Errors
 /// The task was cancelled.
 pub fn preflight(
     aws: &Aws,
+    mut plan: TransformPlan,
+    prices: &PriceTable,
+    control: &TaskControl,
+) -> Result<Checked, Cancelled> {
+    let (preflight, filled_in) = look_through(aws, &plan, prices, control)?;
+    plan.spec = filled_in;
+    Ok(Checked { plan, preflight })
+}
+
+/// What was found, and the job with what nobody had set.
+fn look_through(
+    aws: &Aws,
     plan: &TransformPlan,
     prices: &PriceTable,
     control: &TaskControl,
-) -> Result<Preflight, Cancelled> {
+) -> Result<(Preflight, TransformSpec), Cancelled> {
     let sagemaker = aws.sagemaker(&plan.sagemaker);
     let s3 = aws.s3(&plan.s3);
     let region = told(sagemaker.region(Some(control)).map_err(JobError::from))?;
     let mut checks = Checks::default();
-    checks.limits(plan);
     control.set_step("looking at the model");
     match &region {
         Ok(region) => {
@@ -65,17 +84,19 @@ pub fn preflight(
     };
     let seen = survey.as_ref();
     requests::check_requests(&mut checks, &filled_in, seen, suggestion, was_chosen);
+    checks.limits(&filled_in, &plan.model);
     checks.instance(plan);
     let region = region.ok();
     let known = known_price(plan, prices, region.as_deref());
-    let estimate = checks.cost(plan, survey.as_ref(), known.as_ref());
+    let records = records_of(plan, survey.as_ref());
+    let estimate = checks.cost(plan, records, known.as_ref());
     checks.0.sort_by_key(|check| check.point);
-    Ok(Preflight {
+    let preflight = Preflight {
         checks: checks.0,
         survey,
-        suggestion,
         estimate,
-    })
+    };
+    Ok((preflight, filled_in))
 }
 
 /// A model that is there, or is to be made, and what it is to run on.
@@ -141,6 +162,45 @@ fn known_price(
             source: format!("of {date}, from {source}"),
         })
     })
+}
+
+/// What one request holds.
+#[derive(Debug, Clone, Copy)]
+enum Records {
+    /// Each object is one.
+    Objects(u64),
+    /// Objects are split, and somebody has counted the images in them.
+    Counted(u64),
+    /// Objects are split, and nobody knows into how many.
+    Uncounted,
+}
+
+/// `None` where the input could not be listed.
+fn records_of(plan: &TransformPlan, survey: Option<&InputSurvey>) -> Option<Records> {
+    let objects = survey?.objects;
+    Some(match (plan.spec.input.split, plan.inside) {
+        (SplitType::None, _) => Records::Objects(objects),
+        (_, Some(inside)) => Records::Counted(inside.all),
+        (_, None) => Records::Uncounted,
+    })
+}
+
+impl Records {
+    fn count(self) -> Option<u64> {
+        match self {
+            Self::Objects(count) | Self::Counted(count) => Some(count),
+            Self::Uncounted => None,
+        }
+    }
+
+    /// “1 object”, “6 images”.
+    fn words(self) -> Option<String> {
+        match self {
+            Self::Objects(count) => Some(counted(count, "object")),
+            Self::Counted(count) => Some(counted(count, "image")),
+            Self::Uncounted => None,
+        }
+    }
 }
 
 /// For the largest object. How large the records inside a file are, nobody knows from outside.
@@ -210,9 +270,9 @@ impl Checks {
     }
 
     /// Names, ranges and lengths. Role and container have points of their own.
-    fn limits(&mut self, plan: &TransformPlan) {
-        let mut problems = plan.spec.problems();
-        if let ModelSource::New { spec, .. } = &plan.model {
+    fn limits(&mut self, spec: &TransformSpec, model: &ModelSource) {
+        let mut problems = spec.problems();
+        if let ModelSource::New { spec, .. } = model {
             let has_no_point =
                 |field: &str| !["role", "container image", "model name"].contains(&field);
             let of_model = spec.problems().into_iter();
@@ -264,23 +324,33 @@ impl Checks {
     fn cost(
         &mut self,
         plan: &TransformPlan,
-        survey: Option<&InputSurvey>,
+        records: Option<Records>,
         price: Option<&KnownPrice>,
     ) -> Option<CostEstimate> {
         let spec = &plan.spec;
-        let objects = survey.map(|survey| survey.objects)?;
+        let records = records?;
         let usd_per_hour = price.map(|price| price.usd_per_hour);
-        let estimate = plan
-            .images_per_s
-            .and_then(|rate| CostEstimate::of(objects, rate, spec.instance_count, usd_per_hour));
+        let estimate = plan.images_per_s.and_then(|rate| {
+            CostEstimate::of(records.count()?, rate, spec.instance_count, usd_per_hour)
+        });
         let time = estimate.as_ref().map(|estimate| {
             format!(
-                "{} at {:.1} a second on each instance take about {} of transforming",
-                counted(objects, "object"),
-                estimate.images_per_s,
+                "{} at {} a second on each instance take about {} of transforming",
+                records.words().unwrap_or_default(),
+                human_rate(estimate.images_per_s),
                 human_duration(estimate.seconds)
             )
         });
+        let (unknown, advice) = match records {
+            Records::Uncounted => (
+                "how many records the files hold, nobody knows from outside, so neither time nor cost of the job can be told",
+                "Start a small job first: its cost tells that of the others",
+            ),
+            Records::Objects(_) | Records::Counted(_) => (
+                "nobody knows yet how fast the model is there",
+                "Rehearse a few images or start a small job, and give the rate in images a second",
+            ),
+        };
         let start_up = "the minutes in which instances fetch container and model are billed too";
         match (price, time, estimate.as_ref().and_then(|estimate| estimate.usd)) {
             (Some(price), Some(time), Some(usd)) => self.ok(
@@ -295,13 +365,13 @@ impl Checks {
             (Some(price), ..) => self.warning(
                 CheckPoint::Cost,
                 format!(
-                    "{} × {} cost {} an hour ({}), but nobody knows yet how fast the model is there. For orientation, {HEADLINE}",
+                    "{} × {} cost {} an hour ({}), but {unknown}. For orientation, {HEADLINE}",
                     spec.instance_count,
                     spec.instance_type,
                     human_usd(price.usd_per_hour * f64::from(spec.instance_count)),
                     price.source
                 ),
-                "Rehearse a few images or start a small job, and give the rate in images a second",
+                advice,
             ),
             (None, time, _) => self.warning(
                 CheckPoint::Cost,
@@ -321,6 +391,15 @@ impl Checks {
 fn counted(count: u64, what: &str) -> String {
     let s = if count == 1 { "" } else { "s" };
     format!("{count} {what}{s}")
+}
+
+/// “0.05”, “12.3”: as exact as it matters.
+fn human_rate(per_s: f64) -> String {
+    if per_s < 1.0 {
+        format!("{per_s:.2}")
+    } else {
+        format!("{per_s:.1}")
+    }
 }
 
 /// “40 s”, “12 min”, “3.5 h”.

@@ -1,5 +1,7 @@
 //! The form that sends a model and images to a Batch Transform job.
 
+use std::sync::Arc;
+
 use super::super::{run_tasks, s3};
 use super::{begin, jobs};
 use crate::state::{
@@ -115,12 +117,16 @@ pub(in super::super) fn rehearse(state: &mut State, python: String, effects: &mu
     if state.remote.sending.rehearsal.is_running() {
         return;
     }
-    let (Some(source), Ok(order)) = (
+    let (Some(source), Ok(mut order)) = (
         state.source.as_ref().map(|open| open.id),
         state.remote.sending.draft.order(state),
     ) else {
         return;
     };
+    // As the job would run, with what the check has set.
+    if let SendStage::Done(check) = &state.remote.sending.check {
+        order.spec.clone_from(&check.plan.spec);
+    }
     state.settings.rehearsal_python.clone_from(&python);
     let title = format!("Rehearse {} on this machine", order.model_id);
     let (task, control) = begin(state, TaskKind::Rehearse, ProgressUnit::Images, title);
@@ -162,18 +168,13 @@ pub(in super::super) fn start(state: &mut State, effects: &mut Vec<Effect>) {
     if !check.is_startable() || state.remote.sending.start.is_running() {
         return;
     }
-    let (spec, image) = (check.spec.clone(), check.image.clone());
-    let Ok(mut order) = state.remote.sending.draft.order(state) else {
-        return;
-    };
-    order.spec = spec;
-    order.image = Some(image);
+    let plan = Arc::clone(&check.plan);
     state.settings.send = state.remote.sending.draft.for_the_next();
-    let title = format!("Start the job {}", order.spec.job_name);
+    let title = format!("Start the job {}", plan.spec.job_name);
     let (task, control) = begin(state, TaskKind::StartJob, ProgressUnit::Bytes, title);
     state.remote.sending.start = SendStage::Running(task);
     effects.push(Effect::StartJob {
-        order: Box::new(order),
+        plan,
         task,
         control,
     });

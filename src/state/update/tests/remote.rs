@@ -1,10 +1,13 @@
 //! Sending to SageMaker, and the jobs there.
 
+use std::sync::Arc;
+
 use super::{command, event, has, opened, ready};
 use crate::domain::{
     Check, CheckGrade, CheckPoint, FailedObject, InputObjects, JobOutcome, JobPage, JobPhase,
-    JobProgress, JobQuery, LabelSet, LeftBehind, Preflight, S3Access, S3Address, S3Place, SampleId,
-    TransformJob, TransformSpec, TransformStatus, TransformSummary,
+    JobProgress, JobQuery, LabelSet, LeftBehind, ModelSource, Preflight, S3Access, S3Address,
+    S3Place, SageMakerAccess, SampleId, TransformJob, TransformPlan, TransformSpec,
+    TransformStatus, TransformSummary,
 };
 use crate::state::{
     Action, Command, Effect, Event, ExportScope, JobFinding, JobId, Overlay, S3Failure, SendCheck,
@@ -65,11 +68,22 @@ fn check_of(order: &SendOrder, grade: CheckGrade) -> Box<SendCheck> {
             ..Preflight::default()
         },
         commands: String::new(),
-        spec: TransformSpec {
-            max_payload_mb: Some(7),
-            ..order.spec.clone()
-        },
-        image: "image".to_owned(),
+        plan: Arc::new(TransformPlan {
+            sagemaker: SageMakerAccess::from(&order.access),
+            s3: order.access.clone(),
+            spec: TransformSpec {
+                max_payload_mb: Some(7),
+                ..order.spec.clone()
+            },
+            model: ModelSource::Existing,
+            input_folder: None,
+            input_files: Vec::new(),
+            manifest: None,
+            usd_per_hour: None,
+            images_per_s: None,
+            inside: None,
+            retry_of: None,
+        }),
     })
 }
 
@@ -189,14 +203,14 @@ fn only_what_was_checked_and_is_well_is_started_and_remembered_for_the_next_job(
         },
     );
     let effects = command(&mut state, Command::StartJob);
-    let (order, task) = effects
+    let (plan, task) = effects
         .iter()
         .find_map(|effect| match effect {
-            Effect::StartJob { order, task, .. } => Some((order, *task)),
+            Effect::StartJob { plan, task, .. } => Some((plan, *task)),
             _ => None,
         })
         .expect("it is started");
-    assert_eq!(order.spec.max_payload_mb, Some(7), "as the check suggests");
+    assert_eq!(plan.spec.max_payload_mb, Some(7), "as the check suggests");
     assert_eq!(state.settings.send.role, draft.role);
 
     let effects = event(

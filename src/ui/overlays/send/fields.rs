@@ -55,6 +55,7 @@ pub(super) fn fields_ui(
     is_new: bool,
     commands: &mut Vec<Command>,
 ) {
+    let before = memory.draft.clone();
     access_ui(ui, state, &mut memory.access, commands);
     ui.add_space(6.0);
     model_ui(ui, state, &mut memory.draft.model, "Model to send");
@@ -65,7 +66,7 @@ pub(super) fn fields_ui(
     ui.add_space(6.0);
     job_ui(ui, &mut memory.draft);
     ui.add_space(6.0);
-    folded_ui(ui, "Cost", |ui| cost_ui(ui, &mut memory.draft));
+    folded_ui(ui, "Cost", |ui| cost_ui(ui, memory));
     folded_ui(ui, "Requests and records", |ui| {
         requests_ui(ui, &mut memory.draft);
     });
@@ -74,6 +75,7 @@ pub(super) fn fields_ui(
     folded_ui(ui, "Filters and joining", |ui| {
         filters_ui(ui, &mut memory.draft);
     });
+    memory.draft.forget_what_was_measured(&before);
 }
 
 fn folded_ui(ui: &mut Ui, title: &str, contents: impl FnOnce(&mut Ui)) {
@@ -145,15 +147,13 @@ fn job_ui(ui: &mut Ui, draft: &mut SendDraft) {
     instances_ui(ui, &mut draft.instance_count, &mut draft.instance_type);
 }
 
-fn cost_ui(ui: &mut Ui, draft: &mut SendDraft) {
-    price_ui(ui, &mut draft.usd_per_hour);
-    let rate = &mut draft.images_per_s;
-    optional_number_ui(
+fn cost_ui(ui: &mut Ui, memory: &mut SendMemory) {
+    let draft = &mut memory.draft;
+    price_ui(ui, &mut memory.price, &mut draft.usd_per_hour);
+    memory.rate.field_ui(
         ui,
-        rate,
+        &mut draft.images_per_s,
         "Images a second on an instance",
-        1.0,
-        0.001..=100_000.0,
         "not known before a first job",
     );
 }
