@@ -13,15 +13,15 @@ pub const GPU_AMIS: [(&str, &str); 4] = [
     ("al2-ami-sagemaker-inference-gpu-2", "driver 535, CUDA 12.2"),
     (
         "al2-ami-sagemaker-inference-gpu-2-1",
-        "driver 535, CUDA 12.2, without CUDA compatibility mounted",
+        "driver 535, CUDA 12.2, without CUDA compatibility",
     ),
     (
         USUAL_GPU_AMI,
-        "driver 550, CUDA 12.4, without CUDA compatibility mounted",
+        "driver 550, CUDA 12.4, without CUDA compatibility",
     ),
     (
         "al2023-ami-sagemaker-inference-gpu-4-1",
-        "driver 580, CUDA 13.0, without CUDA compatibility mounted",
+        "driver 580, CUDA 13.0, without CUDA compatibility",
     ),
 ];
 const USUAL_GPU_AMI: &str = "al2-ami-sagemaker-inference-gpu-3-1";
@@ -194,6 +194,17 @@ pub struct Endpoint {
     pub created_ms: i64,
     pub modified_ms: i64,
     pub variants: Vec<EndpointVariant>,
+}
+
+impl Endpoint {
+    /// Why it failed, to go on in a sentence; SageMaker's own end with a stop, or not.
+    pub fn failure_words(&self) -> &str {
+        let why = self
+            .failure
+            .as_deref()
+            .unwrap_or("SageMaker gives no reason");
+        why.trim_end().trim_end_matches('.')
+    }
 }
 
 /// One of the models that answer at an endpoint. Ours have one.

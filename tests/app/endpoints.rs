@@ -107,7 +107,12 @@ fn a_model_is_deployed_costs_what_the_banner_says_and_goes_when_its_time_is_over
             let archive = format!("spotcheck/spotcheck-files/{name}/model.tar.gz");
             assert!(bucket.get(&archive).is_some());
             click(&mut window, "List endpoints");
-            wait_for(&mut window, &format!("Endpoint {name}, InService"));
+            // Before, it stood there as deployed here.
+            wait_until(&mut window, "the list", |window| {
+                let list = &window.state().state().remote.endpoints.list;
+                list.endpoints.iter().any(|listed| listed.name == name)
+            });
+            assert!(sees(&window, &format!("Endpoint {name}, InService")));
 
             click(&mut window, "Log of the container");
             click(&mut window, "Read the log");
@@ -219,12 +224,10 @@ fn deleting_lists_what_goes_and_says_what_could_not_be_deleted_and_why() {
             assert!(!sees(&window, "This is deleted"));
             click(&mut window, "Delete…");
             click(&mut window, "Delete it");
-            wait_for(&mut window, &format!("Left: model {name} ("));
+            wait_for(&mut window, &format!("Left: model {name}: "));
             assert!(sees(&window, "sagemaker:DeleteModel"));
-            assert!(sees(
-                &window,
-                &format!("Deleted: endpoint {name}, configuration {name}")
-            ));
+            assert!(sees(&window, &format!("✓  endpoint {name}")));
+            assert!(sees(&window, &format!("✓  configuration {name}")));
             // It costs nothing any more, and what is left can still be deleted.
             assert!(!sees(&window, &format!("Endpoint {name}: ")));
             click(&mut window, "Delete…");
@@ -289,7 +292,8 @@ fn an_endpoint_that_fails_says_why_until_it_is_deleted() {
             );
             click(&mut window, "Delete…");
             click(&mut window, "Delete it");
-            wait_for(&mut window, &format!("Deleted: endpoint {name}"));
+            wait_for(&mut window, "This was deleted:");
+            assert!(sees(&window, &format!("✓  endpoint {name}")));
         },
     );
 }
@@ -326,10 +330,8 @@ fn an_endpoint_of_somebody_else_is_listed_and_not_deleted_without_a_warning() {
             let id: &EndpointId = &the_endpoint(&window).id;
             assert_eq!(id.region(), REGION);
             click(&mut window, "Delete it");
-            wait_for(
-                &mut window,
-                &format!("Deleted: endpoint {name}, configuration {name}. Left: model {name}"),
-            );
+            wait_for(&mut window, &format!("Left: model {name}: "));
+            assert!(sees(&window, &format!("✓  configuration {name}")));
         },
     );
     assert_asked(plane.as_ref(), "DeleteModel", 0);

@@ -17,6 +17,7 @@ const WIDTH: f32 = 1040.0;
 /// Narrower than this, the checks lie below the form.
 const TWO_COLUMNS: f32 = 760.0;
 const FOOTER_HEIGHT: f32 = 48.0;
+const AMIS_WIDTH: f32 = 600.0;
 /// Beyond this somebody means to keep it, and looks after it otherwise.
 const MOST_HOURS: f64 = 24.0 * 31.0;
 
@@ -159,6 +160,7 @@ fn endpoint_ui(ui: &mut Ui, draft: &mut DeployDraft) {
         let name = "AMI version, for the driver of the graphics card";
         text_ui(ui, &mut draft.ami_version, name, usual);
         ui.menu_button("Known AMI versions", |ui| {
+            ui.set_min_width(AMIS_WIDTH);
             for (ami, what) in GPU_AMIS {
                 let button = Button::selectable(draft.ami_version == ami, ami)
                     .right_text(RichText::new(what).weak());

@@ -25,6 +25,7 @@ pub(in super::super) fn endpoint_word(endpoint: &KnownEndpoint) -> String {
     match &endpoint.seen {
         _ if endpoint.deleting.is_some() => "being deleted".to_owned(),
         EndpointSight::There(there) => there.status.to_string(),
+        EndpointSight::Gone if endpoint.deletion.is_some() => "deleted".to_owned(),
         EndpointSight::Gone => "gone".to_owned(),
         EndpointSight::NotYet if endpoint.trouble.is_some() || endpoint.failure.is_some() => {
             "could not be looked at".to_owned()

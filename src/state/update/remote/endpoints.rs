@@ -243,12 +243,13 @@ pub(in super::super) fn seen(
         list_as(state, id, status);
     }
     if before != now && is_ours {
-        tell_of(state, &id.name, &before, &now);
+        tell_of(state, id, &before, &now);
     }
 }
 
 /// What whoever deployed it wants to know at once.
-fn tell_of(state: &mut State, name: &str, before: &EndpointSight, now: &EndpointSight) {
+fn tell_of(state: &mut State, id: &EndpointId, before: &EndpointSight, now: &EndpointSight) {
+    let (name, is_on_screen) = (&id.name, is_on_screen(state, id));
     match (before, now) {
         (_, EndpointSight::There(endpoint)) => match endpoint.status {
             // Seen for the first time, nothing has happened since it was deployed.
@@ -256,12 +257,13 @@ fn tell_of(state: &mut State, name: &str, before: &EndpointSight, now: &Endpoint
                 state.tell(format!("The endpoint {name} is in service"));
             }
             EndpointStatus::Failed | EndpointStatus::UpdateRollbackFailed => {
-                let why = endpoint.failure.as_deref();
-                let why = why.unwrap_or("SageMaker gives no reason");
+                let why = endpoint.failure_words();
                 let text = format!(
                     "The endpoint {name} failed: {why}. Look into its log in CloudWatch, /aws/sagemaker/Endpoints/{name}, and delete it"
                 );
-                state.tell(text.clone());
+                if !is_on_screen {
+                    state.tell(text.clone());
+                }
                 state.problems.add(Problem::general(text), None);
             }
             _ => {}
@@ -418,7 +420,9 @@ fn gone(
     if is_left {
         state.problems.add(Problem::general(said.clone()), None);
     }
-    state.tell(said);
+    if cause == DeletionCause::TimeIsOver || !is_on_screen(state, id) {
+        state.tell(said);
+    }
 }
 
 fn not_deleted(state: &mut State, id: &EndpointId, cause: DeletionCause, failure: S3Failure) {
@@ -442,6 +446,11 @@ fn not_deleted(state: &mut State, id: &EndpointId, cause: DeletionCause, failure
     );
     state.tell(text.clone());
     state.problems.add(Problem::general(text), None);
+}
+
+/// Its page says what whoever looks at it need not be told as well.
+fn is_on_screen(state: &State, id: &EndpointId) -> bool {
+    state.overlay == Overlay::Endpoints && state.remote.endpoints.open.as_ref() == Some(id)
 }
 
 /// In the list, where it stands there.

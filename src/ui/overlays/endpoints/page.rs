@@ -8,7 +8,9 @@ use super::super::super::widgets::{
 };
 use super::super::log::log_lines_ui;
 use crate::domain::{Endpoint, EndpointRecord, EndpointStatus, Utc};
-use crate::state::{Command, EndpointSight, JobFinding, KnownEndpoint, S3Failure, State};
+use crate::state::{
+    Command, EndpointDeletion, EndpointSight, JobFinding, KnownEndpoint, S3Failure, State,
+};
 use crate::tasks::now_ms;
 
 const HOUR_MS: i64 = 60 * 60_000;
@@ -117,8 +119,7 @@ fn status_ui(ui: &mut Ui, endpoint: &KnownEndpoint) {
 fn there_ui(ui: &mut Ui, there: &Endpoint) {
     match there.status {
         EndpointStatus::Failed | EndpointStatus::UpdateRollbackFailed => {
-            let why = there.failure.as_deref();
-            let why = why.unwrap_or("SageMaker gives no reason");
+            let why = there.failure_words();
             let text = format!(
                 "The endpoint failed: {why}. Its log below may say more; delete it, and deploy it anew once the reason is gone"
             );
@@ -145,12 +146,7 @@ fn sentence(text: &str) -> String {
 /// When it goes, and what goes with it.
 fn deletion_ui(ui: &mut Ui, state: &State, endpoint: &KnownEndpoint, commands: &mut Vec<Command>) {
     if let Some(deletion) = &endpoint.deletion {
-        let tone = if deletion.kept.is_empty() {
-            Tone::Hint
-        } else {
-            Tone::Warning
-        };
-        banner_ui(ui, tone, &deletion.to_string(), |_| {});
+        done_ui(ui, deletion);
     }
     if let Some(record) = endpoint
         .record
@@ -194,6 +190,23 @@ fn deletion_ui(ui: &mut Ui, state: &State, endpoint: &KnownEndpoint, commands: &
                 commands.push(Command::KeepEndpoint);
             }
         });
+    });
+}
+
+/// What the last deletion did, line by line.
+fn done_ui(ui: &mut Ui, deletion: &EndpointDeletion) {
+    let (tone, message) = if deletion.kept.is_empty() {
+        (Tone::Hint, "This was deleted:")
+    } else {
+        (Tone::Warning, "Not everything was deleted:")
+    };
+    banner_ui(ui, tone, message, |ui| {
+        for what in &deletion.deleted {
+            ui.add(Label::new(format!("✓  {what}")).wrap());
+        }
+        for (what, why) in &deletion.kept {
+            ui.add(Label::new(format!("✗  Left: {what}: {why}")).wrap());
+        }
     });
 }
 
