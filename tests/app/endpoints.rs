@@ -161,13 +161,19 @@ fn an_endpoint_whose_time_was_over_while_nobody_looked_goes_at_the_next_start() 
             let home = tempfile::tempdir().unwrap();
             let dirs = home_with_prices(home.path());
             let mut window = open_with_model_at(dirs.clone(), CLASSIFIER);
-            let name = deploy(&mut window, &bucket);
+            let name = fill_in(&mut window, &bucket);
+            // Whoever knows another price says so.
+            type_into(&mut window, "US dollars an hour for an instance", "0.74");
+            wait_for(&mut window, "$0.74 an hour and instance, as given");
+            click(&mut window, "Deploy the model");
+            wait_for(&mut window, "Endpoints of SageMaker");
             wait_until_in_service(&mut window, &name);
             drop(window);
 
             // The next window knows it, and looks how it is.
             let mut window = open_with_model_at(dirs.clone(), CLASSIFIER);
             wait_until_in_service(&mut window, &name);
+            assert!(sees(&window, "so far at $0.74 an hour, deleted "));
             drop(window);
 
             let record = dirs.endpoints().join(format!("{name}@{REGION}.json"));
