@@ -15,8 +15,9 @@ use crate::tasks::Waker;
 /// Everything behind the window: what is known, who carries out what is wanted, and what they have sent.
 pub(super) struct Work {
     pub(super) state: State,
-    pub(super) effects: Effects,
+    /// Dropped before the effects, which wait for workers: nobody must wait for room here then.
     pub(super) answers: Answers,
+    pub(super) effects: Effects,
     pub(super) settings_file: SettingsFile,
     /// Whom the workers wake once there is a window.
     window: Arc<OnceLock<egui::Context>>,

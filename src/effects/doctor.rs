@@ -72,6 +72,9 @@ fn recognise(
     look: &Look,
 ) -> anyhow::Result<ImportDraft> {
     let control = TaskControl::new(ProgressUnit::Bytes);
+    let Some(_working) = shared.model_work.begin(&control) else {
+        anyhow::bail!("the window is being closed");
+    };
     let items: Vec<String> = look
         .overrules
         .iter()

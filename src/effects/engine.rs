@@ -81,6 +81,9 @@ impl EngineWorker {
         let predictors = Arc::clone(&loaded);
         shared.spawn("predict one image", move |shared| {
             while let Some((request, reading)) = taken.take() {
+                let Some(_working) = shared.model_work.begin(&reading) else {
+                    return;
+                };
                 if let Some(predictor) = predictors.get(&request.key) {
                     predict_single(shared, &predictor, request, &reading);
                 }
@@ -137,6 +140,7 @@ impl EngineWorker {
         let predictor = self.loaded.get(&bulk.key);
         let task = bulk.task;
         let work = move |shared: &Arc<Shared>| {
+            let _working = shared.model_work.begin(&bulk.control);
             let (outcome, notes) = match predictor {
                 Some(predictor) => predict_bulk(shared, &predictor, bulk),
                 // Another model has been loaded in the same moment.
@@ -179,6 +183,7 @@ fn load(
         .lock()
         .unwrap_or_else(PoisonError::into_inner);
     let control = &preparation.control;
+    let _working = shared.model_work.begin(control);
     control.checkpoint()?;
     // Two models may not fit into memory together.
     *loaded.lock() = None;

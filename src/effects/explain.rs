@@ -24,6 +24,7 @@ pub(super) fn explain(shared: &Arc<Shared>, engine: &EngineWorker, request: Expl
     let predictor = engine.predictor(&request.key);
     let task = request.task;
     let work = move |shared: &Arc<Shared>| {
+        let _working = shared.model_work.begin(&request.control);
         let result = match predictor {
             Some(predictor) => search(shared, &*predictor, &request).map(Arc::new),
             // Another model has been loaded in the same moment.

@@ -17,6 +17,7 @@ mod export;
 mod filmstrip;
 mod kept;
 mod latest;
+mod model_work;
 mod models;
 mod overlaps;
 mod project;
@@ -28,6 +29,8 @@ mod upload;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crossbeam_channel::{Receiver, Sender};
+
+use model_work::ModelWork;
 
 use crate::aws::Aws;
 use crate::cache::DiskCache;
@@ -136,6 +139,7 @@ struct Shared {
     deliveries: Sender<Delivery>,
     source: Mutex<Option<(SourceId, Arc<dyn Source>)>>,
     project: Mutex<Option<(SourceId, Project)>>,
+    model_work: Arc<ModelWork>,
 }
 
 impl Effects {
@@ -156,6 +160,7 @@ impl Effects {
             deliveries,
             source: Mutex::new(None),
             project: Mutex::new(None),
+            model_work: Arc::default(),
         });
         let effects = Self {
             thumbnails: thumbnails::ThumbnailMaker::new(&shared),
@@ -592,7 +597,7 @@ impl Effects {
     }
 }
 
-/// What is queued for the project must be on the disk before the program ends.
+/// What is queued for the project must be on the disk before the program ends, and no model at work.
 impl Drop for Effects {
     fn drop(&mut self) {
         let project = self.shared.lock_project().take();
@@ -601,6 +606,7 @@ impl Drop for Effects {
         {
             log::error!("the project was closed before everything was saved: {error}");
         }
+        self.shared.model_work.close();
     }
 }
 

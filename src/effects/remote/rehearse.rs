@@ -44,6 +44,7 @@ pub(in super::super) fn start(shared: &Arc<Shared>, request: Request) {
 
 fn try_out(shared: &Shared, request: &Request) -> Result<RehearsalReport, TaskOutcome> {
     let control = &request.control;
+    let _working = shared.model_work.begin(control);
     let failed = |error: &dyn std::fmt::Display| TaskOutcome::Failed(error.to_string());
     let cancelled = |Cancelled| TaskOutcome::Cancelled;
     let source = shared

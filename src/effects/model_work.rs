@@ -1,0 +1,106 @@
+//! Work inside ONNX Runtime, which must be over before the program ends.
+//!
+//! At exit ONNX Runtime, and each provider that is a library of its own, destroys what it keeps; a thread that is inside a call
+//! then crashes the whole process. So closing the window cancels what loads or asks a model, and waits for it.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use crate::tasks::TaskControl;
+
+/// Loading a model cannot be cut short and takes seconds with the largest. Whoever closes the window waits no longer than this.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+#[derive(Default)]
+pub(super) struct ModelWork {
+    state: Mutex<WorkState>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct WorkState {
+    next: u64,
+    running: BTreeMap<u64, TaskControl>,
+    is_closed: bool,
+}
+
+/// Work that is under way until this is dropped. Drop it after the predictor: letting go of one is a call, too.
+pub(super) struct Working {
+    work: Arc<ModelWork>,
+    number: u64,
+}
+
+impl ModelWork {
+    /// `None` once the window is being closed; then `control` is cancelled, too.
+    pub(super) fn begin(self: &Arc<Self>, control: &TaskControl) -> Option<Working> {
+        let mut state = self.lock();
+        if state.is_closed {
+            control.cancel();
+            return None;
+        }
+        let number = state.next;
+        state.next += 1;
+        state.running.insert(number, control.clone());
+        Some(Working {
+            work: Arc::clone(self),
+            number,
+        })
+    }
+
+    /// Cancels what is under way, waits for it, and lets nothing begin any more.
+    pub(super) fn close(&self) {
+        let mut state = self.lock();
+        state.is_closed = true;
+        let running: Vec<TaskControl> = state.running.values().cloned().collect();
+        drop(state);
+        running.iter().for_each(TaskControl::cancel);
+        let waited = self
+            .changed
+            .wait_timeout_while(self.lock(), PATIENCE, |state| !state.running.is_empty());
+        let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        if !state.running.is_empty() {
+            log::warn!("the window closes while a model is still at work");
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, WorkState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Working {
+    fn drop(&mut self) {
+        self.work.lock().running.remove(&self.number);
+        self.work.changed.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tasks::ProgressUnit;
+
+    #[test]
+    fn closing_cancels_what_is_under_way_waits_for_it_and_lets_nothing_begin() {
+        let work = Arc::new(ModelWork::default());
+        let control = TaskControl::new(ProgressUnit::Images);
+        let working = work.begin(&control).unwrap();
+        let ended = std::thread::spawn({
+            let control = control.clone();
+            move || {
+                while control.checkpoint().is_ok() {
+                    std::thread::yield_now();
+                }
+                drop(working);
+            }
+        });
+        work.close();
+        assert!(work.lock().running.is_empty());
+        ended.join().unwrap();
+
+        let late = TaskControl::new(ProgressUnit::Images);
+        assert!(work.begin(&late).is_none());
+        assert!(late.is_cancelled());
+    }
+}
