@@ -20,6 +20,7 @@ mod output_mapping;
 mod picture;
 mod prediction;
 mod problem;
+mod remote_model;
 mod run;
 mod s3;
 mod saliency;
@@ -62,6 +63,7 @@ pub use output_mapping::{
 pub use picture::Picture;
 pub use prediction::{Answer, ClassScore, Detection, Prediction};
 pub use problem::Problem;
+pub use remote_model::{RemoteAddress, RemoteModel, RequestForm};
 pub use run::{KeepRule, MadeAt, RunId, RunInfo, RunKey};
 pub use s3::{
     AmbientSignIn, AwsProfile, AwsSetup, Credentials, EndpointError, Identity, S3Access, S3Address,

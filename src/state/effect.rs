@@ -9,9 +9,9 @@ use super::{
 };
 use crate::domain::{
     Change, ComparisonFormat, EndpointQuery, ExportOptions, FileStamp, JobOutcome, JobQuery,
-    LabelSet, LeftBehind, Prediction, RunId, RunInfo, RunKey, S3Access, S3Address, S3Place,
-    SaliencyTarget, Sample, SampleId, SampleUri, SharedList, TileKey, TransformPlan, UploadPlan,
-    ViewSettings,
+    LabelSet, LeftBehind, Prediction, RemoteModel, RunId, RunInfo, RunKey, S3Access, S3Address,
+    S3Place, SaliencyTarget, Sample, SampleId, SampleUri, SharedList, TileKey, TransformPlan,
+    UploadPlan, ViewSettings,
 };
 use crate::evaluation::Comparison;
 use crate::review::{ArrangeRequest, FilmRequest};
@@ -329,6 +329,32 @@ pub enum Effect {
         task: TaskId,
         control: TaskControl,
     },
+    /// Find out what a model elsewhere answers by asking it about the first of these images that it can answer about; about none where a
+    /// mapping says it. `known` are runs that it made before.
+    Connect {
+        source: SourceId,
+        model: RemoteModel,
+        samples: Vec<(SampleId, Sample)>,
+        known: Vec<RunInfo>,
+        task: TaskId,
+        control: TaskControl,
+    },
+    /// Ask the model elsewhere about one sample. Takes the place of one that was not sent yet.
+    AskOne {
+        source: SourceId,
+        run: RunId,
+        key: RunKey,
+        sample: SampleId,
+        entry: Sample,
+        task: TaskId,
+        control: TaskControl,
+    },
+    /// Find out whether a model elsewhere is there, without sending it an image.
+    CheckRemoteModel {
+        model: RemoteModel,
+        task: TaskId,
+        control: TaskControl,
+    },
     InstallRuntime {
         kind: RuntimeKind,
         task: TaskId,
@@ -548,6 +574,18 @@ impl std::fmt::Debug for Effect {
             }
             Self::MoveProject { folder, .. } => {
                 write!(formatter, "MoveProject({})", folder.display())
+            }
+            Self::Connect { model, samples, .. } => {
+                write!(
+                    formatter,
+                    "Connect({}, {} samples)",
+                    model.name(),
+                    samples.len()
+                )
+            }
+            Self::AskOne { run, sample, .. } => write!(formatter, "AskOne({run:?}, {sample:?})"),
+            Self::CheckRemoteModel { model, .. } => {
+                write!(formatter, "CheckRemoteModel({})", model.name())
             }
             Self::Prepare { key, .. } => write!(formatter, "Prepare({})", key.model_id),
             Self::PredictOne { run, sample, .. } => {

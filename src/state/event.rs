@@ -4,15 +4,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::{
-    ArrangeId, BoxCountId, BoxCounts, DeletionCause, DeployCheck, EndpointDeletion, EndpointId,
-    Exported, FilmstripId, FoundRun, ImportDraft, ImportId, JobId, ModelEntry, Offer,
-    OutputsFailure, ProjectContent, RehearsalReport, Relisting, S3Failure, S3FolderPage, SendCheck,
-    SourceId, TaskId, TaskOutcome,
+    ArrangeId, Asked, BoxCountId, BoxCounts, ConnectFailure, DeletionCause, DeployCheck,
+    EndpointDeletion, EndpointId, Exported, FilmstripId, FoundModel, FoundRun, ImportDraft,
+    ImportId, JobId, ModelEntry, Offer, OutputsFailure, ProjectContent, RehearsalReport, Relisting,
+    RemoteCheck, S3Failure, S3FolderPage, SendCheck, SourceId, TaskId, TaskOutcome,
 };
 use crate::domain::{
     AwsSetup, CacheUsage, DeviceReport, Endpoint, EndpointConfig, EndpointPage, EndpointRecord,
-    FileStamp, Identity, JobOutcome, JobPage, JobProgress, LabelSet, LeftBehind, ListingChange,
-    LogLine, Page, Prediction, Problem, RunId, RunKey, S3Access, S3Address, S3Place,
+    FileStamp, Identity, JobOutcome, JobPage, JobProgress, LabelSet, LatencyMs, LeftBehind,
+    ListingChange, LogLine, Page, Prediction, Problem, RunId, RunKey, S3Access, S3Address, S3Place,
     SageMakerAccess, Saliency, SampleId, SampleUri, TruthBox, UploadPlan, UploadReport,
 };
 use crate::evaluation::Agreement;
@@ -127,6 +127,33 @@ pub enum Event {
     /// The user cancelled while it was being prepared.
     EngineCancelled {
         task: TaskId,
+    },
+    /// What a model elsewhere is, or why that is not known.
+    Connected {
+        source: SourceId,
+        task: TaskId,
+        /// Milliseconds since 1970-01-01 UTC.
+        at_ms: i64,
+        result: Result<Box<FoundModel>, ConnectFailure>,
+    },
+    /// What came of asking a model elsewhere about one image.
+    Asked {
+        source: SourceId,
+        task: TaskId,
+        run: RunId,
+        key: Box<RunKey>,
+        /// Milliseconds since 1970-01-01 UTC.
+        at_ms: i64,
+        outcome: Box<Asked>,
+    },
+    /// How long the answers from elsewhere take.
+    RemoteLatency {
+        key: Box<RunKey>,
+        latency: Option<LatencyMs>,
+    },
+    RemoteModelChecked {
+        task: TaskId,
+        result: Result<RemoteCheck, S3Failure>,
     },
     /// The device is gone; what was computed stays.
     DeviceLost {

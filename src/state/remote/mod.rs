@@ -1,12 +1,16 @@
 //! What happens elsewhere: the form that sends a model and images to SageMaker, the jobs there, and the endpoints.
 
 mod deploying;
+mod elsewhere;
 mod endpoints;
 mod jobs;
 mod outputs;
 mod sending;
 
 pub use deploying::{DeployCheck, DeployDraft, DeployOrder, DeployStatus};
+pub use elsewhere::{
+    Asked, ConnectFailure, Elsewhere, ElsewhereForm, FoundModel, RemoteCheck, RemoteReport,
+};
 pub use endpoints::{
     DeletionCause, EndpointDeletion, EndpointId, EndpointList, EndpointSight, Endpoints,
     KnownEndpoint,
@@ -25,6 +29,7 @@ pub struct Remote {
     pub list: JobList,
     pub endpoints: Endpoints,
     pub outputs: OpeningOutputs,
+    pub elsewhere: Elsewhere,
     /// The jobs that were looked at or are watched, oldest first.
     pub known: Vec<KnownJob>,
     /// Which of them the dialog shows.

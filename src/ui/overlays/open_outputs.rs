@@ -141,7 +141,8 @@ fn at_of(
     })))
 }
 
-fn labels_ui(ui: &mut Ui, labels: &mut String) {
+/// What the classes are called.
+pub(super) fn labels_ui(ui: &mut Ui, labels: &mut String) {
     ui.label(strong("Names of the classes"));
     ui.horizontal_wrapped(|ui| {
         let field = TextEdit::singleline(labels)

@@ -31,6 +31,9 @@ pub(super) fn device_ui(
         EngineStatus::Failed { message, .. } => {
             ui.add(egui::Label::new(format!("⚠ {message}")).wrap());
         }
+        EngineStatus::Connected(_) => {
+            ui.weak("Pictures are predicted elsewhere; this is about this computer");
+        }
         EngineStatus::Ready(report) => report_ui(ui, report),
     }
     if let Some(library) = &state.engine.restart_to_use {
