@@ -1,5 +1,6 @@
 //! Models elsewhere: looked for, connected to, and asked about one image after the other.
 
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -7,21 +8,21 @@ use std::time::{Duration, Instant};
 use super::super::latest::{LatestSender, latest};
 use super::super::s3::{failed, failure, renewal};
 use super::super::{Shared, guarded};
-use super::outputs::choice_of;
 use crate::aws::AwsErrorKind;
 use crate::domain::{
-    FileStamp, RemoteAddress, RemoteModel, RunId, RunInfo, RunKey, S3Access, SageMakerAccess,
-    Sample, SampleId,
+    FileStamp, KeepRule, RemoteAddress, RemoteModel, RunId, RunInfo, RunKey, S3Access,
+    SageMakerAccess, Sample, SampleId,
 };
+use crate::library::{built_in_labels, labels_from_file, parse_mapping};
 use crate::predict::upright_size;
 use crate::remote::asking::RemotePredictor;
 use crate::remote::connecting::{Asking, ConnectError, USUAL_LANES, as_told, known_to};
-use crate::remote::outputs::{Recognition, Unrecognised};
+use crate::remote::outputs::{ReadingChoice, Recognition, Unrecognised};
 use crate::remote::tf_serving::{TfServing, TfServingAddress};
 use crate::source::{SourceError, for_task};
 use crate::state::{
-    Asked, ConnectFailure, Event, FoundModel, NewAnswer, OutputsFailure, RemoteCheck, RemoteReport,
-    S3Failure, SourceId, TaskId,
+    Asked, ConnectFailure, Event, FoundModel, NewAnswer, RemoteCheck, RemoteReport, S3Failure,
+    SourceId, TaskId,
 };
 use crate::tasks::{TaskControl, now_ms};
 use crate::vision::PredictError;
@@ -186,12 +187,7 @@ fn connect(
     request: &Connection,
 ) -> Result<FoundModel, ConnectFailure> {
     let (model, control) = (&request.model, &request.control);
-    let mapping = model.mapping.as_deref().unwrap_or_default();
-    let labels = model.labels.as_deref().unwrap_or_default();
-    let choice = choice_of(shared, mapping, labels).map_err(|error| match error {
-        OutputsFailure::Cancelled => ConnectFailure::Cancelled,
-        OutputsFailure::Failed { message, .. } => not_connected(message),
-    })?;
+    let choice = choice_of(shared, model).map_err(not_connected)?;
     let asking = Asking::of(model, &shared.aws, control).map_err(|error| match error {
         ConnectError::Aws(error) if error.kind == AwsErrorKind::Cancelled => {
             ConnectFailure::Cancelled
@@ -244,6 +240,36 @@ fn connect(
             latency: understood.predictor.latency(),
         },
         first,
+    })
+}
+
+/// How answers are to be read, as the user says.
+fn choice_of(shared: &Shared, model: &RemoteModel) -> Result<ReadingChoice, String> {
+    let (mapping, of_mapping) = match model.mapping.as_deref().map(str::trim) {
+        None | Some("") => (None, None),
+        // The text of one.
+        Some(text) if text.contains('=') => {
+            let typed = Path::new("the mapping that was typed");
+            let mapping = parse_mapping(text, typed).map_err(|error| error.to_string())?;
+            (Some(mapping), None)
+        }
+        Some(name) => {
+            let found = shared.library.find_mapping(name);
+            let (mapping, labels) = found.map_err(|error| error.to_string())?;
+            (Some(mapping), Some(labels))
+        }
+    };
+    let labels = match model.labels.as_deref().map(str::trim) {
+        None | Some("") => None,
+        Some(name) => Some(match built_in_labels(name) {
+            Some(labels) => labels,
+            None => labels_from_file(Path::new(name)).map_err(|error| error.to_string())?,
+        }),
+    };
+    Ok(ReadingChoice {
+        mapping,
+        labels: labels.or(of_mapping.filter(|labels| !labels.is_empty())),
+        keep: KeepRule::default(),
     })
 }
 

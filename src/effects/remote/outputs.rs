@@ -83,7 +83,7 @@ fn open_all(shared: &Shared, request: &Request) -> Result<TaskOutcome, OutputsFa
     let source = shared
         .source(request.source)
         .ok_or(OutputsFailure::Cancelled)?;
-    let choice = choice_of(shared, &request.wish.mapping, &request.wish.labels)?;
+    let choice = choice_of(shared, &request.wish)?;
     let (parts, made) = origin_of(shared, request)?;
     control.set_step("listing the outputs");
     let samples: Arc<[Sample]> = request.samples.iter().cloned().collect();
@@ -192,14 +192,9 @@ fn origin_of(
     }
 }
 
-/// How answers are to be read, from the texts of two fields.
-pub(super) fn choice_of(
-    shared: &Shared,
-    mapping: &str,
-    labels: &str,
-) -> Result<ReadingChoice, OutputsFailure> {
-    let (mapping, of_mapping) = mapping_of(shared, mapping.trim())?;
-    let labels = match labels.trim() {
+fn choice_of(shared: &Shared, wish: &OutputsWish) -> Result<ReadingChoice, OutputsFailure> {
+    let (mapping, of_mapping) = mapping_of(shared, wish.mapping.trim())?;
+    let labels = match wish.labels.trim() {
         "" => None,
         name => Some(match built_in_labels(name) {
             Some(labels) => labels,

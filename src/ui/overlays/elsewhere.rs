@@ -6,7 +6,6 @@ use eframe::egui::{
 
 use super::super::theme;
 use super::super::widgets::{Tone, banner_ui, copy_sign_in_ui, primary_button, strong};
-use super::open_outputs::labels_ui;
 use super::open_s3::access::{AccessMemory, access_ui};
 use crate::domain::{RemoteAddress, RemoteModel, RequestForm, SageMakerAccess};
 use crate::state::{Command, Overlay, SendStage, State};
@@ -18,6 +17,7 @@ const IN_JSON: [(RequestForm, &str); 2] = [
     (RequestForm::Instances, "{\"instances\": [{\"b64\": …}]}"),
     (RequestForm::Inputs, "{\"inputs\": {\"b64\": …}}"),
 ];
+const LABEL_SETS: [&str; 4] = ["imagenet", "coco-80", "coco-91", "cifar-10"];
 const MAPPING_HINT: &str = "The text of a mapping, or the id of one that was saved; empty lets Spotcheck recognise the usual answers";
 
 /// Drafts of the fields.
@@ -155,6 +155,7 @@ fn contents_ui(
     ui.add_space(4.0);
     ui.label(strong(field));
     let address = TextEdit::singleline(&mut memory.address)
+        .id_salt("address")
         .hint_text(hint)
         .desired_width(f32::INFINITY);
     let address = ui.add(address);
@@ -164,16 +165,19 @@ fn contents_ui(
     let is_entered = address.lost_focus() && ui.input(|input| input.key_pressed(Key::Enter));
     address.accessible_name(field);
     if memory.kind == Kind::Endpoint {
-        access_ui(ui, state, &mut memory.access, commands);
+        ui.push_id("access", |ui| {
+            access_ui(ui, state, &mut memory.access, commands);
+        });
     }
     ui.add_space(4.0);
-    check_ui(ui, state, memory, commands);
+    // What is found changes while somebody types below it.
+    ui.push_id("check", |ui| check_ui(ui, state, memory, commands));
     ui.add_space(6.0);
     form_ui(ui, state, memory);
     ui.add_space(6.0);
     labels_ui(ui, &mut memory.labels);
     ui.add_space(6.0);
-    mapping_ui(ui, state, memory);
+    mapping_ui(ui, state, memory, is_new);
     is_entered
 }
 
@@ -239,6 +243,7 @@ fn form_ui(ui: &mut Ui, state: &State, memory: &mut ElsewhereMemory) {
     ui.horizontal_wrapped(|ui| {
         ui.label("Signature");
         let field = TextEdit::singleline(&mut memory.signature)
+            .id_salt("signature")
             .hint_text("the one that the model uses by itself")
             .desired_width(260.0);
         let field = ui.add(field);
@@ -262,10 +267,32 @@ fn form_ui(ui: &mut Ui, state: &State, memory: &mut ElsewhereMemory) {
     });
 }
 
-fn mapping_ui(ui: &mut Ui, state: &State, memory: &mut ElsewhereMemory) {
+fn labels_ui(ui: &mut Ui, labels: &mut String) {
+    ui.label(strong("Names of the classes"));
+    ui.horizontal_wrapped(|ui| {
+        let field = TextEdit::singleline(labels)
+            .id_salt("labels")
+            .hint_text("as the answers or the model say")
+            .desired_width(260.0);
+        let field = ui.add(field);
+        field
+            .on_hover_text("A label set, a file with a name a line, or a label map (.pbtxt)")
+            .accessible_name("Label set or label file");
+        ui.menu_button("Label sets", |ui| {
+            for name in LABEL_SETS {
+                if ui.button(name).clicked() {
+                    name.clone_into(labels);
+                    ui.close();
+                }
+            }
+        });
+    });
+}
+
+fn mapping_ui(ui: &mut Ui, state: &State, memory: &mut ElsewhereMemory, is_new: bool) {
     let raw = state.remote.elsewhere.raw.as_ref();
     CollapsingHeader::new("Mapping for answers that Spotcheck does not know")
-        .default_open(raw.is_some() || !memory.mapping.is_empty())
+        .open((is_new && (raw.is_some() || !memory.mapping.is_empty())).then_some(true))
         .show(ui, |ui| {
             if let Some(raw) = raw {
                 ui.label("The answer begins so:");

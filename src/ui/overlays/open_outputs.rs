@@ -141,8 +141,7 @@ fn at_of(
     })))
 }
 
-/// What the classes are called.
-pub(super) fn labels_ui(ui: &mut Ui, labels: &mut String) {
+fn labels_ui(ui: &mut Ui, labels: &mut String) {
     ui.label(strong("Names of the classes"));
     ui.horizontal_wrapped(|ui| {
         let field = TextEdit::singleline(labels)

@@ -128,6 +128,8 @@ fn report_ui(ui: &mut Ui, state: &State, report: &RemoteReport) {
     if let Some(latency) = report.latency {
         let text = match latency.calls {
             1 => format!("{} (1 answer)", milliseconds(latency.p50)),
+            // Too few for more than their middle.
+            count @ ..20 => format!("p50 {} ({count} answers)", milliseconds(latency.p50)),
             count => format!(
                 "p50 {}, p95 {} ({count} answers)",
                 milliseconds(latency.p50),

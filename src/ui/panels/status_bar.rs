@@ -70,10 +70,9 @@ fn engine_text(state: &State) -> String {
     if let Some(chosen) = &state.remote.elsewhere.chosen {
         let name = chosen.name();
         return match &state.engine.status {
-            EngineStatus::Connected(report) => report.name.clone(),
             EngineStatus::Preparing => format!("{name}, being asked…"),
             EngineStatus::Failed { .. } => format!("⚠ {name} cannot be asked"),
-            EngineStatus::Idle | EngineStatus::Ready(_) => name,
+            EngineStatus::Idle | EngineStatus::Ready(_) | EngineStatus::Connected(_) => name,
         };
     }
     let model = state
