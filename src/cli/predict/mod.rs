@@ -330,11 +330,14 @@ impl Loaded {
 
     fn saved_labels(&self) -> SavedLabels {
         match self {
-            Self::Here(predictor) => SavedLabels::known(predictor.labels().clone()),
-            Self::Elsewhere(remote) => {
-                let predictor = Arc::clone(&remote.predictor);
-                SavedLabels::learnt(remote.labels.clone(), move || predictor.labels())
-            }
+            Self::Here(predictor) => SavedLabels::of_model(predictor.labels().clone()),
+            Self::Elsewhere(remote) => match remote.predictor.given_labels() {
+                Some(labels) => SavedLabels::given(labels),
+                None => {
+                    let predictor = Arc::clone(&remote.predictor);
+                    SavedLabels::learnt(move || predictor.labels())
+                }
+            },
         }
     }
 

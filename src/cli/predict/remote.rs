@@ -76,8 +76,6 @@ fn parse_address(text: &str) -> Result<TfServingAddress, String> {
 pub(super) struct Remote {
     pub(super) predictor: Arc<RemotePredictor>,
     pub(super) card: ModelCard,
-    /// As far as they are known before the first answer.
-    pub(super) labels: LabelSet,
     pub(super) made: MadeAt,
 }
 
@@ -111,10 +109,6 @@ impl RemoteArgs {
         }
         let labels = self.labels(of_mapping, &found.shape, &library)?;
         let card = card_of(&found, &id, &name, &library);
-        let known = match &labels {
-            LabelSource::Known(labels) => labels.clone(),
-            LabelSource::Outputs => LabelSet::default(),
-        };
         let predictor = RemotePredictor::new(
             carrier,
             wrapping,
@@ -126,7 +120,6 @@ impl RemoteArgs {
         Ok(Remote {
             predictor: Arc::new(predictor),
             card,
-            labels: known,
             made,
         })
     }
