@@ -331,13 +331,13 @@ impl Loaded {
     fn saved_labels(&self) -> SavedLabels {
         match self {
             Self::Here(predictor) => SavedLabels::of_model(predictor.labels().clone()),
-            Self::Elsewhere(remote) => match remote.predictor.given_labels() {
-                Some(labels) => SavedLabels::given(labels),
-                None => {
-                    let predictor = Arc::clone(&remote.predictor);
-                    SavedLabels::learnt(move || predictor.labels())
-                }
-            },
+            Self::Elsewhere(remote) => {
+                let predictor = Arc::clone(&remote.predictor);
+                predictor.given_labels().map_or_else(
+                    || SavedLabels::learnt(move || predictor.labels()),
+                    SavedLabels::given,
+                )
+            }
         }
     }
 
