@@ -185,6 +185,52 @@ fn outputs_of_our_container_are_a_run_like_any_other() {
 }
 
 #[test]
+fn other_names_of_classes_make_another_run_and_the_same_ones_go_on() {
+    let bench = Bench::new();
+    let outputs = bench.path("outputs");
+    for name in ["a b+.jpg", "coffee.png"] {
+        let answer = br#"{"predictions": [[0.1, 0.7, 0.2]]}"#;
+        write(&outputs, &format!("{name}.out"), answer);
+    }
+    for (name, labels) in [("first", "cat\ndog\ncow"), ("second", "cat\ncow\ndog")] {
+        std::fs::write(bench.path(name), labels).unwrap();
+    }
+    let (photos, project) = (bench.text("photos"), bench.text("p.spotcheck"));
+    let fetch = |labels: &str, more: &[&str], says: &[&str]| {
+        let labels = bench.text(labels);
+        let args = ["--labels", &labels, "--project", &project, "--out", "-"];
+        let fetch = Bench::fetch(outputs.to_str().unwrap(), &photos, &[&args, more].concat());
+        let said = check(fetch, 3, says);
+        lines(&said.stdout)[0]["classes"][0]["label"].clone()
+    };
+    assert_eq!(fetch("first", &[], &["saving in the project"]), "dog");
+    let other = [
+        "class 1 is “dog” there, and “cow” now",
+        "a new one was begun",
+    ];
+    assert_eq!(fetch("second", &["--resume"], &other), "cow");
+    let same = ["2 of 4 images have an answer, 2 to go"];
+    assert_eq!(fetch("first", &["--resume"], &same), "dog");
+    assert_eq!(fetch("second", &["--resume"], &same), "cow");
+}
+
+#[test]
+fn outputs_in_csv_are_said_to_be_such_and_what_to_do() {
+    let bench = Bench::new();
+    let outputs = bench.path("outputs");
+    write(&outputs, "coffee.png.out", b"0.1,0.7,0.2\n");
+    let fetch = Bench::fetch(outputs.to_str().unwrap(), &bench.text("photos"), &[]);
+    check(
+        fetch,
+        1,
+        &[
+            "the output is CSV (“0.1,0.7,0.2”)",
+            "Accept application/json",
+        ],
+    );
+}
+
+#[test]
 fn a_model_that_nobody_here_knows_brings_the_names_of_its_classes() {
     let bench = Bench::new();
     let of = |label: &str, id: u32| {

@@ -1027,6 +1027,101 @@ fn a_start_that_is_refused_says_why_and_what_it_made_and_goes_on_from_there() {
 }
 
 #[test]
+fn recordio_is_said_to_be_out_of_sight_and_to_fail_at_everything_else() {
+    let transform = Transform::with_images("recordio", 2);
+    let split = ["--split-type", "recordio"];
+    let finds = |input, grade, said| transform.must_find(input, &split, "Splitting", grade, said);
+    finds("photos/", "problem", "would cut pictures into pieces");
+    transform.bucket.put("records/a.tfrecord", b"record");
+    finds("records/", "problem", "does not know where the records");
+    transform.bucket.put("texts/a.jsonl", b"{}");
+    finds("texts/", "problem", "finds no records in a text file");
+    transform.bucket.put("packed/train.rec", b"record");
+    finds(
+        "packed/",
+        "warning",
+        "Spotcheck cannot look into such files",
+    );
+    finds("packed/", "warning", "Write the images as TFRecord files");
+}
+
+#[test]
+fn records_of_recordio_are_answered_one_by_one_where_the_objects_are_such() {
+    let transform = Transform::new("recordio-job");
+    // MXNet's: a magic number, the length, the content, filled up to a multiple of four.
+    let mut packed = Vec::new();
+    for content in [&b"first"[..], b"second!!"] {
+        packed.extend(0xced7_230a_u32.to_le_bytes());
+        packed.extend((content.len() as u32).to_le_bytes());
+        packed.extend(content);
+        packed.resize(packed.len().next_multiple_of(4), 0);
+    }
+    transform.bucket.put("packed/train.rec", &packed);
+    let more = ["--split-type", "recordio", "--assemble-with", "line"];
+    transform
+        .start("packed", "packed/", &[&more[..], &["--watch"]].concat())
+        .must(0, &["outputs    1 of 1"]);
+    let output = transform.bucket.get("out/packed/train.rec.out").unwrap();
+    let lines = String::from_utf8(output).unwrap();
+    let sizes: Vec<Value> = lines
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap()["len"].clone())
+        .collect();
+    assert_eq!(sizes, [5, 8], "{lines}");
+}
+
+#[test]
+fn what_only_s3_knows_is_neither_offered_nor_advised_where_sagemaker_is_asked() {
+    let transform = Transform::new("account");
+    for command in ["list", "status", "stop", "logs"] {
+        let help = transform
+            .run(&[command, "--help"])
+            .must(0, &["--profile", "--region"]);
+        for option in [
+            "--anonymous",
+            "--requester-pays",
+            "--path-style",
+            "--endpoint-url",
+        ] {
+            assert!(!help.stdout.contains(option), "{command}: {help:#?}");
+        }
+    }
+    let mut command = transform.command(&["list"]);
+    command
+        .env_remove("AWS_ACCESS_KEY_ID")
+        .env_remove("AWS_SECRET_ACCESS_KEY")
+        .env("HOME", transform.home.path())
+        .env("AWS_EC2_METADATA_DISABLED", "true");
+    let said = Ended::of(&command.output().unwrap());
+    let said = said.must(1, &["No AWS credentials were found", "`aws configure`"]);
+    assert!(!said.stderr.contains("anonymous"), "{said:#?}");
+}
+
+#[test]
+fn no_model_is_packed_for_an_input_with_nothing_in_it() {
+    let transform = Transform::new("nothing");
+    let folder = transform.home.path().join("photos");
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::write(folder.join("notes.txt"), "no image").unwrap();
+    let (folder, output) = (folder.to_str().unwrap(), transform.bucket.uri("out/"));
+    let (target, nothing) = (transform.bucket.uri("photos/"), transform.bucket.uri("no/"));
+    let local = [folder, "--input-to", &target];
+    let model = ["--model", "efficientnet-lite0", "--role", ROLE];
+    for input in [&local[..], &[nothing.as_str()]] {
+        for what in ["start", "preflight"] {
+            let args = [&[what], input, &["--output", &output], &model].concat();
+            let said = transform
+                .run(&args)
+                .must(1, &["There is nothing to transform below"]);
+            assert!(!said.stderr.contains("Packing"), "{said:#?}");
+        }
+        let forced = [&["start"], input, &["--output", &output, "--force"], &model].concat();
+        transform.run(&forced).must(1, &["it was not packed"]);
+    }
+    assert!(transform.records().is_empty());
+}
+
+#[test]
 fn wrong_usage_is_told_before_anybody_is_asked() {
     let transform = Transform::new("usage");
     let (input, output) = (

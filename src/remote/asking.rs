@@ -126,6 +126,11 @@ impl RemotePredictor {
         self.reader.labels()
     }
 
+    /// The classes as they were given; `None` where only the answers name them.
+    pub fn given_labels(&self) -> Option<LabelSet> {
+        self.reader.given_labels()
+    }
+
     /// From sending an image to having its answer; `None` before the first.
     pub fn latency(&self) -> Option<LatencyMs> {
         let mut took = self

@@ -113,6 +113,11 @@ fn cut(mut bytes: Vec<u8>, range: Range<u64>) -> Vec<u8> {
 pub enum SourceError {
     #[error("there is no such file; it may have been moved or deleted since it was listed")]
     NotFound,
+    /// Of a place that is to be opened.
+    #[error(
+        "there is no such file or folder; look at how it is spelt, and whether it was moved or deleted"
+    )]
+    NoSuchPlace,
     #[error("permission denied; make the file readable for you")]
     PermissionDenied,
     #[error("{0}")]

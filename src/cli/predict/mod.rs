@@ -330,10 +330,13 @@ impl Loaded {
 
     fn saved_labels(&self) -> SavedLabels {
         match self {
-            Self::Here(predictor) => SavedLabels::known(predictor.labels().clone()),
+            Self::Here(predictor) => SavedLabels::of_model(predictor.labels().clone()),
             Self::Elsewhere(remote) => {
                 let predictor = Arc::clone(&remote.predictor);
-                SavedLabels::learnt(remote.labels.clone(), move || predictor.labels())
+                predictor.given_labels().map_or_else(
+                    || SavedLabels::learnt(move || predictor.labels()),
+                    SavedLabels::given,
+                )
             }
         }
     }

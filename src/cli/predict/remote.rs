@@ -73,8 +73,6 @@ fn parse_address(text: &str) -> Result<TfServingAddress, String> {
 pub(super) struct Remote {
     pub(super) predictor: Arc<RemotePredictor>,
     pub(super) card: ModelCard,
-    /// As far as they are known before the first answer.
-    pub(super) labels: LabelSet,
     pub(super) made: MadeAt,
 }
 
@@ -119,7 +117,6 @@ impl RemoteArgs {
         Ok(Remote {
             predictor: understood.predictor,
             card: understood.card,
-            labels: understood.labels,
             made: asking.made,
         })
     }

@@ -182,10 +182,12 @@ fn begin_saving(
     let Some(project) = args.saving.open_project(opened, program)? else {
         return Ok(None);
     };
-    let (key, about) = (
-        run.key.clone(),
-        (&run.card, SavedLabels::known(run.labels.clone())),
-    );
+    let labels = match run.reader.given_labels() {
+        Some(labels) => SavedLabels::given(labels),
+        None => SavedLabels::of_answers(),
+    };
+    let key = run.key.clone();
+    let about = (&run.card, labels);
     let mut saving = Saving::begin(&args.saving, project, key, about, found.samples(), control)?;
     let runs = saving.project().runs()?;
     if let Some(known) = runs.iter().find(|known| known.id == saving.run()) {

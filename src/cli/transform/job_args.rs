@@ -10,15 +10,16 @@ use clap::{Args, ValueEnum};
 use super::package::{ARCHIVE, PackedHere, pack_for};
 use crate::aws::Aws;
 use crate::cli::place::{Place, S3Args};
+use crate::cli::progress::with_progress;
 use crate::cli::values::{parse_pair, parse_positive};
 use crate::dirs::AppDirs;
 use crate::domain::{
-    AssembleWith, BatchStrategy, Compression, DataCapture, DataProcessing, Experiment,
-    InputObjects, LINES_CONTENT_TYPE, ManifestPlan, ModelClient, ModelSource, ModelSpec, Price,
-    PriceTable, S3Address, SageMakerAccess, SampleUri, SplitType, TfsBatching, TransformPlan,
-    TransformSpec, dated_name, default_image, support_folder,
+    AssembleWith, BatchStrategy, CheckPoint, Compression, DataCapture, DataProcessing, Experiment,
+    InputObjects, LINES_CONTENT_TYPE, ManifestPlan, ModelClient, ModelSource, ModelSpec, Preflight,
+    Price, PriceTable, S3Address, SageMakerAccess, SampleUri, SplitType, TfsBatching,
+    TransformPlan, TransformSpec, dated_name, default_image, support_folder,
 };
-use crate::remote::transform::{add_price, manifest_of, read_prices};
+use crate::remote::transform::{add_price, has_input, manifest_of, preflight, read_prices};
 use crate::tasks::{TaskControl, now_ms};
 
 const MANIFEST: &str = "manifest.json";
@@ -393,16 +394,45 @@ impl Planned {
         Self { plan, packed: None }
     }
 
-    /// Packs the model, where one is to be packed: the plan's archive is there then, as long as what is returned is held.
-    pub(super) fn pack(&mut self, control: &TaskControl) -> anyhow::Result<Option<PackedHere>> {
-        let (Some(model), ModelSource::New { local_archive, .. }) =
-            (&self.packed, &mut self.plan.model)
-        else {
+    /// Packs the model, where one is to be packed and there is something to send to it: the plan's archive is there then, as long as what
+    /// is returned is held.
+    pub(super) fn pack(
+        &mut self,
+        aws: &Aws,
+        control: &TaskControl,
+    ) -> anyhow::Result<Option<PackedHere>> {
+        let Some(model) = &self.packed else {
             return Ok(None);
         };
+        if !has_input(aws, &self.plan, control)? {
+            return Ok(None);
+        }
         let packed = pack_for(model, &self.plan.spec.instance_type, control)?;
-        *local_archive = Some(packed.path.clone());
+        if let ModelSource::New { local_archive, .. } = &mut self.plan.model {
+            *local_archive = Some(packed.path.clone());
+        }
         Ok(Some(packed))
+    }
+
+    /// Looks the plan through, and sets in it what nobody has set. Of an archive that is not packed (yet), nothing is said.
+    pub(super) fn preflight(
+        &mut self,
+        aws: &Aws,
+        prices: &PriceTable,
+        packed: Option<&PackedHere>,
+        control: &TaskControl,
+    ) -> anyhow::Result<Preflight> {
+        let checked = with_progress("Preflight", control, || {
+            preflight(aws, self.plan.clone(), prices, control)
+        })?;
+        self.plan = checked.plan;
+        let mut found = checked.preflight;
+        if self.packed.is_some() && packed.is_none() {
+            found
+                .checks
+                .retain(|check| check.point != CheckPoint::Model);
+        }
+        Ok(found)
     }
 }
 

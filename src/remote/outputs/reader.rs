@@ -70,6 +70,12 @@ impl OutputReader {
         self.lock().set.clone()
     }
 
+    /// The classes as they were given; `None` where only the outputs name them.
+    pub fn given_labels(&self) -> Option<LabelSet> {
+        let labels = self.lock();
+        (!labels.are_of_outputs).then(|| labels.set.clone())
+    }
+
     /// Takes over what a run has learnt before, where only the outputs name the classes: an output that says otherwise is a problem.
     pub fn learn(&self, known: &LabelSet) {
         let mut labels = self.lock();

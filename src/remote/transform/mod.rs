@@ -28,7 +28,7 @@ pub use manifest::manifest_of;
 pub use named_from::NamedFrom;
 pub use outcome::outcome;
 pub use output_keys::{OUT, OutputKeys, folders_around};
-pub use preflight::{Checked, ModelPlan, preflight, preflight_model};
+pub use preflight::{Checked, ModelPlan, has_input, preflight, preflight_model};
 pub use prices::{add_price, read_prices};
 pub use records::JobRecords;
 pub use retry::{Retry, RetryChoice, plan_retry};

@@ -3,19 +3,50 @@
 use std::path::Path;
 
 use super::{Checks, counted, told};
-use crate::aws::{ListRequest, S3};
+use crate::aws::{Aws, ListRequest, S3};
 use crate::domain::{
     CheckPoint, InputObjects, InputSurvey, KeySample, S3Address, Sample, TransformPlan, human_bytes,
 };
 use crate::remote::transform::JobError;
 use crate::remote::transform::inputs::Inputs;
-use crate::source::{NamedKind, kind_of_name};
+use crate::source::{NamedKind, SourceError, kind_of_name};
 use crate::tasks::{Cancelled, TaskControl};
 use crate::upload::files_below;
 
 /// Siblings of a prefix that are named.
 const EXAMPLES: u16 = 5;
 const TEXTS: [&str; 5] = [".json", ".jsonl", ".jsonlines", ".csv", ".txt"];
+
+/// Whether a job would have anything to read, as far as that is quickly known: before a model is packed for it.
+///
+/// # Errors
+/// The task was cancelled.
+pub fn has_input(
+    aws: &Aws,
+    plan: &TransformPlan,
+    control: &TaskControl,
+) -> Result<bool, Cancelled> {
+    if let Some(folder) = &plan.input_folder {
+        control.set_step(format!("looking through {}", folder.display()));
+        return match files_below(folder, control) {
+            Err(SourceError::Cancelled) => Err(Cancelled),
+            found => Ok(found.is_ok_and(|found| !found.files.is_empty())),
+        };
+    }
+    let InputObjects::Prefix(prefix) = &plan.spec.input.objects else {
+        return Ok(true);
+    };
+    control.set_step("looking at the input");
+    let request = ListRequest {
+        bucket: prefix.bucket.clone(),
+        prefix: prefix.prefix.clone(),
+        max_keys: Some(1),
+        ..ListRequest::default()
+    };
+    let listed = aws.s3(&plan.s3).list_page(&request, Some(control));
+    let listed = told(listed.map_err(JobError::from))?;
+    Ok(listed.is_ok_and(|page| !page.objects.is_empty()))
+}
 
 /// `None` where it could not be found out.
 pub(super) fn check_input(

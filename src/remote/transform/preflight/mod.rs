@@ -6,6 +6,7 @@ mod output;
 mod regions;
 mod requests;
 
+pub use input::has_input;
 pub(super) use model::is_same_model;
 
 use requests::WasChosen;

@@ -24,31 +24,20 @@ pub(super) fn check_requests(
 ) {
     check_payload(checks, spec, survey, suggestion);
     check_concurrency(checks, spec, was_chosen);
-    let content = survey.and_then(Content::of);
-    let is_recordio = spec.input.split == SplitType::RecordIO;
-    if is_recordio && !matches!(content, Some(Content::Images | Content::Records)) {
-        checks.warning(
-            CheckPoint::Splitting,
-            "SplitType RecordIO is for MXNet's files of images. Spotcheck opens no images inside those, so it cannot show what the outputs are about",
-            "Send the images as files, or as TFRecord files with SplitType TFRecord",
-        );
+    if let Some(content) = survey.and_then(Content::of) {
+        check_content_type(checks, spec, content);
+        check_splitting(checks, spec, content);
+        return;
     }
-    match content {
-        Some(content) => {
-            check_content_type(checks, spec, content);
-            check_splitting(checks, spec, content);
-        }
-        None => {
-            checks.warning(
-                CheckPoint::ContentType,
-                format!(
-                    "Nobody can tell from the names whether the objects are {}",
-                    content_type_text(spec)
-                ),
-                "Look at what the model's handler takes",
-            );
-        }
-    }
+    checks.warning(
+        CheckPoint::ContentType,
+        format!(
+            "Nobody can tell from the names whether the objects are {}",
+            content_type_text(spec)
+        ),
+        "Look at what the model's handler takes",
+    );
+    check_unknown_splitting(checks, spec);
 }
 
 fn content_type_text(spec: &TransformSpec) -> &str {
@@ -225,8 +214,12 @@ fn check_splitting(checks: &mut Checks, spec: &TransformSpec, content: Content) 
         }
         Content::Records => check_records(checks, spec),
         Content::Texts => {
-            if split == SplitType::RecordIO {
-                // Told already.
+            if matches!(split, SplitType::RecordIO | SplitType::TFRecord) {
+                checks.problem(
+                    CheckPoint::Splitting,
+                    format!("SplitType {split:?} finds no records in a text file"),
+                    "Set SplitType to Line where each line is a record, and else to None",
+                );
             } else if split != SplitType::Line {
                 checks.warning(
                     CheckPoint::Splitting,
@@ -264,6 +257,25 @@ fn check_splitting(checks: &mut Checks, spec: &TransformSpec, content: Content) 
                 content.words()
             ),
         );
+    }
+}
+
+/// Of objects whose names say nothing.
+fn check_unknown_splitting(checks: &mut Checks, spec: &TransformSpec) {
+    match spec.input.split {
+        SplitType::None => {}
+        SplitType::RecordIO => checks.warning(
+            CheckPoint::Splitting,
+            "SplitType RecordIO is for MXNet's files of images. Spotcheck opens no images inside those, so it cannot show what the outputs are about",
+            "Send the images as files, or as TFRecord files with SplitType TFRecord",
+        ),
+        split @ (SplitType::Line | SplitType::TFRecord) => checks.warning(
+            CheckPoint::Splitting,
+            format!(
+                "Nobody can tell from the names whether SplitType {split:?} finds records in the objects"
+            ),
+            "Look at what the objects are",
+        ),
     }
 }
 
