@@ -14,6 +14,8 @@ mod endpoints;
 mod exporting;
 #[path = "app/filtering.rs"]
 mod filtering;
+#[path = "app/job_outputs.rs"]
+mod job_outputs;
 #[path = "app/judging.rs"]
 mod judging;
 #[path = "app/kept_thumbnails.rs"]
