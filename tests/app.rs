@@ -16,6 +16,8 @@ mod exporting;
 mod filtering;
 #[path = "support/http_server.rs"]
 mod http_server;
+#[path = "app/job_outputs.rs"]
+mod job_outputs;
 #[path = "app/judging.rs"]
 mod judging;
 #[path = "app/kept_thumbnails.rs"]

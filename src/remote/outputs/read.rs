@@ -139,6 +139,8 @@ impl FoundOutputs {
             gate: &gate,
             room: &room,
         };
+        // Before anybody reads: what the first outputs name is news already.
+        let known_labels = reader.labels().len();
         let mut outcome = std::thread::scope(|scope| {
             let (sender, results) = bounded(WAITING);
             for _ in 0..readers {
@@ -146,7 +148,7 @@ impl FoundOutputs {
                 scope.spawn(move || shared.read(&sender));
             }
             drop(sender);
-            hand_over(&shared, &places, &results, sink)
+            hand_over(&shared, &places, known_labels, &results, sink)
         });
         outcome.problems.extend(self.problems());
         outcome.is_cancelled = control.is_cancelled();
@@ -169,13 +171,14 @@ impl FoundOutputs {
 fn hand_over(
     shared: &Shared<'_>,
     places: &[usize],
+    known_labels: usize,
     chunks: &Receiver<Chunk>,
     sink: &mut dyn OutputSink,
 ) -> ReadOutcome {
     let mut outcome = ReadOutcome::default();
     let mut seen = SampleSet::default();
     let mut twice = 0_usize;
-    let mut labels = shared.reader.labels().len();
+    let mut labels = known_labels;
     let mut waiting = BTreeMap::new();
     let mut written = 0;
     let mut finished = vec![false; shared.works.len()];
