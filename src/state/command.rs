@@ -7,7 +7,7 @@ use super::{
     Overlay, RuntimeKind, SendDraft, TaskId, TaskSignal,
 };
 use crate::domain::{
-    ComparisonFormat, DeviceChoice, EndpointQuery, ExportOptions, JobQuery, RunId, S3Access,
+    ComparisonFormat, DeviceChoice, EndpointQuery, ExportOptions, JobQuery, Price, RunId, S3Access,
     S3Address, S3Place, SampleId, SampleSet, SampleUri, TileKey, Verdict,
 };
 use crate::review::{FilmFrame, FilmOrder, Sort};
@@ -108,6 +108,8 @@ pub enum Command {
     },
     /// Starts what was checked.
     StartJob,
+    /// Adds a price to the user's table.
+    KeepPrice(Box<Price>),
     /// From its beginning.
     ListJobs(JobQuery),
     ListMoreJobs,

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::domain::{
     Change, ComparisonFormat, EndpointQuery, ExportOptions, FileStamp, JobOutcome, JobQuery,
-    LabelSet, LeftBehind, Prediction, RunId, RunInfo, RunKey, S3Access, S3Address, S3Place,
+    LabelSet, LeftBehind, Prediction, Price, RunId, RunInfo, RunKey, S3Access, S3Address, S3Place,
     SaliencyTarget, Sample, SampleId, SampleUri, SharedList, TileKey, TransformPlan, UploadPlan,
     ViewSettings,
 };
@@ -117,6 +117,10 @@ pub enum Effect {
         task: TaskId,
         control: TaskControl,
     },
+    /// Read the user's table of prices.
+    ReadPrices,
+    /// Add a price to it.
+    KeepPrice(Box<Price>),
     /// Upload what the job needs, and start it.
     StartJob {
         plan: Arc<TransformPlan>,
@@ -515,6 +519,8 @@ impl std::fmt::Debug for Effect {
             Self::OpenOutputs { wish, .. } => {
                 write!(formatter, "OpenOutputs({})", wish.at.name())
             }
+            Self::ReadPrices => formatter.write_str("ReadPrices"),
+            Self::KeepPrice(price) => write!(formatter, "KeepPrice({})", price.instance_type),
             Self::StartJob { plan, .. } => write!(formatter, "StartJob({})", plan.spec.job_name),
             Self::ListJobs { query, .. } => write!(formatter, "ListJobs({query:?})"),
             Self::WatchJob { id, .. } => write!(formatter, "WatchJob({})", id.name),

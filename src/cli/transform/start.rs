@@ -5,7 +5,7 @@ use std::io::Write;
 use anyhow::bail;
 use clap::Args;
 
-use super::job_args::{JobArgs, Planned};
+use super::job_args::{JobArgs, Packing, Planned};
 use super::preflight;
 use super::status::{Watched, watch_to_the_end};
 use crate::aws::Aws;
@@ -66,9 +66,9 @@ pub(super) fn start(
         })?;
         write_noteworthy(&checked.preflight, |check| {
             // An archive that is yet to be packed cannot be there.
-            planned.packed.is_none() || check.point != CheckPoint::Model
+            planned.packing.is_none() || check.point != CheckPoint::Model
         })?;
-        return print_commands(&checked.plan, planned.packed.as_deref());
+        return print_commands(&checked.plan, planned.packing.as_ref());
     }
     let _archive = planned.pack(control)?;
     let checked = with_progress("Preflight", control, || {
@@ -164,20 +164,21 @@ fn tell_what_is_left(records: &JobRecords, name: &str) {
     );
 }
 
-fn print_commands(plan: &TransformPlan, packed: Option<&str>) -> anyhow::Result<Outcome> {
+fn print_commands(plan: &TransformPlan, packing: Option<&Packing>) -> anyhow::Result<Outcome> {
     let mut out = std::io::stdout().lock();
-    if let Some(model) = packed {
+    if let Some(packing) = packing {
+        let (flag, model) = packing.flag();
         let plain = model
             .bytes()
             .all(|byte| byte.is_ascii_alphanumeric() || b"-_./".contains(&byte));
         let model = if plain {
-            model.to_owned()
+            model
         } else {
             format!("'{}'", model.replace('\'', r"'\''"))
         };
         writeln!(
             out,
-            "spotcheck transform package --model {model} --out model.tar.gz"
+            "spotcheck transform package {flag} {model} --out model.tar.gz"
         )?;
     }
     for command in aws_commands(plan) {

@@ -13,6 +13,7 @@ mod log;
 mod open_outputs;
 mod open_s3;
 mod palette;
+mod prices;
 mod send;
 mod toast;
 mod typing;

@@ -67,7 +67,7 @@ fn check_of(order: &SendOrder, grade: CheckGrade) -> Box<SendCheck> {
             }],
             ..Preflight::default()
         },
-        commands: String::new(),
+        commands: Vec::new(),
         plan: Arc::new(TransformPlan {
             sagemaker: SageMakerAccess::from(&order.access),
             s3: order.access.clone(),
@@ -78,6 +78,7 @@ fn check_of(order: &SendOrder, grade: CheckGrade) -> Box<SendCheck> {
             model: ModelSource::Existing,
             input_folder: None,
             input_files: Vec::new(),
+            files_root: None,
             manifest: None,
             usd_per_hour: None,
             images_per_s: None,
