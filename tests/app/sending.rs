@@ -2,7 +2,9 @@
 
 use std::process::Command as Process;
 
-use egui_kittest::Harness;
+use egui::accesskit::Role;
+use egui_kittest::kittest::Queryable;
+use egui_kittest::{Harness, Node};
 use serde_json::Value;
 use spotcheck::app::App;
 use spotcheck::dirs::AppDirs;
@@ -197,7 +199,6 @@ fn what_few_jobs_need_reaches_sagemaker_too() {
             click(&mut window, "Advanced");
             for (field, text) in [
                 ("ModelName, of the model that is made", "advanced-model"),
-                ("Environment of the model, for every job of it", "LOG=1"),
                 (
                     "TransformAmiVersion, the system of the instances",
                     "al2-ami-sagemaker-batch-gpu-535",
@@ -208,6 +209,14 @@ fn what_few_jobs_need_reaches_sagemaker_too() {
             ] {
                 type_into(&mut window, field, text);
             }
+            let environment = "Environment of the model, for every job of it";
+            let find = |window: &Harness<'static, App>, act: &dyn Fn(&Node<'_>)| {
+                act(&window.get_by_role_and_label(Role::MultilineTextInput, environment));
+            };
+            find(&window, &|node| node.focus());
+            window.step();
+            find(&window, &|node| node.type_text("LOG=1"));
+            window.run_steps(2);
             let captured = bucket.uri("captured/");
             type_into(
                 &mut window,
@@ -261,7 +270,9 @@ fn a_saved_model_of_this_machine_is_packed_for_tensorflow_serving() {
             std::fs::write(folder.path().join("1/saved_model.pb"), "graph").unwrap();
             let mut window = open_prefix(&bucket, "photos/", 1);
             open_form(&mut window);
-            click(&mut window, "What is sent");
+            let choice = window.get_by_role_and_label(Role::ComboBox, "What is sent");
+            choice.click_accesskit();
+            window.run_steps(2);
             click(&mut window, "a TensorFlow SavedModel");
             wait_for(&mut window, "Say in which folder the SavedModel lies");
             let path = folder.path().to_str().unwrap();
@@ -300,7 +311,9 @@ fn a_model_that_sagemaker_has_is_used_and_none_is_made() {
             let mut window = open_prefix(&bucket, "photos/", 1);
             window.state_mut().command(Action::Send.into());
             wait_for(&mut window, "Start the job");
-            click(&mut window, "What is sent");
+            let choice = window.get_by_role_and_label(Role::ComboBox, "What is sent");
+            choice.click_accesskit();
+            window.run_steps(2);
             click(&mut window, "a model that SageMaker has");
             wait_for(&mut window, "Say how SageMaker calls the model");
             type_into(&mut window, "Name of the model in SageMaker", "chain");

@@ -18,10 +18,8 @@ const MAX_ENTRIES: usize = 10_000;
 pub fn peek(archive: impl Read) -> Option<ArchiveContent> {
     let mut tar = tar::Archive::new(MultiGzDecoder::new(archive.take(LOOKED_AT)));
     let entries = tar.entries().ok()?.take(MAX_ENTRIES);
-    let readable = entries.map_while(Result::ok);
-    readable
-        .filter_map(|entry| content_named(&entry.path().ok()?))
-        .next()
+    let mut readable = entries.map_while(Result::ok);
+    readable.find_map(|entry| content_named(&entry.path().ok()?))
 }
 
 /// As [`peek`], of a file.
