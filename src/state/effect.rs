@@ -515,7 +515,7 @@ impl std::fmt::Debug for Effect {
             }
             Self::Upload { plan, .. } => write!(formatter, "Upload({})", plan.target.address),
             Self::CheckJob { order, .. } => write!(formatter, "CheckJob({})", order.spec.job_name),
-            Self::Rehearse { order, .. } => write!(formatter, "Rehearse({})", order.model_id),
+            Self::Rehearse { order, .. } => write!(formatter, "Rehearse({})", order.model.name()),
             Self::OpenOutputs { wish, .. } => {
                 write!(formatter, "OpenOutputs({})", wish.at.name())
             }

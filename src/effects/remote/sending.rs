@@ -18,7 +18,7 @@ use crate::remote::package::{
     stamp_of_saved_model,
 };
 use crate::remote::transform::{
-    Checked, JobError, aws_commands, manifest_of, preflight, read_prices,
+    Checked, JobError, NewArchive, NewModel, aws_commands, manifest_of, preflight, read_prices,
 };
 use crate::state::{
     Event, JobId, SendCheck, SendFrom, SendImages, SendModel, SendOrder, TaskId, TaskOutcome,

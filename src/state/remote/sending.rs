@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::domain::{
     AssembleWith, BatchStrategy, CheckGrade, Compression, DataCapture, DataProcessing, Experiment,
     InputObjects, ModelClient, Preflight, S3Access, S3Address, S3Layout, S3Link, Sample, SampleId,
-    SharedList, SplitType, TransformPlan, TransformSpec, manifest_address, support_folder,
+    SharedList, SplitType, TransformPlan, TransformSpec, manifest_address,
 };
 use crate::state::{ExportScope, State, TaskId};
 
