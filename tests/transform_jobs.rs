@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use spotcheck::domain::known_instance_types;
-use support::control_plane::{ControlPlane, Failure, IMAGE, ROLE, echo_archive};
+use support::control_plane::{ControlPlane, Failure, IMAGE, ROLE, archive, echo_archive};
 use support::ended::Ended;
 use support::fault_proxy::{Answer, Fault, FaultProxy, Often};
 use support::seaweed::{ADMIN, Bucket, Seaweed};
@@ -365,6 +365,8 @@ fn all_parameters_of_a_job_reach_sagemaker() {
         "LOG=1",
         "--model-name",
         "my-model",
+        // Filters and joining are for JSON and CSV.
+        "--force",
     ];
     transform.start("parameters", "photos/", &more).must(0, &[]);
     let asked = transform.asked("CreateTransformJob");
@@ -733,6 +735,205 @@ fn the_preflight_finds_traps_of_model_container_and_instance() {
         "problem",
         "There is another model trap already",
     );
+}
+
+#[test]
+fn an_archive_gets_the_container_that_can_serve_it() {
+    let transform = Transform::with_images("contents", 1);
+    let saved_model = archive(&[
+        ("code/inference.py", b"pass"),
+        ("1/saved_model.pb", b"graph"),
+    ]);
+    let onnx = archive(&[("spotcheck-model.json", b"{}"), ("model.onnx", b"graph")]);
+    transform.bucket.put("models/saved.tar.gz", &saved_model);
+    transform.bucket.put("models/onnx.tar.gz", &onnx);
+    let local = transform.home.path().join("local.tar.gz");
+    std::fs::write(&local, &saved_model).unwrap();
+    let local = local.to_str().unwrap();
+    let in_s3 = transform.bucket.uri("models/saved.tar.gz");
+    let onnx = transform.bucket.uri("models/onnx.tar.gz");
+    let find = |more: &[&str], point, grade, said| {
+        transform.must_find("photos/", more, point, grade, said);
+    };
+    for archive in [local, &in_s3] {
+        let serving = "/tensorflow-inference:2.19.0-cpu";
+        find(&["--archive", archive], "Container", "ok", serving);
+        find(
+            &["--archive", archive],
+            "Model",
+            "ok",
+            "a TensorFlow SavedModel",
+        );
+        find(
+            &["--archive", archive, "--image", IMAGE],
+            "Container",
+            "problem",
+            "holds a TensorFlow SavedModel, and ",
+        );
+        let gpu = ["--archive", archive, "--instance-type", "ml.g5.xlarge"];
+        find(&gpu, "Container", "ok", "/tensorflow-inference:2.19.0-gpu");
+    }
+    find(&["--archive", &onnx], "Container", "ok", "/ray:");
+    let serving = IMAGE.split_once('/').unwrap().0.to_owned() + "/tensorflow-inference:2.19.0-cpu";
+    find(
+        &["--archive", &onnx, "--image", &serving],
+        "Container",
+        "problem",
+        "holds an ONNX model with its handler, and ",
+    );
+    find(&[], "Model", "ok", "only a job can tell");
+
+    // A folder is packed first.
+    let folder = transform.home.path().join("resnet/1");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("saved_model.pb"), "graph").unwrap();
+    let (input, output) = (
+        transform.bucket.uri("photos/"),
+        transform.bucket.uri("out/"),
+    );
+    let args = [
+        "start",
+        &input,
+        "--output",
+        &output,
+        "--saved-model",
+        folder.parent().unwrap().to_str().unwrap(),
+        "--role",
+        ROLE,
+    ];
+    transform.plane.pause_jobs();
+    let printed = transform.run(&[&args[..], &["--print-aws"]].concat());
+    let packing = "spotcheck transform package --saved-model ";
+    printed.must(0, &[packing, "/tensorflow-inference:2.19.0-cpu"]);
+    let started = transform.run(&args).must(0, &["started over 1 object"]);
+    let job = started.stdout.trim_end();
+    assert!(job.starts_with("resnet-2"), "{job}");
+    let model = transform.asked("CreateModel");
+    let image = model["PrimaryContainer"]["Image"].as_str().unwrap();
+    assert!(
+        image.ends_with("/tensorflow-inference:2.19.0-cpu"),
+        "{image}"
+    );
+    let key = format!("out/spotcheck-files/{job}/model.tar.gz");
+    assert!(transform.bucket.get(&key).is_some());
+}
+
+#[test]
+fn a_model_that_only_sagemaker_understands_is_no_obstacle() {
+    let transform = Transform::with_images("chain", 2);
+    transform.plane.add_chain("chain");
+    transform.plane.pause_jobs();
+    let (input, output) = (
+        transform.bucket.uri("photos/"),
+        transform.bucket.uri("out/"),
+    );
+    let args = [
+        "--output",
+        &output,
+        "--model-name",
+        "chain",
+        "--job-name",
+        "chained",
+    ];
+    let args = [&[input.as_str()][..], &args].concat();
+    let found = transform.run(&[&["preflight"][..], &args].concat());
+    let found = found.must(0, &["several containers", "runs all the same"]);
+    assert_eq!(check(&found, "Model").0, "warning", "{found:#?}");
+    assert_eq!(check(&found, "Role").0, "warning", "{found:#?}");
+    transform
+        .run(&[&["start"][..], &args].concat())
+        .must(0, &["started over 2 objects"]);
+    transform.run(&["stop", "chained", "--yes"]).must(0, &[]);
+    transform.plane.resume_jobs();
+    transform.plane.wait_until_over("chained");
+    transform.plane.pause_jobs();
+    transform
+        .run(&["retry", "chained"])
+        .must(0, &["2 images without an output are sent again"]);
+    let asked = transform.asked("CreateTransformJob");
+    assert_eq!(asked["ModelName"], "chain");
+}
+
+#[test]
+fn the_preflight_finds_what_does_not_go_together() {
+    let transform = Transform::with_images("together", 2);
+    let find = |more: &[&str], point, grade, said| {
+        transform.must_find("photos/", more, point, grade, said);
+    };
+    find(
+        &["--input-filter", "$.a"],
+        "Content type",
+        "problem",
+        "InputFilter needs inputs of JSON or CSV",
+    );
+    find(
+        &["--accept", "text/csv"],
+        "Content type",
+        "warning",
+        "answers in JSON",
+    );
+    find(
+        &["--assemble-with", "line"],
+        "Splitting",
+        "warning",
+        "each image has one",
+    );
+    let captured = transform.bucket.uri("photos/captured/");
+    find(
+        &["--data-capture", &captured],
+        "Output",
+        "problem",
+        "What is captured would lie under the input",
+    );
+    let joined = transform.preflight("trap", "photos/", &["--join-input"]);
+    joined.must(1, &["JoinSource Input needs inputs of JSON or CSV"]);
+
+    // A job is about what it says, not about what is most frequent.
+    transform.bucket.put("photos/a.tfrecord", b"record");
+    let records = ["--input-kind", "tfrecord"];
+    find(&records, "Splitting", "ok", "for TFRecord files");
+    find(
+        &records,
+        "Objects",
+        "warning",
+        "Send only the TFRecord files",
+    );
+    find(&[], "Objects", "warning", "Send only the images");
+    let mixed = transform.preflight("trap", "photos/", &[]);
+    let lines = mixed.stdout.lines();
+    let of_objects = lines.filter(|line| line.get(9..26).is_some_and(|at| at.trim() == "Objects"));
+    assert_eq!(of_objects.count(), 1, "{mixed:#?}");
+
+    let one = "photos/day 0/000.jpg";
+    transform.must_find(one, &[], "Prefix", "ok", "a single object");
+    transform.bucket.put("photos/day 0/000.jpg.old", b"old");
+    transform.must_find(one, &[], "Prefix", "problem", "as a list of one");
+}
+
+#[test]
+fn every_point_is_told_also_where_nothing_could_be_looked_at() {
+    let transform = Transform::new("nothing-there");
+    let output = transform.bucket.uri("out/");
+    let input = transform.bucket.uri("nothing/");
+    let args = [
+        "preflight",
+        &input,
+        "--output",
+        &output,
+        "--model-name",
+        "none",
+    ];
+    let found = transform.run(&args);
+    assert_eq!(found.code, Some(1), "{found:#?}");
+    for point in POINTS {
+        let (grade, text) = check(&found, point);
+        assert!(!text.is_empty(), "{point}: {grade}");
+    }
+    for point in ["Role", "Container", "Payload", "Splitting", "Objects"] {
+        let (grade, text) = check(&found, point);
+        assert_eq!(grade, "warning", "{point}");
+        assert!(text.starts_with("Not looked at"), "{point}: {text}");
+    }
 }
 
 #[test]

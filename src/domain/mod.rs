@@ -74,16 +74,17 @@ pub use sample::{FileStamp, ListingChange, Page, Sample, SampleId, SampleUri};
 pub use sample_set::SampleSet;
 pub use shared_list::SharedList;
 pub use transform::{
-    AssembleWith, BatchStrategy, Check, CheckGrade, CheckPoint, Compression, CostEstimate,
-    DEFAULT_PAYLOAD_MB, DataCapture, DataProcessing, EXAMPLE_CONTENT_TYPE, EcrImage, Experiment,
-    FailedObject, FieldProblem, HEADLINE, Headline, IMAGE_CONTENT_TYPE, ImagesInside, InputObjects,
-    InputSurvey, InstanceType, JobOutcome, JobPage, JobPhase, JobProgress, JobQuery, JobRecord,
-    KeySample, LINES_CONTENT_TYPE, LeftBehind, LogLine, MAX_PAYLOAD_IN_FLIGHT_MB, ManifestPlan,
-    ModelClient, ModelSource, ModelSpec, PayloadSuggestion, Preflight, Price, PriceTable,
-    SageMakerAccess, SplitType, TfsBatching, TransformInput, TransformJob, TransformOutput,
-    TransformPlan, TransformSpec, TransformStatus, TransformSummary, cost_usd, dated_name,
-    default_image, human_usd, image_problem, known_instance_types, name_problem, needed_payload_mb,
-    output_folder, role_problem, support_folder,
+    ArchiveContent, AssembleWith, BatchStrategy, Check, CheckGrade, CheckPoint, Compression,
+    CostEstimate, DEFAULT_PAYLOAD_MB, DataCapture, DataProcessing, EXAMPLE_CONTENT_TYPE, EcrImage,
+    Experiment, FailedObject, FieldProblem, HEADLINE, Headline, IMAGE_CONTENT_TYPE, ImagesInside,
+    InputObjects, InputSurvey, InstanceType, JobOutcome, JobPage, JobPhase, JobProgress, JobQuery,
+    JobRecord, KeySample, LINES_CONTENT_TYPE, LeftBehind, LogLine, MAX_PAYLOAD_IN_FLIGHT_MB,
+    ManifestPlan, ModelClient, ModelSource, ModelSpec, PayloadSuggestion, Preflight, Price,
+    PriceTable, SageMakerAccess, SplitType, TfsBatching, TransformInput, TransformJob,
+    TransformOutput, TransformPlan, TransformSpec, TransformStatus, TransformSummary,
+    archive_address, cost_usd, dated_name, default_image, human_usd, image_problem,
+    known_instance_types, manifest_address, name_problem, needed_payload_mb, output_folder,
+    role_problem, support_folder,
 };
 pub use truth::{Truth, TruthBox, TruthLabel};
 pub use upload::{

@@ -349,6 +349,8 @@ impl Effects {
                     control,
                 },
             ),
+            Effect::ReadPrices => remote::prices::read(shared),
+            Effect::KeepPrice(price) => remote::prices::keep(shared, *price),
             Effect::StartJob {
                 plan,
                 task,

@@ -7,8 +7,7 @@ use super::{
     Overlay, RuntimeKind, SendDraft, TaskId, TaskSignal,
 };
 use crate::domain::{
-    ComparisonFormat, DeviceChoice, EndpointQuery, ExportOptions, JobQuery, RemoteModel, RunId,
-    S3Access, S3Address, S3Place, SampleId, SampleSet, SampleUri, TileKey, Verdict,
+    ComparisonFormat, DeviceChoice, EndpointQuery, ExportOptions, JobQuery, Price, RemoteModel, RunId, S3Access, S3Address, S3Place, SampleId, SampleSet, SampleUri, TileKey, Verdict,
 };
 use crate::review::{FilmFrame, FilmOrder, Sort};
 
@@ -108,6 +107,8 @@ pub enum Command {
     },
     /// Starts what was checked.
     StartJob,
+    /// Adds a price to the user's table.
+    KeepPrice(Box<Price>),
     /// From its beginning.
     ListJobs(JobQuery),
     ListMoreJobs,

@@ -9,9 +9,7 @@ use super::{
 };
 use crate::domain::{
     Change, ComparisonFormat, EndpointQuery, ExportOptions, FileStamp, JobOutcome, JobQuery,
-    LabelSet, LeftBehind, Prediction, RemoteModel, RunId, RunInfo, RunKey, S3Access, S3Address,
-    S3Place, SaliencyTarget, Sample, SampleId, SampleUri, SharedList, TileKey, TransformPlan,
-    UploadPlan, ViewSettings,
+    LabelSet, LeftBehind, Prediction, Price, RemoteModel, RunId, RunInfo, RunKey, S3Access, S3Address, S3Place, SaliencyTarget, Sample, SampleId, SampleUri, SharedList, TileKey, TransformPlan, UploadPlan, ViewSettings,
 };
 use crate::evaluation::Comparison;
 use crate::review::{ArrangeRequest, FilmRequest};
@@ -117,6 +115,10 @@ pub enum Effect {
         task: TaskId,
         control: TaskControl,
     },
+    /// Read the user's table of prices.
+    ReadPrices,
+    /// Add a price to it.
+    KeepPrice(Box<Price>),
     /// Upload what the job needs, and start it.
     StartJob {
         plan: Arc<TransformPlan>,
@@ -537,10 +539,12 @@ impl std::fmt::Debug for Effect {
             }
             Self::Upload { plan, .. } => write!(formatter, "Upload({})", plan.target.address),
             Self::CheckJob { order, .. } => write!(formatter, "CheckJob({})", order.spec.job_name),
-            Self::Rehearse { order, .. } => write!(formatter, "Rehearse({})", order.model_id),
+            Self::Rehearse { order, .. } => write!(formatter, "Rehearse({})", order.model.name()),
             Self::OpenOutputs { wish, .. } => {
                 write!(formatter, "OpenOutputs({})", wish.at.name())
             }
+            Self::ReadPrices => formatter.write_str("ReadPrices"),
+            Self::KeepPrice(price) => write!(formatter, "KeepPrice({})", price.instance_type),
             Self::StartJob { plan, .. } => write!(formatter, "StartJob({})", plan.spec.job_name),
             Self::ListJobs { query, .. } => write!(formatter, "ListJobs({query:?})"),
             Self::WatchJob { id, .. } => write!(formatter, "WatchJob({})", id.name),

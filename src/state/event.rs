@@ -11,8 +11,7 @@ use super::{
 };
 use crate::domain::{
     AwsSetup, CacheUsage, DeviceReport, Endpoint, EndpointConfig, EndpointPage, EndpointRecord,
-    FileStamp, Identity, JobOutcome, JobPage, JobProgress, LabelSet, LatencyMs, LeftBehind,
-    ListingChange, LogLine, Page, Prediction, Problem, RunId, RunKey, S3Access, S3Address, S3Place,
+    FileStamp, Identity, JobOutcome, JobPage, JobProgress, LabelSet, LatencyMs, LeftBehind, ListingChange, LogLine, Page, Prediction, PriceTable, Problem, RunId, RunKey, S3Access, S3Address, S3Place,
     SageMakerAccess, Saliency, SampleId, SampleUri, TruthBox, UploadPlan, UploadReport,
 };
 use crate::evaluation::Agreement;
@@ -192,6 +191,11 @@ pub enum Event {
         task: TaskId,
         target: S3Place,
         result: Result<UploadReport, String>,
+    },
+    /// The table of prices was read, or written and read.
+    PricesRead {
+        path: String,
+        result: Result<PriceTable, String>,
     },
     JobChecked {
         task: TaskId,

@@ -5,7 +5,7 @@ use std::io::Write;
 use anyhow::bail;
 use clap::Args;
 
-use super::job_args::{JobArgs, Planned};
+use super::job_args::{JobArgs, Packing, Planned};
 use super::preflight;
 use super::status::{Watched, watch_to_the_end};
 use crate::aws::Aws;
@@ -61,12 +61,12 @@ pub(super) fn start(
         // For what is chosen by the objects that are there.
         let found = planned.preflight(aws, &prices, None, control)?;
         write_noteworthy(&found)?;
-        return print_commands(&planned.plan, planned.packed.as_deref());
+        return print_commands(&planned.plan, planned.packing.as_ref());
     }
     let packed = planned.pack(aws, control)?;
     let found = planned.preflight(aws, &prices, packed.as_ref(), control)?;
     must_be_well(&found, how)?;
-    if planned.packed.is_some() && packed.is_none() {
+    if planned.packing.is_some() && packed.is_none() {
         bail!("nothing was started: there is nothing to send to the model, so it was not packed");
     }
     let plan = planned.plan;
@@ -158,20 +158,21 @@ fn tell_what_is_left(records: &JobRecords, name: &str) {
     );
 }
 
-fn print_commands(plan: &TransformPlan, packed: Option<&str>) -> anyhow::Result<Outcome> {
+fn print_commands(plan: &TransformPlan, packing: Option<&Packing>) -> anyhow::Result<Outcome> {
     let mut out = std::io::stdout().lock();
-    if let Some(model) = packed {
+    if let Some(packing) = packing {
+        let (flag, model) = packing.flag();
         let plain = model
             .bytes()
             .all(|byte| byte.is_ascii_alphanumeric() || b"-_./".contains(&byte));
         let model = if plain {
-            model.to_owned()
+            model
         } else {
             format!("'{}'", model.replace('\'', r"'\''"))
         };
         writeln!(
             out,
-            "spotcheck transform package --model {model} --out model.tar.gz"
+            "spotcheck transform package {flag} {model} --out model.tar.gz"
         )?;
     }
     for command in aws_commands(plan) {

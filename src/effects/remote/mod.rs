@@ -7,6 +7,7 @@ pub(super) mod endpoints;
 mod jobs;
 mod keeper;
 pub(super) mod outputs;
+pub(super) mod prices;
 pub(super) mod rehearse;
 mod sending;
 

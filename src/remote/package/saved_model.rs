@@ -1,5 +1,6 @@
 //! a TensorFlow `SavedModel` as an archive for the TensorFlow Serving image.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -12,7 +13,7 @@ use crate::export::ExportTarget;
 use crate::tasks::TaskControl;
 
 /// In the folder of each version.
-pub(super) const GRAPH_FILE: &str = "saved_model.pb";
+const GRAPH_FILE: &str = "saved_model.pb";
 const CODE_FOLDER: &str = "code";
 const HANDLER_FILE: &str = "code/inference.py";
 /// The version of a `SavedModel` that has no folder for it.
@@ -40,6 +41,13 @@ pub struct SavedModelOptions {
     pub input: Option<String>,
 }
 
+/// Whether a file of an archive is the graph of a version: `1/saved_model.pb`.
+pub(super) fn is_graph_of_version(name: &Path) -> bool {
+    let folder = name.parent().and_then(Path::file_name);
+    let number = folder.and_then(|folder| folder.to_str()?.parse::<u64>().ok());
+    name.ends_with(GRAPH_FILE) && number.is_some()
+}
+
 /// Packs a folder that holds `<version>/saved_model.pb`, or `saved_model.pb` itself. Its own `code/inference.py` is taken
 /// where there is one, ours otherwise; `requirements.txt` beside the versions goes to `code/`. Progress is in bytes.
 ///
@@ -52,24 +60,8 @@ pub fn package_saved_model(
     control: &TaskControl,
 ) -> Result<Packaged, PackageError> {
     control.set_step("Packing the SavedModel");
-    let mut files = Vec::new();
-    for (place, name) in versions(folder)? {
-        collect(&place, &name, &mut files)?;
-    }
-    let own_code = folder.join(CODE_FOLDER);
-    if own_code.is_dir() {
-        collect(&own_code, CODE_FOLDER, &mut files)?;
-    }
-    let own_requirements = folder.join("requirements.txt");
-    let has = |files: &[PackedFile], wanted: &str| files.iter().any(|file| file.name == wanted);
-    if own_requirements.is_file() && !has(&files, REQUIREMENTS_FILE) {
-        check_kind(&own_requirements)?;
-        files.push(PackedFile {
-            name: REQUIREMENTS_FILE.to_owned(),
-            path: own_requirements,
-        });
-    }
-    let has_own_handler = has(&files, HANDLER_FILE);
+    let files = files_of(folder)?;
+    let has_own_handler = files.iter().any(|file| file.name == HANDLER_FILE);
     if has_own_handler && *options != SavedModelOptions::default() {
         return Err(PackageError::RefusedFile {
             reason: "its own code/inference.py decides about signature and input".to_owned(),
@@ -91,6 +83,44 @@ pub fn package_saved_model(
         archive.add_bytes("code/spotcheck-serving.json", serving.as_bytes())?;
     }
     archive.finish()
+}
+
+/// A number that is another one where other files would be packed, by their names, sizes and times.
+///
+/// # Errors
+/// As for [`package_saved_model`].
+pub fn stamp_of_saved_model(folder: &Path) -> Result<u64, PackageError> {
+    let mut hasher = DefaultHasher::new();
+    for file in files_of(folder)? {
+        let metadata = file.path.metadata();
+        let metadata =
+            metadata.map_err(PackageError::read("a file of the SavedModel", &file.path))?;
+        (file.name, file.path, metadata.len()).hash(&mut hasher);
+        metadata.modified().ok().hash(&mut hasher);
+    }
+    Ok(hasher.finish())
+}
+
+/// What is packed of a folder, without what Spotcheck adds.
+fn files_of(folder: &Path) -> Result<Vec<PackedFile>, PackageError> {
+    let mut files = Vec::new();
+    for (place, name) in versions(folder)? {
+        collect(&place, &name, &mut files)?;
+    }
+    let own_code = folder.join(CODE_FOLDER);
+    if own_code.is_dir() {
+        collect(&own_code, CODE_FOLDER, &mut files)?;
+    }
+    let own_requirements = folder.join("requirements.txt");
+    let has = |files: &[PackedFile], wanted: &str| files.iter().any(|file| file.name == wanted);
+    if own_requirements.is_file() && !has(&files, REQUIREMENTS_FILE) {
+        check_kind(&own_requirements)?;
+        files.push(PackedFile {
+            name: REQUIREMENTS_FILE.to_owned(),
+            path: own_requirements,
+        });
+    }
+    Ok(files)
 }
 
 struct PackedFile {

@@ -5,6 +5,7 @@ mod elsewhere;
 mod endpoints;
 mod jobs;
 mod outputs;
+mod prices;
 mod sending;
 
 pub use deploying::{DeployCheck, DeployDraft, DeployOrder, DeployStatus};
@@ -17,14 +18,17 @@ pub use endpoints::{
 };
 pub use jobs::{JobFinding, JobId, JobList, KnownJob};
 pub use outputs::{FoundRun, OpeningOutputs, OutputsAt, OutputsFailure, OutputsWish};
+pub use prices::Prices;
 pub use sending::{
-    RehearsalReport, SendCheck, SendDraft, SendFrom, SendImages, SendOrder, SendStage, SendStatus,
+    ModelFrom, RehearsalReport, SendAdvanced, SendCheck, SendDraft, SendFrom, SendImages,
+    SendModel, SendOrder, SendStage, SendStatus,
 };
 
 /// What the window knows of SageMaker.
 #[derive(Debug, Default)]
 pub struct Remote {
     pub sending: SendStatus,
+    pub prices: Prices,
     pub deploying: DeployStatus,
     pub list: JobList,
     pub endpoints: Endpoints,

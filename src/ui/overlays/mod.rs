@@ -14,6 +14,7 @@ mod log;
 mod open_outputs;
 mod open_s3;
 mod palette;
+mod prices;
 mod send;
 mod toast;
 mod typing;

@@ -182,6 +182,11 @@ impl ControlPlane {
             .count()
     }
 
+    /// A model of two containers is there, which no job of ours could be made of.
+    pub(crate) fn add_chain(&self, name: &str) {
+        self.shared.add_chain(name);
+    }
+
     /// Jobs do not start, and those that run take no further object, until [`Self::resume_jobs`]. Stopping them works.
     pub(crate) fn pause_jobs(&self) {
         self.set_pace(Pace::Held);

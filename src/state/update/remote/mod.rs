@@ -5,6 +5,7 @@ mod elsewhere;
 pub(super) mod endpoints;
 mod jobs;
 mod outputs;
+mod prices;
 mod sending;
 
 pub(super) use elsewhere::{
@@ -18,6 +19,7 @@ pub(super) use jobs::{
     stop, stop_asked, stop_watching, trouble, watch, watch_again, watch_ended,
 };
 pub(super) use outputs::{compare_with_local, labelled, open_outputs, outputs_found, outputs_read};
+pub(super) use prices::prices_read;
 pub(super) use sending::{check, checked, open_form, rehearse, rehearsed, start, started};
 
 use super::run_tasks::{begin, end};

@@ -32,6 +32,7 @@ pub(in super::super) fn open_form(state: &mut State, effects: &mut Vec<Effect>) 
     state.remote.sending.draft = draft;
     state.overlay = Overlay::Send;
     effects.push(Effect::ReadAwsSetup);
+    effects.push(Effect::ReadPrices);
     let access = state.s3.access.clone();
     s3::ask_who(state, &access, effects);
 }
@@ -128,7 +129,7 @@ pub(in super::super) fn rehearse(state: &mut State, python: String, effects: &mu
         order.spec.clone_from(&check.plan.spec);
     }
     state.settings.rehearsal_python.clone_from(&python);
-    let title = format!("Rehearse {} on this machine", order.model_id);
+    let title = format!("Rehearse {} on this machine", order.model.name());
     let (task, control) = begin(state, TaskKind::Rehearse, ProgressUnit::Images, title);
     state.remote.sending.rehearsal = SendStage::Running(task);
     effects.push(Effect::Rehearse {

@@ -67,7 +67,7 @@ fn check_of(order: &SendOrder, grade: CheckGrade) -> Box<SendCheck> {
             }],
             ..Preflight::default()
         },
-        commands: String::new(),
+        commands: Vec::new(),
         plan: Arc::new(TransformPlan {
             sagemaker: SageMakerAccess::from(&order.access),
             s3: order.access.clone(),
@@ -78,6 +78,7 @@ fn check_of(order: &SendOrder, grade: CheckGrade) -> Box<SendCheck> {
             model: ModelSource::Existing,
             input_folder: None,
             input_files: Vec::new(),
+            files_root: None,
             manifest: None,
             usd_per_hour: None,
             images_per_s: None,
@@ -146,7 +147,7 @@ fn the_form_begins_with_the_model_and_the_selection_and_is_checked_once_it_is_fi
         .map(|sample| sample.name.as_str())
         .collect();
     assert_eq!(names, ["a.jpg", "c.jpg"]);
-    let SendFrom::Local { root, target } = &order.images.lie else {
+    let SendFrom::Local { root, target, .. } = &order.images.lie else {
         panic!("they lie on this machine");
     };
     assert_eq!(
@@ -248,7 +249,7 @@ fn all_of_a_prefix_is_sent_as_a_prefix_and_less_of_it_as_a_manifest() {
         scope: ExportScope::Selection,
         ..draft.clone()
     };
-    let manifest = S3Address::new("bucket", "out/spotcheck-files/cats-1/images.manifest");
+    let manifest = S3Address::new("bucket", "out/spotcheck-files/cats-1/manifest.json");
     let (_, order) = check(&mut state, some);
     let folder = S3Address::new("bucket", "photos/");
     assert_eq!(order.images.lie, SendFrom::Objects { folder });

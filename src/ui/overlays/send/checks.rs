@@ -1,10 +1,15 @@
 //! What the check of the form says, point by point.
 
-use eframe::egui::{Button, CollapsingHeader, Label, RichText, ScrollArea, TextEdit, Ui};
+use eframe::egui::{
+    Button, CollapsingHeader, Label, RichText, ScrollArea, TextEdit, TextStyle, Ui,
+};
 
 use super::super::super::widgets::{Tone, banner_ui, strong};
 use super::super::form::preflight_ui;
 use crate::state::{Command, RehearsalReport, SendCheck, SendStage, State, TaskSignal};
+
+/// In characters.
+const LONGEST_LINE: usize = 2000;
 
 pub(super) fn checks_ui(
     ui: &mut Ui,
@@ -93,14 +98,25 @@ fn found_ui(ui: &mut Ui, check: &SendCheck, commands: &mut Vec<Command>) {
         .default_open(false)
         .show(ui, |ui| {
             if ui.button("Copy commands").clicked() {
-                commands.push(Command::CopyCommand(check.commands.clone()));
+                commands.push(Command::CopyCommand(check.commands.join("\n")));
             }
+            let height = ui.text_style_height(&TextStyle::Monospace);
             ScrollArea::both()
                 .id_salt("aws commands")
                 .max_height(220.0)
-                .show(ui, |ui| {
-                    let text = RichText::new(&check.commands).monospace().small();
-                    ui.add(Label::new(text).extend());
+                .show_rows(ui, height, check.commands.len(), |ui, rows| {
+                    for line in &check.commands[rows] {
+                        let text = RichText::new(shortened(line)).monospace();
+                        ui.add(Label::new(text).extend());
+                    }
                 });
         });
+}
+
+/// What of a line is laid out; all of it is copied.
+fn shortened(line: &str) -> std::borrow::Cow<'_, str> {
+    match line.char_indices().nth(LONGEST_LINE) {
+        Some((end, _)) => format!("{}…", &line[..end]).into(),
+        None => line.into(),
+    }
 }
