@@ -187,15 +187,27 @@ fn outputs_of_our_container_are_a_run_like_any_other() {
 #[test]
 fn a_model_that_nobody_here_knows_brings_the_names_of_its_classes() {
     let bench = Bench::new();
-    let of = |label: &str, id: u32| {
-        json!({"status": "ok", "width": 640, "height": 427, "model": "shelf-7", "task": "detection",
+    let of = |label: &str, id: u32, size: [u32; 2]| {
+        json!({"status": "ok", "width": size[0], "height": size[1], "model": "shelf-7", "task": "detection",
             "detections": [{"box": [1, 2, 30, 40], "class_id": id, "label": label, "score": 0.5}]})
         .to_string()
     };
     let outputs = bench.path("outputs");
-    write(&outputs, "a b+.jpg.out", of("tin", 3).as_bytes());
-    write(&outputs, "coffee.png.out", of("bottle", 9).as_bytes());
-    write(&outputs, "sub/china.jpg.out", of("box", 3).as_bytes());
+    write(
+        &outputs,
+        "a b+.jpg.out",
+        of("tin", 3, [640, 427]).as_bytes(),
+    );
+    write(
+        &outputs,
+        "coffee.png.out",
+        of("bottle", 9, [600, 400]).as_bytes(),
+    );
+    write(
+        &outputs,
+        "sub/china.jpg.out",
+        of("box", 3, [640, 427]).as_bytes(),
+    );
     let project = bench.text("p.spotcheck");
     let fetched = check(
         Bench::fetch(
@@ -263,6 +275,80 @@ fn hostile_outputs_are_problems_of_their_images_and_the_rest_is_read() {
     });
     assert_eq!(states, expected.collect::<Vec<_>>());
     assert_eq!(found.len(), 4);
+}
+
+#[test]
+fn answers_of_another_model_or_about_another_picture_are_problems_of_their_images() {
+    let bench = Bench::new();
+    let photos = bench.path("photos");
+    let local = bench.predict(&photos, "efficientnet-lite0");
+    let outputs = bench.write_outputs(&local);
+    let name_of = |line: &Value| {
+        let path = Path::new(line["uri"].as_str().unwrap()).to_owned();
+        path.strip_prefix(&photos).unwrap().display().to_string()
+    };
+    let spoil = |number: usize, change: &dyn Fn(&mut Value)| {
+        let mut line = local[number].clone();
+        change(&mut line);
+        write(
+            &outputs,
+            &format!("{}.out", name_of(&line)),
+            answer(&line).as_bytes(),
+        );
+    };
+    spoil(1, &|line| line["model"] = "other-model".into());
+    spoil(2, &|line| line["width"] = 2000.into());
+    spoil(3, &|line| {
+        let best = line["classes"][0].clone();
+        line["classes"].as_array_mut().unwrap().push(best);
+    });
+    let output = check(
+        Bench::fetch(
+            outputs.to_str().unwrap(),
+            photos.to_str().unwrap(),
+            &["--out", "-"],
+        ),
+        3,
+        &[
+            "of the model “other-model”, the first that was read is of “efficientnet-lite0”",
+            "is about an image of 2000 x",
+            "twice",
+            "3 of 4 images failed",
+        ],
+    );
+    let found = lines(&output.stdout);
+    assert_eq!(found[0], local[0]);
+    assert!(found[1..].iter().all(|line| line["status"] == "failed"));
+    spoil(0, &|line| line["classes"] = json!([]));
+    check(
+        Bench::fetch(outputs.to_str().unwrap(), photos.to_str().unwrap(), &[]),
+        3,
+        &["names no class", "4 of 4 images failed"],
+    );
+}
+
+#[test]
+fn a_first_output_that_is_no_answer_blocks_no_other() {
+    let bench = Bench::new();
+    let photos = bench.path("photos");
+    let local = bench.predict(&photos, "efficientnet-lite0");
+    let outputs = bench.write_outputs(&local);
+    for (content, says) in [
+        (r#"{"message":"Internal Server Error"}"#, "has no status"),
+        ("{}", "has no status"),
+    ] {
+        write(&outputs, "a b+.jpg.out", content.as_bytes());
+        let output = check(
+            Bench::fetch(
+                outputs.to_str().unwrap(),
+                photos.to_str().unwrap(),
+                &["--out", "-"],
+            ),
+            3,
+            &[says, "1 of 4 images failed"],
+        );
+        assert_eq!(lines(&output.stdout)[1..], local[1..]);
+    }
 }
 
 #[test]
@@ -501,7 +587,7 @@ fn lines_of_records_are_answers_in_their_order() {
     let fewer = fetch(
         &answers[1..].join("\n"),
         3,
-        &["has 5 answers for 6 records"],
+        &["has 5 answers for the 6 records"],
         &[],
     );
     assert!(
@@ -526,6 +612,89 @@ fn lines_of_records_are_answers_in_their_order() {
     let more = ["--project", project.as_str(), "--resume"];
     let again = fetch(&answers.join("\n"), 0, &[], &more);
     assert_eq!(lines(&again.stdout), local);
+}
+
+/// A record of a TFRecord file, as `tf.io.TFRecordWriter` frames it.
+fn record(data: &[u8]) -> Vec<u8> {
+    let masked = |bytes: &[u8]| {
+        let crc = crc32c::crc32c(bytes);
+        crc.rotate_right(15).wrapping_add(0xa282_ead8).to_le_bytes()
+    };
+    let length = (data.len() as u64).to_le_bytes();
+    [&length[..], &masked(&length), data, &masked(data)].concat()
+}
+
+/// The records of a file, each whole.
+fn records(file: &[u8]) -> Vec<Vec<u8>> {
+    let mut rest = file;
+    let mut records = Vec::new();
+    while !rest.is_empty() {
+        let length = u64::from_le_bytes(rest[..8].try_into().unwrap()) as usize;
+        let (record, behind) = rest.split_at(length + 16);
+        records.push(record.to_vec());
+        rest = behind;
+    }
+    records
+}
+
+#[test]
+fn records_without_an_image_have_an_answer_too_and_any_other_count_is_refused() {
+    let bench = Bench::new();
+    let whole = repository().join("tests/tfrecord/photos.tfrecord");
+    let photos = records(&std::fs::read(whole).unwrap());
+    let file = bench.path("some.tfrecord");
+    let source = file.to_str().unwrap();
+    let outputs = bench.path("outputs");
+    let refused = json!({"status": "failed", "error": "the record holds no image"}).to_string();
+    // Where the record without an image stands among three.
+    for empty in 0..3 {
+        let mut content = vec![photos[0].clone(), photos[1].clone()];
+        content.insert(empty, record(b""));
+        std::fs::write(&file, content.concat()).unwrap();
+        let mut predict = spotcheck(&["predict", source, "--model", "efficientnet-lite0"]);
+        predict.args(["--out", "-", "--device", "cpu"]);
+        let local = lines(&check(predict, 3, &["1 could not be listed"]).stdout);
+        assert_eq!(local.len(), 2);
+        let mut answers: Vec<String> = local.iter().map(answer).collect();
+        answers.insert(empty, refused.clone());
+        let fetch = |answers: &[String], code: i32, says: &[&str]| {
+            write(&outputs, "some.tfrecord.out", answers.join("\n").as_bytes());
+            let outputs = outputs.to_str().unwrap();
+            check(Bench::fetch(outputs, source, &["--out", "-"]), code, says)
+        };
+        let right = fetch(&answers, 0, &["2 of 2 images have one"]);
+        assert_eq!(lines(&right.stdout), local);
+        let mut more = answers.clone();
+        more.extend([answers[0].clone(), answers[1].clone()]);
+        for (wrong, says) in [
+            (&more[..], "has 5 answers for the 3 records"),
+            (&answers[..2], "has 2 answers for the 3 records"),
+        ] {
+            let output = fetch(wrong, 3, &[says]);
+            assert!(
+                lines(&output.stdout)
+                    .iter()
+                    .all(|line| line["status"] == "failed")
+            );
+        }
+    }
+    // Where it ends too early nobody can tell which answer is whose.
+    let mut cut = photos[..2].concat();
+    cut.extend(&photos[2][..40]);
+    std::fs::write(&file, cut).unwrap();
+    write(&outputs, "some.tfrecord.out", b"{}\n{}\n{}");
+    let local_outputs = outputs.to_str().unwrap();
+    let mapping = bench.text("m.toml");
+    write(
+        bench.folder.path(),
+        "m.toml",
+        b"id = \"m\"\nname = \"M\"\n[answer.classification]\nscores = \"/s\"\n",
+    );
+    check(
+        Bench::fetch(local_outputs, source, &["--mapping", &mapping]),
+        3,
+        &["damaged or cut off behind its first 2 records"],
+    );
 }
 
 #[test]

@@ -97,12 +97,12 @@ fn open_all(shared: &Shared, request: &Request) -> Result<TaskOutcome, OutputsFa
     let run = found
         .describe(made, &choice, known, control)
         .map_err(|error| {
-            let raw = matches!(
-                error,
-                OutputsError::Unknown { .. } | OutputsError::Broken { .. }
-            )
-            .then(|| found.raw(RAW_BYTES, control).ok())
-            .flatten();
+            let raw = match &error {
+                OutputsError::Unknown { example, .. } | OutputsError::Broken { example, .. } => {
+                    found.raw(example, RAW_BYTES, control).ok()
+                }
+                _ => None,
+            };
             failure_of(&error, raw)
         })?;
     if let (Some(mapping), true) = (&choice.mapping, request.wish.saves_mapping) {

@@ -1,5 +1,6 @@
 //! A folder of outputs opened as a run: listed, joined to the images, recognised and described.
 
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -21,6 +22,8 @@ use crate::tasks::{Cancelled, TaskControl};
 
 /// Outputs that are looked at until one can be recognised.
 const LOOKED_AT: usize = 50;
+/// So much of an output of unknown shape stands in the message.
+const RAW_BYTES: u64 = 400;
 /// How many names a message gives as examples.
 const EXAMPLES: usize = 3;
 
@@ -251,7 +254,7 @@ impl FoundOutputs {
     /// Looks at the first outputs to find out what they are, and makes a run of it. `known` knows models by their id.
     ///
     /// # Errors
-    /// None of them can be read, or their shape is not known.
+    /// None of them can be read, or the shape of none is known.
     pub fn describe(
         &self,
         made: MadeAt,
@@ -279,7 +282,7 @@ impl FoundOutputs {
             (None, Some((_, labels)), _) => {
                 let of_card = LabelSource::Known(labels.clone());
                 let reader = OutputReader::new(shape.clone(), of_card.clone(), choice.keep);
-                let agrees = |answer: &Json| reader.read_json(answer, None).is_ok();
+                let agrees = |answer: &Json| reader.agrees_on_labels(answer);
                 if first.answer.as_ref().is_some_and(agrees) {
                     of_card
                 } else {
@@ -330,9 +333,9 @@ impl FoundOutputs {
         })
     }
 
-    /// The first answer that can be recognised.
+    /// The first answer that can be recognised: one that is no answer, such as a page of a proxy, blocks no other.
     fn first(&self, control: &TaskControl) -> Result<First, OutputsError> {
-        let mut broken = None;
+        let (mut unknown, mut broken) = (None, None);
         for work in self.joined.works.iter().take(LOOKED_AT) {
             control.checkpoint()?;
             let looked_at = self.first_of(work, control);
@@ -341,13 +344,15 @@ impl FoundOutputs {
             match looked_at {
                 Ok(first) => return Ok(first),
                 Err(error @ Unrecognised::Unknown(_)) => {
-                    let reason = error.to_string();
-                    return Err(OutputsError::Unknown { example, reason });
+                    unknown.get_or_insert((example, error.to_string()));
                 }
                 Err(Unrecognised::Broken(reason)) => {
                     broken.get_or_insert((example, reason));
                 }
             }
+        }
+        if let Some((example, reason)) = unknown {
+            return Err(OutputsError::Unknown { example, reason });
         }
         let (example, reason) = broken.unwrap_or_default();
         Err(OutputsError::Broken { example, reason })
@@ -372,24 +377,44 @@ impl FoundOutputs {
             file,
             control,
         };
-        let mut first = None;
+        let mut found = Err(Unrecognised::Broken("it holds no answer".to_owned()));
+        let mut looked_at = 0;
         answers
-            .each(|answer| {
-                if let Ok(json) = answer
-                    && first.is_none()
-                {
-                    first = Some(json);
+            .each_until(|answer| {
+                let recognised = answer.map_err(Unrecognised::Broken);
+                let recognised = recognised.and_then(|json| of(json, b""));
+                looked_at += 1;
+                let tells_more = match (&found, &recognised) {
+                    (_, Ok(_)) => true,
+                    (Err(Unrecognised::Broken(_)), Err(Unrecognised::Unknown(_))) => true,
+                    (_, Err(_)) => looked_at == 1,
+                };
+                if tells_more {
+                    found = recognised;
+                }
+                match found.is_ok() || looked_at == LOOKED_AT {
+                    true => ControlFlow::Break(()),
+                    false => ControlFlow::Continue(()),
                 }
             })
             .map_err(Unrecognised::Broken)?;
-        let json = first.ok_or_else(|| Unrecognised::Broken("it holds no answer".to_owned()))?;
-        let beginning = folder.read_range(file, 0..400, control);
-        of(json, &beginning.unwrap_or_default())
+        found.map_err(|error| match error {
+            Unrecognised::Unknown(_) => {
+                let beginning = folder.read_range(file, 0..RAW_BYTES, control);
+                Unrecognised::unknown(&beginning.unwrap_or_default())
+            }
+            broken => broken,
+        })
     }
 
-    /// The beginning of the first output, raw, for whoever makes a mapping of it: at most so many bytes.
-    pub fn raw(&self, bytes: u64, control: &TaskControl) -> Result<String, String> {
-        let Some(work) = self.joined.works.first() else {
+    /// The beginning of the output of this name, or else of the first, raw, for whoever makes a mapping of it: at most so many bytes.
+    pub fn raw(&self, example: &str, bytes: u64, control: &TaskControl) -> Result<String, String> {
+        let works = &self.joined.works;
+        let named = works
+            .iter()
+            .take(LOOKED_AT)
+            .find(|work| self.name_of(work.output()) == example);
+        let Some(work) = named.or_else(|| works.first()) else {
             return Ok(String::new());
         };
         let file = &self.files[work.output()];

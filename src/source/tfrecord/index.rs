@@ -64,6 +64,29 @@ impl FileIndex {
         }
     }
 
+    /// How many records the file has, with those that hold no image.
+    ///
+    /// # Errors
+    /// The file cannot be read to its end, or is damaged before.
+    pub(super) fn count(&self, blocks: impl FnOnce() -> Blocks) -> Result<u64, SourceError> {
+        let mut ends = self.lock();
+        let mut blocks = blocks();
+        loop {
+            let start = ends.last().copied().unwrap_or_default();
+            match next_record(&mut blocks, start)? {
+                Next::Record(range) => ends.push(range.end),
+                Next::End => return Ok(ends.len() as u64),
+                Next::Broken(_) => {
+                    return Err(SourceError::Damaged(format!(
+                        "the file is damaged or cut off behind its first {} records, so how many it has cannot be told; get it anew from \
+                         where it came from",
+                        ends.len()
+                    )));
+                }
+            }
+        }
+    }
+
     pub(super) fn learn(&self, number: u64, end: u64) {
         let mut ends = self.lock();
         if ends.len() as u64 == number {
