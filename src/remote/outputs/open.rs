@@ -385,17 +385,18 @@ impl FoundOutputs {
                 let recognised = recognised.and_then(|json| of(json, b""));
                 looked_at += 1;
                 let tells_more = match (&found, &recognised) {
-                    (_, Ok(_)) => true,
-                    (Err(Unrecognised::Broken(_)), Err(Unrecognised::Unknown(_))) => true,
+                    (_, Ok(_)) | (Err(Unrecognised::Broken(_)), Err(Unrecognised::Unknown(_))) => {
+                        true
+                    }
                     (_, Err(_)) => looked_at == 1,
                 };
                 if tells_more {
                     found = recognised;
                 }
-                match found.is_ok() || looked_at == LOOKED_AT {
-                    true => ControlFlow::Break(()),
-                    false => ControlFlow::Continue(()),
+                if found.is_ok() || looked_at == LOOKED_AT {
+                    return ControlFlow::Break(());
                 }
+                ControlFlow::Continue(())
             })
             .map_err(Unrecognised::Broken)?;
         found.map_err(|error| match error {
@@ -403,7 +404,7 @@ impl FoundOutputs {
                 let beginning = folder.read_range(file, 0..RAW_BYTES, control);
                 Unrecognised::unknown(&beginning.unwrap_or_default())
             }
-            broken => broken,
+            broken @ Unrecognised::Broken(_) => broken,
         })
     }
 

@@ -416,10 +416,10 @@ fn check_classes(ids: impl Iterator<Item = Option<u32>>) -> Result<(), String> {
             ));
         }
     }
-    match seen.is_empty() {
-        true => Err(NO_CLASS.to_owned()),
-        false => Ok(()),
+    if seen.is_empty() {
+        return Err(NO_CLASS.to_owned());
     }
+    Ok(())
 }
 
 /// What an output says of the size of its image, against the image itself, where that was looked at.
