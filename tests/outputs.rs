@@ -8,6 +8,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use base64::Engine;
 use serde_json::{Value, json};
 use support::control_plane::{ControlPlane, IMAGE, ROLE};
 use support::seaweed::{ADMIN, READER, Seaweed, use_profile};
@@ -697,33 +698,178 @@ fn records_without_an_image_have_an_answer_too_and_any_other_count_is_refused() 
     );
 }
 
+/// An output of a list, each line joined with what names its image.
+fn joined_list(local: &[Value], input: impl Fn(&str) -> Value) -> String {
+    let mut list = String::new();
+    for line in local.iter().rev() {
+        let answer: Value = serde_json::from_str(&answer(line)).unwrap();
+        let joined = json!({"source-ref": input(line["uri"].as_str().unwrap()), "b64": "aGVsbG8=", "SageMakerOutput": answer});
+        writeln!(list, "{joined}").unwrap();
+    }
+    list
+}
+
 #[test]
 fn answers_that_were_joined_with_their_input_are_found_by_what_it_names() {
     let bench = Bench::new();
     let photos = bench.path("photos");
     let local = bench.predict(&photos, "efficientnet-lite0");
-    let mut list = String::new();
-    for line in local.iter().rev() {
-        let uri = line["uri"].as_str().unwrap();
-        let name = uri.strip_prefix(&format!("{}/", photos.display())).unwrap();
-        let input = if name.contains("coffee") { uri } else { name };
-        let answer: Value = serde_json::from_str(&answer(line)).unwrap();
-        let joined = json!({"source-ref": input, "b64": "aGVsbG8=", "SageMakerOutput": answer});
-        writeln!(list, "{joined}").unwrap();
-    }
-    list.push_str("{\"source-ref\": \"../../etc/passwd\", \"SageMakerOutput\": {}}\n");
+    let folder = format!("{}/", photos.display());
     let outputs = bench.path("outputs");
-    write(&outputs, "list.jsonl.out", list.as_bytes());
-    let output = check(
-        Bench::fetch(
-            outputs.to_str().unwrap(),
-            photos.to_str().unwrap(),
-            &["--out", "-"],
-        ),
+    let fetch = |list: &str, code: i32, says: &[&str], more: &[&str]| {
+        write(&outputs, "list.jsonl.out", list.as_bytes());
+        let more = [&["--out", "-"], more].concat();
+        check(
+            Bench::fetch(outputs.to_str().unwrap(), photos.to_str().unwrap(), &more),
+            code,
+            says,
+        )
+    };
+    let by_name = joined_list(&local, |uri| {
+        let name = uri.strip_prefix(&folder).unwrap();
+        let input = if name == "coffee.png" { uri } else { name };
+        input.into()
+    });
+    let in_s3 = joined_list(&local, |uri| {
+        let name = uri.strip_prefix(&folder).unwrap();
+        format!("s3://bucket/in/photos/{name}").into()
+    });
+    for list in [&by_name, &in_s3] {
+        let output = fetch(
+            list,
+            0,
+            &["0 of 4 images have one of their own; 1 output is of a list"],
+            &[],
+        );
+        assert_eq!(lines(&output.stdout), local);
+        assert!(!stderr(&output).contains("WITHOUT OUTPUT"));
+    }
+    let foreign =
+        format!("{by_name}{{\"source-ref\": \"../../etc/passwd\", \"SageMakerOutput\": {{}}}}\n");
+    let output = fetch(
+        &foreign,
         3,
         &["about none of the images: 1, such as answer 5: there is no image “../../etc/passwd”"],
+        &[],
     );
     assert_eq!(lines(&output.stdout), local);
+    assert!(!stderr(&output).contains("WITHOUT OUTPUT"));
+
+    // What is missing is one image, also where the others are known from before.
+    let project = bench.text("p.spotcheck");
+    let fewer: String = in_s3.split_inclusive('\n').skip(1).collect();
+    let missing = "WITHOUT OUTPUT: 1 of 4 images, such as";
+    let of_last = local[3]["uri"].as_str().unwrap();
+    fetch(&fewer, 3, &[missing, of_last], &["--project", &project]);
+    let resume = ["--project", &project, "--resume"];
+    fetch(&fewer, 3, &[missing, of_last], &resume);
+    let again = [
+        "1 to go",
+        "3 of those are read again",
+        "4 of 4 answers are saved",
+    ];
+    let output = fetch(&in_s3, 0, &again, &resume);
+    assert_eq!(lines(&output.stdout), local);
+    let (outputs, photos) = (outputs.to_str().unwrap(), photos.to_str().unwrap());
+    let output = check(Bench::fetch(outputs, photos, &resume), 0, &["0 to go"]);
+    assert!(!stderr(&output).contains("WITHOUT OUTPUT"));
+}
+
+#[test]
+fn answers_of_lines_are_about_the_images_of_those_lines() {
+    let bench = Bench::new();
+    let photos = bench.path("photos");
+    let local = bench.predict(&photos, "efficientnet-lite0");
+    let turned: Vec<&Value> = local.iter().rev().collect();
+    let answers: Vec<String> = turned.iter().map(|line| answer(line)).collect();
+    let outputs = bench.path("outputs");
+    let fetch = |answers: &[String], code: i32, says: &[&str]| {
+        write(
+            &outputs,
+            "day/list.jsonl.out",
+            answers.join("\n").as_bytes(),
+        );
+        check(
+            Bench::fetch(
+                outputs.to_str().unwrap(),
+                photos.to_str().unwrap(),
+                &["--out", "-"],
+            ),
+            code,
+            says,
+        )
+    };
+    fetch(
+        &answers,
+        3,
+        &[
+            "none of its answers names one of the images",
+            "the list day/list.jsonl that the job read, which would tell, is not in",
+            "WITHOUT OUTPUT: 4 of 4 images",
+        ],
+    );
+    let of_bytes = |line: &Value| {
+        let image = std::fs::read(line["uri"].as_str().unwrap()).unwrap();
+        json!({ "b64": base64::prelude::BASE64_STANDARD.encode(image) })
+    };
+    let of_name = |line: &Value| {
+        let name = Path::new(line["uri"].as_str().unwrap()).strip_prefix(&photos);
+        let name = name.unwrap().display().to_string();
+        json!({"b64": "aGVsbG8=", "key": format!("in/{name}")})
+    };
+    for input in [&of_bytes as &dyn Fn(&Value) -> Value, &of_name] {
+        let list: Vec<String> = turned.iter().map(|line| input(line).to_string()).collect();
+        write(&photos, "day/list.jsonl", list.join("\n").as_bytes());
+        let output = fetch(&answers, 0, &[]);
+        assert_eq!(lines(&output.stdout), local);
+        let mut broken = answers.clone();
+        broken[1].truncate(20);
+        let output = fetch(&broken, 3, &["cut off", "1 of 4 images failed"]);
+        assert_eq!(lines(&output.stdout)[0], local[0]);
+        fetch(
+            &answers[1..],
+            3,
+            &["the output has 3 answers for the 4 lines of"],
+        );
+    }
+}
+
+#[test]
+fn answers_that_were_joined_in_csv_are_read_where_they_can_be_told_from_the_input() {
+    let bench = Bench::new();
+    let photos = bench.path("photos");
+    let local = bench.predict(&photos, "efficientnet-lite0");
+    let outputs = bench.path("outputs");
+    let fetch = |list: &str, code: i32, says: &[&str]| {
+        write(&outputs, "list.csv.out", list.as_bytes());
+        check(
+            Bench::fetch(
+                outputs.to_str().unwrap(),
+                photos.to_str().unwrap(),
+                &["--out", "-"],
+            ),
+            code,
+            says,
+        )
+    };
+    let mut list = String::new();
+    for line in &local {
+        let name = Path::new(line["uri"].as_str().unwrap()).strip_prefix(&photos);
+        let name = name.unwrap().display();
+        writeln!(list, "s3://bucket/photos/{name},7,{}", answer(line)).unwrap();
+    }
+    assert_eq!(lines(&fetch(&list, 0, &[]).stdout), local);
+    let scores = "a b+.jpg,0.25,0.75\ncoffee.png,0.5,0.5\n";
+    let output = fetch(
+        scores,
+        3,
+        &["List of scores", "WITHOUT OUTPUT: 2 of 4 images"],
+    );
+    let found = lines(&output.stdout);
+    assert_eq!(found[0]["classes"][0]["index"], 1);
+    assert_eq!(found[0]["classes"][0]["score"], 0.75);
+    let strange = "a b+.jpg,640,480,3\n";
+    fetch(strange, 1, &["no shape that Spotcheck knows", "640,480,3"]);
 }
 
 #[test]
@@ -854,4 +1000,64 @@ fn what_a_job_wrote_before_it_failed_agrees_with_this_machine() {
         .as_f64()
         .unwrap();
     assert!(largest < 1e-4, "{largest}");
+}
+
+#[test]
+fn a_job_over_lines_gives_what_this_machine_predicts() {
+    let bench = Bench::new();
+    let photos = bench.path("photos");
+    let local = bench.predict(&photos, "efficientnet-lite0");
+    let mut list = String::new();
+    for line in local.iter().rev() {
+        let image = std::fs::read(line["uri"].as_str().unwrap()).unwrap();
+        let image = base64::prelude::BASE64_STANDARD.encode(image);
+        writeln!(list, "{}", json!({ "b64": image })).unwrap();
+    }
+    write(&bench.path("lists"), "all.jsonl", list.as_bytes());
+    let bucket = Seaweed::shared().bucket("lines");
+    bucket.put_folder("lists/", &bench.path("lists"));
+    let plane = ControlPlane::start(bucket.server());
+    let home = tempfile::tempdir().unwrap();
+    let transform = |args: &[&str]| {
+        let mut command = spotcheck_at(home.path(), &["transform"]);
+        command.args(args);
+        plane.sign_in(&mut command, ADMIN);
+        command
+    };
+    let (input, output) = (bucket.uri("lists/"), bucket.uri("out/"));
+    let start = [
+        "start",
+        &input,
+        "--output",
+        &output,
+        "--job-name",
+        "lines-1",
+    ];
+    let of_model = [
+        "--model",
+        "efficientnet-lite0",
+        "--role",
+        ROLE,
+        "--image",
+        IMAGE,
+    ];
+    let kind = ["--input-kind", "lines"];
+    check(
+        transform(&[&start[..], &kind, &of_model].concat()),
+        0,
+        &["started over 1 object"],
+    );
+    let (status, _) = plane.wait_until_over("lines-1");
+    assert_eq!(status, "Completed");
+    let fetched = check(
+        transform(&["fetch", "lines-1", photos.to_str().unwrap(), "--out", "-"]),
+        0,
+        &["1 output is of a list"],
+    );
+    let found = lines(&fetched.stdout);
+    assert_eq!(found.len(), local.len());
+    for (found, local) in found.iter().zip(&local) {
+        assert_eq!(found["uri"], local["uri"]);
+        assert_eq!(found["classes"][0]["label"], local["classes"][0]["label"]);
+    }
 }

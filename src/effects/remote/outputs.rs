@@ -156,7 +156,7 @@ fn ended(outcome: &ReadOutcome, found: &FoundOutputs) -> TaskOutcome {
         parts.push(format!("{} could not be", outcome.failed));
     }
     parts.extend(found.retries_text());
-    let without = found.without_output().len();
+    let without = outcome.without_output.len();
     if without > 0 {
         parts.push(format!("{without} images have no output"));
     }

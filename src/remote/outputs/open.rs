@@ -102,6 +102,8 @@ pub struct FoundOutputs {
 
 struct FoundPart {
     folder: OutputFolder,
+    /// Where the lists may lie that its job read.
+    lists: Vec<OutputFolder>,
     retry: Option<String>,
     /// The number of its first file.
     first: usize,
@@ -143,6 +145,7 @@ impl FoundOutputs {
             });
             files.extend(listed);
             found.push(FoundPart {
+                lists: part.places_of_lists(root),
                 folder: part.folder,
                 retry: part.retry,
                 first,
@@ -179,6 +182,33 @@ impl FoundOutputs {
     pub(super) fn folder_of(&self, output: usize) -> &OutputFolder {
         let behind = self.parts.partition_point(|part| part.first <= output);
         &self.parts[behind.saturating_sub(1)].folder
+    }
+
+    /// The list that an output answers, and the folder that it lies in.
+    ///
+    /// # Errors
+    /// It is not there, or nobody can tell; where it was looked for, and what to do.
+    pub(super) fn list_of(
+        &self,
+        output: usize,
+        control: &TaskControl,
+    ) -> Result<(&OutputFolder, OutputFile), String> {
+        let behind = self.parts.partition_point(|part| part.first <= output);
+        let part = &self.parts[behind.saturating_sub(1)];
+        let key = self.files[output].key.as_str();
+        let below = key.strip_prefix(&part.folder.address().prefix);
+        let name = below.unwrap_or(key);
+        let name = name.strip_suffix(super::OUT).unwrap_or(name);
+        for folder in &part.lists {
+            if let Some(file) = folder.find(name, control)? {
+                return Ok((folder, file));
+            }
+        }
+        let places: Vec<String> = part.lists.iter().map(OutputFolder::name).collect();
+        Err(format!(
+            "the list {name} that the job read, which would tell, is not in {}; open the job by its name, or put the list beside the images",
+            places.join(" or ")
+        ))
     }
 
     /// What an output is called for people.
@@ -223,9 +253,12 @@ impl FoundOutputs {
         self.samples.len() - self.joined.without_output.len()
     }
 
-    /// Images that no output is about, as places in the listing.
-    pub fn without_output(&self) -> &[usize] {
-        &self.joined.without_output
+    /// Outputs whose lines alone tell which images they are about; those are counted in [`super::ReadOutcome::without_output`].
+    pub fn lists(&self) -> usize {
+        let works = self.joined.works.iter();
+        works
+            .filter(|work| matches!(work, Work::Named { .. }))
+            .count()
     }
 
     /// When the newest output was written, in nanoseconds since 1970-01-01 UTC by the clock of where it lies.
