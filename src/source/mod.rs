@@ -86,6 +86,12 @@ pub trait Source: Send + Sync {
         Ok(None)
     }
 
+    /// How many records a TFRecord file of this source has, with those that hold no image; `None` where nobody knows records.
+    fn record_count(&self, file: &SampleUri) -> Result<Option<u64>, SourceError> {
+        let _ = file;
+        Ok(None)
+    }
+
     /// Tells of files that appear, change or vanish, as long as the source lives. To be called before the listing
     /// begins, so that nothing is missed; what happens meanwhile may be told twice. A source that never changes says
     /// nothing.

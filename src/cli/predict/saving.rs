@@ -239,8 +239,16 @@ impl Saving {
 
     /// These are answered anew, too, whatever the project has of them.
     pub(in crate::cli) fn want_again(&mut self, places: &SampleSet) {
+        let missing = self.missing.len();
         for id in places.iter() {
             self.missing.insert(id);
+        }
+        let again = self.missing.len() - missing;
+        if again > 0 {
+            eprintln!(
+                "{again} of those are read again: what they were read from was written since"
+            );
+            self.teller.forget(again as u64);
         }
     }
 
@@ -505,6 +513,14 @@ impl Teller {
         telling.total = total;
         telling.told_at = Some(Instant::now());
         telling.control = std::io::stderr().is_terminal().then(|| control.clone());
+    }
+
+    /// So many of those that were saved before are to be saved again. Before the first is.
+    fn forget(&self, again: u64) {
+        let mut telling = self.lock();
+        telling.before = telling.before.saturating_sub(again);
+        telling.saved = telling.before;
+        telling.told = telling.before;
     }
 
     /// On the thread that saves.

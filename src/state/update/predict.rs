@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use super::{project, remote};
 use crate::domain::{
-    Change, DeviceReport, KeepRule, LabelSet, MadeAt, Problem, RunId, RunInfo, RunKey,
+    Change, DeviceReport, KeepRule, LabelSet, MadeAt, Prediction, Problem, RunId, RunInfo, RunKey,
     SampleAnswer, SampleId, SampleSet, human_bytes,
 };
 use crate::review::AnswerStatus;
 use crate::state::engine::Wish;
 use crate::state::{
-    Action, Effect, Engine, EngineStatus, Explanation, ModelDefaults, ModelEntry, NewAnswer, Offer,
-    Run, RuntimeKind, SourceId, State, TaskEntry, TaskId, TaskKind, TaskOutcome,
+    Action, Display, Effect, Engine, EngineStatus, Explanation, ModelDefaults, ModelEntry,
+    NewAnswer, Offer, Run, RuntimeKind, SourceId, State, TaskEntry, TaskId, TaskKind, TaskOutcome,
 };
 use crate::tasks::{ProgressUnit, TaskControl};
 
@@ -614,6 +614,10 @@ pub(super) fn take_shown(state: &mut State) {
         ),
         _ => (None, None),
     };
+    let (prediction, failure) = match prediction.as_deref().and_then(|it| other_size(state, it)) {
+        Some(reason) => (None, Some(reason)),
+        None => (prediction, failure),
+    };
     if state.shown.prediction != prediction {
         state.shown.selected_box = None;
         state.shown.selected_class = None;
@@ -626,6 +630,25 @@ pub(super) fn take_shown(state: &mut State) {
         state.shown.selected_box = Some(wanted).filter(|_| state.has_boxes());
     }
     state.shown.failure = failure;
+}
+
+/// Why an answer from elsewhere cannot be about the picture, now that its size is known: answers about images far away are opened
+/// without a look at them.
+fn other_size(state: &State, prediction: &Prediction) -> Option<String> {
+    let Display::Ready(info) = &state.shown.display else {
+        return None;
+    };
+    let (run, sample) = (state.runs.current()?, state.selection.shown()?);
+    let told = [prediction.width, prediction.height];
+    if run.info.key.made.is_here() || run.is_outdated(sample) || told == info.size {
+        return None;
+    }
+    let [width, height] = info.size;
+    Some(format!(
+        "the answer is about an image of {} x {} pixels, and this one has {width} x {height}: it is about another image, or about an older \
+         state of this one",
+        told[0], told[1]
+    ))
 }
 
 pub(super) fn fetch_model(state: &mut State, id: String, effects: &mut Vec<Effect>) {

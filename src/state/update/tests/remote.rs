@@ -2,16 +2,17 @@
 
 use std::sync::Arc;
 
-use super::{command, event, has, opened, ready};
+use super::{answer, cat, command, event, has, opened, ready};
 use crate::domain::{
     Check, CheckGrade, CheckPoint, FailedObject, InputObjects, JobOutcome, JobPage, JobPhase,
-    JobProgress, JobQuery, LabelSet, LeftBehind, ModelSource, Preflight, S3Access, S3Address,
-    S3Place, SageMakerAccess, SampleId, TransformJob, TransformPlan, TransformSpec,
+    JobProgress, JobQuery, LabelSet, LeftBehind, MadeAt, ModelSource, Preflight, S3Access,
+    S3Address, S3Place, SageMakerAccess, SampleId, TransformJob, TransformPlan, TransformSpec,
     TransformStatus, TransformSummary,
 };
 use crate::state::{
-    Action, Command, Effect, Event, ExportScope, JobFinding, JobId, Overlay, S3Failure, SendCheck,
-    SendDraft, SendFrom, SendOrder, SendStage, State, TaskId, TaskKind, TaskOutcome,
+    Action, Command, DisplayInfo, Effect, Event, ExportScope, JobFinding, JobId, Overlay,
+    S3Failure, SendCheck, SendDraft, SendFrom, SendOrder, SendStage, State, TaskId, TaskKind,
+    TaskOutcome,
 };
 
 fn id(name: &str) -> JobId {
@@ -450,6 +451,41 @@ fn jobs_that_were_watched_are_watched_again_after_a_restart_and_a_failure_can_be
     let effects = command(&mut state, Command::WatchJob(id.clone()));
     assert!(has(&effects, "WatchJob"), "{effects:?}");
     assert!(state.remote.job(&id).unwrap().failure.is_none());
+}
+
+#[test]
+fn an_answer_from_elsewhere_about_a_picture_of_another_size_is_not_shown() {
+    let (mut state, source, run) = ready();
+    state.runs.get_mut(run).unwrap().info.key.made = MadeAt::Outputs {
+        folder: "s3://bucket/out/".to_owned(),
+    };
+    answer(&mut state, source, run, 0);
+    assert_eq!(state.shown.prediction.as_deref(), Some(&cat()));
+    let mut displayed = |size| {
+        let result = Ok(DisplayInfo {
+            size,
+            ..DisplayInfo::default()
+        });
+        let sample = SampleId(0);
+        event(
+            &mut state,
+            Event::Displayed {
+                source,
+                sample,
+                result,
+            },
+        );
+        let failure = state.shown.failure.clone();
+        (state.shown.prediction.is_some(), failure)
+    };
+    let (is_shown, failure) = displayed([30, 20]);
+    assert!(!is_shown);
+    let failure = failure.unwrap();
+    assert!(
+        failure.contains("3 x 2 pixels, and this one has 30 x 20"),
+        "{failure}"
+    );
+    assert_eq!(displayed([3, 2]), (true, None));
 }
 
 #[test]
