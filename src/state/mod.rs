@@ -56,8 +56,8 @@ pub use remote::{
     DeletionCause, DeployCheck, DeployDraft, DeployOrder, DeployStatus, EndpointDeletion,
     EndpointId, EndpointList, EndpointSight, Endpoints, FoundRun, JobFinding, JobId, JobList,
     KnownEndpoint, KnownJob, ModelFrom, OpeningOutputs, OutputsAt, OutputsFailure, OutputsWish,
-    RehearsalReport, Remote, SendAdvanced, SendCheck, SendDraft, SendFrom, SendImages, SendModel,
-    SendOrder, SendStage, SendStatus,
+    Prices, RehearsalReport, Remote, SendAdvanced, SendCheck, SendDraft, SendFrom, SendImages,
+    SendModel, SendOrder, SendStage, SendStatus,
 };
 pub use runs::{Run, Runs};
 pub use s3_picker::{S3Picker, S3Start};
