@@ -54,7 +54,10 @@ fn open_prefix(bucket: &Bucket, prefix: &str, images: usize) -> Harness<'static,
 fn open_form(window: &mut Harness<'static, App>) {
     window.state_mut().command(Action::Send.into());
     wait_for(window, "Start the job");
-    type_into(window, "Role that the container runs as", ROLE);
+    // It is remembered from one job to the next.
+    if window.state().state().remote.sending.draft.role.is_empty() {
+        type_into(window, "Role that the container runs as", ROLE);
+    }
     wait_for(window, "Nothing speaks against it");
 }
 
@@ -280,6 +283,12 @@ fn a_saved_model_of_this_machine_is_packed_for_tensorflow_serving() {
             wait_for(&mut window, "/tensorflow-inference:2.19.0-cpu");
             click(&mut window, "Environment and tags");
             click(&mut window, "Small batches");
+            wait_until(&mut window, "a check with the preset", |window| {
+                let SendStage::Done(check) = &window.state().state().remote.sending.check else {
+                    return false;
+                };
+                !check.plan.spec.environment.is_empty()
+            });
             start(&mut window);
         },
     );

@@ -301,19 +301,19 @@ impl ModelArgs {
             );
         };
         let (archive, local_archive) = self.archive(endpoint)?;
+        let image = if let Some(image) = &self.image {
+            image.clone()
+        } else {
+            let given = local_archive
+                .as_ref()
+                .filter(|_| self.source.archive.is_some());
+            let content = given.and_then(|path| peek_file(path).ok().flatten());
+            let content = content.unwrap_or(ArchiveContent::Onnx);
+            default_image(region, &instances.instance_type, content)
+        };
         let spec = ModelSpec {
             name: endpoint.to_owned(),
-            image: match &self.image {
-                Some(image) => image.clone(),
-                None => {
-                    let given = local_archive
-                        .as_ref()
-                        .filter(|_| self.source.archive.is_some());
-                    let content = given.and_then(|path| peek_file(path).ok().flatten());
-                    let content = content.unwrap_or(ArchiveContent::Onnx);
-                    default_image(region, &instances.instance_type, content)
-                }
-            },
+            image,
             archive,
             role,
             environment: self.model_env.iter().cloned().collect(),

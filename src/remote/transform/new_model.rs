@@ -51,14 +51,13 @@ impl NewModel {
         instance_type: &str,
         control: &TaskControl,
     ) -> Result<ModelSource, JobError> {
-        let image = match self.image {
-            Some(image) => image,
-            None => {
-                // One that nobody knows is taken for one of ours; the preflight says that nobody knows it.
-                let content = self.archive.content(s3, control)?;
-                let content = content.unwrap_or(ArchiveContent::Onnx);
-                default_image(region, instance_type, content)
-            }
+        let image = if let Some(image) = self.image {
+            image
+        } else {
+            // One that nobody knows is taken for one of ours; the preflight says that nobody knows it.
+            let content = self.archive.content(s3, control)?;
+            let content = content.unwrap_or(ArchiveContent::Onnx);
+            default_image(region, instance_type, content)
         };
         let (archive, local_archive) = match self.archive {
             NewArchive::There(address) => (address, None),

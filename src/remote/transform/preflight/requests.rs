@@ -181,7 +181,12 @@ fn check_processing(checks: &mut Checks, spec: &TransformSpec) {
     if processing.join_input {
         unfit.push("JoinSource Input");
     }
-    if processing.input_filter.is_some() {
+    // “$” is all of it, as SageMaker itself says where nobody has chosen.
+    if processing
+        .input_filter
+        .as_deref()
+        .is_some_and(|filter| filter != "$")
+    {
         unfit.push("InputFilter");
     }
     let is_text = Content::Texts.fits(&spec.input.content_type);
