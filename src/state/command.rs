@@ -7,7 +7,8 @@ use super::{
     Overlay, RuntimeKind, SendDraft, TaskId, TaskSignal,
 };
 use crate::domain::{
-    ComparisonFormat, DeviceChoice, EndpointQuery, ExportOptions, JobQuery, Price, RemoteModel, RunId, S3Access, S3Address, S3Place, SampleId, SampleSet, SampleUri, TileKey, Verdict,
+    ComparisonFormat, DeviceChoice, EndpointQuery, ExportOptions, JobQuery, Price, RemoteModel,
+    RunId, S3Access, S3Address, S3Place, SampleId, SampleSet, SampleUri, TileKey, Verdict,
 };
 use crate::review::{FilmFrame, FilmOrder, Sort};
 

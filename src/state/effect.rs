@@ -9,7 +9,9 @@ use super::{
 };
 use crate::domain::{
     Change, ComparisonFormat, EndpointQuery, ExportOptions, FileStamp, JobOutcome, JobQuery,
-    LabelSet, LeftBehind, Prediction, Price, RemoteModel, RunId, RunInfo, RunKey, S3Access, S3Address, S3Place, SaliencyTarget, Sample, SampleId, SampleUri, SharedList, TileKey, TransformPlan, UploadPlan, ViewSettings,
+    LabelSet, LeftBehind, Prediction, Price, RemoteModel, RunId, RunInfo, RunKey, S3Access,
+    S3Address, S3Place, SaliencyTarget, Sample, SampleId, SampleUri, SharedList, TileKey,
+    TransformPlan, UploadPlan, ViewSettings,
 };
 use crate::evaluation::Comparison;
 use crate::review::{ArrangeRequest, FilmRequest};

@@ -11,8 +11,10 @@ use super::{
 };
 use crate::domain::{
     AwsSetup, CacheUsage, DeviceReport, Endpoint, EndpointConfig, EndpointPage, EndpointRecord,
-    FileStamp, Identity, JobOutcome, JobPage, JobProgress, LabelSet, LatencyMs, LeftBehind, ListingChange, LogLine, Page, Prediction, PriceTable, Problem, RunId, RunKey, S3Access, S3Address, S3Place,
-    SageMakerAccess, Saliency, SampleId, SampleUri, TruthBox, UploadPlan, UploadReport,
+    FileStamp, Identity, JobOutcome, JobPage, JobProgress, LabelSet, LatencyMs, LeftBehind,
+    ListingChange, LogLine, Page, Prediction, PriceTable, Problem, RunId, RunKey, S3Access,
+    S3Address, S3Place, SageMakerAccess, Saliency, SampleId, SampleUri, TruthBox, UploadPlan,
+    UploadReport,
 };
 use crate::evaluation::Agreement;
 use crate::review::{Arrangement, FilmFrame, Statistics, Suppressed};

@@ -53,7 +53,12 @@ pub use order::Order;
 pub use problems::{ProblemEntry, ProblemList};
 pub use project::{Project, ProjectContent, ProjectStatus};
 pub use remote::{
-    Asked, ConnectFailure, DeletionCause, DeployCheck, DeployDraft, DeployOrder, DeployStatus, Elsewhere, ElsewhereForm, EndpointDeletion, EndpointId, EndpointList, EndpointSight, Endpoints, FoundModel, FoundRun, JobFinding, JobId, JobList, KnownEndpoint, KnownJob, ModelFrom, OpeningOutputs, OutputsAt, OutputsFailure, OutputsWish, Prices, RehearsalReport, Remote, RemoteCheck, RemoteReport, SendAdvanced, SendCheck, SendDraft, SendFrom, SendImages, SendModel, SendOrder, SendStage, SendStatus,
+    Asked, ConnectFailure, DeletionCause, DeployCheck, DeployDraft, DeployOrder, DeployStatus,
+    Elsewhere, ElsewhereForm, EndpointDeletion, EndpointId, EndpointList, EndpointSight, Endpoints,
+    FoundModel, FoundRun, JobFinding, JobId, JobList, KnownEndpoint, KnownJob, ModelFrom,
+    OpeningOutputs, OutputsAt, OutputsFailure, OutputsWish, Prices, RehearsalReport, Remote,
+    RemoteCheck, RemoteReport, SendAdvanced, SendCheck, SendDraft, SendFrom, SendImages, SendModel,
+    SendOrder, SendStage, SendStatus,
 };
 pub use runs::{Run, Runs};
 pub use s3_picker::{S3Picker, S3Start};

@@ -14,10 +14,10 @@ use crate::cli::progress::with_progress;
 use crate::cli::values::{parse_pair, parse_positive};
 use crate::dirs::AppDirs;
 use crate::domain::{
-    ArchiveContent, AssembleWith, BatchStrategy, CheckPoint, Compression, DataCapture, DataProcessing,
-    Experiment, InputObjects, LINES_CONTENT_TYPE, ManifestPlan, ModelClient, ModelSource, Preflight,
-    Price, PriceTable, S3Address, SageMakerAccess, SampleUri, SplitType, TfsBatching,
-    TransformPlan, TransformSpec, archive_address, dated_name, manifest_address,
+    ArchiveContent, AssembleWith, BatchStrategy, CheckPoint, Compression, DataCapture,
+    DataProcessing, Experiment, InputObjects, LINES_CONTENT_TYPE, ManifestPlan, ModelClient,
+    ModelSource, Preflight, Price, PriceTable, S3Address, SageMakerAccess, SampleUri, SplitType,
+    TfsBatching, TransformPlan, TransformSpec, archive_address, dated_name, manifest_address,
 };
 use crate::remote::transform::{
     NewArchive, NewModel, add_price, has_input, manifest_of, preflight, read_prices,
