@@ -581,14 +581,6 @@ fn the_preflight_finds_traps_of_the_requests() {
         "warning",
         "opens no images inside",
     );
-    transform.bucket.put("lines/photos.jsonl", b"{}\n");
-    transform.must_find(
-        "lines/",
-        &["--input-kind", "lines"],
-        "Splitting",
-        "warning",
-        "will not say which line",
-    );
     let records = |more: &[&str], grade, said| {
         transform.must_find("records/", more, "Splitting", grade, said);
     };

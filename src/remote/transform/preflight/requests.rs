@@ -286,12 +286,6 @@ fn check_splitting(checks: &mut Checks, spec: &TransformSpec, content: Content) 
                     "AssembleWith None puts the answers of all lines together without a break",
                     "Set AssembleWith to Line",
                 );
-            } else if !spec.data_processing.join_input {
-                checks.warning(
-                    CheckPoint::Splitting,
-                    "The answers will not say which line they are about, so they cannot be shown beside images",
-                    "Let each line name its image, in a field “image” beside the others, and set JoinSource to Input",
-                );
             }
         }
     }
