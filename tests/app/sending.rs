@@ -3,7 +3,7 @@
 use std::process::Command as Process;
 
 use egui::accesskit::Role;
-use egui_kittest::kittest::Queryable;
+use egui_kittest::kittest::{NodeT, Queryable};
 use egui_kittest::{Harness, Node};
 use serde_json::Value;
 use spotcheck::app::App;
@@ -61,10 +61,20 @@ fn open_form(window: &mut Harness<'static, App>) {
     wait_for(window, "Nothing speaks against it");
 }
 
+/// Starts the job as soon as the form, as it stands now, was checked.
 fn start(window: &mut Harness<'static, App>) {
-    wait_for(window, "Nothing speaks against it");
+    wait_until(window, "a form that can be started", |window| {
+        let buttons = window.query_all_by_role_and_label(Role::Button, "Start the job");
+        let mut buttons = buttons.map(|button| button.accesskit_node().is_disabled());
+        buttons.next() == Some(false)
+    });
     click(window, "Start the job");
-    wait_for(window, "Jobs of SageMaker");
+    wait_until(window, "the page of the job", |window| {
+        if let SendStage::Failed(why) = &window.state().state().remote.sending.start {
+            panic!("the job was not started: {why}");
+        }
+        sees(window, "Jobs of SageMaker")
+    });
 }
 
 /// What SageMaker was asked last.

@@ -12,10 +12,10 @@ use crate::domain::{
     ArchiveContent, ImagesInside, InstanceType, ManifestPlan, ModelSource, S3Address,
     SageMakerAccess, Sample, SampleUri, TransformPlan, archive_address,
 };
-use crate::export::{Existing, ExportTarget};
+use crate::export::{Existing, ExportError, ExportTarget};
 use crate::remote::package::{
-    PackageError, PackageOptions, Processor, SavedModelOptions, package_model, package_saved_model,
-    stamp_of_saved_model,
+    PackageError, PackageOptions, Packaged, Processor, SavedModelOptions, package_model,
+    package_saved_model, stamp_of_saved_model,
 };
 use crate::remote::transform::{
     Checked, JobError, NewArchive, NewModel, aws_commands, manifest_of, preflight, read_prices,
@@ -261,9 +261,10 @@ pub(super) fn packed(
     };
     let target = ExportTarget {
         path: path.clone(),
-        existing: Existing::Replace,
+        existing: Existing::Keep,
     };
-    package_model(&model, options, &target, control).map_err(|error| match error {
+    let packed = package_model(&model, options, &target, control);
+    unless_packed_meanwhile(packed).map_err(|error| match error {
         PackageError::Cancelled(_) => JobError::Cancelled,
         error => plan_error(&error),
     })?;
@@ -292,11 +293,20 @@ fn packed_saved_model(
     make_archives_folder(shared)?;
     let target = ExportTarget {
         path: path.clone(),
-        existing: Existing::Replace,
+        existing: Existing::Keep,
     };
     let options = SavedModelOptions::default();
-    package_saved_model(folder, &options, &target, control).map_err(failed)?;
+    let packed = package_saved_model(folder, &options, &target, control);
+    unless_packed_meanwhile(packed).map_err(failed)?;
     Ok(path)
+}
+
+/// Of two that pack the same at once, in this window or another one, the first one's archive stays: somebody may be sending it already.
+fn unless_packed_meanwhile(packed: Result<Packaged, PackageError>) -> Result<(), PackageError> {
+    match packed {
+        Err(PackageError::Target(ExportError::Exists { .. })) => Ok(()),
+        packed => packed.map(|_| ()),
+    }
 }
 
 fn make_archives_folder(shared: &Shared) -> Result<(), JobError> {
