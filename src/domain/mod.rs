@@ -49,7 +49,7 @@ pub use export_options::{
 };
 pub use geometry::{AxisTransform, BoundingBox};
 pub use label_set::{LabelError, LabelSet};
-pub use log_events::{LogEvent, LogPage, LogStream};
+pub use log_events::{LogEvent, LogFrom, LogPage, LogStream};
 pub use model_card::{
     BoxFormat, BoxSpace, ChannelOrder, ClassValues, ClassificationOutput, DetectionOutput,
     ElementType, ImageInput, Layout, ModelCard, ModelFile, ModelTask, OutputConvention, ResizeRule,

@@ -82,12 +82,20 @@ fn plan_of(
             job.status.word()
         );
     }
-    let found = outcome(&named.aws, &named.sagemaker, &named.s3, &job.spec, control)?;
+    let record = named.record.as_ref();
+    let found = outcome(
+        &named.aws,
+        &named.sagemaker,
+        &named.s3,
+        &job,
+        record,
+        control,
+    )?;
     let retry = Retry {
         sagemaker: &named.sagemaker,
         s3: &named.s3,
         spec: &job.spec,
-        record: named.record.as_ref(),
+        record,
         outcome: &found,
         choice: if args.not_refused {
             RetryChoice::NotRefused

@@ -162,7 +162,9 @@ pub(in super::super) fn find_outcome(
     let work = move |shared: &Shared, id: &JobId| {
         let sagemaker = shared.aws.sagemaker(&id.sagemaker);
         let job = sagemaker.describe_transform_job(&id.name, Some(&control))?;
-        outcome(&shared.aws, &id.sagemaker, &id.s3, &job.spec, &control)
+        let record = record_of(shared, id, &control)?;
+        let record = record.as_ref();
+        outcome(&shared.aws, &id.sagemaker, &id.s3, &job, record, &control)
     };
     answer(
         shared,
