@@ -79,9 +79,9 @@ pub use transform::{
     KeySample, LINES_CONTENT_TYPE, LeftBehind, LogLine, MAX_PAYLOAD_IN_FLIGHT_MB, ManifestPlan,
     ModelClient, ModelSource, ModelSpec, PayloadSuggestion, Preflight, Price, PriceTable,
     SageMakerAccess, SplitType, TfsBatching, TransformInput, TransformJob, TransformOutput,
-    TransformPlan, TransformSpec, TransformStatus, TransformSummary, cost_usd, dated_name,
-    default_image, human_usd, image_problem, known_instance_types, name_problem, needed_payload_mb,
-    output_folder, role_problem, support_folder,
+    TransformPlan, TransformSpec, TransformStatus, TransformSummary, USUAL_INSTANCE, cost_usd,
+    dated_name, default_image, human_usd, image_problem, in_flight_problem, known_instance_types,
+    name_problem, needed_payload_mb, output_folder, role_problem, support_folder,
 };
 pub use truth::{Truth, TruthBox, TruthLabel};
 pub use upload::{

@@ -310,7 +310,7 @@ impl Effects {
             Effect::Rehearse {
                 source,
                 order,
-                python,
+                wish,
                 runtime_library,
                 task,
                 control,
@@ -319,7 +319,7 @@ impl Effects {
                 remote::rehearse::Request {
                     source,
                     order: *order,
-                    python,
+                    wish,
                     runtime_library,
                     task,
                     control,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::{
     Action, CanvasView, CompareLayout, DeployDraft, EndpointId, ExportScope, JobId, OutputsWish,
-    Overlay, RuntimeKind, SendDraft, TaskId, TaskSignal,
+    Overlay, RehearsalWish, RuntimeKind, SendDraft, TaskId, TaskSignal,
 };
 use crate::domain::{
     ComparisonFormat, DeviceChoice, EndpointQuery, ExportOptions, JobQuery, RunId, S3Access,
@@ -102,10 +102,8 @@ pub enum Command {
     DismissUploaded,
     /// Checks what stands in the form about a job.
     CheckJob(Box<SendDraft>),
-    /// Tries what the form says on this machine, with this Python.
-    Rehearse {
-        python: String,
-    },
+    /// Tries what the form says on this machine.
+    Rehearse(RehearsalWish),
     /// Starts what was checked.
     StartJob,
     /// From its beginning.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{
     ArrangeId, BoxCountId, BoxCountRequest, DeletionCause, DeployOrder, EndpointId, FilmstripId,
-    ImportId, JobId, OutputsWish, Pace, RuntimeKind, SendOrder, SourceId, TaskId,
+    ImportId, JobId, OutputsWish, Pace, RehearsalWish, RuntimeKind, SendOrder, SourceId, TaskId,
 };
 use crate::domain::{
     Change, ComparisonFormat, EndpointQuery, ExportOptions, FileStamp, JobOutcome, JobQuery,
@@ -96,11 +96,11 @@ pub enum Effect {
         task: TaskId,
         control: TaskControl,
     },
-    /// Try on this machine, with this Python, what the job would do with some of the images.
+    /// Try on this machine what the job would do with some of the images.
     Rehearse {
         source: SourceId,
         order: Box<SendOrder>,
-        python: String,
+        wish: RehearsalWish,
         runtime_library: Option<PathBuf>,
         task: TaskId,
         control: TaskControl,

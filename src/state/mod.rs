@@ -56,8 +56,8 @@ pub use remote::{
     DeletionCause, DeployCheck, DeployDraft, DeployOrder, DeployStatus, EndpointDeletion,
     EndpointId, EndpointList, EndpointSight, Endpoints, FoundRun, JobFinding, JobId, JobList,
     KnownEndpoint, KnownJob, OpeningOutputs, OutputsAt, OutputsFailure, OutputsWish,
-    RehearsalReport, Remote, SendCheck, SendDraft, SendFrom, SendImages, SendOrder, SendStage,
-    SendStatus,
+    RehearsalReport, RehearsalWish, Remote, SendCheck, SendDraft, SendFrom, SendImages, SendOrder,
+    SendStage, SendStatus,
 };
 pub use runs::{Run, Runs};
 pub use s3_picker::{S3Picker, S3Start};

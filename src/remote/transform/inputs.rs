@@ -48,7 +48,7 @@ pub(super) struct Outputs {
 }
 
 impl Inputs {
-    fn none_of(place: &S3Address) -> Self {
+    pub(super) fn none_of(place: &S3Address) -> Self {
         Self {
             place: place.clone(),
             objects: Vec::new(),

@@ -14,7 +14,8 @@ pub use endpoints::{
 pub use jobs::{JobFinding, JobId, JobList, KnownJob};
 pub use outputs::{FoundRun, OpeningOutputs, OutputsAt, OutputsFailure, OutputsWish};
 pub use sending::{
-    RehearsalReport, SendCheck, SendDraft, SendFrom, SendImages, SendOrder, SendStage, SendStatus,
+    RehearsalReport, RehearsalWish, SendCheck, SendDraft, SendFrom, SendImages, SendOrder,
+    SendStage, SendStatus,
 };
 
 /// What the window knows of SageMaker.

@@ -183,6 +183,25 @@ pub struct SendStatus {
     pub start: SendStage<()>,
 }
 
+/// How a rehearsal is held.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RehearsalWish {
+    /// The program that runs the handler.
+    pub python: String,
+    /// So many are tried, the first ones; `1..`.
+    pub images: usize,
+}
+
+impl Default for RehearsalWish {
+    fn default() -> Self {
+        Self {
+            python: "python3".to_owned(),
+            images: 10,
+        }
+    }
+}
+
 /// How a rehearsal went.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RehearsalReport {

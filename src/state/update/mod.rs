@@ -111,7 +111,7 @@ fn on_command(state: &mut State, command: Command, effects: &mut Vec<Effect>) {
         Command::ForgetUploadPlan => upload::forget_plan(state, effects),
         Command::DismissUploaded => state.uploaded = None,
         Command::CheckJob(draft) => remote::check(state, *draft, effects),
-        Command::Rehearse { python } => remote::rehearse(state, python, effects),
+        Command::Rehearse(wish) => remote::rehearse(state, wish, effects),
         Command::StartJob => remote::start(state, effects),
         Command::ListJobs(query) => remote::list(state, query, effects),
         Command::ListMoreJobs => remote::list_more(state, effects),

@@ -11,7 +11,9 @@ use super::super::widgets::{primary_button, renew_in_time, strong};
 use super::form::{AmountMemory, Pacer, column_ui};
 use super::open_s3::access::AccessMemory;
 use crate::domain::{S3Access, dated_name};
-use crate::state::{Action, Command, Overlay, SendDraft, SendStage, State, TaskSignal};
+use crate::state::{
+    Action, Command, Overlay, RehearsalWish, SendDraft, SendStage, State, TaskSignal,
+};
 
 const WIDTH: f32 = 1040.0;
 /// Narrower than this, the checks lie below the form.
@@ -25,8 +27,7 @@ pub(in super::super) struct SendMemory {
     taken_over: u64,
     draft: SendDraft,
     access: AccessMemory,
-    /// Rehearses.
-    python: String,
+    rehearsal: RehearsalWish,
     price: AmountMemory,
     rate: AmountMemory,
     environment: fields::PairsMemory,
@@ -52,7 +53,7 @@ pub(in super::super) fn send_ui(
         memory.draft.job_name = dated_name(stem, now_ms());
         memory.environment.take_over(&memory.draft.environment);
         memory.tags.take_over(&memory.draft.tags);
-        memory.python.clone_from(&state.settings.rehearsal_python);
+        memory.rehearsal.clone_from(&state.settings.rehearsal);
         memory.pacer.forget();
     }
     renew_in_time(ctx, &state.s3.access, state, commands);
@@ -88,7 +89,7 @@ fn contents_ui(
             .show(ui, |ui| {
                 fields::fields_ui(ui, state, memory, is_new, commands);
                 ui.separator();
-                checks::checks_ui(ui, state, &mut memory.python, commands);
+                checks::checks_ui(ui, state, &mut memory.rehearsal, commands);
             });
         return;
     }
@@ -97,7 +98,7 @@ fn contents_ui(
             fields::fields_ui(ui, state, memory, is_new, commands);
         });
         column_ui(&mut columns[1], "checks", height, |ui| {
-            checks::checks_ui(ui, state, &mut memory.python, commands);
+            checks::checks_ui(ui, state, &mut memory.rehearsal, commands);
         });
     });
 }
