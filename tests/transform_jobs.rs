@@ -1117,6 +1117,93 @@ fn a_start_that_is_refused_says_why_and_what_it_made_and_goes_on_from_there() {
 }
 
 #[test]
+fn a_start_that_aws_refuses_is_told_in_its_words() {
+    let transform = Transform::with_images("refusals", 1);
+    let operation = "CreateTransformJob";
+    let times = 100;
+    for (failure, said) in [
+        (
+            Failure::Throttling { operation, times },
+            &["asks to slow down", "ThrottlingException: Rate exceeded"][..],
+        ),
+        (
+            Failure::AccessDenied { operation },
+            &[
+                "lacks the permission sagemaker:CreateTransformJob",
+                "AccessDeniedException",
+            ],
+        ),
+        (
+            Failure::HangUp { operation, times },
+            &["Could not start the job refusals: "],
+        ),
+    ] {
+        transform.plane.fail(failure);
+        let more = [said, &["clean-up refusals"]].concat();
+        transform.start("refusals", "photos/", &[]).must(1, &more);
+        transform.plane.heal();
+    }
+    // Nothing stands in the way of trying again, and an answer that got lost is asked for again.
+    transform.plane.fail(Failure::HangUp {
+        operation,
+        times: 1,
+    });
+    transform.start("refusals", "photos/", &[]).must(0, &[]);
+}
+
+#[test]
+fn a_job_that_fails_says_why() {
+    let transform = Transform::with_images("failing", 2);
+    for (job, failure, code, said) in [
+        (
+            "no-capacity",
+            Failure::NoCapacity,
+            1,
+            &[
+                "reason     CapacityError: Unable to provision",
+                "no image has an output",
+            ][..],
+        ),
+        (
+            "no-ping",
+            Failure::NoPing,
+            1,
+            &["did not pass the ping health check"],
+        ),
+        (
+            "broken",
+            Failure::ContainerError("001.jpg"),
+            3,
+            &[
+                "001.jpg: Bad HTTP status received from algorithm: 500",
+                "1 of 2 inputs have an output",
+            ],
+        ),
+    ] {
+        transform.plane.fail(failure);
+        transform
+            .start(job, "photos/", &["--watch"])
+            .must(code, said);
+        transform.plane.heal();
+    }
+}
+
+#[test]
+fn a_watcher_waits_where_nobody_answers() {
+    let transform = Transform::with_images("hang-up", 1);
+    transform.start("hang-up", "photos/", &[]).must(0, &[]);
+    transform.plane.wait_until_over("hang-up");
+    let operation = "DescribeTransformJob";
+    transform.plane.fail(Failure::HangUp {
+        operation,
+        times: 5,
+    });
+    transform
+        .run(&["status", "hang-up", "--watch"])
+        .must(0, &["trying again in 2 s", "1 of 1 (100 %)"]);
+}
+
+#[test]
 fn wrong_usage_is_told_before_anybody_is_asked() {
     let transform = Transform::new("usage");
     let (input, output) = (

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use super::{
     ArrangeId, BoxCountId, BoxCounts, DeletionCause, DeployCheck, EndpointDeletion, EndpointId,
-    Exported, FilmstripId, FoundRun, ImportDraft, ImportId, JobId, ModelEntry, Offer,
+    Exported, FilmstripId, FoundRun, ImportDraft, ImportId, JobId, Leftovers, ModelEntry, Offer,
     OutputsFailure, ProjectContent, RehearsalReport, Relisting, S3Failure, S3FolderPage, SendCheck,
-    SourceId, TaskId, TaskOutcome,
+    SourceId, TaskId, TaskOutcome, WatchEnd,
 };
 use crate::domain::{
     AwsSetup, CacheUsage, DeviceReport, Endpoint, EndpointConfig, EndpointPage, EndpointRecord,
@@ -201,7 +201,7 @@ pub enum Event {
     JobWatchEnded {
         id: JobId,
         task: TaskId,
-        result: Result<(), S3Failure>,
+        end: WatchEnd,
     },
     JobStopAsked {
         id: JobId,
@@ -240,7 +240,7 @@ pub enum Event {
     LeftoversFound {
         id: JobId,
         task: TaskId,
-        result: Result<Vec<LeftBehind>, S3Failure>,
+        result: Result<Leftovers, S3Failure>,
     },
     /// With what was deleted, for people, and what is left.
     LeftoversDeleted {

@@ -55,9 +55,9 @@ pub use project::{Project, ProjectContent, ProjectStatus};
 pub use remote::{
     DeletionCause, DeployCheck, DeployDraft, DeployOrder, DeployStatus, EndpointDeletion,
     EndpointId, EndpointList, EndpointSight, Endpoints, FoundRun, JobFinding, JobId, JobList,
-    KnownEndpoint, KnownJob, OpeningOutputs, OutputsAt, OutputsFailure, OutputsWish,
+    KnownEndpoint, KnownJob, Leftovers, OpeningOutputs, OutputsAt, OutputsFailure, OutputsWish,
     RehearsalReport, RehearsalWish, Remote, SendCheck, SendDraft, SendFrom, SendImages, SendOrder,
-    SendStage, SendStatus,
+    SendStage, SendStatus, WatchEnd,
 };
 pub use runs::{Run, Runs};
 pub use s3_picker::{S3Picker, S3Start};

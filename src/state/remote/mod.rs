@@ -11,7 +11,7 @@ pub use endpoints::{
     DeletionCause, EndpointDeletion, EndpointId, EndpointList, EndpointSight, Endpoints,
     KnownEndpoint,
 };
-pub use jobs::{JobFinding, JobId, JobList, KnownJob};
+pub use jobs::{JobFinding, JobId, JobList, KnownJob, Leftovers, WatchEnd};
 pub use outputs::{FoundRun, OpeningOutputs, OutputsAt, OutputsFailure, OutputsWish};
 pub use sending::{
     RehearsalReport, RehearsalWish, SendCheck, SendDraft, SendFrom, SendImages, SendOrder,

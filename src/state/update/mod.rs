@@ -426,8 +426,12 @@ fn on_event(state: &mut State, event: Event, effects: &mut Vec<Effect>) {
         } => remote::listed(state, task, is_first, result),
         Event::JobSeen { id, task, progress } => remote::seen(state, &id, task, *progress),
         Event::JobTrouble { id, task, text } => remote::trouble(state, &id, task, text),
-        Event::JobWatchEnded { id, task, result } => {
-            remote::watch_ended(state, &id, task, result, effects);
+        Event::JobWatchEnded {
+            id,
+            task,
+            end: ending,
+        } => {
+            remote::watch_ended(state, &id, task, ending, effects);
         }
         Event::JobStopAsked { id, task, result } => {
             remote::stop_asked(state, &id, task, result, effects);
