@@ -1,5 +1,6 @@
 //! What happens elsewhere: jobs of SageMaker are checked, started, watched and cleaned up after, endpoints watched and deleted.
 
+mod archives;
 pub(super) mod deploying;
 pub(super) mod endpoints;
 mod jobs;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::super::Shared;
-use super::sending::packed;
+use super::archives::packed;
 use crate::domain::{
     Device, DeviceChoice, MAX_PAYLOAD_IN_FLIGHT_MB, Sample, SplitType, TransformSpec,
 };

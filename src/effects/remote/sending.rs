@@ -1,28 +1,22 @@
 //! What the form says becomes a plan, and the plan a job.
 
 use std::collections::HashSet;
-use std::hash::{DefaultHasher, Hash, Hasher};
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::super::Shared;
+use super::archives::packed;
 use super::jobs::start_plan;
 use super::outcome_of;
 use crate::domain::{
     ImagesInside, InstanceType, ManifestPlan, ModelSource, ModelSpec, S3Address, SageMakerAccess,
     Sample, SampleUri, TransformPlan, default_image, support_folder,
 };
-use crate::export::{Existing, ExportTarget};
-use crate::remote::package::{PackageOptions, Processor, package_model};
 use crate::remote::transform::{
     Checked, JobError, aws_commands, manifest_of, preflight, read_prices,
 };
 use crate::state::{Event, JobId, SendCheck, SendFrom, SendImages, SendOrder, TaskId, TaskOutcome};
 use crate::tasks::TaskControl;
 use crate::upload;
-
-/// Below the cache: models packed for jobs.
-const ARCHIVES: &str = "archives";
 
 pub(in super::super) fn check(
     shared: &Arc<Shared>,
@@ -166,57 +160,4 @@ fn inside_of(images: &SendImages) -> Option<ImagesInside> {
         all: images.listing().filter(is_sent).count() as u64,
         chosen: images.len() as u64,
     })
-}
-
-/// The model as an archive. What was packed once is used again: the same model gives the same bytes.
-pub(super) fn packed(
-    shared: &Shared,
-    model_id: &str,
-    instance_type: &str,
-    control: &TaskControl,
-) -> Result<PathBuf, JobError> {
-    let plan_error = |error: &dyn std::fmt::Display| JobError::Plan(error.to_string());
-    let model = shared
-        .library
-        .find(model_id)
-        .map_err(|error| plan_error(&error))?;
-    let has_gpu = InstanceType::parse(instance_type).is_some_and(|instance| instance.has_gpu());
-    let processor = if has_gpu {
-        Processor::Cuda
-    } else {
-        Processor::Cpu
-    };
-    let mut hasher = DefaultHasher::new();
-    format!("{:?}", model.card).hash(&mut hasher);
-    format!("{:?}", model.labels).hash(&mut hasher);
-    let name = format!(
-        "{model_id}-{}-{processor:?}-{:016x}.tar.gz",
-        env!("CARGO_PKG_VERSION"),
-        hasher.finish()
-    );
-    let path = shared.dirs.cache.join(ARCHIVES).join(name);
-    if path.exists() {
-        return Ok(path);
-    }
-    let folder = shared.dirs.cache.join(ARCHIVES);
-    std::fs::create_dir_all(&folder).map_err(|error| {
-        plan_error(&format!(
-            "The folder for packed models cannot be made: {error}: {}",
-            folder.display()
-        ))
-    })?;
-    control.set_step("packing the model");
-    let options = PackageOptions {
-        processor,
-        ..PackageOptions::default()
-    };
-    let target = ExportTarget {
-        path: path.clone(),
-        existing: Existing::Replace,
-    };
-    package_model(&model, options, &target, control).map_err(|error| match error {
-        crate::remote::package::PackageError::Cancelled(_) => JobError::Cancelled,
-        error => plan_error(&error),
-    })?;
-    Ok(path)
 }
