@@ -28,7 +28,7 @@ fn refusals() -> Vec<Case> {
                 operation: CREATE,
                 times: AGAIN_AND_AGAIN,
             },
-            &["ThrottlingException: Rate exceeded"],
+            &["ThrottlingException: Rate exceeded"][..],
         ),
         (
             Failure::AccessDenied { operation: CREATE },
@@ -56,7 +56,7 @@ fn failures() -> Vec<Case> {
             &[
                 "The job failed: CapacityError: Unable to provision requested ML compute capacity",
                 "0 of 2 outputs",
-            ],
+            ][..],
         ),
         (
             Failure::NoPing,
