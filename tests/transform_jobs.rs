@@ -1129,7 +1129,7 @@ fn a_start_that_aws_refuses_is_told_in_its_words() {
         (
             Failure::AccessDenied { operation },
             &[
-                "lacks the permission sagemaker:CreateTransformJob",
+                "lack the permission sagemaker:CreateTransformJob",
                 "AccessDeniedException",
             ],
         ),

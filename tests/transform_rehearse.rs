@@ -249,7 +249,7 @@ fn an_image_over_the_payload_limit_is_not_sent() {
         "{said_}"
     );
     // What was not sent does not count for the rate.
-    assert!(said_.contains("; 1 request in"), "{said_}");
+    assert!(said_.contains("; 1 image sent in"), "{said_}");
     let output = rehearse(&[
         "--model",
         "efficientnet-lite0",
@@ -335,6 +335,38 @@ __main__.Handler.body = body";
         "0",
     ];
     must_be_equal(&rehearse(&chunked).output().unwrap(), 1);
+}
+
+#[test]
+fn records_and_lines_are_put_together_as_far_as_the_payload_reaches() {
+    let folder = tempfile::tempdir().unwrap();
+    let lines = "
+_respond = respond
+_records = {'application/jsonlines': lambda body: body.splitlines(), 'application/x-tfexample': records}
+
+
+def respond(model, body, content_type):
+    count = len(_records[content_type](body))
+    strategy = os.environ['SAGEMAKER_BATCH_STRATEGY']
+    if (count, strategy) != (8, 'MULTI_RECORD'):
+        return 500, _failed(f'{count} records with {strategy}'), JSON
+    return _respond(model, body, content_type)";
+    let archive = tampered(folder.path(), lines);
+    let archive = text(&archive);
+    for form in ["line", "tfrecord"] {
+        let together = |payload: &str| {
+            let samples = samples();
+            let flags = ["--as", form, "--batch-strategy", "multi-record"];
+            let limit = ["--max-payload-mb", payload];
+            let arguments = [&[archive.as_str(), &samples], &flags[..], &limit].concat();
+            rehearse(&arguments).output().unwrap()
+        };
+        must_be_equal(&together("50"), 8);
+        let apart = together("2");
+        assert_eq!(apart.status.code(), Some(1));
+        let said = said(&apart);
+        assert!(said.contains("records with MULTI_RECORD"), "{said}");
+    }
 }
 
 #[test]

@@ -32,7 +32,7 @@ fn refusals() -> Vec<Case> {
         ),
         (
             Failure::AccessDenied { operation: CREATE },
-            &["lacks the permission sagemaker:CreateTransformJob"],
+            &["lack the permission sagemaker:CreateTransformJob"],
         ),
         (
             Failure::ResourceLimit,

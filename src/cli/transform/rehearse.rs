@@ -9,6 +9,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 
+use super::job_args::StrategyArg;
 use super::package::{OnnxArgs, find_model};
 use crate::cli::Outcome;
 use crate::cli::place::{Place, S3Args};
@@ -54,6 +55,14 @@ pub(super) struct RehearseArgs {
     /// How the images are sent; without it as they lie in the source
     #[arg(long = "as", value_name = "FORM")]
     form: Option<Form>,
+    /// Records or lines one a request, or as many as fit into the payload
+    #[arg(
+        long,
+        value_enum,
+        value_name = "STRATEGY",
+        default_value = "single-record"
+    )]
+    batch_strategy: StrategyArg,
     /// What the requests say they are; without it what the form is usually called
     #[arg(long, value_name = "TYPE")]
     content_type: Option<String>,
@@ -143,6 +152,7 @@ impl RehearseArgs {
         RehearseOptions {
             python: self.python.clone(),
             form: self.form.map(RequestForm::from),
+            strategy: self.batch_strategy.into(),
             content_type: self.content_type.clone(),
             max_payload_mb: self.max_payload_mb,
             max_concurrent: self.max_concurrent,
@@ -277,14 +287,14 @@ fn images_are(count: usize) -> String {
 fn tell_pace(rehearsal: &Rehearsal) {
     let pace = match rehearsal.images_per_s() {
         Some(rate) => format!(
-            "{} in {:.1} s, {rate:.1} images/s",
+            "{} sent in {:.1} s, {rate:.1} images/s",
             match rehearsal.sent() {
-                1 => "1 request".to_owned(),
-                sent => format!("{sent} requests"),
+                1 => "1 image".to_owned(),
+                sent => format!("{sent} images"),
             },
             rehearsal.asked_for.as_secs_f64()
         ),
-        None => "no request was sent".to_owned(),
+        None => "no image was sent".to_owned(),
     };
     let payload = match rehearsal.max_payload_mb {
         0 => "MaxPayloadInMB 0, in chunks".to_owned(),

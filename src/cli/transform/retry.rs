@@ -57,6 +57,11 @@ pub(super) fn run(args: &RetryArgs) -> anyhow::Result<Outcome> {
         .map_or(0, |manifest| manifest.names.len());
     let (s, are) = if count == 1 { ("", "is") } else { ("s", "are") };
     eprintln!("{count} image{s} without an output {are} sent again");
+    if named.record.is_none() {
+        eprintln!(
+            "note: the job was started elsewhere, and SageMaker tells no tags with a job: the new one has none"
+        );
+    }
     let prices = read_prices(&dirs.prices())?;
     start(
         &named.aws,

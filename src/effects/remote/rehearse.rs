@@ -118,6 +118,7 @@ fn rehearse_options(spec: &TransformSpec, wish: &RehearsalWish) -> RehearseOptio
             SplitType::Line => Some(RequestForm::Line),
             SplitType::None | SplitType::RecordIO => None,
         },
+        strategy: spec.batch_strategy,
         content_type: Some(spec.input.content_type.clone()),
         max_payload_mb: spec.max_payload_mb,
         max_concurrent: spec.max_concurrent,

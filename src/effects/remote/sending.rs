@@ -8,8 +8,8 @@ use super::archives::packed;
 use super::jobs::start_plan;
 use super::outcome_of;
 use crate::domain::{
-    ImagesInside, InstanceType, ManifestPlan, ModelSource, ModelSpec, S3Address, SageMakerAccess,
-    Sample, SampleUri, TransformPlan, default_image, support_folder,
+    ImagesInside, ManifestPlan, ModelSource, ModelSpec, S3Address, SageMakerAccess, Sample,
+    SampleUri, TransformPlan, default_image, support_folder,
 };
 use crate::remote::transform::{
     Checked, JobError, aws_commands, manifest_of, preflight, read_prices,

@@ -38,6 +38,7 @@ pub(super) struct Reply {
 }
 
 /// A request for an answer.
+#[derive(Clone, Copy)]
 pub(super) struct Question<'a> {
     pub(super) body: &'a [u8],
     pub(super) content_type: &'a str,

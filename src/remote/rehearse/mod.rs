@@ -4,6 +4,7 @@
 //! Runs no model itself: the answers of this machine come from a [`Predictor`].
 
 mod answer;
+mod asking;
 mod difference;
 mod error;
 mod handler;
@@ -13,8 +14,7 @@ mod request;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 pub use difference::{Difference, EDGE_TOLERANCE_PX, SCORE_TOLERANCE};
@@ -22,9 +22,10 @@ pub use error::RehearseError;
 pub use limits::RequestLimits;
 pub use request::RequestForm;
 
-use self::handler::{Environment, Handler, Launch, Question, Transfer};
+use self::asking::{Asked, Asking};
+use self::handler::{Environment, Handler, Launch};
 use crate::decode::DecodeLimits;
-use crate::domain::{Sample, USUAL_INSTANCE, needed_payload_mb};
+use crate::domain::{BatchStrategy, Sample, USUAL_INSTANCE};
 use crate::predict::{PredictRequest, SampleResult, Stopped, predict};
 use crate::remote::package::{ArchiveKind, Unpacked};
 use crate::source::{Source, for_task};
@@ -50,6 +51,8 @@ pub struct RehearseOptions {
     pub python: String,
     /// `None`: as each image lies in its source.
     pub form: Option<RequestForm>,
+    /// Whether a request carries one record, or as many as fit into the payload, in the framing that they have in their file.
+    pub strategy: BatchStrategy,
     /// `None`: what images in this form are usually called.
     pub content_type: Option<String>,
     /// `0..=100`; 0 for chunks without a limit; `None`: as a job would be started, by the largest of the requests.
@@ -71,6 +74,7 @@ impl Default for RehearseOptions {
         Self {
             python: if cfg!(windows) { "python" } else { "python3" }.to_owned(),
             form: None,
+            strategy: BatchStrategy::SingleRecord,
             content_type: None,
             max_payload_mb: None,
             max_concurrent: None,
@@ -203,7 +207,7 @@ pub fn rehearse(
     let largest = largest_request(source.as_ref(), &samples.samples, options, control)?;
     let limits = RequestLimits::of(options, largest)?;
     environment.extend(options.environment.clone());
-    environment.extend(of_job(&limits));
+    environment.extend(of_job(options.strategy, &limits));
     let count = samples.samples.len();
     control.set_total(Some(
         (count * (1 + usize::from(predictor.is_some()))) as u64,
@@ -287,14 +291,15 @@ fn server(
 }
 
 /// What SageMaker tells the container of a job.
-fn of_job(limits: &RequestLimits) -> Environment {
+fn of_job(strategy: BatchStrategy, limits: &RequestLimits) -> Environment {
+    let strategy = match strategy {
+        BatchStrategy::SingleRecord => "SINGLE_RECORD",
+        BatchStrategy::MultiRecord => "MULTI_RECORD",
+    };
     let payload = limits.max_payload_mb.to_string();
     let mut environment = Environment::from([
         ("SAGEMAKER_BATCH".to_owned(), "true".to_owned()),
-        (
-            "SAGEMAKER_BATCH_STRATEGY".to_owned(),
-            "SINGLE_RECORD".to_owned(),
-        ),
+        ("SAGEMAKER_BATCH_STRATEGY".to_owned(), strategy.to_owned()),
         ("SAGEMAKER_MAX_PAYLOAD_IN_MB".to_owned(), payload),
     ]);
     if let Some(count) = limits.max_concurrent {
@@ -354,94 +359,6 @@ fn predict_here(
     }
 }
 
-/// What came back for one image.
-enum Asked {
-    Answer(Vec<u8>),
-    Refused(String),
-    Over(Rehearsed),
-}
-
-/// How the handler is asked about images.
-struct Asking<'a> {
-    handler: &'a Handler,
-    source: &'a dyn Source,
-    options: &'a RehearseOptions,
-    limits: RequestLimits,
-}
-
-impl Asking<'_> {
-    /// So many at once; one result for each sample, in their order.
-    fn about_all(
-        &self,
-        samples: &[Sample],
-        at_once: u32,
-        control: &TaskControl,
-    ) -> Result<Vec<Asked>, RehearseError> {
-        let next = AtomicUsize::new(0);
-        let answers: Mutex<Vec<Option<Asked>>> = Mutex::new(samples.iter().map(|_| None).collect());
-        let work = || {
-            while control.checkpoint().is_ok() {
-                let index = next.fetch_add(1, Ordering::Relaxed);
-                let Some(sample) = samples.get(index) else {
-                    return;
-                };
-                let asked = self.about(sample);
-                answers.lock().unwrap_or_else(PoisonError::into_inner)[index] = Some(asked);
-                control.add_done(1);
-            }
-        };
-        let workers = (at_once.max(1) as usize).min(samples.len().max(1));
-        std::thread::scope(|scope| {
-            for _ in 0..workers {
-                scope.spawn(work);
-            }
-        });
-        control.checkpoint()?;
-        let answers = answers.into_inner().unwrap_or_else(PoisonError::into_inner);
-        Ok(answers.into_iter().flatten().collect())
-    }
-
-    fn about(&self, sample: &Sample) -> Asked {
-        let form = self.options.form_of(sample);
-        let body = match form.body(self.source, sample) {
-            Ok(body) => body,
-            Err(error) => return Asked::Over(Rehearsed::Unread(error.to_string())),
-        };
-        let bytes = body.len() as u64;
-        let needed_mb = needed_payload_mb(bytes);
-        let limit_mb = self.limits.max_payload_mb;
-        if limit_mb > 0 && needed_mb > u64::from(limit_mb) {
-            return Asked::Over(Rehearsed::TooLarge { bytes, needed_mb });
-        }
-        let question = Question {
-            body: &body,
-            content_type: self.options.content_type_of(form),
-            transfer: match limit_mb {
-                0 => Transfer::Chunked,
-                _ => Transfer::Whole,
-            },
-        };
-        match self.handler.invoke(question) {
-            Err(reason) => Asked::Over(Rehearsed::HandlerFailed(reason)),
-            Ok(reply) if reply.status == 200 => Asked::Answer(reply.body),
-            Ok(reply) => {
-                let reason = match answer::read(&reply.body) {
-                    Ok(Err(reason)) => reason,
-                    _ => answer::beginning(&reply.body),
-                };
-                if reply.status == 400 {
-                    Asked::Refused(reason)
-                } else {
-                    Asked::Over(Rehearsed::HandlerFailed(format!(
-                        "the handler answered with status {}: {reason}",
-                        reply.status
-                    )))
-                }
-            }
-        }
-    }
-}
-
 impl RehearseOptions {
     fn form_of(&self, sample: &Sample) -> RequestForm {
         self.form.unwrap_or_else(|| RequestForm::of(sample))
@@ -450,48 +367,5 @@ impl RehearseOptions {
     fn content_type_of(&self, form: RequestForm) -> &str {
         let given = self.content_type.as_deref();
         given.unwrap_or_else(|| form.content_type())
-    }
-}
-
-impl Asked {
-    fn without_comparison(self) -> Rehearsed {
-        match self {
-            Self::Answer(body) if serde_json::from_slice::<serde_json::Value>(&body).is_ok() => {
-                Rehearsed::Answered
-            }
-            Self::Answer(body) => Rehearsed::HandlerFailed(format!(
-                "the answer is no JSON: {}",
-                answer::beginning(&body)
-            )),
-            Self::Refused(reason) => Rehearsed::RefusedThere(reason),
-            Self::Over(rehearsed) => rehearsed,
-        }
-    }
-
-    fn compared_with(self, here: SampleResult, min_score: f32) -> Rehearsed {
-        let there = match self {
-            Self::Over(rehearsed) => return rehearsed,
-            Self::Refused(reason) => Err(reason),
-            Self::Answer(body) => match answer::read(&body) {
-                Ok(there) => there,
-                Err(reason) => return Rehearsed::HandlerFailed(reason),
-            },
-        };
-        match (here, there) {
-            (Ok(here), Ok(there)) => {
-                let difference = Difference::between(&here, &there, min_score);
-                if difference.is_within_tolerance() {
-                    Rehearsed::Equal(difference)
-                } else {
-                    Rehearsed::Different(difference)
-                }
-            }
-            (Err(here), Err(there)) => Rehearsed::RefusedByBoth {
-                here: here.message,
-                there,
-            },
-            (Err(here), Ok(_)) => Rehearsed::RefusedHere(here.message),
-            (Ok(_), Err(there)) => Rehearsed::RefusedThere(there),
-        }
     }
 }

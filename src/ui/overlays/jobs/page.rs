@@ -68,26 +68,23 @@ pub(super) fn page_ui(
 fn name_ui(ui: &mut Ui, state: &State, job: &KnownJob, commands: &mut Vec<Command>) {
     ui.horizontal(|ui| {
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
-            match job.watching {
-                Some(_) => {
-                    let stop = ui.button("Stop watching");
-                    let stop = stop.on_hover_text("The job itself goes on");
-                    if stop.clicked() {
-                        commands.push(Command::StopWatchingJob(job.id.clone()));
-                    }
+            if job.watching.is_some() {
+                let stop = ui.button("Stop watching");
+                let stop = stop.on_hover_text("The job itself goes on");
+                if stop.clicked() {
+                    commands.push(Command::StopWatchingJob(job.id.clone()));
                 }
-                None => {
-                    if ui.button("Look again").clicked() {
-                        commands.push(Command::WatchJob(job.id.clone()));
-                    }
-                    if state.settings.watched_jobs.contains(&job.id) {
-                        let forget = ui.button("Do not watch it");
-                        let forget = forget.on_hover_text(
-                            "It would be looked at again when Spotcheck starts; the job itself goes on",
-                        );
-                        if forget.clicked() {
-                            commands.push(Command::StopWatchingJob(job.id.clone()));
-                        }
+            } else {
+                if ui.button("Look again").clicked() {
+                    commands.push(Command::WatchJob(job.id.clone()));
+                }
+                if state.settings.watched_jobs.contains(&job.id) {
+                    let forget = ui.button("Do not watch it");
+                    let forget = forget.on_hover_text(
+                        "It would be looked at again when Spotcheck starts; the job itself goes on",
+                    );
+                    if forget.clicked() {
+                        commands.push(Command::StopWatchingJob(job.id.clone()));
                     }
                 }
             }
