@@ -14,6 +14,10 @@ mod endpoints;
 mod exporting;
 #[path = "app/filtering.rs"]
 mod filtering;
+#[path = "support/http_server.rs"]
+mod http_server;
+#[path = "app/job_outputs.rs"]
+mod job_outputs;
 #[path = "app/judging.rs"]
 mod judging;
 #[path = "app/kept_thumbnails.rs"]
@@ -24,6 +28,8 @@ mod keyboard;
 mod looking;
 #[path = "app/predicting.rs"]
 mod predicting;
+#[path = "app/predicting_elsewhere.rs"]
+mod predicting_elsewhere;
 #[path = "app/presenting.rs"]
 mod presenting;
 #[path = "app/projects.rs"]

@@ -292,7 +292,7 @@ fn what_cannot_work_ends_with_a_reason_and_the_right_exit_code() {
             "efficientnet-lite0",
             &[],
             1,
-            "there is no such file",
+            "there is no such file or folder; look at how it is spelt",
         ),
         (
             empty.path(),

@@ -130,6 +130,70 @@ fn a_run_that_is_there_is_neither_doubled_nor_overwritten_without_being_asked() 
     assert_eq!(bench.open(Wanted::Read).project.runs().unwrap().len(), 3);
 }
 
+/// The disk takes no more at half of the answers, and more again once somebody made room.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_said_with_what_waits_where_and_everything_is_saved_once_there_is_room() {
+    use std::io::{BufRead, BufReader};
+    use std::process::{Command, Stdio};
+
+    let bench = Bench::new();
+    for number in 5..40 {
+        bench.draw(&format!("{number}.png"), number * 5);
+    }
+    std::fs::remove_file(bench.images().join("broken.jpg")).unwrap();
+    let predict = spotcheck(&["predict", "--model", "efficientnet-lite0", "--top-k", "900"]);
+    let mut limited = Command::new("sh");
+    limited
+        .args([
+            "-c",
+            r#"trap "" XFSZ; exec prlimit --fsize=400000:unlimited "$@""#,
+            "sh",
+        ])
+        .arg(predict.get_program())
+        .args(predict.get_args())
+        .arg(bench.images())
+        .arg("--project")
+        .arg(bench.project())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
+    for (name, value) in predict.get_envs() {
+        match value {
+            Some(value) => limited.env(name, value),
+            None => limited.env_remove(name),
+        };
+    }
+    let mut child = limited.spawn().unwrap();
+    let lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let mut said = String::new();
+    let mut has_room = false;
+    for line in lines.map_while(Result::ok) {
+        if line.starts_with("waiting: ") && !has_room {
+            let id = child.id().to_string();
+            let freed = Command::new("prlimit")
+                .args(["--fsize=unlimited", "--pid", &id])
+                .status();
+            assert!(freed.unwrap().success());
+            has_room = true;
+        }
+        said += &line;
+        said.push('\n');
+    }
+    assert!(child.wait().unwrap().success(), "{said}");
+    let path = bench.project();
+    for words in [
+        &format!(
+            "answers cannot be saved in {} at the moment",
+            path.display()
+        ),
+        &format!("not saved yet in {}: ", path.display()),
+        "Ctrl+C gives them up",
+        "40 of 40 answers are saved",
+    ] {
+        assert!(said.contains(words), "“{words}” is not in:\n{said}");
+    }
+}
+
 #[test]
 fn what_is_new_or_changed_is_predicted_and_what_failed_only_when_asked() {
     let bench = Bench::new();

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use support::control_plane::{
-    ControlPlane, Failure, IMAGE, JobLog, REGION, ROLE, archive, echo_archive,
+    ControlPlane, Failure, IMAGE, JobLog, REGION, ROLE, Session, archive, echo_archive,
 };
 use support::seaweed::{ADMIN, BLIND, Bucket, IMPOSTOR, Login, READER, STRANGER, Seaweed};
 
@@ -149,6 +149,26 @@ fn signatures_clocks_and_permissions_are_checked_as_aws_checks_them() {
         assert!(said.starts_with(expected), "{said}");
         account.plane.heal();
     }
+}
+
+#[test]
+fn a_session_is_one_by_its_token_in_every_request() {
+    let account = Account::new();
+    let ask = |token: Option<&str>| {
+        let mut command = boto3(&account.plane, ADMIN);
+        if let Some(token) = token {
+            command.env("AWS_SESSION_TOKEN", token);
+        }
+        asked(command, "sagemaker", "list_transform_jobs()")
+    };
+    let unknown = "UnrecognizedClientException: The security token included";
+    assert!(ask(Some("a/token+=")).starts_with(unknown));
+    account.plane.set_session(Session::Open("a/token+="));
+    assert_eq!(ask(Some("a/token+=")), "well");
+    assert!(ask(Some("another")).starts_with(unknown));
+    assert!(ask(None).starts_with(unknown));
+    account.plane.set_session(Session::Over("a/token+="));
+    assert!(ask(Some("a/token+=")).starts_with("ExpiredTokenException: "));
 }
 
 #[test]
@@ -528,9 +548,17 @@ fn ask_by_boto3(plane: &ControlPlane, login: Login, call: &str) -> String {
 
 /// `well`, or AWS's code and message; asked once.
 fn ask_by_boto3_for(plane: &ControlPlane, login: Login, service: &str, call: &str) -> String {
+    asked(boto3(plane, login), service, call)
+}
+
+fn boto3(plane: &ControlPlane, login: Login) -> Command {
     let mut command = python("tests/control_plane/ask.py");
     plane.sign_in(&mut command, login);
     command.env("AWS_DEFAULT_REGION", REGION);
+    command
+}
+
+fn asked(mut command: Command, service: &str, call: &str) -> String {
     let output = command.args([service, call]).output().unwrap();
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }

@@ -9,7 +9,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use serde_json::json;
-use support::control_plane::{ControlPlane, Failure, IMAGE, REGION, ROLE, echo_archive};
+use support::control_plane::{ControlPlane, Failure, IMAGE, REGION, ROLE, Session, echo_archive};
 use support::seaweed::{ADMIN, Bucket, Seaweed};
 use support::{spotcheck, spotcheck_at};
 
@@ -385,6 +385,39 @@ fn photographs_are_predicted_through_an_endpoint_of_a_model_that_is_packed_as_on
             assert_eq!(label, expected, "{name}");
             assert!((score - here).abs() < 1e-4, "{name}: {label}");
         }
+    }
+}
+
+#[test]
+fn a_session_signs_all_that_is_asked_and_one_that_is_over_is_said() {
+    const TOKEN: &str = "IQoJb3JpZ2luX2VjEJ///session+token==";
+    let account = Account::new("endpoint-session");
+    account.deploy("cats", &[]).must(0, "cats\tInService\n");
+    let ask = |args: &[&str]| {
+        let mut command = account.command(args);
+        command.env("AWS_SESSION_TOKEN", TOKEN);
+        Ended::of(&command.output().unwrap())
+    };
+    let list = ["endpoint", "list"];
+    ask(&list)
+        .must(1, "")
+        .says(&["does not know the access key"]);
+    account.plane.set_session(Session::Open(TOKEN));
+    ask(&list).must(0, "cats\tInService\n");
+    account.run(&list).must(1, "");
+    // The runtime has a client of its own. What echoes is no prediction.
+    ask(&["predict", "assets/samples/rocket.jpg", "--endpoint", "cats"])
+        .must(1, "")
+        .says(&["the outputs have no shape that Spotcheck knows"]);
+    assert_eq!(account.plane.count("InvokeEndpoint"), 1);
+    account.plane.set_session(Session::Over(TOKEN));
+    for args in [
+        &list[..],
+        &["transform", "list"],
+        &["transform", "logs", "a-job"],
+    ] {
+        let said = ask(args).must(1, "").says(&["session"]);
+        assert!(!said.stderr.contains(TOKEN), "{said:#?}");
     }
 }
 

@@ -8,6 +8,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use base64::Engine;
 use serde_json::{Value, json};
 use support::control_plane::{ControlPlane, IMAGE, ROLE};
 use support::seaweed::{ADMIN, READER, Seaweed, use_profile};
@@ -185,17 +186,75 @@ fn outputs_of_our_container_are_a_run_like_any_other() {
 }
 
 #[test]
+fn other_names_of_classes_make_another_run_and_the_same_ones_go_on() {
+    let bench = Bench::new();
+    let outputs = bench.path("outputs");
+    for name in ["a b+.jpg", "coffee.png"] {
+        let answer = br#"{"predictions": [[0.1, 0.7, 0.2]]}"#;
+        write(&outputs, &format!("{name}.out"), answer);
+    }
+    for (name, labels) in [("first", "cat\ndog\ncow"), ("second", "cat\ncow\ndog")] {
+        std::fs::write(bench.path(name), labels).unwrap();
+    }
+    let (photos, project) = (bench.text("photos"), bench.text("p.spotcheck"));
+    let fetch = |labels: &str, more: &[&str], says: &[&str]| {
+        let labels = bench.text(labels);
+        let args = ["--labels", &labels, "--project", &project, "--out", "-"];
+        let fetch = Bench::fetch(outputs.to_str().unwrap(), &photos, &[&args, more].concat());
+        let said = check(fetch, 3, says);
+        lines(&said.stdout)[0]["classes"][0]["label"].clone()
+    };
+    assert_eq!(fetch("first", &[], &["saving in the project"]), "dog");
+    let other = [
+        "class 1 is “dog” there, and “cow” now",
+        "a new one was begun",
+    ];
+    assert_eq!(fetch("second", &["--resume"], &other), "cow");
+    let same = ["2 of 4 images have an answer, 2 to go"];
+    assert_eq!(fetch("first", &["--resume"], &same), "dog");
+    assert_eq!(fetch("second", &["--resume"], &same), "cow");
+}
+
+#[test]
+fn outputs_in_csv_are_said_to_be_such_and_what_to_do() {
+    let bench = Bench::new();
+    let outputs = bench.path("outputs");
+    write(&outputs, "coffee.png.out", b"0.1,0.7,0.2\n");
+    let fetch = Bench::fetch(outputs.to_str().unwrap(), &bench.text("photos"), &[]);
+    check(
+        fetch,
+        1,
+        &[
+            "the output is CSV (“0.1,0.7,0.2”)",
+            "Accept application/json",
+        ],
+    );
+}
+
+#[test]
 fn a_model_that_nobody_here_knows_brings_the_names_of_its_classes() {
     let bench = Bench::new();
-    let of = |label: &str, id: u32| {
-        json!({"status": "ok", "width": 640, "height": 427, "model": "shelf-7", "task": "detection",
+    let of = |label: &str, id: u32, size: [u32; 2]| {
+        json!({"status": "ok", "width": size[0], "height": size[1], "model": "shelf-7", "task": "detection",
             "detections": [{"box": [1, 2, 30, 40], "class_id": id, "label": label, "score": 0.5}]})
         .to_string()
     };
     let outputs = bench.path("outputs");
-    write(&outputs, "a b+.jpg.out", of("tin", 3).as_bytes());
-    write(&outputs, "coffee.png.out", of("bottle", 9).as_bytes());
-    write(&outputs, "sub/china.jpg.out", of("box", 3).as_bytes());
+    write(
+        &outputs,
+        "a b+.jpg.out",
+        of("tin", 3, [640, 427]).as_bytes(),
+    );
+    write(
+        &outputs,
+        "coffee.png.out",
+        of("bottle", 9, [600, 400]).as_bytes(),
+    );
+    write(
+        &outputs,
+        "sub/china.jpg.out",
+        of("box", 3, [640, 427]).as_bytes(),
+    );
     let project = bench.text("p.spotcheck");
     let fetched = check(
         Bench::fetch(
@@ -263,6 +322,80 @@ fn hostile_outputs_are_problems_of_their_images_and_the_rest_is_read() {
     });
     assert_eq!(states, expected.collect::<Vec<_>>());
     assert_eq!(found.len(), 4);
+}
+
+#[test]
+fn answers_of_another_model_or_about_another_picture_are_problems_of_their_images() {
+    let bench = Bench::new();
+    let photos = bench.path("photos");
+    let local = bench.predict(&photos, "efficientnet-lite0");
+    let outputs = bench.write_outputs(&local);
+    let name_of = |line: &Value| {
+        let path = Path::new(line["uri"].as_str().unwrap()).to_owned();
+        path.strip_prefix(&photos).unwrap().display().to_string()
+    };
+    let spoil = |number: usize, change: &dyn Fn(&mut Value)| {
+        let mut line = local[number].clone();
+        change(&mut line);
+        write(
+            &outputs,
+            &format!("{}.out", name_of(&line)),
+            answer(&line).as_bytes(),
+        );
+    };
+    spoil(1, &|line| line["model"] = "other-model".into());
+    spoil(2, &|line| line["width"] = 2000.into());
+    spoil(3, &|line| {
+        let best = line["classes"][0].clone();
+        line["classes"].as_array_mut().unwrap().push(best);
+    });
+    let output = check(
+        Bench::fetch(
+            outputs.to_str().unwrap(),
+            photos.to_str().unwrap(),
+            &["--out", "-"],
+        ),
+        3,
+        &[
+            "of the model “other-model”, the first that was read is of “efficientnet-lite0”",
+            "is about an image of 2000 x",
+            "twice",
+            "3 of 4 images failed",
+        ],
+    );
+    let found = lines(&output.stdout);
+    assert_eq!(found[0], local[0]);
+    assert!(found[1..].iter().all(|line| line["status"] == "failed"));
+    spoil(0, &|line| line["classes"] = json!([]));
+    check(
+        Bench::fetch(outputs.to_str().unwrap(), photos.to_str().unwrap(), &[]),
+        3,
+        &["names no class", "4 of 4 images failed"],
+    );
+}
+
+#[test]
+fn a_first_output_that_is_no_answer_blocks_no_other() {
+    let bench = Bench::new();
+    let photos = bench.path("photos");
+    let local = bench.predict(&photos, "efficientnet-lite0");
+    let outputs = bench.write_outputs(&local);
+    for (content, says) in [
+        (r#"{"message":"Internal Server Error"}"#, "has no status"),
+        ("{}", "has no status"),
+    ] {
+        write(&outputs, "a b+.jpg.out", content.as_bytes());
+        let output = check(
+            Bench::fetch(
+                outputs.to_str().unwrap(),
+                photos.to_str().unwrap(),
+                &["--out", "-"],
+            ),
+            3,
+            &[says, "1 of 4 images failed"],
+        );
+        assert_eq!(lines(&output.stdout)[1..], local[1..]);
+    }
 }
 
 #[test]
@@ -501,7 +634,7 @@ fn lines_of_records_are_answers_in_their_order() {
     let fewer = fetch(
         &answers[1..].join("\n"),
         3,
-        &["has 5 answers for 6 records"],
+        &["has 5 answers for the 6 records"],
         &[],
     );
     assert!(
@@ -528,33 +661,261 @@ fn lines_of_records_are_answers_in_their_order() {
     assert_eq!(lines(&again.stdout), local);
 }
 
+/// A record of a TFRecord file, as `tf.io.TFRecordWriter` frames it.
+fn record(data: &[u8]) -> Vec<u8> {
+    let masked = |bytes: &[u8]| {
+        let crc = crc32c::crc32c(bytes);
+        crc.rotate_right(15).wrapping_add(0xa282_ead8).to_le_bytes()
+    };
+    let length = (data.len() as u64).to_le_bytes();
+    [&length[..], &masked(&length), data, &masked(data)].concat()
+}
+
+/// The records of a file, each whole.
+fn records(file: &[u8]) -> Vec<Vec<u8>> {
+    let mut rest = file;
+    let mut records = Vec::new();
+    while !rest.is_empty() {
+        let length = u64::from_le_bytes(rest[..8].try_into().unwrap()) as usize;
+        let (record, behind) = rest.split_at(length + 16);
+        records.push(record.to_vec());
+        rest = behind;
+    }
+    records
+}
+
+#[test]
+fn records_without_an_image_have_an_answer_too_and_any_other_count_is_refused() {
+    let bench = Bench::new();
+    let whole = repository().join("tests/tfrecord/photos.tfrecord");
+    let photos = records(&std::fs::read(whole).unwrap());
+    let file = bench.path("some.tfrecord");
+    let source = file.to_str().unwrap();
+    let outputs = bench.path("outputs");
+    let refused = json!({"status": "failed", "error": "the record holds no image"}).to_string();
+    // Where the record without an image stands among three.
+    for empty in 0..3 {
+        let mut content = vec![photos[0].clone(), photos[1].clone()];
+        content.insert(empty, record(b""));
+        std::fs::write(&file, content.concat()).unwrap();
+        let mut predict = spotcheck(&["predict", source, "--model", "efficientnet-lite0"]);
+        predict.args(["--out", "-", "--device", "cpu"]);
+        let local = lines(&check(predict, 3, &["1 could not be listed"]).stdout);
+        assert_eq!(local.len(), 2);
+        let mut answers: Vec<String> = local.iter().map(answer).collect();
+        answers.insert(empty, refused.clone());
+        let fetch = |answers: &[String], code: i32, says: &[&str]| {
+            write(&outputs, "some.tfrecord.out", answers.join("\n").as_bytes());
+            let outputs = outputs.to_str().unwrap();
+            check(Bench::fetch(outputs, source, &["--out", "-"]), code, says)
+        };
+        let right = fetch(&answers, 0, &["2 of 2 images have one"]);
+        assert_eq!(lines(&right.stdout), local);
+        let mut more = answers.clone();
+        more.extend([answers[0].clone(), answers[1].clone()]);
+        for (wrong, says) in [
+            (&more[..], "has 5 answers for the 3 records"),
+            (&answers[..2], "has 2 answers for the 3 records"),
+        ] {
+            let output = fetch(wrong, 3, &[says]);
+            assert!(
+                lines(&output.stdout)
+                    .iter()
+                    .all(|line| line["status"] == "failed")
+            );
+        }
+    }
+    // Where it ends too early nobody can tell which answer is whose.
+    let mut cut = photos[..2].concat();
+    cut.extend(&photos[2][..40]);
+    std::fs::write(&file, cut).unwrap();
+    write(&outputs, "some.tfrecord.out", b"{}\n{}\n{}");
+    let local_outputs = outputs.to_str().unwrap();
+    let mapping = bench.text("m.toml");
+    write(
+        bench.folder.path(),
+        "m.toml",
+        b"id = \"m\"\nname = \"M\"\n[answer.classification]\nscores = \"/s\"\n",
+    );
+    check(
+        Bench::fetch(local_outputs, source, &["--mapping", &mapping]),
+        3,
+        &["damaged or cut off behind its first 2 records"],
+    );
+}
+
+/// An output of a list, each line joined with what names its image.
+fn joined_list(local: &[Value], input: impl Fn(&str) -> Value) -> String {
+    let mut list = String::new();
+    for line in local.iter().rev() {
+        let answer: Value = serde_json::from_str(&answer(line)).unwrap();
+        let joined = json!({"source-ref": input(line["uri"].as_str().unwrap()), "b64": "aGVsbG8=", "SageMakerOutput": answer});
+        writeln!(list, "{joined}").unwrap();
+    }
+    list
+}
+
 #[test]
 fn answers_that_were_joined_with_their_input_are_found_by_what_it_names() {
     let bench = Bench::new();
     let photos = bench.path("photos");
     let local = bench.predict(&photos, "efficientnet-lite0");
-    let mut list = String::new();
-    for line in local.iter().rev() {
-        let uri = line["uri"].as_str().unwrap();
-        let name = uri.strip_prefix(&format!("{}/", photos.display())).unwrap();
-        let input = if name.contains("coffee") { uri } else { name };
-        let answer: Value = serde_json::from_str(&answer(line)).unwrap();
-        let joined = json!({"source-ref": input, "b64": "aGVsbG8=", "SageMakerOutput": answer});
-        writeln!(list, "{joined}").unwrap();
-    }
-    list.push_str("{\"source-ref\": \"../../etc/passwd\", \"SageMakerOutput\": {}}\n");
+    let folder = format!("{}/", photos.display());
     let outputs = bench.path("outputs");
-    write(&outputs, "list.jsonl.out", list.as_bytes());
-    let output = check(
-        Bench::fetch(
-            outputs.to_str().unwrap(),
-            photos.to_str().unwrap(),
-            &["--out", "-"],
-        ),
+    let fetch = |list: &str, code: i32, says: &[&str], more: &[&str]| {
+        write(&outputs, "list.jsonl.out", list.as_bytes());
+        let more = [&["--out", "-"], more].concat();
+        check(
+            Bench::fetch(outputs.to_str().unwrap(), photos.to_str().unwrap(), &more),
+            code,
+            says,
+        )
+    };
+    let by_name = joined_list(&local, |uri| {
+        let name = uri.strip_prefix(&folder).unwrap();
+        let input = if name == "coffee.png" { uri } else { name };
+        input.into()
+    });
+    let in_s3 = joined_list(&local, |uri| {
+        let name = uri.strip_prefix(&folder).unwrap();
+        format!("s3://bucket/in/photos/{name}").into()
+    });
+    for list in [&by_name, &in_s3] {
+        let output = fetch(
+            list,
+            0,
+            &["0 of 4 images have one of their own; 1 output is of a list"],
+            &[],
+        );
+        assert_eq!(lines(&output.stdout), local);
+        assert!(!stderr(&output).contains("WITHOUT OUTPUT"));
+    }
+    let foreign =
+        format!("{by_name}{{\"source-ref\": \"../../etc/passwd\", \"SageMakerOutput\": {{}}}}\n");
+    let output = fetch(
+        &foreign,
         3,
         &["about none of the images: 1, such as answer 5: there is no image “../../etc/passwd”"],
+        &[],
     );
     assert_eq!(lines(&output.stdout), local);
+    assert!(!stderr(&output).contains("WITHOUT OUTPUT"));
+
+    // What is missing is one image, also where the others are known from before.
+    let project = bench.text("p.spotcheck");
+    let fewer: String = in_s3.split_inclusive('\n').skip(1).collect();
+    let missing = "WITHOUT OUTPUT: 1 of 4 images, such as";
+    let of_last = local[3]["uri"].as_str().unwrap();
+    fetch(&fewer, 3, &[missing, of_last], &["--project", &project]);
+    let resume = ["--project", &project, "--resume"];
+    fetch(&fewer, 3, &[missing, of_last], &resume);
+    let again = [
+        "1 to go",
+        "3 of those are read again",
+        "4 of 4 answers are saved",
+    ];
+    let output = fetch(&in_s3, 0, &again, &resume);
+    assert_eq!(lines(&output.stdout), local);
+    let (outputs, photos) = (outputs.to_str().unwrap(), photos.to_str().unwrap());
+    let output = check(Bench::fetch(outputs, photos, &resume), 0, &["0 to go"]);
+    assert!(!stderr(&output).contains("WITHOUT OUTPUT"));
+}
+
+#[test]
+fn answers_of_lines_are_about_the_images_of_those_lines() {
+    let bench = Bench::new();
+    let photos = bench.path("photos");
+    let local = bench.predict(&photos, "efficientnet-lite0");
+    let turned: Vec<&Value> = local.iter().rev().collect();
+    let answers: Vec<String> = turned.iter().map(|line| answer(line)).collect();
+    let outputs = bench.path("outputs");
+    let fetch = |answers: &[String], code: i32, says: &[&str]| {
+        write(
+            &outputs,
+            "day/list.jsonl.out",
+            answers.join("\n").as_bytes(),
+        );
+        check(
+            Bench::fetch(
+                outputs.to_str().unwrap(),
+                photos.to_str().unwrap(),
+                &["--out", "-"],
+            ),
+            code,
+            says,
+        )
+    };
+    fetch(
+        &answers,
+        3,
+        &[
+            "none of its answers names one of the images",
+            "the list day/list.jsonl that the job read, which would tell, is not in",
+            "WITHOUT OUTPUT: 4 of 4 images",
+        ],
+    );
+    let of_bytes = |line: &Value| {
+        let image = std::fs::read(line["uri"].as_str().unwrap()).unwrap();
+        json!({ "b64": base64::prelude::BASE64_STANDARD.encode(image) })
+    };
+    let of_name = |line: &Value| {
+        let name = Path::new(line["uri"].as_str().unwrap()).strip_prefix(&photos);
+        let name = name.unwrap().display().to_string();
+        json!({"b64": "aGVsbG8=", "key": format!("in/{name}")})
+    };
+    for input in [&of_bytes as &dyn Fn(&Value) -> Value, &of_name] {
+        let list: Vec<String> = turned.iter().map(|line| input(line).to_string()).collect();
+        write(&photos, "day/list.jsonl", list.join("\n").as_bytes());
+        let output = fetch(&answers, 0, &[]);
+        assert_eq!(lines(&output.stdout), local);
+        let mut broken = answers.clone();
+        broken[1].truncate(20);
+        let output = fetch(&broken, 3, &["cut off", "1 of 4 images failed"]);
+        assert_eq!(lines(&output.stdout)[0], local[0]);
+        fetch(
+            &answers[1..],
+            3,
+            &["the output has 3 answers for the 4 lines of"],
+        );
+    }
+}
+
+#[test]
+fn answers_that_were_joined_in_csv_are_read_where_they_can_be_told_from_the_input() {
+    let bench = Bench::new();
+    let photos = bench.path("photos");
+    let local = bench.predict(&photos, "efficientnet-lite0");
+    let outputs = bench.path("outputs");
+    let fetch = |list: &str, code: i32, says: &[&str]| {
+        write(&outputs, "list.csv.out", list.as_bytes());
+        check(
+            Bench::fetch(
+                outputs.to_str().unwrap(),
+                photos.to_str().unwrap(),
+                &["--out", "-"],
+            ),
+            code,
+            says,
+        )
+    };
+    let mut list = String::new();
+    for line in &local {
+        let name = Path::new(line["uri"].as_str().unwrap()).strip_prefix(&photos);
+        let name = name.unwrap().display();
+        writeln!(list, "s3://bucket/photos/{name},7,{}", answer(line)).unwrap();
+    }
+    assert_eq!(lines(&fetch(&list, 0, &[]).stdout), local);
+    let scores = "a b+.jpg,0.25,0.75\ncoffee.png,0.5,0.5\n";
+    let output = fetch(
+        scores,
+        3,
+        &["List of scores", "WITHOUT OUTPUT: 2 of 4 images"],
+    );
+    let found = lines(&output.stdout);
+    assert_eq!(found[0]["classes"][0]["index"], 1);
+    assert_eq!(found[0]["classes"][0]["score"], 0.75);
+    let strange = "a b+.jpg,640,480,3\n";
+    fetch(strange, 1, &["no shape that Spotcheck knows", "640,480,3"]);
 }
 
 #[test]
@@ -685,4 +1046,64 @@ fn what_a_job_wrote_before_it_failed_agrees_with_this_machine() {
         .as_f64()
         .unwrap();
     assert!(largest < 1e-4, "{largest}");
+}
+
+#[test]
+fn a_job_over_lines_gives_what_this_machine_predicts() {
+    let bench = Bench::new();
+    let photos = bench.path("photos");
+    let local = bench.predict(&photos, "efficientnet-lite0");
+    let mut list = String::new();
+    for line in local.iter().rev() {
+        let image = std::fs::read(line["uri"].as_str().unwrap()).unwrap();
+        let image = base64::prelude::BASE64_STANDARD.encode(image);
+        writeln!(list, "{}", json!({ "b64": image })).unwrap();
+    }
+    write(&bench.path("lists"), "all.jsonl", list.as_bytes());
+    let bucket = Seaweed::shared().bucket("lines");
+    bucket.put_folder("lists/", &bench.path("lists"));
+    let plane = ControlPlane::start(bucket.server());
+    let home = tempfile::tempdir().unwrap();
+    let transform = |args: &[&str]| {
+        let mut command = spotcheck_at(home.path(), &["transform"]);
+        command.args(args);
+        plane.sign_in(&mut command, ADMIN);
+        command
+    };
+    let (input, output) = (bucket.uri("lists/"), bucket.uri("out/"));
+    let start = [
+        "start",
+        &input,
+        "--output",
+        &output,
+        "--job-name",
+        "lines-1",
+    ];
+    let of_model = [
+        "--model",
+        "efficientnet-lite0",
+        "--role",
+        ROLE,
+        "--image",
+        IMAGE,
+    ];
+    let kind = ["--input-kind", "lines"];
+    check(
+        transform(&[&start[..], &kind, &of_model].concat()),
+        0,
+        &["started over 1 object"],
+    );
+    let (status, _) = plane.wait_until_over("lines-1");
+    assert_eq!(status, "Completed");
+    let fetched = check(
+        transform(&["fetch", "lines-1", photos.to_str().unwrap(), "--out", "-"]),
+        0,
+        &["1 output is of a list"],
+    );
+    let found = lines(&fetched.stdout);
+    assert_eq!(found.len(), local.len());
+    for (found, local) in found.iter().zip(&local) {
+        assert_eq!(found["uri"], local["uri"]);
+        assert_eq!(found["classes"][0]["label"], local["classes"][0]["label"]);
+    }
 }

@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::Value;
 use spotcheck::domain::known_instance_types;
-use support::control_plane::{ControlPlane, Failure, IMAGE, ROLE, echo_archive};
+use support::control_plane::{ControlPlane, Failure, IMAGE, ROLE, archive, echo_archive};
 use support::ended::Ended;
 use support::fault_proxy::{Answer, Fault, FaultProxy, Often};
 use support::seaweed::{ADMIN, Bucket, STRANGER, Seaweed};
@@ -375,6 +375,8 @@ fn all_parameters_of_a_job_reach_sagemaker() {
         "LOG=1",
         "--model-name",
         "my-model",
+        // Filters and joining are for JSON and CSV.
+        "--force",
     ];
     transform.start("parameters", "photos/", &more).must(0, &[]);
     let asked = transform.asked("CreateTransformJob");
@@ -743,6 +745,205 @@ fn the_preflight_finds_traps_of_model_container_and_instance() {
         "problem",
         "There is another model trap already",
     );
+}
+
+#[test]
+fn an_archive_gets_the_container_that_can_serve_it() {
+    let transform = Transform::with_images("contents", 1);
+    let saved_model = archive(&[
+        ("code/inference.py", b"pass"),
+        ("1/saved_model.pb", b"graph"),
+    ]);
+    let onnx = archive(&[("spotcheck-model.json", b"{}"), ("model.onnx", b"graph")]);
+    transform.bucket.put("models/saved.tar.gz", &saved_model);
+    transform.bucket.put("models/onnx.tar.gz", &onnx);
+    let local = transform.home.path().join("local.tar.gz");
+    std::fs::write(&local, &saved_model).unwrap();
+    let local = local.to_str().unwrap();
+    let in_s3 = transform.bucket.uri("models/saved.tar.gz");
+    let onnx = transform.bucket.uri("models/onnx.tar.gz");
+    let find = |more: &[&str], point, grade, said| {
+        transform.must_find("photos/", more, point, grade, said);
+    };
+    for archive in [local, &in_s3] {
+        let serving = "/tensorflow-inference:2.19.0-cpu";
+        find(&["--archive", archive], "Container", "ok", serving);
+        find(
+            &["--archive", archive],
+            "Model",
+            "ok",
+            "a TensorFlow SavedModel",
+        );
+        find(
+            &["--archive", archive, "--image", IMAGE],
+            "Container",
+            "problem",
+            "holds a TensorFlow SavedModel, and ",
+        );
+        let gpu = ["--archive", archive, "--instance-type", "ml.g5.xlarge"];
+        find(&gpu, "Container", "ok", "/tensorflow-inference:2.19.0-gpu");
+    }
+    find(&["--archive", &onnx], "Container", "ok", "/ray:");
+    let serving = IMAGE.split_once('/').unwrap().0.to_owned() + "/tensorflow-inference:2.19.0-cpu";
+    find(
+        &["--archive", &onnx, "--image", &serving],
+        "Container",
+        "problem",
+        "holds an ONNX model with its handler, and ",
+    );
+    find(&[], "Model", "ok", "only a job can tell");
+
+    // A folder is packed first.
+    let folder = transform.home.path().join("resnet/1");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("saved_model.pb"), "graph").unwrap();
+    let (input, output) = (
+        transform.bucket.uri("photos/"),
+        transform.bucket.uri("out/"),
+    );
+    let args = [
+        "start",
+        &input,
+        "--output",
+        &output,
+        "--saved-model",
+        folder.parent().unwrap().to_str().unwrap(),
+        "--role",
+        ROLE,
+    ];
+    transform.plane.pause_jobs();
+    let printed = transform.run(&[&args[..], &["--print-aws"]].concat());
+    let packing = "spotcheck transform package --saved-model ";
+    printed.must(0, &[packing, "/tensorflow-inference:2.19.0-cpu"]);
+    let started = transform.run(&args).must(0, &["started over 1 object"]);
+    let job = started.stdout.trim_end();
+    assert!(job.starts_with("resnet-2"), "{job}");
+    let model = transform.asked("CreateModel");
+    let image = model["PrimaryContainer"]["Image"].as_str().unwrap();
+    assert!(
+        image.ends_with("/tensorflow-inference:2.19.0-cpu"),
+        "{image}"
+    );
+    let key = format!("out/spotcheck-files/{job}/model.tar.gz");
+    assert!(transform.bucket.get(&key).is_some());
+}
+
+#[test]
+fn a_model_that_only_sagemaker_understands_is_no_obstacle() {
+    let transform = Transform::with_images("chain", 2);
+    transform.plane.add_chain("chain");
+    transform.plane.pause_jobs();
+    let (input, output) = (
+        transform.bucket.uri("photos/"),
+        transform.bucket.uri("out/"),
+    );
+    let args = [
+        "--output",
+        &output,
+        "--model-name",
+        "chain",
+        "--job-name",
+        "chained",
+    ];
+    let args = [&[input.as_str()][..], &args].concat();
+    let found = transform.run(&[&["preflight"][..], &args].concat());
+    let found = found.must(0, &["several containers", "runs all the same"]);
+    assert_eq!(check(&found, "Model").0, "warning", "{found:#?}");
+    assert_eq!(check(&found, "Role").0, "warning", "{found:#?}");
+    transform
+        .run(&[&["start"][..], &args].concat())
+        .must(0, &["started over 2 objects"]);
+    transform.run(&["stop", "chained", "--yes"]).must(0, &[]);
+    transform.plane.resume_jobs();
+    transform.plane.wait_until_over("chained");
+    transform.plane.pause_jobs();
+    transform
+        .run(&["retry", "chained"])
+        .must(0, &["2 images without an output are sent again"]);
+    let asked = transform.asked("CreateTransformJob");
+    assert_eq!(asked["ModelName"], "chain");
+}
+
+#[test]
+fn the_preflight_finds_what_does_not_go_together() {
+    let transform = Transform::with_images("together", 2);
+    let find = |more: &[&str], point, grade, said| {
+        transform.must_find("photos/", more, point, grade, said);
+    };
+    find(
+        &["--input-filter", "$.a"],
+        "Content type",
+        "problem",
+        "InputFilter needs inputs of JSON or CSV",
+    );
+    find(
+        &["--accept", "text/csv"],
+        "Content type",
+        "warning",
+        "answers in JSON",
+    );
+    find(
+        &["--assemble-with", "line"],
+        "Splitting",
+        "warning",
+        "each image has one",
+    );
+    let captured = transform.bucket.uri("photos/captured/");
+    find(
+        &["--data-capture", &captured],
+        "Output",
+        "problem",
+        "What is captured would lie under the input",
+    );
+    let joined = transform.preflight("trap", "photos/", &["--join-input"]);
+    joined.must(1, &["JoinSource Input needs inputs of JSON or CSV"]);
+
+    // A job is about what it says, not about what is most frequent.
+    transform.bucket.put("photos/a.tfrecord", b"record");
+    let records = ["--input-kind", "tfrecord"];
+    find(&records, "Splitting", "ok", "for TFRecord files");
+    find(
+        &records,
+        "Objects",
+        "warning",
+        "Send only the TFRecord files",
+    );
+    find(&[], "Objects", "warning", "Send only the images");
+    let mixed = transform.preflight("trap", "photos/", &[]);
+    let lines = mixed.stdout.lines();
+    let of_objects = lines.filter(|line| line.get(9..26).is_some_and(|at| at.trim() == "Objects"));
+    assert_eq!(of_objects.count(), 1, "{mixed:#?}");
+
+    let one = "photos/day 0/000.jpg";
+    transform.must_find(one, &[], "Prefix", "ok", "a single object");
+    transform.bucket.put("photos/day 0/000.jpg.old", b"old");
+    transform.must_find(one, &[], "Prefix", "problem", "as a list of one");
+}
+
+#[test]
+fn every_point_is_told_also_where_nothing_could_be_looked_at() {
+    let transform = Transform::new("nothing-there");
+    let output = transform.bucket.uri("out/");
+    let input = transform.bucket.uri("nothing/");
+    let args = [
+        "preflight",
+        &input,
+        "--output",
+        &output,
+        "--model-name",
+        "none",
+    ];
+    let found = transform.run(&args);
+    assert_eq!(found.code, Some(1), "{found:#?}");
+    for point in POINTS {
+        let (grade, text) = check(&found, point);
+        assert!(!text.is_empty(), "{point}: {grade}");
+    }
+    for point in ["Role", "Container", "Payload", "Splitting", "Objects"] {
+        let (grade, text) = check(&found, point);
+        assert_eq!(grade, "warning", "{point}");
+        assert!(text.starts_with("Not looked at"), "{point}: {text}");
+    }
 }
 
 #[test]
@@ -1201,6 +1402,101 @@ fn a_watcher_waits_where_nobody_answers() {
     transform
         .run(&["status", "hang-up", "--watch"])
         .must(0, &["trying again in 2 s", "1 of 1 (100 %)"]);
+}
+
+#[test]
+fn recordio_is_said_to_be_out_of_sight_and_to_fail_at_everything_else() {
+    let transform = Transform::with_images("recordio", 2);
+    let split = ["--split-type", "recordio"];
+    let finds = |input, grade, said| transform.must_find(input, &split, "Splitting", grade, said);
+    finds("photos/", "problem", "would cut pictures into pieces");
+    transform.bucket.put("records/a.tfrecord", b"record");
+    finds("records/", "problem", "does not know where the records");
+    transform.bucket.put("texts/a.jsonl", b"{}");
+    finds("texts/", "problem", "finds no records in a text file");
+    transform.bucket.put("packed/train.rec", b"record");
+    finds(
+        "packed/",
+        "warning",
+        "Spotcheck cannot look into such files",
+    );
+    finds("packed/", "warning", "Write the images as TFRecord files");
+}
+
+#[test]
+fn records_of_recordio_are_answered_one_by_one_where_the_objects_are_such() {
+    let transform = Transform::new("recordio-job");
+    // MXNet's: a magic number, the length, the content, filled up to a multiple of four.
+    let mut packed = Vec::new();
+    for content in [&b"first"[..], b"second!!"] {
+        packed.extend(0xced7_230a_u32.to_le_bytes());
+        packed.extend((content.len() as u32).to_le_bytes());
+        packed.extend(content);
+        packed.resize(packed.len().next_multiple_of(4), 0);
+    }
+    transform.bucket.put("packed/train.rec", &packed);
+    let more = ["--split-type", "recordio", "--assemble-with", "line"];
+    transform
+        .start("packed", "packed/", &[&more[..], &["--watch"]].concat())
+        .must(0, &["outputs    1 of 1"]);
+    let output = transform.bucket.get("out/packed/train.rec.out").unwrap();
+    let lines = String::from_utf8(output).unwrap();
+    let sizes: Vec<Value> = lines
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap()["len"].clone())
+        .collect();
+    assert_eq!(sizes, [5, 8], "{lines}");
+}
+
+#[test]
+fn what_only_s3_knows_is_neither_offered_nor_advised_where_sagemaker_is_asked() {
+    let transform = Transform::new("account");
+    for command in ["list", "status", "stop", "logs"] {
+        let help = transform
+            .run(&[command, "--help"])
+            .must(0, &["--profile", "--region"]);
+        for option in [
+            "--anonymous",
+            "--requester-pays",
+            "--path-style",
+            "--endpoint-url",
+        ] {
+            assert!(!help.stdout.contains(option), "{command}: {help:#?}");
+        }
+    }
+    let mut command = transform.command(&["list"]);
+    command
+        .env_remove("AWS_ACCESS_KEY_ID")
+        .env_remove("AWS_SECRET_ACCESS_KEY")
+        .env("HOME", transform.home.path())
+        .env("AWS_EC2_METADATA_DISABLED", "true");
+    let said = Ended::of(&command.output().unwrap());
+    let said = said.must(1, &["No AWS credentials were found", "`aws configure`"]);
+    assert!(!said.stderr.contains("anonymous"), "{said:#?}");
+}
+
+#[test]
+fn no_model_is_packed_for_an_input_with_nothing_in_it() {
+    let transform = Transform::new("nothing");
+    let folder = transform.home.path().join("photos");
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::write(folder.join("notes.txt"), "no image").unwrap();
+    let (folder, output) = (folder.to_str().unwrap(), transform.bucket.uri("out/"));
+    let (target, nothing) = (transform.bucket.uri("photos/"), transform.bucket.uri("no/"));
+    let local = [folder, "--input-to", &target];
+    let model = ["--model", "efficientnet-lite0", "--role", ROLE];
+    for input in [&local[..], &[nothing.as_str()]] {
+        for what in ["start", "preflight"] {
+            let args = [&[what], input, &["--output", &output], &model].concat();
+            let said = transform
+                .run(&args)
+                .must(1, &["There is nothing to transform below"]);
+            assert!(!said.stderr.contains("Packing"), "{said:#?}");
+        }
+        let forced = [&["start"], input, &["--output", &output, "--force"], &model].concat();
+        transform.run(&forced).must(1, &["it was not packed"]);
+    }
+    assert!(transform.records().is_empty());
 }
 
 #[test]

@@ -249,6 +249,29 @@ fn what_is_no_image_is_refused_with_its_reason_and_the_next_one_is_answered() {
 }
 
 #[test]
+fn a_port_that_is_taken_or_none_is_said_in_a_line() {
+    let packed = Packed::of("efficientnet-lite0");
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = taken.local_addr().unwrap().port().to_string();
+    for (port, reason) in [
+        (taken.as_str(), "cannot listen on port"),
+        ("many", "which is no port"),
+        ("70000", "which is no port"),
+    ] {
+        let output = python(&["model-handler"])
+            .arg("code/serve.py")
+            .current_dir(&packed.contents)
+            .env("SAGEMAKER_BIND_TO_PORT", port)
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(said.contains(reason) && said.contains(port), "{said}");
+        assert!(!said.contains("Traceback"), "{said}");
+    }
+}
+
+#[test]
 fn a_body_that_is_malformed_or_too_large_is_refused_by_its_head() {
     use std::io::{Read as _, Write as _};
     let packed = Packed::of("efficientnet-lite0");
@@ -406,6 +429,8 @@ fn nothing_is_replaced_or_left_behind_without_being_asked_for() {
     };
     let refused = again(&[]);
     assert_eq!(refused.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(said.contains("--force replaces it"), "{said}");
     assert!(std::fs::read(&archive).unwrap() == before);
     assert!(again(&["--force"]).status.success());
     assert!(std::fs::read(&archive).unwrap() != before);

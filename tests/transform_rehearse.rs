@@ -533,6 +533,17 @@ fn a_python_without_the_packages_is_told_what_to_install() {
 }
 
 #[test]
+fn whoever_names_no_model_is_told_how_to_name_one() {
+    let output = rehearse(&[&samples()]).output().unwrap();
+    let said = said(&output);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("--model") && said.contains("an archive"),
+        "{said}"
+    );
+}
+
+#[test]
 fn archives_that_could_do_harm_or_are_none_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let archive = folder.path().join("model.tar.gz");

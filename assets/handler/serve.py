@@ -92,12 +92,22 @@ def serve(respond):
     arguments = arguments.parse_args()
     if arguments.until_stdin_closes:
         threading.Thread(target=_end_with_stdin, daemon=True).start()
-    server = Server((arguments.host, int(os.environ.get("SAGEMAKER_BIND_TO_PORT") or 8080)), respond)
+    server = _listen(arguments.host, os.environ.get("SAGEMAKER_BIND_TO_PORT") or "8080", respond)
     print(f"port {server.server_port}", flush=True)
     try:
         server.serve_forever()
     except KeyboardInterrupt:
         pass
+
+
+def _listen(host, port, respond):
+    if not (port.isascii() and port.isdigit() and int(port) <= 65535):
+        sys.exit(f"SAGEMAKER_BIND_TO_PORT is {port!r}, which is no port; give a number up to 65535, or 0 for a free port")
+    try:
+        return Server((host, int(port)), respond)
+    except OSError as error:
+        reason = error.strerror or error
+        sys.exit(f"cannot listen on port {port} of {host} ({reason}); SAGEMAKER_BIND_TO_PORT chooses another one, and 0 a free one")
 
 
 def _end_with_stdin():

@@ -215,7 +215,7 @@ impl Loaded {
             )
         })?;
         let credentials = provider.provide_credentials().await;
-        credentials.map_err(|error| AwsError::of_credentials(&error, who))
+        credentials.map_err(|error| AwsError::of_credentials(&error, asked, who))
     }
 }
 

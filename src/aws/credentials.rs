@@ -162,7 +162,7 @@ pub(super) async fn identity(
     let credentials = provider
         .provide_credentials()
         .await
-        .map_err(|error| AwsError::of_credentials(&error, &who))?;
+        .map_err(|error| AwsError::of_credentials(&error, &asked, &who))?;
     let expires = credentials
         .expiry()
         .and_then(|expiry| expiry.duration_since(UNIX_EPOCH).ok())

@@ -155,7 +155,7 @@ impl AwsError {
         E: ProvideErrorMetadata + Error + Send + Sync + 'static,
     {
         if let Some(error) = find::<CredentialsError>(error) {
-            return Self::of_credentials(error, who);
+            return Self::of_credentials(error, asked, who);
         }
         match error {
             SdkError::ServiceError(failed) => {
@@ -191,7 +191,7 @@ impl AwsError {
     }
 
     /// Of credentials that could not be had.
-    pub(super) fn of_credentials(error: &CredentialsError, who: &Who) -> Self {
+    pub(super) fn of_credentials(error: &CredentialsError, asked: &Asked<'_>, who: &Who) -> Self {
         let text = chain_text(error);
         let whose = &who.credentials;
         if text.contains("SSO token") || text.contains("UnauthorizedException") {
@@ -209,19 +209,32 @@ impl AwsError {
                          correct that, choose another profile, or make it with `aws configure --profile {name}`"
                     ),
                     (_, None) => {
-                        "No AWS credentials were found, neither in the environment nor in the AWS configuration; choose a profile, make one with \
-                         `aws configure`, or read a public bucket anonymously"
-                            .to_owned()
+                        let ways_out = match asked {
+                            // Nobody may ask these anonymously.
+                            Asked::Call { .. } | Asked::Identity => {
+                                "choose a profile, or make one with `aws configure`"
+                            }
+                            _ => {
+                                "choose a profile, make one with `aws configure`, or read a public bucket anonymously"
+                            }
+                        };
+                        format!(
+                            "No AWS credentials were found, neither in the environment nor in the AWS configuration; {ways_out}"
+                        )
                     }
                 },
             ),
             CredentialsError::ProviderTimedOut(_) => Self::new(
                 AwsErrorKind::Timeout,
-                format!("Getting the credentials of {whose} took too long; try again, or look after what hands them out"),
+                format!(
+                    "Getting the credentials of {whose} took too long; try again, or look after what hands them out"
+                ),
             ),
             CredentialsError::InvalidConfiguration(_) => Self::new(
                 AwsErrorKind::Profile,
-                format!("The AWS configuration of {whose} cannot be used: {text}; correct it in ~/.aws/config"),
+                format!(
+                    "The AWS configuration of {whose} cannot be used: {text}; correct it in ~/.aws/config"
+                ),
             ),
             _ => Self::new(
                 AwsErrorKind::NoCredentials,
@@ -814,7 +827,7 @@ mod tests {
         let whose = Credentials::Profile("work".to_owned());
         let expired =
             CredentialsError::provider_error("the SSO token has expired and cannot be refreshed");
-        let error = AwsError::of_credentials(&expired, &who(whose));
+        let error = AwsError::of_credentials(&expired, &Asked::Buckets, &who(whose));
         assert_eq!(error.kind, AwsErrorKind::ExpiredCredentials);
         assert!(
             error.message.contains("`aws sso login --profile work`"),
@@ -825,8 +838,18 @@ mod tests {
     #[test]
     fn no_credentials_at_all_name_the_ways_out() {
         let none = CredentialsError::not_loaded_no_source();
-        let error = AwsError::of_credentials(&none, &who(Credentials::Ambient));
+        let said = |asked| AwsError::of_credentials(&none, &asked, &who(Credentials::Ambient));
+        let error = said(Asked::Buckets);
         assert_eq!(error.kind, AwsErrorKind::NoCredentials);
         assert!(error.message.contains("anonymously"), "{error}");
+        // Which SageMaker does not know.
+        let error = said(Asked::Call {
+            service: "SageMaker",
+            namespace: "sagemaker",
+            operation: "ListTransformJobs",
+            what: "list the jobs",
+        });
+        assert!(!error.message.contains("anonymously"), "{error}");
+        assert!(error.message.contains("`aws configure`"), "{error}");
     }
 }

@@ -28,6 +28,8 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use crate::domain::{DeviceReport, RefusedDevice};
+use crate::export::ExportError;
+use crate::remote::package::PackageError;
 
 /// See what a vision model sees.
 #[derive(Debug, Parser)]
@@ -94,6 +96,9 @@ pub fn run() -> ExitCode {
         Ok(Outcome::SomeImagesFailed) => ExitCode::from(3),
         Err(error) => {
             eprintln!("error: {}", in_words(&error));
+            if let Some(way_out) = way_out(&error) {
+                eprintln!("{way_out}");
+            }
             ExitCode::FAILURE
         }
     }
@@ -137,6 +142,19 @@ fn describe_refused(refused: &[RefusedDevice]) -> impl Iterator<Item = String> {
             refused.reason
         )
     })
+}
+
+/// What is told of an error of the floors below, which know nothing of flags.
+fn way_out(error: &anyhow::Error) -> Option<&'static str> {
+    let exists = error.chain().any(|cause| {
+        let of_package = match cause.downcast_ref() {
+            Some(PackageError::Target(error)) => Some(error),
+            _ => None,
+        };
+        let error = of_package.or_else(|| cause.downcast_ref());
+        matches!(error, Some(ExportError::Exists { .. }))
+    });
+    exists.then_some("--force replaces it")
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! Values of flags that several commands take.
 
 pub(in crate::cli) fn parse_pair(text: &str) -> Result<(String, String), String> {
-    let (key, value) = text.split_once('=').ok_or("it looks like KEY=VALUE")?;
+    let pair = text.split_once('=').filter(|(key, _)| !key.is_empty());
+    let (key, value) = pair.ok_or("it looks like KEY=VALUE")?;
     Ok((key.to_owned(), value.to_owned()))
 }
 

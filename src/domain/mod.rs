@@ -20,6 +20,7 @@ mod output_mapping;
 mod picture;
 mod prediction;
 mod problem;
+mod remote_model;
 mod run;
 mod s3;
 mod saliency;
@@ -62,6 +63,7 @@ pub use output_mapping::{
 pub use picture::Picture;
 pub use prediction::{Answer, ClassScore, Detection, Prediction};
 pub use problem::Problem;
+pub use remote_model::{RemoteAddress, RemoteModel, RequestForm};
 pub use run::{KeepRule, MadeAt, RunId, RunInfo, RunKey};
 pub use s3::{
     AmbientSignIn, AwsProfile, AwsSetup, Credentials, EndpointError, Identity, S3Access, S3Address,
@@ -72,16 +74,17 @@ pub use sample::{FileStamp, ListingChange, Page, Sample, SampleId, SampleUri};
 pub use sample_set::SampleSet;
 pub use shared_list::SharedList;
 pub use transform::{
-    AssembleWith, BatchStrategy, Check, CheckGrade, CheckPoint, Compression, CostEstimate,
-    DEFAULT_PAYLOAD_MB, DataCapture, DataProcessing, EXAMPLE_CONTENT_TYPE, EcrImage, Experiment,
-    FailedObject, FieldProblem, HEADLINE, Headline, IMAGE_CONTENT_TYPE, ImagesInside, InputObjects,
-    InputSurvey, InstanceType, JobOutcome, JobPage, JobPhase, JobProgress, JobQuery, JobRecord,
-    KeySample, LINES_CONTENT_TYPE, LeftBehind, LogLine, MAX_PAYLOAD_IN_FLIGHT_MB, ManifestPlan,
-    ModelClient, ModelSource, ModelSpec, PayloadSuggestion, Preflight, Price, PriceTable,
-    SageMakerAccess, SplitType, TfsBatching, TransformInput, TransformJob, TransformOutput,
-    TransformPlan, TransformSpec, TransformStatus, TransformSummary, USUAL_INSTANCE, cost_usd,
-    dated_name, default_image, human_usd, image_problem, in_flight_problem, known_instance_types,
-    name_problem, needed_payload_mb, output_folder, role_problem, support_folder,
+    ArchiveContent, AssembleWith, BatchStrategy, Check, CheckGrade, CheckPoint, Compression,
+    CostEstimate, DEFAULT_PAYLOAD_MB, DataCapture, DataProcessing, EXAMPLE_CONTENT_TYPE, EcrImage,
+    Experiment, FailedObject, FieldProblem, HEADLINE, Headline, IMAGE_CONTENT_TYPE, ImagesInside,
+    InputObjects, InputSurvey, InstanceType, JobOutcome, JobPage, JobPhase, JobProgress, JobQuery,
+    JobRecord, KeySample, LINES_CONTENT_TYPE, LeftBehind, LogLine, MAX_PAYLOAD_IN_FLIGHT_MB,
+    ManifestPlan, ModelClient, ModelSource, ModelSpec, PayloadSuggestion, Preflight, Price,
+    PriceTable, SageMakerAccess, SplitType, TfsBatching, TransformInput, TransformJob,
+    TransformOutput, TransformPlan, TransformSpec, TransformStatus, TransformSummary,
+    USUAL_INSTANCE, archive_address, cost_usd, dated_name, default_image, human_usd, image_problem,
+    in_flight_problem, known_instance_types, manifest_address, name_problem, needed_payload_mb,
+    output_folder, role_problem, support_folder,
 };
 pub use truth::{Truth, TruthBox, TruthLabel};
 pub use upload::{

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-pub use container::{EcrImage, default_image};
+pub use container::{ArchiveContent, EcrImage, default_image};
 pub use cost::{CostEstimate, HEADLINE, Headline, Price, PriceTable, cost_usd, human_usd};
 pub use instance::{InstanceType, known_instance_types};
 pub use limits::{
@@ -26,7 +26,8 @@ pub use limits::{
 pub use payload::{PayloadSuggestion, needed_payload_mb};
 pub use plan::{
     EXAMPLE_CONTENT_TYPE, IMAGE_CONTENT_TYPE, ImagesInside, LINES_CONTENT_TYPE, ManifestPlan,
-    ModelSource, TfsBatching, TransformPlan, USUAL_INSTANCE, output_folder, support_folder,
+    ModelSource, TfsBatching, TransformPlan, USUAL_INSTANCE, archive_address, manifest_address,
+    output_folder, support_folder,
 };
 pub use preflight::{Check, CheckGrade, CheckPoint, InputSurvey, KeySample, Preflight};
 pub use progress::{FailedObject, JobOutcome, JobPhase, JobProgress, LogLine};

@@ -31,6 +31,11 @@ impl Utc {
         }
     }
 
+    /// `2026-11-21`
+    pub fn date(self) -> String {
+        format!("{:04}-{:02}-{:02}", self.year, self.month, self.day)
+    }
+
     /// `20261121-140509`: for names that sort by time.
     pub fn compact(self) -> String {
         format!(

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::latest::{LatestSender, latest};
+use super::remote::elsewhere::RemoteBulk;
 use super::{Shared, guarded};
 use crate::domain::{DeviceReport, FileStamp, Prediction, RunId, RunKey, Sample, SampleId};
 use crate::inference::runtime::{self, RuntimeError, RuntimePackage};
@@ -16,7 +17,7 @@ use crate::predict::{PredictOutcome, PredictRequest, SampleResult, Stopped, pred
 use crate::source::{MemorySource, SourceError, for_task};
 use crate::state::{Event, NewAnswer, Offer, RuntimeKind, SourceId, TaskId, TaskOutcome};
 use crate::tasks::{ProgressUnit, TaskControl, now_ms};
-use crate::vision::Predictor;
+use crate::vision::{AnyPredictor, Predictor};
 
 /// Answers of a long prediction are sent to the window in bundles, at least this often.
 const BUNDLE_PERIOD: Duration = Duration::from_millis(100);
@@ -42,6 +43,42 @@ pub(super) struct Preparation {
     pub(super) runtime_library: Option<PathBuf>,
     pub(super) task: TaskId,
     pub(super) control: TaskControl,
+}
+
+/// The model of many predictions.
+pub(super) enum BulkModel {
+    Here(Arc<OnnxPredictor>),
+    Elsewhere(RemoteBulk),
+}
+
+impl BulkModel {
+    fn predictor(&self) -> AnyPredictor {
+        match self {
+            Self::Here(predictor) => AnyPredictor::OfTensors(Arc::clone(predictor) as _),
+            Self::Elsewhere(remote) => AnyPredictor::OfFiles(remote.predictor()),
+        }
+    }
+
+    /// Tells the window how fast it is, or that it is gone.
+    fn report(&self, shared: &Shared, key: RunKey, outcome: &PredictOutcome) {
+        match (self, &outcome.stopped) {
+            (Self::Here(predictor), _) => report_device(shared, key, predictor, outcome),
+            (Self::Elsewhere(_), Some(Stopped::OutOfReach(reason))) => {
+                shared.report(Event::DeviceLost {
+                    key: Box::new(key),
+                    message: format!("All answers so far are kept. {reason}"),
+                });
+            }
+            (Self::Elsewhere(remote), _) => remote.tell_latency(shared),
+        }
+    }
+
+    /// What must be known before answers are told.
+    fn before_answers(&self, shared: &Shared, source: SourceId, run: RunId) {
+        if let Self::Elsewhere(remote) = self {
+            remote.tell_classes(shared, source, run);
+        }
+    }
 }
 
 pub(super) struct Bulk {
@@ -135,29 +172,28 @@ impl EngineWorker {
         }
         self.single.put((request, reading));
     }
+}
 
-    pub(super) fn predict_many(&self, shared: &Arc<Shared>, bulk: Bulk) {
-        let predictor = self.loaded.get(&bulk.key);
-        let task = bulk.task;
-        let work = move |shared: &Arc<Shared>| {
-            let _working = shared.model_work.begin(&bulk.control);
-            let (outcome, notes) = match predictor {
-                Some(predictor) => predict_bulk(shared, &predictor, bulk),
-                // Another model has been loaded in the same moment.
-                None => (TaskOutcome::Cancelled, Vec::new()),
-            };
-            Event::TaskEnded {
-                task,
-                outcome,
-                notes,
-            }
+pub(super) fn predict_many(shared: &Arc<Shared>, model: Option<BulkModel>, bulk: Bulk) {
+    let task = bulk.task;
+    let work = move |shared: &Arc<Shared>| {
+        let _working = shared.model_work.begin(&bulk.control);
+        let (outcome, notes) = match model {
+            Some(model) => predict_bulk(shared, &model, bulk),
+            // Another model has been loaded in the same moment.
+            None => (TaskOutcome::Cancelled, Vec::new()),
         };
-        shared.spawn_answer("predict images", work, move |mistake| Event::TaskEnded {
+        Event::TaskEnded {
             task,
-            outcome: TaskOutcome::Failed(mistake),
-            notes: Vec::new(),
-        });
-    }
+            outcome,
+            notes,
+        }
+    };
+    shared.spawn_answer("predict images", work, move |mistake| Event::TaskEnded {
+        task,
+        outcome: TaskOutcome::Failed(mistake),
+        notes: Vec::new(),
+    });
 }
 
 impl Loaded {
@@ -338,11 +374,7 @@ fn report_device(
     });
 }
 
-fn predict_bulk(
-    shared: &Shared,
-    predictor: &Arc<OnnxPredictor>,
-    bulk: Bulk,
-) -> (TaskOutcome, Vec<String>) {
+fn predict_bulk(shared: &Shared, model: &BulkModel, bulk: Bulk) -> (TaskOutcome, Vec<String>) {
     let Some(source) = shared.source(bulk.source) else {
         return (TaskOutcome::Cancelled, Vec::new());
     };
@@ -352,10 +384,10 @@ fn predict_bulk(
     let pipeline = PredictRequest {
         source,
         samples: samples.into(),
-        predictor: (Arc::clone(predictor) as Arc<dyn Predictor>).into(),
+        predictor: model.predictor(),
         limits: shared.limits(),
     };
-    let mut bundle = Bundle::new(shared, bulk.source, bulk.run);
+    let mut bundle = Bundle::new(shared, model, bulk.source, bulk.run);
     let outcome = predict(&pipeline, &bulk.control, |index, result| {
         let (sample, stamp) = &asked[index];
         bundle.add(NewAnswer {
@@ -365,7 +397,7 @@ fn predict_bulk(
         });
     });
     bundle.send();
-    report_device(shared, bulk.key, predictor, &outcome);
+    model.report(shared, bulk.key, &outcome);
     let secs = bulk.control.progress().elapsed.as_secs_f64();
     (task_outcome(&outcome, secs), outcome.notes)
 }
@@ -397,6 +429,7 @@ fn task_outcome(outcome: &PredictOutcome, secs: f64) -> TaskOutcome {
 /// Collects answers so that the window is not woken for each.
 struct Bundle<'s> {
     shared: &'s Shared,
+    model: &'s BulkModel,
     source: SourceId,
     run: RunId,
     answers: Vec<NewAnswer>,
@@ -404,9 +437,10 @@ struct Bundle<'s> {
 }
 
 impl<'s> Bundle<'s> {
-    fn new(shared: &'s Shared, source: SourceId, run: RunId) -> Self {
+    fn new(shared: &'s Shared, model: &'s BulkModel, source: SourceId, run: RunId) -> Self {
         Self {
             shared,
+            model,
             source,
             run,
             answers: Vec::new(),
@@ -426,6 +460,8 @@ impl<'s> Bundle<'s> {
         if self.answers.is_empty() {
             return;
         }
+        self.model
+            .before_answers(self.shared, self.source, self.run);
         self.shared.report(Event::Predicted {
             source: self.source,
             run: self.run,

@@ -31,15 +31,16 @@ pub(super) fn latest<T>() -> (LatestSender<T>, LatestReceiver<T>) {
 }
 
 impl<T> LatestSender<T> {
-    /// Replaces a request that nobody has taken yet.
-    pub(super) fn put(&self, request: T) {
+    /// Replaces a request that nobody has taken yet, and gives that.
+    pub(super) fn put(&self, request: T) -> Option<T> {
         let mut content = self
             .0
             .content
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        content.request = Some(request);
+        let replaced = content.request.replace(request);
         self.0.changed.notify_one();
+        replaced
     }
 }
 

@@ -57,6 +57,7 @@ pub struct Effects {
     box_counts: export::BoxCountWorker,
     answers: project::AnswerReader,
     engine: engine::EngineWorker,
+    elsewhere: remote::elsewhere::RemoteWorker,
     doctor: doctor::Doctor,
     arrange: arrange::ArrangeWorker,
     endpoints: remote::EndpointKeeper,
@@ -169,6 +170,7 @@ impl Effects {
             box_counts: export::BoxCountWorker::new(&shared),
             answers: project::AnswerReader::new(&shared),
             engine: engine::EngineWorker::new(&shared),
+            elsewhere: remote::elsewhere::RemoteWorker::new(&shared),
             doctor: doctor::Doctor::default(),
             arrange: arrange::ArrangeWorker::new(&shared),
             endpoints: remote::EndpointKeeper::default(),
@@ -347,6 +349,8 @@ impl Effects {
                     control,
                 },
             ),
+            Effect::ReadPrices => remote::prices::read(shared),
+            Effect::KeepPrice(price) => remote::prices::keep(shared, *price),
             Effect::StartJob {
                 plan,
                 task,
@@ -582,17 +586,66 @@ impl Effects {
                 samples,
                 task,
                 control,
-            } => self.engine.predict_many(
-                shared,
-                engine::Bulk {
+            } => {
+                let model = if key.made.is_here() {
+                    self.engine.predictor(&key).map(engine::BulkModel::Here)
+                } else {
+                    let remote = self.elsewhere.predictor(&key);
+                    remote.map(engine::BulkModel::Elsewhere)
+                };
+                let bulk = engine::Bulk {
                     source,
                     run,
                     key,
                     samples,
                     task,
                     control,
+                };
+                engine::predict_many(shared, model, bulk);
+            }
+            Effect::Connect {
+                source,
+                model,
+                samples,
+                known,
+                task,
+                control,
+            } => self.elsewhere.connect(
+                shared,
+                remote::elsewhere::Connection {
+                    source,
+                    model,
+                    samples,
+                    known,
+                    task,
+                    control,
                 },
             ),
+            Effect::AskOne {
+                source,
+                run,
+                key,
+                sample,
+                entry,
+                task,
+                control,
+            } => self.elsewhere.ask(
+                shared,
+                remote::elsewhere::Question {
+                    source,
+                    run,
+                    key,
+                    sample,
+                    entry,
+                    task,
+                    control,
+                },
+            ),
+            Effect::CheckRemoteModel {
+                model,
+                task,
+                control,
+            } => remote::elsewhere::check(shared, model, task, control),
         }
     }
 }

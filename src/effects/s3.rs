@@ -155,7 +155,7 @@ pub(super) fn failed(message: String) -> S3Failure {
 }
 
 /// The command that signs in anew, for sign-ins that a person makes.
-fn renewal(shared: &Shared, access: &S3Access) -> Option<String> {
+pub(super) fn renewal(shared: &Shared, access: &S3Access) -> Option<String> {
     let setup = shared.aws.setup().ok()?;
     setup.renewal_of(&access.credentials).map(str::to_owned)
 }

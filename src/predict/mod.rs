@@ -24,6 +24,7 @@ use crate::tasks::TaskControl;
 use crate::vision::AnyPredictor;
 use stages::StageClock;
 use workers::Shared;
+pub use workers::upright_size;
 
 /// Encoded images in memory at once, as far as their sizes are known. One larger image goes alone.
 const MAX_ENCODED_BYTES: u64 = 256 << 20;

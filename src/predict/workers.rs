@@ -177,7 +177,7 @@ impl<'r> Shared<'r> {
         bytes: &[u8],
     ) -> Result<Prediction, PredictError> {
         let size = self.clock.measure(Stage::Decode, || {
-            guarded(|| size_of(bytes)).map_err(PredictError::Failed)
+            guarded(|| upright_size(bytes)).map_err(PredictError::Failed)
         })?;
         let image = EncodedImage { bytes, size };
         let call = || predictor.predict(&image, self.control);
@@ -332,8 +332,11 @@ struct Ended;
 
 const NO_ANSWER: &str = "the model gave no answer for this picture";
 
-/// Of the upright image, from its header.
-fn size_of(bytes: &[u8]) -> Result<[u32; 2], String> {
+/// Width and height of the upright image in pixels, from the header of its file.
+///
+/// # Errors
+/// It is no image, for people.
+pub fn upright_size(bytes: &[u8]) -> Result<[u32; 2], String> {
     // What is no image is not sent: it would cost time and money, and the answer would be the same.
     Format::of(bytes).map_err(|error| error.to_string())?;
     details(bytes)

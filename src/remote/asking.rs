@@ -4,7 +4,7 @@
 //! request gets there: that is a [`Carrier`]'s.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -12,7 +12,7 @@ use base64::prelude::BASE64_STANDARD;
 use super::outputs::{LabelSource, OutputReader, OutputShape, Recognition, Unrecognised};
 use crate::domain::{
     BoxFormat, BoxSpace, ClassValues, ClassificationOutput, DetectionOutput, IMAGE_CONTENT_TYPE,
-    KeepRule, LabelSet, LatencyMs, ModelCard, ModelTask, OutputConvention, Prediction,
+    KeepRule, LabelSet, LatencyMs, ModelCard, ModelTask, OutputConvention, Prediction, RequestForm,
 };
 use crate::tasks::TaskControl;
 use crate::vision::{EncodedImage, EncodedPredictor, PredictError};
@@ -43,17 +43,6 @@ pub struct Wrapping {
     pub form: RequestForm,
     /// Of a model in TensorFlow Serving with several; in JSON alone.
     pub signature: Option<String>,
-}
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum RequestForm {
-    /// The file as it is, as `application/x-image`.
-    #[default]
-    Image,
-    /// `{"instances": [{"b64": "…"}]}`
-    Instances,
-    /// `{"inputs": {"b64": "…"}}`
-    Inputs,
 }
 
 impl Wrapping {
@@ -127,9 +116,19 @@ impl RemotePredictor {
         }
     }
 
+    /// Takes over what a run has learnt before, as [`OutputReader::learn`] does.
+    pub fn learn(&self, known: &LabelSet) {
+        self.reader.learn(known);
+    }
+
     /// The classes as far as they are known: more with each answer, where only the answers name them.
     pub fn labels(&self) -> LabelSet {
         self.reader.labels()
+    }
+
+    /// The classes as they were given; `None` where only the answers name them.
+    pub fn given_labels(&self) -> Option<LabelSet> {
+        self.reader.given_labels()
     }
 
     /// From sending an image to having its answer; `None` before the first.
@@ -150,6 +149,50 @@ impl RemotePredictor {
             calls: took.len(),
         })
     }
+
+    /// Sends one image; gives the answer, and the time from sending the request to having all of it.
+    ///
+    /// # Errors
+    /// As [`Carrier::carry`].
+    pub fn ask(
+        &self,
+        image: &[u8],
+        control: &TaskControl,
+    ) -> Result<(Vec<u8>, Duration), PredictError> {
+        let request = self.wrapping.wrap(image);
+        let sent = Instant::now();
+        let answer = self.carrier.carry(request, control)?;
+        Ok((answer, sent.elapsed()))
+    }
+
+    /// Reads what the model answered about an image of this width and height, `took` after it was sent.
+    ///
+    /// # Errors
+    /// It is no answer, or about another image.
+    pub fn read(
+        &self,
+        answer: &[u8],
+        size: [u32; 2],
+        took: Duration,
+    ) -> Result<Prediction, PredictError> {
+        self.took_ms
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(took.as_secs_f32() * 1e3);
+        let prediction = self
+            .reader
+            .read(answer, Some(size))
+            .map_err(PredictError::Failed)?;
+        let told = [prediction.width, prediction.height];
+        if told == size {
+            return Ok(prediction);
+        }
+        let [width, height] = size;
+        Err(PredictError::Failed(format!(
+            "the answer is about an image of {} x {} pixels, and this one has {width} x {height}",
+            told[0], told[1]
+        )))
+    }
 }
 
 impl EncodedPredictor for RemotePredictor {
@@ -158,26 +201,8 @@ impl EncodedPredictor for RemotePredictor {
         image: &EncodedImage<'_>,
         control: &TaskControl,
     ) -> Result<Prediction, PredictError> {
-        let request = self.wrapping.wrap(image.bytes);
-        let sent = Instant::now();
-        let answer = self.carrier.carry(request, control)?;
-        self.took_ms
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(sent.elapsed().as_secs_f32() * 1e3);
-        let prediction = self
-            .reader
-            .read(&answer, Some(image.size))
-            .map_err(PredictError::Failed)?;
-        let told = [prediction.width, prediction.height];
-        if told == image.size {
-            return Ok(prediction);
-        }
-        let [width, height] = image.size;
-        Err(PredictError::Failed(format!(
-            "the answer is about an image of {} x {} pixels, and this one has {width} x {height}",
-            told[0], told[1]
-        )))
+        let (answer, took) = self.ask(image.bytes, control)?;
+        self.read(&answer, image.size, took)
     }
 
     fn lanes(&self) -> usize {

@@ -3,6 +3,7 @@
 //! Plain data and calls that wait; the command line and the window both stand on it. Never runs a model itself.
 
 pub mod asking;
+pub mod connecting;
 pub mod endpoint;
 pub mod outputs;
 pub mod package;

@@ -2,6 +2,8 @@
 //!
 //! <https://www.tensorflow.org/tfx/serving/api_rest>
 
+mod look;
+
 use std::time::Duration;
 
 use crossbeam_channel::{bounded, select};
@@ -13,6 +15,8 @@ use super::asking::{Carrier, Request};
 use super::outputs::MAX_ANSWER_BYTES;
 use crate::tasks::TaskControl;
 use crate::vision::PredictError;
+
+pub use look::{ServedModel, ServedSignature};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(70);
@@ -124,18 +128,27 @@ impl TfServing {
         }
     }
 
-    /// Once, on a thread of its own, so that whoever waits can be cancelled whatever the network does.
     fn post(&self, request: &Request, control: &TaskControl) -> Result<Answer, PredictError> {
+        let request = request.clone();
+        self.apart(control, move |this| this.send(&request))
+    }
+
+    /// Once, on a thread of its own, so that whoever waits can be cancelled whatever the network does.
+    fn apart(
+        &self,
+        control: &TaskControl,
+        call: impl FnOnce(&Self) -> Result<Answer, PredictError> + Send + 'static,
+    ) -> Result<Answer, PredictError> {
         let (sender, answer) = bounded(1);
         let (cancel, cancelled) = bounded(1);
         let _hook = control.on_cancel(move || {
             // Told already.
             let _ = cancel.try_send(());
         });
-        let (this, request) = (self.clone(), request.clone());
+        let this = self.clone();
         std::thread::spawn(move || {
             // Nobody waits for it any more.
-            let _ = sender.send(this.send(&request));
+            let _ = sender.send(call(&this));
         });
         select! {
             recv(answer) -> answer => answer.unwrap_or_else(|_| {
@@ -151,6 +164,13 @@ impl TfServing {
             .post(&self.address.url)
             .content_type(request.content_type)
             .send(&request.body[..]);
+        self.read(response)
+    }
+
+    fn read(
+        &self,
+        response: Result<ureq::http::Response<ureq::Body>, ureq::Error>,
+    ) -> Result<Answer, PredictError> {
         let mut response = response.map_err(|error| self.fault(&error))?;
         let status = response.status().as_u16();
         let body = response

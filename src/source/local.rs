@@ -42,7 +42,10 @@ impl LocalSource {
     /// The path does not exist or is not readable.
     pub fn open(path: &Path) -> Result<Self, SourceError> {
         let root = std::path::absolute(path)?;
-        root.metadata()?;
+        root.metadata().map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => SourceError::NoSuchPlace,
+            _ => error.into(),
+        })?;
         Ok(Self::new(root.display().to_string(), vec![root]))
     }
 
@@ -249,7 +252,7 @@ mod tests {
         let missing = Path::new("/no/such/folder");
         assert!(matches!(
             LocalSource::open(missing),
-            Err(SourceError::NotFound)
+            Err(SourceError::NoSuchPlace)
         ));
     }
 

@@ -86,6 +86,12 @@ pub trait Source: Send + Sync {
         Ok(None)
     }
 
+    /// How many records a TFRecord file of this source has, with those that hold no image; `None` where nobody knows records.
+    fn record_count(&self, file: &SampleUri) -> Result<Option<u64>, SourceError> {
+        let _ = file;
+        Ok(None)
+    }
+
     /// Tells of files that appear, change or vanish, as long as the source lives. To be called before the listing
     /// begins, so that nothing is missed; what happens meanwhile may be told twice. A source that never changes says
     /// nothing.
@@ -113,6 +119,11 @@ fn cut(mut bytes: Vec<u8>, range: Range<u64>) -> Vec<u8> {
 pub enum SourceError {
     #[error("there is no such file; it may have been moved or deleted since it was listed")]
     NotFound,
+    /// Of a place that is to be opened.
+    #[error(
+        "there is no such file or folder; look at how it is spelt, and whether it was moved or deleted"
+    )]
+    NoSuchPlace,
     #[error("permission denied; make the file readable for you")]
     PermissionDenied,
     #[error("{0}")]

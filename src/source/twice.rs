@@ -111,6 +111,10 @@ impl Source for ReadTwice {
         self.source.read_with_truth(uri)
     }
 
+    fn record_count(&self, file: &SampleUri) -> Result<Option<u64>, SourceError> {
+        self.source.record_count(file)
+    }
+
     fn watch(&self, report: Box<dyn Fn(ListingChange) + Send + Sync>) {
         self.source.watch(report);
     }

@@ -21,6 +21,9 @@ pub enum Action {
     Deploy,
     Endpoints,
     OpenOutputs,
+    PredictHere,
+    PredictAtEndpoint,
+    PredictInTfServing,
     CompareWithLocal,
     MoveProject,
     AddModel,
@@ -115,6 +118,9 @@ impl Action {
         Self::Deploy,
         Self::Endpoints,
         Self::OpenOutputs,
+        Self::PredictHere,
+        Self::PredictAtEndpoint,
+        Self::PredictInTfServing,
         Self::CompareWithLocal,
         Self::MoveProject,
         Self::AddModel,
@@ -248,7 +254,7 @@ impl Action {
             Self::Send => need(state.source.is_some(), "Open a folder first")
                 .and_then(|()| need(!state.samples.is_empty(), "There is no image to send"))
                 .and_then(|()| need(!state.is_listing(), "The images are being listed"))
-                .and_then(|()| has_model(state)),
+                .and_then(|()| has_model_here(state)),
             Self::Deploy => need(
                 state.models.chosen().is_some_and(|chosen| chosen.is_ready),
                 "Choose a model first, and download it where it is not here yet",
@@ -274,6 +280,17 @@ impl Action {
             Self::Explain => need(
                 state.question().is_some(),
                 "There is no answer to explain; predict this image first",
+            )
+            .and_then(|()| {
+                let is_here = state.run().is_none_or(|run| run.info.key.made.is_here());
+                need(
+                    is_here,
+                    "This answer was made elsewhere; only one of this computer can be explained",
+                )
+            }),
+            Self::PredictHere => need(
+                state.remote.elsewhere.chosen.is_some(),
+                "Pictures are predicted on this computer already",
             ),
             Self::PredictShown => has_shown(state).and_then(|()| has_model(state)),
             Self::PredictAnew => has_shown(state)
@@ -448,6 +465,21 @@ impl Action {
             Self::OpenOutputs => words(
                 "Open outputs…",
                 "Shows the answers of a job, or a folder of .out files, as a run over these images",
+                &[],
+            ),
+            Self::PredictHere => words(
+                "Predict on this computer",
+                "Predicts on this computer again, and sends no picture anywhere",
+                &[],
+            ),
+            Self::PredictAtEndpoint => words(
+                "Predict at a SageMaker endpoint…",
+                "Sends the picture in view to a model behind a real-time endpoint",
+                &[],
+            ),
+            Self::PredictInTfServing => words(
+                "Predict in TensorFlow Serving…",
+                "Sends the picture in view to a model that TensorFlow Serving has behind its REST API",
                 &[],
             ),
             Self::CompareWithLocal => words(
@@ -743,7 +775,15 @@ fn shown_is_kept(state: &State) -> bool {
     shown.is_some_and(|(run, sample)| state.keeps_answer(run.id(), sample))
 }
 
+/// Here or elsewhere.
 fn has_model(state: &State) -> Result<(), &'static str> {
+    if state.remote.elsewhere.chosen.is_some() {
+        return state.project.check_soon_writable();
+    }
+    has_model_here(state)
+}
+
+fn has_model_here(state: &State) -> Result<(), &'static str> {
     let Some(chosen) = state.models.chosen() else {
         return Err("Choose a model first");
     };

@@ -7,8 +7,8 @@ use super::{
     Overlay, RehearsalWish, RuntimeKind, SendDraft, TaskId, TaskSignal,
 };
 use crate::domain::{
-    ComparisonFormat, DeviceChoice, EndpointQuery, ExportOptions, JobQuery, RunId, S3Access,
-    S3Address, S3Place, SampleId, SampleSet, SampleUri, TileKey, Verdict,
+    ComparisonFormat, DeviceChoice, EndpointQuery, ExportOptions, JobQuery, Price, RemoteModel,
+    RunId, S3Access, S3Address, S3Place, SampleId, SampleSet, SampleUri, TileKey, Verdict,
 };
 use crate::review::{FilmFrame, FilmOrder, Sort};
 
@@ -106,6 +106,8 @@ pub enum Command {
     Rehearse(RehearsalWish),
     /// Starts what was checked.
     StartJob,
+    /// Adds a price to the user's table.
+    KeepPrice(Box<Price>),
     /// From its beginning.
     ListJobs(JobQuery),
     ListMoreJobs,
@@ -122,6 +124,13 @@ pub enum Command {
     RetryFailed(JobId),
     /// Outputs of a job or a folder become a run of the open images.
     OpenOutputs(Box<OutputsWish>),
+    /// Predicts with a model elsewhere from now on; `None` on this computer. Nothing is sent but the picture in view and what is asked for.
+    PredictAt(Option<Box<RemoteModel>>),
+    /// Opens the dialog about a model elsewhere with these fields.
+    EditRemoteModel(Box<RemoteModel>),
+    /// Looks whether it is there, without sending it an image.
+    CheckRemoteModel(Box<RemoteModel>),
+    ForgetRemoteModel(Box<RemoteModel>),
     FindLeftovers(JobId),
     /// Deletes what was listed as left behind.
     DeleteLeftovers(JobId),

@@ -9,9 +9,9 @@ use super::{
 };
 use crate::domain::{
     Change, ComparisonFormat, EndpointQuery, ExportOptions, FileStamp, JobOutcome, JobQuery,
-    LabelSet, LeftBehind, Prediction, RunId, RunInfo, RunKey, S3Access, S3Address, S3Place,
-    SaliencyTarget, Sample, SampleId, SampleUri, SharedList, TileKey, TransformPlan, UploadPlan,
-    ViewSettings,
+    LabelSet, LeftBehind, Prediction, Price, RemoteModel, RunId, RunInfo, RunKey, S3Access,
+    S3Address, S3Place, SaliencyTarget, Sample, SampleId, SampleUri, SharedList, TileKey,
+    TransformPlan, UploadPlan, ViewSettings,
 };
 use crate::evaluation::Comparison;
 use crate::review::{ArrangeRequest, FilmRequest};
@@ -117,6 +117,10 @@ pub enum Effect {
         task: TaskId,
         control: TaskControl,
     },
+    /// Read the user's table of prices.
+    ReadPrices,
+    /// Add a price to it.
+    KeepPrice(Box<Price>),
     /// Upload what the job needs, and start it.
     StartJob {
         plan: Arc<TransformPlan>,
@@ -329,6 +333,32 @@ pub enum Effect {
         task: TaskId,
         control: TaskControl,
     },
+    /// Find out what a model elsewhere answers by asking it about the first of these images that it can answer about; about none where a
+    /// mapping says it. `known` are runs that it made before.
+    Connect {
+        source: SourceId,
+        model: RemoteModel,
+        samples: Vec<(SampleId, Sample)>,
+        known: Vec<RunInfo>,
+        task: TaskId,
+        control: TaskControl,
+    },
+    /// Ask the model elsewhere about one sample. Takes the place of one that was not sent yet.
+    AskOne {
+        source: SourceId,
+        run: RunId,
+        key: RunKey,
+        sample: SampleId,
+        entry: Sample,
+        task: TaskId,
+        control: TaskControl,
+    },
+    /// Find out whether a model elsewhere is there, without sending it an image.
+    CheckRemoteModel {
+        model: RemoteModel,
+        task: TaskId,
+        control: TaskControl,
+    },
     InstallRuntime {
         kind: RuntimeKind,
         task: TaskId,
@@ -511,10 +541,12 @@ impl std::fmt::Debug for Effect {
             }
             Self::Upload { plan, .. } => write!(formatter, "Upload({})", plan.target.address),
             Self::CheckJob { order, .. } => write!(formatter, "CheckJob({})", order.spec.job_name),
-            Self::Rehearse { order, .. } => write!(formatter, "Rehearse({})", order.model_id),
+            Self::Rehearse { order, .. } => write!(formatter, "Rehearse({})", order.model.name()),
             Self::OpenOutputs { wish, .. } => {
                 write!(formatter, "OpenOutputs({})", wish.at.name())
             }
+            Self::ReadPrices => formatter.write_str("ReadPrices"),
+            Self::KeepPrice(price) => write!(formatter, "KeepPrice({})", price.instance_type),
             Self::StartJob { plan, .. } => write!(formatter, "StartJob({})", plan.spec.job_name),
             Self::ListJobs { query, .. } => write!(formatter, "ListJobs({query:?})"),
             Self::WatchJob { id, .. } => write!(formatter, "WatchJob({})", id.name),
@@ -548,6 +580,18 @@ impl std::fmt::Debug for Effect {
             }
             Self::MoveProject { folder, .. } => {
                 write!(formatter, "MoveProject({})", folder.display())
+            }
+            Self::Connect { model, samples, .. } => {
+                write!(
+                    formatter,
+                    "Connect({}, {} samples)",
+                    model.name(),
+                    samples.len()
+                )
+            }
+            Self::AskOne { run, sample, .. } => write!(formatter, "AskOne({run:?}, {sample:?})"),
+            Self::CheckRemoteModel { model, .. } => {
+                write!(formatter, "CheckRemoteModel({})", model.name())
             }
             Self::Prepare { key, .. } => write!(formatter, "Prepare({})", key.model_id),
             Self::PredictOne { run, sample, .. } => {

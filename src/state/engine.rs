@@ -1,9 +1,9 @@
 //! Whether the chosen model can run, and where it does.
 
-use super::TaskId;
-use crate::domain::{DeviceReport, RunKey, SampleId, SampleSet};
+use super::{RemoteReport, TaskId};
+use crate::domain::{DeviceReport, LabelSet, ModelCard, RemoteModel, RunKey, SampleId, SampleSet};
 
-/// The loaded model.
+/// The loaded model, or the one elsewhere that is asked.
 #[derive(Debug, Default)]
 pub struct Engine {
     pub status: EngineStatus,
@@ -17,6 +17,12 @@ pub struct Engine {
     pub(super) waiting: Option<Wish>,
     /// The single sample that was asked for last.
     pub(super) asked: Option<SampleId>,
+    /// What `status` speaks of, where that is elsewhere.
+    pub(super) remote: Option<RemoteModel>,
+    /// What a run of the model elsewhere begins with, once it has answered.
+    pub(super) found: Option<(ModelCard, LabelSet)>,
+    /// Where the failure is one of this sample alone.
+    pub(super) failed_about: Option<SampleId>,
 }
 
 /// Which images are to be predicted.
@@ -37,6 +43,8 @@ pub enum EngineStatus {
     /// ONNX Runtime is being found or installed, or the model loaded; its task shows how far.
     Preparing,
     Ready(Box<DeviceReport>),
+    /// A model elsewhere has answered, or can be asked.
+    Connected(RemoteReport),
     /// The message says why, and what to do.
     Failed {
         message: String,
@@ -71,6 +79,8 @@ pub enum Offer {
     TryAgain,
     /// The chosen device does not work; let Spotcheck choose.
     UseAutomaticDevice,
+    /// Nobody knows the shape of the answers; say it.
+    SayHowAnswersAreRead,
 }
 
 impl Engine {
@@ -81,13 +91,27 @@ impl Engine {
         }
     }
 
+    /// The model elsewhere that is asked.
+    pub fn remote_report(&self) -> Option<&RemoteReport> {
+        match &self.status {
+            EngineStatus::Connected(report) => Some(report),
+            _ => None,
+        }
+    }
+
     /// Whether the model of this run is loaded with its settings.
     pub(super) fn is_ready_for(&self, key: &RunKey) -> bool {
-        self.key.as_ref() == Some(key) && self.report().is_some()
+        let is_ready = self.report().is_some() || self.remote_report().is_some();
+        is_ready && self.key.as_ref() == Some(key)
     }
 
     /// True where asking again would only fail again until the user does something.
     pub fn has_failed(&self) -> bool {
         matches!(self.status, EngineStatus::Failed { .. })
+    }
+
+    /// True where asking about this sample would only fail again.
+    pub(super) fn has_failed_for(&self, sample: SampleId) -> bool {
+        self.has_failed() && self.failed_about.is_none_or(|about| about == sample)
     }
 }

@@ -4,16 +4,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::{
-    ArrangeId, BoxCountId, BoxCounts, DeletionCause, DeployCheck, EndpointDeletion, EndpointId,
-    Exported, FilmstripId, FoundRun, ImportDraft, ImportId, JobId, Leftovers, ModelEntry, Offer,
-    OutputsFailure, ProjectContent, RehearsalReport, Relisting, S3Failure, S3FolderPage, SendCheck,
-    SourceId, TaskId, TaskOutcome, WatchEnd,
+    ArrangeId, Asked, BoxCountId, BoxCounts, ConnectFailure, DeletionCause, DeployCheck,
+    EndpointDeletion, EndpointId, Exported, FilmstripId, FoundModel, FoundRun, ImportDraft,
+    ImportId, JobId, Leftovers, ModelEntry, Offer, OutputsFailure, ProjectContent, RehearsalReport,
+    Relisting, RemoteCheck, S3Failure, S3FolderPage, SendCheck, SourceId, TaskId, TaskOutcome,
+    WatchEnd,
 };
 use crate::domain::{
     AwsSetup, CacheUsage, DeviceReport, Endpoint, EndpointConfig, EndpointPage, EndpointRecord,
-    FileStamp, Identity, JobOutcome, JobPage, JobProgress, LabelSet, LeftBehind, ListingChange,
-    LogLine, Page, Prediction, Problem, RunId, RunKey, S3Access, S3Address, S3Place,
-    SageMakerAccess, Saliency, SampleId, SampleUri, TruthBox, UploadPlan, UploadReport,
+    FileStamp, Identity, JobOutcome, JobPage, JobProgress, LabelSet, LatencyMs, LeftBehind,
+    ListingChange, LogLine, Page, Prediction, PriceTable, Problem, RunId, RunKey, S3Access,
+    S3Address, S3Place, SageMakerAccess, Saliency, SampleId, SampleUri, TruthBox, UploadPlan,
+    UploadReport,
 };
 use crate::evaluation::Agreement;
 use crate::review::{Arrangement, FilmFrame, Statistics, Suppressed};
@@ -128,6 +130,33 @@ pub enum Event {
     EngineCancelled {
         task: TaskId,
     },
+    /// What a model elsewhere is, or why that is not known.
+    Connected {
+        source: SourceId,
+        task: TaskId,
+        /// Milliseconds since 1970-01-01 UTC.
+        at_ms: i64,
+        result: Result<Box<FoundModel>, ConnectFailure>,
+    },
+    /// What came of asking a model elsewhere about one image.
+    Asked {
+        source: SourceId,
+        task: TaskId,
+        run: RunId,
+        key: Box<RunKey>,
+        /// Milliseconds since 1970-01-01 UTC.
+        at_ms: i64,
+        outcome: Box<Asked>,
+    },
+    /// How long the answers from elsewhere take.
+    RemoteLatency {
+        key: Box<RunKey>,
+        latency: Option<LatencyMs>,
+    },
+    RemoteModelChecked {
+        task: TaskId,
+        result: Result<RemoteCheck, S3Failure>,
+    },
     /// The device is gone; what was computed stays.
     DeviceLost {
         key: Box<RunKey>,
@@ -165,6 +194,11 @@ pub enum Event {
         task: TaskId,
         target: S3Place,
         result: Result<UploadReport, String>,
+    },
+    /// The table of prices was read, or written and read.
+    PricesRead {
+        path: String,
+        result: Result<PriceTable, String>,
     },
     JobChecked {
         task: TaskId,

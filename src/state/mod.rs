@@ -53,11 +53,12 @@ pub use order::Order;
 pub use problems::{ProblemEntry, ProblemList};
 pub use project::{Project, ProjectContent, ProjectStatus};
 pub use remote::{
-    DeletionCause, DeployCheck, DeployDraft, DeployOrder, DeployStatus, EndpointDeletion,
-    EndpointId, EndpointList, EndpointSight, Endpoints, FoundRun, JobFinding, JobId, JobList,
-    KnownEndpoint, KnownJob, Leftovers, OpeningOutputs, OutputsAt, OutputsFailure, OutputsWish,
-    RehearsalReport, RehearsalWish, Remote, SendCheck, SendDraft, SendFrom, SendImages, SendOrder,
-    SendStage, SendStatus, WatchEnd,
+    Asked, ConnectFailure, DeletionCause, DeployCheck, DeployDraft, DeployOrder, DeployStatus,
+    Elsewhere, ElsewhereForm, EndpointDeletion, EndpointId, EndpointList, EndpointSight, Endpoints,
+    FoundModel, FoundRun, JobFinding, JobId, JobList, KnownEndpoint, KnownJob, Leftovers,
+    ModelFrom, OpeningOutputs, OutputsAt, OutputsFailure, OutputsWish, Prices, RehearsalReport,
+    RehearsalWish, Remote, RemoteCheck, RemoteReport, SendAdvanced, SendCheck, SendDraft, SendFrom,
+    SendImages, SendModel, SendOrder, SendStage, SendStatus, WatchEnd,
 };
 pub use runs::{Run, Runs};
 pub use s3_picker::{S3Picker, S3Start};
@@ -220,6 +221,8 @@ pub enum Overlay {
     Endpoints,
     /// Which outputs are to be opened as a run.
     OpenOutputs,
+    /// Which model elsewhere is to be asked.
+    Elsewhere,
     Help,
     /// Which class would be right.
     WrongClass,
@@ -263,19 +266,25 @@ impl State {
     /// The model whose answers are on screen: that of the current run, or the chosen one while there is no run.
     fn viewed_model_id(&self) -> Option<&str> {
         let run = self.run().map(|run| run.info.key.model_id.as_str());
-        run.or_else(|| self.models.chosen_id())
+        run.or_else(|| Some(self.chosen_here()?.card.id.as_str()))
+    }
+
+    /// The chosen model, where pictures are predicted on this computer.
+    fn chosen_here(&self) -> Option<&ModelEntry> {
+        let is_here = self.remote.elsewhere.chosen.is_none();
+        self.models.chosen().filter(|_| is_here)
     }
 
     /// The card of that model.
     pub fn viewed_card(&self) -> Option<&ModelCard> {
         let run = self.run().map(|run| &run.info.card);
-        run.or_else(|| self.models.chosen().map(|chosen| &chosen.card))
+        run.or_else(|| self.chosen_here().map(|chosen| &chosen.card))
     }
 
     /// The names of its classes.
     pub fn viewed_labels(&self) -> Option<&LabelSet> {
         let run = self.run().map(Run::labels);
-        run.or_else(|| self.models.chosen().map(|chosen| &*chosen.labels))
+        run.or_else(|| self.chosen_here().map(|chosen| &*chosen.labels))
     }
 
     /// The run whose answers are on screen.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::{CompareLayout, DeployDraft, JobId, RehearsalWish, SendDraft};
-use crate::domain::{DeviceChoice, S3Place, ViewSettings};
+use crate::domain::{DeviceChoice, RemoteModel, S3Place, ViewSettings};
 
 const MAX_RECENT: usize = 10;
 
@@ -50,6 +50,8 @@ pub struct Settings {
     pub recent: Vec<PathBuf>,
     /// In S3, newest first.
     pub recent_places: Vec<S3Place>,
+    /// Models elsewhere that were asked, newest first.
+    pub recent_remote_models: Vec<RemoteModel>,
     /// Id of the model that was used last.
     pub model: Option<String>,
     pub device: DeviceChoice,
@@ -106,6 +108,7 @@ impl Default for Settings {
             thumbnails_only: false,
             recent: Vec::new(),
             recent_places: Vec::new(),
+            recent_remote_models: Vec::new(),
             model: None,
             device: DeviceChoice::Auto,
             batch: None,
@@ -152,6 +155,14 @@ impl Settings {
         self.forget_place(place);
         self.recent_places.insert(0, place.clone());
         self.recent_places.truncate(MAX_RECENT);
+    }
+
+    /// How a model was asked the last time counts.
+    pub(super) fn remember_remote_model(&mut self, model: &RemoteModel) {
+        self.recent_remote_models
+            .retain(|known| known.at != model.at);
+        self.recent_remote_models.insert(0, model.clone());
+        self.recent_remote_models.truncate(MAX_RECENT);
     }
 
     pub(super) fn forget_place(&mut self, place: &S3Place) {

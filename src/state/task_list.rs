@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::domain::{RunId, SampleSet};
+use crate::domain::{RunId, SampleId, SampleSet};
 use crate::tasks::TaskControl;
 
 const MAX_FINISHED: usize = 20;
@@ -28,6 +28,15 @@ pub enum TaskKind {
     },
     /// Finding or installing ONNX Runtime and loading a model.
     Prepare,
+    /// Finding out what a model elsewhere answers.
+    Connect,
+    /// Asking a model elsewhere about one image.
+    Ask {
+        run: RunId,
+        sample: SampleId,
+    },
+    /// Finding out whether a model elsewhere is there.
+    CheckRemoteModel,
     /// Reading the answers of a run out of the project.
     LoadRun {
         run: RunId,
@@ -122,6 +131,18 @@ impl TaskList {
         self.running
             .iter()
             .any(|task| matches!(&task.kind, TaskKind::Fetch { model_id: id } if id == model_id))
+    }
+
+    /// Whether this run waits for an answer from elsewhere about this sample.
+    pub(super) fn asks(&self, run: RunId, sample: SampleId) -> bool {
+        self.running.iter().any(|task| match &task.kind {
+            TaskKind::Ask {
+                run: of,
+                sample: about,
+            } => (*of, *about) == (run, sample),
+            TaskKind::Predict { run: of, samples } => *of == run && samples.contains(sample),
+            _ => false,
+        })
     }
 
     pub fn prediction_is_running(&self) -> bool {

@@ -45,6 +45,7 @@ pub struct Window {
     deploy: overlays::DeployMemory,
     endpoints: overlays::EndpointsMemory,
     open_outputs: overlays::OpenOutputsMemory,
+    elsewhere: overlays::ElsewhereMemory,
     toast: overlays::ToastMemory,
     applied: theme::Applied,
 }
@@ -96,6 +97,7 @@ impl Window {
         overlays::deploy_ui(ui.ctx(), state, &mut self.deploy, &mut commands);
         overlays::endpoints_ui(ui.ctx(), state, &mut self.endpoints, &mut commands);
         overlays::open_outputs_ui(ui.ctx(), state, &mut self.open_outputs, &mut commands);
+        overlays::elsewhere_ui(ui.ctx(), state, &mut self.elsewhere, &mut commands);
         overlays::export_ui(ui.ctx(), state, &mut self.export, &mut commands);
         overlays::toast_ui(ui.ctx(), state, &mut self.toast, &mut commands);
         overlays::drop_target_ui(ui.ctx(), &mut commands);

@@ -46,10 +46,14 @@ fn open_place(bucket: &Bucket, images: usize) -> Harness<'static, App> {
         .state_mut()
         .command(Command::OpenPlace(Box::new(place(bucket))));
     wait_for(&mut window, &format!("{images} images, 1 predicted"));
-    wait_until(&mut window, "the end of the listing", |window| {
+    wait_for_listing(&mut window);
+    window
+}
+
+pub(crate) fn wait_for_listing(window: &mut Harness<'static, App>) {
+    wait_until(window, "the end of the listing", |window| {
         !window.state().state().is_listing()
     });
-    window
 }
 
 pub(crate) fn type_into(window: &mut Harness<'static, App>, field: &str, text: &str) {
@@ -65,7 +69,7 @@ pub(crate) fn type_into(window: &mut Harness<'static, App>, field: &str, text: &
 }
 
 /// Fills in what the form cannot know, and starts the job as soon as it was checked.
-fn send(window: &mut Harness<'static, App>) {
+pub(crate) fn send(window: &mut Harness<'static, App>) {
     window.state_mut().command(Action::Send.into());
     wait_for(window, "Start the job");
     type_into(window, "Role that the container runs as", ROLE);
@@ -154,9 +158,7 @@ fn selected_images_of_this_machine_are_uploaded_and_sent_and_the_job_can_be_stop
             let folder = folder_of(3, "chelsea.png");
             let mut window = open(Some(folder.path()), CLASSIFIER);
             wait_for(&mut window, "3 images, 1 predicted");
-            wait_until(&mut window, "the end of the listing", |window| {
-                !window.state().state().is_listing()
-            });
+            wait_for_listing(&mut window);
             let first = window.state().state().samples.ids().next().unwrap();
             let last = window.state().state().samples.ids().last().unwrap();
             window.state_mut().command(Command::Show(first));
@@ -244,9 +246,7 @@ fn outputs_of_a_shape_that_nobody_knows_are_shown_raw_and_read_with_a_mapping() 
     std::fs::write(&labels, "dog\ncat\n").unwrap();
     let mut window = open(Some(folder.path()), CLASSIFIER);
     wait_for(&mut window, "2 images, 1 predicted");
-    wait_until(&mut window, "the end of the listing", |window| {
-        !window.state().state().is_listing()
-    });
+    wait_for_listing(&mut window);
     window.state_mut().command(Action::OpenOutputs.into());
     wait_for(&mut window, "Open as a run");
     let path = outputs.path().to_str().unwrap();
@@ -297,6 +297,10 @@ fn a_form_that_would_fail_is_not_started_and_says_why_and_is_rehearsed_here() {
             // It costs nothing to try the archive here.
             click(&mut window, "Try it here");
             wait_for(&mut window, "✓ 2 of 2 images come back as here");
+            // What it measured may be what the estimate counts with.
+            click(&mut window, "Cost");
+            click(&mut window, "a second, as rehearsed on this machine");
+            wait_for(&mut window, "2 objects at ");
         },
     );
 }

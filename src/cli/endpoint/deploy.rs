@@ -17,11 +17,12 @@ use crate::cli::transform::package::{ARCHIVE, pack_for};
 use crate::cli::transform::preflight;
 use crate::cli::values::{parse_pair, parse_positive};
 use crate::domain::{
-    CheckGrade, EndpointConfig, EndpointRecord, EndpointStatus, InstanceType, ModelSource,
-    ModelSpec, Preflight, S3Access, S3Address, SageMakerAccess, dated_name, default_image,
-    name_problem, support_folder,
+    ArchiveContent, CheckGrade, EndpointConfig, EndpointRecord, EndpointStatus, InstanceType,
+    ModelSource, ModelSpec, Preflight, S3Access, S3Address, SageMakerAccess, dated_name,
+    default_image, name_problem, support_folder,
 };
 use crate::remote::endpoint::{Deletion, EndpointError, LocalArchive, deploy, send_archive};
+use crate::remote::package::peek_file;
 use crate::remote::transform::{ModelPlan, preflight_model, read_prices};
 use crate::tasks::{TaskControl, now_ms};
 
@@ -300,12 +301,19 @@ impl ModelArgs {
             );
         };
         let (archive, local_archive) = self.archive(endpoint)?;
+        let image = if let Some(image) = &self.image {
+            image.clone()
+        } else {
+            let given = local_archive
+                .as_ref()
+                .filter(|_| self.source.archive.is_some());
+            let content = given.and_then(|path| peek_file(path).ok().flatten());
+            let content = content.unwrap_or(ArchiveContent::Onnx);
+            default_image(region, &instances.instance_type, content)
+        };
         let spec = ModelSpec {
             name: endpoint.to_owned(),
-            image: match &self.image {
-                Some(image) => image.clone(),
-                None => default_image(region, &instances.instance_type),
-            },
+            image,
             archive,
             role,
             environment: self.model_env.iter().cloned().collect(),

@@ -168,7 +168,7 @@ fn run_key(args: &PredictArgs, model: &Loaded) -> RunKey {
     let card = model.card();
     RunKey {
         model_id: card.id.clone(),
-        weights_sha256: card.file.sha256.clone(),
+        weights_sha256: model.weights_sha256(),
         device: args.device,
         batch: args.batch.map(|batch| batch as usize),
         threads: args.threads.map(|threads| threads as usize),
@@ -330,11 +330,22 @@ impl Loaded {
 
     fn saved_labels(&self) -> SavedLabels {
         match self {
-            Self::Here(predictor) => SavedLabels::known(predictor.labels().clone()),
+            Self::Here(predictor) => SavedLabels::of_model(predictor.labels().clone()),
             Self::Elsewhere(remote) => {
                 let predictor = Arc::clone(&remote.predictor);
-                SavedLabels::learnt(remote.labels.clone(), move || predictor.labels())
+                predictor.given_labels().map_or_else(
+                    || SavedLabels::learnt(move || predictor.labels()),
+                    SavedLabels::given,
+                )
             }
+        }
+    }
+
+    /// Nobody here knows the weights of a model elsewhere, whatever its name.
+    fn weights_sha256(&self) -> String {
+        match self {
+            Self::Here(predictor) => predictor.card().file.sha256.clone(),
+            Self::Elsewhere(_) => String::new(),
         }
     }
 

@@ -9,23 +9,20 @@ use clap::{Args, ValueEnum};
 use crate::aws::Aws;
 use crate::dirs::AppDirs;
 use crate::domain::{
-    Credentials, KeepRule, LabelSet, MadeAt, ModelCard, OutputMapping, S3Place, SageMakerAccess,
-    Sample,
+    Credentials, KeepRule, LabelSet, MadeAt, ModelCard, RemoteModel, RequestForm, S3Place,
+    SageMakerAccess, Sample,
 };
 use crate::library::{Library, built_in_labels, labels_from_file};
-use crate::remote::asking::{
-    Carrier, RemotePredictor, RequestForm, Wrapping, card_of_remote, recognise,
-};
-use crate::remote::endpoint::EndpointCarrier;
-use crate::remote::outputs::{LabelSource, OutputShape, Recognition};
-use crate::remote::tf_serving::{TfServing, TfServingAddress};
+use crate::remote::asking::{RemotePredictor, recognise};
+use crate::remote::connecting::{Asking, USUAL_LANES, as_told, known_to};
+use crate::remote::outputs::{ReadingChoice, Recognition};
+use crate::remote::tf_serving::TfServingAddress;
 use crate::source::Source;
 use crate::tasks::TaskControl;
 use crate::vision::PredictError;
 
 /// How many images are tried to find out what a model answers.
 const PROBES: usize = 3;
-const USUAL_LANES: u32 = 4;
 
 /// A model elsewhere, instead of `--model`.
 #[derive(Debug, Clone, Args)]
@@ -51,7 +48,7 @@ pub(in crate::cli) struct RemoteArgs {
     #[arg(long, value_name = "NAME|FILE", conflicts_with = "model")]
     labels: Option<String>,
     /// How many images are on their way at once
-    #[arg(long, value_name = "N", conflicts_with = "model", default_value_t = USUAL_LANES, value_parser = clap::value_parser!(u32).range(1..=64))]
+    #[arg(long, value_name = "N", conflicts_with = "model", default_value_t = USUAL_LANES as u32, value_parser = clap::value_parser!(u32).range(1..=64))]
     concurrency: u32,
     /// Who asks the endpoint: a profile of your AWS configuration; as for the images where it is not given
     #[arg(long, value_name = "NAME", conflicts_with_all = ["model", "tensorflow_serving"])]
@@ -76,8 +73,6 @@ fn parse_address(text: &str) -> Result<TfServingAddress, String> {
 pub(super) struct Remote {
     pub(super) predictor: Arc<RemotePredictor>,
     pub(super) card: ModelCard,
-    /// As far as they are known before the first answer.
-    pub(super) labels: LabelSet,
     pub(super) made: MadeAt,
 }
 
@@ -91,60 +86,62 @@ impl RemoteArgs {
         dirs: &AppDirs,
         control: &TaskControl,
     ) -> anyhow::Result<Remote> {
-        let (carrier, id, made) = self.carrier(place, control)?;
-        let wrapping = self.wrapping();
-        if self.signature.is_some() && wrapping.form == RequestForm::Image {
+        let model = self.model(place);
+        if model.signature.is_some() && model.form == RequestForm::Image {
             bail!("a signature goes with JSON alone; add --send instances or --send inputs");
         }
-        let name = carrier.name();
+        let asking = Asking::of(&model, &Aws::new(), control)?;
         let library = Library::open(dirs);
         let (found, of_mapping) = match &self.mapping {
             Some(mapping) => {
                 let (mapping, labels) = library.find_mapping(mapping)?;
-                (as_told(mapping), Some(labels))
+                (
+                    as_told(mapping),
+                    Some(labels).filter(|labels| !labels.is_empty()),
+                )
             }
-            None => (probe(&*carrier, &wrapping, images, control)?, None),
+            None => (probe(&asking, images, control)?, None),
         };
-        eprintln!("{name}: {}", found.shape.description());
+        eprintln!("{}: {}", asking.carrier.name(), found.shape.description());
         for assumed in &found.assumed {
             eprintln!("assumed, not known: {assumed}");
         }
-        let labels = self.labels(of_mapping, &found.shape, &library)?;
-        let card = card_of(&found, &id, &name, &library);
-        let known = match &labels {
-            LabelSource::Known(labels) => labels.clone(),
-            LabelSource::Outputs => LabelSet::default(),
-        };
-        let predictor = RemotePredictor::new(
-            carrier,
-            wrapping,
-            found.shape,
-            labels,
+        let choice = ReadingChoice {
+            mapping: None,
+            labels: self.labels()?.or(of_mapping),
             keep,
-            self.concurrency as usize,
-        );
+        };
+        let known = known_to(&library);
+        let lanes = self.concurrency as usize;
+        let understood = asking.understood(found, None, &choice, known, lanes);
         Ok(Remote {
-            predictor: Arc::new(predictor),
-            card,
-            labels: known,
-            made,
+            predictor: understood.predictor,
+            card: understood.card,
+            made: asking.made,
         })
     }
 
-    /// And what the model is called where its answers do not say it, and where it is.
-    fn carrier(
-        &self,
-        place: Option<&S3Place>,
-        control: &TaskControl,
-    ) -> anyhow::Result<(Arc<dyn Carrier>, String, MadeAt)> {
-        if let Some(address) = &self.tensorflow_serving {
-            let id = address.model().to_owned();
-            let made = MadeAt::TfServing {
-                address: address.url().to_owned(),
-            };
-            return Ok((Arc::new(TfServing::new(address.clone())), id, made));
+    fn model(&self, place: Option<&S3Place>) -> RemoteModel {
+        let model = if let Some(address) = &self.tensorflow_serving {
+            RemoteModel::in_tf_serving(address.url())
+        } else {
+            let endpoint = self.endpoint.clone().unwrap_or_default();
+            RemoteModel::at_endpoint(endpoint, self.access(place))
+        };
+        RemoteModel {
+            form: match self.send {
+                Some(Send::Inputs) => RequestForm::Inputs,
+                Some(Send::Instances) => RequestForm::Instances,
+                Some(Send::Image) => RequestForm::Image,
+                None => model.form,
+            },
+            signature: self.signature.clone(),
+            labels: self.labels.clone(),
+            ..model
         }
-        let endpoint = self.endpoint.clone().unwrap_or_default();
+    }
+
+    fn access(&self, place: Option<&S3Place>) -> SageMakerAccess {
         let mut access = place
             .map(|place| SageMakerAccess::from(&place.access))
             .unwrap_or_default();
@@ -154,87 +151,27 @@ impl RemoteArgs {
         if let Some(region) = &self.sagemaker_region {
             access.region = Some(region.clone());
         }
-        let sagemaker = Aws::new().sagemaker(&access);
-        let carrier = EndpointCarrier::new(sagemaker, endpoint.clone(), control)?;
-        let made = MadeAt::Endpoint {
-            name: endpoint.clone(),
-            region: carrier.region().to_owned(),
+        access
+    }
+
+    fn labels(&self) -> anyhow::Result<Option<LabelSet>> {
+        let Some(name) = &self.labels else {
+            return Ok(None);
         };
-        Ok((Arc::new(carrier), endpoint, made))
+        Ok(Some(match built_in_labels(name) {
+            Some(labels) => labels,
+            None => labels_from_file(&PathBuf::from(name))?,
+        }))
     }
-
-    fn wrapping(&self) -> Wrapping {
-        let form = match self.send {
-            Some(Send::Inputs) => RequestForm::Inputs,
-            Some(Send::Instances) => RequestForm::Instances,
-            None if self.tensorflow_serving.is_some() => RequestForm::Instances,
-            Some(Send::Image) | None => RequestForm::Image,
-        };
-        Wrapping {
-            form,
-            signature: self.signature.clone(),
-        }
-    }
-
-    /// As the user says, the mapping, or the library knows them.
-    fn labels(
-        &self,
-        of_mapping: Option<LabelSet>,
-        shape: &OutputShape,
-        library: &Library,
-    ) -> anyhow::Result<LabelSource> {
-        if let Some(name) = &self.labels {
-            let labels = match built_in_labels(name) {
-                Some(labels) => labels,
-                None => labels_from_file(&PathBuf::from(name))?,
-            };
-            return Ok(LabelSource::Known(labels));
-        }
-        Ok(match (of_mapping, shape) {
-            (Some(labels), _) => LabelSource::Known(labels),
-            (None, OutputShape::Spotcheck { model, .. }) => match library.find(model) {
-                Ok(known) => LabelSource::Known(known.labels),
-                Err(_) => LabelSource::Outputs,
-            },
-            (None, OutputShape::Mapped(mapping)) => {
-                let named = mapping.labels.as_deref().and_then(built_in_labels);
-                LabelSource::Known(named.unwrap_or_default())
-            }
-        })
-    }
-}
-
-fn as_told(mapping: OutputMapping) -> Recognition {
-    Recognition {
-        shape: OutputShape::Mapped(Box::new(mapping)),
-        assumed: Vec::new(),
-    }
-}
-
-/// That of the library for a model of ours, otherwise one that holds no more than is known.
-fn card_of(found: &Recognition, id: &str, name: &str, library: &Library) -> ModelCard {
-    let task = found.shape.task();
-    let id = match &found.shape {
-        OutputShape::Spotcheck { model, .. } => {
-            if let Ok(known) = library.find(model)
-                && known.card.task == task
-            {
-                return known.card;
-            }
-            model
-        }
-        OutputShape::Mapped(_) => id,
-    };
-    card_of_remote(id, task, &found.assumed, name)
 }
 
 /// The first image may be one that no model can read.
 fn probe(
-    carrier: &dyn Carrier,
-    wrapping: &Wrapping,
+    asking: &Asking,
     (source, samples): (&Arc<dyn Source>, &[Sample]),
     control: &TaskControl,
 ) -> anyhow::Result<Recognition> {
+    let carrier = &*asking.carrier;
     let mut failures = Vec::new();
     for sample in samples.iter().take(PROBES) {
         let bytes = match source.read(&sample.uri) {
@@ -244,7 +181,7 @@ fn probe(
                 continue;
             }
         };
-        match recognise(carrier, wrapping, &bytes, control) {
+        match recognise(carrier, &asking.wrapping, &bytes, control) {
             Ok(found) => return Ok(found),
             Err(PredictError::Failed(reason)) => {
                 failures.push(format!("{}: {reason}", sample.uri));

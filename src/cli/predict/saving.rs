@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -24,6 +24,8 @@ const READ_AT_ONCE: usize = 256;
 /// A line on how much is saved comes at least this often, and whenever it has doubled.
 const TELL_EVERY: Duration = Duration::from_secs(5);
 const RETRY_EVERY: Duration = Duration::from_secs(1);
+/// That something waits is said again this often.
+const REMIND_EVERY: Duration = Duration::from_secs(30);
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct SavingArgs {
@@ -61,7 +63,7 @@ impl SavingArgs {
         let Some(path) = &self.project else {
             return Ok(None);
         };
-        let teller = Arc::new(Teller::default());
+        let teller = Arc::new(Teller::of(path));
         let request = OpenRequest {
             path,
             root: opened.root.as_deref(),
@@ -115,7 +117,18 @@ impl Saving {
         control: &TaskControl,
     ) -> anyhow::Result<Self> {
         let runs = project.runs()?;
-        let last = runs.iter().rev().find(|run| is_same(run, &key, card));
+        let of_settings = runs.iter().rev().filter(|run| is_same(run, &key, card));
+        let (same, named_otherwise): (Vec<_>, Vec<_>) =
+            of_settings.partition(|run| labels.difference(&run.labels).is_none());
+        let last = same.first().copied();
+        if let (None, Some(run)) = (last, named_otherwise.first())
+            && let Some(difference) = labels.difference(&run.labels)
+        {
+            eprintln!(
+                "note: “{}” differs only in the names of its classes, so it is another run: {difference}",
+                run.name
+            );
+        }
         let name = |is_new: &str| {
             let is_taken = |name: &str| runs.iter().any(|run| run.name == name);
             let name = key.run_name(&card.name, is_taken);
@@ -226,8 +239,16 @@ impl Saving {
 
     /// These are answered anew, too, whatever the project has of them.
     pub(in crate::cli) fn want_again(&mut self, places: &SampleSet) {
+        let missing = self.missing.len();
         for id in places.iter() {
             self.missing.insert(id);
+        }
+        let again = self.missing.len() - missing;
+        if again > 0 {
+            eprintln!(
+                "{again} of those are read again: what they were read from was written since"
+            );
+            self.teller.forget(again as u64);
         }
     }
 
@@ -266,15 +287,36 @@ impl Saving {
         Ok(())
     }
 
-    /// Waits until everything is saved, however long the disk refuses it, or until the user gives up.
+    /// Waits until everything is saved, however long the disk refuses it, or until the user gives up; and says what waits, and for what.
     pub(in crate::cli) fn finish(self, interrupt: &TaskControl) -> anyhow::Result<()> {
+        let path = self.project.path().unwrap_or_default();
+        let mut told = None;
         while let Err(error) = self.project.flush() {
-            if interrupt.is_cancelled() || interrupt.sleep(RETRY_EVERY).is_err() {
+            let unsaved = self.project.unsaved();
+            let unsaved = format!(
+                "{unsaved} {}",
+                if unsaved == 1 {
+                    "change is"
+                } else {
+                    "changes are"
+                }
+            );
+            if interrupt.is_cancelled() {
                 bail!(
-                    "{} changes could not be saved in the project: {error}",
-                    self.project.unsaved()
+                    "{unsaved} not saved in {}, and given up; --resume predicts what is missing: {error}",
+                    path.display()
                 );
             }
+            let is_due = told.is_none_or(|told: Instant| told.elapsed() >= REMIND_EVERY);
+            if is_due {
+                eprintln!(
+                    "waiting: {unsaved} not saved yet in {}: {error}. It goes on by itself once that is possible; Ctrl+C gives them up",
+                    path.display()
+                );
+                told = Some(Instant::now());
+            }
+            // Woken by Ctrl+C, which the next turn sees.
+            let _ = interrupt.sleep(RETRY_EVERY);
         }
         self.teller.conclude(&self.project)
     }
@@ -288,22 +330,65 @@ fn is_same(run: &RunInfo, key: &RunKey, card: &ModelCard) -> bool {
 /// The names of a run's classes, as the project has them.
 pub(in crate::cli) struct SavedLabels {
     known: LabelSet,
-    /// Where more come from, one answer after the other.
-    learnt: Option<Learnt>,
+    naming: Naming,
+}
+
+/// Where the names of classes come from.
+enum Naming {
+    /// From the model itself, which its key tells.
+    OfModel,
+    /// From whoever reads the answers: other names make another run.
+    Given,
+    /// From the answers, one after the other; whoever reads them writes them down.
+    OfAnswers,
+    /// The same, and they are looked up here.
+    Learnt(Learnt),
 }
 
 /// Tells all names that are known by now.
 type Learnt = Box<dyn Fn() -> LabelSet>;
 
 impl SavedLabels {
-    pub(in crate::cli) fn known(known: LabelSet) -> Self {
-        let learnt = None;
-        Self { known, learnt }
+    pub(super) fn of_model(known: LabelSet) -> Self {
+        let naming = Naming::OfModel;
+        Self { known, naming }
     }
 
-    pub(super) fn learnt(known: LabelSet, learnt: impl Fn() -> LabelSet + 'static) -> Self {
-        let learnt: Option<Learnt> = Some(Box::new(learnt));
-        Self { known, learnt }
+    pub(in crate::cli) fn given(known: LabelSet) -> Self {
+        let naming = Naming::Given;
+        Self { known, naming }
+    }
+
+    pub(in crate::cli) fn of_answers() -> Self {
+        Self {
+            known: LabelSet::default(),
+            naming: Naming::OfAnswers,
+        }
+    }
+
+    pub(super) fn learnt(learnt: impl Fn() -> LabelSet + 'static) -> Self {
+        Self {
+            known: LabelSet::default(),
+            naming: Naming::Learnt(Box::new(learnt)),
+        }
+    }
+
+    /// In what a run with these labels is another one, for people.
+    fn difference(&self, stored: &LabelSet) -> Option<String> {
+        if !matches!(self.naming, Naming::Given) {
+            return None;
+        }
+        let ids = stored.iter().chain(self.known.iter()).map(|(id, _)| id);
+        let mut ids = ids.filter(|&id| stored.get(id) != self.known.get(id));
+        let called = |name: Option<&str>| {
+            name.map_or_else(|| "without a name".to_owned(), |name| format!("“{name}”"))
+        };
+        let id = ids.next()?;
+        Some(format!(
+            "class {id} is {} there, and {} now",
+            called(stored.get(id)),
+            called(self.known.get(id))
+        ))
     }
 
     /// With those that the run had when it stopped.
@@ -314,7 +399,9 @@ impl SavedLabels {
 
     /// All of them, where there are more than the last time.
     fn grown(&mut self) -> Option<LabelSet> {
-        let learnt = self.learnt.as_ref()?;
+        let Naming::Learnt(learnt) = &self.naming else {
+            return None;
+        };
         let all = learnt().with_more(&self.known);
         (all != self.known).then(|| {
             self.known = all.clone();
@@ -391,8 +478,11 @@ fn find_missing(
 }
 
 /// Says on stderr how much is saved, and only once it is.
-#[derive(Default)]
-struct Teller(Mutex<Telling>);
+struct Teller {
+    /// Where is saved.
+    path: PathBuf,
+    telling: Mutex<Telling>,
+}
 
 #[derive(Default)]
 struct Telling {
@@ -408,6 +498,13 @@ struct Telling {
 }
 
 impl Teller {
+    fn of(path: &Path) -> Self {
+        Self {
+            path: path.to_owned(),
+            telling: Mutex::default(),
+        }
+    }
+
     fn begin(&self, before: u64, total: u64, control: &TaskControl) {
         let mut telling = self.lock();
         telling.before = before;
@@ -418,6 +515,14 @@ impl Teller {
         telling.control = std::io::stderr().is_terminal().then(|| control.clone());
     }
 
+    /// So many of those that were saved before are to be saved again. Before the first is.
+    fn forget(&self, again: u64) {
+        let mut telling = self.lock();
+        telling.before = telling.before.saturating_sub(again);
+        telling.saved = telling.before;
+        telling.told = telling.before;
+    }
+
     /// On the thread that saves.
     fn tell(&self, event: &SaveEvent) {
         let mut telling = self.lock();
@@ -426,9 +531,15 @@ impl Teller {
                 telling.saved = telling.before + up_to;
                 telling.tell_saved();
             }
-            SaveEvent::Failed { reason } => eprintln!(
-                "answers cannot be saved at the moment; they are kept and tried again: {reason}"
-            ),
+            SaveEvent::Failed { reason } => {
+                eprintln!(
+                    "answers cannot be saved in {} at the moment; they are kept in the memory and tried again: {reason}",
+                    self.path.display()
+                );
+                if let Some(control) = &telling.control {
+                    control.set_step("waiting for the disk, to save answers");
+                }
+            }
             SaveEvent::Rejected { reason, .. } => {
                 telling.rejected += 1;
                 eprintln!("an answer cannot be saved: {reason}");
@@ -455,7 +566,7 @@ impl Teller {
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Telling> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.telling.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

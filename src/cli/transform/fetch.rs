@@ -107,10 +107,11 @@ pub(super) fn run(args: &FetchArgs) -> anyhow::Result<Outcome> {
         )
     })?;
     eprintln!(
-        "{} outputs; {} of {} images have one",
+        "{} outputs; {} of {} images have one{}",
         found.outputs(),
         found.images(),
-        samples.len()
+        samples.len(),
+        lists_text(found.lists())
     );
     if let Some(retries) = found.retries_text() {
         eprintln!("what had failed was answered later: {retries}");
@@ -170,6 +171,17 @@ pub(super) fn run(args: &FetchArgs) -> anyhow::Result<Outcome> {
     conclude(&outcome, &failures, &found, samples.len())
 }
 
+/// What is said of outputs that are about images which nobody knows yet.
+fn lists_text(lists: usize) -> String {
+    match lists {
+        0 => String::new(),
+        1 => " of their own; 1 output is of a list, and its lines tell their images".to_owned(),
+        lists => format!(
+            " of their own; {lists} outputs are of lists, and their lines tell their images"
+        ),
+    }
+}
+
 /// The run of the project that answers go into; `None` where no project was asked for.
 fn begin_saving(
     args: &FetchArgs,
@@ -182,10 +194,12 @@ fn begin_saving(
     let Some(project) = args.saving.open_project(opened, program)? else {
         return Ok(None);
     };
-    let (key, about) = (
-        run.key.clone(),
-        (&run.card, SavedLabels::known(run.labels.clone())),
-    );
+    let labels = match run.reader.given_labels() {
+        Some(labels) => SavedLabels::given(labels),
+        None => SavedLabels::of_answers(),
+    };
+    let key = run.key.clone();
+    let about = (&run.card, labels);
     let mut saving = Saving::begin(&args.saving, project, key, about, found.samples(), control)?;
     let runs = saving.project().runs()?;
     if let Some(known) = runs.iter().find(|known| known.id == saving.run()) {
@@ -378,11 +392,13 @@ fn conclude(
     for problem in outcome.problems.iter().chain(failures) {
         eprintln!("failed {problem}");
     }
-    let missing = found.without_output().len();
-    if missing > 0 {
+    let missing = outcome.without_output.len();
+    if let Some(first) = outcome.without_output.first()
+        && !outcome.is_cancelled
+    {
         eprintln!(
             "WITHOUT OUTPUT: {missing} of {images} images, such as {}; they have no answer, and --resume reads outputs that come later",
-            found.samples()[found.without_output()[0]].uri
+            found.samples()[*first].uri
         );
     }
     if outcome.is_cancelled {

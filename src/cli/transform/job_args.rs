@@ -7,21 +7,22 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 
-use super::package::{ARCHIVE, PackedHere, pack_for};
+use super::package::{ARCHIVE, PackedHere, pack_for, pack_saved_model};
 use crate::aws::Aws;
 use crate::cli::place::{Place, S3Args};
+use crate::cli::progress::with_progress;
 use crate::cli::values::{parse_pair, parse_positive};
 use crate::dirs::AppDirs;
 use crate::domain::{
-    AssembleWith, BatchStrategy, Compression, DataCapture, DataProcessing, Experiment,
-    InputObjects, LINES_CONTENT_TYPE, ManifestPlan, ModelClient, ModelSource, ModelSpec, Price,
-    PriceTable, S3Address, SageMakerAccess, SampleUri, SplitType, TfsBatching, TransformPlan,
-    TransformSpec, dated_name, default_image, support_folder,
+    ArchiveContent, AssembleWith, BatchStrategy, CheckPoint, Compression, DataCapture,
+    DataProcessing, Experiment, InputObjects, LINES_CONTENT_TYPE, ManifestPlan, ModelClient,
+    ModelSource, Preflight, Price, PriceTable, S3Address, SageMakerAccess, SampleUri, SplitType,
+    TfsBatching, TransformPlan, TransformSpec, archive_address, dated_name, manifest_address,
 };
-use crate::remote::transform::{add_price, manifest_of, read_prices};
+use crate::remote::transform::{
+    NewArchive, NewModel, add_price, has_input, manifest_of, preflight, read_prices,
+};
 use crate::tasks::{TaskControl, now_ms};
-
-const MANIFEST: &str = "manifest.json";
 
 /// A job, and what is made for it.
 #[derive(Debug, Args)]
@@ -61,7 +62,7 @@ struct ModelArgs {
     /// The role that the container takes on; it may read the input and write the outputs
     #[arg(long, value_name = "ARN")]
     role: Option<String>,
-    /// The container in ECR; AWS's Ray Serve container of the region, for the instance type, where it is not given
+    /// The container in ECR; where it is not given, that of AWS for the archive, the region and the instance type: Ray Serve, or TensorFlow Serving
     #[arg(long, value_name = "URI")]
     image: Option<String>,
     /// A variable of the container, for every job of the model
@@ -78,6 +79,9 @@ struct ModelSourceArgs {
     /// What `transform package` wrote: a local file, which is uploaded, or `s3://bucket/…/model.tar.gz`
     #[arg(long, value_name = "FILE|s3://…")]
     archive: Option<PathBuf>,
+    /// A TensorFlow `SavedModel`, as `transform package` takes it; packed for AWS's TensorFlow Serving container and uploaded
+    #[arg(long, value_name = "FOLDER")]
+    saved_model: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -120,7 +124,7 @@ enum InputKind {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Requests")]
 struct RequestArgs {
-    /// What the model is asked to answer in
+    /// What the model is asked to answer in: application/json where it is not given; an empty one leaves it to the model
     #[arg(long, value_name = "TYPE")]
     accept: Option<String>,
     /// One record a request, or as many as fit into the payload
@@ -241,11 +245,14 @@ impl JobArgs {
             (Some(name), _) => name.clone(),
             (None, true) => job_name.clone(),
             (None, false) => bail!(
-                "say which model: --model packs one, --archive takes a packed one, --model-name one that SageMaker has already"
+                "say which model: --model or --saved-model packs one, --archive takes a packed one, --model-name one that SageMaker has already"
             ),
         };
         let spec = self.spec(&job_name, &model_name, objects);
-        let model = self.model_source(&spec, &region)?;
+        let model = match self.new_model(&spec)? {
+            None => ModelSource::Existing,
+            Some(model) => model.source(&aws.s3(&s3), &region, &spec.instance_type, control)?,
+        };
         Ok(Planned {
             plan: TransformPlan {
                 sagemaker,
@@ -254,13 +261,14 @@ impl JobArgs {
                 model,
                 input_folder,
                 input_files: Vec::new(),
+                files_root: None,
                 manifest,
                 usd_per_hour: self.cost.hourly_price,
                 images_per_s: self.cost.images_per_s,
                 inside: None,
                 retry_of: None,
             },
-            packed: self.model.source.model.clone(),
+            packing: self.model.source.packing(),
         })
     }
 
@@ -302,8 +310,7 @@ impl JobArgs {
             return Ok((InputObjects::Prefix(address), None, None));
         };
         let manifest = manifest_of(&listed_images(list, &address)?, &address)?;
-        let folder = support_folder(&self.output, job_name);
-        let at = S3Address::new(&folder.bucket, format!("{}{MANIFEST}", folder.prefix));
+        let at = manifest_address(&self.output, job_name);
         Ok((InputObjects::Manifest(at), Some(manifest), None))
     }
 
@@ -335,7 +342,8 @@ impl JobArgs {
         spec
     }
 
-    fn model_source(&self, spec: &TransformSpec, region: &str) -> anyhow::Result<ModelSource> {
+    /// `None`: SageMaker has it already.
+    fn new_model(&self, spec: &TransformSpec) -> anyhow::Result<Option<NewModel>> {
         let args = &self.model;
         if !args.is_new() {
             if args.role.is_some() || args.image.is_some() || !args.model_env.is_empty() {
@@ -344,77 +352,135 @@ impl JobArgs {
                     spec.model_name
                 );
             }
-            return Ok(ModelSource::Existing);
+            return Ok(None);
         }
         let Some(role) = args.role.clone() else {
             bail!(
                 "a new model needs --role, the ARN of a role that SageMaker may take on, such as arn:aws:iam::123456789012:role/SageMaker"
             );
         };
-        let uploaded = || {
-            let folder = support_folder(&self.output, &spec.job_name);
-            S3Address::new(&folder.bucket, format!("{}{ARCHIVE}", folder.prefix))
+        let here = |path, content| NewArchive::Here {
+            path,
+            to: archive_address(&self.output, &spec.job_name),
+            content,
         };
-        let (archive, local_archive) = match &args.source.archive {
-            Some(path) => match Place::parse(path, &S3Args::default())? {
-                Place::S3(place) => (place.address, None),
-                Place::Path(path) => (uploaded(), Some(path)),
+        let archive = match (&args.source.archive, &args.source.saved_model) {
+            (Some(path), _) => match Place::parse(path, &S3Args::default())? {
+                Place::S3(place) => NewArchive::There(place.address),
+                Place::Path(path) => here(path, None),
                 Place::Stdin => bail!("the archive is a file or lies in S3"),
             },
-            None => (uploaded(), Some(PathBuf::from(ARCHIVE))),
+            (None, Some(_)) => here(PathBuf::from(ARCHIVE), Some(ArchiveContent::SavedModel)),
+            (None, None) => here(PathBuf::from(ARCHIVE), Some(ArchiveContent::Onnx)),
         };
-        Ok(ModelSource::New {
-            spec: ModelSpec {
-                name: spec.model_name.clone(),
-                image: args
-                    .image
-                    .clone()
-                    .unwrap_or_else(|| default_image(region, &spec.instance_type)),
-                archive,
-                role,
-                environment: args.model_env.iter().cloned().collect(),
-                tags: self.extras.tags.iter().cloned().collect(),
-            },
-            local_archive,
-        })
+        Ok(Some(NewModel {
+            name: spec.model_name.clone(),
+            role,
+            image: args.image.clone(),
+            archive,
+            environment: args.model_env.iter().cloned().collect(),
+            tags: self.extras.tags.iter().cloned().collect(),
+        }))
     }
 }
 
 /// A plan on the command line.
 pub(super) struct Planned {
     pub(super) plan: TransformPlan,
-    /// The model that is packed first.
-    pub(super) packed: Option<String>,
+    /// What is packed first.
+    pub(super) packing: Option<Packing>,
+}
+
+/// A model of this machine, on its way into an archive.
+pub(super) enum Packing {
+    /// Of the library, or an ONNX file.
+    Model(String),
+    SavedModel(PathBuf),
+}
+
+impl Packing {
+    /// The flag of `transform package` for it, and its value.
+    pub(super) fn flag(&self) -> (&'static str, String) {
+        match self {
+            Self::Model(model) => ("--model", model.clone()),
+            Self::SavedModel(folder) => ("--saved-model", folder.display().to_string()),
+        }
+    }
+}
+
+impl ModelSourceArgs {
+    fn packing(&self) -> Option<Packing> {
+        let model = self.model.clone().map(Packing::Model);
+        model.or_else(|| self.saved_model.clone().map(Packing::SavedModel))
+    }
 }
 
 impl Planned {
     /// A plan that was made of something else than these flags.
     pub(super) fn of(plan: TransformPlan) -> Self {
-        Self { plan, packed: None }
+        Self {
+            plan,
+            packing: None,
+        }
     }
 
-    /// Packs the model, where one is to be packed: the plan's archive is there then, as long as what is returned is held.
-    pub(super) fn pack(&mut self, control: &TaskControl) -> anyhow::Result<Option<PackedHere>> {
-        let (Some(model), ModelSource::New { local_archive, .. }) =
-            (&self.packed, &mut self.plan.model)
-        else {
+    /// Packs the model, where one is to be packed and there is something to send to it: the plan's archive is there then, as long as what
+    /// is returned is held.
+    pub(super) fn pack(
+        &mut self,
+        aws: &Aws,
+        control: &TaskControl,
+    ) -> anyhow::Result<Option<PackedHere>> {
+        let Some(packing) = &self.packing else {
             return Ok(None);
         };
-        let packed = pack_for(model, &self.plan.spec.instance_type, control)?;
-        *local_archive = Some(packed.path.clone());
+        if !has_input(aws, &self.plan, control)? {
+            return Ok(None);
+        }
+        let packed = match packing {
+            Packing::Model(model) => pack_for(model, &self.plan.spec.instance_type, control)?,
+            Packing::SavedModel(folder) => pack_saved_model(folder, control)?,
+        };
+        if let ModelSource::New { local_archive, .. } = &mut self.plan.model {
+            *local_archive = Some(packed.path.clone());
+        }
         Ok(Some(packed))
+    }
+
+    /// Looks the plan through, and sets in it what nobody has set. Of an archive that is not packed (yet), nothing is said.
+    pub(super) fn preflight(
+        &mut self,
+        aws: &Aws,
+        prices: &PriceTable,
+        packed: Option<&PackedHere>,
+        control: &TaskControl,
+    ) -> anyhow::Result<Preflight> {
+        let checked = with_progress("Preflight", control, || {
+            preflight(aws, self.plan.clone(), prices, control)
+        })?;
+        self.plan = checked.plan;
+        let mut found = checked.preflight;
+        if self.packing.is_some() && packed.is_none() {
+            found
+                .checks
+                .retain(|check| check.point != CheckPoint::Model);
+        }
+        Ok(found)
     }
 }
 
 impl ModelArgs {
     fn is_new(&self) -> bool {
-        self.source.model.is_some() || self.source.archive.is_some()
+        let source = &self.source;
+        source.model.is_some() || source.archive.is_some() || source.saved_model.is_some()
     }
 
     /// What the job is named after.
     fn stem(&self) -> String {
-        let of_model = self.source.model.as_deref().map(|model| {
-            let file = Path::new(model).file_stem();
+        let source = &self.source;
+        let of_model = source.model.as_deref().map(Path::new);
+        let of_model = of_model.or(source.saved_model.as_deref()).map(|model| {
+            let file = model.file_stem();
             file.map_or_else(String::new, |stem| stem.to_string_lossy().into_owned())
         });
         let named = of_model.or_else(|| self.model_name.clone());
@@ -425,7 +491,7 @@ impl ModelArgs {
 impl RequestArgs {
     fn apply(&self, spec: &mut TransformSpec) {
         if let Some(accept) = &self.accept {
-            spec.output.accept = Some(accept.clone());
+            spec.output.accept = (!accept.is_empty()).then(|| accept.clone());
         }
         if let Some(strategy) = self.batch_strategy {
             spec.batch_strategy = strategy.into();

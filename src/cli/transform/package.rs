@@ -194,6 +194,30 @@ pub(in crate::cli) fn pack_for(
     })
 }
 
+/// Packs a `SavedModel` of this machine, as long as what is returned is held.
+pub(in crate::cli) fn pack_saved_model(
+    saved_model: &Path,
+    control: &TaskControl,
+) -> anyhow::Result<PackedHere> {
+    let folder = tempfile::tempdir().context("Could not make a folder for the archive")?;
+    let target = ExportTarget {
+        path: folder.path().join(ARCHIVE),
+        existing: Existing::Keep,
+    };
+    let options = SavedModelOptions::default();
+    let packaged = with_progress("Packing", control, || {
+        package_saved_model(saved_model, &options, &target, control)
+    });
+    let packaged = packaged.context("Could not pack the SavedModel")?;
+    // What comes next counts anew.
+    control.set_total(None);
+    control.set_done_before(0);
+    Ok(PackedHere {
+        path: packaged.path,
+        _folder: folder,
+    })
+}
+
 fn print(packaged: &Packaged) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
     for (name, bytes) in &packaged.files {

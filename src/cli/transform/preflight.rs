@@ -8,11 +8,9 @@ use clap::Args;
 use super::job_args::JobArgs;
 use crate::aws::Aws;
 use crate::cli::Outcome;
-use crate::cli::progress::with_progress;
 use crate::cli::terminal::interruptible;
 use crate::dirs::AppDirs;
 use crate::domain::{CheckGrade, Preflight};
-use crate::remote::transform::preflight;
 use crate::tasks::ProgressUnit;
 
 #[derive(Debug, Args)]
@@ -27,11 +25,8 @@ pub(super) fn run(args: &PreflightArgs) -> anyhow::Result<Outcome> {
     let aws = Aws::new();
     let mut planned = args.job.plan(&aws, &control)?;
     let prices = args.job.prices(&planned.plan, &dirs)?;
-    let _archive = planned.pack(&control)?;
-    let checked = with_progress("Preflight", &control, || {
-        preflight(&aws, planned.plan, &prices, &control)
-    })?;
-    let found = checked.preflight;
+    let packed = planned.pack(&aws, &control)?;
+    let found = planned.preflight(&aws, &prices, packed.as_ref(), &control)?;
     write(&mut std::io::stdout().lock(), &found)?;
     match found.count(CheckGrade::Problem) {
         0 => Ok(Outcome::AllWell),

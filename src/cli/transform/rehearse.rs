@@ -33,11 +33,7 @@ use crate::vision::Predictor;
 #[command(allow_missing_positional = true)]
 pub(super) struct RehearseArgs {
     /// An archive of `spotcheck transform package`; leave it away with --model
-    #[arg(
-        value_name = "ARCHIVE",
-        conflicts_with = "model",
-        required_unless_present = "model"
-    )]
+    #[arg(value_name = "ARCHIVE", conflicts_with = "model")]
     archive: Option<PathBuf>,
     /// A folder, an image, a TFRecord file, or `s3://bucket/folder/`
     source: PathBuf,
@@ -116,6 +112,13 @@ pub(super) fn run(args: &RehearseArgs) -> anyhow::Result<Outcome> {
     let control = TaskControl::new(ProgressUnit::Bytes);
     let on_interrupt = control.clone();
     ctrlc::set_handler(move || on_interrupt.cancel()).context("Could not listen for Ctrl+C")?;
+    if args.archive.is_none() && args.model.is_none() {
+        bail!(
+            "nothing says which model is rehearsed over {}: --model packs one of this machine first, or an archive of `spotcheck transform package` \
+             goes before the images",
+            args.source.display()
+        );
+    }
     let source = Place::parse(&args.source, &args.s3)?.open(&control)?.source;
     let page = list(&source, Some(args.samples as usize), &control)?;
     for problem in &page.problems {

@@ -5,7 +5,7 @@ use std::io::Write;
 use anyhow::bail;
 use clap::Args;
 
-use super::job_args::{JobArgs, Planned};
+use super::job_args::{JobArgs, Packing, Planned};
 use super::preflight;
 use super::status::{Watched, watch_to_the_end};
 use crate::aws::Aws;
@@ -13,9 +13,7 @@ use crate::cli::Outcome;
 use crate::cli::progress::with_progress;
 use crate::cli::terminal::interruptible;
 use crate::dirs::AppDirs;
-use crate::domain::{
-    Check, CheckGrade, CheckPoint, JobRecord, LeftBehind, Preflight, PriceTable, TransformPlan,
-};
+use crate::domain::{CheckGrade, JobRecord, LeftBehind, Preflight, PriceTable, TransformPlan};
 use crate::remote::transform::{self, JobRecords, StartFolders, aws_commands};
 use crate::tasks::{ProgressUnit, TaskControl, now_ms};
 
@@ -61,21 +59,17 @@ pub(super) fn start(
 ) -> anyhow::Result<Outcome> {
     if how.print_aws {
         // For what is chosen by the objects that are there.
-        let checked = with_progress("Looking", control, || {
-            transform::preflight(aws, planned.plan, &prices, control)
-        })?;
-        write_noteworthy(&checked.preflight, |check| {
-            // An archive that is yet to be packed cannot be there.
-            planned.packed.is_none() || check.point != CheckPoint::Model
-        })?;
-        return print_commands(&checked.plan, planned.packed.as_deref());
+        let found = planned.preflight(aws, &prices, None, control)?;
+        write_noteworthy(&found)?;
+        return print_commands(&planned.plan, planned.packing.as_ref());
     }
-    let _archive = planned.pack(control)?;
-    let checked = with_progress("Preflight", control, || {
-        transform::preflight(aws, planned.plan, &prices, control)
-    })?;
-    must_be_well(&checked.preflight, how)?;
-    let plan = checked.plan;
+    let packed = planned.pack(aws, control)?;
+    let found = planned.preflight(aws, &prices, packed.as_ref(), control)?;
+    must_be_well(&found, how)?;
+    if planned.packing.is_some() && packed.is_none() {
+        bail!("nothing was started: there is nothing to send to the model, so it was not packed");
+    }
+    let plan = planned.plan;
     let records = JobRecords::in_folder(dirs.jobs());
     let folders = StartFolders {
         records: &records,
@@ -112,12 +106,12 @@ pub(super) fn start(
 }
 
 /// What is well need not be told before a start.
-fn write_noteworthy(found: &Preflight, wanted: impl Fn(&Check) -> bool) -> anyhow::Result<()> {
+fn write_noteworthy(found: &Preflight) -> anyhow::Result<()> {
     let noteworthy = Preflight {
         checks: found
             .checks
             .iter()
-            .filter(|check| check.grade != CheckGrade::Ok && wanted(check))
+            .filter(|check| check.grade != CheckGrade::Ok)
             .cloned()
             .collect(),
         ..Preflight::default()
@@ -126,7 +120,7 @@ fn write_noteworthy(found: &Preflight, wanted: impl Fn(&Check) -> bool) -> anyho
 }
 
 fn must_be_well(found: &Preflight, how: &HowArgs) -> anyhow::Result<()> {
-    write_noteworthy(found, |_| true)?;
+    write_noteworthy(found)?;
     if found.grade() == CheckGrade::Problem && !how.force {
         bail!("nothing was started, because of the problems above; --force starts all the same");
     }
@@ -164,20 +158,21 @@ fn tell_what_is_left(records: &JobRecords, name: &str) {
     );
 }
 
-fn print_commands(plan: &TransformPlan, packed: Option<&str>) -> anyhow::Result<Outcome> {
+fn print_commands(plan: &TransformPlan, packing: Option<&Packing>) -> anyhow::Result<Outcome> {
     let mut out = std::io::stdout().lock();
-    if let Some(model) = packed {
+    if let Some(packing) = packing {
+        let (flag, model) = packing.flag();
         let plain = model
             .bytes()
             .all(|byte| byte.is_ascii_alphanumeric() || b"-_./".contains(&byte));
         let model = if plain {
-            model.to_owned()
+            model
         } else {
             format!("'{}'", model.replace('\'', r"'\''"))
         };
         writeln!(
             out,
-            "spotcheck transform package --model {model} --out model.tar.gz"
+            "spotcheck transform package {flag} {model} --out model.tar.gz"
         )?;
     }
     for command in aws_commands(plan) {

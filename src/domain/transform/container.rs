@@ -4,6 +4,12 @@ use super::InstanceType;
 
 /// AWS's Ray Serve container, the one that an archive of ours is made for first.
 const RAY_REPOSITORY: &str = "ray";
+/// AWS's container for TensorFlow Serving.
+const TENSORFLOW_REPOSITORY: &str = "tensorflow-inference";
+const TENSORFLOW_CPU_TAG: &str = "2.19.0-cpu";
+const TENSORFLOW_GPU_TAG: &str = "2.19.0-gpu";
+/// AWS's container for PyTorch, which runs the Python in an archive of ours, too.
+const PYTORCH_REPOSITORY: &str = "pytorch-inference";
 const RAY_CPU_TAG: &str = "serve-ml-sagemaker-cpu-v1.4";
 const RAY_CUDA_TAG: &str = "serve-ml-sagemaker-cuda-v1.4";
 /// The account of AWS's deep learning containers in most regions.
@@ -17,17 +23,41 @@ const ACCOUNTS: &[(&str, &str)] = &[
 ];
 const CHINA_ACCOUNT: &str = "727897471807";
 
-/// The container for a model archive of ours, in a region, for an instance with or without a graphics card.
-pub fn default_image(region: &str, instance_type: &str) -> String {
+/// What an archive holds, which decides about the containers that can serve it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ArchiveContent {
+    /// What Spotcheck makes of a model card: an ONNX file, and a handler in Python.
+    Onnx,
+    /// For TensorFlow Serving: `1/saved_model.pb`, and perhaps a handler.
+    SavedModel,
+}
+
+impl ArchiveContent {
+    /// “an ONNX model with its handler”
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Onnx => "an ONNX model with its handler",
+            Self::SavedModel => "a TensorFlow SavedModel",
+        }
+    }
+}
+
+/// The container of AWS for an archive of this content, in a region, for an instance with or without a graphics card.
+pub fn default_image(region: &str, instance_type: &str, content: ArchiveContent) -> String {
     let has_gpu = InstanceType::parse(instance_type).is_some_and(|instance| instance.has_gpu());
-    let tag = if has_gpu { RAY_CUDA_TAG } else { RAY_CPU_TAG };
+    let (repository, tag) = match (content, has_gpu) {
+        (ArchiveContent::Onnx, false) => (RAY_REPOSITORY, RAY_CPU_TAG),
+        (ArchiveContent::Onnx, true) => (RAY_REPOSITORY, RAY_CUDA_TAG),
+        (ArchiveContent::SavedModel, false) => (TENSORFLOW_REPOSITORY, TENSORFLOW_CPU_TAG),
+        (ArchiveContent::SavedModel, true) => (TENSORFLOW_REPOSITORY, TENSORFLOW_GPU_TAG),
+    };
     let (account, suffix) = if region.starts_with("cn-") {
         (CHINA_ACCOUNT, ".cn")
     } else {
         let special = ACCOUNTS.iter().find(|(name, _)| *name == region);
         (special.map_or(USUAL_ACCOUNT, |(_, account)| account), "")
     };
-    format!("{account}.dkr.ecr.{region}.amazonaws.com{suffix}/{RAY_REPOSITORY}:{tag}")
+    format!("{account}.dkr.ecr.{region}.amazonaws.com{suffix}/{repository}:{tag}")
 }
 
 /// What the URI of a container in ECR says: `<account>.dkr.ecr.<region>.amazonaws.com/<repository>:<tag>`.
@@ -66,6 +96,16 @@ impl<'i> EcrImage<'i> {
         }
     }
 
+    /// Whether it can serve such an archive; `None` where nobody knows.
+    pub fn serves(&self, content: ArchiveContent) -> Option<bool> {
+        let repository = self.name.split([':', '@']).next()?;
+        match repository {
+            RAY_REPOSITORY | PYTORCH_REPOSITORY => Some(content == ArchiveContent::Onnx),
+            TENSORFLOW_REPOSITORY => Some(content == ArchiveContent::SavedModel),
+            _ => None,
+        }
+    }
+
     /// Whether it is one that says nothing of how many requests it takes at once (`/execution-parameters`).
     pub fn is_ray(&self) -> bool {
         self.name.starts_with("ray:") || self.name.starts_with("ray@")
@@ -95,7 +135,7 @@ mod tests {
                 "727897471807.dkr.ecr.cn-north-1.amazonaws.com.cn/ray:serve-ml-sagemaker-cuda-v1.4",
             ),
         ] {
-            let image = default_image(region, instance);
+            let image = default_image(region, instance, ArchiveContent::Onnx);
             assert_eq!(image, expected);
             let parsed = EcrImage::parse(&image).unwrap();
             assert_eq!(parsed.region, region);
@@ -103,5 +143,27 @@ mod tests {
             assert!(parsed.is_ray());
         }
         assert_eq!(EcrImage::parse("docker.io/library/python"), None);
+    }
+
+    #[test]
+    fn a_container_serves_what_it_is_made_for() {
+        for content in [ArchiveContent::Onnx, ArchiveContent::SavedModel] {
+            for instance in ["ml.m5.xlarge", "ml.g5.xlarge"] {
+                let image = default_image("eu-west-1", instance, content);
+                let image = EcrImage::parse(&image).unwrap();
+                assert_eq!(image.serves(content), Some(true), "{image:?}");
+                assert_eq!(image.wants_gpu(), Some(instance == "ml.g5.xlarge"));
+            }
+        }
+        let of = |name: &str| format!("763104351884.dkr.ecr.eu-west-1.amazonaws.com/{name}");
+        let serves = |name: &str, content| {
+            let image = of(name);
+            EcrImage::parse(&image).unwrap().serves(content)
+        };
+        let tensorflow = "tensorflow-inference:2.19.0-cpu";
+        assert_eq!(serves(tensorflow, ArchiveContent::Onnx), Some(false));
+        let ray = "ray@sha256:00";
+        assert_eq!(serves(ray, ArchiveContent::SavedModel), Some(false));
+        assert_eq!(serves("of-our-own:1", ArchiveContent::Onnx), None);
     }
 }

@@ -30,6 +30,8 @@ pub struct TransformPlan {
     pub input_folder: Option<PathBuf>,
     /// Local files that become the images of `manifest` first, under the same names.
     pub input_files: Vec<Sample>,
+    /// The folder that `input_files` are all images of, where they are.
+    pub files_root: Option<PathBuf>,
     /// The images that the manifest of `spec.input` is to list; `None` where that manifest is there already, or the input is a prefix.
     pub manifest: Option<ManifestPlan>,
     /// Of one instance, as the user says; `None`: as the price table says.
@@ -176,6 +178,18 @@ pub fn support_folder(base: &S3Address, job_name: &str) -> S3Address {
         &base.bucket,
         format!("{}spotcheck-files/{job_name}/", base.prefix),
     )
+}
+
+/// Where the archive of a job's model goes.
+pub fn archive_address(base: &S3Address, job_name: &str) -> S3Address {
+    let folder = support_folder(base, job_name);
+    S3Address::new(&folder.bucket, format!("{}model.tar.gz", folder.prefix))
+}
+
+/// Where the manifest goes that is written for a job.
+pub fn manifest_address(base: &S3Address, job_name: &str) -> S3Address {
+    let folder = support_folder(base, job_name);
+    S3Address::new(&folder.bucket, format!("{}manifest.json", folder.prefix))
 }
 
 impl InputObjects {

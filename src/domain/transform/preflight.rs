@@ -108,6 +108,24 @@ impl CheckGrade {
 }
 
 impl CheckPoint {
+    /// Those that every job has; a manifest has no prefix.
+    pub const ALWAYS: [Self; 14] = [
+        Self::Limits,
+        Self::JobName,
+        Self::Role,
+        Self::Image,
+        Self::Model,
+        Self::Input,
+        Self::Objects,
+        Self::Output,
+        Self::Payload,
+        Self::Concurrency,
+        Self::ContentType,
+        Self::Splitting,
+        Self::Instance,
+        Self::Cost,
+    ];
+
     pub fn label(self) -> &'static str {
         match self {
             Self::Limits => "Names and limits",

@@ -8,7 +8,10 @@ use std::time::{Duration, SystemTime};
 use super::super::Shared;
 use crate::domain::InstanceType;
 use crate::export::{Existing, ExportTarget};
-use crate::remote::package::{PackageError, PackageOptions, Processor, package_model};
+use crate::remote::package::{
+    PackageError, PackageOptions, Processor, SavedModelOptions, package_model, package_saved_model,
+    stamp_of_saved_model,
+};
 use crate::remote::transform::JobError;
 use crate::tasks::TaskControl;
 
@@ -46,17 +49,11 @@ pub(super) fn packed(
         hasher.finish()
     );
     let path = shared.dirs.cache.join(ARCHIVES).join(name);
-    let folder = shared.dirs.cache.join(ARCHIVES);
     if path.exists() {
         note_use(&path);
         return Ok(path);
     }
-    std::fs::create_dir_all(&folder).map_err(|error| {
-        plan_error(&format!(
-            "The folder for packed models cannot be made: {error}: {}",
-            folder.display()
-        ))
-    })?;
+    let folder = archives_folder(shared)?;
     control.set_step("packing the model");
     let options = PackageOptions {
         processor,
@@ -72,6 +69,49 @@ pub(super) fn packed(
     })?;
     forget_old(&folder, SystemTime::now());
     Ok(path)
+}
+
+/// As [`packed`], of a folder: what is the same by names, sizes and times is not packed again.
+pub(super) fn packed_saved_model(
+    shared: &Shared,
+    model: &Path,
+    control: &TaskControl,
+) -> Result<PathBuf, JobError> {
+    let failed = |error: PackageError| match error {
+        PackageError::Cancelled(_) => JobError::Cancelled,
+        error => JobError::Plan(format!("The SavedModel cannot be packed: {error}")),
+    };
+    let name = format!(
+        "saved-model-{}-{:016x}.tar.gz",
+        env!("CARGO_PKG_VERSION"),
+        stamp_of_saved_model(model).map_err(failed)?
+    );
+    let path = shared.dirs.cache.join(ARCHIVES).join(name);
+    if path.exists() {
+        note_use(&path);
+        return Ok(path);
+    }
+    let folder = archives_folder(shared)?;
+    let target = ExportTarget {
+        path: path.clone(),
+        existing: Existing::Replace,
+    };
+    let options = SavedModelOptions::default();
+    package_saved_model(model, &options, &target, control).map_err(failed)?;
+    forget_old(&folder, SystemTime::now());
+    Ok(path)
+}
+
+/// Made where it is not there.
+fn archives_folder(shared: &Shared) -> Result<PathBuf, JobError> {
+    let folder = shared.dirs.cache.join(ARCHIVES);
+    match std::fs::create_dir_all(&folder) {
+        Ok(()) => Ok(folder),
+        Err(error) => Err(JobError::Plan(format!(
+            "The folder for packed models cannot be made: {error}: {}",
+            folder.display()
+        ))),
+    }
 }
 
 /// Its time of change is when it was used last.

@@ -8,8 +8,8 @@ use super::archives::packed;
 use super::endpoints::records;
 use super::outcome_of;
 use crate::domain::{
-    EndpointConfig, EndpointRecord, ModelSource, ModelSpec, S3Access, S3Address, SageMakerAccess,
-    default_image,
+    ArchiveContent, EndpointConfig, EndpointRecord, ModelSource, ModelSpec, S3Access, S3Address,
+    SageMakerAccess, default_image,
 };
 use crate::remote::endpoint::{
     Deletion, EndpointError, EndpointPlan, LocalArchive, deploy, preflight, send_archive,
@@ -98,7 +98,7 @@ fn plan_of(
         name: config.model_name.clone(),
         image: order
             .image
-            .unwrap_or_else(|| default_image(&region, &instance_type)),
+            .unwrap_or_else(|| default_image(&region, &instance_type, ArchiveContent::Onnx)),
         archive: S3Address::new(&folder.bucket, format!("{}{ARCHIVE}", folder.prefix)),
         role: order.role,
         environment: BTreeMap::new(),

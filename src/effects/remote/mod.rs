@@ -1,11 +1,14 @@
-//! What happens elsewhere: jobs of SageMaker are checked, started, watched and cleaned up after, endpoints watched and deleted.
+//! What happens elsewhere: jobs of SageMaker are checked, started, watched and cleaned up after, endpoints watched and deleted, and models
+//! that are not here asked.
 
 mod archives;
 pub(super) mod deploying;
+pub(super) mod elsewhere;
 pub(super) mod endpoints;
 mod jobs;
 mod keeper;
 pub(super) mod outputs;
+pub(super) mod prices;
 pub(super) mod rehearse;
 mod sending;
 

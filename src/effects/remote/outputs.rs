@@ -97,12 +97,12 @@ fn open_all(shared: &Shared, request: &Request) -> Result<TaskOutcome, OutputsFa
     let run = found
         .describe(made, &choice, known, control)
         .map_err(|error| {
-            let raw = matches!(
-                error,
-                OutputsError::Unknown { .. } | OutputsError::Broken { .. }
-            )
-            .then(|| found.raw(RAW_BYTES, control).ok())
-            .flatten();
+            let raw = match &error {
+                OutputsError::Unknown { example, .. } | OutputsError::Broken { example, .. } => {
+                    found.raw(example, RAW_BYTES, control).ok()
+                }
+                _ => None,
+            };
             failure_of(&error, raw)
         })?;
     if let (Some(mapping), true) = (&choice.mapping, request.wish.saves_mapping) {
@@ -156,7 +156,7 @@ fn ended(outcome: &ReadOutcome, found: &FoundOutputs) -> TaskOutcome {
         parts.push(format!("{} could not be", outcome.failed));
     }
     parts.extend(found.retries_text());
-    let without = found.without_output().len();
+    let without = outcome.without_output.len();
     if without > 0 {
         parts.push(format!("{without} images have no output"));
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::super::Shared;
-use super::archives::packed;
+use super::sending::{Packed, archive_of};
 use crate::domain::{
     Device, DeviceChoice, MAX_PAYLOAD_IN_FLIGHT_MB, Sample, SplitType, TransformSpec,
 };
@@ -52,16 +52,16 @@ fn try_out(shared: &Shared, request: &Request) -> Result<RehearsalReport, TaskOu
         .source(request.source)
         .ok_or(TaskOutcome::Cancelled)?;
     let spec = &request.order.spec;
-    let archive = packed(
-        shared,
-        &request.order.model_id,
-        &spec.instance_type,
-        control,
-    );
+    let archive = archive_of(shared, &request.order.model, &spec.instance_type, control);
     let archive = archive.map_err(|error| match error {
         JobError::Cancelled => TaskOutcome::Cancelled,
         error => failed(&error),
     })?;
+    let Some(Packed::Here { path: archive, .. }) = archive else {
+        return Err(failed(
+            &"Only a model of this machine can be tried here: fetch its archive and choose that, or go without",
+        ));
+    };
     control.set_step("unpacking the archive");
     let folder = tempfile::tempdir()
         .map_err(|error| failed(&format!("No temporary folder can be made: {error}")))?;
@@ -165,6 +165,7 @@ fn report(rehearsal: &Rehearsal, samples: &[Sample]) -> RehearsalReport {
             "{found}, {pace}, with requests of up to {payload_mb} MB and {at_once} at once; the handler was ready after {ready:.1} s"
         ),
         notes,
+        images_per_s: rehearsal.images_per_s(),
     }
 }
 

@@ -1,20 +1,23 @@
 //! What the form says becomes a plan, and the plan a job.
 
 use std::collections::HashSet;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::super::Shared;
-use super::archives::packed;
+use super::archives::{packed, packed_saved_model};
 use super::jobs::start_plan;
 use super::outcome_of;
 use crate::domain::{
-    ImagesInside, ManifestPlan, ModelSource, ModelSpec, S3Address, SageMakerAccess, Sample,
-    SampleUri, TransformPlan, default_image, support_folder,
+    ArchiveContent, ImagesInside, ManifestPlan, ModelSource, S3Address, SageMakerAccess, Sample,
+    SampleUri, TransformPlan, archive_address,
 };
 use crate::remote::transform::{
-    Checked, JobError, aws_commands, manifest_of, preflight, read_prices,
+    Checked, JobError, NewArchive, NewModel, aws_commands, manifest_of, preflight, read_prices,
 };
-use crate::state::{Event, JobId, SendCheck, SendFrom, SendImages, SendOrder, TaskId, TaskOutcome};
+use crate::state::{
+    Event, JobId, SendCheck, SendFrom, SendImages, SendModel, SendOrder, TaskId, TaskOutcome,
+};
 use crate::tasks::TaskControl;
 use crate::upload;
 
@@ -50,7 +53,7 @@ fn check_order(
     let Checked { plan, preflight } = preflight(&shared.aws, plan, &prices, control)?;
     Ok(SendCheck {
         preflight,
-        commands: aws_commands(&plan).join("\n"),
+        commands: lines_of(&aws_commands(&plan)),
         plan: Arc::new(plan),
     })
 }
@@ -88,21 +91,40 @@ fn plan_of(
     control: &TaskControl,
 ) -> Result<TransformPlan, JobError> {
     let sagemaker = SageMakerAccess::from(&order.access);
-    let image = if let Some(image) = order.image {
-        image
-    } else {
-        let region = shared.aws.sagemaker(&sagemaker).region(Some(control))?;
-        default_image(&region, &order.spec.instance_type)
-    };
     let spec = order.spec;
-    let archive = packed(shared, &order.model_id, &spec.instance_type, control)?;
+    let model = match archive_of(shared, &order.model, &spec.instance_type, control)? {
+        None => ModelSource::Existing,
+        Some(packed) => {
+            let archive = match packed {
+                Packed::There(address) => NewArchive::There(address),
+                Packed::Here { path, content } => NewArchive::Here {
+                    path,
+                    to: archive_address(&order.base, &spec.job_name),
+                    content,
+                },
+            };
+            let model = NewModel {
+                name: spec.model_name.clone(),
+                role: order.role,
+                image: order.image,
+                archive,
+                environment: order.model_environment,
+                tags: spec.tags.clone(),
+            };
+            let region = shared.aws.sagemaker(&sagemaker).region(Some(control))?;
+            let s3 = shared.aws.s3(&order.access);
+            model.source(&s3, &region, &spec.instance_type, control)?
+        }
+    };
     let inside = inside_of(&order.images);
     let all: Vec<&SampleUri> = order.images.samples().map(|sample| &sample.uri).collect();
+    let mut files_root = None;
     let (manifest, input_files) = match order.images.lie {
-        SendFrom::Prefix => (None, Vec::new()),
+        SendFrom::Prefix | SendFrom::Manifest(_) => (None, Vec::new()),
         SendFrom::Objects { ref folder } => (Some(manifest_of(all, folder)?), Vec::new()),
         SendFrom::Local {
             ref root,
+            is_whole,
             ref target,
         } => {
             control.set_step("looking through the images");
@@ -118,28 +140,18 @@ fn plan_of(
                 folder: target.clone(),
                 names,
             };
+            files_root = is_whole.then(|| PathBuf::from(root));
             (Some(manifest), found.files)
         }
-    };
-    let folder = support_folder(&order.base, &spec.job_name);
-    let model = ModelSpec {
-        name: spec.model_name.clone(),
-        image,
-        archive: S3Address::new(&folder.bucket, format!("{}model.tar.gz", folder.prefix)),
-        role: order.role,
-        environment: std::collections::BTreeMap::new(),
-        tags: spec.tags.clone(),
     };
     Ok(TransformPlan {
         sagemaker,
         s3: order.access,
         spec,
-        model: ModelSource::New {
-            spec: model,
-            local_archive: Some(archive),
-        },
+        model,
         input_folder: None,
         input_files,
+        files_root,
         manifest,
         usd_per_hour: order.usd_per_hour,
         images_per_s: order.images_per_s,
@@ -148,11 +160,52 @@ fn plan_of(
     })
 }
 
+fn lines_of(commands: &[String]) -> Vec<String> {
+    let lines = commands.iter().flat_map(|command| command.split('\n'));
+    lines.map(str::to_owned).collect()
+}
+
+/// A model that is packed.
+pub(super) enum Packed {
+    There(S3Address),
+    Here {
+        path: PathBuf,
+        /// Where that is known without looking.
+        content: Option<ArchiveContent>,
+    },
+}
+
+/// The archive of a model, packed where it is not. `None`: SageMaker has the model.
+pub(super) fn archive_of(
+    shared: &Shared,
+    model: &SendModel,
+    instance_type: &str,
+    control: &TaskControl,
+) -> Result<Option<Packed>, JobError> {
+    Ok(Some(match model {
+        SendModel::Library(id) => Packed::Here {
+            path: packed(shared, id, instance_type, control)?,
+            content: Some(ArchiveContent::Onnx),
+        },
+        SendModel::SavedModel(folder) => Packed::Here {
+            path: packed_saved_model(shared, folder, control)?,
+            content: Some(ArchiveContent::SavedModel),
+        },
+        SendModel::Archive(path) => Packed::Here {
+            path: path.clone(),
+            content: None,
+        },
+        SendModel::ArchiveInS3(address) => Packed::There(address.clone()),
+        SendModel::SageMaker => return Ok(None),
+    }))
+}
+
 /// The images in the files that are sent, where the images lie inside of files and all of those are listed.
 fn inside_of(images: &SendImages) -> Option<ImagesInside> {
     let of_file = |sample: &Sample| sample.uri.record().map(|_| sample.uri.file().to_owned());
     let files: HashSet<String> = images.samples().filter_map(of_file).collect();
-    if files.is_empty() || images.is_partial {
+    let is_elsewhere = matches!(images.lie, SendFrom::Manifest(_));
+    if files.is_empty() || images.is_partial || is_elsewhere {
         return None;
     }
     let is_sent = |sample: &&Sample| files.contains(sample.uri.file());

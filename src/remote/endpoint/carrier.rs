@@ -36,6 +36,40 @@ impl EndpointCarrier {
     }
 }
 
+impl EndpointCarrier {
+    /// Of an endpoint that does not answer yet, or no longer, the runtime only says that there is none.
+    fn explained(&self, error: AwsError, control: &TaskControl) -> AwsError {
+        if error.kind != AwsErrorKind::NotFound {
+            return error;
+        }
+        let there = self
+            .sagemaker
+            .describe_endpoint(&self.endpoint, Some(control));
+        // Who may ask it need not be allowed to look at it.
+        let Ok(Some(there)) = there else {
+            return error;
+        };
+        if there.status.answers() {
+            return error;
+        }
+        let why = there
+            .failure
+            .map_or_else(String::new, |why| format!(" (AWS says: {why})"));
+        let what_to_do = if there.status.is_changing() {
+            "wait until it is InService"
+        } else {
+            "deploy it anew, or choose another one"
+        };
+        AwsError {
+            kind: error.kind,
+            message: format!(
+                "Could not ask the endpoint {}: it is {}{why}; {what_to_do}",
+                self.endpoint, there.status
+            ),
+        }
+    }
+}
+
 impl Carrier for EndpointCarrier {
     fn carry(&self, request: Request, control: &TaskControl) -> Result<Vec<u8>, PredictError> {
         self.sagemaker
@@ -47,7 +81,7 @@ impl Carrier for EndpointCarrier {
                 Some(control),
             )
             .map(|answer| answer.body)
-            .map_err(of_aws)
+            .map_err(|error| of_aws(self.explained(error, control)))
     }
 
     fn name(&self) -> String {

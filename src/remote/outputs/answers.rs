@@ -3,8 +3,11 @@
 //! Memory does not grow with the output: what is too large to be taken as a whole is read in blocks, and a line that is too long to be
 //! an answer is passed over and told.
 
+use std::ops::ControlFlow;
+
 use serde_json::Deserializer;
 
+use super::csv_line::{is_csv, read_csv_line};
 use super::folder::{OutputFile, OutputFolder};
 use super::json::{Json, MAX_ANSWER_BYTES, too_long};
 use crate::tasks::TaskControl;
@@ -34,26 +37,49 @@ impl Answers<'_> {
         Ok(count)
     }
 
-    /// Hands over all of them in their order. Each whole, though what comes before it is broken: with line breaks between them. Where
-    /// they are not one a line, but one behind the other, a broken one costs the rest.
+    /// Hands over all of them in their order, each whole, though what comes before it is broken: with line breaks between them, and one
+    /// behind the other, where each begins as the first does.
     ///
     /// # Errors
     /// The output cannot be read to its end.
     pub(super) fn each(&self, mut visit: impl FnMut(OneAnswer)) -> Result<(), String> {
-        if self.file.size_bytes <= WHOLE_BYTES {
+        self.each_until(|answer| {
+            visit(answer);
+            ControlFlow::Continue(())
+        })
+    }
+
+    /// As [`Answers::each`], until `visit` has seen enough; what lies behind is not read.
+    ///
+    /// # Errors
+    /// The output cannot be read so far.
+    pub(super) fn each_until(
+        &self,
+        mut visit: impl FnMut(OneAnswer) -> ControlFlow<()>,
+    ) -> Result<(), String> {
+        // Who has seen enough knows it.
+        let _ = if is_csv(&self.file.key) {
+            self.visit_csv(&mut visit)?
+        } else if self.file.size_bytes <= WHOLE_BYTES {
             let bytes = self.folder.read(self.file, self.control)?;
-            let all: Result<Vec<Json>, _> = Deserializer::from_slice(&bytes).into_iter().collect();
-            match all {
-                Ok(answers) => answers.into_iter().for_each(|answer| visit(Ok(answer))),
-                Err(_) => bytes
-                    .split(|byte| *byte == b'\n')
-                    .for_each(|line| visit_line(line, &mut visit)),
-            }
-            return Ok(());
-        }
-        let mut line: Vec<u8> = Vec::new();
-        // Of a line that is too long, and so not kept.
-        let mut passed_over: u64 = 0;
+            visit_whole(&bytes, &mut visit)
+        } else {
+            self.visit_blocks(&mut visit)?
+        };
+        Ok(())
+    }
+
+    /// Nobody writes a column that holds a line break behind an image; it would be a broken line.
+    fn visit_csv(&self, visit: Visit<'_>) -> Result<ControlFlow<()>, String> {
+        let bytes = self.folder.read(self.file, self.control)?;
+        let mut lines = bytes
+            .split(|byte| *byte == b'\n')
+            .filter(|line| !line.iter().all(u8::is_ascii_whitespace));
+        Ok(lines.try_for_each(|line| visit(read_csv_line(line))))
+    }
+
+    fn visit_blocks(&self, visit: Visit<'_>) -> Result<ControlFlow<()>, String> {
+        let mut line = Line::default();
         let mut position = 0;
         while position < self.file.size_bytes {
             let end = (position + BLOCK_BYTES).min(self.file.size_bytes);
@@ -66,52 +92,138 @@ impl Answers<'_> {
             position += block.len() as u64;
             let mut parts = block.split(|byte| *byte == b'\n').peekable();
             while let Some(part) = parts.next() {
-                if passed_over > 0 || line.len() as u64 + part.len() as u64 > MAX_ANSWER_BYTES {
-                    passed_over += line.len() as u64 + part.len() as u64;
-                    line = Vec::new();
-                } else {
-                    line.extend_from_slice(part);
+                let mut seen = line.extend(part, visit);
+                if seen.is_continue() && parts.peek().is_some() {
+                    seen = line.end(visit);
                 }
-                if parts.peek().is_some() {
-                    end_line(&mut line, &mut passed_over, &mut visit);
+                if seen.is_break() {
+                    return Ok(seen);
                 }
             }
         }
-        end_line(&mut line, &mut passed_over, &mut visit);
-        Ok(())
+        Ok(line.end(visit))
     }
 }
 
-fn end_line(line: &mut Vec<u8>, passed_over: &mut u64, visit: &mut impl FnMut(OneAnswer)) {
-    if *passed_over > 0 {
-        visit(Err(too_long(*passed_over)));
-    } else {
-        visit_line(line, visit);
+type Visit<'v> = &'v mut dyn FnMut(OneAnswer) -> ControlFlow<()>;
+
+/// An output that is in memory: a JSON document behind the other, however they are spread over lines, or else lines.
+fn visit_whole(bytes: &[u8], visit: Visit<'_>) -> ControlFlow<()> {
+    let all: Result<Vec<Json>, _> = Deserializer::from_slice(bytes).into_iter().collect();
+    match all {
+        Ok(answers) => answers.into_iter().try_for_each(|answer| visit(Ok(answer))),
+        Err(_) => bytes
+            .split(|byte| *byte == b'\n')
+            .try_for_each(|line| visit_line(line, visit)),
     }
-    *passed_over = 0;
-    line.clear();
+}
+
+/// A line of which a part has come. Where many answers stand in it, those that are whole are taken from it already.
+#[derive(Default)]
+struct Line {
+    bytes: Vec<u8>,
+    /// Bytes of one that is too long, and so not kept.
+    passed_over: u64,
+}
+
+impl Line {
+    fn extend(&mut self, part: &[u8], visit: Visit<'_>) -> ControlFlow<()> {
+        if self.passed_over > 0 {
+            self.passed_over += part.len() as u64;
+            return ControlFlow::Continue(());
+        }
+        self.bytes.extend_from_slice(part);
+        if self.bytes.len() as u64 >= BLOCK_BYTES {
+            let taken = visit_several(&self.bytes, Ending::MayGoOn, visit)?;
+            self.bytes.drain(..taken);
+        }
+        if self.bytes.len() as u64 > MAX_ANSWER_BYTES {
+            self.passed_over = self.bytes.len() as u64;
+            self.bytes = Vec::new();
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn end(&mut self, visit: Visit<'_>) -> ControlFlow<()> {
+        let bytes = std::mem::take(&mut self.bytes);
+        match std::mem::take(&mut self.passed_over) {
+            0 => visit_line(&bytes, visit),
+            bytes => visit(Err(too_long(bytes))),
+        }
+    }
 }
 
 /// Empty lines are none.
-fn visit_line(line: &[u8], visit: &mut impl FnMut(OneAnswer)) {
+fn visit_line(line: &[u8], visit: Visit<'_>) -> ControlFlow<()> {
     if line.iter().all(u8::is_ascii_whitespace) {
-        return;
+        return ControlFlow::Continue(());
     }
     match Json::parse(line) {
         Ok(answer) => visit(Ok(answer)),
-        Err(reason) => {
-            let several: Result<Vec<Json>, _> =
-                Deserializer::from_slice(line).into_iter().collect();
-            match several {
-                Ok(answers) if line.len() as u64 <= MAX_ANSWER_BYTES => {
-                    for answer in answers {
-                        visit(Ok(answer));
-                    }
-                }
-                _ => visit(Err(reason)),
-            }
+        Err(reason) if next_like_first(line, 0).is_none() => visit(Err(reason)),
+        Err(_) => {
+            visit_several(line, Ending::IsThere, visit)?;
+            ControlFlow::Continue(())
         }
     }
+}
+
+/// Whether more of a text is to come.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ending {
+    IsThere,
+    MayGoOn,
+}
+
+/// Answers one behind the other; how many bytes they took. A broken one costs no other: the next begins as the first does.
+fn visit_several(text: &[u8], ending: Ending, visit: Visit<'_>) -> ControlFlow<(), usize> {
+    let mut taken = 0;
+    loop {
+        let mut answers = Deserializer::from_slice(&text[taken..]).into_iter::<Json>();
+        let mut behind = 0;
+        let error = loop {
+            match answers.next() {
+                Some(Ok(answer)) => {
+                    behind = answers.byte_offset();
+                    visit(Ok(answer))?;
+                }
+                Some(Err(error)) => break error,
+                None => return ControlFlow::Continue(text.len()),
+            }
+        };
+        taken += behind;
+        let spaces = text[taken..].iter();
+        taken += spaces.take_while(|byte| byte.is_ascii_whitespace()).count();
+        let next = next_like_first(text, taken);
+        if ending == Ending::MayGoOn && (error.is_eof() || next.is_none()) {
+            return ControlFlow::Continue(taken);
+        }
+        let end = next.unwrap_or(text.len());
+        let broken = Json::parse(&text[taken..end]).err();
+        visit(Err(broken.unwrap_or_else(|| error.to_string())))?;
+        taken = end;
+        if next.is_none() {
+            return ControlFlow::Continue(taken);
+        }
+    }
+}
+
+/// Where, behind `from`, an answer seems to begin: with the same first field as the text, such as `{"predictions":`.
+fn next_like_first(text: &[u8], from: usize) -> Option<usize> {
+    /// Names of fields are short.
+    const LONGEST: usize = 100;
+    let text_start = text.iter().position(|byte| !byte.is_ascii_whitespace())?;
+    let first = &text[text_start..];
+    let colon = first.iter().take(LONGEST).position(|byte| *byte == b':')?;
+    let opening = &first[..=colon];
+    if !opening.starts_with(b"{") {
+        return None;
+    }
+    let from = from.max(text_start) + 1;
+    let mut places = text.get(from..)?.windows(opening.len());
+    places
+        .position(|place| place == opening)
+        .map(|at| from + at)
 }
 
 #[cfg(test)]
@@ -170,6 +282,79 @@ mod tests {
             of_text("{\"n\": 1}\n{\"n\": \n{\"n\": 3}\n"),
             [Some(1.0), None, Some(3.0)]
         );
+    }
+
+    #[test]
+    fn a_broken_one_behind_another_costs_no_other() {
+        for broken in [
+            r#"{"n": "#,
+            r#"{"n": 2, "more": ["a", "#,
+            r#"{"n": 2, "text": "never en"#,
+            r#"{"n": NaN}"#,
+            r#"{"n": 2]"#,
+        ] {
+            for spaces in ["", "  "] {
+                let text = format!("{{\"n\": 1}}{spaces}{broken}{{\"n\": 3}}{spaces}{{\"n\": 4}}");
+                assert_eq!(
+                    of_text(&text),
+                    [Some(1.0), None, Some(3.0), Some(4.0)],
+                    "{text}"
+                );
+            }
+            let last = format!("{{\"n\": 1}}{{\"n\": 2}}{broken}");
+            assert_eq!(of_text(&last), [Some(1.0), Some(2.0), None], "{last}");
+        }
+        // A line is one answer where nothing in it begins as its first does.
+        assert_eq!(
+            of_text("{\"n\": 1} and more\n{\"n\": 2}"),
+            [None, Some(2.0)]
+        );
+    }
+
+    #[test]
+    fn many_behind_one_another_need_no_line_break_however_large_they_are_together() {
+        let many = 1_200_000;
+        let found = found(|file| {
+            let mut text = std::io::BufWriter::new(file);
+            for number in 0..many {
+                let answer = match number {
+                    600_000 => "{\"n\": 600000, \"more\": [\"words".to_owned(),
+                    _ => format!("{{\"n\": {number}, \"more\": [\"words\"]}}"),
+                };
+                text.write_all(answer.as_bytes()).unwrap();
+            }
+            text.flush().unwrap();
+        });
+        assert_eq!(found.len(), many);
+        let expected = (0..many).map(|number| (number != 600_000).then_some(number as f64));
+        assert!(found.into_iter().eq(expected));
+    }
+
+    #[test]
+    fn who_has_seen_enough_reads_no_further() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("a.out"), "{}\n{}\n{}").unwrap();
+        let file = OutputFile {
+            key: "a.out".to_owned(),
+            size_bytes: 8,
+            etag: None,
+            modified_ns: None,
+        };
+        let answers = Answers {
+            folder: &OutputFolder::local(folder.path()),
+            file: &file,
+            control: &TaskControl::new(ProgressUnit::Images),
+        };
+        let mut seen = 0;
+        let until_two = |_| {
+            seen += 1;
+            match seen {
+                2 => ControlFlow::Break(()),
+                _ => ControlFlow::Continue(()),
+            }
+        };
+        answers.each_until(until_two).unwrap();
+        assert_eq!(seen, 2);
     }
 
     #[test]

@@ -8,9 +8,9 @@ use std::time::UNIX_EPOCH;
 
 use super::OutputsError;
 use super::json::{MAX_ANSWER_BYTES, too_long};
-use crate::aws::{Aws, ListRequest, S3};
+use crate::aws::{Aws, AwsErrorKind, ListRequest, S3};
 use crate::domain::{S3Address, S3Place};
-use crate::tasks::TaskControl;
+use crate::tasks::{ProgressUnit, TaskControl};
 
 /// Reads at once that make it fastest, as for images.
 const READS_OF_S3: usize = 32;
@@ -66,6 +66,50 @@ impl OutputFolder {
         match &self.0 {
             Kind::Local(_) => S3Address::new("", ""),
             Kind::S3 { folder, .. } => folder.clone(),
+        }
+    }
+
+    /// Another folder that is reached in the same way; `None` for one of this machine.
+    pub(super) fn elsewhere(&self, address: &S3Address) -> Option<Self> {
+        match &self.0 {
+            Kind::Local(_) => None,
+            Kind::S3 { s3, .. } => Some(Self(Kind::S3 {
+                s3: s3.clone(),
+                folder: address.as_folder(),
+            })),
+        }
+    }
+
+    /// The file with this name below the folder, with `/` between its parts. On this machine the folder is listed for it: a name from
+    /// elsewhere never becomes a path.
+    ///
+    /// # Errors
+    /// Nobody can tell whether it is there.
+    pub(super) fn find(
+        &self,
+        name: &str,
+        control: &TaskControl,
+    ) -> Result<Option<OutputFile>, String> {
+        match &self.0 {
+            Kind::Local(path) => {
+                // Its progress is not that of whoever asks.
+                let listing = TaskControl::new(ProgressUnit::Bytes);
+                let files = list_local(path, &listing).map_err(|error| error.to_string())?;
+                Ok(files.into_iter().find(|file| file.key == name))
+            }
+            Kind::S3 { s3, folder } => {
+                let key = format!("{}{name}", folder.prefix);
+                match s3.object(&folder.bucket, &key, Some(control)) {
+                    Ok(object) => Ok(Some(OutputFile {
+                        key,
+                        size_bytes: object.size_bytes,
+                        etag: object.etag,
+                        modified_ns: object.modified_ns,
+                    })),
+                    Err(error) if error.kind == AwsErrorKind::NotFound => Ok(None),
+                    Err(error) => Err(error.to_string()),
+                }
+            }
         }
     }
 

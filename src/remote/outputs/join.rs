@@ -33,7 +33,7 @@ pub(super) enum Work {
         /// By the number of the record, ascending.
         places: BTreeMap<u64, usize>,
     },
-    /// Lines that name their images themselves: joined with an input that was a list.
+    /// Lines that name their images themselves, or are about those that the lines of a list are about.
     Named {
         output: usize,
     },
@@ -235,9 +235,17 @@ pub(super) fn key_of(uri: &str) -> String {
 /// Whether the input of this output was a list of images, or of their contents.
 fn is_list(key: &str) -> bool {
     let input = key.strip_suffix(OUT).unwrap_or(key).to_ascii_lowercase();
-    [".jsonl", ".json", ".jsonlines", ".manifest"]
-        .iter()
-        .any(|end| input.ends_with(end))
+    [
+        ".jsonl",
+        ".json",
+        ".jsonlines",
+        ".ndjson",
+        ".manifest",
+        ".csv",
+        ".txt",
+    ]
+    .iter()
+    .any(|end| input.ends_with(end))
 }
 
 #[cfg(test)]

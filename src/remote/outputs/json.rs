@@ -264,7 +264,28 @@ fn explain(error: &serde_json::Error, bytes: &[u8]) -> String {
     if error.is_syntax() && (says(b"NaN") || says(b"Infinity")) {
         return "the output holds NaN or Infinity, which are no numbers".to_owned();
     }
-    format!("the output is not JSON: {error}")
+    let begin = String::from_utf8_lossy(&bytes[..bytes.len().min(80)]);
+    let begin = excerpt(begin.trim());
+    if is_csv(bytes) {
+        return format!(
+            "the output is CSV (“{begin}”), which no mapping reads: outputs are JSON, or a line of JSON for each record. Have the model answer in \
+             JSON, with Accept application/json where it knows several formats"
+        );
+    }
+    format!("the output is not JSON: {error}; it begins with “{begin}”")
+}
+
+/// Whether the first line holds numbers with commas between them.
+fn is_csv(bytes: &[u8]) -> bool {
+    let line = bytes
+        .split(|byte| *byte == b'\n')
+        .next()
+        .unwrap_or_default();
+    let Ok(line) = std::str::from_utf8(line) else {
+        return false;
+    };
+    let is_number = |cell: &str| cell.trim().parse::<f64>().is_ok();
+    line.contains(',') && line.split(',').all(is_number)
 }
 
 impl<'de> Deserialize<'de> for Json {

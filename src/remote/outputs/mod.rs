@@ -6,10 +6,12 @@
 //! nothing of how the answers were asked for.
 
 mod answers;
+mod csv_line;
 mod folder;
 mod image_size;
 mod join;
 mod json;
+mod named;
 mod of_job;
 mod open;
 mod read;

@@ -1,11 +1,14 @@
 //! The outputs of a job, and those of the jobs that took up again what had failed in it.
 
+use std::path::Path;
+
 use super::folder::OutputFolder;
 use crate::aws::Aws;
 use crate::domain::{
-    JobRecord, MadeAt, S3Access, S3Place, SageMakerAccess, TransformJob, TransformSpec,
+    JobRecord, MadeAt, S3Access, S3Address, S3Place, SageMakerAccess, TransformJob, TransformSpec,
 };
 use crate::remote::transform::{JobError, JobRecords, NamedFrom, find_record};
+use crate::source::folder_of;
 use crate::tasks::TaskControl;
 
 /// A folder of outputs, and what is known of who wrote them.
@@ -25,6 +28,26 @@ impl OutputsPart {
             named_from: None,
             retry: None,
         }
+    }
+
+    /// Where the lists may lie that the job read: below its prefix, or with the images, whose folder or prefix is `root`.
+    pub(super) fn places_of_lists(&self, root: &str) -> Vec<OutputFolder> {
+        let mut addresses = Vec::new();
+        if let Some(named_from) = &self.named_from {
+            let place = named_from.place();
+            addresses.push(place.as_folder());
+            addresses.extend(place.parent().filter(|_| !place.is_folder()));
+        }
+        let of_images = S3Address::parse(root).ok();
+        addresses.extend(of_images.clone());
+        addresses.dedup();
+        let in_s3 = addresses
+            .iter()
+            .filter_map(|address| self.folder.elsewhere(address));
+        let here = of_images.is_none().then(|| folder_of(Path::new(root)));
+        in_s3
+            .chain(here.map(|path| OutputFolder::local(&path)))
+            .collect()
     }
 }
 

@@ -1,5 +1,6 @@
 //! A folder of outputs opened as a run: listed, joined to the images, recognised and described.
 
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -21,6 +22,8 @@ use crate::tasks::{Cancelled, TaskControl};
 
 /// Outputs that are looked at until one can be recognised.
 const LOOKED_AT: usize = 50;
+/// So much of an output of unknown shape stands in the message.
+const RAW_BYTES: u64 = 400;
 /// How many names a message gives as examples.
 const EXAMPLES: usize = 3;
 
@@ -99,6 +102,8 @@ pub struct FoundOutputs {
 
 struct FoundPart {
     folder: OutputFolder,
+    /// Where the lists may lie that its job read.
+    lists: Vec<OutputFolder>,
     retry: Option<String>,
     /// The number of its first file.
     first: usize,
@@ -140,6 +145,7 @@ impl FoundOutputs {
             });
             files.extend(listed);
             found.push(FoundPart {
+                lists: part.places_of_lists(root),
                 folder: part.folder,
                 retry: part.retry,
                 first,
@@ -176,6 +182,33 @@ impl FoundOutputs {
     pub(super) fn folder_of(&self, output: usize) -> &OutputFolder {
         let behind = self.parts.partition_point(|part| part.first <= output);
         &self.parts[behind.saturating_sub(1)].folder
+    }
+
+    /// The list that an output answers, and the folder that it lies in.
+    ///
+    /// # Errors
+    /// It is not there, or nobody can tell; where it was looked for, and what to do.
+    pub(super) fn list_of(
+        &self,
+        output: usize,
+        control: &TaskControl,
+    ) -> Result<(&OutputFolder, OutputFile), String> {
+        let behind = self.parts.partition_point(|part| part.first <= output);
+        let part = &self.parts[behind.saturating_sub(1)];
+        let key = self.files[output].key.as_str();
+        let below = key.strip_prefix(&part.folder.address().prefix);
+        let name = below.unwrap_or(key);
+        let name = name.strip_suffix(super::OUT).unwrap_or(name);
+        for folder in &part.lists {
+            if let Some(file) = folder.find(name, control)? {
+                return Ok((folder, file));
+            }
+        }
+        let places: Vec<String> = part.lists.iter().map(OutputFolder::name).collect();
+        Err(format!(
+            "the list {name} that the job read, which would tell, is not in {}; open the job by its name, or put the list beside the images",
+            places.join(" or ")
+        ))
     }
 
     /// What an output is called for people.
@@ -220,9 +253,12 @@ impl FoundOutputs {
         self.samples.len() - self.joined.without_output.len()
     }
 
-    /// Images that no output is about, as places in the listing.
-    pub fn without_output(&self) -> &[usize] {
-        &self.joined.without_output
+    /// Outputs whose lines alone tell which images they are about; those are counted in [`super::ReadOutcome::without_output`].
+    pub fn lists(&self) -> usize {
+        let works = self.joined.works.iter();
+        works
+            .filter(|work| matches!(work, Work::Named { .. }))
+            .count()
     }
 
     /// When the newest output was written, in nanoseconds since 1970-01-01 UTC by the clock of where it lies.
@@ -251,7 +287,7 @@ impl FoundOutputs {
     /// Looks at the first outputs to find out what they are, and makes a run of it. `known` knows models by their id.
     ///
     /// # Errors
-    /// None of them can be read, or their shape is not known.
+    /// None of them can be read, or the shape of none is known.
     pub fn describe(
         &self,
         made: MadeAt,
@@ -279,7 +315,7 @@ impl FoundOutputs {
             (None, Some((_, labels)), _) => {
                 let of_card = LabelSource::Known(labels.clone());
                 let reader = OutputReader::new(shape.clone(), of_card.clone(), choice.keep);
-                let agrees = |answer: &Json| reader.read_json(answer, None).is_ok();
+                let agrees = |answer: &Json| reader.agrees_on_labels(answer);
                 if first.answer.as_ref().is_some_and(agrees) {
                     of_card
                 } else {
@@ -330,9 +366,9 @@ impl FoundOutputs {
         })
     }
 
-    /// The first answer that can be recognised.
+    /// The first answer that can be recognised: one that is no answer, such as a page of a proxy, blocks no other.
     fn first(&self, control: &TaskControl) -> Result<First, OutputsError> {
-        let mut broken = None;
+        let (mut unknown, mut broken) = (None, None);
         for work in self.joined.works.iter().take(LOOKED_AT) {
             control.checkpoint()?;
             let looked_at = self.first_of(work, control);
@@ -341,13 +377,15 @@ impl FoundOutputs {
             match looked_at {
                 Ok(first) => return Ok(first),
                 Err(error @ Unrecognised::Unknown(_)) => {
-                    let reason = error.to_string();
-                    return Err(OutputsError::Unknown { example, reason });
+                    unknown.get_or_insert((example, error.to_string()));
                 }
                 Err(Unrecognised::Broken(reason)) => {
                     broken.get_or_insert((example, reason));
                 }
             }
+        }
+        if let Some((example, reason)) = unknown {
+            return Err(OutputsError::Unknown { example, reason });
         }
         let (example, reason) = broken.unwrap_or_default();
         Err(OutputsError::Broken { example, reason })
@@ -372,24 +410,45 @@ impl FoundOutputs {
             file,
             control,
         };
-        let mut first = None;
+        let mut found = Err(Unrecognised::Broken("it holds no answer".to_owned()));
+        let mut looked_at = 0;
         answers
-            .each(|answer| {
-                if let Ok(json) = answer
-                    && first.is_none()
-                {
-                    first = Some(json);
+            .each_until(|answer| {
+                let recognised = answer.map_err(Unrecognised::Broken);
+                let recognised = recognised.and_then(|json| of(json, b""));
+                looked_at += 1;
+                let tells_more = match (&found, &recognised) {
+                    (_, Ok(_)) | (Err(Unrecognised::Broken(_)), Err(Unrecognised::Unknown(_))) => {
+                        true
+                    }
+                    (_, Err(_)) => looked_at == 1,
+                };
+                if tells_more {
+                    found = recognised;
                 }
+                if found.is_ok() || looked_at == LOOKED_AT {
+                    return ControlFlow::Break(());
+                }
+                ControlFlow::Continue(())
             })
             .map_err(Unrecognised::Broken)?;
-        let json = first.ok_or_else(|| Unrecognised::Broken("it holds no answer".to_owned()))?;
-        let beginning = folder.read_range(file, 0..400, control);
-        of(json, &beginning.unwrap_or_default())
+        found.map_err(|error| match error {
+            Unrecognised::Unknown(_) => {
+                let beginning = folder.read_range(file, 0..RAW_BYTES, control);
+                Unrecognised::unknown(&beginning.unwrap_or_default())
+            }
+            broken @ Unrecognised::Broken(_) => broken,
+        })
     }
 
-    /// The beginning of the first output, raw, for whoever makes a mapping of it: at most so many bytes.
-    pub fn raw(&self, bytes: u64, control: &TaskControl) -> Result<String, String> {
-        let Some(work) = self.joined.works.first() else {
+    /// The beginning of the output of this name, or else of the first, raw, for whoever makes a mapping of it: at most so many bytes.
+    pub fn raw(&self, example: &str, bytes: u64, control: &TaskControl) -> Result<String, String> {
+        let works = &self.joined.works;
+        let named = works
+            .iter()
+            .take(LOOKED_AT)
+            .find(|work| self.name_of(work.output()) == example);
+        let Some(work) = named.or_else(|| works.first()) else {
             return Ok(String::new());
         };
         let file = &self.files[work.output()];

@@ -1,6 +1,6 @@
 //! Reading outputs side by side, with a bounded number of bytes in memory, and handing their predictions over as they come.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -9,12 +9,13 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 use super::answers::{Answers, OneAnswer};
 use super::image_size::image_size;
 use super::join::Work;
-use super::json::{Json, excerpt};
+use super::json::Json;
+use super::named::Names;
 use super::open::FoundOutputs;
 use super::reader::OutputReader;
-use crate::domain::{LabelSet, Prediction, Problem, Sample, SampleId, SampleSet};
+use crate::domain::{LabelSet, Prediction, Problem, Sample, SampleId, SampleSet, SampleUri};
 use crate::predict::{ByteBudget, Gate, ResultSink, SampleResult};
-use crate::source::{Source, for_task};
+use crate::source::Source;
 use crate::tasks::{TaskControl, panic_text};
 
 /// Bytes that outputs on their way and their trees may take. A larger one goes alone.
@@ -27,21 +28,19 @@ const WINDOW: usize = 256;
 const WAITING: usize = 64;
 /// Answers of one output that are handed over at once.
 const CHUNK: usize = 256;
-/// Fields in which a line of a list says which image it is about; `source-ref` is that of SageMaker's own manifests.
-const IMAGE_FIELDS: [&str; 7] = [
-    "source-ref",
-    "uri",
-    "image",
-    "file_name",
-    "file",
-    "name",
-    "key",
-];
 
 /// Takes the answers, on the thread that called [`FoundOutputs::read`].
 pub trait OutputSink: ResultSink {
     /// More names of classes are known. Comes before the answers that need them.
     fn labels(&mut self, labels: &LabelSet);
+}
+
+/// How the answers of a list find their images.
+enum LineRule {
+    /// They name them, behind what all of them put before the names.
+    Named { base: String },
+    /// Each is about the image of the same line of the list, or why of none.
+    InOrder(Vec<Result<usize, String>>),
 }
 
 /// How reading ended.
@@ -53,6 +52,8 @@ pub struct ReadOutcome {
     pub failed: usize,
     /// What concerns no single image.
     pub problems: Vec<Problem>,
+    /// Images that no output is about, as places in the listing. Those that lists may be about only after all was read.
+    pub without_output: Vec<usize>,
     /// It was cancelled before its end; what was handed over before stays.
     pub is_cancelled: bool,
 }
@@ -62,6 +63,8 @@ struct Chunk {
     /// The number of the work.
     work: usize,
     results: Vec<(usize, SampleResult)>,
+    /// Images that a list is about, also where nobody wants their answers.
+    named: Vec<usize>,
     problems: Vec<Problem>,
     is_last: bool,
 }
@@ -71,10 +74,13 @@ struct Shared<'r> {
     reader: &'r OutputReader,
     /// Where the sizes of images are looked up.
     source: &'r dyn Source,
+    /// Looking at an image costs next to nothing, so that what outputs say of its size is held against it. Elsewhere it would
+    /// cost as much again as the output.
+    is_near: bool,
     works: &'r [&'r Work],
     wanted: &'r SampleSet,
-    /// Places by URI and by name, where lines name their images.
-    by_name: HashMap<&'r str, usize>,
+    /// What lines call the images; of none where there is no list.
+    names: Names<'r>,
     control: &'r TaskControl,
     gate: &'r Gate,
     room: &'r ByteBudget,
@@ -107,11 +113,7 @@ impl FoundOutputs {
             .filter(is_wanted)
             .collect();
         let names_images = works.iter().any(|work| matches!(work, Work::Named { .. }));
-        let by_name = if names_images {
-            self.by_name()
-        } else {
-            HashMap::new()
-        };
+        let names = Names::of(if names_images { &self.samples[..] } else { &[] });
         let all = if names_images {
             wanted.len()
         } else {
@@ -127,18 +129,23 @@ impl FoundOutputs {
             gate_of_hook.close();
             room_of_hook.close();
         });
-        let source = for_task(source, control);
+        let of_task = source.for_task(control);
+        let is_near = of_task.is_none();
+        let source = of_task.unwrap_or_else(|| Arc::clone(source));
         let shared = Shared {
             found: self,
             reader,
             source: &*source,
+            is_near,
             works: &works,
             wanted,
-            by_name,
+            names,
             control,
             gate: &gate,
             room: &room,
         };
+        // Before the first reader can learn more.
+        let labels = reader.labels().len();
         let mut outcome = std::thread::scope(|scope| {
             let (sender, results) = bounded(WAITING);
             for _ in 0..readers {
@@ -146,42 +153,40 @@ impl FoundOutputs {
                 scope.spawn(move || shared.read(&sender));
             }
             drop(sender);
-            hand_over(&shared, &places, &results, sink)
+            hand_over(&shared, &places, labels, &results, sink)
         });
         outcome.problems.extend(self.problems());
+        if self.lists() > 0 {
+            // What is not wanted again has an answer from before.
+            outcome.without_output.retain(is_wanted);
+        }
         outcome.is_cancelled = control.is_cancelled();
         outcome
     }
-
-    fn by_name(&self) -> HashMap<&str, usize> {
-        let mut places = HashMap::new();
-        for (place, sample) in self.samples.iter().enumerate() {
-            places.entry(sample.name.as_str()).or_insert(place);
-        }
-        // The whole address counts before a name.
-        let uris = self.samples.iter().enumerate();
-        places.extend(uris.map(|(place, sample)| (sample.uri.as_str(), place)));
-        places
-    }
 }
 
-/// Hands results to the sink: as they arrive, and in the order of `places` as far as they are among them.
+/// Hands results to the sink: as they arrive, and in the order of `places` as far as they are among them. `labels`: how many classes
+/// the sink knows.
 fn hand_over(
     shared: &Shared<'_>,
     places: &[usize],
+    mut labels: usize,
     chunks: &Receiver<Chunk>,
     sink: &mut dyn OutputSink,
 ) -> ReadOutcome {
     let mut outcome = ReadOutcome::default();
     let mut seen = SampleSet::default();
+    let mut named = SampleSet::default();
     let mut twice = 0_usize;
-    let mut labels = shared.reader.labels().len();
     let mut waiting = BTreeMap::new();
     let mut written = 0;
     let mut finished = vec![false; shared.works.len()];
     let mut finished_before = 0;
     for chunk in chunks {
         outcome.problems.extend(chunk.problems);
+        for place in chunk.named {
+            named.insert(SampleId::from_index(place));
+        }
         let now = shared.reader.labels();
         if now.len() != labels {
             labels = now.len();
@@ -216,6 +221,10 @@ fn hand_over(
         shared.gate.set_written(finished_before);
         shared.control.add_done(count as u64);
     }
+    let without = shared.found.joined.without_output.iter().copied();
+    outcome.without_output = without
+        .filter(|place| !named.contains(SampleId::from_index(*place)))
+        .collect();
     // Those that were named by lines, and what lies behind a gap.
     for (place, result) in waiting {
         sink.in_order(place, result);
@@ -242,6 +251,7 @@ impl Shared<'_> {
             let mut chunk = Chunk {
                 work: number,
                 results: Vec::new(),
+                named: Vec::new(),
                 problems: Vec::new(),
                 is_last: false,
             };
@@ -288,7 +298,7 @@ impl Shared<'_> {
         let answers = self.answers(work);
         let counted = guarded(|| {
             let count = answers.count()?;
-            check_count(count, places)
+            check_count(count, self.record_count(places)?)
         });
         if let Err(reason) = counted {
             for place in self.wanted_of(places) {
@@ -319,27 +329,56 @@ impl Shared<'_> {
         }
     }
 
-    /// Each line says which image it is about.
+    /// How many records the file has that these images lie in: each has an answer, also one that holds no image.
+    fn record_count(&self, places: &BTreeMap<u64, usize>) -> Result<u64, String> {
+        let place = places.values().next();
+        let uri = place.map(|place| &self.found.samples[*place].uri);
+        let file = uri.and_then(SampleUri::record).map(|(file, _)| file);
+        let counted = file.map(|file| self.source.record_count(&SampleUri::new(file)));
+        match counted.transpose() {
+            Ok(Some(Some(records))) => Ok(records),
+            Ok(_) => Err("how many records the file has is not known, so which answer belongs to which cannot be told".to_owned()),
+            Err(error) => Err(format!("the records of the file cannot be counted: {error}")),
+        }
+    }
+
+    /// Each answer names its image, or is about the one that the same line of the list is about.
     fn named(&self, work: &Work, chunk: &mut Chunk, sender: &Sender<Chunk>) {
         let name = self.found.name_of(work.output());
-        let mut number = 0_u64;
+        let answers = self.answers(work);
+        let rule = match self.rule_of(work.output(), &answers) {
+            Ok(rule) => rule,
+            Err(reason) => {
+                chunk
+                    .problems
+                    .push(Problem::general(format!("{reason}: {name}")));
+                return;
+            }
+        };
+        let mut number = 0;
         let mut lost: Vec<String> = Vec::new();
         let mut lost_count = 0_u64;
-        let visited = self.answers(work).each(|answer: OneAnswer| {
+        let visited = answers.each(|answer: OneAnswer| {
+            let place = match (&rule, &answer) {
+                (LineRule::InOrder(lines), _) => lines
+                    .get(number)
+                    .cloned()
+                    .unwrap_or_else(|| Err("it has become longer while it was read".to_owned())),
+                (LineRule::Named { base }, Ok(answer)) => self.names.named_by(answer, base),
+                (LineRule::Named { .. }, Err(reason)) => Err(reason.clone()),
+            };
             number += 1;
-            let place = answer
-                .as_ref()
-                .map_err(Clone::clone)
-                .and_then(|answer| self.place_of(answer));
             match place {
-                Ok(place) if self.is_wanted(place) => {
-                    let sample = &self.found.samples[place];
-                    let result = guarded(|| self.predict(&answer?, sample));
-                    let result = result.map_err(|reason| self.problem(work, sample, &reason));
-                    chunk.results.push((place, result));
+                Ok(place) => {
+                    chunk.named.push(place);
+                    if self.is_wanted(place) {
+                        let sample = &self.found.samples[place];
+                        let result = guarded(|| self.predict(&answer?, sample));
+                        let result = result.map_err(|reason| self.problem(work, sample, &reason));
+                        chunk.results.push((place, result));
+                    }
                     self.send_full(chunk, sender);
                 }
-                Ok(_) => {}
                 Err(reason) => {
                     lost_count += 1;
                     if lost.len() < 3 {
@@ -361,40 +400,55 @@ impl Shared<'_> {
         }
     }
 
-    /// The image that a line says it is about.
-    fn place_of(&self, answer: &Json) -> Result<usize, String> {
-        let mut named = None;
-        for field in IMAGE_FIELDS {
-            let Some(text) = answer.get(field).and_then(Json::text) else {
-                continue;
-            };
-            match self.by_name.get(text) {
-                Some(place) => return Ok(*place),
-                None => {
-                    named.get_or_insert(text);
-                }
-            }
+    /// How the answers of a list find their images. As of records, nothing of an output counts by its order unless it has an answer for
+    /// each line.
+    fn rule_of(&self, output: usize, answers: &Answers<'_>) -> Result<LineRule, String> {
+        if let Some(base) = self.names.base_of(answers)? {
+            return Ok(LineRule::Named { base });
         }
-        Err(match named {
-            Some(name) => format!("there is no image “{}”", excerpt(name)),
-            None => "it does not say which image it is about".to_owned(),
-        })
+        let (folder, file) = self.found.list_of(output, self.control).map_err(|reason| {
+            format!("none of its answers names one of the images, and {reason}")
+        })?;
+        let list = folder.name_of(&file);
+        let lines = Answers {
+            folder,
+            file: &file,
+            control: self.control,
+        };
+        let lines = self.names.of_list(&lines, self.source).map_err(|reason| {
+            format!("the list that the job read cannot be read: {reason}: {list}")
+        })?;
+        let count = answers.count()?;
+        if count != lines.len() as u64 {
+            return Err(format!(
+                "the output has {count} answers for the {} lines of {list}, and which belongs to which cannot be told",
+                lines.len()
+            ));
+        }
+        match lines.first() {
+            Some(Err(reason)) if lines.iter().all(Result::is_err) => Err(format!(
+                "none of the lines of {list} is about one of the images, neither by a name nor by its bytes; line 1: {reason}"
+            )),
+            _ => Ok(LineRule::InOrder(lines)),
+        }
     }
 
     fn predict(&self, answer: &Json, sample: &Sample) -> Result<Prediction, String> {
-        let size = if self.reader.shape().says_size() {
-            None
-        } else {
-            Some(image_size(self.source, &sample.uri)?)
+        let size = match self.reader.shape().says_size() {
+            // What cannot be read here may have been readable there.
+            true if self.is_near => image_size(self.source, &sample.uri).ok(),
+            true => None,
+            false => Some(image_size(self.source, &sample.uri)?),
         };
         self.reader.read_json(answer, size)
     }
 
     fn send_full(&self, chunk: &mut Chunk, sender: &Sender<Chunk>) {
-        if chunk.results.len() >= CHUNK && !self.control.is_cancelled() {
+        if chunk.results.len().max(chunk.named.len()) >= CHUNK && !self.control.is_cancelled() {
             let full = Chunk {
                 work: chunk.work,
                 results: std::mem::take(&mut chunk.results),
+                named: std::mem::take(&mut chunk.named),
                 problems: Vec::new(),
                 is_last: false,
             };
@@ -428,15 +482,12 @@ impl Shared<'_> {
     }
 }
 
-/// Fewer answers than records, or more than a file has that is listed without gaps.
-fn check_count(count: u64, places: &BTreeMap<u64, usize>) -> Result<(), String> {
-    let records = places.last_key_value().map_or(0, |(last, _)| last + 1);
-    let has_gaps = places.len() as u64 != records;
-    if count == records || count > records && has_gaps {
+fn check_count(count: u64, records: u64) -> Result<(), String> {
+    if count == records {
         return Ok(());
     }
     Err(format!(
-        "the output has {count} answers for {records} records, and which belongs to which cannot be told"
+        "the output has {count} answers for the {records} records of the file, and which belongs to which cannot be told"
     ))
 }
 
@@ -448,23 +499,4 @@ fn guarded<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
             panic_text(&*panic)
         ))
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn answers_are_counted_against_records() {
-        let gapless: BTreeMap<u64, usize> = [(0, 5), (1, 6), (2, 7)].into();
-        assert!(check_count(3, &gapless).is_ok());
-        for wrong in [0, 2, 4] {
-            let error = check_count(wrong, &gapless).unwrap_err();
-            assert!(error.contains("for 3 records"), "{error}");
-        }
-        // Of a file of which one record was opened, or some have no image.
-        let some: BTreeMap<u64, usize> = [(2, 5)].into();
-        assert!(check_count(9, &some).is_ok());
-        assert!(check_count(2, &some).is_err());
-    }
 }

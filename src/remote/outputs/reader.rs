@@ -1,6 +1,6 @@
 //! One output, in a shape that is known, becomes a prediction, or says why not.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::json::{Json, Name, excerpt};
@@ -70,6 +70,12 @@ impl OutputReader {
         self.lock().set.clone()
     }
 
+    /// The classes as they were given; `None` where only the outputs name them.
+    pub fn given_labels(&self) -> Option<LabelSet> {
+        let labels = self.lock();
+        (!labels.are_of_outputs).then(|| labels.set.clone())
+    }
+
     /// Takes over what a run has learnt before, where only the outputs name the classes: an output that says otherwise is a problem.
     pub fn learn(&self, known: &LabelSet) {
         let mut labels = self.lock();
@@ -83,7 +89,7 @@ impl OutputReader {
     }
 
     /// Reads the answer about one image of `image_size` (width, height of the upright image, in pixels). Without it only outputs
-    /// that say the size themselves can be read ([`OutputShape::says_size`]).
+    /// that say the size themselves can be read ([`OutputShape::says_size`]); with it they must say the same.
     ///
     /// # Errors
     /// Why there is no prediction: the model said so, or what is there cannot be believed.
@@ -98,9 +104,27 @@ impl OutputReader {
     ) -> Result<Prediction, String> {
         let output = answer_within(output);
         match &self.shape {
-            OutputShape::Spotcheck { task, .. } => self.read_own(output, *task),
+            OutputShape::Spotcheck { model, task } => {
+                let prediction = self.read_own(output, model, *task)?;
+                check_size(&prediction, image_size)?;
+                Ok(prediction)
+            }
             OutputShape::Mapped(mapping) => self.read_mapped(mapping, output, image_size),
         }
+    }
+
+    /// Whether all classes that an output of our own container names are called here as there.
+    pub(super) fn agrees_on_labels(&self, output: &Json) -> bool {
+        let output = answer_within(output);
+        let agree = |list: &str, id: &str| match output.get(list) {
+            Some(Json::List(entries)) => entries.iter().all(|entry| {
+                let id = entry.get(id).and_then(Json::number);
+                let id = id.and_then(|id| whole(id, MAX_COUNT));
+                id.is_none_or(|id| self.own_label(entry, id).is_ok())
+            }),
+            _ => true,
+        };
+        agree("classes", "index") && agree("detections", "class_id")
     }
 
     fn lock(&self) -> MutexGuard<'_, Labels> {
@@ -108,7 +132,7 @@ impl OutputReader {
     }
 
     /// What `predict` writes, and our container answers.
-    fn read_own(&self, output: &Json, task: ModelTask) -> Result<Prediction, String> {
+    fn read_own(&self, output: &Json, model: &str, task: ModelTask) -> Result<Prediction, String> {
         match output.get("status").and_then(Json::text) {
             Some("ok") => {}
             Some("failed") => {
@@ -119,6 +143,13 @@ impl OutputReader {
             _ => {
                 return Err("the output has no status; the others have one".to_owned());
             }
+        }
+        let found = excerpt(output.get("model").and_then(Json::text).unwrap_or_default());
+        if found != model {
+            return Err(format!(
+                "the output is of the model “{found}”, the first that was read is of “{model}”; open the outputs of each model by themselves, \
+                 from a folder of their own"
+            ));
         }
         let found = output.get("task").and_then(Json::text).unwrap_or_default();
         if found != task.word() {
@@ -142,6 +173,7 @@ impl OutputReader {
                     .iter()
                     .map(|entry| self.own_class(entry));
                 let mut classes = classes.collect::<Result<Vec<ClassScore>, String>>()?;
+                check_classes(classes.iter().map(|class| Some(class.index)))?;
                 best_first(&mut classes, |class| class.score);
                 classes.truncate(self.keep.top_k);
                 Answer::Classes(classes)
@@ -261,6 +293,9 @@ impl OutputReader {
             if let Some(best) = &mapping.best {
                 check_best(&numbers(output, best)?, &scores)?;
             }
+            if scores.len() <= background {
+                return Err(NO_CLASS.to_owned());
+            }
             let scores = match mapping.values {
                 ScoreValues::Logits => {
                     all_finite(&scores)?;
@@ -298,6 +333,7 @@ impl OutputReader {
                 scores.len()
             ));
         }
+        check_classes(ids.iter().copied())?;
         let mut found: Vec<ClassScore> = ids
             .into_iter()
             .zip(scores)
@@ -370,6 +406,38 @@ impl OutputReader {
         }
         best_first(&mut found, |found| found.score);
         Ok(found)
+    }
+}
+
+const NO_CLASS: &str = "the output names no class, and a classifier always has one";
+
+/// A classifier gives each class one score, and never none at all. `None` is the background.
+fn check_classes(ids: impl Iterator<Item = Option<u32>>) -> Result<(), String> {
+    let mut seen = BTreeSet::new();
+    for id in ids {
+        if !seen.insert(id) {
+            let class = id.map_or("the background".to_owned(), |id| format!("class {id}"));
+            return Err(format!(
+                "the output names {class} twice, and a class has one score"
+            ));
+        }
+    }
+    if seen.is_empty() {
+        return Err(NO_CLASS.to_owned());
+    }
+    Ok(())
+}
+
+/// What an output says of the size of its image, against the image itself, where that was looked at.
+fn check_size(prediction: &Prediction, image_size: Option<[u32; 2]>) -> Result<(), String> {
+    let told = [prediction.width, prediction.height];
+    match image_size {
+        Some([width, height]) if told != [width, height] => Err(format!(
+            "the answer is about an image of {} x {} pixels, and this one has {width} x {height}: it is about another image, or about an \
+             older state of this one",
+            told[0], told[1]
+        )),
+        _ => Ok(()),
     }
 }
 
@@ -543,7 +611,7 @@ fn in_image(mapping: &MappedBoxes, edges: [f64; 4], size: [u32; 2]) -> Result<Bo
 }
 
 /// A box as the model gave it, which may hang over the edges of the image, but not by more than the image itself: then it is in
-/// other units than it is taken for.
+/// other units than it is taken for. One without an area counts, as it does on this machine: models that clip boxes to the image make such.
 fn believable(edges: [f64; 4], size: [u32; 2]) -> Result<BoundingBox, String> {
     let [x1, y1, x2, y2] = edges;
     if edges.iter().any(|edge| !edge.is_finite()) {

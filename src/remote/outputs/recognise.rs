@@ -35,7 +35,7 @@ pub enum Unrecognised {
     Broken(String),
     /// It is JSON; a mapping can say what it means.
     #[error(
-        "the outputs have no shape that Spotcheck knows; a mapping says where scores, boxes and classes stand. The first output is {0}"
+        "the outputs have no shape that Spotcheck knows; a mapping says where scores, boxes and classes stand. One of them is {0}"
     )]
     Unknown(String),
 }
@@ -75,6 +75,14 @@ impl OutputShape {
     }
 }
 
+impl Unrecognised {
+    /// JSON that begins like this.
+    pub(super) fn unknown(output: &[u8]) -> Self {
+        let text = String::from_utf8_lossy(&output[..output.len().min(400)]);
+        Self::Unknown(excerpt(&text))
+    }
+}
+
 impl Recognition {
     /// Looks at an output.
     ///
@@ -103,10 +111,7 @@ impl Recognition {
             Json::Object(_) => of_serving(inner),
             _ => of_list(inner, ""),
         };
-        found.ok_or_else(|| {
-            let text = String::from_utf8_lossy(&output[..output.len().min(400)]);
-            Unrecognised::Unknown(excerpt(&text))
-        })
+        found.ok_or_else(|| Unrecognised::unknown(output))
     }
 }
 

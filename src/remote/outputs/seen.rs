@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::join::Work;
 use super::open::FoundOutputs;
 use crate::domain::{Change, RunId, SampleId, SampleSet};
 use crate::store::{Project, StoreError};
@@ -44,8 +45,18 @@ impl SeenOutputs {
         };
         let newer = found.joined.works.iter();
         let newer = newer.filter(|work| is_newer(work.output()));
-        newer
-            .flat_map(super::join::Work::places)
+        let (lists, others): (Vec<&Work>, Vec<&Work>) =
+            newer.partition(|work| matches!(work, Work::Named { .. }));
+        // A list may be about any of the images that have no output of their own.
+        let of_lists = if lists.is_empty() {
+            &[][..]
+        } else {
+            &found.joined.without_output[..]
+        };
+        others
+            .into_iter()
+            .flat_map(Work::places)
+            .chain(of_lists.iter().copied())
             .map(SampleId::from_index)
             .collect()
     }

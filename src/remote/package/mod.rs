@@ -6,6 +6,7 @@
 mod archive;
 mod error;
 mod onnx;
+mod peek;
 mod saved_model;
 mod unpack;
 
@@ -13,7 +14,8 @@ use std::path::PathBuf;
 
 pub use error::PackageError;
 pub use onnx::{PackageOptions, Processor, package_model};
-pub use saved_model::{SavedModelOptions, package_saved_model};
+pub use peek::{peek, peek_file};
+pub use saved_model::{SavedModelOptions, package_saved_model, stamp_of_saved_model};
 pub use unpack::{ArchiveKind, Unpacked, unpack};
 
 /// An archive that is there.

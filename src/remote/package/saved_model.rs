@@ -1,5 +1,6 @@
 //! a TensorFlow `SavedModel` as an archive for the TensorFlow Serving image.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -12,7 +13,7 @@ use crate::export::ExportTarget;
 use crate::tasks::TaskControl;
 
 /// In the folder of each version.
-pub(super) const GRAPH_FILE: &str = "saved_model.pb";
+const GRAPH_FILE: &str = "saved_model.pb";
 const CODE_FOLDER: &str = "code";
 const CODE_PREFIX: &str = "code/";
 const OWN_REQUIREMENTS: &str = "requirements.txt";
@@ -42,6 +43,13 @@ pub struct SavedModelOptions {
     pub input: Option<String>,
 }
 
+/// Whether a file of an archive is the graph of a version: `1/saved_model.pb`.
+pub(super) fn is_graph_of_version(name: &Path) -> bool {
+    let folder = name.parent().and_then(Path::file_name);
+    let number = folder.and_then(|folder| folder.to_str()?.parse::<u64>().ok());
+    name.ends_with(GRAPH_FILE) && number.is_some()
+}
+
 /// Packs a folder that holds `<version>/saved_model.pb`, or `saved_model.pb` itself. Its own `code/inference.py` is taken
 /// where there is one, ours otherwise; `requirements.txt` beside the versions goes to `code/`. Progress is in bytes.
 ///
@@ -54,6 +62,49 @@ pub fn package_saved_model(
     control: &TaskControl,
 ) -> Result<Packaged, PackageError> {
     control.set_step("Packing the SavedModel");
+    let files = files_of(folder)?;
+    let has_own_handler = files.iter().any(|file| file.name == HANDLER_FILE);
+    if has_own_handler && *options != SavedModelOptions::default() {
+        return Err(PackageError::RefusedFile {
+            reason: "its own code/inference.py decides about signature and input".to_owned(),
+            path: folder.join(HANDLER_FILE),
+        });
+    }
+    let bytes = files.iter().filter_map(|file| file.path.metadata().ok());
+    control.set_total(Some(bytes.map(|metadata| metadata.len()).sum()));
+
+    let mut archive = ArchiveWriter::create(target, control)?;
+    for file in &files {
+        archive.add_file(&file.name, &file.path, "a file of the SavedModel")?;
+    }
+    if !has_own_handler {
+        for (name, text) in HANDLER {
+            archive.add_bytes(name, text.as_bytes())?;
+        }
+        let serving = serde_json::to_string(options).expect("two texts always serialise");
+        archive.add_bytes("code/spotcheck-serving.json", serving.as_bytes())?;
+    }
+    archive.finish()
+}
+
+/// A number that is another one where other files would be packed, by their names, sizes and times.
+///
+/// # Errors
+/// As for [`package_saved_model`].
+pub fn stamp_of_saved_model(folder: &Path) -> Result<u64, PackageError> {
+    let mut hasher = DefaultHasher::new();
+    for file in files_of(folder)? {
+        let metadata = file.path.metadata();
+        let metadata =
+            metadata.map_err(PackageError::read("a file of the SavedModel", &file.path))?;
+        (file.name, file.path, metadata.len()).hash(&mut hasher);
+        metadata.modified().ok().hash(&mut hasher);
+    }
+    Ok(hasher.finish())
+}
+
+/// What is packed of a folder, without what Spotcheck adds.
+fn files_of(folder: &Path) -> Result<Vec<PackedFile>, PackageError> {
     let mut files = Vec::new();
     for (place, name) in versions(folder)? {
         collect(&place, &name, &mut files)?;
@@ -81,28 +132,7 @@ pub fn package_saved_model(
             path: own_requirements,
         });
     }
-    let has_own_handler = has(&files, HANDLER_FILE);
-    if has_own_handler && *options != SavedModelOptions::default() {
-        return Err(PackageError::RefusedFile {
-            reason: "its own code/inference.py decides about signature and input".to_owned(),
-            path: folder.join(HANDLER_FILE),
-        });
-    }
-    let bytes = files.iter().filter_map(|file| file.path.metadata().ok());
-    control.set_total(Some(bytes.map(|metadata| metadata.len()).sum()));
-
-    let mut archive = ArchiveWriter::create(target, control)?;
-    for file in &files {
-        archive.add_file(&file.name, &file.path, "a file of the SavedModel")?;
-    }
-    if !has_own_handler {
-        for (name, text) in HANDLER {
-            archive.add_bytes(name, text.as_bytes())?;
-        }
-        let serving = serde_json::to_string(options).expect("two texts always serialise");
-        archive.add_bytes("code/spotcheck-serving.json", serving.as_bytes())?;
-    }
-    archive.finish()
+    Ok(files)
 }
 
 struct PackedFile {

@@ -9,8 +9,8 @@ use tar::EntryType;
 
 use super::PackageError;
 use super::onnx::{CARD_FILE, PackagedCard, WEIGHTS_FILE};
-use super::saved_model::GRAPH_FILE;
-use crate::domain::KeepRule;
+use super::peek::content_named;
+use crate::domain::{ArchiveContent, KeepRule};
 use crate::library::{Model, check_card};
 use crate::tasks::{Cancelled, TaskControl};
 
@@ -166,15 +166,15 @@ impl Unpacking<'_> {
 }
 
 fn kind_of(archive: &Path, folder: &Path, names: &[PathBuf]) -> Result<ArchiveKind, PackageError> {
-    if names.iter().any(|name| name == Path::new(CARD_FILE)) {
+    let holds = |content| {
+        names
+            .iter()
+            .any(|name| content_named(name) == Some(content))
+    };
+    if holds(ArchiveContent::Onnx) {
         return onnx_model(archive, folder);
     }
-    let is_version = |name: &PathBuf| {
-        let folder = name.parent().and_then(Path::file_name);
-        let number = folder.and_then(|folder| folder.to_str()?.parse::<u64>().ok());
-        name.ends_with(GRAPH_FILE) && number.is_some()
-    };
-    if names.iter().any(is_version) {
+    if holds(ArchiveContent::SavedModel) {
         return Ok(ArchiveKind::SavedModel);
     }
     Err(PackageError::Foreign {

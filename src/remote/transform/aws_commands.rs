@@ -7,7 +7,7 @@ use crate::aws::{create_model_request, create_transform_job_request};
 use crate::domain::{Credentials, InputObjects, ModelSource, TransformPlan};
 use crate::source::{IMAGE_EXTENSIONS, RECORD_EXTENSIONS};
 
-/// The commands that start this job, in their order. They hold no secret: a profile is named, never its keys.
+/// The commands that start this job, in their order; one may have many lines. They hold no secret: a profile is named, never its keys.
 pub fn aws_commands(plan: &TransformPlan) -> Vec<String> {
     let mut commands = Vec::new();
     let s3 = s3_options(plan);
@@ -20,7 +20,14 @@ pub fn aws_commands(plan: &TransformPlan) -> Vec<String> {
             only_what_is_uploaded()
         ));
     }
-    if let Some(manifest) = &plan.manifest {
+    if let (Some(manifest), Some(root)) = (&plan.manifest, &plan.files_root) {
+        let root = quoted(&root.display().to_string());
+        let target = quoted(&manifest.folder.to_string());
+        commands.push(format!(
+            "aws s3 sync {root} {target}{}{s3}",
+            only_what_is_uploaded()
+        ));
+    } else if let Some(manifest) = &plan.manifest {
         for file in &plan.input_files {
             let target = format!("{}{}", manifest.folder, file.name);
             let path = quoted(file.uri.as_str());
@@ -211,6 +218,7 @@ mod tests {
             spec,
             input_folder: None,
             input_files: Vec::new(),
+            files_root: None,
             manifest: Some(ManifestPlan {
                 folder: S3Address::new("bucket", "photos/"),
                 names: vec!["a.jpg".to_owned()],

@@ -74,14 +74,23 @@ pub fn manifest_of<'u>(
     })
 }
 
-/// The manifest as the content of an object.
+/// The manifest as the content of an object, an entry a line.
 pub(super) fn write_manifest(plan: &ManifestPlan) -> Vec<u8> {
     let prefix = Entry::Prefix {
         prefix: plan.folder.to_string(),
     };
     let names = plan.names.iter().map(|name| Entry::Name(name.into()));
-    let entries: Vec<Entry<'_>> = std::iter::once(prefix).chain(names).collect();
-    serde_json::to_vec(&entries).expect("texts can always be written as JSON")
+    let mut content = Vec::new();
+    for entry in std::iter::once(prefix).chain(names) {
+        content.extend_from_slice(if content.is_empty() {
+            &b"["[..]
+        } else {
+            b",\n"
+        });
+        serde_json::to_writer(&mut content, &entry).expect("texts can always be written as JSON");
+    }
+    content.push(b']');
+    content
 }
 
 /// Reads a manifest. `address` is only named in errors.

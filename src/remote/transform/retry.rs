@@ -2,7 +2,7 @@
 
 use super::JobError;
 use super::manifest::manifest_of;
-use crate::aws::Aws;
+use crate::aws::{Aws, AwsErrorKind};
 use crate::domain::{
     FailedObject, InputObjects, JobOutcome, JobRecord, ManifestPlan, ModelSource, S3Access,
     S3Address, SageMakerAccess, SampleUri, TransformInput, TransformOutput, TransformPlan,
@@ -46,14 +46,18 @@ pub fn plan_retry(
     let spec = retry.spec;
     let chosen = retry.chosen()?;
     let sagemaker = aws.sagemaker(retry.sagemaker);
-    let there = sagemaker.describe_model(&spec.model_name, Some(control))?;
+    let there = match sagemaker.describe_model(&spec.model_name, Some(control)) {
+        // It is there, and of a kind that only SageMaker needs to understand.
+        Err(error) if error.kind == AwsErrorKind::Unsupported => true,
+        there => there?.is_some(),
+    };
     let model = match (there, retry.record.and_then(|record| record.model.clone())) {
-        (Some(_), _) => ModelSource::Existing,
-        (None, Some(spec)) => ModelSource::New {
+        (true, _) => ModelSource::Existing,
+        (false, Some(spec)) => ModelSource::New {
             spec,
             local_archive: None,
         },
-        (None, None) => {
+        (false, None) => {
             return Err(JobError::Plan(format!(
                 "The model {} was deleted, and nothing here says how it was made; start a job of a new model over the failed images",
                 spec.model_name
@@ -72,6 +76,7 @@ pub fn plan_retry(
         model,
         input_folder: None,
         input_files: Vec::new(),
+        files_root: None,
         manifest: Some(manifest),
         usd_per_hour: retry.record.and_then(|record| record.usd_per_hour),
         images_per_s: None,

@@ -64,6 +64,35 @@ impl FileIndex {
         }
     }
 
+    /// How many records the file has, with those that hold no image.
+    ///
+    /// # Errors
+    /// The file cannot be read to its end, or is damaged before.
+    pub(super) fn count(&self, blocks: impl FnOnce() -> Blocks) -> Result<u64, SourceError> {
+        let mut ends = self.lock();
+        let mut blocks = blocks();
+        loop {
+            let start = ends.last().copied().unwrap_or_default();
+            match next_record(&mut blocks, start)? {
+                Next::Record(range) => ends.push(range.end),
+                Next::End => break,
+                Next::Broken(_) => return Err(cut_behind(ends.len())),
+            }
+        }
+        // Where the length of the file is not known, the last record may go on behind its end.
+        let Some(last) = ends.last().copied() else {
+            return Ok(0);
+        };
+        match blocks.at(last - 1..last) {
+            Ok(_) => Ok(ends.len() as u64),
+            Err(ReadError::End) => {
+                ends.pop();
+                Err(cut_behind(ends.len()))
+            }
+            Err(ReadError::Source(error)) => Err(error),
+        }
+    }
+
     pub(super) fn learn(&self, number: u64, end: u64) {
         let mut ends = self.lock();
         if ends.len() as u64 == number {
@@ -74,6 +103,13 @@ impl FileIndex {
     fn lock(&self) -> MutexGuard<'_, Vec<u64>> {
         self.ends.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn cut_behind(records: usize) -> SourceError {
+    SourceError::Damaged(format!(
+        "the file is damaged or cut off behind its first {records} records, so how many it has cannot be told; get it anew from where it \
+         came from"
+    ))
 }
 
 /// Nobody asks for a record that was not listed, unless the file was another one then.

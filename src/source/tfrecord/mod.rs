@@ -222,6 +222,11 @@ impl Source for WithRecords {
         Ok(Some(record))
     }
 
+    fn record_count(&self, file: &SampleUri) -> Result<Option<u64>, SourceError> {
+        let blocks = || Blocks::new(Arc::clone(&self.shared.inner), file.clone(), None);
+        self.shared.index_of(file).count(blocks).map(Some)
+    }
+
     fn server(&self) -> Option<&str> {
         self.shared.inner.server()
     }

@@ -494,7 +494,7 @@ fn a_file_of_any_name_opens_and_so_does_one_record_of_it() {
     );
     assert!(matches!(
         WithRecords::open(&folder.path().join("none.tfrecord/#1")),
-        Err(SourceError::NotFound)
+        Err(SourceError::NoSuchPlace)
     ));
 }
 

@@ -1,31 +1,39 @@
 //! What happens elsewhere: the form that sends a model and images to SageMaker, the jobs there, and the endpoints.
 
 mod deploying;
+mod elsewhere;
 mod endpoints;
 mod jobs;
 mod outputs;
+mod prices;
 mod sending;
 
 pub use deploying::{DeployCheck, DeployDraft, DeployOrder, DeployStatus};
+pub use elsewhere::{
+    Asked, ConnectFailure, Elsewhere, ElsewhereForm, FoundModel, RemoteCheck, RemoteReport,
+};
 pub use endpoints::{
     DeletionCause, EndpointDeletion, EndpointId, EndpointList, EndpointSight, Endpoints,
     KnownEndpoint,
 };
 pub use jobs::{JobFinding, JobId, JobList, KnownJob, Leftovers, WatchEnd};
 pub use outputs::{FoundRun, OpeningOutputs, OutputsAt, OutputsFailure, OutputsWish};
+pub use prices::Prices;
 pub use sending::{
-    RehearsalReport, RehearsalWish, SendCheck, SendDraft, SendFrom, SendImages, SendOrder,
-    SendStage, SendStatus,
+    ModelFrom, RehearsalReport, RehearsalWish, SendAdvanced, SendCheck, SendDraft, SendFrom,
+    SendImages, SendModel, SendOrder, SendStage, SendStatus,
 };
 
 /// What the window knows of SageMaker.
 #[derive(Debug, Default)]
 pub struct Remote {
     pub sending: SendStatus,
+    pub prices: Prices,
     pub deploying: DeployStatus,
     pub list: JobList,
     pub endpoints: Endpoints,
     pub outputs: OpeningOutputs,
+    pub elsewhere: Elsewhere,
     /// The jobs that were looked at or are watched, oldest first.
     pub known: Vec<KnownJob>,
     /// Which of them the dialog shows.

@@ -1,14 +1,15 @@
 //! The form that sends a model and images to a Batch Transform job.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use crate::domain::{
-    AssembleWith, BatchStrategy, CheckGrade, DataProcessing, InputObjects, ModelClient, Preflight,
-    S3Access, S3Address, S3Layout, S3Link, Sample, SampleId, SharedList, SplitType, TransformPlan,
-    TransformSpec, support_folder,
+    AssembleWith, BatchStrategy, CheckGrade, Compression, DataCapture, DataProcessing, Experiment,
+    InputObjects, ModelClient, Preflight, S3Access, S3Address, S3Layout, S3Link, Sample, SampleId,
+    SharedList, SplitType, TransformPlan, TransformSpec, manifest_address,
 };
 use crate::state::{ExportScope, State, TaskId};
 
@@ -16,9 +17,18 @@ use crate::state::{ExportScope, State, TaskId};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SendDraft {
+    /// Where the model comes from.
+    #[serde(skip)]
+    pub model_from: ModelFrom,
     /// Of the library.
     #[serde(skip)]
     pub model: Option<String>,
+    /// A packed model: a file of this machine, or an object in S3.
+    pub archive: String,
+    /// A folder of this machine.
+    pub saved_model: String,
+    /// The name of a model that SageMaker has.
+    pub existing_model: String,
     #[serde(skip, default = "everything")]
     pub scope: ExportScope,
     #[serde(skip)]
@@ -50,7 +60,7 @@ pub struct SendDraft {
     pub output_kms_key: String,
     /// `None`: what suits the images.
     pub content_type: Option<String>,
-    /// `None`: JSON.
+    /// `None`: JSON. Empty: what the model answers in is left to it.
     pub accept: Option<String>,
     /// `None`: what suits the images.
     pub split: Option<SplitType>,
@@ -60,6 +70,47 @@ pub struct SendDraft {
     pub model_client: ModelClient,
     #[serde(skip)]
     pub data_processing: DataProcessing,
+    pub advanced: SendAdvanced,
+}
+
+/// Where the model of a job comes from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ModelFrom {
+    #[default]
+    Library,
+    Archive,
+    SavedModel,
+    SageMaker,
+}
+
+/// What few jobs need. Texts are empty where nothing is chosen.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SendAdvanced {
+    /// Of the model that is made; empty takes the job's.
+    #[serde(skip)]
+    pub model_name: String,
+    pub model_environment: BTreeMap<String, String>,
+    /// A manifest that lies in S3 already, in place of the images of the window.
+    #[serde(skip)]
+    pub manifest: String,
+    #[serde(skip)]
+    pub compression: Compression,
+    pub ami_version: String,
+    #[serde(skip)]
+    pub capture_to: String,
+    #[serde(skip)]
+    pub capture_kms_key: String,
+    #[serde(skip)]
+    pub capture_ids: bool,
+    #[serde(skip)]
+    pub experiment: String,
+    #[serde(skip)]
+    pub trial: String,
+    #[serde(skip)]
+    pub trial_component: String,
+    #[serde(skip)]
+    pub run: String,
 }
 
 fn everything() -> ExportScope {
@@ -69,7 +120,11 @@ fn everything() -> ExportScope {
 impl Default for SendDraft {
     fn default() -> Self {
         Self {
+            model_from: ModelFrom::default(),
             model: None,
+            archive: String::new(),
+            saved_model: String::new(),
+            existing_model: String::new(),
             scope: everything(),
             job_name: String::new(),
             base: String::new(),
@@ -93,6 +148,7 @@ impl Default for SendDraft {
             assemble: None,
             model_client: ModelClient::default(),
             data_processing: DataProcessing::default(),
+            advanced: SendAdvanced::default(),
         }
     }
 }
@@ -101,7 +157,9 @@ impl Default for SendDraft {
 #[derive(Debug, Clone)]
 pub struct SendOrder {
     pub access: S3Access,
-    pub model_id: String,
+    pub model: SendModel,
+    /// Of the container of a model that is made for the job.
+    pub model_environment: BTreeMap<String, String>,
     /// The folder that the folder of the outputs lies in.
     pub base: S3Address,
     pub images: SendImages,
@@ -112,6 +170,37 @@ pub struct SendOrder {
     pub spec: TransformSpec,
     pub usd_per_hour: Option<f64>,
     pub images_per_s: Option<f64>,
+}
+
+/// Which model a job gets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SendModel {
+    /// Of the library, by its id; it is packed.
+    Library(String),
+    /// A packed one of this machine.
+    Archive(PathBuf),
+    /// A packed one in S3.
+    ArchiveInS3(S3Address),
+    /// A folder of this machine; it is packed.
+    SavedModel(PathBuf),
+    /// SageMaker has it, by the name in the job.
+    SageMaker,
+}
+
+impl SendModel {
+    /// “efficientnet-lite0”, “model.tar.gz”.
+    pub fn name(&self) -> String {
+        let file = |path: &std::path::Path| {
+            let name = path.file_name();
+            name.map_or_else(String::new, |name| name.to_string_lossy().into_owned())
+        };
+        match self {
+            Self::Library(id) => id.clone(),
+            Self::Archive(path) | Self::SavedModel(path) => file(path),
+            Self::ArchiveInS3(address) => address.last_part().to_owned(),
+            Self::SageMaker => "the model".to_owned(),
+        }
+    }
 }
 
 /// Which images a job gets.
@@ -135,10 +224,14 @@ pub enum SendFrom {
         /// The prefix that is open: they are named from it.
         folder: S3Address,
     },
+    /// They are what a manifest lists that lies here already, whatever is open.
+    Manifest(S3Address),
     /// They are local files, which are uploaded first and listed in a manifest.
     Local {
         /// The folder that they are named from.
         root: String,
+        /// They are all images of that folder.
+        is_whole: bool,
         /// The folder that they go to.
         target: S3Address,
     },
@@ -203,13 +296,15 @@ impl Default for RehearsalWish {
 }
 
 /// How a rehearsal went.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct RehearsalReport {
     /// Every image comes back as on this machine.
     pub is_well: bool,
     pub summary: String,
     /// What is not as here, and why.
     pub notes: Vec<String>,
+    /// Of those that were sent, on this machine; `None` where none was.
+    pub images_per_s: Option<f64>,
 }
 
 /// Something about the form that takes a while.
@@ -236,8 +331,8 @@ impl<T> SendStage<T> {
 #[derive(Debug, Clone, PartialEq)]
 pub struct SendCheck {
     pub preflight: Preflight,
-    /// The same as `aws` command lines, to be copied.
-    pub commands: String,
+    /// The same as `aws` command lines, to be copied: line by line, as there may be as many as images.
+    pub commands: Vec<String>,
     /// As it was checked, and as it is started: what nobody has set is set.
     pub plan: Arc<TransformPlan>,
 }
@@ -252,7 +347,7 @@ impl SendCheck {
 impl SendDraft {
     /// What is to be checked and started, or what is missing for that.
     pub fn order(&self, state: &State) -> Result<SendOrder, String> {
-        let model_id = self.model.clone().ok_or("Choose a model")?;
+        let model = self.model()?;
         let job_name = self.job_name.trim();
         if job_name.is_empty() {
             return Err("Give the job a name".to_owned());
@@ -261,24 +356,30 @@ impl SendDraft {
             .ok_or("Say in which folder of S3 the outputs are to lie")?
             .map_err(|why| format!("The folder for the outputs: {why}"))?;
         let images = self.images(state, &base)?;
-        if images.is_empty() {
+        let is_listed = !matches!(images.lie, SendFrom::Manifest(_));
+        if is_listed && images.is_empty() {
             return Err("There is no image to send".to_owned());
         }
         let place = state.source.as_ref().and_then(|open| open.place.as_ref());
         let prefix = place.filter(|_| images.lie == SendFrom::Prefix);
-        let objects = if let Some(place) = prefix {
-            InputObjects::Prefix(place.address.clone())
-        } else {
-            let folder = support_folder(&base, job_name);
-            let key = format!("{}images.manifest", folder.prefix);
-            InputObjects::Manifest(S3Address::new(folder.bucket, key))
+        let objects = match (prefix, &images.lie) {
+            (Some(place), _) => InputObjects::Prefix(place.address.clone()),
+            (None, SendFrom::Manifest(address)) => InputObjects::Manifest(address.clone()),
+            (None, _) => InputObjects::Manifest(manifest_address(&base, job_name)),
         };
+        let mut spec = self.spec(job_name, objects, &base, &images)?;
+        if model == SendModel::SageMaker {
+            self.existing_model.trim().clone_into(&mut spec.model_name);
+        } else if let Some(name) = text_of(&self.advanced.model_name) {
+            spec.model_name = name;
+        }
         Ok(SendOrder {
             access: state.s3.access.clone(),
-            model_id,
+            model,
+            model_environment: self.advanced.model_environment.clone(),
             role: self.role.trim().to_owned(),
             image: text_of(&self.image),
-            spec: self.spec(job_name, objects, &base, &images),
+            spec,
             usd_per_hour: self.usd_per_hour,
             images_per_s: self.images_per_s,
             base,
@@ -292,14 +393,50 @@ impl SendDraft {
             self.usd_per_hour = None;
             self.images_per_s = None;
         }
-        if self.model != before.model {
+        let model = |draft: &Self| {
+            (
+                draft.model_from,
+                draft.model.clone(),
+                draft.archive.clone(),
+                draft.saved_model.clone(),
+                draft.existing_model.clone(),
+            )
+        };
+        if model(self) != model(before) {
             self.images_per_s = None;
+        }
+    }
+
+    fn model(&self) -> Result<SendModel, String> {
+        match self.model_from {
+            ModelFrom::Library => {
+                let id = self.model.clone().ok_or("Choose a model")?;
+                Ok(SendModel::Library(id))
+            }
+            ModelFrom::Archive => {
+                let text = text_of(&self.archive).ok_or("Say which archive is to be sent")?;
+                if !S3Link::is_meant_by(&text) {
+                    return Ok(SendModel::Archive(PathBuf::from(text)));
+                }
+                let link = S3Link::parse(&text).map_err(|why| format!("The archive: {why}"))?;
+                Ok(SendModel::ArchiveInS3(link.address))
+            }
+            ModelFrom::SavedModel => {
+                let folder = text_of(&self.saved_model);
+                let folder = folder.ok_or("Say in which folder the SavedModel lies")?;
+                Ok(SendModel::SavedModel(PathBuf::from(folder)))
+            }
+            ModelFrom::SageMaker => {
+                text_of(&self.existing_model).ok_or("Say how SageMaker calls the model")?;
+                Ok(SendModel::SageMaker)
+            }
         }
     }
 
     /// What the form of the next job begins with.
     pub(in crate::state) fn for_the_next(&self) -> Self {
         Self {
+            model_from: ModelFrom::default(),
             model: None,
             scope: everything(),
             job_name: String::new(),
@@ -307,6 +444,11 @@ impl SendDraft {
             usd_per_hour: None,
             images_per_s: None,
             data_processing: DataProcessing::default(),
+            advanced: SendAdvanced {
+                model_environment: self.advanced.model_environment.clone(),
+                ami_version: self.advanced.ami_version.clone(),
+                ..SendAdvanced::default()
+            },
             ..self.clone()
         }
     }
@@ -317,10 +459,22 @@ impl SendDraft {
             ExportScope::Filter | ExportScope::Selection => Some(self.scope.ids(state)),
         };
         let listing = state.samples.snapshot();
+        let is_partial = state.is_listing();
+        if let Some(text) = text_of(&self.advanced.manifest) {
+            let link = S3Link::parse(&text).map_err(|why| format!("The manifest: {why}"))?;
+            return Ok(SendImages {
+                listing,
+                chosen,
+                is_partial,
+                lie: SendFrom::Manifest(link.address),
+            });
+        }
         let open = state.source.as_ref();
         let Some(place) = open.and_then(|open| open.place.as_ref()) else {
             let path = open.and_then(|open| open.path.as_deref());
-            let root = path.map_or_else(String::new, |path| local_root(path, &listing));
+            let (root, is_folder) =
+                path.map_or_else(|| (String::new(), false), |path| local_root(path, &listing));
+            let is_whole = is_folder && !is_partial && self.scope == ExportScope::All;
             let usual = || {
                 let prefix = format!("{}images/{}/", base.prefix, folder_name(&root));
                 Ok(S3Address::new(&base.bucket, prefix))
@@ -331,8 +485,12 @@ impl SendDraft {
             return Ok(SendImages {
                 listing,
                 chosen,
-                is_partial: state.is_listing(),
-                lie: SendFrom::Local { root, target },
+                is_partial,
+                lie: SendFrom::Local {
+                    root,
+                    is_whole,
+                    target,
+                },
             });
         };
         // A prefix takes everything that begins with it: only where that is what is on screen.
@@ -349,7 +507,7 @@ impl SendDraft {
         Ok(SendImages {
             listing,
             chosen,
-            is_partial: state.is_listing(),
+            is_partial,
             lie,
         })
     }
@@ -360,7 +518,7 @@ impl SendDraft {
         objects: InputObjects,
         base: &S3Address,
         images: &SendImages,
-    ) -> TransformSpec {
+    ) -> Result<TransformSpec, String> {
         let mut spec = TransformSpec::over_images(job_name, job_name, objects, base);
         // Where only some are, the check says so.
         let mut samples = images.samples();
@@ -374,12 +532,13 @@ impl SendDraft {
             spec.input.content_type = content_type;
         }
         spec.input.split = self.split.unwrap_or(spec.input.split);
-        if let Some(accept) = self.accept.as_deref().and_then(text_of) {
-            spec.output.accept = Some(accept);
+        if let Some(accept) = &self.accept {
+            spec.output.accept = text_of(accept);
         }
         spec.output.assemble = self.assemble.unwrap_or(spec.output.assemble);
         spec.output.kms_key = text_of(&self.output_kms_key);
-        TransformSpec {
+        spec.input.compression = self.advanced.compression;
+        Ok(TransformSpec {
             instance_type: self.instance_type.trim().to_owned(),
             instance_count: self.instance_count,
             volume_kms_key: text_of(&self.volume_kms_key),
@@ -390,8 +549,35 @@ impl SendDraft {
             environment: self.environment.clone(),
             tags: self.tags.clone(),
             data_processing: self.data_processing.clone(),
+            ami_version: text_of(&self.advanced.ami_version),
+            data_capture: self.advanced.data_capture()?,
+            experiment: self.advanced.experiment(),
             ..spec
-        }
+        })
+    }
+}
+
+impl SendAdvanced {
+    fn data_capture(&self) -> Result<Option<DataCapture>, String> {
+        let Some(folder) = folder_of(&self.capture_to) else {
+            return Ok(None);
+        };
+        let folder = folder.map_err(|why| format!("The folder for captured data: {why}"))?;
+        Ok(Some(DataCapture {
+            folder,
+            kms_key: text_of(&self.capture_kms_key),
+            with_inference_id: self.capture_ids,
+        }))
+    }
+
+    fn experiment(&self) -> Option<Experiment> {
+        let experiment = Experiment {
+            experiment: text_of(&self.experiment),
+            trial: text_of(&self.trial),
+            trial_component: text_of(&self.trial_component),
+            run: text_of(&self.run),
+        };
+        (experiment != Experiment::default()).then_some(experiment)
     }
 }
 
@@ -408,7 +594,8 @@ pub(super) fn text_of(text: &str) -> Option<String> {
 }
 
 /// The folder that files are named from: the one that is open, or the one around a single file.
-fn local_root(open: &std::path::Path, listing: &SharedList<Sample>) -> String {
+/// And whether it is the folder that is open.
+fn local_root(open: &std::path::Path, listing: &SharedList<Sample>) -> (String, bool) {
     let mut all = listing.iter();
     let is_single = all
         .next()
@@ -418,7 +605,7 @@ fn local_root(open: &std::path::Path, listing: &SharedList<Sample>) -> String {
     } else {
         open
     };
-    root.display().to_string()
+    (root.display().to_string(), !is_single)
 }
 
 fn folder_name(root: &str) -> &str {

@@ -297,6 +297,7 @@ pub(super) fn displayed(
             Ok(info) => Display::Ready(info),
             Err(reason) => Display::Failed(reason),
         };
+        predict::take_shown(state);
     }
 }
 

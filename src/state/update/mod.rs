@@ -113,6 +113,7 @@ fn on_command(state: &mut State, command: Command, effects: &mut Vec<Effect>) {
         Command::CheckJob(draft) => remote::check(state, *draft, effects),
         Command::Rehearse(wish) => remote::rehearse(state, wish, effects),
         Command::StartJob => remote::start(state, effects),
+        Command::KeepPrice(price) => effects.push(Effect::KeepPrice(price)),
         Command::ListJobs(query) => remote::list(state, query, effects),
         Command::ListMoreJobs => remote::list_more(state, effects),
         Command::CloseJob => state.remote.open = None,
@@ -123,6 +124,15 @@ fn on_command(state: &mut State, command: Command, effects: &mut Vec<Effect>) {
         Command::FindOutcome(id) => remote::look_for_outcome(state, &id, effects),
         Command::RetryFailed(id) => remote::retry(state, &id, effects),
         Command::OpenOutputs(wish) => remote::open_outputs(state, *wish, effects),
+        Command::PredictAt(model) => {
+            remote::predict_at(state, model.map(|model| *model), effects);
+        }
+        Command::EditRemoteModel(model) => remote::edit_remote_model(state, *model, effects),
+        Command::CheckRemoteModel(model) => remote::check_remote_model(state, *model, effects),
+        Command::ForgetRemoteModel(model) => {
+            let recent = &mut state.settings.recent_remote_models;
+            recent.retain(|known| *known != *model);
+        }
         Command::FindLeftovers(id) => remote::look_for_leftovers(state, &id, effects),
         Command::DeleteLeftovers(id) => remote::delete_leftovers(state, &id, effects),
         Command::CheckDeployment(draft) => remote::deploying::check(state, *draft, effects),
@@ -202,7 +212,7 @@ fn on_command(state: &mut State, command: Command, effects: &mut Vec<Effect>) {
         }
         Command::SetRuntimeLibrary(path) => {
             state.settings.runtime_library = path;
-            predict::try_again(state, effects);
+            predict::runtime_changed(state, effects);
         }
         Command::InstallRuntime(kind) => predict::install_runtime(state, kind, effects),
         Command::SetPredictOnOpen(enabled) => {
@@ -254,6 +264,9 @@ fn on_action(state: &mut State, action: Action, effects: &mut Vec<Effect>) {
             state.remote.outputs.failure = None;
             state.overlay = toggled(state.overlay, Overlay::OpenOutputs);
         }
+        Action::PredictHere => remote::predict_at(state, None, effects),
+        Action::PredictAtEndpoint => remote::edit_endpoint(state, effects),
+        Action::PredictInTfServing => remote::edit_tf_serving(state, effects),
         Action::CompareWithLocal => remote::compare_with_local(state, effects),
         Action::ExportComparison => state.overlay = Overlay::ExportComparison,
         Action::SaveProjectAs => effects.push(Effect::PickProjectTarget),
@@ -394,6 +407,35 @@ fn on_event(state: &mut State, event: Event, effects: &mut Vec<Effect>) {
             offer,
         } => predict::engine_failed(state, task, message, offer),
         Event::EngineCancelled { task } => predict::engine_cancelled(state, task),
+        Event::Connected {
+            source,
+            task,
+            at_ms,
+            result,
+        } => {
+            let result = result.map(|found| *found);
+            remote::connected(state, source, task, at_ms, result, effects);
+        }
+        Event::Asked {
+            source,
+            task,
+            run,
+            key,
+            at_ms,
+            outcome,
+        } => {
+            let heard = remote::Heard {
+                source,
+                task,
+                run,
+                at_ms,
+            };
+            remote::asked(state, &heard, &key, *outcome, effects);
+        }
+        Event::RemoteLatency { key, latency } => remote::took(state, &key, latency),
+        Event::RemoteModelChecked { task, result } => {
+            remote::remote_model_checked(state, task, result);
+        }
         Event::DeviceLost { key, message } => predict::device_lost(state, &key, message),
         Event::Report { key, report } => predict::reported(state, &key, report),
         Event::Predicted {
@@ -416,6 +458,7 @@ fn on_event(state: &mut State, event: Event, effects: &mut Vec<Effect>) {
             target,
             result,
         } => upload::ended(state, task, target, result, effects),
+        Event::PricesRead { path, result } => remote::prices_read(state, path, result, effects),
         Event::JobChecked { task, result } => remote::checked(state, task, result),
         Event::Rehearsed { task, result } => remote::rehearsed(state, task, result),
         Event::JobStarted { task, result } => remote::started(state, task, result, effects),

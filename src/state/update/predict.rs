@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use super::project;
+use super::{project, remote};
 use crate::domain::{
-    Change, DeviceReport, KeepRule, LabelSet, MadeAt, Problem, RunId, RunInfo, RunKey,
+    Change, DeviceReport, KeepRule, LabelSet, MadeAt, Prediction, Problem, RunId, RunInfo, RunKey,
     SampleAnswer, SampleId, SampleSet, human_bytes,
 };
 use crate::review::AnswerStatus;
 use crate::state::engine::Wish;
 use crate::state::{
-    Action, Effect, Engine, EngineStatus, Explanation, ModelDefaults, ModelEntry, NewAnswer, Offer,
-    Run, RuntimeKind, SourceId, State, TaskEntry, TaskId, TaskKind, TaskOutcome,
+    Action, Display, Effect, Engine, EngineStatus, Explanation, ModelDefaults, ModelEntry,
+    NewAnswer, Offer, Run, RuntimeKind, SourceId, State, TaskEntry, TaskId, TaskKind, TaskOutcome,
 };
 use crate::tasks::{ProgressUnit, TaskControl};
 
@@ -40,6 +40,7 @@ pub(super) fn models_listed(
 }
 
 pub(super) fn choose_model(state: &mut State, id: String, effects: &mut Vec<Effect>) {
+    remote::come_back(state, effects);
     state.settings.model = Some(id.clone());
     state.models.choose(Some(id));
     settings_changed(state, effects);
@@ -47,6 +48,10 @@ pub(super) fn choose_model(state: &mut State, id: String, effects: &mut Vec<Effe
 
 /// Model, device, batch or threads are different: these are other answers.
 pub(super) fn settings_changed(state: &mut State, effects: &mut Vec<Effect>) {
+    if state.remote.elsewhere.chosen.is_some() {
+        // They are about this computer.
+        return;
+    }
     if state.engine.has_failed() {
         state.engine = Engine::default();
     }
@@ -55,9 +60,24 @@ pub(super) fn settings_changed(state: &mut State, effects: &mut Vec<Effect>) {
 
 /// Goes to the run of the chosen model and settings.
 pub(super) fn chosen_changed(state: &mut State, effects: &mut Vec<Effect>) {
-    let run = run_key(state).and_then(|key| state.runs.find(&key));
+    let run = chosen_run(state);
     state.runs.switch_to(run);
     run_changed(state, effects);
+}
+
+/// The run that is there already of what is chosen. Of a model elsewhere that nobody has asked yet: the newest that it made.
+pub(super) fn chosen_run(state: &State) -> Option<RunId> {
+    let key = run_key(state);
+    let Some(model) = &state.remote.elsewhere.chosen else {
+        return state.runs.find(&key?);
+    };
+    let found = key.zip(state.engine.found.as_ref());
+    let is_it = |run: &&Run| match &found {
+        // How it was asked, and how its answers were read, stands in the origin.
+        Some((key, (card, _))) => run.info.key == *key && run.info.card.origin == card.origin,
+        None => model.is_where(&run.info.key.made),
+    };
+    state.runs.iter().filter(is_it).last().map(Run::id)
 }
 
 /// Other answers are on screen.
@@ -72,9 +92,17 @@ pub(super) fn run_changed(state: &mut State, effects: &mut Vec<Effect>) {
 pub(super) fn source_changed(state: &mut State) {
     state.engine.waiting = None;
     state.engine.asked = None;
+    state.remote.elsewhere.took.clear();
+    if state.engine.failed_about.take().is_some() {
+        state.engine = Engine::default();
+    }
 }
 
 fn run_key(state: &State) -> Option<RunKey> {
+    if let Some(model) = &state.remote.elsewhere.chosen {
+        let is_it = state.engine.remote.as_ref() == Some(model);
+        return state.engine.key.clone().filter(|_| is_it);
+    }
     let chosen = state.models.chosen().filter(|chosen| chosen.is_ready)?;
     Some(RunKey {
         model_id: chosen.card.id.clone(),
@@ -87,15 +115,21 @@ fn run_key(state: &State) -> Option<RunKey> {
     })
 }
 
-/// The run of the chosen model and settings, begun where there is none; `None` where the model has no weights yet.
-fn ensure_run(state: &mut State) -> Option<RunId> {
+/// The run of the chosen model and settings, begun where there is none; `None` where the model has no weights yet, or is elsewhere and
+/// nobody knows yet what it answers.
+pub(super) fn ensure_run(state: &mut State) -> Option<RunId> {
     let key = run_key(state)?;
-    if let Some(run) = state.runs.find(&key) {
+    if let Some(run) = chosen_run(state) {
         state.runs.switch_to(Some(run));
         return Some(run);
     }
-    let chosen = state.models.chosen()?;
-    let (card, labels) = (chosen.card.clone(), LabelSet::clone(&chosen.labels));
+    let (card, labels) = match &state.engine.found {
+        Some(found) if state.remote.elsewhere.chosen.is_some() => found.clone(),
+        _ => {
+            let chosen = state.models.chosen()?;
+            (chosen.card.clone(), LabelSet::clone(&chosen.labels))
+        }
+    };
     let is_taken = |name: &str| state.runs.iter().any(|run| run.info.name == name);
     let name = key.run_name(&card.name, is_taken);
     let id = state.runs.new_id();
@@ -123,16 +157,19 @@ pub(super) fn predict_shown_if_wanted(state: &mut State, effects: &mut Vec<Effec
 
 /// Predicts the shown image unless the run has an answer for it.
 pub(super) fn predict_unanswered(state: &mut State, effects: &mut Vec<Effect>) {
-    let is_wanted =
-        state.settings.predict_on_open && !state.engine.has_failed() && state.project.is_writable();
-    let Some(sample) = state.selection.shown().filter(|_| is_wanted) else {
+    let is_wanted = state.settings.predict_on_open && state.project.is_writable();
+    let shown = state.selection.shown().filter(|_| is_wanted);
+    let Some(sample) = shown.filter(|shown| !state.engine.has_failed_for(*shown)) else {
         return;
     };
     let status = state.run().map(|run| run.status(sample));
     let has_answer = matches!(status, Some(AnswerStatus::Answered | AnswerStatus::Failed));
-    let is_current = state
-        .run()
-        .is_none_or(|run| run_key(state).as_ref() == Some(&run.info.key));
+    let is_current = state.run().is_none_or(|run| {
+        if state.remote.elsewhere.chosen.is_some() {
+            return chosen_run(state) == Some(run.id());
+        }
+        run_key(state).as_ref() == Some(&run.info.key)
+    });
     let is_kept = state
         .run()
         .is_some_and(|run| state.keeps_answer(run.id(), sample));
@@ -164,7 +201,8 @@ pub(super) fn predict_shown(state: &mut State, effects: &mut Vec<Effect>) {
 
 /// Takes back what was judged of the shown image's answer, so that there can be another one, and asks for that.
 pub(super) fn predict_anew(state: &mut State, effects: &mut Vec<Effect>) {
-    if let (Some(run), Some(sample)) = (ensure_run(state), state.selection.shown()) {
+    let run = ensure_run(state).or_else(|| chosen_run(state));
+    if let (Some(run), Some(sample)) = (run, state.selection.shown()) {
         super::judge::take_back_answer(state, run, sample, effects);
         predict_shown(state, effects);
     }
@@ -180,12 +218,18 @@ fn ask_shown(state: &mut State, effects: &mut Vec<Effect>) {
         state.engine.waiting = Some(Wish::These([sample].into_iter().collect()));
         return;
     }
-    let Some(run) = ensure_run(state) else {
-        return;
-    };
-    if is_loaded(state, run) {
-        ask_one(state, run, sample, effects);
-    } else {
+    let run = ensure_run(state);
+    match run.filter(|run| is_loaded(state, *run)) {
+        Some(run) => ask_one(state, run, sample, effects),
+        None => get_ready(state, run, effects),
+    }
+}
+
+/// Loads the model of the run, or finds out what the one elsewhere answers.
+fn get_ready(state: &mut State, run: Option<RunId>, effects: &mut Vec<Effect>) {
+    if state.remote.elsewhere.chosen.is_some() {
+        remote::connect(state, effects);
+    } else if let Some(run) = run {
         prepare(state, run, effects);
     }
 }
@@ -212,15 +256,15 @@ fn predict_many(state: &mut State, wish: Wish, effects: &mut Vec<Effect>) {
 
 /// Gets ready whatever the wish waits for: the project, the model, the answers that are there already.
 pub(super) fn pursue_wish(state: &mut State, effects: &mut Vec<Effect>) {
-    let is_possible = state.engine.waiting.is_some() && state.project.is_writable();
-    let Some(run) = is_possible.then(|| ensure_run(state)).flatten() else {
+    if state.engine.waiting.is_none() || !state.project.is_writable() {
         return;
-    };
+    }
+    let run = ensure_run(state);
     project::load_current_run(state, effects);
-    if is_loaded(state, run) {
+    if run.is_some_and(|run| is_loaded(state, run)) {
         grant_wish(state, effects);
     } else {
-        prepare(state, run, effects);
+        get_ready(state, run, effects);
     }
 }
 
@@ -278,13 +322,15 @@ fn start_many(state: &mut State, run_id: RunId, samples: SampleSet, effects: &mu
     control.set_total(Some(asked.len() as u64));
     let task = TaskId(state.ids.next());
     let key = run.info.key.clone();
+    let count = images(asked.len());
+    let title = if key.made.is_here() {
+        format!("Predict {count} with {}", run.info.card.name)
+    } else {
+        format!("Predict {count} with {}", key.made)
+    };
     state.tasks.start(TaskEntry {
         id: task,
-        title: format!(
-            "Predict {} with {}",
-            images(asked.len()),
-            run.info.card.name
-        ),
+        title,
         kind: TaskKind::Predict {
             run: run_id,
             samples,
@@ -302,6 +348,9 @@ fn start_many(state: &mut State, run_id: RunId, samples: SampleSet, effects: &mu
 }
 
 fn ask_one(state: &mut State, run_id: RunId, sample: SampleId, effects: &mut Vec<Effect>) {
+    if state.remote.elsewhere.chosen.is_some() {
+        return remote::ask(state, run_id, sample, effects);
+    }
     let is_in_a_task = |state: &State, id: SampleId| {
         state.tasks.running().iter().any(|task| {
             matches!(&task.kind, TaskKind::Predict { run, samples } if *run == run_id && samples.contains(id))
@@ -420,14 +469,29 @@ pub(super) fn engine_cancelled(state: &mut State, task: TaskId) {
     }
 }
 
-/// What was computed stays; the rest can be asked for again once the model is loaded anew.
+/// What was computed stays; the rest can be asked for again once the model is loaded anew, or in reach again.
 pub(super) fn device_lost(state: &mut State, key: &RunKey, message: String) {
     state.problems.add(Problem::general(message.clone()), None);
-    if state.engine.key.as_ref() == Some(key) {
-        state.engine.status = EngineStatus::Failed {
-            message,
-            offer: Some(Offer::TryAgain),
-        };
+    if state.engine.key.as_ref() != Some(key) {
+        return;
+    }
+    state.engine.status = EngineStatus::Failed {
+        message,
+        offer: Some(Offer::TryAgain),
+    };
+    if let (Some(run), Some(asked)) = (chosen_run(state), state.engine.asked.take())
+        && let Some(run) = state.runs.get_mut(run)
+    {
+        run.answers.stop_waiting(std::iter::once(asked));
+    }
+}
+
+/// Another ONNX Runtime is there. It is about this computer.
+pub(super) fn runtime_changed(state: &mut State, effects: &mut Vec<Effect>) {
+    if state.remote.elsewhere.chosen.is_some() {
+        state.remote.elsewhere.parked = Engine::default();
+    } else {
+        try_again(state, effects);
     }
 }
 
@@ -550,6 +614,10 @@ pub(super) fn take_shown(state: &mut State) {
         ),
         _ => (None, None),
     };
+    let (prediction, failure) = match prediction.as_deref().and_then(|it| other_size(state, it)) {
+        Some(reason) => (None, Some(reason)),
+        None => (prediction, failure),
+    };
     if state.shown.prediction != prediction {
         state.shown.selected_box = None;
         state.shown.selected_class = None;
@@ -562,6 +630,25 @@ pub(super) fn take_shown(state: &mut State) {
         state.shown.selected_box = Some(wanted).filter(|_| state.has_boxes());
     }
     state.shown.failure = failure;
+}
+
+/// Why an answer from elsewhere cannot be about the picture, now that its size is known: answers about images far away are opened
+/// without a look at them.
+fn other_size(state: &State, prediction: &Prediction) -> Option<String> {
+    let Display::Ready(info) = &state.shown.display else {
+        return None;
+    };
+    let (run, sample) = (state.runs.current()?, state.selection.shown()?);
+    let told = [prediction.width, prediction.height];
+    if run.info.key.made.is_here() || run.is_outdated(sample) || told == info.size {
+        return None;
+    }
+    let [width, height] = info.size;
+    Some(format!(
+        "the answer is about an image of {} x {} pixels, and this one has {width} x {height}: it is about another image, or about an older \
+         state of this one",
+        told[0], told[1]
+    ))
 }
 
 pub(super) fn fetch_model(state: &mut State, id: String, effects: &mut Vec<Effect>) {

@@ -54,6 +54,7 @@ pub(super) fn opened(
     predict::chosen_changed(state, effects);
     // Without a run of the chosen model the newest one is better than nothing.
     if state.run().is_none()
+        && state.remote.elsewhere.chosen.is_none()
         && let Some(newest) = state.runs.iter().last().map(Run::id)
     {
         switch_run(state, newest, effects);
@@ -347,8 +348,11 @@ pub(super) fn switch_run(state: &mut State, run_id: RunId, effects: &mut Vec<Eff
     let Some(key) = state.runs.get(run_id).map(|run| run.info.key.clone()) else {
         return;
     };
-    // So that asking for more answers goes on with this run, where its model is still there.
-    if state.models.get(&key.model_id).is_some() {
+    // So that asking for more answers goes on with this run, where its model is still there. No picture is sent anywhere for that.
+    if key.made.is_here() {
+        super::remote::come_back(state, effects);
+    }
+    if key.made.is_here() && state.models.get(&key.model_id).is_some() {
         state.settings.model = Some(key.model_id.clone());
         state.models.choose(Some(key.model_id));
         state.settings.device = key.device;

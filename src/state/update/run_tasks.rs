@@ -54,6 +54,7 @@ pub(super) fn cancel_work_on_samples(state: &State, effects: &mut Vec<Effect>) {
             kind,
             TaskKind::List
                 | TaskKind::Predict { .. }
+                | TaskKind::Ask { .. }
                 | TaskKind::LoadRun { .. }
                 | TaskKind::Explain
                 | TaskKind::Compare
@@ -64,7 +65,9 @@ pub(super) fn cancel_work_on_samples(state: &State, effects: &mut Vec<Effect>) {
 
 /// Another model is wanted than the one that is being loaded.
 pub(super) fn cancel_preparation(state: &State, effects: &mut Vec<Effect>) {
-    cancel(state, effects, |kind| matches!(kind, TaskKind::Prepare));
+    cancel(state, effects, |kind| {
+        matches!(kind, TaskKind::Prepare | TaskKind::Connect)
+    });
 }
 
 /// The tree of buckets is about to be forgotten.
@@ -82,7 +85,7 @@ pub(super) fn cancel_run(state: &State, doomed: RunId, effects: &mut Vec<Effect>
     cancel(
         state,
         effects,
-        |kind| matches!(kind, TaskKind::Predict { run, .. } | TaskKind::LoadRun { run } if *run == doomed),
+        |kind| matches!(kind, TaskKind::Predict { run, .. } | TaskKind::Ask { run, .. } | TaskKind::LoadRun { run } if *run == doomed),
     );
 }
 
@@ -125,7 +128,7 @@ pub(super) fn ended(
             effects.push(Effect::ListModels);
         }
         // What is new may be what the model runs on next.
-        TaskKind::InstallRuntime if is_done => super::predict::try_again(state, effects),
+        TaskKind::InstallRuntime if is_done => super::predict::runtime_changed(state, effects),
         TaskKind::InstallRuntime
         | TaskKind::Explain
         | TaskKind::Compare
@@ -143,6 +146,9 @@ pub(super) fn ended(
         | TaskKind::Browse
         | TaskKind::List
         | TaskKind::Prepare
+        | TaskKind::Connect
+        | TaskKind::Ask { .. }
+        | TaskKind::CheckRemoteModel
         | TaskKind::LoadRun { .. } => {}
     }
 }

@@ -16,6 +16,7 @@ use crate::state::{
 };
 
 mod arranging;
+mod elsewhere;
 mod endpoints;
 mod reloading;
 mod remote;

@@ -155,6 +155,7 @@ pub(super) fn diagnostics(state: &State) -> Vec<String> {
         EngineStatus::Idle => lines.push("engine: not used yet".to_owned()),
         EngineStatus::Preparing => lines.push("engine: being prepared".to_owned()),
         EngineStatus::Failed { message, .. } => lines.push(format!("engine: failed, {message}")),
+        EngineStatus::Connected(report) => lines.push(format!("engine: {}", report.name)),
         EngineStatus::Ready(report) => {
             lines.push(format!(
                 "engine: {} because {}",

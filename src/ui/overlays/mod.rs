@@ -2,6 +2,7 @@
 
 mod deploy;
 mod drop_target;
+mod elsewhere;
 mod endpoints;
 mod export;
 mod form;
@@ -13,6 +14,7 @@ mod log;
 mod open_outputs;
 mod open_s3;
 mod palette;
+mod prices;
 mod send;
 mod toast;
 mod typing;
@@ -21,6 +23,7 @@ mod wrong_class;
 
 pub(super) use deploy::{DeployMemory, deploy_ui};
 pub(super) use drop_target::drop_target_ui;
+pub(super) use elsewhere::{ElsewhereMemory, elsewhere_ui};
 pub(super) use endpoints::{EndpointsMemory, endpoints_ui};
 pub(super) use export::{ExportMemory, export_ui};
 pub(super) use go_to::{GoToMemory, go_to_ui};

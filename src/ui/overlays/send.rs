@@ -10,6 +10,7 @@ use super::super::theme;
 use super::super::widgets::{primary_button, renew_in_time, strong};
 use super::form::{AmountMemory, Pacer, column_ui};
 use super::open_s3::access::AccessMemory;
+use super::prices::PriceMemory;
 use crate::domain::{S3Access, dated_name};
 use crate::state::{
     Action, Command, Overlay, RehearsalWish, SendDraft, SendStage, State, TaskSignal,
@@ -28,9 +29,10 @@ pub(in super::super) struct SendMemory {
     draft: SendDraft,
     access: AccessMemory,
     rehearsal: RehearsalWish,
-    price: AmountMemory,
+    price: PriceMemory,
     rate: AmountMemory,
     environment: fields::PairsMemory,
+    model_environment: fields::PairsMemory,
     tags: fields::PairsMemory,
     pacer: Pacer<(SendDraft, S3Access)>,
 }
@@ -52,6 +54,8 @@ pub(in super::super) fn send_ui(
         let stem = memory.draft.model.as_deref().unwrap_or("job");
         memory.draft.job_name = dated_name(stem, now_ms());
         memory.environment.take_over(&memory.draft.environment);
+        let of_model = &memory.draft.advanced.model_environment;
+        memory.model_environment.take_over(of_model);
         memory.tags.take_over(&memory.draft.tags);
         memory.rehearsal.clone_from(&state.settings.rehearsal);
         memory.pacer.forget();

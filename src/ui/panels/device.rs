@@ -22,7 +22,10 @@ pub(super) fn device_ui(
 ) {
     choices_ui(ui, state, commands);
     match &state.engine.status {
-        EngineStatus::Idle => {
+        _ if state.remote.elsewhere.chosen.is_some() => {
+            ui.weak("Pictures are predicted elsewhere; this is about this computer");
+        }
+        EngineStatus::Idle | EngineStatus::Connected(_) => {
             ui.weak("The device is chosen when the model first runs");
         }
         EngineStatus::Preparing => {

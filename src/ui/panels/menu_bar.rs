@@ -85,6 +85,10 @@ const PREDICT: &Menu = &[
     None,
     Some(Action::ResetView),
     None,
+    Some(Action::PredictHere),
+    Some(Action::PredictAtEndpoint),
+    Some(Action::PredictInTfServing),
+    None,
     Some(Action::AddModel),
 ];
 

@@ -4,6 +4,7 @@ mod class_table;
 mod comparison;
 mod details;
 mod device;
+mod elsewhere;
 mod endpoints;
 mod explanation;
 mod filters;

@@ -7,8 +7,9 @@ use super::super::widgets::{
     Tone, action_button_ui, banner_ui, primary_action_button_ui, score_row_ui, verdict_sign,
     verdict_text,
 };
+use super::elsewhere::latency_ui;
 use super::explanation::explanation_ui;
-use crate::domain::{Answer, Prediction, SampleId};
+use crate::domain::{Answer, Prediction, RemoteModel, SampleId};
 use crate::review::{AnswerStatus, VerdictKind};
 use crate::state::{Action, Command, EngineStatus, State, TaskEntry, TaskKind, TaskSignal};
 
@@ -34,7 +35,7 @@ pub(super) fn results_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>
         .run()
         .is_some_and(|run| run.status(sample) == AnswerStatus::Waiting);
     if is_waiting {
-        ui.weak("Predicting…");
+        waiting_ui(ui, state, sample, commands);
     } else if matches!(state.engine.status, EngineStatus::Preparing) {
         preparing_ui(ui, state, commands);
     } else {
@@ -66,10 +67,29 @@ fn outdated_ui(ui: &mut Ui, state: &State, sample: SampleId, commands: &mut Vec<
     ui.add_space(4.0);
 }
 
-/// The first time this takes a while: ONNX Runtime is downloaded.
+/// Somebody elsewhere may take long, and need not be waited for.
+fn waiting_ui(ui: &mut Ui, state: &State, sample: SampleId, commands: &mut Vec<Command>) {
+    let is_asked = |task: &&TaskEntry| matches!(task.kind, TaskKind::Ask { sample: about, .. } if about == sample);
+    let Some(task) = state.tasks.running().iter().find(is_asked) else {
+        ui.weak("Predicting…");
+        return;
+    };
+    let model = state.remote.elsewhere.chosen.as_ref();
+    let name = model.map_or_else(|| "the model elsewhere".to_owned(), RemoteModel::name);
+    ui.weak(format!("Asking {name}…"));
+    if ui.button("Cancel").clicked() {
+        commands.push(Command::SignalTask(task.id, TaskSignal::Cancel));
+    }
+}
+
+/// The first time this takes a while: ONNX Runtime is downloaded, or somebody elsewhere wakes up.
 fn preparing_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
-    ui.label("Getting the model ready…");
-    let is_preparing = |task: &&TaskEntry| matches!(task.kind, TaskKind::Prepare);
+    ui.label(match &state.remote.elsewhere.chosen {
+        Some(model) => format!("Asking {}…", model.name()),
+        None => "Getting the model ready…".to_owned(),
+    });
+    let is_preparing =
+        |task: &&TaskEntry| matches!(task.kind, TaskKind::Prepare | TaskKind::Connect);
     let Some(task) = state.tasks.running().iter().find(is_preparing) else {
         return;
     };
@@ -88,6 +108,7 @@ fn prediction_ui(ui: &mut Ui, state: &State, prediction: &Prediction, commands: 
         Answer::Classes(_) => classes_ui(ui, state, prediction, commands),
         Answer::Detections(_) => detections_ui(ui, state, prediction, commands),
     }
+    latency_ui(ui, state);
     ui.add_space(4.0);
     explanation_ui(ui, state, commands);
 }

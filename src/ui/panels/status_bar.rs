@@ -67,6 +67,14 @@ fn idle_ui(ui: &mut Ui, state: &State) {
 }
 
 fn engine_text(state: &State) -> String {
+    if let Some(chosen) = &state.remote.elsewhere.chosen {
+        let name = chosen.name();
+        return match &state.engine.status {
+            EngineStatus::Preparing => format!("{name}, being asked…"),
+            EngineStatus::Failed { .. } => format!("⚠ {name} cannot be asked"),
+            EngineStatus::Idle | EngineStatus::Ready(_) | EngineStatus::Connected(_) => name,
+        };
+    }
     let model = state
         .models
         .chosen()
@@ -78,7 +86,7 @@ fn engine_text(state: &State) -> String {
         }
         (EngineStatus::Preparing, Some(model)) => format!("{model}, getting ready…"),
         (EngineStatus::Failed { .. }, Some(model)) => format!("⚠ {model} cannot run"),
-        (EngineStatus::Idle, Some(model)) => model.to_owned(),
+        (EngineStatus::Idle | EngineStatus::Connected(_), Some(model)) => model.to_owned(),
     }
 }
 

@@ -18,7 +18,8 @@ pub(super) use endpoint::{
 pub(super) use recent::{RecentLine, recent_line_ui};
 pub(super) use score_bar::score_row_ui;
 pub(super) use sign_in::{
-    copy_renewal_ui, copy_sign_in_ui, renew_in_time, sign_in_banner_ui, sign_in_menu_ui, who_text,
+    copy_command_ui, copy_renewal_ui, copy_sign_in_ui, renew_in_time, sign_in_banner_ui,
+    sign_in_menu_ui, who_text,
 };
 pub(super) use text::{
     Tone, ago_text, banner_ui, box_count, grouped, human_duration, image_count, key_value_ui,

@@ -196,7 +196,8 @@ pub(in super::super) fn copy_sign_in_ui(
     }
 }
 
-fn copy_command_ui(ui: &mut Ui, command: &str, commands: &mut Vec<Command>) {
+/// A button that puts a command on the clipboard.
+pub(in super::super) fn copy_command_ui(ui: &mut Ui, command: &str, commands: &mut Vec<Command>) {
     let copy = ui
         .button("Copy command")
         .on_hover_text(format!("Puts `{command}` on the clipboard"));

@@ -33,7 +33,8 @@ use serde_json::{Map, Value, json};
 pub(crate) use failure::Failure;
 use failure::Failures;
 use objects::Objects;
-use sigv4::Scope;
+pub(crate) use sigv4::Session;
+use sigv4::{Expected, Scope};
 use validator::{ComplaintKind, Validator};
 use world::{Pace, World};
 
@@ -74,6 +75,7 @@ struct Shared {
     /// Notified whenever the world has changed.
     changed: Condvar,
     failures: Mutex<Failures>,
+    session: Mutex<Session>,
     requests: Mutex<Vec<Request>>,
     violations: Mutex<Vec<String>>,
 }
@@ -107,6 +109,7 @@ impl ControlPlane {
             world: Mutex::default(),
             changed: Condvar::new(),
             failures: Mutex::default(),
+            session: Mutex::default(),
             requests: Mutex::default(),
             violations: Mutex::default(),
         });
@@ -153,6 +156,11 @@ impl ControlPlane {
         self.shared.failures.lock().unwrap().clear();
     }
 
+    /// From now on, whoever asks must do so in this session.
+    pub(crate) fn set_session(&self, session: Session) {
+        *self.shared.session.lock().unwrap() = session;
+    }
+
     /// Does what AWS's console would do: an operation of `SageMaker` that nobody signs and no request is counted for. An error is AWS's code
     /// and message.
     pub(crate) fn console(&self, operation: &str, request: &Value) -> Result<Value, String> {
@@ -172,6 +180,11 @@ impl ControlPlane {
             .iter()
             .filter(|request| request.operation == operation)
             .count()
+    }
+
+    /// A model of two containers is there, which no job of ours could be made of.
+    pub(crate) fn add_chain(&self, name: &str) {
+        self.shared.add_chain(name);
     }
 
     /// Jobs do not start, and those that run take no further object, until [`Self::resume_jobs`]. Stopping them works.
@@ -424,11 +437,7 @@ Content-Length: ",
         head: &Head,
         body: &[u8],
     ) -> Result<Value, Refusal> {
-        let scope = Scope {
-            region: REGION,
-            service,
-        };
-        let login = sigv4::signer(head, body, &scope, self.now())?;
+        let login = self.signer(head, body, service)?;
         if head.method() != "POST"
             || head.target() != "/"
             || head.get("content-type") != Some("application/x-amz-json-1.1")
@@ -448,6 +457,19 @@ Content-Length: ",
         };
         authorise(login, service, operation)?;
         self.perform(service, operation, &request)
+    }
+
+    /// Who signed a request for `service`.
+    fn signer(&self, head: &Head, body: &[u8], service: &str) -> Result<Login, Refusal> {
+        let expected = Expected {
+            scope: Scope {
+                region: REGION,
+                service,
+            },
+            session: *self.session.lock().unwrap(),
+            now: self.now(),
+        };
+        sigv4::signer(head, body, &expected)
     }
 
     fn perform(

@@ -92,6 +92,22 @@ impl Shared {
         })
     }
 
+    /// A model as others make them, of two containers in a row.
+    pub(super) fn add_chain(&self, name: &str) {
+        let container = json!({"Image": super::IMAGE, "ModelDataUrl": "s3://models/model.tar.gz"});
+        let request = json!({
+            "ModelName": name,
+            "Containers": [container.clone(), container],
+            "ExecutionRoleArn": super::ROLE,
+        });
+        self.change(|world| {
+            let birth = world.birth();
+            world
+                .models
+                .insert(name.to_owned(), Model { request, birth });
+        });
+    }
+
     pub(super) fn describe_model(&self, request: &Value) -> Result<Value, Refusal> {
         let name = text(request, "ModelName");
         let world = self.world();

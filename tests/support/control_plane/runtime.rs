@@ -6,7 +6,6 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::failure::Before;
-use super::sigv4::{self, Scope};
 use super::{ACCOUNT, Answer, REGION, Refusal, Shared, authorise, text};
 use crate::support::http::{Head, Transfer};
 
@@ -58,11 +57,7 @@ impl Shared {
     }
 
     fn invoke_endpoint(&self, head: &Head, body: &[u8]) -> Result<Answer, Refusal> {
-        let scope = Scope {
-            region: REGION,
-            service: "sagemaker",
-        };
-        let login = sigv4::signer(head, body, &scope, self.now())?;
+        let login = self.signer(head, body, "sagemaker")?;
         authorise(login, "sagemaker", OPERATION)?;
         if body.len() > LIMIT_BYTES {
             return Err(Refusal {

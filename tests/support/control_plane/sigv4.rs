@@ -25,12 +25,34 @@ pub(super) struct Scope<'a> {
     pub(super) service: &'a str,
 }
 
+/// Whether credentials are those of a session, as STS hands them out.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Session {
+    /// Keys without an end, and without a token.
+    #[default]
+    None,
+    /// Each request carries this token, signed.
+    Open(&'static str),
+    /// The same, but its time is over.
+    Over(&'static str),
+}
+
+/// How a request must be signed.
+pub(super) struct Expected<'a> {
+    pub(super) scope: Scope<'a>,
+    pub(super) session: Session,
+    pub(super) now: SystemTime,
+}
+
 /// Who signed the request; AWS's own words where nobody did, or not as one should.
 pub(super) fn signer(
     head: &Head,
     body: &[u8],
-    expected: &Scope,
-    now: SystemTime,
+    Expected {
+        scope: expected,
+        session,
+        now,
+    }: &Expected,
 ) -> Result<Login, Refusal> {
     let Some(authorization) = head.get("authorization") else {
         return Err(Refusal::forbidden(
@@ -60,16 +82,12 @@ pub(super) fn signer(
     if !names_are_signed || !time.starts_with(date) {
         return Err(incomplete());
     }
+    check_session(head, &signed, *session)?;
     let known = LOGINS.iter().filter(|login| !login.actions.is_empty());
     let login = known
         .filter(|login| **login != IMPOSTOR)
         .find(|login| login.access_key == access_key)
-        .ok_or_else(|| {
-            Refusal::of(
-                "UnrecognizedClientException",
-                "The security token included in the request is invalid.",
-            )
-        })?;
+        .ok_or_else(unknown_token)?;
     if region != expected.region {
         return Err(invalid("Credential should be scoped to a valid region. "));
     }
@@ -79,7 +97,7 @@ pub(super) fn signer(
             expected.service
         )));
     }
-    check_time(time, now)?;
+    check_time(time, *now)?;
 
     let mut headers = Vec::new();
     for name in signed {
@@ -132,6 +150,30 @@ pub(super) fn s3_fields(
 
 fn invalid(message: &str) -> Refusal {
     Refusal::of("InvalidSignatureException", message)
+}
+
+fn unknown_token() -> Refusal {
+    Refusal::of(
+        "UnrecognizedClientException",
+        "The security token included in the request is invalid.",
+    )
+}
+
+fn check_session(head: &Head, signed: &[&str], session: Session) -> Result<(), Refusal> {
+    const TOKEN: &str = "x-amz-security-token";
+    let sent = head.get(TOKEN);
+    if sent.is_some() && !signed.contains(&TOKEN) {
+        return Err(Refusal::forbidden("IncompleteSignatureException", TOKEN));
+    }
+    match (session, sent) {
+        (Session::None, None) => Ok(()),
+        (Session::Open(token), Some(sent)) if sent == token => Ok(()),
+        (Session::Over(token), Some(sent)) if sent == token => Err(Refusal::of(
+            "ExpiredTokenException",
+            "The security token included in the request is expired",
+        )),
+        _ => Err(unknown_token()),
+    }
 }
 
 fn check_time(text: &str, now: SystemTime) -> Result<(), Refusal> {

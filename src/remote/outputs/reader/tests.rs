@@ -224,6 +224,10 @@ fn hostile_outputs_are_problems_and_never_predictions() {
             own(r#"{"box":[0,0,1,1],"class_id":1,"score":1}"#),
             "no “label”",
         ),
+        (
+            own("").replace("100", "99"),
+            "an image of 99 x 50 pixels, and this one has 100 x 50",
+        ),
         (own("").replace("100", "0"), "width is no number of pixels"),
         (
             own("").replace("100", "1e9"),
@@ -233,6 +237,63 @@ fn hostile_outputs_are_problems_and_never_predictions() {
         let error = read(&output).unwrap_err();
         assert!(error.contains(reason), "{output}: {error}");
     }
+}
+
+#[test]
+fn an_output_of_another_model_or_about_a_picture_of_another_size_is_a_problem() {
+    let of = |model: &str, classes: &str| {
+        format!(
+            r#"{{"status":"ok","width":100,"height":50,"model":"{model}","task":"classification","classes":[{classes}]}}"#
+        )
+    };
+    let cat = r#"{"index":3,"label":"cat","score":0.75}"#;
+    let reader = reader_of(&of("m", cat));
+    let check = |output: &str, size: Option<[u32; 2]>, says: &str| {
+        let error = reader.read(output.as_bytes(), size).unwrap_err();
+        assert!(error.contains(says), "{output}: {error}");
+    };
+    check(
+        &of("other", cat),
+        None,
+        "of the model “other”, the first that was read is of “m”",
+    );
+    check(&of("m", cat), Some([50, 100]), "this one has 50 x 100");
+    let twice = format!(r#"{cat},{{"index":3,"label":"cat","score":0.125}}"#);
+    check(&of("m", &twice), None, "names class 3 twice");
+    check(&of("m", ""), None, "names no class");
+    let found = reader.read(of("m", cat).as_bytes(), Some([100, 50]));
+    assert_eq!(found.unwrap().classes()[0].index, 3);
+}
+
+#[test]
+fn lists_of_classes_are_never_empty_and_name_none_twice() {
+    let reader = mapped(
+        r#"
+            id = "top"
+            name = "Top"
+            [answer.classification]
+            classes = "/top/*/0"
+            scores = "/top/*/1"
+        "#,
+        "cat\ndog",
+    );
+    for (output, says) in [
+        (r#"{"top": []}"#, "names no class"),
+        (r#"{"top": [[1, 0.5], [1, 0.25]]}"#, "class 1 twice"),
+    ] {
+        let error = reader.read(output.as_bytes(), Some([4, 4])).unwrap_err();
+        assert!(error.contains(says), "{output}: {error}");
+    }
+}
+
+#[test]
+fn a_box_without_an_area_counts_as_it_does_on_this_machine() {
+    let output = r#"{"status":"ok","width":100,"height":50,"model":"m","task":"detection","detections":[{"box":[100,10,100,20],"class_id":1,"label":"a","score":0.5}]}"#;
+    let found = read(output).unwrap();
+    assert_eq!(
+        <[f32; 4]>::from(found.detections()[0].bounds),
+        [100.0, 10.0, 100.0, 20.0]
+    );
 }
 
 #[test]

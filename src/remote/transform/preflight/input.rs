@@ -2,20 +2,52 @@
 
 use std::path::Path;
 
+use super::requests::Content;
 use super::{Checks, counted, told};
-use crate::aws::{ListRequest, S3};
+use crate::aws::{Aws, ListRequest, S3};
 use crate::domain::{
     CheckPoint, InputObjects, InputSurvey, KeySample, S3Address, Sample, TransformPlan, human_bytes,
 };
 use crate::remote::transform::JobError;
 use crate::remote::transform::inputs::Inputs;
-use crate::source::{NamedKind, kind_of_name};
+use crate::source::{NamedKind, SourceError, kind_of_name};
 use crate::tasks::{Cancelled, TaskControl};
 use crate::upload::files_below;
 
 /// Siblings of a prefix that are named.
 const EXAMPLES: u16 = 5;
 const TEXTS: [&str; 5] = [".json", ".jsonl", ".jsonlines", ".csv", ".txt"];
+
+/// Whether a job would have anything to read, as far as that is quickly known: before a model is packed for it.
+///
+/// # Errors
+/// The task was cancelled.
+pub fn has_input(
+    aws: &Aws,
+    plan: &TransformPlan,
+    control: &TaskControl,
+) -> Result<bool, Cancelled> {
+    if let Some(folder) = &plan.input_folder {
+        control.set_step(format!("looking through {}", folder.display()));
+        return match files_below(folder, control) {
+            Err(SourceError::Cancelled) => Err(Cancelled),
+            found => Ok(found.is_ok_and(|found| !found.files.is_empty())),
+        };
+    }
+    let InputObjects::Prefix(prefix) = &plan.spec.input.objects else {
+        return Ok(true);
+    };
+    control.set_step("looking at the input");
+    let request = ListRequest {
+        bucket: prefix.bucket.clone(),
+        prefix: prefix.prefix.clone(),
+        max_keys: Some(1),
+        ..ListRequest::default()
+    };
+    let listed = aws.s3(&plan.s3).list_page(&request, Some(control));
+    let listed = told(listed.map_err(JobError::from))?;
+    Ok(listed.is_ok_and(|page| !page.objects.is_empty()))
+}
 
 /// `None` where it could not be found out.
 pub(super) fn check_input(
@@ -79,7 +111,7 @@ pub(super) fn check_input(
         checks.ok(CheckPoint::Input, from);
     }
     if survey.objects > 0 {
-        check_objects(checks, &survey);
+        check_objects(checks, &survey, plan);
     }
     Ok(Some(survey))
 }
@@ -115,14 +147,27 @@ fn check_prefix(
         .folders
         .into_iter()
         .filter(|folder| *folder != itself);
+    let is_object = listed
+        .objects
+        .iter()
+        .any(|object| object.key == prefix.prefix);
     let objects = listed.objects.into_iter().map(|object| object.key);
     let siblings: Vec<String> = folders
         .chain(objects.filter(|key| *key != prefix.prefix))
         .map(|key| S3Address::new(&prefix.bucket, key).to_string())
         .take(usize::from(EXAMPLES))
         .collect();
-    let advice = format!("Write {}", prefix.as_folder());
-    if siblings.is_empty() {
+    let advice = if is_object {
+        "Send this object as a list of one, which takes nothing else".to_owned()
+    } else {
+        format!("Write {}", prefix.as_folder())
+    };
+    if siblings.is_empty() && is_object {
+        checks.ok(
+            CheckPoint::Prefix,
+            "It is a single object, and nothing else begins with its name",
+        );
+    } else if siblings.is_empty() {
         checks.warning(
             CheckPoint::Prefix,
             "It does not end in a slash. Nothing else begins with it now, but what comes later may",
@@ -198,7 +243,8 @@ fn is_text(key: &str) -> bool {
     TEXTS.iter().any(|end| key.ends_with(end))
 }
 
-fn check_objects(checks: &mut Checks, survey: &InputSurvey) {
+/// One line, whatever is odd about them.
+fn check_objects(checks: &mut Checks, survey: &InputSurvey, plan: &TransformPlan) {
     let largest = survey
         .largest
         .as_ref()
@@ -210,10 +256,41 @@ fn check_objects(checks: &mut Checks, survey: &InputSurvey) {
         counted(survey.objects, "object"),
         human_bytes(survey.bytes)
     );
-    let advice = "One object that the model cannot read ends the job as failed. Send only the images, as a list";
-    let mut warn = |what: String| checks.warning(CheckPoint::Objects, what, advice);
+    let odd = out_of_place(survey);
+    let whole = plan.inside.filter(|inside| inside.chosen < inside.all);
+    let whole = whole.map(|inside| {
+        format!(
+            "{} chosen of the {} in these files, and a file is sent as a whole",
+            match inside.chosen {
+                1 => "1 image is".to_owned(),
+                chosen => format!("{chosen} images are"),
+            },
+            inside.all
+        )
+    });
+    let mut advice = Vec::new();
+    if !odd.is_empty() {
+        let meant = Content::of(survey, &plan.spec).map_or("images", Content::words);
+        advice.push(format!(
+            "One object that the model cannot read ends the job as failed. Send only the {meant}, as a list"
+        ));
+    }
+    if whole.is_some() {
+        advice.push("The others are answered, and paid for, too".to_owned());
+    }
+    let odd: Vec<String> = odd.into_iter().chain(whole).collect();
+    if odd.is_empty() {
+        checks.ok(CheckPoint::Objects, summary);
+    } else {
+        let finding = format!("{summary}. {}", odd.join("; "));
+        checks.warning(CheckPoint::Objects, finding, advice.join(". "));
+    }
+}
+
+fn out_of_place(survey: &InputSurvey) -> Vec<String> {
+    let mut odd = Vec::new();
     if survey.empty.count > 0 {
-        warn(format!(
+        odd.push(format!(
             "{} without content: {}",
             counted(survey.empty.count, "object"),
             survey.empty
@@ -222,7 +299,7 @@ fn check_objects(checks: &mut Checks, survey: &InputSurvey) {
     let kinds = [survey.images, survey.records, survey.texts];
     let is_mixed = kinds.iter().filter(|count| **count > 0).count() > 1;
     if is_mixed {
-        warn(format!(
+        odd.push(format!(
             "{}, {} and {} lie there together, and a job takes all objects alike",
             counted(survey.images, "image"),
             counted(survey.records, "TFRecord file"),
@@ -231,11 +308,11 @@ fn check_objects(checks: &mut Checks, survey: &InputSurvey) {
     }
     // Where nothing has a name that says something, nothing is out of place.
     if survey.others.count > 0 && kinds.iter().any(|count| *count > 0) {
-        warn(format!(
+        odd.push(format!(
             "{} with a name of neither an image nor a TFRecord file: {}",
             counted(survey.others.count, "object"),
             survey.others
         ));
     }
-    checks.ok(CheckPoint::Objects, summary);
+    odd
 }

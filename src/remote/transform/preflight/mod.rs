@@ -6,6 +6,7 @@ mod output;
 mod regions;
 mod requests;
 
+pub use input::has_input;
 pub(super) use model::is_same_model;
 
 use requests::WasChosen;
@@ -90,6 +91,7 @@ fn look_through(
     let known = known_price(plan, prices, region.as_deref());
     let records = records_of(plan, survey.as_ref());
     let estimate = checks.cost(plan, records, known.as_ref());
+    checks.tell_what_was_not_looked_at();
     checks.0.sort_by_key(|check| check.point);
     let preflight = Preflight {
         checks: checks.0,
@@ -267,6 +269,16 @@ impl Checks {
             finding: finding.into(),
             advice: advice.into(),
         });
+    }
+
+    /// A point without a word would look as if it were well.
+    fn tell_what_was_not_looked_at(&mut self) {
+        for point in CheckPoint::ALWAYS {
+            if self.0.iter().all(|check| check.point != point) {
+                let why = "Not looked at: what it depends on could not be found out";
+                self.warning(point, why, "See to the other points first");
+            }
+        }
     }
 
     /// Names, ranges and lengths. Role and container have points of their own.

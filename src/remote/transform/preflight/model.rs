@@ -7,10 +7,12 @@ use std::path::Path;
 use super::{Checks, ModelPlan, told};
 use crate::aws::{AwsErrorKind, S3, SageMaker};
 use crate::domain::{
-    CheckPoint, EcrImage, InstanceType, ModelSource, ModelSpec, S3Address, TransformPlan,
-    human_bytes, image_problem, name_problem, role_problem,
+    ArchiveContent, CheckPoint, EcrImage, InstanceType, ModelSource, ModelSpec, S3Address,
+    TransformPlan, default_image, human_bytes, image_problem, name_problem, role_problem,
 };
+use crate::remote::package::peek_file;
 use crate::remote::transform::JobError;
+use crate::remote::transform::new_model::content_in_s3;
 use crate::tasks::{Cancelled, TaskControl};
 
 /// How a gzip file begins (RFC 1952).
@@ -59,12 +61,22 @@ pub(super) fn check_model(
     if name_problem(name).is_some() {
         return Ok(());
     }
-    let known = told(
-        sagemaker
-            .describe_model(name, Some(control))
-            .map_err(JobError::from),
-    )?;
-    match (plan.source, known) {
+    let known = sagemaker.describe_model(name, Some(control));
+    if let (ModelSource::Existing, Err(error)) = (plan.source, &known)
+        && error.kind == AwsErrorKind::Unsupported
+    {
+        checks.warning(
+            CheckPoint::Model,
+            error.to_string(),
+            "A job of it runs all the same; only its role, container and archive were not looked at",
+        );
+        return Ok(());
+    }
+    let place = Place {
+        instance_type: plan.instance_type,
+        region,
+    };
+    match (plan.source, told(known.map_err(JobError::from))?) {
         (source, Err(why)) => {
             checks.problem(CheckPoint::Model, why, "");
             // What can be told without SageMaker is told.
@@ -74,9 +86,11 @@ pub(super) fn check_model(
             } = source
             {
                 check_role(checks, &spec.role);
-                check_image(checks, &spec.image, plan.instance_type, region);
-                if let Some(path) = local_archive {
-                    check_local_archive(checks, path, &spec.archive);
+                let path = local_archive.as_deref();
+                let content = path.and_then(|path| peek_file(path).ok().flatten());
+                check_image(checks, &spec.image, content, place);
+                if let Some(path) = path {
+                    check_local_archive(checks, path, &spec.archive, content);
                 }
             }
         }
@@ -87,8 +101,9 @@ pub(super) fn check_model(
         ),
         (ModelSource::Existing, Ok(Some(model))) => {
             check_role(checks, &model.role);
-            check_image(checks, &model.image, plan.instance_type, region);
-            check_archive(checks, s3, &model.archive, control)?;
+            let content = content_in_s3(s3, &model.archive, control)?;
+            check_image(checks, &model.image, content, place);
+            check_archive(checks, s3, &model.archive, content, control)?;
         }
         (ModelSource::New { spec, .. }, Ok(Some(model))) if !is_same_model(spec, &model) => {
             checks.problem(
@@ -108,14 +123,25 @@ pub(super) fn check_model(
             Ok(_),
         ) => {
             check_role(checks, &spec.role);
-            check_image(checks, &spec.image, plan.instance_type, region);
+            let content = match local_archive {
+                Some(path) => peek_file(path).ok().flatten(),
+                None => content_in_s3(s3, &spec.archive, control)?,
+            };
+            check_image(checks, &spec.image, content, place);
             match local_archive {
-                Some(path) => check_local_archive(checks, path, &spec.archive),
-                None => check_archive(checks, s3, &spec.archive, control)?,
+                Some(path) => check_local_archive(checks, path, &spec.archive, content),
+                None => check_archive(checks, s3, &spec.archive, content, control)?,
             }
         }
     }
     Ok(())
+}
+
+/// What a model is to run on, and where.
+#[derive(Clone, Copy)]
+struct Place<'p> {
+    instance_type: &'p str,
+    region: &'p str,
 }
 
 /// Whether the model that is there is the one that would be made.
@@ -138,7 +164,15 @@ fn check_role(checks: &mut Checks, role: &str) {
     }
 }
 
-fn check_image(checks: &mut Checks, image: &str, instance: &str, region: &str) {
+fn check_image(
+    checks: &mut Checks,
+    image: &str,
+    content: Option<ArchiveContent>,
+    Place {
+        instance_type: instance,
+        region,
+    }: Place<'_>,
+) {
     if let Some(problem) = image_problem(image) {
         return checks.problem(CheckPoint::Image, format!("The container {problem}"), "");
     }
@@ -154,6 +188,21 @@ fn check_image(checks: &mut Checks, image: &str, instance: &str, region: &str) {
             CheckPoint::Image,
             format!("The container lies in {}, and the model would run in {region}; SageMaker pulls from its own region only", ecr.region),
             "Use the container of that region, or go to the other one",
+        );
+    }
+    if let Some(content) = content
+        && ecr.serves(content) == Some(false)
+    {
+        return checks.problem(
+            CheckPoint::Image,
+            format!(
+                "The archive holds {}, and {image} cannot serve that",
+                content.words()
+            ),
+            format!(
+                "Leave the container out, or give {}",
+                default_image(region, instance, content)
+            ),
         );
     }
     let has_gpu = InstanceType::parse(instance).is_some_and(|instance| instance.has_gpu());
@@ -176,6 +225,7 @@ fn check_archive(
     checks: &mut Checks,
     s3: &S3,
     archive: &S3Address,
+    content: Option<ArchiveContent>,
     control: &TaskControl,
 ) -> Result<(), Cancelled> {
     if !archive.prefix.ends_with(ARCHIVE_END) {
@@ -190,14 +240,30 @@ fn check_archive(
     match told(object.map_err(JobError::from))? {
         Ok(object) => checks.ok(
             CheckPoint::Model,
-            format!("{archive} ({})", human_bytes(object.size_bytes)),
+            format!(
+                "{archive} ({}), {}",
+                human_bytes(object.size_bytes),
+                content_words(content)
+            ),
         ),
         Err(why) => checks.problem(CheckPoint::Model, why, "Package the model and upload it"),
     }
     Ok(())
 }
 
-fn check_local_archive(checks: &mut Checks, path: &Path, archive: &S3Address) {
+fn content_words(content: Option<ArchiveContent>) -> &'static str {
+    content.map_or(
+        "which Spotcheck did not pack: whether the container can serve it, only a job can tell",
+        ArchiveContent::words,
+    )
+}
+
+fn check_local_archive(
+    checks: &mut Checks,
+    path: &Path,
+    archive: &S3Address,
+    content: Option<ArchiveContent>,
+) {
     let begins = || -> std::io::Result<(u64, [u8; 2])> {
         let mut file = File::open(path)?;
         let mut begin = [0; 2];
@@ -208,9 +274,10 @@ fn check_local_archive(checks: &mut Checks, path: &Path, archive: &S3Address) {
         Ok((size, GZIP)) => checks.ok(
             CheckPoint::Model,
             format!(
-                "{} ({}) will be uploaded as {archive}",
+                "{} ({}), {}, will be uploaded as {archive}",
                 path.display(),
-                human_bytes(size)
+                human_bytes(size),
+                content_words(content)
             ),
         ),
         Ok(_) => checks.problem(

@@ -24,6 +24,15 @@ pub(super) fn check_output(
             "Choose a folder beside the input",
         );
     }
+    if let (InputObjects::Prefix(input), Some(capture)) = (&spec.input.objects, &spec.data_capture)
+        && is_under(&capture.folder.as_folder(), input)
+    {
+        checks.problem(
+            CheckPoint::Output,
+            format!("What is captured would lie under the input, {input}: the job, and the next one over it, would read it as images"),
+            "Choose a folder for captured data beside the input",
+        );
+    }
     if folder.last_part() != spec.job_name {
         checks.warning(
             CheckPoint::Output,

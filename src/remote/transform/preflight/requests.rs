@@ -2,9 +2,10 @@
 
 use super::Checks;
 use crate::domain::{
-    AssembleWith, BatchStrategy, CheckPoint, Compression, DEFAULT_PAYLOAD_MB, EXAMPLE_CONTENT_TYPE,
-    IMAGE_CONTENT_TYPE, InputSurvey, LINES_CONTENT_TYPE, MAX_PAYLOAD_IN_FLIGHT_MB,
-    PayloadSuggestion, SplitType, TransformSpec, human_bytes, needed_payload_mb,
+    AssembleWith, BatchStrategy, Check, CheckPoint, Compression, DEFAULT_PAYLOAD_MB,
+    EXAMPLE_CONTENT_TYPE, IMAGE_CONTENT_TYPE, InputSurvey, LINES_CONTENT_TYPE,
+    MAX_PAYLOAD_IN_FLIGHT_MB, PayloadSuggestion, SplitType, TransformSpec, human_bytes,
+    needed_payload_mb,
 };
 
 /// Whether concurrency and payload are what was suggested, as nobody has set them.
@@ -24,31 +25,21 @@ pub(super) fn check_requests(
 ) {
     check_payload(checks, spec, survey, suggestion);
     check_concurrency(checks, spec, was_chosen);
-    let content = survey.and_then(Content::of);
-    let is_recordio = spec.input.split == SplitType::RecordIO;
-    if is_recordio && !matches!(content, Some(Content::Images | Content::Records)) {
-        checks.warning(
-            CheckPoint::Splitting,
-            "SplitType RecordIO is for MXNet's files of images. Spotcheck opens no images inside those, so it cannot show what the outputs are about",
-            "Send the images as files, or as TFRecord files with SplitType TFRecord",
-        );
+    check_processing(checks, spec);
+    if let Some(content) = survey.and_then(|survey| Content::of(survey, spec)) {
+        check_content_type(checks, spec, content);
+        check_splitting(checks, spec, content);
+        return;
     }
-    match content {
-        Some(content) => {
-            check_content_type(checks, spec, content);
-            check_splitting(checks, spec, content);
-        }
-        None => {
-            checks.warning(
-                CheckPoint::ContentType,
-                format!(
-                    "Nobody can tell from the names whether the objects are {}",
-                    content_type_text(spec)
-                ),
-                "Look at what the model's handler takes",
-            );
-        }
-    }
+    checks.warning(
+        CheckPoint::ContentType,
+        format!(
+            "Nobody can tell from the names whether the objects are {}",
+            content_type_text(spec)
+        ),
+        "Look at what the model's handler takes",
+    );
+    check_unknown_splitting(checks, spec);
 }
 
 fn content_type_text(spec: &TransformSpec) -> &str {
@@ -131,25 +122,29 @@ fn check_concurrency(checks: &mut Checks, spec: &TransformSpec, was_chosen: WasC
 
 /// What all objects are, by their names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Content {
+pub(super) enum Content {
     Images,
     Records,
     Texts,
 }
 
 impl Content {
-    /// The most frequent kind; `None` where no name says anything.
-    fn of(survey: &InputSurvey) -> Option<Self> {
+    /// The kind that the job says it is about, where there are several; otherwise the one that is there. `None` where no name says anything.
+    pub(super) fn of(survey: &InputSurvey, spec: &TransformSpec) -> Option<Self> {
         let kinds = [
             (survey.images, Self::Images),
             (survey.records, Self::Records),
             (survey.texts, Self::Texts),
         ];
-        let most = kinds.into_iter().max_by_key(|(count, _)| *count);
-        most.filter(|(count, _)| *count > 0).map(|(_, kind)| kind)
+        let there = kinds.into_iter().filter(|(count, _)| *count > 0);
+        let meant = there
+            .clone()
+            .find(|(_, kind)| kind.fits(&spec.input.content_type));
+        let most = || there.max_by_key(|(count, _)| *count);
+        meant.or_else(most).map(|(_, kind)| kind)
     }
 
-    fn words(self) -> &'static str {
+    pub(super) fn words(self) -> &'static str {
         match self {
             Self::Images => "images",
             Self::Records => "TFRecord files",
@@ -179,13 +174,54 @@ impl Content {
     }
 }
 
+/// SageMaker looks into JSON, JSON Lines and CSV only, and our handler answers in JSON only.
+fn check_processing(checks: &mut Checks, spec: &TransformSpec) {
+    let processing = &spec.data_processing;
+    let mut unfit = Vec::new();
+    if processing.join_input {
+        unfit.push("JoinSource Input");
+    }
+    // “$” is all of it, as SageMaker itself says where nobody has chosen.
+    if processing
+        .input_filter
+        .as_deref()
+        .is_some_and(|filter| filter != "$")
+    {
+        unfit.push("InputFilter");
+    }
+    let is_text = Content::Texts.fits(&spec.input.content_type);
+    if !unfit.is_empty() && !is_text {
+        checks.problem(
+            CheckPoint::ContentType,
+            format!(
+                "{} needs inputs of JSON or CSV, and these are sent as {}",
+                unfit.join(" and "),
+                content_type_text(spec)
+            ),
+            "Leave it out: outputs are named after their inputs, and Spotcheck joins them by that",
+        );
+    }
+    if let Some(accept) = spec.output.accept.as_deref()
+        && !accept.contains("json")
+    {
+        checks.warning(
+            CheckPoint::ContentType,
+            format!("Accept is {accept}, and the handler of Spotcheck's archives answers in JSON"),
+            "Ask for application/json, unless the model is another one",
+        );
+    }
+}
+
 fn check_content_type(checks: &mut Checks, spec: &TransformSpec, content: Content) {
     let content_type = spec.input.content_type.as_str();
     if content.fits(content_type) {
-        checks.ok(
-            CheckPoint::ContentType,
-            format!("{content_type} for {}", content.words()),
-        );
+        let is_told = |check: &Check| check.point == CheckPoint::ContentType;
+        if !checks.0.iter().any(is_told) {
+            checks.ok(
+                CheckPoint::ContentType,
+                format!("{content_type} for {}", content.words()),
+            );
+        }
     } else {
         checks.warning(
             CheckPoint::ContentType,
@@ -215,6 +251,13 @@ fn check_splitting(checks: &mut Checks, spec: &TransformSpec, content: Content) 
                     "Set SplitType to None: one image a request",
                 );
             }
+            if spec.output.assemble == AssembleWith::Line {
+                checks.warning(
+                    CheckPoint::Splitting,
+                    "AssembleWith Line puts answers below each other, and each image has one",
+                    "Set AssembleWith to None",
+                );
+            }
             if input.compression != Compression::None {
                 checks.problem(
                     CheckPoint::Splitting,
@@ -225,8 +268,12 @@ fn check_splitting(checks: &mut Checks, spec: &TransformSpec, content: Content) 
         }
         Content::Records => check_records(checks, spec),
         Content::Texts => {
-            if split == SplitType::RecordIO {
-                // Told already.
+            if matches!(split, SplitType::RecordIO | SplitType::TFRecord) {
+                checks.problem(
+                    CheckPoint::Splitting,
+                    format!("SplitType {split:?} finds no records in a text file"),
+                    "Set SplitType to Line where each line is a record, and else to None",
+                );
             } else if split != SplitType::Line {
                 checks.warning(
                     CheckPoint::Splitting,
@@ -264,6 +311,25 @@ fn check_splitting(checks: &mut Checks, spec: &TransformSpec, content: Content) 
                 content.words()
             ),
         );
+    }
+}
+
+/// Of objects whose names say nothing.
+fn check_unknown_splitting(checks: &mut Checks, spec: &TransformSpec) {
+    match spec.input.split {
+        SplitType::None => {}
+        SplitType::RecordIO => checks.warning(
+            CheckPoint::Splitting,
+            "SplitType RecordIO is for MXNet's files of images. Spotcheck opens no images inside those, so it cannot show what the outputs are about",
+            "Send the images as files, or as TFRecord files with SplitType TFRecord",
+        ),
+        split @ (SplitType::Line | SplitType::TFRecord) => checks.warning(
+            CheckPoint::Splitting,
+            format!(
+                "Nobody can tell from the names whether SplitType {split:?} finds records in the objects"
+            ),
+            "Look at what the objects are",
+        ),
     }
 }
 

@@ -153,6 +153,13 @@ pub(in super::super) fn watch(state: &mut State, id: &JobId, effects: &mut Vec<E
     });
 }
 
+/// Looks at a job from the beginning: what it is counted with has changed.
+pub(super) fn watch_anew(state: &mut State, id: &JobId, effects: &mut Vec<Effect>) {
+    stop_watching(state, id, effects);
+    state.remote.job_of(id).watching = None;
+    watch(state, id, effects);
+}
+
 /// Now, and after the next start.
 pub(in super::super) fn stop_watching(state: &mut State, id: &JobId, effects: &mut Vec<Effect>) {
     forget_watching(state, id);

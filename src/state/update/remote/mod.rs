@@ -1,17 +1,25 @@
 //! What happens elsewhere: sending models to SageMaker, the jobs there, and the endpoints.
 
 pub(super) mod deploying;
+mod elsewhere;
 pub(super) mod endpoints;
 mod jobs;
 mod outputs;
+mod prices;
 mod sending;
 
+pub(super) use elsewhere::{
+    Heard, ask, asked, check as check_remote_model, checked as remote_model_checked, come_back,
+    connect, connected, edit as edit_remote_model, edit_endpoint, edit_tf_serving, predict_at,
+    took,
+};
 pub(super) use jobs::{
     delete_leftovers, leftovers_deleted, leftovers_found, list, list_more, listed,
     look_for_leftovers, look_for_outcome, open, open_jobs, outcome_found, retried, retry, seen,
     stop, stop_asked, stop_watching, trouble, watch, watch_again, watch_ended,
 };
 pub(super) use outputs::{compare_with_local, labelled, open_outputs, outputs_found, outputs_read};
+pub(super) use prices::prices_read;
 pub(super) use sending::{check, checked, open_form, rehearse, rehearsed, start, started};
 
 use super::run_tasks::{begin, end};

@@ -32,6 +32,7 @@ pub(in super::super) fn open_form(state: &mut State, effects: &mut Vec<Effect>) 
     state.remote.sending.draft = draft;
     state.overlay = Overlay::Send;
     effects.push(Effect::ReadAwsSetup);
+    effects.push(Effect::ReadPrices);
     let access = state.s3.access.clone();
     s3::ask_who(state, &access, effects);
 }
@@ -132,7 +133,7 @@ pub(in super::super) fn rehearse(
         order.spec.clone_from(&check.plan.spec);
     }
     state.settings.rehearsal.clone_from(&wish);
-    let title = format!("Rehearse {} on this machine", order.model_id);
+    let title = format!("Rehearse {} on this machine", order.model.name());
     let (task, control) = begin(state, TaskKind::Rehearse, ProgressUnit::Images, title);
     state.remote.sending.rehearsal = SendStage::Running(task);
     effects.push(Effect::Rehearse {

@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use super::{command, event, has, opened, ready};
+use super::{answer, cat, command, event, has, opened, ready};
 use crate::domain::{
     Check, CheckGrade, CheckPoint, FailedObject, InputObjects, JobOutcome, JobPage, JobPhase,
-    JobProgress, JobQuery, LabelSet, LeftBehind, ModelSource, Preflight, S3Access, S3Address,
-    S3Place, SageMakerAccess, SampleId, TransformJob, TransformPlan, TransformSpec,
+    JobProgress, JobQuery, LabelSet, LeftBehind, MadeAt, ModelSource, Preflight, S3Access,
+    S3Address, S3Place, SageMakerAccess, SampleId, TransformJob, TransformPlan, TransformSpec,
     TransformStatus, TransformSummary,
 };
 use crate::state::{
-    Action, Command, Effect, Event, ExportScope, JobFinding, JobId, Leftovers, Overlay, S3Failure,
-    SendCheck, SendDraft, SendFrom, SendOrder, SendStage, State, TaskId, TaskKind, TaskOutcome,
-    WatchEnd,
+    Action, Command, DisplayInfo, Effect, Event, ExportScope, JobFinding, JobId, Leftovers,
+    Overlay, S3Failure, SendCheck, SendDraft, SendFrom, SendOrder, SendStage, State, TaskId,
+    TaskKind, TaskOutcome, WatchEnd,
 };
 
 fn id(name: &str) -> JobId {
@@ -68,7 +68,7 @@ fn check_of(order: &SendOrder, grade: CheckGrade) -> Box<SendCheck> {
             }],
             ..Preflight::default()
         },
-        commands: String::new(),
+        commands: Vec::new(),
         plan: Arc::new(TransformPlan {
             sagemaker: SageMakerAccess::from(&order.access),
             s3: order.access.clone(),
@@ -79,6 +79,7 @@ fn check_of(order: &SendOrder, grade: CheckGrade) -> Box<SendCheck> {
             model: ModelSource::Existing,
             input_folder: None,
             input_files: Vec::new(),
+            files_root: None,
             manifest: None,
             usd_per_hour: None,
             images_per_s: None,
@@ -147,7 +148,7 @@ fn the_form_begins_with_the_model_and_the_selection_and_is_checked_once_it_is_fi
         .map(|sample| sample.name.as_str())
         .collect();
     assert_eq!(names, ["a.jpg", "c.jpg"]);
-    let SendFrom::Local { root, target } = &order.images.lie else {
+    let SendFrom::Local { root, target, .. } = &order.images.lie else {
         panic!("they lie on this machine");
     };
     assert_eq!(
@@ -249,7 +250,7 @@ fn all_of_a_prefix_is_sent_as_a_prefix_and_less_of_it_as_a_manifest() {
         scope: ExportScope::Selection,
         ..draft.clone()
     };
-    let manifest = S3Address::new("bucket", "out/spotcheck-files/cats-1/images.manifest");
+    let manifest = S3Address::new("bucket", "out/spotcheck-files/cats-1/manifest.json");
     let (_, order) = check(&mut state, some);
     let folder = S3Address::new("bucket", "photos/");
     assert_eq!(order.images.lie, SendFrom::Objects { folder });
@@ -484,6 +485,41 @@ fn a_job_that_is_not_there_or_that_nobody_wants_to_watch_is_not_watched_after_a_
     event(&mut state, ended);
     command(&mut state, Command::StopWatchingJob(id));
     assert!(state.settings.watched_jobs.is_empty());
+}
+
+#[test]
+fn an_answer_from_elsewhere_about_a_picture_of_another_size_is_not_shown() {
+    let (mut state, source, run) = ready();
+    state.runs.get_mut(run).unwrap().info.key.made = MadeAt::Outputs {
+        folder: "s3://bucket/out/".to_owned(),
+    };
+    answer(&mut state, source, run, 0);
+    assert_eq!(state.shown.prediction.as_deref(), Some(&cat()));
+    let mut displayed = |size| {
+        let result = Ok(DisplayInfo {
+            size,
+            ..DisplayInfo::default()
+        });
+        let sample = SampleId(0);
+        event(
+            &mut state,
+            Event::Displayed {
+                source,
+                sample,
+                result,
+            },
+        );
+        let failure = state.shown.failure.clone();
+        (state.shown.prediction.is_some(), failure)
+    };
+    let (is_shown, failure) = displayed([30, 20]);
+    assert!(!is_shown);
+    let failure = failure.unwrap();
+    assert!(
+        failure.contains("3 x 2 pixels, and this one has 30 x 20"),
+        "{failure}"
+    );
+    assert_eq!(displayed([3, 2]), (true, None));
 }
 
 #[test]

@@ -7,9 +7,10 @@ use super::super::super::widgets::{
     endpoint_end_text, endpoint_sign, endpoint_word, key_value_ui, strong,
 };
 use super::super::log::log_lines_ui;
-use crate::domain::{Endpoint, EndpointRecord, EndpointStatus, Utc};
+use crate::domain::{Endpoint, EndpointRecord, EndpointStatus, RemoteModel, Utc};
 use crate::state::{
-    Command, EndpointDeletion, EndpointSight, JobFinding, KnownEndpoint, S3Failure, State,
+    Command, EndpointDeletion, EndpointId, EndpointSight, JobFinding, KnownEndpoint, S3Failure,
+    State,
 };
 use crate::tasks::now_ms;
 
@@ -32,7 +33,7 @@ pub(super) fn page_ui(
         .show(ui, |ui| {
             name_ui(ui, endpoint, commands);
             failure_ui(ui, endpoint, commands);
-            status_ui(ui, endpoint);
+            status_ui(ui, endpoint, commands);
             deletion_ui(ui, state, endpoint, commands);
             log_ui(ui, endpoint, commands);
             facts_ui(ui, endpoint);
@@ -76,7 +77,7 @@ fn failure_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Vec<Command>
     }
 }
 
-fn status_ui(ui: &mut Ui, endpoint: &KnownEndpoint) {
+fn status_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Vec<Command>) {
     let word = endpoint_word(endpoint);
     ui.horizontal_wrapped(|ui| {
         let sign = endpoint.seen.status().map_or("■", endpoint_sign);
@@ -85,6 +86,9 @@ fn status_ui(ui: &mut Ui, endpoint: &KnownEndpoint) {
             ui.spinner();
         }
     });
+    if endpoint.answers() {
+        predict_here_ui(ui, endpoint, commands);
+    }
     match &endpoint.seen {
         EndpointSight::There(there) => there_ui(ui, there),
         EndpointSight::Gone if endpoint.deletion.is_some() => {}
@@ -206,6 +210,27 @@ fn done_ui(ui: &mut Ui, deletion: &EndpointDeletion) {
         }
         for (what, why) in &deletion.kept {
             ui.add(Label::new(format!("✗  Left: {what}: {why}")).wrap());
+        }
+    });
+}
+
+/// The picture in view is sent there from now on.
+fn predict_here_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Vec<Command>) {
+    let EndpointId { sagemaker, name } = &endpoint.id;
+    ui.horizontal(|ui| {
+        let predict = ui.button("Predict here").on_hover_text(
+            "Sends the picture in view to this endpoint from now on, and what you ask for; nothing else",
+        );
+        if predict.clicked() {
+            let model = RemoteModel::at_endpoint(name.as_str(), sagemaker.clone());
+            commands.push(Command::PredictAt(Some(Box::new(model))));
+        }
+        let other = ui
+            .button("Predict here in another way…")
+            .on_hover_text("How images are sent, and how answers are read");
+        if other.clicked() {
+            let model = RemoteModel::at_endpoint(name.as_str(), sagemaker.clone());
+            commands.push(Command::EditRemoteModel(Box::new(model)));
         }
     });
 }

@@ -10,7 +10,9 @@ use super::super::super::theme;
 use super::super::super::widgets::{
     Tone, banner_ui, copy_sign_in_ui, grouped, human_duration, key_value_ui, primary_button, strong,
 };
+use super::super::form::price_ui;
 use super::super::log::log_lines_ui;
+use super::super::prices::{PriceMemory, keep_price_ui};
 use super::status_sign;
 use crate::domain::{
     InputObjects, JobOutcome, JobPhase, JobProgress, LeftBehind, S3Place, TransformJob,
@@ -28,6 +30,10 @@ const FAILED_HEIGHT: f32 = 140.0;
 pub(super) struct PageMemory {
     stopping: Option<JobId>,
     cleaning: Option<JobId>,
+    /// Of the job whose price is being typed.
+    price_of: Option<JobId>,
+    price: PriceMemory,
+    usd_per_hour: Option<f64>,
 }
 
 pub(super) fn page_ui(
@@ -56,6 +62,7 @@ pub(super) fn page_ui(
             };
             loud_ui(ui, progress);
             progress_ui(ui, progress);
+            missing_price_ui(ui, state, job, progress, memory, commands);
             actions_ui(ui, state, job, progress, memory, commands);
             ui.add_space(4.0);
             facts_ui(ui, progress);
@@ -193,6 +200,42 @@ fn progress_ui(ui: &mut Ui, progress: &JobProgress) {
     }
 }
 
+/// Nothing is guessed: who knows the price says so, once for all jobs.
+fn missing_price_ui(
+    ui: &mut Ui,
+    state: &State,
+    job: &KnownJob,
+    progress: &JobProgress,
+    memory: &mut PageMemory,
+    commands: &mut Vec<Command>,
+) {
+    if progress.billed_s.is_none() || progress.cost_usd.is_some() {
+        return;
+    }
+    if memory.price_of.as_ref() != Some(&job.id) {
+        memory.price_of = Some(job.id.clone());
+        memory.price = PriceMemory::default();
+        memory.usd_per_hour = None;
+    }
+    let instance_type = &progress.job.spec.instance_type;
+    CollapsingHeader::new(format!("Say what {instance_type} costs"))
+        .default_open(false)
+        .show(ui, |ui| {
+            price_ui(ui, &mut memory.price.amount, &mut memory.usd_per_hour);
+            let region = job.id.sagemaker.region.as_deref();
+            let amount = memory.usd_per_hour;
+            keep_price_ui(
+                ui,
+                state,
+                &mut memory.price,
+                instance_type,
+                region,
+                amount,
+                commands,
+            );
+        });
+}
+
 /// “$0.08, 12 min 3 s of 2 × ml.m5.xlarge”.
 fn cost_text(progress: &JobProgress) -> String {
     let spec = &progress.job.spec;
@@ -211,9 +254,7 @@ fn cost_text(progress: &JobProgress) -> String {
     };
     match progress.cost_usd {
         Some(usd) => format!("{}{so_far}: {time} of {instances}", human_usd(usd)),
-        None => format!(
-            "{time} of {instances} billed{so_far}; no price is known, the form of the next job asks for it"
-        ),
+        None => format!("{time} of {instances} billed{so_far}; no price is known"),
     }
 }
 

@@ -1,7 +1,7 @@
 //! What the check of the form says, point by point.
 
 use eframe::egui::{
-    Button, CollapsingHeader, DragValue, Label, RichText, ScrollArea, TextEdit, Ui,
+    Button, CollapsingHeader, DragValue, Label, RichText, ScrollArea, TextEdit, TextStyle, Ui,
 };
 
 use super::super::super::widgets::{Tone, banner_ui, strong};
@@ -12,6 +12,9 @@ use crate::state::{
 
 /// A rehearsal is a sample: whoever wants them all here predicts them here.
 const MOST_REHEARSED: usize = 1000;
+
+/// In characters.
+const LONGEST_LINE: usize = 2000;
 
 pub(super) fn checks_ui(
     ui: &mut Ui,
@@ -107,14 +110,25 @@ fn found_ui(ui: &mut Ui, check: &SendCheck, commands: &mut Vec<Command>) {
         .default_open(false)
         .show(ui, |ui| {
             if ui.button("Copy commands").clicked() {
-                commands.push(Command::CopyCommand(check.commands.clone()));
+                commands.push(Command::CopyCommand(check.commands.join("\n")));
             }
+            let height = ui.text_style_height(&TextStyle::Monospace);
             ScrollArea::both()
                 .id_salt("aws commands")
                 .max_height(220.0)
-                .show(ui, |ui| {
-                    let text = RichText::new(&check.commands).monospace().small();
-                    ui.add(Label::new(text).extend());
+                .show_rows(ui, height, check.commands.len(), |ui, rows| {
+                    for line in &check.commands[rows] {
+                        let text = RichText::new(shortened(line)).monospace();
+                        ui.add(Label::new(text).extend());
+                    }
                 });
         });
+}
+
+/// What of a line is laid out; all of it is copied.
+fn shortened(line: &str) -> std::borrow::Cow<'_, str> {
+    match line.char_indices().nth(LONGEST_LINE) {
+        Some((end, _)) => format!("{}…", &line[..end]).into(),
+        None => line.into(),
+    }
 }

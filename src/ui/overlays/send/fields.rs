@@ -10,9 +10,16 @@ use super::super::form::{
     text_ui,
 };
 use super::super::open_s3::access::access_ui;
+use super::super::prices::{keep_price_ui, price_table_ui};
 use super::SendMemory;
-use crate::domain::{AssembleWith, BatchStrategy, S3Link, SplitType, TfsBatching, output_folder};
-use crate::state::{Command, ExportScope, SendDraft, State};
+use crate::domain::{
+    AssembleWith, BatchStrategy, Compression, S3Link, SplitType, TfsBatching, output_folder,
+};
+use crate::state::{Command, ExportScope, ModelFrom, SendDraft, SendStage, State};
+
+const JSON: &str = "application/json";
+/// So many jobs offer their rate.
+const OFFERED_JOBS: usize = 3;
 
 /// Lines of `NAME=value`, while they are being typed.
 #[derive(Default)]
@@ -58,7 +65,7 @@ pub(super) fn fields_ui(
     let before = memory.draft.clone();
     access_ui(ui, state, &mut memory.access, commands);
     ui.add_space(6.0);
-    model_ui(ui, state, &mut memory.draft.model, "Model to send");
+    which_model_ui(ui, state, &mut memory.draft);
     ui.add_space(6.0);
     images_ui(ui, state, &mut memory.draft);
     ui.add_space(6.0);
@@ -66,7 +73,7 @@ pub(super) fn fields_ui(
     ui.add_space(6.0);
     job_ui(ui, &mut memory.draft);
     ui.add_space(6.0);
-    folded_ui(ui, "Cost", |ui| cost_ui(ui, memory));
+    folded_ui(ui, "Cost", |ui| cost_ui(ui, state, memory, commands));
     folded_ui(ui, "Requests and records", |ui| {
         requests_ui(ui, &mut memory.draft);
     });
@@ -75,6 +82,7 @@ pub(super) fn fields_ui(
     folded_ui(ui, "Filters and joining", |ui| {
         filters_ui(ui, &mut memory.draft);
     });
+    folded_ui(ui, "Advanced", |ui| advanced_ui(ui, memory));
     memory.draft.forget_what_was_measured(&before);
 }
 
@@ -84,8 +92,56 @@ fn folded_ui(ui: &mut Ui, title: &str, contents: impl FnOnce(&mut Ui)) {
         .show(ui, contents);
 }
 
+/// A model of the library at first look; who has packed one, or made one in SageMaker, says so.
+fn which_model_ui(ui: &mut Ui, state: &State, draft: &mut SendDraft) {
+    match draft.model_from {
+        ModelFrom::Library => model_ui(ui, state, &mut draft.model, "Model to send"),
+        ModelFrom::Archive => {
+            ui.label(strong("Model"));
+            text_ui(
+                ui,
+                &mut draft.archive,
+                "Archive that is packed already",
+                "a model.tar.gz of this machine, or s3://bucket/model.tar.gz",
+            );
+        }
+        ModelFrom::SavedModel => {
+            ui.label(strong("Model"));
+            text_ui(
+                ui,
+                &mut draft.saved_model,
+                "Folder of the TensorFlow SavedModel",
+                "it holds saved_model.pb, or 1/saved_model.pb",
+            );
+        }
+        ModelFrom::SageMaker => {
+            ui.label(strong("Model"));
+            text_ui(
+                ui,
+                &mut draft.existing_model,
+                "Name of the model in SageMaker",
+                "ModelName",
+            );
+        }
+    }
+    let choices = [
+        (ModelFrom::Library, "a model of this program"),
+        (ModelFrom::Archive, "an archive, model.tar.gz"),
+        (ModelFrom::SavedModel, "a TensorFlow SavedModel"),
+        (ModelFrom::SageMaker, "a model that SageMaker has"),
+    ];
+    choice_ui(ui, "What is sent", &mut draft.model_from, &choices);
+}
+
 fn images_ui(ui: &mut Ui, state: &State, draft: &mut SendDraft) {
     ui.label(strong("Images"));
+    let manifest = draft.advanced.manifest.trim();
+    if !manifest.is_empty() {
+        ui.weak(format!(
+            "Those that a manifest lists, as chosen under Advanced: {manifest}"
+        ));
+        return;
+    }
     for choice in ExportScope::ALL {
         let text = format!("{} ({})", choice.name(), grouped(choice.len(state)));
         ui.radio_value(&mut draft.scope, choice, text);
@@ -132,30 +188,72 @@ fn job_ui(ui: &mut Ui, draft: &mut SendDraft) {
         "Name of the job",
         "letters, digits and hyphens",
     );
-    text_ui(
-        ui,
-        &mut draft.role,
-        "Role that the container runs as",
-        "arn:aws:iam::123456789012:role/…",
-    );
-    text_ui(
-        ui,
-        &mut draft.image,
-        "Image of the container",
-        "the Ray Serve image of AWS for the region",
-    );
+    if draft.model_from != ModelFrom::SageMaker {
+        text_ui(
+            ui,
+            &mut draft.role,
+            "Role that the container runs as",
+            "arn:aws:iam::123456789012:role/…",
+        );
+        text_ui(
+            ui,
+            &mut draft.image,
+            "Image of the container",
+            "that of AWS for the model and the region",
+        );
+    }
     instances_ui(ui, &mut draft.instance_count, &mut draft.instance_type);
 }
 
-fn cost_ui(ui: &mut Ui, memory: &mut SendMemory) {
+fn cost_ui(ui: &mut Ui, state: &State, memory: &mut SendMemory, commands: &mut Vec<Command>) {
     let draft = &mut memory.draft;
-    price_ui(ui, &mut memory.price, &mut draft.usd_per_hour);
+    let price = &mut memory.price;
+    price_ui(ui, &mut price.amount, &mut draft.usd_per_hour);
+    let region = state.s3.access.region.as_deref();
+    if draft.usd_per_hour.is_some() {
+        let (of, amount) = (draft.instance_type.as_str(), draft.usd_per_hour);
+        keep_price_ui(ui, state, price, of, region, amount, commands);
+    }
+    price_table_ui(ui, state, commands);
     memory.rate.field_ui(
         ui,
         &mut draft.images_per_s,
         "Images a second on an instance",
         "not known before a first job",
     );
+    for (rate, from) in measured(state, draft) {
+        let text = format!("Use {rate:.1} a second, {from}");
+        if ui.button(text).clicked() {
+            draft.images_per_s = Some(rate);
+        }
+    }
+}
+
+/// Rates that somebody has seen, on this machine and on such an instance, the newest job first.
+fn measured(state: &State, draft: &SendDraft) -> Vec<(f64, String)> {
+    let rehearsed = match &state.remote.sending.rehearsal {
+        SendStage::Done(report) => report
+            .images_per_s
+            .map(|rate| (rate, "as rehearsed on this machine".to_owned())),
+        _ => None,
+    };
+    let of_jobs = state.remote.known.iter().rev().filter_map(|job| {
+        let progress = job.progress.as_ref()?;
+        let spec = &progress.job.spec;
+        let is_such = spec.instance_type == draft.instance_type.trim();
+        let rate = progress
+            .outputs_per_s
+            .filter(|_| is_such && spec.input.split == SplitType::None)?;
+        Some((
+            rate / f64::from(spec.instance_count),
+            format!("as in the job {}", job.id.name),
+        ))
+    });
+    let all = rehearsed.into_iter().chain(of_jobs.take(OFFERED_JOBS));
+    // As exactly as it is shown.
+    let all = all.map(|(rate, from)| ((rate * 10.0).round() / 10.0, from));
+    all.filter(|(rate, _)| rate.is_finite() && *rate > 0.0)
+        .collect()
 }
 
 fn requests_ui(ui: &mut Ui, draft: &mut SendDraft) {
@@ -216,7 +314,9 @@ fn requests_ui(ui: &mut Ui, draft: &mut SendDraft) {
         "Content type",
         "what suits the images",
     );
-    optional_text_ui(ui, &mut draft.accept, "Accept", "application/json");
+    let mut accept = draft.accept.clone().unwrap_or_else(|| JSON.to_owned());
+    text_ui(ui, &mut accept, "Accept", "left to the model");
+    draft.accept = (accept != JSON).then_some(accept);
 }
 
 fn choice_ui<T: PartialEq + Copy>(ui: &mut Ui, name: &str, value: &mut T, choices: &[(T, &str)]) {
@@ -293,6 +393,63 @@ fn encryption_ui(ui: &mut Ui, draft: &mut SendDraft) {
         "Key for the disks of the instances",
         hint,
     );
+}
+
+/// What few jobs need, under the names that AWS has for it.
+fn advanced_ui(ui: &mut Ui, memory: &mut SendMemory) {
+    let makes_model = memory.draft.model_from != ModelFrom::SageMaker;
+    let advanced = &mut memory.draft.advanced;
+    if makes_model {
+        ui.label("Model");
+        let name = "ModelName, of the model that is made";
+        text_ui(ui, &mut advanced.model_name, name, "the job's name");
+        pairs_ui(
+            ui,
+            &mut memory.model_environment,
+            &mut advanced.model_environment,
+            "Environment of the model, for every job of it",
+            2,
+        );
+    }
+    ui.label("Input");
+    let name = "ManifestFile, a list of objects that is there, in place of the images above";
+    text_ui(ui, &mut advanced.manifest, name, "s3://bucket/list.json");
+    address_problem_ui(ui, &advanced.manifest);
+    let compressions = [
+        (Compression::None, "not compressed"),
+        (Compression::Gzip, "Gzip: unpacked before they are sent"),
+    ];
+    choice_ui(
+        ui,
+        "CompressionType of the objects",
+        &mut advanced.compression,
+        &compressions,
+    );
+    ui.label("Instances");
+    let name = "TransformAmiVersion, the system of the instances";
+    text_ui(ui, &mut advanced.ami_version, name, "AWS's usual one");
+    ui.label("DataCaptureConfig: keeps requests and answers, too");
+    let name = "DestinationS3Uri, the folder that they go to";
+    text_ui(ui, &mut advanced.capture_to, name, "nothing is kept");
+    address_problem_ui(ui, &advanced.capture_to);
+    if !advanced.capture_to.trim().is_empty() {
+        let name = "KmsKeyId, a key for what is kept";
+        text_ui(ui, &mut advanced.capture_kms_key, name, "AWS's own");
+        let text = "GenerateInferenceId: each request gets an id";
+        ui.checkbox(&mut advanced.capture_ids, text);
+    }
+    ui.label("ExperimentConfig: shows the job in an experiment");
+    for (text, name) in [
+        (&mut advanced.experiment, "ExperimentName"),
+        (&mut advanced.trial, "TrialName"),
+        (
+            &mut advanced.trial_component,
+            "TrialComponentDisplayName, what shows the job",
+        ),
+        (&mut advanced.run, "RunName, the run of the experiment"),
+    ] {
+        text_ui(ui, text, name, "none");
+    }
 }
 
 fn filters_ui(ui: &mut Ui, draft: &mut SendDraft) {

@@ -1,0 +1,163 @@
+//! A model elsewhere, and how it is asked about one image at a time. Nothing here is a secret.
+
+use serde::{Deserialize, Serialize};
+
+use super::{MadeAt, SageMakerAccess};
+
+/// Where a model answers, how images go there, and how its answers are read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RemoteModel {
+    pub at: RemoteAddress,
+    pub form: RequestForm,
+    /// Of a model in TensorFlow Serving with several; in JSON alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signature: Option<String>,
+    /// A label set or a file of labels; `None`: as the model or its answers say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub labels: Option<String>,
+    /// The text of a mapping, or its id or file; `None`: as is recognised.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mapping: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RemoteAddress {
+    /// A real-time endpoint of SageMaker.
+    Endpoint {
+        name: String,
+        access: SageMakerAccess,
+    },
+    /// `http://host:8501/v1/models/NAME:predict`
+    TfServing { address: String },
+}
+
+/// How an image is wrapped up for the model.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RequestForm {
+    /// The file as it is, as `application/x-image`.
+    #[default]
+    Image,
+    /// `{"instances": [{"b64": "…"}]}`
+    Instances,
+    /// `{"inputs": {"b64": "…"}}`
+    Inputs,
+}
+
+impl RequestForm {
+    /// For people: what a request holds.
+    pub fn description(self) -> &'static str {
+        match self {
+            Self::Image => "the file as it is (application/x-image)",
+            Self::Instances => "JSON {\"instances\": [{\"b64\": …}]}",
+            Self::Inputs => "JSON {\"inputs\": {\"b64\": …}}",
+        }
+    }
+}
+
+impl RemoteModel {
+    /// Files go as they are, and answers are recognised.
+    pub fn at_endpoint(name: impl Into<String>, access: SageMakerAccess) -> Self {
+        Self {
+            at: RemoteAddress::Endpoint {
+                name: name.into(),
+                access,
+            },
+            form: RequestForm::Image,
+            signature: None,
+            labels: None,
+            mapping: None,
+        }
+    }
+
+    /// Files go in JSON, to the signature that the model uses by itself, and answers are recognised.
+    pub fn in_tf_serving(address: impl Into<String>) -> Self {
+        Self {
+            at: RemoteAddress::TfServing {
+                address: address.into(),
+            },
+            form: RequestForm::Instances,
+            signature: None,
+            labels: None,
+            mapping: None,
+        }
+    }
+
+    /// “endpoint cats”, “resnet in TensorFlow Serving”.
+    pub fn name(&self) -> String {
+        match &self.at {
+            RemoteAddress::Endpoint { name, .. } => format!("endpoint {name}"),
+            // The whole of it may be mistyped, and hold what is not to be shown.
+            RemoteAddress::TfServing { address } => {
+                match normal_address(address).split_once("/v1/models/") {
+                    Some((_, model)) => {
+                        let model = model.trim_end_matches(":predict");
+                        format!("{model} in TensorFlow Serving")
+                    }
+                    None => "TensorFlow Serving".to_owned(),
+                }
+            }
+        }
+    }
+
+    /// Whether a run was made by this model, as far as its address says it: an endpoint of a region that nobody said may be in any.
+    pub fn is_where(&self, made: &MadeAt) -> bool {
+        match (&self.at, made) {
+            (
+                RemoteAddress::Endpoint { name, access },
+                MadeAt::Endpoint {
+                    name: asked,
+                    region,
+                },
+            ) => name == asked && access.region.as_ref().is_none_or(|said| said == region),
+            (RemoteAddress::TfServing { address }, MadeAt::TfServing { address: asked }) => {
+                normal_address(address) == *asked
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Without what may be left out or added.
+fn normal_address(address: &str) -> String {
+    let address = address.trim().trim_end_matches('/');
+    if address.ends_with(":predict") {
+        address.to_owned()
+    } else {
+        format!("{address}:predict")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_is_known_by_the_address_that_made_it() {
+        let cats = RemoteModel::at_endpoint("cats", SageMakerAccess::default());
+        let made = |name: &str| MadeAt::Endpoint {
+            name: name.to_owned(),
+            region: "eu-west-1".to_owned(),
+        };
+        assert!(cats.is_where(&made("cats")));
+        assert!(!cats.is_where(&made("dogs")));
+        assert!(!cats.is_where(&MadeAt::Here));
+        let elsewhere = SageMakerAccess {
+            region: Some("us-east-1".to_owned()),
+            ..SageMakerAccess::default()
+        };
+        assert!(!RemoteModel::at_endpoint("cats", elsewhere).is_where(&made("cats")));
+        let served = RemoteModel::in_tf_serving("http://h:8501/v1/models/resnet:predict");
+        assert_eq!(served.name(), "resnet in TensorFlow Serving");
+        assert!(
+            RemoteModel::in_tf_serving(" http://h:8501/v1/models/resnet/").is_where(
+                &MadeAt::TfServing {
+                    address: "http://h:8501/v1/models/resnet:predict".to_owned(),
+                }
+            )
+        );
+        let mistyped = RemoteModel::in_tf_serving("http://me:secret@h:8501");
+        assert_eq!(mistyped.name(), "TensorFlow Serving");
+    }
+}

@@ -1,0 +1,557 @@
+//! Models elsewhere: looked for, connected to, and asked about one image after the other.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::super::latest::{LatestSender, latest};
+use super::super::s3::{failed, failure, renewal};
+use super::super::{Shared, guarded};
+use crate::aws::AwsErrorKind;
+use crate::domain::{
+    FileStamp, KeepRule, RemoteAddress, RemoteModel, RunId, RunInfo, RunKey, S3Access,
+    SageMakerAccess, Sample, SampleId,
+};
+use crate::library::{built_in_labels, labels_from_file, parse_mapping};
+use crate::predict::upright_size;
+use crate::remote::asking::RemotePredictor;
+use crate::remote::connecting::{Asking, ConnectError, USUAL_LANES, as_told, known_to};
+use crate::remote::outputs::{ReadingChoice, Recognition, Unrecognised};
+use crate::remote::tf_serving::{TfServing, TfServingAddress};
+use crate::source::{SourceError, for_task};
+use crate::state::{
+    Asked, ConnectFailure, Event, FoundModel, NewAnswer, RemoteCheck, RemoteReport, S3Failure,
+    SourceId, TaskId,
+};
+use crate::tasks::{TaskControl, now_ms};
+use crate::vision::PredictError;
+
+/// How many pictures that came into view are on their way at once.
+const ON_THEIR_WAY: usize = 3;
+/// Who only walks past a picture does not want to pay for its answer.
+const WALKED_PAST: Duration = Duration::from_millis(200);
+/// So much of an answer of unknown shape is shown.
+const RAW_BYTES: usize = 4000;
+
+/// Asks models elsewhere.
+pub(in super::super) struct RemoteWorker {
+    connected: Arc<Mutex<Option<Connected>>>,
+    questions: LatestSender<Question>,
+    newest: Arc<AtomicU64>,
+}
+
+/// The model that can be asked.
+#[derive(Clone)]
+struct Connected {
+    key: RunKey,
+    model: RemoteModel,
+    predictor: Arc<RemotePredictor>,
+    /// How many classes the window knows.
+    classes_told: Arc<AtomicUsize>,
+}
+
+pub(in super::super) struct Connection {
+    pub(in super::super) source: SourceId,
+    pub(in super::super) model: RemoteModel,
+    pub(in super::super) samples: Vec<(SampleId, Sample)>,
+    /// That were made there before.
+    pub(in super::super) known: Vec<RunInfo>,
+    pub(in super::super) task: TaskId,
+    pub(in super::super) control: TaskControl,
+}
+
+/// About one sample.
+pub(in super::super) struct Question {
+    pub(in super::super) source: SourceId,
+    pub(in super::super) run: RunId,
+    pub(in super::super) key: RunKey,
+    pub(in super::super) sample: SampleId,
+    pub(in super::super) entry: Sample,
+    pub(in super::super) task: TaskId,
+    pub(in super::super) control: TaskControl,
+}
+
+impl RemoteWorker {
+    pub(in super::super) fn new(shared: &Arc<Shared>) -> Self {
+        let (questions, taken) = latest::<Question>();
+        let taken = Arc::new(taken);
+        let connected = Arc::new(Mutex::<Option<Connected>>::default());
+        let newest = Arc::new(AtomicU64::default());
+        for _ in 0..ON_THEIR_WAY {
+            let (taken, connected, newest) = (
+                Arc::clone(&taken),
+                Arc::clone(&connected),
+                Arc::clone(&newest),
+            );
+            shared.spawn("ask a model elsewhere", move |shared| {
+                while let Some(question) = taken.take() {
+                    let model = connected_with(&connected, &question.key);
+                    answer(shared, model, &question, &newest);
+                }
+            });
+        }
+        Self {
+            connected,
+            questions,
+            newest,
+        }
+    }
+
+    /// Finds out what a model answers.
+    pub(in super::super) fn connect(&self, shared: &Arc<Shared>, request: Connection) {
+        let connected = Arc::clone(&self.connected);
+        let (source, task) = (request.source, request.task);
+        let ended = move |result: Result<FoundModel, ConnectFailure>| Event::Connected {
+            source,
+            task,
+            at_ms: now_ms(),
+            result: result.map(Box::new),
+        };
+        shared.spawn_answer(
+            "connect to a model elsewhere",
+            move |shared| ended(connect(shared, &connected, &request)),
+            move |mistake| ended(Err(not_connected(mistake))),
+        );
+    }
+
+    /// Takes the place of a question that was not sent yet.
+    pub(in super::super) fn ask(&self, shared: &Shared, question: Question) {
+        self.newest.store(question.task.0, Ordering::Relaxed);
+        if let Some(passed) = self.questions.put(question) {
+            report(shared, &passed, Asked::NotSent);
+        }
+    }
+
+    /// The model of this run, where it is the one that can be asked.
+    pub(in super::super) fn predictor(&self, key: &RunKey) -> Option<RemoteBulk> {
+        let connected = connected_with(&self.connected, key)?;
+        Some(RemoteBulk(Box::new(connected)))
+    }
+}
+
+fn connected_with(connected: &Mutex<Option<Connected>>, key: &RunKey) -> Option<Connected> {
+    let connected = connected.lock().unwrap_or_else(PoisonError::into_inner);
+    connected.clone().filter(|model| model.key == *key)
+}
+
+/// A model elsewhere for many images.
+pub(in super::super) struct RemoteBulk(Box<Connected>);
+
+impl RemoteBulk {
+    pub(in super::super) fn predictor(&self) -> Arc<RemotePredictor> {
+        Arc::clone(&self.0.predictor)
+    }
+
+    /// Before the answers that need them.
+    pub(in super::super) fn tell_classes(&self, shared: &Shared, source: SourceId, run: RunId) {
+        self.0.tell_classes(shared, source, run);
+    }
+
+    pub(in super::super) fn tell_latency(&self, shared: &Shared) {
+        self.0.tell_latency(shared);
+    }
+}
+
+impl Connected {
+    fn tell_classes(&self, shared: &Shared, source: SourceId, run: RunId) {
+        let labels = self.predictor.labels();
+        if self.classes_told.swap(labels.len(), Ordering::Relaxed) != labels.len() {
+            shared.report(Event::RunLabelled {
+                source,
+                run,
+                labels: Box::new(labels),
+            });
+        }
+    }
+
+    fn tell_latency(&self, shared: &Shared) {
+        shared.report(Event::RemoteLatency {
+            key: Box::new(self.key.clone()),
+            latency: self.predictor.latency(),
+        });
+    }
+}
+
+fn not_connected(message: String) -> ConnectFailure {
+    ConnectFailure::Failed {
+        message,
+        raw: None,
+        renewal: None,
+    }
+}
+
+fn connect(
+    shared: &Shared,
+    connected: &Mutex<Option<Connected>>,
+    request: &Connection,
+) -> Result<FoundModel, ConnectFailure> {
+    let (model, control) = (&request.model, &request.control);
+    let choice = choice_of(shared, model).map_err(not_connected)?;
+    let asking = Asking::of(model, &shared.aws, control).map_err(|error| match error {
+        ConnectError::Aws(error) if error.kind == AwsErrorKind::Cancelled => {
+            ConnectFailure::Cancelled
+        }
+        error => out_of_reach(shared, model, error.to_string()),
+    })?;
+    let (recognition, first) = if let Some(mapping) = &choice.mapping {
+        (as_told(mapping.clone()), None)
+    } else {
+        let (recognition, first) = first_answer(shared, &asking, request)?;
+        (recognition, Some(first))
+    };
+    let heard = first.as_ref().map(|first| (&first.answer[..], first.size));
+    let known = known_to(&shared.library);
+    let understood = asking.understood(recognition, heard, &choice, known, USUAL_LANES);
+    let is_same =
+        |run: &&RunInfo| run.key == understood.key && run.card.origin == understood.card.origin;
+    let before = request.known.iter().rfind(is_same);
+    if let Some(before) = before {
+        understood.predictor.learn(&before.labels);
+    }
+    let first = first.map(|first| {
+        let prediction = understood
+            .predictor
+            .read(&first.answer, first.size, first.took);
+        let answer = NewAnswer {
+            sample: first.sample,
+            stamp: first.stamp,
+            result: prediction.map_err(|error| error.to_string()),
+        };
+        (answer, first.took.as_secs_f64() * 1e3)
+    });
+    let labels = understood.predictor.labels();
+    *connected.lock().unwrap_or_else(PoisonError::into_inner) = Some(Connected {
+        key: understood.key.clone(),
+        model: model.clone(),
+        predictor: Arc::clone(&understood.predictor),
+        // What an earlier run does not know yet is told with the next answer.
+        classes_told: Arc::new(AtomicUsize::new(
+            before.map_or(labels.len(), |run| run.labels.len()),
+        )),
+    });
+    Ok(FoundModel {
+        key: understood.key,
+        card: understood.card,
+        labels,
+        report: RemoteReport {
+            name: asking.carrier.name(),
+            reading: understood.reading,
+            latency: understood.predictor.latency(),
+        },
+        first,
+    })
+}
+
+/// How answers are to be read, as the user says.
+fn choice_of(shared: &Shared, model: &RemoteModel) -> Result<ReadingChoice, String> {
+    let (mapping, of_mapping) = match model.mapping.as_deref().map(str::trim) {
+        None | Some("") => (None, None),
+        // The text of one.
+        Some(text) if text.contains('=') => {
+            let typed = Path::new("the mapping that was typed");
+            let mapping = parse_mapping(text, typed).map_err(|error| error.to_string())?;
+            (Some(mapping), None)
+        }
+        Some(name) => {
+            let found = shared.library.find_mapping(name);
+            let (mapping, labels) = found.map_err(|error| error.to_string())?;
+            (Some(mapping), Some(labels))
+        }
+    };
+    let labels = match model.labels.as_deref().map(str::trim) {
+        None | Some("") => None,
+        Some(name) => Some(match built_in_labels(name) {
+            Some(labels) => labels,
+            None => labels_from_file(Path::new(name)).map_err(|error| error.to_string())?,
+        }),
+    };
+    Ok(ReadingChoice {
+        mapping,
+        labels: labels.or(of_mapping.filter(|labels| !labels.is_empty())),
+        keep: KeepRule::default(),
+    })
+}
+
+/// An answer, and the image that it is about.
+struct FirstAnswer {
+    answer: Vec<u8>,
+    took: Duration,
+    sample: SampleId,
+    stamp: FileStamp,
+    size: [u32; 2],
+}
+
+/// Asks about one image after the other until an answer can be recognised.
+fn first_answer(
+    shared: &Shared,
+    asking: &Asking,
+    request: &Connection,
+) -> Result<(Recognition, FirstAnswer), ConnectFailure> {
+    let mut failures = Vec::new();
+    for (sample, entry) in &request.samples {
+        match ask_first(shared, asking, request, *sample, entry) {
+            Err(ConnectFailure::OfImage(sample, reason)) => {
+                failures.push((sample, entry.uri.file_name().to_owned(), reason));
+            }
+            ended => return ended,
+        }
+    }
+    if let ([(sample, _, reason)], 1) = (&failures[..], request.samples.len()) {
+        return Err(ConnectFailure::OfImage(*sample, reason.clone()));
+    }
+    let told: Vec<String> = failures
+        .into_iter()
+        .map(|(_, name, reason)| format!("{name}: {reason}"))
+        .collect();
+    Err(not_connected(format!(
+        "{} answered about none of the first images, so what it answers is not known: {}",
+        asking.carrier.name(),
+        told.join("; ")
+    )))
+}
+
+fn ask_first(
+    shared: &Shared,
+    asking: &Asking,
+    request: &Connection,
+    sample: SampleId,
+    entry: &Sample,
+) -> Result<(Recognition, FirstAnswer), ConnectFailure> {
+    let control = &request.control;
+    let of_image = |reason: String| ConnectFailure::OfImage(sample, reason);
+    let source = shared
+        .source(request.source)
+        .ok_or(ConnectFailure::Cancelled)?;
+    control.set_step(format!("asking about {}", entry.uri.file_name()));
+    let stamp = entry.stamp();
+    let bytes = for_task(&source, control).read(&entry.uri);
+    let bytes = bytes.map_err(|error| match error {
+        SourceError::Cancelled => ConnectFailure::Cancelled,
+        error => of_image(error.to_string()),
+    })?;
+    let size = guarded(|| upright_size(&bytes)).map_err(of_image)?;
+    let sent = Instant::now();
+    let answer = asking.carrier.carry(asking.wrapping.wrap(&bytes), control);
+    let took = sent.elapsed();
+    let answer = answer.map_err(|error| match error {
+        PredictError::Cancelled => ConnectFailure::Cancelled,
+        PredictError::OutOfReach(message) => out_of_reach(shared, &request.model, message),
+        error => of_image(error.to_string()),
+    })?;
+    let recognition = Recognition::of(&answer).map_err(|error| match error {
+        Unrecognised::Broken(reason) => of_image(reason),
+        Unrecognised::Unknown(_) => ConnectFailure::Failed {
+            message: format!(
+                "{} answers in a shape that Spotcheck does not know; say where scores, boxes and classes stand in its answers",
+                asking.carrier.name()
+            ),
+            raw: Some(beginning(&answer)),
+            renewal: None,
+        },
+    })?;
+    let first = FirstAnswer {
+        answer,
+        took,
+        sample,
+        stamp,
+        size,
+    };
+    Ok((recognition, first))
+}
+
+fn beginning(answer: &[u8]) -> String {
+    let text = String::from_utf8_lossy(&answer[..answer.len().min(RAW_BYTES)]);
+    if answer.len() > RAW_BYTES {
+        format!("{text}…")
+    } else {
+        text.into_owned()
+    }
+}
+
+fn out_of_reach(shared: &Shared, model: &RemoteModel, message: String) -> ConnectFailure {
+    ConnectFailure::Failed {
+        renewal: renewal_in(shared, model, &message),
+        message,
+        raw: None,
+    }
+}
+
+/// The command that signs in anew, where the message names it as what helps.
+fn renewal_in(shared: &Shared, model: &RemoteModel, message: &str) -> Option<String> {
+    let RemoteAddress::Endpoint { access, .. } = &model.at else {
+        return None;
+    };
+    renewal(shared, &s3_access(access)).filter(|command| message.contains(command.as_str()))
+}
+
+fn s3_access(access: &SageMakerAccess) -> S3Access {
+    S3Access {
+        credentials: access.credentials.clone(),
+        region: access.region.clone(),
+        ..S3Access::default()
+    }
+}
+
+fn report(shared: &Shared, question: &Question, outcome: Asked) {
+    shared.report(Event::Asked {
+        source: question.source,
+        task: question.task,
+        run: question.run,
+        key: Box::new(question.key.clone()),
+        at_ms: now_ms(),
+        outcome: Box::new(outcome),
+    });
+}
+
+fn answer(shared: &Shared, model: Option<Connected>, question: &Question, newest: &AtomicU64) {
+    // Another model is asked by now.
+    let Some(model) = model else {
+        return report(shared, question, Asked::NotSent);
+    };
+    let is_passed = question.control.sleep(WALKED_PAST).is_err()
+        || newest.load(Ordering::Relaxed) != question.task.0;
+    if is_passed {
+        return report(shared, question, Asked::NotSent);
+    }
+    let outcome = guarded(|| Ok(ask(shared, &model, question)));
+    let outcome = outcome.unwrap_or_else(|reason| answered(question, Err(reason), None));
+    model.tell_classes(shared, question.source, question.run);
+    report(shared, question, outcome);
+    model.tell_latency(shared);
+}
+
+fn answered(
+    question: &Question,
+    result: Result<crate::domain::Prediction, String>,
+    took: Option<Duration>,
+) -> Asked {
+    Asked::Answered {
+        answer: NewAnswer {
+            sample: question.sample,
+            stamp: question.entry.stamp(),
+            result,
+        },
+        took_ms: took.map(|took| took.as_secs_f64() * 1e3),
+    }
+}
+
+fn ask(shared: &Shared, model: &Connected, question: &Question) -> Asked {
+    let Some(source) = shared.source(question.source) else {
+        return Asked::NotSent;
+    };
+    let control = &question.control;
+    let bytes = match for_task(&source, control).read(&question.entry.uri) {
+        Ok(bytes) => bytes,
+        Err(SourceError::Cancelled) => return Asked::NotSent,
+        Err(error) => return answered(question, Err(error.to_string()), None),
+    };
+    let size = match upright_size(&bytes) {
+        Ok(size) => size,
+        Err(reason) => return answered(question, Err(reason), None),
+    };
+    match model.predictor.ask(&bytes, control) {
+        Ok((answer, took)) => {
+            let prediction = model.predictor.read(&answer, size, took);
+            let prediction = prediction.map_err(|error| error.to_string());
+            answered(question, prediction, Some(took))
+        }
+        Err(PredictError::Cancelled) => Asked::NotSent,
+        Err(PredictError::OutOfReach(message)) => Asked::OutOfReach {
+            renewal: renewal_in(shared, &model.model, &message),
+            message,
+        },
+        Err(error) => answered(question, Err(error.to_string()), None),
+    }
+}
+
+/// Looks whether a model is there, without sending it an image.
+pub(in super::super) fn check(
+    shared: &Arc<Shared>,
+    model: RemoteModel,
+    task: TaskId,
+    control: TaskControl,
+) {
+    shared.spawn_answer(
+        "look at a model elsewhere",
+        move |shared| Event::RemoteModelChecked {
+            task,
+            result: look(shared, &model, &control),
+        },
+        move |mistake| Event::RemoteModelChecked {
+            task,
+            result: Err(failed(mistake)),
+        },
+    );
+}
+
+fn look(
+    shared: &Shared,
+    model: &RemoteModel,
+    control: &TaskControl,
+) -> Result<RemoteCheck, S3Failure> {
+    match &model.at {
+        RemoteAddress::Endpoint { name, access } => look_at_endpoint(shared, name, access, control),
+        RemoteAddress::TfServing { address } => {
+            let address =
+                TfServingAddress::parse(address).map_err(|error| failed(error.to_string()))?;
+            let served = TfServing::new(address).look(control);
+            let served = served.map_err(|error| match error {
+                PredictError::Cancelled => S3Failure::Cancelled,
+                PredictError::OutOfReach(message) => failed(message),
+                error => failed(error.to_string()),
+            })?;
+            let (is_well, found) = served.judged(model.signature.as_deref());
+            Ok(RemoteCheck {
+                is_well,
+                found,
+                signatures: served.signature_names(),
+            })
+        }
+    }
+}
+
+fn look_at_endpoint(
+    shared: &Shared,
+    name: &str,
+    access: &SageMakerAccess,
+    control: &TaskControl,
+) -> Result<RemoteCheck, S3Failure> {
+    let sagemaker = shared.aws.sagemaker(access);
+    let of_aws = |error| failure(shared, &s3_access(access), error);
+    let region = sagemaker.region(Some(control)).map_err(of_aws)?;
+    let endpoint = sagemaker
+        .describe_endpoint(name, Some(control))
+        .map_err(of_aws)?;
+    let Some(endpoint) = endpoint else {
+        let missing = format!(
+            "There is no endpoint {name} in {region}; look at the name, the region and the profile"
+        );
+        return Ok(RemoteCheck {
+            found: vec![missing],
+            ..RemoteCheck::default()
+        });
+    };
+    let status = endpoint.status;
+    let mut found = vec![format!("{name} is {status} in {region}")];
+    for variant in &endpoint.variants {
+        let image = variant.image.as_deref().unwrap_or("an unknown container");
+        found.push(match variant.instances {
+            1 => format!("1 instance with {image}"),
+            count => format!("{count} instances with {image}"),
+        });
+    }
+    found.extend(endpoint.failure);
+    if !status.answers() {
+        found.push(if status.is_changing() {
+            "It answers once it is InService".to_owned()
+        } else {
+            "It does not answer in this state; deploy it anew, or look at its log".to_owned()
+        });
+    }
+    Ok(RemoteCheck {
+        is_well: status.answers(),
+        found,
+        signatures: Vec::new(),
+    })
+}

@@ -1,0 +1,40 @@
+//! The table of prices is read, and a price added to it.
+
+use std::sync::Arc;
+
+use super::super::Shared;
+use crate::domain::{Price, PriceTable};
+use crate::remote::transform::{JobError, add_price, read_prices};
+use crate::state::Event;
+
+pub(in super::super) fn read(shared: &Arc<Shared>) {
+    work(shared, "read prices", |shared| {
+        read_prices(&shared.dirs.prices())
+    });
+}
+
+pub(in super::super) fn keep(shared: &Arc<Shared>, price: Price) {
+    work(shared, "keep a price", move |shared| {
+        add_price(&shared.dirs.prices(), &price)
+    });
+}
+
+fn work(
+    shared: &Arc<Shared>,
+    name: &str,
+    work: impl FnOnce(&Shared) -> Result<PriceTable, JobError> + Send + 'static,
+) {
+    let path = shared.dirs.prices().display().to_string();
+    let of_mistake = path.clone();
+    shared.spawn_answer(
+        name,
+        move |shared| Event::PricesRead {
+            path,
+            result: work(shared).map_err(|error| error.to_string()),
+        },
+        move |mistake| Event::PricesRead {
+            path: of_mistake,
+            result: Err(mistake),
+        },
+    );
+}

@@ -1,0 +1,204 @@
+//! A model elsewhere, as a person names it, becomes one that can be asked: its first answer says what it is, or a mapping does.
+
+use std::sync::Arc;
+
+use super::asking::{Carrier, RemotePredictor, Wrapping, card_of_remote};
+use super::endpoint::EndpointCarrier;
+use super::outputs::{LabelSource, OutputReader, OutputShape, ReadingChoice, Recognition};
+use super::tf_serving::{TfServing, TfServingAddress};
+use crate::aws::{Aws, AwsError};
+use crate::domain::{
+    DeviceChoice, LabelSet, MadeAt, ModelCard, OutputMapping, RemoteAddress, RemoteModel, RunKey,
+};
+use crate::library::{Library, built_in_labels};
+use crate::tasks::TaskControl;
+
+/// How many images are on their way at once where nobody says it.
+pub const USUAL_LANES: usize = 4;
+
+/// Whom to ask, and how.
+#[derive(Clone)]
+pub struct Asking {
+    pub carrier: Arc<dyn Carrier>,
+    pub wrapping: Wrapping,
+    pub made: MadeAt,
+    /// What the model is called where its answers do not say it.
+    id: String,
+    /// What the user says that classes are called by.
+    labels: Option<String>,
+}
+
+/// A model elsewhere, ready to be asked, and what a run of it begins with.
+pub struct Understood {
+    pub predictor: Arc<RemotePredictor>,
+    pub key: RunKey,
+    pub card: ModelCard,
+    /// As far as they are known before the first answer.
+    pub labels: LabelSet,
+    /// How answers are read, for people.
+    pub reading: String,
+}
+
+/// Why nobody can be asked.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    #[error("{0}")]
+    Aws(#[from] AwsError),
+    #[error("The address of TensorFlow Serving cannot be used: {0}")]
+    Address(#[from] super::tf_serving::AddressError),
+}
+
+impl Asking {
+    /// Asks nobody yet.
+    ///
+    /// # Errors
+    /// Nobody said in which region an endpoint is, or an address is none.
+    pub fn of(model: &RemoteModel, aws: &Aws, control: &TaskControl) -> Result<Self, ConnectError> {
+        let wrapping = Wrapping {
+            form: model.form,
+            signature: model.signature.clone(),
+        };
+        let (carrier, made, id): (Arc<dyn Carrier>, _, _) = match &model.at {
+            RemoteAddress::Endpoint { name, access } => {
+                let carrier = EndpointCarrier::new(aws.sagemaker(access), name, control)?;
+                let made = MadeAt::Endpoint {
+                    name: name.clone(),
+                    region: carrier.region().to_owned(),
+                };
+                (Arc::new(carrier), made, name.clone())
+            }
+            RemoteAddress::TfServing { address } => {
+                let address = TfServingAddress::parse(address)?;
+                let made = MadeAt::TfServing {
+                    address: address.url().to_owned(),
+                };
+                let id = address.model().to_owned();
+                (Arc::new(TfServing::new(address)), made, id)
+            }
+        };
+        Ok(Self {
+            carrier,
+            wrapping,
+            made,
+            id,
+            labels: model.labels.clone(),
+        })
+    }
+
+    /// `first`: the answer that was recognised, about an image of this width and height; it shows whether the labels that are known here
+    /// fit. `known` knows models by their id. `lanes`: how many images may be on their way at once.
+    pub fn understood(
+        &self,
+        recognition: Recognition,
+        first: Option<(&[u8], [u32; 2])>,
+        choice: &ReadingChoice,
+        known: impl Fn(&str) -> Option<(ModelCard, LabelSet)>,
+        lanes: usize,
+    ) -> Understood {
+        let Recognition { shape, mut assumed } = recognition;
+        let card = match &shape {
+            OutputShape::Spotcheck { model, task } => {
+                known(model).filter(|(card, _)| card.task == *task)
+            }
+            OutputShape::Mapped(_) => None,
+        };
+        let of_card = card.as_ref().map(|(_, labels)| labels.clone());
+        let labels = match (&choice.labels, of_card, &shape) {
+            (Some(labels), _, _) => {
+                assumed.retain(|line| !line.contains("ImageNet"));
+                LabelSource::Known(labels.clone())
+            }
+            (None, Some(labels), _) => {
+                let labels = LabelSource::Known(labels);
+                let reader = OutputReader::new(shape.clone(), labels.clone(), choice.keep);
+                if first.is_none_or(|(answer, size)| reader.read(answer, Some(size)).is_ok()) {
+                    labels
+                } else {
+                    assumed.push(
+                        "the names of the classes are those of the answers, which differ from those of the model of this name here"
+                            .to_owned(),
+                    );
+                    LabelSource::Outputs
+                }
+            }
+            (None, None, OutputShape::Spotcheck { .. }) => LabelSource::Outputs,
+            (None, None, OutputShape::Mapped(mapping)) => {
+                let named = mapping.labels.as_deref().and_then(built_in_labels);
+                LabelSource::Known(named.unwrap_or_default())
+            }
+        };
+        let reading = shape.description();
+        let origin = self.origin(&reading);
+        let card = match (card, &shape) {
+            (Some((card, _)), _) => ModelCard {
+                origin,
+                assumed: card.assumed.into_iter().chain(assumed).collect(),
+                ..card
+            },
+            (None, OutputShape::Spotcheck { model, task }) => {
+                card_of_remote(model, *task, &assumed, &origin)
+            }
+            (None, OutputShape::Mapped(_)) => {
+                card_of_remote(&self.id, shape.task(), &assumed, &origin)
+            }
+        };
+        let key = RunKey {
+            model_id: card.id.clone(),
+            weights_sha256: String::new(),
+            device: DeviceChoice::Auto,
+            batch: None,
+            threads: None,
+            keep: choice.keep,
+            made: self.made.clone(),
+        };
+        let predictor = RemotePredictor::new(
+            Arc::clone(&self.carrier),
+            self.wrapping.clone(),
+            shape,
+            labels,
+            choice.keep,
+            lanes,
+        );
+        Understood {
+            labels: predictor.labels(),
+            predictor: Arc::new(predictor),
+            key,
+            card,
+            reading,
+        }
+    }
+
+    /// All that answers of the same model may differ by.
+    fn origin(&self, reading: &str) -> String {
+        let mut parts = vec![
+            self.carrier.name(),
+            format!("asked with {}", self.wrapping.form.description()),
+        ];
+        let signature = self.wrapping.signature.as_ref();
+        parts.extend(signature.map(|signature| format!("signature {signature}")));
+        parts.push(format!("answers read as {reading}"));
+        parts.extend(
+            self.labels
+                .as_ref()
+                .map(|labels| format!("classes named by {labels}")),
+        );
+        parts.join(", ")
+    }
+}
+
+/// The model of the library that answers name. Such a name is never taken for a path.
+pub fn known_to(library: &Library) -> impl Fn(&str) -> Option<(ModelCard, LabelSet)> {
+    |id| {
+        let mut entries = library.entries().into_iter();
+        let entry = entries.find(|entry| entry.card.id == id)?;
+        Some((entry.card, entry.labels))
+    }
+}
+
+/// What a mapping says need not be recognised.
+pub fn as_told(mapping: OutputMapping) -> Recognition {
+    Recognition {
+        shape: OutputShape::Mapped(Box::new(mapping)),
+        assumed: Vec::new(),
+    }
+}

@@ -1,0 +1,141 @@
+//! A line of CSV, as SageMaker writes it where it joins answers to an input in CSV: the columns of the input, and behind them the
+//! answer. Pure.
+
+use super::json::Json;
+use super::reader::SUM_SLACK;
+
+/// Under which name the columns of the input stand beside the answer. No line of JSON has it.
+pub(super) const COLUMNS: &str = "columns of the input";
+const ANSWER: &str = "SageMakerOutput";
+
+/// Whether the lines of a file, or of the output about it, are CSV.
+pub(super) fn is_csv(key: &str) -> bool {
+    let name = key.strip_suffix(super::OUT).unwrap_or(key);
+    name.to_ascii_lowercase().ends_with(".csv")
+}
+
+/// The columns, and the answer where there is one: JSON, in quotes or as it is, or probabilities of classes that add up to 1. Other
+/// numbers could be of the input as well, so they are no answer.
+///
+/// # Errors
+/// It is no CSV.
+pub(super) fn read_csv_line(line: &[u8]) -> Result<Json, String> {
+    let line = std::str::from_utf8(line).map_err(|_| "the line is no text in UTF-8".to_owned())?;
+    let line = line.trim_end_matches('\r');
+    let mut columns: Vec<Json> = Vec::new();
+    let mut rest = Some(line);
+    let mut answer = None;
+    while let Some(text) = rest {
+        if text.starts_with(['{', '[']) && answer.is_none() {
+            answer = Json::parse(text.as_bytes()).ok();
+            if answer.is_some() {
+                break;
+            }
+        }
+        let (column, behind) = split_column(text)?;
+        rest = behind;
+        if rest.is_none() && column.starts_with(['{', '[']) {
+            answer = Json::parse(column.as_bytes()).ok();
+        }
+        if answer.is_none() {
+            columns.push(Json::Text(column.into()));
+        }
+    }
+    let answer = answer.or_else(|| take_probabilities(&mut columns));
+    let mut fields: Vec<(Box<str>, Json)> = vec![(COLUMNS.into(), Json::List(columns.into()))];
+    fields.extend(answer.map(|answer| (ANSWER.into(), answer)));
+    Ok(Json::Object(fields.into()))
+}
+
+/// The first column without its quotes, and what stands behind its comma.
+fn split_column(text: &str) -> Result<(String, Option<&str>), String> {
+    let Some(quoted) = text.strip_prefix('"') else {
+        return Ok(match text.split_once(',') {
+            Some((column, behind)) => (column.to_owned(), Some(behind)),
+            None => (text.to_owned(), None),
+        });
+    };
+    let mut column = String::new();
+    let mut rest = quoted;
+    loop {
+        let (part, behind) = rest
+            .split_once('"')
+            .ok_or("the line of CSV has a quote that does not end")?;
+        column.push_str(part);
+        if let Some(behind) = behind.strip_prefix('"') {
+            column.push('"');
+            rest = behind;
+        } else if behind.is_empty() {
+            return Ok((column, None));
+        } else {
+            let behind = behind.strip_prefix(',');
+            let behind = behind.ok_or("the line of CSV goes on behind a quote")?;
+            return Ok((column, Some(behind)));
+        }
+    }
+}
+
+/// The numbers at the end, behind the last column that is none.
+fn take_probabilities(columns: &mut Vec<Json>) -> Option<Json> {
+    let number = |column: &Json| column.text()?.trim().parse::<f64>().ok();
+    let mut numbers: Vec<f64> = columns.iter().rev().map_while(number).collect();
+    numbers.reverse();
+    let are_parts = numbers.iter().all(|part| (0.0..=1.0).contains(part));
+    let sum: f64 = numbers.iter().sum();
+    if numbers.len() < 2 || !are_parts || (sum - 1.0).abs() > SUM_SLACK {
+        return None;
+    }
+    columns.truncate(columns.len() - numbers.len());
+    Some(Json::Numbers(numbers.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(line: &str, columns: &[&str], answer: Option<&str>) {
+        let found = read_csv_line(line.as_bytes()).unwrap();
+        let Some(Json::List(got)) = found.get(COLUMNS) else {
+            panic!("{line}: {found:?}");
+        };
+        let got: Vec<&str> = got.iter().filter_map(Json::text).collect();
+        assert_eq!(got, columns, "{line}");
+        let answer = answer.map(|text| Json::parse(text.as_bytes()).unwrap());
+        assert_eq!(found.get(ANSWER), answer.as_ref(), "{line}");
+    }
+
+    #[test]
+    fn columns_of_the_input_stand_before_the_answer() {
+        check(
+            r#"a.jpg,7,{"status":"ok","classes":[1,2]}"#,
+            &["a.jpg", "7"],
+            Some(r#"{"status":"ok","classes":[1,2]}"#),
+        );
+        check(
+            "\"a, b\"\"c.jpg\",\"{\"\"n\"\":[1,2]}\"\r",
+            &["a, b\"c.jpg"],
+            Some(r#"{"n":[1,2]}"#),
+        );
+        check("a.jpg,0.25, 0.75", &["a.jpg"], Some("[0.25,0.75]"));
+        check("0.25,0.75", &[], Some("[0.25,0.75]"));
+        // Which of them are the answer nobody can tell.
+        check(
+            "a.jpg,640,480,0.25,0.75",
+            &["a.jpg", "640", "480", "0.25", "0.75"],
+            None,
+        );
+        check("a.jpg", &["a.jpg"], None);
+        check("[a].jpg,x", &["[a].jpg", "x"], None);
+    }
+
+    #[test]
+    fn what_is_no_csv_says_why() {
+        for (line, says) in [
+            (&b"\"a.jpg,1"[..], "does not end"),
+            (b"\"a\"b,1", "goes on"),
+            (b"\xff,1", "UTF-8"),
+        ] {
+            assert!(read_csv_line(line).unwrap_err().contains(says));
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! What an archive holds, told by the names in it. Nothing is unpacked, and an archive that is cut off tells as much as is there.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use flate2::read::MultiGzDecoder;
+
+use super::onnx::CARD_FILE;
+use super::saved_model::is_graph_of_version;
+use crate::domain::ArchiveContent;
+
+/// So much of an archive is looked at: what Spotcheck packs begins with what tells.
+const LOOKED_AT: u64 = 64 << 20;
+const MAX_ENTRIES: usize = 10_000;
+
+/// `None`: neither what Spotcheck packs nor a `SavedModel`, as far as was looked, or no archive at all.
+pub fn peek(archive: impl Read) -> Option<ArchiveContent> {
+    let mut tar = tar::Archive::new(MultiGzDecoder::new(archive.take(LOOKED_AT)));
+    let entries = tar.entries().ok()?.take(MAX_ENTRIES);
+    let mut readable = entries.map_while(Result::ok);
+    readable.find_map(|entry| content_named(&entry.path().ok()?))
+}
+
+/// As [`peek`], of a file.
+///
+/// # Errors
+/// There is no such file, or it cannot be opened.
+pub fn peek_file(archive: &Path) -> io::Result<Option<ArchiveContent>> {
+    Ok(peek(File::open(archive)?))
+}
+
+/// What an archive with a file of this name holds, where the name tells.
+pub(super) fn content_named(name: &Path) -> Option<ArchiveContent> {
+    let name = name.strip_prefix(".").unwrap_or(name);
+    if name == Path::new(CARD_FILE) {
+        return Some(ArchiveContent::Onnx);
+    }
+    is_graph_of_version(name).then_some(ArchiveContent::SavedModel)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn archive(names: &[&str]) -> Vec<u8> {
+        let zipped = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        let mut archive = tar::Builder::new(zipped);
+        for name in names {
+            let mut header = tar::Header::new_gnu();
+            header.set_size(4);
+            archive
+                .append_data(&mut header, name, &b"some"[..])
+                .unwrap();
+        }
+        archive.into_inner().unwrap().finish().unwrap()
+    }
+
+    #[test]
+    fn the_names_in_an_archive_tell_what_it_holds() {
+        for (names, expected) in [
+            (
+                &["spotcheck-model.json", "model.onnx"][..],
+                Some(ArchiveContent::Onnx),
+            ),
+            (
+                &["code/inference.py", "./1/saved_model.pb"],
+                Some(ArchiveContent::SavedModel),
+            ),
+            (
+                &["export/Servo/17/saved_model.pb"],
+                Some(ArchiveContent::SavedModel),
+            ),
+            (&["saved_model.pb", "latest/saved_model.pb"], None),
+            (&["model.pth", "code/inference.py"], None),
+            (&[], None),
+        ] {
+            assert_eq!(peek(&*archive(names)), expected, "{names:?}");
+        }
+        assert_eq!(peek(&b"no archive"[..]), None);
+        let whole = archive(&["spotcheck-model.json", "model.onnx"]);
+        let begin = &whole[..whole.len() - 10];
+        assert_eq!(peek(begin), Some(ArchiveContent::Onnx), "cut off");
+    }
+}

@@ -1,0 +1,225 @@
+//! What TensorFlow Serving says of a model without being sent an image: its versions, and its signatures.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use super::TfServing;
+use crate::tasks::TaskControl;
+use crate::vision::PredictError;
+
+/// The signature that is used where none is named.
+const USUAL_SIGNATURE: &str = "serving_default";
+/// Of a tensor of encoded images.
+const TEXTS: &str = "DT_STRING";
+
+/// A model in TensorFlow Serving.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ServedModel {
+    name: String,
+    /// Number and state: `("3", "AVAILABLE")`.
+    versions: Vec<(String, String)>,
+    /// Empty where it does not say them.
+    signatures: Vec<ServedSignature>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServedSignature {
+    pub name: String,
+    /// Name and type: `("image_bytes", "DT_STRING")`.
+    pub inputs: Vec<(String, String)>,
+}
+
+#[derive(Deserialize)]
+struct StatusAnswer {
+    #[serde(default)]
+    model_version_status: Vec<VersionStatus>,
+}
+
+#[derive(Deserialize)]
+struct VersionStatus {
+    #[serde(default)]
+    version: String,
+    #[serde(default)]
+    state: String,
+}
+
+#[derive(Deserialize)]
+struct MetadataAnswer {
+    metadata: Metadata,
+}
+
+#[derive(Deserialize)]
+struct Metadata {
+    signature_def: SignatureDefs,
+}
+
+#[derive(Deserialize)]
+struct SignatureDefs {
+    signature_def: BTreeMap<String, SignatureDef>,
+}
+
+#[derive(Deserialize)]
+struct SignatureDef {
+    #[serde(default)]
+    inputs: BTreeMap<String, Tensor>,
+}
+
+#[derive(Deserialize)]
+struct Tensor {
+    #[serde(default)]
+    dtype: String,
+}
+
+impl TfServing {
+    /// Asks for the state of the model and its signatures; costs no prediction.
+    ///
+    /// # Errors
+    /// Nobody answers there, or there is no such model.
+    pub fn look(&self, control: &TaskControl) -> Result<ServedModel, PredictError> {
+        let place = self.address.url.trim_end_matches(":predict").to_owned();
+        let status: StatusAnswer = self.get(place.clone(), control)?;
+        // A proxy may let only the rest through; the model can be asked all the same.
+        let metadata = self.get::<MetadataAnswer>(format!("{place}/metadata"), control);
+        let signatures = match metadata {
+            Ok(answer) => answer.metadata.signature_def.signature_def,
+            Err(PredictError::Cancelled) => return Err(PredictError::Cancelled),
+            Err(_) => BTreeMap::new(),
+        };
+        let versions = status.model_version_status.into_iter();
+        Ok(ServedModel {
+            name: self.address.model.clone(),
+            versions: versions.map(|it| (it.version, it.state)).collect(),
+            signatures: signatures
+                .into_iter()
+                // Those of TensorFlow itself.
+                .filter(|(name, _)| !name.starts_with("__"))
+                .map(|(name, signature)| ServedSignature {
+                    name,
+                    inputs: signature
+                        .inputs
+                        .into_iter()
+                        .map(|(name, tensor)| (name, tensor.dtype))
+                        .collect(),
+                })
+                .collect(),
+        })
+    }
+
+    fn get<T: serde::de::DeserializeOwned>(
+        &self,
+        url: String,
+        control: &TaskControl,
+    ) -> Result<T, PredictError> {
+        let answer = self.apart(control, move |this| this.read(this.agent.get(&url).call()))?;
+        if answer.status != 200 {
+            return Err(answer.error(&self.address));
+        }
+        serde_json::from_slice(&answer.body).map_err(|_| {
+            PredictError::OutOfReach(format!(
+                "somebody answers there, but not TensorFlow Serving; look at the address: {}",
+                self.address.url
+            ))
+        })
+    }
+}
+
+impl ServedModel {
+    pub fn signature_names(&self) -> Vec<String> {
+        let names = self.signatures.iter();
+        names.map(|signature| signature.name.clone()).collect()
+    }
+
+    /// Whether images can be sent to it, to this signature or the usual one, as far as it says; and what was found, for people.
+    pub fn judged(&self, signature: Option<&str>) -> (bool, Vec<String>) {
+        let name = &self.name;
+        let is_loaded = |state: &str| state == "AVAILABLE";
+        let loaded: Vec<&str> = self
+            .versions
+            .iter()
+            .filter(|(_, state)| is_loaded(state))
+            .map(|(version, _)| version.as_str())
+            .collect();
+        let mut found = vec![match &loaded[..] {
+            [] => {
+                let states: Vec<String> = self
+                    .versions
+                    .iter()
+                    .map(|(version, state)| format!("version {version} is {state}"))
+                    .collect();
+                format!(
+                    "No version of {name} is loaded ({}); wait until one is AVAILABLE, or look at the log of TensorFlow Serving",
+                    states.join(", ")
+                )
+            }
+            [version] => format!("{name} is loaded, version {version}"),
+            versions => format!("{name} is loaded, versions {}", versions.join(", ")),
+        }];
+        let (fits, words) = self.judged_signature(signature);
+        found.extend(words);
+        (!loaded.is_empty() && fits, found)
+    }
+
+    fn judged_signature(&self, wanted: Option<&str>) -> (bool, Option<String>) {
+        if self.signatures.is_empty() {
+            return (true, None);
+        }
+        let name = wanted.unwrap_or(USUAL_SIGNATURE);
+        let names = self.signature_names().join(", ");
+        let Some(signature) = self.signatures.iter().find(|it| it.name == name) else {
+            let words = format!("There is no signature {name}; it has: {names}");
+            return (false, Some(words));
+        };
+        let mut inputs = signature.inputs.iter();
+        if inputs.any(|(_, kind)| kind == TEXTS) {
+            let words = format!("Signature {name} takes encoded images");
+            return (true, Some(words));
+        }
+        let inputs: Vec<String> = signature
+            .inputs
+            .iter()
+            .map(|(name, kind)| format!("{name} ({kind})"))
+            .collect();
+        let words = format!(
+            "Signature {name} takes numbers, not image files: {}; choose another one ({names}), or export the model with one that decodes images",
+            inputs.join(", ")
+        );
+        (false, Some(words))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn model(state: &str, kind: &str) -> ServedModel {
+        ServedModel {
+            name: "resnet".to_owned(),
+            versions: vec![("3".to_owned(), state.to_owned())],
+            signatures: vec![ServedSignature {
+                name: "serving_default".to_owned(),
+                inputs: vec![("image_bytes".to_owned(), kind.to_owned())],
+            }],
+        }
+    }
+
+    #[test]
+    fn a_model_that_cannot_take_images_says_why_and_what_to_do() {
+        for (state, kind, signature, is_well, words) in [
+            ("AVAILABLE", "DT_STRING", None, true, "takes encoded images"),
+            ("LOADING", "DT_STRING", None, false, "wait until one"),
+            ("AVAILABLE", "DT_FLOAT", None, false, "takes numbers"),
+            (
+                "AVAILABLE",
+                "DT_STRING",
+                Some("b64"),
+                false,
+                "no signature b64",
+            ),
+        ] {
+            let (found_well, found) = model(state, kind).judged(signature);
+            assert_eq!(found_well, is_well, "{found:?}");
+            assert!(found.join("\n").contains(words), "{found:?}");
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! The table of prices, and what is counted anew when it changes.
+
+use super::{jobs, sending};
+use crate::domain::PriceTable;
+use crate::state::{Effect, Overlay, SendStage, State};
+
+pub(in super::super) fn prices_read(
+    state: &mut State,
+    path: String,
+    result: Result<PriceTable, String>,
+    effects: &mut Vec<Effect>,
+) {
+    let prices = &mut state.remote.prices;
+    prices.path = path;
+    let table = match result {
+        Ok(table) => table,
+        Err(why) => {
+            prices.problem = Some(why);
+            return;
+        }
+    };
+    prices.problem = None;
+    if prices.table == table {
+        return;
+    }
+    prices.table = table;
+    match state.overlay {
+        Overlay::Send if !matches!(state.remote.sending.check, SendStage::NotYet) => {
+            let draft = state.remote.sending.draft.clone();
+            sending::check(state, draft, effects);
+        }
+        Overlay::Jobs => {
+            if let Some(id) = state.remote.open.clone() {
+                jobs::watch_anew(state, &id, effects);
+            }
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,191 @@
+use super::{cat, command, event, new_answer, opened};
+use crate::domain::{DeviceChoice, RunId};
+use crate::domain::{
+    KeepRule, LabelSet, MadeAt, RemoteModel, RunKey, SageMakerAccess, Sample, SampleId,
+};
+use crate::review::AnswerStatus;
+use crate::state::{
+    Action, Asked, Command, ConnectFailure, Effect, EngineStatus, Event, FoundModel, RemoteReport,
+    SourceId, State, Step, TaskId,
+};
+
+fn cats() -> RemoteModel {
+    RemoteModel::at_endpoint("cats", SageMakerAccess::default())
+}
+
+fn found(sample: Option<SampleId>) -> FoundModel {
+    let card = super::card("cats");
+    FoundModel {
+        key: RunKey {
+            model_id: card.id.clone(),
+            weights_sha256: String::new(),
+            device: DeviceChoice::Auto,
+            batch: None,
+            threads: None,
+            keep: KeepRule::default(),
+            made: MadeAt::Endpoint {
+                name: "cats".to_owned(),
+                region: "eu-west-1".to_owned(),
+            },
+        },
+        card,
+        labels: LabelSet::default(),
+        report: RemoteReport {
+            name: "endpoint cats in eu-west-1".to_owned(),
+            reading: String::new(),
+            latency: None,
+        },
+        first: sample.map(|sample| (new_answer(sample, Ok(cat())), 83.0)),
+    }
+}
+
+fn connects(effects: &[Effect]) -> Option<(TaskId, Vec<SampleId>)> {
+    effects.iter().find_map(|effect| match effect {
+        Effect::Connect { samples, task, .. } => {
+            let ids = |(id, _): &(SampleId, Sample)| *id;
+            Some((*task, samples.iter().map(ids).collect()))
+        }
+        _ => None,
+    })
+}
+
+/// Task, run and sample of each question.
+fn questions(effects: &[Effect]) -> Vec<(TaskId, RunId, SampleId)> {
+    let question = |effect: &Effect| match effect {
+        Effect::AskOne {
+            task, run, sample, ..
+        } => Some((*task, *run, *sample)),
+        _ => None,
+    };
+    effects.iter().filter_map(question).collect()
+}
+
+/// A window with three images whose first one was answered elsewhere.
+fn connected() -> (State, SourceId) {
+    let (mut state, source, _) = opened();
+    let effects = command(&mut state, Command::PredictAt(Some(Box::new(cats()))));
+    let (task, samples) = connects(&effects).expect("the picture in view is sent");
+    assert_eq!(samples, [SampleId(0)]);
+    event(
+        &mut state,
+        ended(source, task, Ok(found(Some(SampleId(0))))),
+    );
+    (state, source)
+}
+
+fn ended(source: SourceId, task: TaskId, result: Result<FoundModel, ConnectFailure>) -> Event {
+    Event::Connected {
+        source,
+        task,
+        at_ms: 1,
+        result: result.map(Box::new),
+    }
+}
+
+#[test]
+fn the_picture_in_view_is_sent_once_and_its_answer_begins_a_run() {
+    let (state, _) = connected();
+    let run = state.run().unwrap();
+    assert_eq!(run.info.name, "cats, endpoint cats in eu-west-1");
+    assert_eq!(run.status(SampleId(0)), AnswerStatus::Answered);
+    assert_eq!(run.status(SampleId(1)), AnswerStatus::Unasked);
+    assert_eq!(state.shown_took_ms().unwrap().0, 83.0);
+    assert_eq!(state.settings.recent_remote_models, [cats()]);
+}
+
+#[test]
+fn a_picture_is_asked_about_when_it_comes_into_view_and_never_twice_at_once() {
+    let (mut state, source) = connected();
+    let effects = command(&mut state, Command::Walk(Step::By(1)));
+    let [(task, run, sample)] = questions(&effects)[..] else {
+        panic!("{effects:?}");
+    };
+    assert_eq!(sample, SampleId(1));
+    assert!(questions(&command(&mut state, Action::PredictShown)).is_empty());
+    // There and back: what is answered, or on its way, is not sent again.
+    assert!(questions(&command(&mut state, Command::Walk(Step::By(-1)))).is_empty());
+    assert!(questions(&command(&mut state, Command::Walk(Step::By(1)))).is_empty());
+    let key = Box::new(found(None).key);
+    let asked = |outcome| Event::Asked {
+        source,
+        task,
+        run,
+        key: key.clone(),
+        at_ms: 2,
+        outcome: Box::new(outcome),
+    };
+    event(&mut state, asked(Asked::NotSent));
+    assert_eq!(
+        state.run().unwrap().status(SampleId(1)),
+        AnswerStatus::Unasked
+    );
+    assert!(state.tasks.get(task).is_none());
+}
+
+#[test]
+fn a_model_out_of_reach_is_not_asked_again_before_the_user_wants_it() {
+    let (mut state, source) = connected();
+    let effects = command(&mut state, Command::Walk(Step::By(1)));
+    let (task, run, _) = questions(&effects)[0];
+    let lost = Event::Asked {
+        source,
+        task,
+        run,
+        key: Box::new(found(None).key),
+        at_ms: 2,
+        outcome: Box::new(Asked::OutOfReach {
+            message: "sign in".to_owned(),
+            renewal: Some("aws sso login".to_owned()),
+        }),
+    };
+    event(&mut state, lost);
+    assert!(state.engine.has_failed());
+    let effects = command(&mut state, Command::Walk(Step::By(1)));
+    assert!(questions(&effects).is_empty() && connects(&effects).is_none());
+    let effects = command(&mut state, Command::TryAgain);
+    assert_eq!(connects(&effects).unwrap().1, [SampleId(2)]);
+}
+
+#[test]
+fn a_picture_that_could_not_be_answered_does_not_keep_the_next_one_from_being_tried() {
+    let (mut state, source, _) = opened();
+    let effects = command(&mut state, Command::PredictAt(Some(Box::new(cats()))));
+    let (task, _) = connects(&effects).unwrap();
+    let failure = ConnectFailure::OfImage(SampleId(0), "it is too large".to_owned());
+    let effects = event(&mut state, ended(source, task, Err(failure)));
+    assert!(connects(&effects).is_none());
+    let effects = command(&mut state, Command::Walk(Step::By(1)));
+    assert_eq!(connects(&effects).unwrap().1, [SampleId(1)]);
+}
+
+#[test]
+fn a_run_of_this_computer_brings_predicting_back_here_and_sends_nothing() {
+    let (mut state, _) = connected();
+    let effects = command(&mut state, Action::PredictHere);
+    assert!(
+        matches!(state.engine.status, EngineStatus::Preparing),
+        "{effects:?}"
+    );
+    assert!(state.remote.elsewhere.chosen.is_none());
+    // What was answered elsewhere can be looked at without asking for more.
+    let remote = state.runs.iter().next().unwrap().id();
+    let effects = command(&mut state, Command::SwitchRun(remote));
+    assert!(connects(&effects).is_none());
+    let effects = command(&mut state, Command::Walk(Step::By(1)));
+    assert!(connects(&effects).is_none() && questions(&effects).is_empty());
+}
+
+#[test]
+fn a_late_answer_of_another_place_is_no_connection() {
+    let (mut state, source, _) = opened();
+    let effects = command(&mut state, Command::PredictAt(Some(Box::new(cats()))));
+    let (task, _) = connects(&effects).unwrap();
+    let dogs = RemoteModel::at_endpoint("dogs", SageMakerAccess::default());
+    command(&mut state, Command::PredictAt(Some(Box::new(dogs))));
+    event(
+        &mut state,
+        ended(source, task, Ok(found(Some(SampleId(0))))),
+    );
+    assert!(state.run().is_none());
+    assert!(matches!(state.engine.status, EngineStatus::Preparing));
+}

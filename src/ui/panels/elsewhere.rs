@@ -1,0 +1,167 @@
+//! Where pictures are predicted, and what is known of a model elsewhere.
+
+use std::time::Duration;
+
+use eframe::egui::{Button, ComboBox, Label, RichText, Ui};
+
+use super::super::widgets::{
+    RecentLine, Tone, action_button_ui, banner_ui, human_duration, key_value_ui, recent_line_ui,
+    strong,
+};
+use crate::domain::{RemoteAddress, RemoteModel};
+use crate::state::{Action, Command, EngineStatus, RemoteReport, State};
+
+const HERE: &str = "This computer";
+
+/// Chooses where pictures are predicted.
+pub(super) fn where_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+    let chosen = state.remote.elsewhere.chosen.as_ref();
+    ui.horizontal(|ui| {
+        ui.label("Predict on");
+        let combo = ComboBox::from_id_salt("where to predict")
+            .selected_text(chosen.map_or_else(|| HERE.to_owned(), title))
+            .width(ui.available_width())
+            .truncate()
+            .show_ui(ui, |ui| choices_ui(ui, state, chosen, commands));
+        combo.response.accessible_name("Where to predict");
+    });
+}
+
+fn choices_ui(
+    ui: &mut Ui,
+    state: &State,
+    chosen: Option<&RemoteModel>,
+    commands: &mut Vec<Command>,
+) {
+    if ui.selectable_label(chosen.is_none(), HERE).clicked() {
+        commands.push(Command::PredictAt(None));
+    }
+    for model in &state.settings.recent_remote_models {
+        let name = format!("{}{}", title(model), whereabouts(model));
+        let button = Button::selectable(chosen == Some(model), &name);
+        match recent_line_ui(ui, button, &name) {
+            Some(RecentLine::Chosen) => {
+                commands.push(Command::PredictAt(Some(Box::new(model.clone()))));
+            }
+            Some(RecentLine::Forgotten) => {
+                commands.push(Command::ForgetRemoteModel(Box::new(model.clone())));
+            }
+            None => {}
+        }
+    }
+    ui.separator();
+    for (label, action) in [
+        ("SageMaker endpoint…", Action::PredictAtEndpoint),
+        ("TensorFlow Serving…", Action::PredictInTfServing),
+    ] {
+        let choice = ui.selectable_label(false, label);
+        if choice.on_hover_text(action.tooltip()).clicked() {
+            commands.push(action.into());
+        }
+    }
+}
+
+/// “Endpoint cats”
+fn title(model: &RemoteModel) -> String {
+    match &model.at {
+        RemoteAddress::Endpoint { name, .. } => format!("Endpoint {name}"),
+        RemoteAddress::TfServing { .. } => model.name(),
+    }
+}
+
+fn whereabouts(model: &RemoteModel) -> String {
+    match &model.at {
+        RemoteAddress::Endpoint { access, .. } => match &access.region {
+            Some(region) => format!(" in {region}"),
+            None => String::new(),
+        },
+        RemoteAddress::TfServing { address } => {
+            let (host, _) = address.split_once("/v1/").unwrap_or((address, ""));
+            let (_, host) = host.split_once("://").unwrap_or(("", host));
+            format!(" at {host}")
+        }
+    }
+}
+
+/// In place of the model of this computer.
+pub(super) fn elsewhere_ui(
+    ui: &mut Ui,
+    state: &State,
+    chosen: &RemoteModel,
+    commands: &mut Vec<Command>,
+) {
+    match &state.engine.status {
+        EngineStatus::Connected(report) => report_ui(ui, state, report),
+        EngineStatus::Preparing => {
+            ui.weak(format!("Asking {} about a picture…", chosen.name()));
+        }
+        // The failure has a banner of its own.
+        EngineStatus::Failed { .. } => {}
+        EngineStatus::Idle | EngineStatus::Ready(_) => {
+            ui.weak("Nothing was sent yet");
+        }
+    }
+    let note = "Only the picture in view is sent, and what you ask for";
+    let note = ui.add(Label::new(RichText::new(note).small().weak()).wrap());
+    note.on_hover_text(if state.settings.predict_on_open {
+        "A picture is sent when it stays in view and has no answer yet; turn off “Predict a picture when it is opened” to send it only when \
+         you ask for that. Neighbours and thumbnails are never sent"
+    } else {
+        "A picture is sent when you ask for its prediction. Neighbours and thumbnails are never sent"
+    });
+    ui.horizontal_wrapped(|ui| {
+        if ui
+            .button("Change…")
+            .on_hover_text("The address, how images are sent, and how answers are read")
+            .clicked()
+        {
+            commands.push(Command::EditRemoteModel(Box::new(chosen.clone())));
+        }
+        action_button_ui(ui, state, Action::PredictHere, commands);
+    });
+}
+
+fn report_ui(ui: &mut Ui, state: &State, report: &RemoteReport) {
+    ui.add(Label::new(strong(&report.name)).wrap());
+    let reading = format!("Answers are read as {}", report.reading);
+    ui.add(Label::new(RichText::new(reading).weak()).wrap());
+    if let Some(latency) = report.latency {
+        let text = match latency.calls {
+            1 => format!("{} (1 answer)", milliseconds(latency.p50)),
+            // Too few for more than their middle.
+            count @ ..20 => format!("p50 {} ({count} answers)", milliseconds(latency.p50)),
+            count => format!(
+                "p50 {}, p95 {} ({count} answers)",
+                milliseconds(latency.p50),
+                milliseconds(latency.p95)
+            ),
+        };
+        key_value_ui(ui, "Latency", &text);
+    }
+    let run = state.run().filter(|run| !run.info.key.made.is_here());
+    let assumed = run.map_or(&[][..], |run| &run.info.card.assumed);
+    if !assumed.is_empty() {
+        let message = format!("Assumed, not known: {}", assumed.join(", "));
+        banner_ui(ui, Tone::Warning, &message, |_| {});
+    }
+}
+
+/// Below the results: how long the answer took.
+pub(super) fn latency_ui(ui: &mut Ui, state: &State) {
+    if let Some((took_ms, made)) = state.shown_took_ms() {
+        let text = format!("Answered in {} by {made}", milliseconds(took_ms));
+        let label = ui.add(Label::new(RichText::new(text).weak()).wrap());
+        label.on_hover_text(
+            "From sending the request to having the whole answer: the way there and back, waiting in line, decoding the image and the model, \
+             with further attempts where one did not get through. Reading the file on this computer is not in it",
+        );
+    }
+}
+
+fn milliseconds(value: f64) -> String {
+    match value {
+        ..10.0 => format!("{value:.1} ms"),
+        ..10_000.0 => format!("{value:.0} ms"),
+        _ => human_duration(Duration::from_secs_f64(value / 1e3)),
+    }
+}

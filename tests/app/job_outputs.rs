@@ -1,0 +1,189 @@
+//! Outputs of jobs as runs of the open images: which image each is about, what a retry adds, and what a run goes on with.
+
+use std::path::Path;
+
+use egui_kittest::Harness;
+use spotcheck::app::App;
+use spotcheck::domain::{S3Address, S3Place, SampleId};
+use spotcheck::state::{Command, OutputsAt, OutputsWish};
+
+use crate::remote::{place, send, serve, wait_for_listing};
+use crate::support::alone::alone;
+use crate::support::repository;
+use crate::support::seaweed::Seaweed;
+use crate::window::{click, folder_of, open, open_in, wait_for, wait_until};
+
+const CLASSIFIER: &str = "efficientnet-lite0";
+
+fn photograph(name: &str) -> Vec<u8> {
+    std::fs::read(repository().join("assets/samples").join(name)).unwrap()
+}
+
+fn sample_named(window: &Harness<'static, App>, name: &str) -> SampleId {
+    let samples = &window.state().state().samples;
+    let mut ids = samples.ids();
+    ids.find(|id| samples.get(*id).unwrap().name == name)
+        .unwrap()
+}
+
+/// The names of the images that the run on screen, made elsewhere, has an answer about.
+fn answered_elsewhere(window: &Harness<'static, App>) -> Vec<String> {
+    let state = window.state().state();
+    let run = state.run().filter(|run| !run.info.key.made.is_here());
+    let answers = run.into_iter().flat_map(|run| run.answers.iter());
+    answers
+        .map(|(id, _)| state.samples.get(id).unwrap().name.clone())
+        .collect()
+}
+
+#[test]
+fn outputs_of_selected_images_are_theirs_with_those_of_the_retry_and_the_page_leads_to_the_images()
+{
+    let mut plane = None;
+    alone(
+        "job_outputs::outputs_of_selected_images_are_theirs_with_those_of_the_retry_and_the_page_leads_to_the_images",
+        serve(&mut plane),
+        || {
+            let bucket = Seaweed::shared().bucket("window-manifest");
+            // Images of the same names lie in a folder and further in.
+            bucket.put("photos/1.png", &photograph("chelsea.png"));
+            bucket.put("photos/2.png", &photograph("astronaut.png"));
+            bucket.put("photos/a/1.png", &photograph("coffee.png"));
+            bucket.put("photos/a/2.png", b"no picture");
+            bucket.put("other/1.png", &photograph("chelsea.png"));
+            let mut window = open(None, CLASSIFIER);
+            let photos = place(&bucket);
+            let open_photos = Command::OpenPlace(Box::new(photos.clone()));
+            window.state_mut().command(open_photos);
+            wait_for(&mut window, "4 images, 1 predicted");
+            wait_for_listing(&mut window);
+            let (first, second) = (
+                sample_named(&window, "a/1.png"),
+                sample_named(&window, "a/2.png"),
+            );
+            window.state_mut().command(Command::Show(first));
+            window.state_mut().command(Command::ToggleSelected(second));
+            send(&mut window);
+            wait_for(&mut window, "✗ failed");
+            wait_for(&mut window, "1 of 2 outputs");
+            let job = window.state().state().remote.open.clone().unwrap();
+
+            bucket.put("photos/a/2.png", &photograph("rocket.jpg"));
+            wait_for(&mut window, "Retry only the failed ones");
+            click(&mut window, "Retry only the failed ones");
+            wait_for(&mut window, "1 of 1 outputs");
+            wait_for(&mut window, "✓ completed");
+            let retry = window.state().state().remote.open.clone().unwrap();
+
+            // The first job's outputs come with what the retry made of the other image.
+            window.state_mut().command(Command::OpenJob(job.clone()));
+            wait_for(&mut window, "1 of 2 outputs");
+            click(&mut window, "Open outputs");
+            wait_until(&mut window, "the answers of both jobs", |window| {
+                answered_elsewhere(window) == ["a/1.png", "a/2.png"]
+            });
+            let said = format!("1 by the retry {}", retry.name);
+            wait_until(&mut window, "what the retry answered", |window| {
+                let notice = window.state().state().notice.as_ref();
+                notice.is_some_and(|notice| notice.text.contains(&said))
+            });
+            wait_for(&mut window, "espresso");
+
+            // From somewhere else, the page leads back to the images.
+            let elsewhere = S3Place {
+                address: S3Address::new(&bucket.name, "other/"),
+                ..photos.clone()
+            };
+            window
+                .state_mut()
+                .command(Command::OpenPlace(Box::new(elsewhere)));
+            wait_for(&mut window, "1 image, 1 predicted");
+            window.state_mut().command(Command::OpenJob(job));
+            click(&mut window, "Open its images");
+            wait_until(&mut window, "the images of the job", |window| {
+                let open = window.state().state().source.as_ref();
+                open.is_some_and(|open| open.place.as_ref() == Some(&photos))
+            });
+            wait_for(&mut window, "4 images");
+        },
+    );
+}
+
+/// What a container of ours answers about an image, of a model that nobody here knows.
+fn put_output(folder: &Path, image: &str, classes: &[(u32, &str, f64)]) {
+    let classes: Vec<serde_json::Value> = classes
+        .iter()
+        .map(|(index, label, score)| {
+            serde_json::json!({"index": index, "label": label, "score": score})
+        })
+        .collect();
+    let answer = serde_json::json!({
+        "status": "ok", "model": "theirs", "task": "classification", "width": 451, "height": 300,
+        "classes": classes,
+    });
+    let path = folder.join(format!("{image}.out"));
+    std::fs::write(path, answer.to_string()).unwrap();
+}
+
+fn open_folder_of_outputs(window: &mut Harness<'static, App>, folder: &Path) {
+    let wish = OutputsWish {
+        at: OutputsAt::Folder(folder.to_owned()),
+        labels: String::new(),
+        mapping: String::new(),
+        saves_mapping: false,
+    };
+    window
+        .state_mut()
+        .command(Command::OpenOutputs(Box::new(wish)));
+}
+
+#[test]
+fn a_run_that_goes_on_keeps_the_classes_that_it_has_learnt() {
+    let images = folder_of(3, "chelsea.png");
+    let outputs = tempfile::tempdir().unwrap();
+    let projects = tempfile::tempdir().unwrap();
+    let image = |number: u32| format!("{number}-chelsea.png");
+    put_output(
+        outputs.path(),
+        &image(0),
+        &[(0, "cat", 0.75), (7, "dog", 0.25)],
+    );
+    let mut window = open_in(projects.path(), Some(images.path()), CLASSIFIER);
+    wait_for(&mut window, "3 images, 1 predicted");
+    wait_for_listing(&mut window);
+    open_folder_of_outputs(&mut window, outputs.path());
+    wait_until(&mut window, "the first answer", |window| {
+        answered_elsewhere(window) == [image(0)]
+    });
+    wait_for(&mut window, "cat 75.0 %");
+    wait_for(&mut window, "All saved");
+    drop(window);
+
+    // The next day, the first output is gone, and one of the later ones is of another model.
+    std::fs::remove_file(outputs.path().join(format!("{}.out", image(0)))).unwrap();
+    put_output(
+        outputs.path(),
+        &image(1),
+        &[(7, "dog", 0.5), (9, "bird", 0.25)],
+    );
+    put_output(outputs.path(), &image(2), &[(7, "horse", 0.5)]);
+    let mut again = open_in(projects.path(), Some(images.path()), CLASSIFIER);
+    wait_for(&mut again, "3 images");
+    wait_for_listing(&mut again);
+    wait_until(&mut again, "the run of the day before", |window| {
+        let mut runs = window.state().state().runs.iter();
+        runs.any(|run| !run.info.key.made.is_here())
+    });
+    open_folder_of_outputs(&mut again, outputs.path());
+    wait_until(&mut again, "the answers of both days", |window| {
+        let run = window.state().state().run();
+        run.is_some_and(|run| run.answers.failed() == 1)
+            && answered_elsewhere(window) == [image(0), image(1)]
+    });
+    let run = again.state().state().run().unwrap();
+    let names: Vec<(u32, &str)> = run.info.labels.iter().collect();
+    assert_eq!(names, [(0, "cat"), (7, "dog"), (9, "bird")]);
+    let refused = sample_named(&again, &image(2));
+    let failure = run.answers.failure(refused).unwrap();
+    assert!(failure.contains("elsewhere it is “dog”"), "{failure}");
+}
