@@ -1418,9 +1418,9 @@ fn recordio_is_said_to_be_out_of_sight_and_to_fail_at_everything_else() {
     finds(
         "packed/",
         "warning",
-        "Spotcheck cannot look into such files",
+        "Spotcheck opens no images inside those",
     );
-    finds("packed/", "warning", "Write the images as TFRecord files");
+    finds("packed/", "warning", "or as TFRecord files");
 }
 
 #[test]
