@@ -467,7 +467,10 @@ fn lines_that_name_their_photos_are_answered_beside_them_and_others_are_told() {
         assert_same_classes(answer_about(&here, uri), there, uri);
     }
 
-    let started = desk.start_in_s3("alone", "lists/", &["--input-kind", "lines"]);
+    // Neither the answers nor the lines say which photo they are about.
+    let unnamed = text.replace("\"image\"", "\"number\"");
+    desk.bucket.put("unnamed/photos.jsonl", unnamed.as_bytes());
+    let started = desk.start_in_s3("alone", "unnamed/", &["--input-kind", "lines"]);
     started.must_say("will not say which line they are about");
     let fetched = desk.fetch_to_stdout(3, "alone", &photos);
     fetched.must_say("answers that are about none of the images: 3");

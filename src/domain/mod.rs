@@ -57,8 +57,10 @@ pub use model_card::{
     Rounding,
 };
 pub use output_mapping::{
-    JsonPointer, JsonPointerError, JsonStep, MappedAnswer, MappedBoxFormat, MappedBoxSpace,
-    MappedBoxes, MappedClasses, OutputMapping, ScoreValues,
+    AnswerExamples, BoxesDraft, ClassesDraft, ExampleAnswer, JsonPlace, JsonPointer,
+    JsonPointerError, JsonStep, MappedAnswer, MappedBoxFormat, MappedBoxSpace, MappedBoxes,
+    MappedClasses, MappingDraft, MappingFault, MappingField, OutputMapping, PlaceContent,
+    ReadingWish, ScoreValues, WHOLE_OUTPUT,
 };
 pub use picture::Picture;
 pub use prediction::{Answer, ClassScore, Detection, Prediction};

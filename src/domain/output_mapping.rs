@@ -3,6 +3,14 @@
 //! A mapping is to outputs what a model card is to a graph. As a file it is TOML, beside the user's model cards; unknown
 //! fields are refused, so that a misspelt one cannot silently mean nothing.
 
+mod draft;
+mod example;
+mod places;
+
+pub use draft::{BoxesDraft, ClassesDraft, MappingDraft, WHOLE_OUTPUT};
+pub use example::{AnswerExamples, ExampleAnswer, ReadingWish};
+pub use places::{JsonPlace, PlaceContent};
+
 use serde::{Deserialize, Serialize};
 
 use super::ModelTask;
@@ -127,10 +135,7 @@ impl OutputMapping {
                 at("scores", classes.scores.as_ref());
                 at("classes", classes.classes.as_ref());
                 at("best class", classes.best.as_ref());
-                parts.push(match classes.values {
-                    ScoreValues::Probabilities => "as probabilities".to_owned(),
-                    ScoreValues::Logits => "as logits".to_owned(),
-                });
+                parts.push(format!("as {}", classes.values.word()));
                 if classes.background {
                     parts.push("class 0 is background".to_owned());
                 }
@@ -140,16 +145,7 @@ impl OutputMapping {
                 at("classes", Some(&boxes.classes));
                 at("scores", Some(&boxes.scores));
                 at("count", boxes.count.as_ref());
-                let format = match boxes.box_format {
-                    MappedBoxFormat::Xyxy => "left, top, right, bottom",
-                    MappedBoxFormat::Yxyx => "top, left, bottom, right",
-                    MappedBoxFormat::Xywh => "left, top, width, height",
-                    MappedBoxFormat::Cxcywh => "centre, width, height",
-                };
-                let space = match boxes.box_space {
-                    MappedBoxSpace::Pixels => "in pixels",
-                    MappedBoxSpace::Normalised => "in parts of the image",
-                };
+                let (format, space) = (boxes.box_format.words(), boxes.box_space.words());
                 parts.push(format!("boxes as {format} {space}"));
                 if boxes.class_offset != 0 {
                     parts.push(format!("class ids changed by {:+}", boxes.class_offset));
@@ -157,6 +153,104 @@ impl OutputMapping {
             }
         }
         parts.join(", ")
+    }
+}
+
+/// What a mapping says, one thing each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MappingField {
+    Name,
+    Id,
+    Labels,
+    Scores,
+    /// What the scores are.
+    Values,
+    Classes,
+    Best,
+    Boxes,
+    Count,
+}
+
+/// A field of a mapping that cannot be as it is.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{reason}")]
+pub struct MappingFault {
+    pub field: MappingField,
+    pub reason: String,
+}
+
+impl MappingFault {
+    pub fn new(field: MappingField, reason: impl Into<String>) -> Self {
+        Self {
+            field,
+            reason: reason.into(),
+        }
+    }
+}
+
+impl MappedClasses {
+    /// What its types cannot say.
+    ///
+    /// # Errors
+    /// The first field that cannot be.
+    pub fn check(&self) -> Result<(), MappingFault> {
+        if self.scores.is_none() && self.classes.is_none() {
+            return Err(MappingFault::new(
+                MappingField::Scores,
+                "say where the scores stand, or the classes, or both",
+            ));
+        }
+        if self.values == ScoreValues::Logits && self.classes.is_some() {
+            return Err(MappingFault::new(
+                MappingField::Values,
+                "logits need the scores of all classes, in their order, without a list of classes beside them",
+            ));
+        }
+        if self.best.is_some() && (self.classes.is_some() || self.scores.is_none()) {
+            return Err(MappingFault::new(
+                MappingField::Best,
+                "the best class is held against the scores of all classes, in their order; give scores, and no classes",
+            ));
+        }
+        Ok(())
+    }
+}
+
+impl ScoreValues {
+    pub const ALL: [Self; 2] = [Self::Probabilities, Self::Logits];
+
+    /// For people.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Probabilities => "probabilities",
+            Self::Logits => "logits",
+        }
+    }
+}
+
+impl MappedBoxFormat {
+    pub const ALL: [Self; 4] = [Self::Xyxy, Self::Yxyx, Self::Xywh, Self::Cxcywh];
+
+    /// The four numbers of a box, for people.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Xyxy => "left, top, right, bottom",
+            Self::Yxyx => "top, left, bottom, right",
+            Self::Xywh => "left, top, width, height",
+            Self::Cxcywh => "centre, width, height",
+        }
+    }
+}
+
+impl MappedBoxSpace {
+    pub const ALL: [Self; 2] = [Self::Pixels, Self::Normalised];
+
+    /// For people.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Pixels => "in pixels",
+            Self::Normalised => "in parts of the image",
+        }
     }
 }
 

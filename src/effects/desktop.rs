@@ -67,6 +67,17 @@ pub(super) fn pick_model(shared: &Arc<Shared>) {
     });
 }
 
+pub(super) fn pick_mapping(shared: &Arc<Shared>) {
+    pick(shared, async |dialog| {
+        let file = dialog
+            .set_title("Load a mapping")
+            .add_filter("Mappings of outputs", &["toml"])
+            .pick_file()
+            .await?;
+        Some(FilePick::Mapping(file.path().to_owned()))
+    });
+}
+
 pub(super) fn pick_project(shared: &Arc<Shared>) {
     pick(shared, async |dialog| {
         let file = dialog

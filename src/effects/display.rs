@@ -180,17 +180,15 @@ impl Desk {
 
     /// Waits until `find` finds something; `None` once the window is gone.
     fn wait_for<T>(&self, find: impl Fn(&mut Content) -> Option<T>) -> Option<T> {
-        let mut content = self.lock();
-        while content.is_open {
-            if let Some(found) = find(&mut content) {
-                return Some(found);
+        let mut found = None;
+        let is_idle = |content: &mut Content| {
+            content.is_open && {
+                found = find(content);
+                found.is_none()
             }
-            content = self
-                .changed
-                .wait(content)
-                .unwrap_or_else(PoisonError::into_inner);
-        }
-        None
+        };
+        drop(self.changed.wait_while(self.lock(), is_idle));
+        found
     }
 
     /// False where another picture has been asked for meanwhile.

@@ -122,17 +122,15 @@ impl Queue {
     }
 
     fn take(&self) -> Option<Job> {
-        let mut wanted = self.lock();
-        while wanted.is_open {
-            if let Some(job) = wanted.next_job() {
-                return Some(job);
+        let mut job = None;
+        let is_idle = |wanted: &mut Wanted| {
+            wanted.is_open && {
+                job = wanted.next_job();
+                job.is_none()
             }
-            wanted = self
-                .changed
-                .wait(wanted)
-                .unwrap_or_else(PoisonError::into_inner);
-        }
-        None
+        };
+        drop(self.changed.wait_while(self.lock(), is_idle));
+        job
     }
 
     fn done(&self, job: &Job) {

@@ -339,10 +339,13 @@ impl Effects {
             } => remote::outputs::open(
                 shared,
                 remote::outputs::Request {
-                    source,
-                    root,
-                    samples,
-                    wish,
+                    place: remote::outputs::Place {
+                        source,
+                        root,
+                        samples,
+                        at: wish.at,
+                    },
+                    reading: wish.reading,
                     known,
                     new_run,
                     task,
@@ -351,6 +354,31 @@ impl Effects {
             ),
             Effect::ReadPrices => remote::prices::read(shared),
             Effect::KeepPrice(price) => remote::prices::keep(shared, *price),
+            Effect::LookAtOutputs {
+                source,
+                root,
+                samples,
+                at,
+                task,
+                control,
+            } => {
+                let place = remote::outputs::Place {
+                    source,
+                    root,
+                    samples,
+                    at,
+                };
+                remote::outputs::look(shared, place, task, control);
+            }
+            Effect::TryReading {
+                question,
+                examples,
+                wish,
+            } => remote::reading::try_it(shared, question, examples, wish),
+            Effect::ListMappings => remote::reading::list(shared),
+            Effect::SaveMapping(wish) => remote::reading::save(shared, wish),
+            Effect::LoadMapping(path) => remote::reading::load(shared, path),
+            Effect::PickMapping => desktop::pick_mapping(shared),
             Effect::StartJob {
                 plan,
                 task,

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::card::{CardError, FieldError, check_id, field_span, is_plain_file_name, position};
 use super::models::{Library, LibraryError, labels_from_file};
 use super::{built_in, built_in_labels};
-use crate::domain::{LabelSet, MappedAnswer, OutputMapping, Problem, ScoreValues};
+use crate::domain::{LabelSet, MappedAnswer, MappingField, OutputMapping, Problem};
 
 /// How a mapping's file ends.
 const EXTENSION: &str = "toml";
@@ -72,25 +72,17 @@ pub fn check_mapping(mapping: &OutputMapping) -> Result<(), FieldError> {
     let MappedAnswer::Classification(classes) = &mapping.answer else {
         return Ok(());
     };
-    if classes.scores.is_none() && classes.classes.is_none() {
-        return refuse(
-            "answer.classification",
-            "needs to know where the scores stand, or the classes, or both",
-        );
-    }
-    if classes.values == ScoreValues::Logits && classes.classes.is_some() {
-        return refuse(
-            "answer.classification.values",
-            "logits need the scores of all classes, in their order, without a list of classes beside them",
-        );
-    }
-    if classes.best.is_some() && (classes.classes.is_some() || classes.scores.is_none()) {
-        return refuse(
-            "answer.classification.best",
-            "is held against the scores of all classes, in their order; give scores, and no classes",
-        );
-    }
-    Ok(())
+    classes.check().map_err(|fault| {
+        let field = match fault.field {
+            MappingField::Values => "answer.classification.values",
+            MappingField::Best => "answer.classification.best",
+            _ => "answer.classification",
+        };
+        FieldError {
+            field,
+            reason: fault.reason,
+        }
+    })
 }
 
 impl Library {
@@ -99,8 +91,8 @@ impl Library {
         self.own_folder().with_file_name("mappings")
     }
 
-    /// The user's mappings by id, and those that cannot be used, and why.
-    pub fn mappings(&self) -> (Vec<OutputMapping>, Vec<Problem>) {
+    /// The user's mappings with their files, and those that cannot be used, and why.
+    pub fn mappings(&self) -> (Vec<(PathBuf, OutputMapping)>, Vec<Problem>) {
         let (mut mappings, mut problems) = (Vec::new(), Vec::new());
         let listing = fs::read_dir(self.mapping_folder()).into_iter().flatten();
         let mut paths: Vec<PathBuf> = listing.flatten().map(|entry| entry.path()).collect();
@@ -108,7 +100,7 @@ impl Library {
         paths.sort();
         for path in paths {
             match read_mapping(&path) {
-                Ok(mapping) => mappings.push(mapping),
+                Ok(mapping) => mappings.push((path, mapping)),
                 Err(error) => problems.push(Problem::general(error.to_string())),
             }
         }
@@ -160,8 +152,12 @@ impl Library {
             labels_from_file(labels)?;
             let end = if is_label_map(labels) { "pbtxt" } else { "txt" };
             let name = format!("{}.{end}", mapping.id);
-            fs::copy(labels, folder.join(&name))
-                .map_err(LibraryError::io("copy the label file", labels))?;
+            let target = folder.join(&name);
+            // A file that is copied onto itself would be emptied.
+            if !is_same_file(labels, &target) {
+                fs::copy(labels, target)
+                    .map_err(LibraryError::io("copy the label file", labels))?;
+            }
             mapping.labels = Some(name);
         }
         let text = write_mapping(&mapping).map_err(LibraryError::MappingField)?;
@@ -180,6 +176,11 @@ impl Library {
 pub(super) fn is_label_map(path: &Path) -> bool {
     path.extension()
         .is_some_and(|end| end.eq_ignore_ascii_case("pbtxt"))
+}
+
+fn is_same_file(left: &Path, right: &Path) -> bool {
+    let (left, right) = (fs::canonicalize(left), fs::canonicalize(right));
+    matches!((left, right), (Ok(left), Ok(right)) if left == right)
 }
 
 fn read_mapping(path: &Path) -> Result<OutputMapping, LibraryError> {
@@ -294,6 +295,11 @@ background = true
             library.find_mapping(path.to_str().unwrap()).unwrap().0,
             found
         );
+        // Saved once more, with the labels that lie beside it.
+        let beside = library.mapping_folder().join("shelf-detector.pbtxt");
+        library.save_mapping(&found, Some(&beside)).unwrap();
+        let (_, names) = library.find_mapping("shelf-detector").unwrap();
+        assert_eq!(names.get(3), Some("tin"));
         fs::write(library.mapping_folder().join("broken.toml"), "id = 3").unwrap();
         let (known, problems) = library.mappings();
         assert_eq!((known.len(), problems.len()), (1, 1), "{problems:?}");

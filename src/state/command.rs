@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 
 use super::{
-    Action, CanvasView, CompareLayout, DeployDraft, EndpointId, ExportScope, JobId, OutputsWish,
-    Overlay, RehearsalWish, RuntimeKind, SendDraft, TaskId, TaskSignal,
+    Action, CanvasView, CompareLayout, DeployDraft, EndpointId, ExportScope, JobId, OutputsAt,
+    OutputsWish, Overlay, RehearsalWish, RuntimeKind, SendDraft, TaskId, TaskSignal,
 };
 use crate::domain::{
-    ComparisonFormat, DeviceChoice, EndpointQuery, ExportOptions, JobQuery, Price, RemoteModel,
-    RunId, S3Access, S3Address, S3Place, SampleId, SampleSet, SampleUri, TileKey, Verdict,
+    ComparisonFormat, DeviceChoice, EndpointQuery, ExportOptions, JobQuery, Price, ReadingWish,
+    RemoteModel, RunId, S3Access, S3Address, S3Place, SampleId, SampleSet, SampleUri, TileKey,
+    Verdict,
 };
 use crate::review::{FilmFrame, FilmOrder, Sort};
 
@@ -131,6 +132,14 @@ pub enum Command {
     /// Looks whether it is there, without sending it an image.
     CheckRemoteModel(Box<RemoteModel>),
     ForgetRemoteModel(Box<RemoteModel>),
+    /// Shows the first of them, without opening them.
+    LookAtOutputs(Box<OutputsAt>),
+    /// Shows what the examples say when they are read so.
+    TryReading(Box<ReadingWish>),
+    /// Keeps a mapping among the user's own, with its labels.
+    SaveMapping(Box<ReadingWish>),
+    LoadMapping(PathBuf),
+    PickMapping,
     FindLeftovers(JobId),
     /// Deletes what was listed as left behind.
     DeleteLeftovers(JobId),

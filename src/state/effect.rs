@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use super::{
     ArrangeId, BoxCountId, BoxCountRequest, DeletionCause, DeployOrder, EndpointId, FilmstripId,
-    ImportId, JobId, OutputsWish, Pace, RehearsalWish, RuntimeKind, SendOrder, SourceId, TaskId,
+    ImportId, JobId, OutputsAt, OutputsWish, Pace, RehearsalWish, RuntimeKind, SendOrder, SourceId,
+    TaskId,
 };
 use crate::domain::{
-    Change, ComparisonFormat, EndpointQuery, ExportOptions, FileStamp, JobOutcome, JobQuery,
-    LabelSet, LeftBehind, Prediction, Price, RemoteModel, RunId, RunInfo, RunKey, S3Access,
-    S3Address, S3Place, SaliencyTarget, Sample, SampleId, SampleUri, SharedList, TileKey,
-    TransformPlan, UploadPlan, ViewSettings,
+    AnswerExamples, Change, ComparisonFormat, EndpointQuery, ExportOptions, FileStamp, JobOutcome,
+    JobQuery, LabelSet, LeftBehind, Prediction, Price, ReadingWish, RemoteModel, RunId, RunInfo,
+    RunKey, S3Access, S3Address, S3Place, SaliencyTarget, Sample, SampleId, SampleUri, SharedList,
+    TileKey, TransformPlan, UploadPlan, ViewSettings,
 };
 use crate::evaluation::Comparison;
 use crate::review::{ArrangeRequest, FilmRequest};
@@ -121,6 +122,27 @@ pub enum Effect {
     ReadPrices,
     /// Add a price to it.
     KeepPrice(Box<Price>),
+    /// Read the first answers about these images.
+    LookAtOutputs {
+        source: SourceId,
+        /// What the images are named from.
+        root: String,
+        samples: SharedList<Sample>,
+        at: OutputsAt,
+        task: TaskId,
+        control: TaskControl,
+    },
+    /// Find out what the examples say when they are read so.
+    TryReading {
+        question: u64,
+        examples: Arc<AnswerExamples>,
+        wish: ReadingWish,
+    },
+    ListMappings,
+    /// Into the user's own, with its labels.
+    SaveMapping(ReadingWish),
+    LoadMapping(PathBuf),
+    PickMapping,
     /// Upload what the job needs, and start it.
     StartJob {
         plan: Arc<TransformPlan>,
@@ -547,6 +569,12 @@ impl std::fmt::Debug for Effect {
             }
             Self::ReadPrices => formatter.write_str("ReadPrices"),
             Self::KeepPrice(price) => write!(formatter, "KeepPrice({})", price.instance_type),
+            Self::LookAtOutputs { at, .. } => write!(formatter, "LookAtOutputs({})", at.name()),
+            Self::TryReading { question, .. } => write!(formatter, "TryReading({question})"),
+            Self::ListMappings => formatter.write_str("ListMappings"),
+            Self::SaveMapping(_) => formatter.write_str("SaveMapping"),
+            Self::LoadMapping(path) => write!(formatter, "LoadMapping({})", path.display()),
+            Self::PickMapping => formatter.write_str("PickMapping"),
             Self::StartJob { plan, .. } => write!(formatter, "StartJob({})", plan.spec.job_name),
             Self::ListJobs { query, .. } => write!(formatter, "ListJobs({query:?})"),
             Self::WatchJob { id, .. } => write!(formatter, "WatchJob({})", id.name),

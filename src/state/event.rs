@@ -6,16 +6,16 @@ use std::sync::Arc;
 use super::{
     ArrangeId, Asked, BoxCountId, BoxCounts, ConnectFailure, DeletionCause, DeployCheck,
     EndpointDeletion, EndpointId, Exported, FilmstripId, FoundModel, FoundRun, ImportDraft,
-    ImportId, JobId, Leftovers, ModelEntry, Offer, OutputsFailure, ProjectContent, RehearsalReport,
-    Relisting, RemoteCheck, S3Failure, S3FolderPage, SendCheck, SourceId, TaskId, TaskOutcome,
-    WatchEnd,
+    ImportId, JobId, Leftovers, ModelEntry, Offer, OutputsFailure, ProjectContent, ReadingTrial,
+    RehearsalReport, Relisting, RemoteCheck, S3Failure, S3FolderPage, SavedMapping, SendCheck,
+    SourceId, TaskId, TaskOutcome, WatchEnd,
 };
 use crate::domain::{
-    AwsSetup, CacheUsage, DeviceReport, Endpoint, EndpointConfig, EndpointPage, EndpointRecord,
-    FileStamp, Identity, JobOutcome, JobPage, JobProgress, LabelSet, LatencyMs, LeftBehind,
-    ListingChange, LogLine, Page, Prediction, PriceTable, Problem, RunId, RunKey, S3Access,
-    S3Address, S3Place, SageMakerAccess, Saliency, SampleId, SampleUri, TruthBox, UploadPlan,
-    UploadReport,
+    AnswerExamples, AwsSetup, CacheUsage, DeviceReport, Endpoint, EndpointConfig, EndpointPage,
+    EndpointRecord, FileStamp, Identity, JobOutcome, JobPage, JobProgress, LabelSet, LatencyMs,
+    LeftBehind, ListingChange, LogLine, Page, Prediction, PriceTable, Problem, RunId, RunKey,
+    S3Access, S3Address, S3Place, SageMakerAccess, Saliency, SampleId, SampleUri, TruthBox,
+    UploadPlan, UploadReport,
 };
 use crate::evaluation::Agreement;
 use crate::review::{Arrangement, FilmFrame, Statistics, Suppressed};
@@ -271,6 +271,24 @@ pub enum Event {
         task: TaskId,
         result: Result<TaskOutcome, OutputsFailure>,
     },
+    /// The first answers about the open images.
+    OutputsLookedAt {
+        source: SourceId,
+        task: TaskId,
+        result: Result<Arc<AnswerExamples>, OutputsFailure>,
+    },
+    /// What examples say when they are read as was wished for.
+    ReadingTried {
+        question: u64,
+        trial: Box<ReadingTrial>,
+    },
+    /// The user's mappings, and why some of them cannot be used.
+    MappingsListed {
+        saved: Vec<SavedMapping>,
+        problems: Vec<String>,
+    },
+    MappingSaved(Result<Box<SavedMapping>, String>),
+    MappingLoaded(Result<Box<SavedMapping>, String>),
     LeftoversFound {
         id: JobId,
         task: TaskId,
@@ -452,6 +470,8 @@ pub enum FilePick {
     Folder(PathBuf),
     Files(Vec<PathBuf>),
     Model(PathBuf),
+    /// A mapping of outputs.
+    Mapping(PathBuf),
     /// A project file to open.
     Project(PathBuf),
     /// Where a copy of the project is to lie.

@@ -56,9 +56,10 @@ pub use remote::{
     Asked, ConnectFailure, DeletionCause, DeployCheck, DeployDraft, DeployOrder, DeployStatus,
     Elsewhere, ElsewhereForm, EndpointDeletion, EndpointId, EndpointList, EndpointSight, Endpoints,
     FoundModel, FoundRun, JobFinding, JobId, JobList, KnownEndpoint, KnownJob, Leftovers,
-    ModelFrom, OpeningOutputs, OutputsAt, OutputsFailure, OutputsWish, Prices, RehearsalReport,
-    RehearsalWish, Remote, RemoteCheck, RemoteReport, SendAdvanced, SendCheck, SendDraft, SendFrom,
-    SendImages, SendModel, SendOrder, SendStage, SendStatus, WatchEnd,
+    ModelFrom, OpeningOutputs, OutputsAt, OutputsFailure, OutputsWish, Prices, Reading,
+    ReadingTrial, RehearsalReport, RehearsalWish, Remote, RemoteCheck, RemoteReport, SavedMapping,
+    SendAdvanced, SendCheck, SendDraft, SendFrom, SendImages, SendModel, SendOrder, SendStage,
+    SendStatus, WatchEnd,
 };
 pub use runs::{Run, Runs};
 pub use s3_picker::{S3Picker, S3Start};

@@ -10,7 +10,10 @@ pub(super) fn take_shortcuts(ctx: &egui::Context, state: &State, commands: &mut 
     // A button or slider that was reached with Tab uses some keys itself; letters go on to work.
     let has_focus = super::grid::is_taken_elsewhere(ctx);
     if state.overlay != Overlay::None && ctx.input(|input| input.key_pressed(Key::Escape)) {
-        commands.push(Command::SetOverlay(Overlay::None));
+        // A menu that is open in it closes first.
+        if !egui::Popup::is_any_open(ctx) {
+            commands.push(Command::SetOverlay(Overlay::None));
+        }
         return;
     }
     let is_box_selected = state.shown.selected_box.is_some();

@@ -96,7 +96,13 @@ impl Window {
         overlays::jobs_ui(ui.ctx(), state, &mut self.jobs, &mut commands);
         overlays::deploy_ui(ui.ctx(), state, &mut self.deploy, &mut commands);
         overlays::endpoints_ui(ui.ctx(), state, &mut self.endpoints, &mut commands);
-        overlays::open_outputs_ui(ui.ctx(), state, &mut self.open_outputs, &mut commands);
+        overlays::open_outputs_ui(
+            ui.ctx(),
+            state,
+            &mut self.open_outputs,
+            &mut self.textures,
+            &mut commands,
+        );
         overlays::elsewhere_ui(ui.ctx(), state, &mut self.elsewhere, &mut commands);
         overlays::export_ui(ui.ctx(), state, &mut self.export, &mut commands);
         overlays::toast_ui(ui.ctx(), state, &mut self.toast, &mut commands);

@@ -128,9 +128,7 @@ fn put_output(folder: &Path, image: &str, classes: &[(u32, &str, f64)]) {
 fn open_folder_of_outputs(window: &mut Harness<'static, App>, folder: &Path) {
     let wish = OutputsWish {
         at: OutputsAt::Folder(folder.to_owned()),
-        labels: String::new(),
-        mapping: String::new(),
-        saves_mapping: false,
+        reading: spotcheck::domain::ReadingWish::default(),
     };
     window
         .state_mut()

@@ -9,7 +9,10 @@ use spotcheck::state::Action;
 
 use crate::browsing::drop_on;
 use crate::comparing::two_runs;
+use crate::remote;
+use crate::support::alone::alone;
 use crate::support::repository;
+use crate::support::seaweed::Seaweed;
 use crate::window::{click, folder_of, open, open_with, samples, sees, wait_for, wait_until};
 
 const DETECTOR: &str = "ssd-mobilenet-coco";
@@ -102,6 +105,25 @@ fn must_be_reachable(window: &mut Harness<'static, App>, view: &str) {
     );
 }
 
+/// What has come up since `before` has names and is reached with Tab, and nothing else is.
+#[track_caller]
+fn walk_through(window: &mut Harness<'static, App>, before: &[Widget], view: &str) {
+    window.run_steps(4);
+    wait_until_idle(window);
+    must_be_named(window, view);
+    let mut expected = widgets(window);
+    expected.retain(|widget| widget.can_have_focus && !before.contains(widget));
+    assert!(!expected.is_empty(), "{view}: nothing came up");
+    let stops = tab_round(window, view);
+    let left: Vec<&Widget> = stops.iter().filter(|stop| before.contains(stop)).collect();
+    assert!(left.is_empty(), "{view}: Tab leaves it: {left:#?}");
+    expected.retain(|widget| !stops.iter().any(|stop| stop.name == widget.name));
+    assert!(
+        expected.is_empty(),
+        "{view}: Tab does not reach {expected:#?}"
+    );
+}
+
 #[track_caller]
 fn escape_closes(window: &mut Harness<'static, App>, text: &str) {
     window.key_press(Key::Escape);
@@ -187,6 +209,7 @@ fn dialogs_have_names_keep_tab_inside_and_close_with_escape() {
         (Action::Upload, "Folder in S3"),
         (Action::Deploy, "Folder in S3 for the model's archive"),
         (Action::Endpoints, "Part of the name of an endpoint"),
+        (Action::OpenOutputs, "Open as a run"),
     ] {
         window.state_mut().command(action.into());
         wait_for(&mut window, text);
@@ -212,6 +235,102 @@ fn the_dialog_about_a_model_has_names_and_closes_with_escape() {
     must_be_named(&window, "Add a model");
     tab_round(&mut window, "Add a model");
     escape_closes(&mut window, "made from ");
+}
+
+#[test]
+fn the_fields_of_a_mapping_have_names_and_are_reached_with_tab() {
+    let mut window = predicted();
+    let before = widgets(&window);
+    window.state_mut().command(Action::OpenOutputs.into());
+    wait_for(&mut window, "Open as a run");
+    walk_through(&mut window, &before, "outputs");
+    click(&mut window, "How the answers are read");
+    click(&mut window, "With a mapping of your own");
+    wait_for(&mut window, "Best class, to check against");
+    walk_through(&mut window, &before, "a mapping of classes");
+    click(&mut window, "Boxes in it");
+    wait_for(&mut window, "Number of boxes that count");
+    walk_through(&mut window, &before, "a mapping of boxes");
+    // Escape closes a menu, and only then the dialog.
+    click(&mut window, "Choose: Boxes");
+    wait_for(&mut window, "Look at the first answers, then");
+    escape_closes(&mut window, "Look at the first answers, then");
+    assert!(sees(&window, "Open as a run"));
+    escape_closes(&mut window, "Open as a run");
+}
+
+#[test]
+fn the_form_and_the_pages_of_jobs_have_names_keep_tab_inside_and_close_with_escape() {
+    let mut plane = None;
+    alone(
+        "keyboard::the_form_and_the_pages_of_jobs_have_names_keep_tab_inside_and_close_with_escape",
+        remote::serve(&mut plane),
+        || {
+            let bucket = Seaweed::shared().bucket("window-keyboard");
+            let photograph = std::fs::read(samples().join("chelsea.png")).unwrap();
+            bucket.put("photos/a.png", &photograph);
+            bucket.put("photos/broken.png", b"no picture");
+            let mut window = remote::open_place(&bucket, 2);
+            wait_for(&mut window, "All saved");
+            wait_until_idle(&mut window);
+            let before = widgets(&window);
+            window.state_mut().command(Action::Jobs.into());
+            wait_for(&mut window, "No job is chosen");
+            walk_through(&mut window, &before, "jobs");
+            escape_closes(&mut window, "No job is chosen");
+
+            window.state_mut().command(Action::Send.into());
+            wait_for(&mut window, "✗ Role");
+            for section in [
+                "Cost",
+                "Requests and records",
+                "Environment and tags",
+                "Encryption",
+                "Filters and joining",
+            ] {
+                click(&mut window, section);
+            }
+            walk_through(&mut window, &before, "sending");
+            escape_closes(&mut window, "Start the job");
+
+            remote::send(&mut window);
+            wait_for(&mut window, "✗ failed");
+            wait_for(&mut window, "Retry only the failed ones");
+            click(&mut window, "List jobs");
+            click_when_there(&mut window, "Delete these…");
+            wait_for(&mut window, "Keep them");
+            // The job has left its marks behind the dialog, too.
+            escape_closes(&mut window, "Jobs of SageMaker");
+            wait_until_idle(&mut window);
+            let before = widgets(&window);
+            window.state_mut().command(Action::Jobs.into());
+            wait_for(&mut window, "Keep them");
+            walk_through(&mut window, &before, "a job");
+            escape_closes(&mut window, "Jobs of SageMaker");
+        },
+    );
+}
+
+#[track_caller]
+fn click_when_there(window: &mut Harness<'static, App>, text: &str) {
+    wait_for(window, text);
+    click(window, text);
+}
+
+#[test]
+fn a_presentation_leaves_nothing_to_get_lost_in_and_ends_with_escape() {
+    let mut window = predicted();
+    window.key_press(Key::F11);
+    wait_for(&mut window, "Escape ends");
+    window.run_steps(4);
+    // Keys alone, so that nobody in the audience sees where they go.
+    assert_eq!(widgets(&window), []);
+    window.key_press(Key::Tab);
+    window.run_steps(2);
+    assert_eq!(focused(&window), None);
+    window.key_press(Key::Escape);
+    wait_for(&mut window, "1 of 8 images");
+    check(&mut window, "after the presentation");
 }
 
 #[test]

@@ -7,14 +7,15 @@ use egui::accesskit::Role;
 use egui_kittest::kittest::Queryable;
 use egui_kittest::{Harness, Node};
 use spotcheck::app::App;
+use spotcheck::dirs::AppDirs;
 use spotcheck::domain::{S3Access, S3Address, S3Place};
 use spotcheck::state::{Action, Command};
 
 use crate::support::alone::alone;
 use crate::support::control_plane::{ControlPlane, REGION, ROLE};
 use crate::support::seaweed::{ADMIN, Bucket, Seaweed};
-use crate::support::{python_packages, repository};
-use crate::window::{click, folder_of, open, sees, wait_for, wait_until};
+use crate::support::{python_packages, repository, runtime_home};
+use crate::window::{click, folder_of, open, open_with_model_at, sees, wait_for, wait_until};
 
 const CLASSIFIER: &str = "efficientnet-lite0";
 
@@ -40,7 +41,7 @@ pub(crate) fn place(bucket: &Bucket) -> S3Place {
 }
 
 /// A window on `photos/` of this bucket.
-fn open_place(bucket: &Bucket, images: usize) -> Harness<'static, App> {
+pub(crate) fn open_place(bucket: &Bucket, images: usize) -> Harness<'static, App> {
     let mut window = open(None, CLASSIFIER);
     window
         .state_mut()
@@ -66,6 +67,14 @@ pub(crate) fn type_into(window: &mut Harness<'static, App>, field: &str, text: &
     window.step();
     find(window, &|node| node.type_text(text));
     window.run_steps(2);
+}
+
+/// As [`type_into`], in place of what stands in the field.
+pub(crate) fn replace_in(window: &mut Harness<'static, App>, field: &str, text: &str) {
+    type_into(window, field, "");
+    window.key_press_modifiers(egui::Modifiers::COMMAND, egui::Key::A);
+    window.step();
+    type_into(window, field, text);
 }
 
 /// Fills in what the form cannot know, and starts the job as soon as it was checked.
@@ -234,40 +243,170 @@ fn outputs_of_a_job_open_as_a_run_that_agrees_with_the_one_made_here() {
     );
 }
 
-#[test]
-fn outputs_of_a_shape_that_nobody_knows_are_shown_raw_and_read_with_a_mapping() {
-    let folder = folder_of(2, "chelsea.png");
+/// A folder of outputs about the images of [`folder_of`], with the same answer about each.
+fn outputs_about(count: usize, sample: &str, answer: &str) -> tempfile::TempDir {
     let outputs = tempfile::tempdir().unwrap();
-    for number in 0..2 {
-        let path = outputs.path().join(format!("{number}-chelsea.png.out"));
-        std::fs::write(path, r#"{"verdict": {"certainty": [0.25, 0.75]}}"#).unwrap();
+    for number in 0..count {
+        let path = outputs.path().join(format!("{number}-{sample}.out"));
+        std::fs::write(path, answer).unwrap();
     }
-    let labels = outputs.path().join("labels.txt");
-    std::fs::write(&labels, "dog\ncat\n").unwrap();
-    let mut window = open(Some(folder.path()), CLASSIFIER);
+    outputs
+}
+
+/// A window on copies of a photograph, with the dialog about outputs in this folder.
+fn open_outputs_of(
+    images: &tempfile::TempDir,
+    outputs: &std::path::Path,
+    home: &std::path::Path,
+) -> Harness<'static, App> {
+    let mut window = open_with_model_at(home_with_runtime(home), CLASSIFIER);
+    window
+        .state_mut()
+        .command(Command::Open(images.path().to_owned()));
     wait_for(&mut window, "2 images, 1 predicted");
     wait_for_listing(&mut window);
     window.state_mut().command(Action::OpenOutputs.into());
     wait_for(&mut window, "Open as a run");
-    let path = outputs.path().to_str().unwrap();
-    type_into(&mut window, "Folder of outputs", path);
-    click(&mut window, "Open as a run");
-    wait_for(&mut window, "The first output begins so:");
-    wait_for(&mut window, "certainty");
+    type_into(&mut window, "Folder of outputs", outputs.to_str().unwrap());
+    window
+}
 
-    let labels = labels.to_str().unwrap();
-    type_into(&mut window, "Label set or label file", labels);
-    let field = window.get_by_role_and_label(Role::MultilineTextInput, "Mapping");
-    field.focus();
-    window.step();
-    let field = window.get_by_role_and_label(Role::MultilineTextInput, "Mapping");
-    field.type_text(
-        "id = \"own\"\nname = \"Own\"\n[answer.classification]\nscores = \"/verdict/certainty\"\n",
-    );
-    window.run_steps(2);
+fn home_with_runtime(home: &std::path::Path) -> AppDirs {
+    let dirs = AppDirs::below(home);
+    std::fs::create_dir_all(&dirs.data).unwrap();
+    let runtime = AppDirs::below(runtime_home()).data.join("runtime");
+    std::os::unix::fs::symlink(runtime, dirs.data.join("runtime")).unwrap();
+    dirs
+}
+
+#[test]
+fn outputs_of_a_shape_that_nobody_knows_are_shown_and_read_with_a_mapping_that_is_kept() {
+    let images = folder_of(2, "chelsea.png");
+    let answer = r#"{"verdict": {"certainty": [0.25, 0.75], "code": 7}}"#;
+    let outputs = outputs_about(2, "chelsea.png", answer);
+    let labels = outputs.path().join("labels.txt");
+    std::fs::write(&labels, "dog\ncat\n").unwrap();
+    let home = tempfile::tempdir().unwrap();
+    let mut window = open_outputs_of(&images, outputs.path(), home.path());
     click(&mut window, "Open as a run");
+    wait_for(
+        &mut window,
+        "the answers have no shape that Spotcheck knows",
+    );
+    assert!(sees(&window, "\"certainty\": [0.25, 0.75]"));
+
+    // What stands where is found by itself where it can only be one thing.
+    click(&mut window, "Make a mapping");
+    wait_for(&mut window, "class 1 75.0 %");
+    type_into(
+        &mut window,
+        "Label set or label file",
+        labels.to_str().unwrap(),
+    );
     wait_for(&mut window, "cat 75.0 %");
+    // Nothing is a picture of the other task, and what is wrong is said beside the field.
+    click(&mut window, "Boxes in it");
+    wait_for(&mut window, "say where the boxes stand, four numbers each");
+    click(&mut window, "Classes of the image");
+    wait_for(&mut window, "cat 75.0 %");
+    replace_in(&mut window, "Name of the mapping", "Verdicts of old");
+    click(&mut window, "Save the mapping");
+    wait_for(&mut window, "✓ saved");
+    let kept = home.path().join("data/mappings/verdicts-of-old.toml");
+    let text = std::fs::read_to_string(kept).unwrap();
+    assert!(text.contains("scores = \"/verdict/certainty\""), "{text}");
+    assert!(text.contains("labels = \"verdicts-of-old.txt\""), "{text}");
+
+    click(&mut window, "Open as a run");
     wait_for(&mut window, "2 images, 2 predicted");
+    wait_for(&mut window, "cat 75.0 %");
+    let run = window.state().state().run().unwrap();
+    assert_eq!(run.info.card.name, "Verdicts of old");
+    drop(window);
+
+    // The next time it is chosen by its name.
+    let again = tempfile::tempdir().unwrap();
+    std::fs::create_dir_all(again.path().join("data")).unwrap();
+    let kept = home.path().join("data/mappings");
+    std::os::unix::fs::symlink(kept, again.path().join("data/mappings")).unwrap();
+    let mut window = open_outputs_of(&images, outputs.path(), again.path());
+    click(&mut window, "How the answers are read");
+    click(&mut window, "Saved: Verdicts of old");
+    click(&mut window, "Look at the first");
+    wait_for(&mut window, "cat 75.0 %");
+    assert!(sees(&window, "✓ saved"));
+}
+
+#[test]
+fn boxes_of_a_shape_that_nobody_knows_are_read_as_the_fields_of_a_mapping_say() {
+    let images = folder_of(2, "coffee.png");
+    // 600 x 400 pixels.
+    let answer = r#"{"items": [{"at": [40, 60, 240, 360], "kind": "cup", "sure": 0.75}, {"at": [0, 0, 100, 50], "kind": "spoon", "sure": 0.5}]}"#;
+    let outputs = outputs_about(2, "coffee.png", answer);
+    let labels = outputs.path().join("labels.txt");
+    std::fs::write(&labels, "spoon\ncup\n").unwrap();
+    let home = tempfile::tempdir().unwrap();
+    let mut window = open_outputs_of(&images, outputs.path(), home.path());
+    click(&mut window, "Look at the first");
+    wait_for(
+        &mut window,
+        "the answers have no shape that Spotcheck knows",
+    );
+    click(&mut window, "Make a mapping");
+    wait_for(&mut window, "say where the class of each box stands");
+    click(&mut window, "Choose: Classes");
+    wait_for(&mut window, "2 texts");
+    click(&mut window, "/items/*/kind");
+    wait_for(&mut window, "say where the score of each box stands");
+    click(&mut window, "Choose: Scores");
+    click(&mut window, "/items/*/sure");
+    wait_for(
+        &mut window,
+        "the output names a class “cup”, which the labels do not have",
+    );
+    type_into(
+        &mut window,
+        "Label set or label file",
+        labels.to_str().unwrap(),
+    );
+    wait_for(&mut window, "cup 75.0 %");
+
+    // A file says the rest.
+    let file = outputs.path().join("tops-first.toml");
+    let text = "id = \"tops-first\"\nname = \"Tops first\"\nlabels = \"labels.txt\"\n[answer.detection]\nboxes = \"/items/*/at\"\nclasses = \"/items/*/kind\"\nscores = \"/items/*/sure\"\nbox_format = \"yxyx\"\nbox_space = \"pixels\"\n";
+    std::fs::write(&file, text).unwrap();
+    type_into(&mut window, "File of a mapping", file.to_str().unwrap());
+    click(&mut window, "Load");
+    wait_for(&mut window, "boxes as top, left, bottom, right in pixels");
+    click(&mut window, "Open as a run");
+    wait_for(&mut window, "2 images, 2 predicted");
+    wait_until(&mut window, "the boxes of the image", |window| {
+        let state = window.state().state();
+        let shown = state
+            .shown_sample()
+            .and_then(|shown| state.answer_of(shown));
+        shown.is_some_and(|answer| {
+            let edges = answer.detections()[0].bounds;
+            [edges.x1, edges.y1, edges.x2, edges.y2] == [60.0, 40.0, 360.0, 240.0]
+        })
+    });
+}
+
+#[test]
+fn outputs_that_are_known_are_seen_before_they_are_opened_and_can_become_a_mapping() {
+    let images = folder_of(2, "chelsea.png");
+    let outputs = outputs_about(2, "chelsea.png", r#"{"predictions": [[0.1, 0.2, 0.7]]}"#);
+    let home = tempfile::tempdir().unwrap();
+    let mut window = open_outputs_of(&images, outputs.path(), home.path());
+    click(&mut window, "Look at the first");
+    wait_for(&mut window, "Read as List of scores");
+    wait_for(&mut window, "class 2 70.0 %");
+    // Nothing became a run.
+    assert!(sees(&window, "2 images, 1 predicted"));
+    click(&mut window, "How the answers are read");
+    click(&mut window, "With a mapping of your own");
+    click(&mut window, "Class 0 is the background");
+    wait_for(&mut window, "class 1 70.0 %");
 }
 
 #[test]

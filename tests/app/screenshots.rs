@@ -295,6 +295,7 @@ fn the_window_sends_to_sagemaker_and_compares_what_comes_back() {
             wait_for(&mut window, "cup ");
             window.state_mut().command(Action::ToggleTasks.into());
             fill_in(&mut window);
+            take(&mut window, "sagemaker-form-dark");
             click(&mut window, "Start the job");
             wait_for(&mut window, "✓ completed");
             click(&mut window, "Log of the container");

@@ -9,6 +9,7 @@ mod jobs;
 mod keeper;
 pub(super) mod outputs;
 pub(super) mod prices;
+pub(super) mod reading;
 pub(super) mod rehearse;
 mod sending;
 

@@ -1,39 +1,43 @@
 //! Outputs of jobs, or of folders of them, opened as a run of the open images.
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::super::Shared;
+use super::reading::{checked_mapping, labels_of};
 use super::records;
 use crate::domain::{
-    KeepRule, LabelSet, MadeAt, OutputMapping, RunId, RunKey, Sample, SampleId, SharedList,
+    AnswerExamples, KeepRule, LabelSet, MadeAt, ReadingWish, RunId, RunKey, Sample, SampleId,
+    SharedList,
 };
-use crate::library::{built_in_labels, labels_from_file, parse_mapping};
 use crate::predict::{ResultSink, SampleResult};
 use crate::remote::outputs::{
     FoundOutputs, JobOutputs, OutputFolder, OutputSink, OutputsError, OutputsPart, ReadOutcome,
     ReadingChoice,
 };
 use crate::remote::transform::JobError;
+use crate::source::Source;
 use crate::state::{
-    Event, FoundRun, NewAnswer, OutputsAt, OutputsFailure, OutputsWish, SourceId, TaskId,
-    TaskOutcome,
+    Event, FoundRun, NewAnswer, OutputsAt, OutputsFailure, SourceId, TaskId, TaskOutcome,
 };
 use crate::tasks::{TaskControl, now_ms};
 
 /// Answers are sent to the window in bundles, at least this often.
 const BUNDLE_PERIOD: Duration = Duration::from_millis(100);
 const BUNDLE_LEN: usize = 256;
-/// So much of an output of unknown shape is shown.
-const RAW_BYTES: u64 = 4000;
 
-pub(in super::super) struct Request {
+/// Which outputs, about which images.
+pub(in super::super) struct Place {
     pub(in super::super) source: SourceId,
     /// What the images are named from.
     pub(in super::super) root: String,
     pub(in super::super) samples: SharedList<Sample>,
-    pub(in super::super) wish: OutputsWish,
+    pub(in super::super) at: OutputsAt,
+}
+
+pub(in super::super) struct Request {
+    pub(in super::super) place: Place,
+    pub(in super::super) reading: ReadingWish,
     /// The runs of the project, and the names of their classes: outputs that were opened before go into theirs.
     pub(in super::super) known: Vec<(RunKey, RunId, LabelSet)>,
     pub(in super::super) new_run: RunId,
@@ -41,8 +45,30 @@ pub(in super::super) struct Request {
     pub(in super::super) control: TaskControl,
 }
 
+pub(in super::super) fn look(
+    shared: &Arc<Shared>,
+    place: Place,
+    task: TaskId,
+    control: TaskControl,
+) {
+    let source = place.source;
+    shared.spawn_answer(
+        "look at outputs",
+        move |shared| Event::OutputsLookedAt {
+            source,
+            task,
+            result: look_at(shared, &place, &control).map(Arc::new),
+        },
+        move |mistake| Event::OutputsLookedAt {
+            source,
+            task,
+            result: Err(failed(mistake)),
+        },
+    );
+}
+
 pub(in super::super) fn open(shared: &Arc<Shared>, request: Request) {
-    let (source, task) = (request.source, request.task);
+    let (source, task) = (request.place.source, request.task);
     shared.spawn_answer(
         "open outputs",
         move |shared| Event::OutputsRead {
@@ -53,10 +79,7 @@ pub(in super::super) fn open(shared: &Arc<Shared>, request: Request) {
         move |mistake| Event::OutputsRead {
             source,
             task,
-            result: Err(OutputsFailure::Failed {
-                message: mistake,
-                raw: None,
-            }),
+            result: Err(failed(mistake)),
         },
     );
 }
@@ -64,31 +87,70 @@ pub(in super::super) fn open(shared: &Arc<Shared>, request: Request) {
 fn failed(message: impl Into<String>) -> OutputsFailure {
     OutputsFailure::Failed {
         message: message.into(),
-        raw: None,
+        examples: None,
     }
 }
 
-fn failure_of(error: &OutputsError, raw: Option<String>) -> OutputsFailure {
+fn failure_of(error: &OutputsError, examples: Option<AnswerExamples>) -> OutputsFailure {
     match error {
         OutputsError::Cancelled(_) => OutputsFailure::Cancelled,
         error => OutputsFailure::Failed {
             message: error.to_string(),
-            raw,
+            examples: examples.map(Arc::new),
         },
     }
 }
 
-fn open_all(shared: &Shared, request: &Request) -> Result<TaskOutcome, OutputsFailure> {
-    let control = &request.control;
+fn look_at(
+    shared: &Shared,
+    place: &Place,
+    control: &TaskControl,
+) -> Result<AnswerExamples, OutputsFailure> {
+    let Found {
+        source, outputs, ..
+    } = find(shared, place, control)?;
+    control.set_step("reading the first outputs");
+    let examples = outputs.examples(&source, control);
+    if control.is_cancelled() {
+        return Err(OutputsFailure::Cancelled);
+    }
+    if examples.answers.is_empty() {
+        return Err(failed("none of the first outputs can be read"));
+    }
+    Ok(examples)
+}
+
+/// Outputs about the open images.
+struct Found {
+    source: Arc<dyn Source>,
+    outputs: FoundOutputs,
+    made: MadeAt,
+}
+
+fn find(shared: &Shared, place: &Place, control: &TaskControl) -> Result<Found, OutputsFailure> {
     let source = shared
-        .source(request.source)
+        .source(place.source)
         .ok_or(OutputsFailure::Cancelled)?;
-    let choice = choice_of(shared, &request.wish)?;
-    let (parts, made) = origin_of(shared, request)?;
+    let (parts, made) = origin_of(shared, place, control)?;
     control.set_step("listing the outputs");
-    let samples: Arc<[Sample]> = request.samples.iter().cloned().collect();
-    let found = FoundOutputs::find(parts, &samples, &request.root, control)
+    let samples: Arc<[Sample]> = place.samples.iter().cloned().collect();
+    let outputs = FoundOutputs::find(parts, &samples, &place.root, control)
         .map_err(|error| failure_of(&error, None))?;
+    Ok(Found {
+        source,
+        outputs,
+        made,
+    })
+}
+
+fn open_all(shared: &Shared, request: &Request) -> Result<TaskOutcome, OutputsFailure> {
+    let (place, control) = (&request.place, &request.control);
+    let choice = choice_of(&request.reading)?;
+    let Found {
+        source,
+        outputs: found,
+        made,
+    } = find(shared, place, control)?;
     let known = |id: &str| {
         let entries = shared.library.entries().into_iter();
         let mut of_id = entries.filter(|entry| entry.card.id == id);
@@ -97,18 +159,13 @@ fn open_all(shared: &Shared, request: &Request) -> Result<TaskOutcome, OutputsFa
     let run = found
         .describe(made, &choice, known, control)
         .map_err(|error| {
-            let raw = match &error {
-                OutputsError::Unknown { example, .. } | OutputsError::Broken { example, .. } => {
-                    found.raw(example, RAW_BYTES, control).ok()
-                }
-                _ => None,
-            };
-            failure_of(&error, raw)
+            let is_of_shape = matches!(
+                error,
+                OutputsError::Unknown { .. } | OutputsError::Broken { .. }
+            );
+            let examples = is_of_shape.then(|| found.examples(&source, control));
+            failure_of(&error, examples)
         })?;
-    if let (Some(mapping), true) = (&choice.mapping, request.wish.saves_mapping) {
-        let saved = shared.library.save_mapping(mapping, None);
-        saved.map_err(|error| failed(error.to_string()))?;
-    }
     let same = request.known.iter().find(|(key, ..)| *key == run.key);
     let run_id = match same {
         Some((_, known, labels)) => {
@@ -118,11 +175,11 @@ fn open_all(shared: &Shared, request: &Request) -> Result<TaskOutcome, OutputsFa
         None => request.new_run,
     };
     let is_open = shared.report(Event::OutputsFound {
-        source: request.source,
+        source: place.source,
         task: request.task,
         run: run_id,
         found: Box::new(FoundRun {
-            at: request.wish.at.clone(),
+            at: place.at.clone(),
             key: run.key.clone(),
             card: run.card.clone(),
             labels: run.labels.clone(),
@@ -132,12 +189,13 @@ fn open_all(shared: &Shared, request: &Request) -> Result<TaskOutcome, OutputsFa
         return Err(OutputsFailure::Cancelled);
     }
     control.set_step("");
+    let samples = found.samples();
     let everything = (0..samples.len()).map(SampleId::from_index).collect();
     let mut sink = Bundles {
         shared,
-        source: request.source,
+        source: place.source,
         run: run_id,
-        samples: &samples,
+        samples,
         waiting: Vec::new(),
         sent: Instant::now(),
         control,
@@ -167,7 +225,8 @@ fn ended(outcome: &ReadOutcome, found: &FoundOutputs) -> TaskOutcome {
 
 fn origin_of(
     shared: &Shared,
-    request: &Request,
+    place: &Place,
+    control: &TaskControl,
 ) -> Result<(Vec<OutputsPart>, MadeAt), OutputsFailure> {
     let of_folder = |folder: OutputFolder| {
         let made = MadeAt::Outputs {
@@ -175,14 +234,13 @@ fn origin_of(
         };
         (vec![OutputsPart::in_folder(folder)], made)
     };
-    match &request.wish.at {
+    match &place.at {
         OutputsAt::Folder(path) => Ok(of_folder(OutputFolder::local(path))),
         OutputsAt::Place(place) => Ok(of_folder(OutputFolder::in_s3(&shared.aws, place))),
         OutputsAt::Job(id) => {
             let asked = (&id.sagemaker, &id.s3);
             let records = records(shared);
-            let outputs =
-                JobOutputs::find(&shared.aws, asked, &id.name, &records, &request.control);
+            let outputs = JobOutputs::find(&shared.aws, asked, &id.name, &records, control);
             let outputs = outputs.map_err(|error| match error {
                 JobError::Cancelled => OutputsFailure::Cancelled,
                 error => failed(error.to_string()),
@@ -192,43 +250,14 @@ fn origin_of(
     }
 }
 
-fn choice_of(shared: &Shared, wish: &OutputsWish) -> Result<ReadingChoice, OutputsFailure> {
-    let (mapping, of_mapping) = mapping_of(shared, wish.mapping.trim())?;
-    let labels = match wish.labels.trim() {
-        "" => None,
-        name => Some(match built_in_labels(name) {
-            Some(labels) => labels,
-            None => labels_from_file(Path::new(name)).map_err(|error| failed(error.to_string()))?,
-        }),
-    };
+fn choice_of(wish: &ReadingWish) -> Result<ReadingChoice, OutputsFailure> {
+    let mapping = wish.mapping.as_deref();
+    let mapping = mapping.map(|mapping| checked_mapping(mapping, &wish.labels));
     Ok(ReadingChoice {
-        mapping,
-        labels: labels.or(of_mapping),
+        mapping: mapping.transpose().map_err(failed)?,
+        labels: labels_of(&wish.labels).map_err(failed)?,
         keep: KeepRule::default(),
     })
-}
-
-/// Empty for none, the id or file of one, or its text.
-fn mapping_of(
-    shared: &Shared,
-    text: &str,
-) -> Result<(Option<OutputMapping>, Option<LabelSet>), OutputsFailure> {
-    if text.is_empty() {
-        return Ok((None, None));
-    }
-    if text.contains('=') {
-        let typed = PathBuf::from("the mapping above");
-        let mapping = parse_mapping(text, &typed).map_err(|error| failed(error.to_string()))?;
-        return Ok((Some(mapping), None));
-    }
-    let (mapping, labels) = shared
-        .library
-        .find_mapping(text)
-        .map_err(|error| failed(error.to_string()))?;
-    Ok((
-        Some(mapping),
-        Some(labels).filter(|labels| !labels.is_empty()),
-    ))
 }
 
 /// Sends answers to the window, some at a time.

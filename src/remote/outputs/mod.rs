@@ -7,6 +7,7 @@
 
 mod answers;
 mod csv_line;
+mod examples;
 mod folder;
 mod image_size;
 mod join;
@@ -14,11 +15,14 @@ mod json;
 mod named;
 mod of_job;
 mod open;
+mod places;
 mod read;
 mod reader;
 mod recognise;
 mod seen;
+mod shown;
 
+pub use examples::ExampleReadings;
 pub use folder::{OutputFile, OutputFolder};
 pub use json::MAX_ANSWER_BYTES;
 pub use of_job::{JobOutputs, OutputsPart};

@@ -18,7 +18,7 @@ use crate::domain::Sample;
 use crate::source::Source;
 
 /// Fields in which a line of a list says which image it is about; `source-ref` is that of SageMaker's own manifests.
-const IMAGE_FIELDS: [&str; 7] = [
+pub(super) const IMAGE_FIELDS: [&str; 7] = [
     "source-ref",
     "uri",
     "image",

@@ -17,7 +17,6 @@ use crate::domain::{
     ClassValues, ClassificationOutput, DetectionOutput, DeviceChoice, KeepRule, LabelSet, MadeAt,
     ModelCard, ModelTask, OutputConvention, OutputMapping, Problem, RunKey, Sample,
 };
-use crate::library::built_in_labels;
 use crate::tasks::{Cancelled, TaskControl};
 
 /// Outputs that are looked at until one can be recognised.
@@ -327,10 +326,7 @@ impl FoundOutputs {
                 }
             }
             (None, None, OutputShape::Spotcheck { .. }) => LabelSource::Outputs,
-            (None, None, OutputShape::Mapped(mapping)) => {
-                let labels = mapping.labels.as_deref().and_then(built_in_labels);
-                LabelSource::Known(labels.unwrap_or_default())
-            }
+            (None, None, OutputShape::Mapped(mapping)) => LabelSource::of_mapping(mapping),
         };
         if choice.labels.is_some() {
             assumed.retain(|line| !line.contains("ImageNet"));
@@ -439,22 +435,6 @@ impl FoundOutputs {
             }
             broken @ Unrecognised::Broken(_) => broken,
         })
-    }
-
-    /// The beginning of the output of this name, or else of the first, raw, for whoever makes a mapping of it: at most so many bytes.
-    pub fn raw(&self, example: &str, bytes: u64, control: &TaskControl) -> Result<String, String> {
-        let works = &self.joined.works;
-        let named = works
-            .iter()
-            .take(LOOKED_AT)
-            .find(|work| self.name_of(work.output()) == example);
-        let Some(work) = named.or_else(|| works.first()) else {
-            return Ok(String::new());
-        };
-        let file = &self.files[work.output()];
-        let folder = self.folder_of(work.output());
-        let beginning = folder.read_range(file, 0..bytes, control)?;
-        Ok(String::from_utf8_lossy(&beginning).into_owned())
     }
 }
 

@@ -10,6 +10,7 @@ use crate::domain::{
     MappedBoxFormat, MappedBoxSpace, MappedBoxes, MappedClasses, ModelTask, OutputMapping,
     Prediction, ScoreValues,
 };
+use crate::library::built_in_labels;
 use crate::vision::{rank_classes, softmax};
 
 /// Far above any real model. More classes, boxes or pixels are a fault.
@@ -41,6 +42,14 @@ pub enum LabelSource {
     Known(LabelSet),
     /// From the outputs, which say name and number of each class: those of our own container.
     Outputs,
+}
+
+impl LabelSource {
+    /// The built-in set that a mapping names; classes by number where it names none.
+    pub(super) fn of_mapping(mapping: &OutputMapping) -> Self {
+        let labels = mapping.labels.as_deref().and_then(built_in_labels);
+        Self::Known(labels.unwrap_or_default())
+    }
 }
 
 impl OutputReader {

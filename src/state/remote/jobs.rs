@@ -95,6 +95,16 @@ pub enum JobFinding<T> {
     Failed(String),
 }
 
+impl<T> JobFinding<T> {
+    /// What was found.
+    pub fn known(&self) -> Option<&T> {
+        match self {
+            Self::Known(found) => Some(found),
+            Self::NotYet | Self::Looking(_) | Self::Failed(_) => None,
+        }
+    }
+}
+
 impl KnownJob {
     pub(super) fn new(id: JobId) -> Self {
         Self {

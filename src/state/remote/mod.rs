@@ -6,6 +6,7 @@ mod endpoints;
 mod jobs;
 mod outputs;
 mod prices;
+mod reading;
 mod sending;
 
 pub use deploying::{DeployCheck, DeployDraft, DeployOrder, DeployStatus};
@@ -19,6 +20,7 @@ pub use endpoints::{
 pub use jobs::{JobFinding, JobId, JobList, KnownJob, Leftovers, WatchEnd};
 pub use outputs::{FoundRun, OpeningOutputs, OutputsAt, OutputsFailure, OutputsWish};
 pub use prices::Prices;
+pub use reading::{Reading, ReadingTrial, SavedMapping};
 pub use sending::{
     ModelFrom, RehearsalReport, RehearsalWish, SendAdvanced, SendCheck, SendDraft, SendFrom,
     SendImages, SendModel, SendOrder, SendStage, SendStatus,
@@ -34,6 +36,8 @@ pub struct Remote {
     pub endpoints: Endpoints,
     pub outputs: OpeningOutputs,
     pub elsewhere: Elsewhere,
+    /// How such answers are read.
+    pub reading: Reading,
     /// The jobs that were looked at or are watched, oldest first.
     pub known: Vec<KnownJob>,
     /// Which of them the dialog shows.

@@ -1,9 +1,10 @@
 //! Outputs that were made elsewhere, on their way to become a run of the open images.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use super::JobId;
-use crate::domain::{LabelSet, ModelCard, RunKey, S3Place};
+use crate::domain::{AnswerExamples, LabelSet, ModelCard, ReadingWish, RunKey, S3Place};
 use crate::state::TaskId;
 
 /// Where outputs lie.
@@ -30,12 +31,7 @@ impl OutputsAt {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutputsWish {
     pub at: OutputsAt,
-    /// A label set or a file of labels; empty: as is found.
-    pub labels: String,
-    /// A mapping as text, or its id or file; empty: as is recognised.
-    pub mapping: String,
-    /// Whether the text of the mapping is kept for the next time.
-    pub saves_mapping: bool,
+    pub reading: ReadingWish,
 }
 
 /// The dialog about outputs, and what came of the last wish.
@@ -53,8 +49,8 @@ pub enum OutputsFailure {
     Cancelled,
     Failed {
         message: String,
-        /// The beginning of the first output, where its shape is not known.
-        raw: Option<String>,
+        /// The first answers, where their shape is not known.
+        examples: Option<Arc<AnswerExamples>>,
     },
 }
 

@@ -78,6 +78,7 @@ pub(super) fn picked(state: &mut State, pick: FilePick, effects: &mut Vec<Effect
         FilePick::Folder(path) | FilePick::Project(path) => open_path(state, path, effects),
         FilePick::Files(paths) => open_dropped(state, paths, effects),
         FilePick::Model(path) => super::import::open(state, path, effects),
+        FilePick::Mapping(path) => super::remote::reading::load(state, path, effects),
         FilePick::ProjectTarget(path) => project::save_as(state, path, effects),
         FilePick::MovedFolder(folder) => project::move_to(state, folder, effects),
         FilePick::ExportTarget(path) => state.export.picked = Some(path),
@@ -106,6 +107,7 @@ fn open(state: &mut State, spec: SourceSpec, name: &str, effects: &mut Vec<Effec
     state.judgements.clear();
     state.project.reopen();
     state.problems.clear();
+    state.remote.reading.forget_examples();
     state.shown = Shown::default();
     state.canvas = CanvasView::Fit;
     predict::source_changed(state);

@@ -133,6 +133,11 @@ fn on_command(state: &mut State, command: Command, effects: &mut Vec<Effect>) {
             let recent = &mut state.settings.recent_remote_models;
             recent.retain(|known| *known != *model);
         }
+        Command::LookAtOutputs(at) => remote::look_at_outputs(state, *at, effects),
+        Command::TryReading(wish) => remote::reading::try_it(state, *wish, effects),
+        Command::SaveMapping(wish) => remote::reading::save(state, *wish, effects),
+        Command::LoadMapping(path) => remote::reading::load(state, path, effects),
+        Command::PickMapping => effects.push(Effect::PickMapping),
         Command::FindLeftovers(id) => remote::look_for_leftovers(state, &id, effects),
         Command::DeleteLeftovers(id) => remote::delete_leftovers(state, &id, effects),
         Command::CheckDeployment(draft) => remote::deploying::check(state, *draft, effects),
@@ -261,8 +266,8 @@ fn on_action(state: &mut State, action: Action, effects: &mut Vec<Effect>) {
         Action::Deploy => remote::deploying::open_form(state, effects),
         Action::Endpoints => remote::endpoints::open_endpoints(state, effects),
         Action::OpenOutputs => {
-            state.remote.outputs.failure = None;
             state.overlay = toggled(state.overlay, Overlay::OpenOutputs);
+            remote::outputs_dialog(state, effects);
         }
         Action::PredictHere => remote::predict_at(state, None, effects),
         Action::PredictAtEndpoint => remote::edit_endpoint(state, effects),
@@ -493,8 +498,27 @@ fn on_event(state: &mut State, event: Event, effects: &mut Vec<Effect>) {
             run,
             labels,
         } => remote::labelled(state, source, run, *labels, effects),
-        Event::OutputsRead { task, result, .. } => {
-            remote::outputs_read(state, task, result, effects);
+        Event::OutputsRead {
+            source,
+            task,
+            result,
+        } => remote::outputs_read(state, source, task, result, effects),
+        Event::OutputsLookedAt {
+            source,
+            task,
+            result,
+        } => remote::looked_at_outputs(state, source, task, result, effects),
+        Event::ReadingTried { question, trial } => {
+            remote::reading::tried(state, question, *trial);
+        }
+        Event::MappingsListed { saved, problems } => {
+            remote::reading::listed(state, saved, problems);
+        }
+        Event::MappingSaved(result) => {
+            remote::reading::saved(state, result.map(|saved| *saved), effects);
+        }
+        Event::MappingLoaded(result) => {
+            remote::reading::loaded(state, result.map(|loaded| *loaded));
         }
         Event::LeftoversFound { id, task, result } => {
             remote::leftovers_found(state, &id, task, result);

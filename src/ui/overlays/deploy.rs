@@ -1,12 +1,12 @@
 //! The form that makes a model answer at an endpoint, checked while it is filled in.
 
-use eframe::egui::{self, Button, Id, Modal, RichText, ScrollArea, TextEdit, Ui, vec2};
+use eframe::egui::{self, Button, Id, Modal, RichText, TextEdit, Ui, vec2};
 
 use super::super::theme;
 use super::super::widgets::{Tone, banner_ui, primary_button, renew_in_time, strong};
 use super::form::{
-    AmountMemory, Pacer, address_problem_ui, column_ui, instances_ui, model_ui, optional_number_ui,
-    preflight_ui, price_ui, text_ui,
+    AmountMemory, Pacer, address_problem_ui, instances_ui, model_ui, optional_number_ui,
+    preflight_ui, price_ui, text_ui, two_columns_ui,
 };
 use super::open_s3::access::{AccessMemory, access_ui};
 use crate::domain::{GPU_AMIS, S3Access, dated_name, usual_ami};
@@ -14,8 +14,6 @@ use crate::state::{Action, Command, DeployDraft, Overlay, SendStage, State, Task
 use crate::tasks::{clock_text, now_ms};
 
 const WIDTH: f32 = 1040.0;
-/// Narrower than this, the checks lie below the form.
-const TWO_COLUMNS: f32 = 760.0;
 const FOOTER_HEIGHT: f32 = 48.0;
 const AMIS_WIDTH: f32 = 600.0;
 /// Beyond this somebody means to keep it, and looks after it otherwise.
@@ -78,26 +76,13 @@ fn contents_ui(
 ) {
     ui.label(strong(Action::Deploy.label().trim_end_matches('…')).size(18.0));
     ui.add_space(4.0);
-    let height = height - 34.0;
-    if ui.available_width() < TWO_COLUMNS {
-        ScrollArea::vertical()
-            .id_salt("deploy form")
-            .max_height(height)
-            .show(ui, |ui| {
-                fields_ui(ui, state, memory, is_new, commands);
-                ui.separator();
-                checks_ui(ui, state, commands);
-            });
-        return;
-    }
-    ui.columns(2, |columns| {
-        column_ui(&mut columns[0], "deploy form", height, |ui| {
-            fields_ui(ui, state, memory, is_new, commands);
-        });
-        column_ui(&mut columns[1], "deploy checks", height, |ui| {
-            checks_ui(ui, state, commands);
-        });
-    });
+    two_columns_ui(
+        ui,
+        height - 34.0,
+        &mut (memory, commands),
+        |ui, (memory, commands)| fields_ui(ui, state, memory, is_new, commands),
+        |ui, (_, commands)| checks_ui(ui, state, commands),
+    );
 }
 
 fn fields_ui(

@@ -87,8 +87,37 @@ impl AmountMemory {
     }
 }
 
+/// Narrower than this, what would stand on the right lies below.
+const TWO_COLUMNS: f32 = 760.0;
+
+/// A form, and beside it what it comes to: two columns of this height where there is room, or one. Each moves by itself, and text is not
+/// spread over its width.
+pub(super) fn two_columns_ui<M>(
+    ui: &mut Ui,
+    height: f32,
+    memory: &mut M,
+    form: impl FnOnce(&mut Ui, &mut M),
+    beside: impl FnOnce(&mut Ui, &mut M),
+) {
+    if ui.available_width() < TWO_COLUMNS {
+        ScrollArea::vertical()
+            .id_salt("form")
+            .max_height(height)
+            .show(ui, |ui| {
+                form(ui, memory);
+                ui.separator();
+                beside(ui, memory);
+            });
+        return;
+    }
+    ui.columns(2, |columns| {
+        column_ui(&mut columns[0], "form", height, |ui| form(ui, memory));
+        column_ui(&mut columns[1], "beside", height, |ui| beside(ui, memory));
+    });
+}
+
 /// Moves by itself. Text is not spread over its width.
-pub(super) fn column_ui(ui: &mut Ui, id: &str, height: f32, contents: impl FnOnce(&mut Ui)) {
+fn column_ui(ui: &mut Ui, id: &str, height: f32, contents: impl FnOnce(&mut Ui)) {
     ScrollArea::vertical()
         .id_salt(id)
         .max_height(height)
@@ -104,7 +133,7 @@ pub(super) fn model_ui(ui: &mut Ui, state: &State, model: &mut Option<String>, n
     let chosen = model.as_deref().and_then(|id| state.models.get(id));
     let text = chosen.map_or("Choose a model", |entry| entry.card.name.as_str());
     let combo = ComboBox::from_id_salt(name)
-        .width(ui.available_width() - 8.0)
+        .width(ui.available_width())
         .selected_text(text)
         .show_ui(ui, |ui| {
             for task in [ModelTask::Classification, ModelTask::Detection] {

@@ -121,7 +121,8 @@ fn list_ui(
     ScrollArea::vertical()
         .id_salt("jobs")
         .max_height(height)
-        .auto_shrink([false, true])
+        .min_scrolled_height(height)
+        .auto_shrink(false)
         .show(ui, |ui| rows_ui(ui, state, commands));
 }
 

@@ -15,6 +15,7 @@ mod open_outputs;
 mod open_s3;
 mod palette;
 mod prices;
+mod reading;
 mod send;
 mod toast;
 mod typing;

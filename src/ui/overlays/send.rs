@@ -4,11 +4,11 @@ mod checks;
 mod fields;
 
 use crate::tasks::now_ms;
-use eframe::egui::{self, Id, Modal, ScrollArea, Ui, vec2};
+use eframe::egui::{self, Id, Modal, Ui, vec2};
 
 use super::super::theme;
 use super::super::widgets::{primary_button, renew_in_time, strong};
-use super::form::{AmountMemory, Pacer, column_ui};
+use super::form::{AmountMemory, Pacer, two_columns_ui};
 use super::open_s3::access::AccessMemory;
 use super::prices::PriceMemory;
 use crate::domain::{S3Access, dated_name};
@@ -17,8 +17,6 @@ use crate::state::{
 };
 
 const WIDTH: f32 = 1040.0;
-/// Narrower than this, the checks lie below the form.
-const TWO_COLUMNS: f32 = 760.0;
 const FOOTER_HEIGHT: f32 = 48.0;
 
 /// Drafts of the fields.
@@ -85,26 +83,13 @@ fn contents_ui(
 ) {
     ui.label(strong(Action::Send.label().trim_end_matches('…')).size(18.0));
     ui.add_space(4.0);
-    let height = height - 34.0;
-    if ui.available_width() < TWO_COLUMNS {
-        ScrollArea::vertical()
-            .id_salt("form")
-            .max_height(height)
-            .show(ui, |ui| {
-                fields::fields_ui(ui, state, memory, is_new, commands);
-                ui.separator();
-                checks::checks_ui(ui, state, &mut memory.rehearsal, commands);
-            });
-        return;
-    }
-    ui.columns(2, |columns| {
-        column_ui(&mut columns[0], "form", height, |ui| {
-            fields::fields_ui(ui, state, memory, is_new, commands);
-        });
-        column_ui(&mut columns[1], "checks", height, |ui| {
-            checks::checks_ui(ui, state, &mut memory.rehearsal, commands);
-        });
-    });
+    two_columns_ui(
+        ui,
+        height - 34.0,
+        &mut (memory, commands),
+        |ui, (memory, commands)| fields::fields_ui(ui, state, memory, is_new, commands),
+        |ui, (memory, commands)| checks::checks_ui(ui, state, &mut memory.rehearsal, commands),
+    );
 }
 
 fn check_after_a_pause(

@@ -50,6 +50,7 @@ pub(in super::super) fn upload_ui(
             let room = ctx.content_rect().height() - 60.0;
             ScrollArea::vertical()
                 .max_height(room)
+                .min_scrolled_height(room)
                 .show(ui, |ui| contents_ui(ui, state, memory, is_new, commands));
         });
     if modal.should_close() && !egui::Popup::is_any_open(ctx) {

@@ -274,8 +274,7 @@ fn check_local_archive(
         Ok((size, GZIP)) => checks.ok(
             CheckPoint::Model,
             format!(
-                "{} ({}), {}, will be uploaded as {archive}",
-                path.display(),
+                "The archive ({}), {}, will be uploaded to {archive}",
                 human_bytes(size),
                 content_words(content)
             ),

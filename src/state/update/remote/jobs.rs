@@ -7,10 +7,10 @@ use crate::domain::{
     TransformStatus,
 };
 use crate::state::{
-    Effect, JobFinding, JobId, JobList, Leftovers, Overlay, S3Failure, State, TaskId, TaskKind,
-    TaskOutcome, TaskSignal, WatchEnd,
+    Effect, JobFinding, JobId, JobList, KnownJob, Leftovers, Overlay, S3Failure, State, TaskId,
+    TaskKind, TaskOutcome, TaskSignal, WatchEnd,
 };
-use crate::tasks::ProgressUnit;
+use crate::tasks::{ProgressUnit, TaskControl};
 
 pub(in super::super) fn open_jobs(state: &mut State, effects: &mut Vec<Effect>) {
     if state.overlay == Overlay::Jobs {
@@ -270,27 +270,28 @@ fn over(state: &mut State, id: &JobId, effects: &mut Vec<Effect>) {
     look_for_leftovers(state, id, effects);
 }
 
-pub(in super::super) fn stop(state: &mut State, id: &JobId, effects: &mut Vec<Effect>) {
-    let title = format!("Stop the job {}", id.name);
-    let Some((task, control)) = begin_for(state, id, title) else {
-        return;
-    };
-    state.remote.job_of(id).stopping = Some(task);
-    effects.push(Effect::StopJob {
-        id: id.clone(),
-        task,
-        control,
-    });
-}
-
-/// `None` for a job that nobody knows.
+/// Begins something about a job that is known: `note` writes down with the job who does it, and `effect` says what is to be done.
 fn begin_for(
     state: &mut State,
     id: &JobId,
     title: String,
-) -> Option<(TaskId, crate::tasks::TaskControl)> {
+    note: impl FnOnce(&mut KnownJob, TaskId),
+    effect: impl FnOnce(JobId, TaskId, TaskControl) -> Effect,
+) -> Option<Effect> {
     state.remote.job(id)?;
-    Some(begin(state, TaskKind::Jobs, ProgressUnit::Steps, title))
+    let (task, control) = begin(state, TaskKind::Jobs, ProgressUnit::Steps, title);
+    note(state.remote.job_of(id), task);
+    Some(effect(id.clone(), task, control))
+}
+
+pub(in super::super) fn stop(state: &mut State, id: &JobId, effects: &mut Vec<Effect>) {
+    effects.extend(begin_for(
+        state,
+        id,
+        format!("Stop the job {}", id.name),
+        |job, task| job.stopping = Some(task),
+        |id, task, control| Effect::StopJob { id, task, control },
+    ));
 }
 
 pub(in super::super) fn stop_asked(
@@ -313,16 +314,13 @@ pub(in super::super) fn stop_asked(
 
 /// Which objects got no output, and why.
 pub(in super::super) fn look_for_outcome(state: &mut State, id: &JobId, effects: &mut Vec<Effect>) {
-    let title = format!("Look for what failed in the job {}", id.name);
-    let Some((task, control)) = begin_for(state, id, title) else {
-        return;
-    };
-    state.remote.job_of(id).outcome = JobFinding::Looking(task);
-    effects.push(Effect::FindOutcome {
-        id: id.clone(),
-        task,
-        control,
-    });
+    effects.extend(begin_for(
+        state,
+        id,
+        format!("Look for what failed in the job {}", id.name),
+        |job, task| job.outcome = JobFinding::Looking(task),
+        |id, task, control| Effect::FindOutcome { id, task, control },
+    ));
 }
 
 pub(in super::super) fn outcome_found(
@@ -339,22 +337,22 @@ pub(in super::super) fn outcome_found(
 
 /// Sends only what failed, as a job of its own.
 pub(in super::super) fn retry(state: &mut State, id: &JobId, effects: &mut Vec<Effect>) {
-    let job = state.remote.job(id);
-    let outcome = match job.map(|job| &job.outcome) {
-        Some(JobFinding::Known(outcome)) if !outcome.failed.is_empty() => outcome.clone(),
-        _ => return,
-    };
-    let title = format!("Send again what failed in the job {}", id.name);
-    let Some((task, control)) = begin_for(state, id, title) else {
+    let found = state.remote.job(id).and_then(|job| job.outcome.known());
+    let Some(outcome) = found.filter(|found| !found.failed.is_empty()).cloned() else {
         return;
     };
-    state.remote.job_of(id).retrying = Some(task);
-    effects.push(Effect::RetryFailed {
-        id: id.clone(),
-        outcome,
-        task,
-        control,
-    });
+    effects.extend(begin_for(
+        state,
+        id,
+        format!("Send again what failed in the job {}", id.name),
+        |job, task| job.retrying = Some(task),
+        |id, task, control| Effect::RetryFailed {
+            id,
+            outcome,
+            task,
+            control,
+        },
+    ));
 }
 
 pub(in super::super) fn retried(
@@ -388,18 +386,16 @@ pub(in super::super) fn look_for_leftovers(
     id: &JobId,
     effects: &mut Vec<Effect>,
 ) {
-    let title = format!("Look for what the job {} left behind", id.name);
-    let Some((task, control)) = begin_for(state, id, title) else {
-        return;
-    };
-    let job = state.remote.job_of(id);
-    job.left = JobFinding::Looking(task);
-    job.cleaned = None;
-    effects.push(Effect::FindLeftovers {
-        id: id.clone(),
-        task,
-        control,
-    });
+    effects.extend(begin_for(
+        state,
+        id,
+        format!("Look for what the job {} left behind", id.name),
+        |job, task| {
+            job.left = JobFinding::Looking(task);
+            job.cleaned = None;
+        },
+        |id, task, control| Effect::FindLeftovers { id, task, control },
+    ));
 }
 
 pub(in super::super) fn leftovers_found(
@@ -416,21 +412,23 @@ pub(in super::super) fn leftovers_found(
 
 /// Only what was listed before.
 pub(in super::super) fn delete_leftovers(state: &mut State, id: &JobId, effects: &mut Vec<Effect>) {
-    let found = match state.remote.job(id).map(|job| &job.left) {
-        Some(JobFinding::Known(Leftovers::Told(found))) if !found.is_empty() => found.clone(),
+    let left = state.remote.job(id).and_then(|job| job.left.known());
+    let found = match left {
+        Some(Leftovers::Told(found)) if !found.is_empty() => found.clone(),
         _ => return,
     };
-    let title = format!("Clean up after the job {}", id.name);
-    let Some((task, control)) = begin_for(state, id, title) else {
-        return;
-    };
-    state.remote.job_of(id).cleaning = Some(task);
-    effects.push(Effect::DeleteLeftovers {
-        id: id.clone(),
-        found,
-        task,
-        control,
-    });
+    effects.extend(begin_for(
+        state,
+        id,
+        format!("Clean up after the job {}", id.name),
+        |job, task| job.cleaning = Some(task),
+        |id, task, control| Effect::DeleteLeftovers {
+            id,
+            found,
+            task,
+            control,
+        },
+    ));
 }
 
 pub(in super::super) fn leftovers_deleted(

@@ -6,6 +6,7 @@ pub(super) mod endpoints;
 mod jobs;
 mod outputs;
 mod prices;
+pub(super) mod reading;
 mod sending;
 
 pub(super) use elsewhere::{
@@ -18,7 +19,10 @@ pub(super) use jobs::{
     look_for_leftovers, look_for_outcome, open, open_jobs, outcome_found, retried, retry, seen,
     stop, stop_asked, stop_watching, trouble, watch, watch_again, watch_ended,
 };
-pub(super) use outputs::{compare_with_local, labelled, open_outputs, outputs_found, outputs_read};
+pub(super) use outputs::{
+    compare_with_local, labelled, look_at_outputs, looked_at_outputs, open_outputs, outputs_dialog,
+    outputs_found, outputs_read,
+};
 pub(super) use prices::prices_read;
 pub(super) use sending::{check, checked, open_form, rehearse, rehearsed, start, started};
 

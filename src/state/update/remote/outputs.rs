@@ -1,13 +1,77 @@
 //! Outputs that were made elsewhere become a run of the open images.
 
+use std::sync::Arc;
+
 use super::super::{compare, predict, project, run_tasks};
-use super::begin;
-use crate::domain::{Change, LabelSet, MadeAt, Problem, RunId, RunInfo};
+use super::{begin, reading};
+use crate::domain::{AnswerExamples, Change, LabelSet, MadeAt, Problem, RunId, RunInfo};
 use crate::state::{
-    Effect, FoundRun, OutputsFailure, OutputsWish, Overlay, Run, SourceId, State, TaskId, TaskKind,
-    TaskOutcome,
+    Effect, FoundRun, OutputsAt, OutputsFailure, OutputsWish, Overlay, Run, SourceId, State,
+    TaskId, TaskKind, TaskOutcome,
 };
 use crate::tasks::ProgressUnit;
+
+/// The dialog has been opened or closed.
+pub(in super::super) fn outputs_dialog(state: &mut State, effects: &mut Vec<Effect>) {
+    state.remote.outputs.failure = None;
+    if state.overlay == Overlay::OpenOutputs {
+        state.remote.reading.failure = None;
+        effects.push(Effect::ListMappings);
+    }
+}
+
+/// Shows the first answers, so that one sees how they are read before all of them are.
+pub(in super::super) fn look_at_outputs(
+    state: &mut State,
+    at: OutputsAt,
+    effects: &mut Vec<Effect>,
+) {
+    let (None, Some(open)) = (state.remote.outputs.task, &state.source) else {
+        return;
+    };
+    let (source, root) = (open.id, open.root());
+    let title = format!("Look at the first outputs of {}", at.name());
+    let (task, control) = begin(state, TaskKind::ReadOutputs, ProgressUnit::Images, title);
+    state.remote.outputs.task = Some(task);
+    state.remote.outputs.failure = None;
+    effects.push(Effect::LookAtOutputs {
+        source,
+        root,
+        samples: state.samples.snapshot(),
+        at,
+        task,
+        control,
+    });
+}
+
+pub(in super::super) fn looked_at_outputs(
+    state: &mut State,
+    source: SourceId,
+    task: TaskId,
+    result: Result<Arc<AnswerExamples>, OutputsFailure>,
+    effects: &mut Vec<Effect>,
+) {
+    if state.remote.outputs.task == Some(task) {
+        state.remote.outputs.task = None;
+    }
+    match result {
+        Ok(examples) => {
+            state.tasks.forget(task);
+            reading::set_examples(state, source, examples, effects);
+        }
+        Err(failure) => {
+            drop(state.tasks.end(task, outcome_of(&failure)));
+            state.remote.outputs.failure = Some(failure);
+        }
+    }
+}
+
+fn outcome_of(failure: &OutputsFailure) -> TaskOutcome {
+    match failure {
+        OutputsFailure::Cancelled => TaskOutcome::Cancelled,
+        OutputsFailure::Failed { message, .. } => TaskOutcome::Failed(message.clone()),
+    }
+}
 
 pub(in super::super) fn open_outputs(
     state: &mut State,
@@ -20,7 +84,7 @@ pub(in super::super) fn open_outputs(
     if let Err(reason) = state.project.check_writable() {
         state.remote.outputs.failure = Some(OutputsFailure::Failed {
             message: reason.to_owned(),
-            raw: None,
+            examples: None,
         });
         return;
     }
@@ -104,6 +168,7 @@ pub(in super::super) fn labelled(
 
 pub(in super::super) fn outputs_read(
     state: &mut State,
+    source: SourceId,
     task: TaskId,
     result: Result<TaskOutcome, OutputsFailure>,
     effects: &mut Vec<Effect>,
@@ -111,8 +176,7 @@ pub(in super::super) fn outputs_read(
     let is_wanted = state.remote.outputs.task == Some(task);
     let outcome = match &result {
         Ok(outcome) => outcome.clone(),
-        Err(OutputsFailure::Cancelled) => TaskOutcome::Cancelled,
-        Err(OutputsFailure::Failed { message, .. }) => TaskOutcome::Failed(message.clone()),
+        Err(failure) => outcome_of(failure),
     };
     if let TaskOutcome::Done(text) = &outcome {
         state.tell(text.clone());
@@ -123,10 +187,18 @@ pub(in super::super) fn outputs_read(
     run_tasks::ended(state, task, outcome, Vec::new(), effects);
     if is_wanted {
         state.remote.outputs.task = None;
+        if let Err(OutputsFailure::Failed {
+            examples: Some(examples),
+            ..
+        }) = &result
+        {
+            reading::set_examples(state, source, Arc::clone(examples), effects);
+        }
         state.remote.outputs.failure = result.err();
         if state.remote.outputs.failure.is_some() && state.overlay == Overlay::Jobs {
             // There the labels and the mapping can be chosen.
             state.overlay = Overlay::OpenOutputs;
+            effects.push(Effect::ListMappings);
         }
     }
 }

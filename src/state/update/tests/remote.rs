@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use super::{answer, cat, command, event, has, opened, ready};
 use crate::domain::{
-    Check, CheckGrade, CheckPoint, FailedObject, InputObjects, JobOutcome, JobPage, JobPhase,
-    JobProgress, JobQuery, LabelSet, LeftBehind, MadeAt, ModelSource, Preflight, S3Access,
-    S3Address, S3Place, SageMakerAccess, SampleId, TransformJob, TransformPlan, TransformSpec,
-    TransformStatus, TransformSummary,
+    AnswerExamples, Check, CheckGrade, CheckPoint, FailedObject, InputObjects, JobOutcome, JobPage,
+    JobPhase, JobProgress, JobQuery, LabelSet, LeftBehind, MadeAt, ModelSource, Preflight,
+    ReadingWish, S3Access, S3Address, S3Place, SageMakerAccess, SampleId, TransformJob,
+    TransformPlan, TransformSpec, TransformStatus, TransformSummary,
 };
 use crate::state::{
     Action, Command, DisplayInfo, Effect, Event, ExportScope, JobFinding, JobId, Leftovers,
-    Overlay, S3Failure, SendCheck, SendDraft, SendFrom, SendOrder, SendStage, State, TaskId,
-    TaskKind, TaskOutcome, WatchEnd,
+    OutputsAt, Overlay, ReadingTrial, S3Failure, SendCheck, SendDraft, SendFrom, SendOrder,
+    SendStage, State, TaskId, TaskKind, TaskOutcome, WatchEnd,
 };
 
 fn id(name: &str) -> JobId {
@@ -543,4 +543,93 @@ fn a_run_that_learns_more_names_of_classes_keeps_those_it_has() {
     );
     let known = &state.runs.get(run).unwrap().info.labels;
     assert_eq!(*known, named(&[(1, "cat"), (2, "dog")]));
+}
+
+fn examples() -> Arc<AnswerExamples> {
+    Arc::new(AnswerExamples {
+        shown: "{}".to_owned(),
+        ..AnswerExamples::default()
+    })
+}
+
+fn trial(wish: ReadingWish) -> Box<ReadingTrial> {
+    Box::new(ReadingTrial {
+        wish,
+        description: Ok("scores".to_owned()),
+        recognised: None,
+        assumed: Vec::new(),
+        readings: Vec::new(),
+    })
+}
+
+fn question(effects: &[Effect]) -> Option<u64> {
+    effects.iter().find_map(|effect| match effect {
+        Effect::TryReading { question, .. } => Some(*question),
+        _ => None,
+    })
+}
+
+#[test]
+fn examples_are_read_at_once_and_anew_with_each_wish_and_a_late_reading_is_dropped() {
+    let mut state = listed();
+    command(&mut state, Command::Do(Action::OpenOutputs));
+    let at = OutputsAt::Folder("/outputs".into());
+    let effects = command(&mut state, Command::LookAtOutputs(Box::new(at)));
+    let (source, task) = effects
+        .iter()
+        .find_map(|effect| match effect {
+            Effect::LookAtOutputs { source, task, .. } => Some((*source, *task)),
+            _ => None,
+        })
+        .unwrap();
+    let effects = event(
+        &mut state,
+        Event::OutputsLookedAt {
+            source,
+            task,
+            result: Ok(examples()),
+        },
+    );
+    let first = question(&effects).unwrap();
+    assert!(state.remote.outputs.task.is_none());
+    assert!(state.remote.reading.is_asking());
+
+    let named = ReadingWish {
+        labels: "imagenet".to_owned(),
+        ..ReadingWish::default()
+    };
+    let wish = Command::TryReading(Box::new(named.clone()));
+    let second = question(&command(&mut state, wish)).unwrap();
+    let answer = |question, wish| Event::ReadingTried {
+        question,
+        trial: trial(wish),
+    };
+    event(&mut state, answer(first, ReadingWish::default()));
+    assert!(state.remote.reading.trial.is_none());
+    event(&mut state, answer(second, named));
+    assert!(state.remote.reading.trial.is_some());
+    assert!(!state.remote.reading.is_asking());
+}
+
+#[test]
+fn examples_of_other_images_are_forgotten() {
+    let mut state = listed();
+    let source = state.source.as_ref().unwrap().id;
+    let looked_at = |state: &mut State| {
+        event(
+            state,
+            Event::OutputsLookedAt {
+                source,
+                task: TaskId(0),
+                result: Ok(examples()),
+            },
+        )
+    };
+    looked_at(&mut state);
+    assert!(state.remote.reading.examples().is_some());
+    command(&mut state, Command::Open("/other".into()));
+    assert!(state.remote.reading.examples().is_none());
+    // What comes late is about the images before, too.
+    assert!(question(&looked_at(&mut state)).is_none());
+    assert!(state.remote.reading.examples().is_none());
 }

@@ -15,8 +15,8 @@ use super::super::log::log_lines_ui;
 use super::super::prices::{PriceMemory, keep_price_ui};
 use super::status_sign;
 use crate::domain::{
-    InputObjects, JobOutcome, JobPhase, JobProgress, LeftBehind, S3Place, TransformJob,
-    TransformStatus, Utc, human_usd,
+    InputObjects, JobOutcome, JobPhase, JobProgress, LeftBehind, ReadingWish, S3Place,
+    TransformJob, TransformStatus, Utc, human_usd,
 };
 use crate::state::{
     Action, Command, JobFinding, JobId, KnownJob, Leftovers, OutputsAt, OutputsWish, S3Failure,
@@ -47,7 +47,8 @@ pub(super) fn page_ui(
     ScrollArea::vertical()
         .id_salt(("job", &job.id.name))
         .max_height(height)
-        .auto_shrink([false, true])
+        .min_scrolled_height(height)
+        .auto_shrink(false)
         .show(ui, |ui| {
             name_ui(ui, state, job, commands);
             failure_ui(ui, job, commands);
@@ -311,9 +312,7 @@ fn outputs_ui(ui: &mut Ui, state: &State, job: &KnownJob, commands: &mut Vec<Com
     if open.clicked() {
         commands.push(Command::OpenOutputs(Box::new(OutputsWish {
             at: OutputsAt::Job(job.id.clone()),
-            labels: String::new(),
-            mapping: String::new(),
-            saves_mapping: false,
+            reading: ReadingWish::default(),
         })));
     }
     if !is_free {

@@ -1,6 +1,6 @@
 //! As whom S3 is asked, and where: the profile, the server and its region.
 
-use eframe::egui::{Button, CollapsingHeader, ComboBox, Key, RichText, TextEdit, Ui};
+use eframe::egui::{Button, CollapsingHeader, ComboBox, Grid, Key, Label, RichText, TextEdit, Ui};
 
 use super::super::super::widgets::{Tone, banner_ui, sign_in_banner_ui, strong, who_text};
 use crate::domain::{AwsProfile, AwsSetup, Credentials, EndpointError, S3Access, parse_endpoint};
@@ -70,10 +70,10 @@ pub(in super::super) fn access_ui(
                 commands.push(Command::ListBuckets);
             }
         }
-        if let Some(who) = state.sign_ins.get(access).and_then(who_text) {
-            ui.weak(who);
-        }
     });
+    if let Some(who) = state.sign_ins.get(access).and_then(who_text) {
+        ui.add(Label::new(RichText::new(who).weak()).wrap());
+    }
     if let Some(Err(reason)) = &state.s3.setup {
         banner_ui(ui, Tone::Warning, reason, |_| {});
     }
@@ -171,24 +171,25 @@ fn server_ui(
 ) {
     let mut wanted = access.clone();
     let mut is_done = false;
-    ui.horizontal_wrapped(|ui| {
-        ui.label("Server");
-        let hint = "AWS, or http://127.0.0.1:9000";
-        is_done |= text_ui(ui, &mut memory.endpoint, "Address of the server", hint);
-        ui.label("Region");
-        is_done |= text_ui(
-            ui,
-            &mut memory.region,
-            "Region of the bucket",
-            "found by itself",
-        );
-    });
-    ui.horizontal_wrapped(|ui| {
-        ui.label("Bucket");
-        path_style_ui(ui, &mut wanted.path_style);
-        ui.checkbox(&mut wanted.requester_pays, "Requester pays")
-            .on_hover_text("For buckets whose owner lets readers pay: reading costs you money");
-    });
+    Grid::new("server and region")
+        .num_columns(2)
+        .show(ui, |ui| {
+            ui.label("Server");
+            let hint = "AWS, or http://127.0.0.1:9000";
+            is_done |= text_ui(ui, &mut memory.endpoint, "Address of the server", hint);
+            ui.end_row();
+            ui.label("Region");
+            let region = &mut memory.region;
+            is_done |= text_ui(ui, region, "Region of the bucket", "found by itself");
+            ui.end_row();
+            ui.label("Bucket");
+            path_style_ui(ui, &mut wanted.path_style);
+            ui.end_row();
+            ui.label("");
+            ui.checkbox(&mut wanted.requester_pays, "Requester pays")
+                .on_hover_text("For buckets whose owner lets readers pay: reading costs you money");
+            ui.end_row();
+        });
     if let Err(error) = memory.parsed_endpoint() {
         ui.label(RichText::new(format!("⚠ {error}")).color(ui.visuals().error_fg_color));
         is_done = false;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use eframe::egui::{CollapsingHeader, ComboBox, RichText, TextEdit, Ui};
+use eframe::egui::{CollapsingHeader, ComboBox, Grid, RichText, TextEdit, Ui};
 
 use super::super::super::widgets::{grouped, strong};
 use super::super::form::{
@@ -20,6 +20,8 @@ use crate::state::{Command, ExportScope, ModelFrom, SendDraft, SendStage, State}
 const JSON: &str = "application/json";
 /// So many jobs offer their rate.
 const OFFERED_JOBS: usize = 3;
+
+const CHOICE_WIDTH: f32 = 200.0;
 
 /// Lines of `NAME=value`, while they are being typed.
 #[derive(Default)]
@@ -289,25 +291,39 @@ fn requests_ui(ui: &mut Ui, draft: &mut SendDraft) {
         0..=3,
         "3, as is usual",
     );
-    let strategies = [
-        (BatchStrategy::SingleRecord, "one record a request"),
-        (BatchStrategy::MultiRecord, "many records a request"),
-    ];
-    choice_ui(ui, "Batch strategy", &mut draft.batch_strategy, &strategies);
-    let splits = [
-        (None, "as the images need it"),
-        (Some(SplitType::None), "not at all"),
-        (Some(SplitType::Line), "by line"),
-        (Some(SplitType::TFRecord), "by TFRecord"),
-        (Some(SplitType::RecordIO), "by RecordIO"),
-    ];
-    choice_ui(ui, "Split the objects", &mut draft.split, &splits);
-    let assembling = [
-        (None, "as the images need it"),
-        (Some(AssembleWith::None), "one after the other"),
-        (Some(AssembleWith::Line), "a line each"),
-    ];
-    choice_ui(ui, "Assemble the answers", &mut draft.assemble, &assembling);
+    Grid::new("records").num_columns(2).show(ui, |ui| {
+        choice_ui(
+            ui,
+            "Batch strategy",
+            &mut draft.batch_strategy,
+            &[
+                (BatchStrategy::SingleRecord, "one record a request"),
+                (BatchStrategy::MultiRecord, "many records a request"),
+            ],
+        );
+        choice_ui(
+            ui,
+            "Split the objects",
+            &mut draft.split,
+            &[
+                (None, "as the images need it"),
+                (Some(SplitType::None), "not at all"),
+                (Some(SplitType::Line), "by line"),
+                (Some(SplitType::TFRecord), "by TFRecord"),
+                (Some(SplitType::RecordIO), "by RecordIO"),
+            ],
+        );
+        choice_ui(
+            ui,
+            "Assemble the answers",
+            &mut draft.assemble,
+            &[
+                (None, "as the images need it"),
+                (Some(AssembleWith::None), "one after the other"),
+                (Some(AssembleWith::Line), "a line each"),
+            ],
+        );
+    });
     optional_text_ui(
         ui,
         &mut draft.content_type,
@@ -319,19 +335,20 @@ fn requests_ui(ui: &mut Ui, draft: &mut SendDraft) {
     draft.accept = (accept != JSON).then_some(accept);
 }
 
+/// A row of a grid.
 fn choice_ui<T: PartialEq + Copy>(ui: &mut Ui, name: &str, value: &mut T, choices: &[(T, &str)]) {
-    ui.horizontal_wrapped(|ui| {
-        ui.label(name);
-        let chosen = choices.iter().find(|(choice, _)| choice == value);
-        let combo = ComboBox::from_id_salt(name)
-            .selected_text(chosen.map_or("", |(_, text)| text))
-            .show_ui(ui, |ui| {
-                for (choice, text) in choices {
-                    ui.selectable_value(value, *choice, *text);
-                }
-            });
-        combo.response.accessible_name(name);
-    });
+    ui.label(name);
+    let chosen = choices.iter().find(|(choice, _)| choice == value);
+    let combo = ComboBox::from_id_salt(name)
+        .width(CHOICE_WIDTH)
+        .selected_text(chosen.map_or("", |(_, text)| text))
+        .show_ui(ui, |ui| {
+            for (choice, text) in choices {
+                ui.selectable_value(value, *choice, *text);
+            }
+        });
+    combo.response.accessible_name(name);
+    ui.end_row();
 }
 
 fn environment_ui(ui: &mut Ui, memory: &mut SendMemory) {

@@ -1,0 +1,39 @@
+//! Answers to try a mapping on.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::{JsonPlace, OutputMapping};
+use crate::domain::SampleUri;
+
+/// An answer as it came, and the image that it is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExampleAnswer {
+    pub uri: SampleUri,
+    /// Of the image, for people.
+    pub image: String,
+    /// Width and height of the upright image in pixels, or why they are not known.
+    pub image_size: Result<[u32; 2], String>,
+    /// JSON, as it came.
+    pub answer: Arc<[u8]>,
+}
+
+/// Some answers of one kind, and what the first of them says.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AnswerExamples {
+    pub answers: Vec<ExampleAnswer>,
+    /// The first, for people: long lists are shortened.
+    pub shown: String,
+    /// What stands where in the first, in its order.
+    pub places: Vec<JsonPlace>,
+}
+
+/// How answers are to be read.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReadingWish {
+    /// `None`: as is recognised.
+    pub mapping: Option<Box<OutputMapping>>,
+    /// A label set or a file of labels; empty: as is found.
+    pub labels: String,
+}

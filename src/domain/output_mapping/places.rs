@@ -1,0 +1,97 @@
+//! What stands where in an answer, so that the places of a mapping can be chosen instead of typed.
+
+use super::{JsonPointer, MappingField};
+
+/// A place in an answer, and what stands there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JsonPlace {
+    pub pointer: JsonPointer,
+    pub holds: PlaceContent,
+}
+
+/// What stands in a place, as far as a mapping can use it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PlaceContent {
+    Number,
+    Text,
+    /// Numbers, and whether each of them lies in `0.0..=1.0`.
+    Numbers {
+        count: usize,
+        are_parts: bool,
+    },
+    Texts {
+        count: usize,
+    },
+    /// Rows of four numbers, as boxes are, and whether each number lies in `0.0..=1.0`.
+    Rows {
+        count: usize,
+        are_parts: bool,
+    },
+}
+
+impl JsonPlace {
+    /// Whether a field of a mapping can be read from here.
+    pub fn suits(&self, field: MappingField) -> bool {
+        use PlaceContent::{Number, Numbers, Rows, Text, Texts};
+        matches!(
+            (field, self.holds),
+            (
+                MappingField::Scores | MappingField::Classes,
+                Number | Numbers { .. }
+            ) | (MappingField::Classes, Text | Texts { .. })
+                | (MappingField::Boxes, Rows { .. } | Numbers { count: 4, .. })
+                | (
+                    MappingField::Count | MappingField::Best,
+                    Number | Numbers { count: 1, .. }
+                )
+        )
+    }
+
+    /// How many of something stand here.
+    pub fn count(&self) -> usize {
+        match self.holds {
+            PlaceContent::Number | PlaceContent::Text => 1,
+            PlaceContent::Numbers { count, .. }
+            | PlaceContent::Texts { count }
+            | PlaceContent::Rows { count, .. } => count,
+        }
+    }
+
+    /// Whether each number here lies in `0.0..=1.0`; true where there is none.
+    pub fn are_parts(&self) -> bool {
+        match self.holds {
+            PlaceContent::Numbers { are_parts, .. } | PlaceContent::Rows { are_parts, .. } => {
+                are_parts
+            }
+            PlaceContent::Number | PlaceContent::Text | PlaceContent::Texts { .. } => true,
+        }
+    }
+
+    /// Whether the last named part of the place says one of these words.
+    pub(super) fn is_called(&self, words: &[&str]) -> bool {
+        let parts = self.pointer.as_str().rsplit('/');
+        let is_name = |part: &&str| *part != "*" && part.parse::<usize>().is_err();
+        let name = parts.filter(|part| !part.is_empty()).find(is_name);
+        let name = name.unwrap_or_default().to_lowercase();
+        words.iter().any(|word| name.contains(word))
+    }
+}
+
+impl PlaceContent {
+    /// For people: “1001 numbers”.
+    pub fn words(self) -> String {
+        let several = |count: usize, one: &str, many: &str| match count {
+            1 => format!("1 {one}"),
+            count => format!("{count} {many}"),
+        };
+        match self {
+            Self::Number => "a number".to_owned(),
+            Self::Text => "a text".to_owned(),
+            Self::Numbers { count, .. } => several(count, "number", "numbers"),
+            Self::Texts { count } => several(count, "text", "texts"),
+            Self::Rows { count, .. } => {
+                format!("{} of 4 numbers", several(count, "row", "rows"))
+            }
+        }
+    }
+}

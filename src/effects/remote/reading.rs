@@ -1,0 +1,149 @@
+//! Mappings of answers: tried on examples, listed, saved and loaded.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::super::Shared;
+use crate::domain::{AnswerExamples, LabelSet, OutputMapping, ReadingWish};
+use crate::library::{built_in_labels, check_mapping, labels_from_file, parse_mapping};
+use crate::remote::outputs::{ExampleReadings, OutputShape};
+use crate::state::{Event, ReadingTrial, SavedMapping};
+
+/// The labels that a field names: a built-in set, or a file; `None` for an empty one.
+pub(super) fn labels_of(text: &str) -> Result<Option<LabelSet>, String> {
+    match text.trim() {
+        "" => Ok(None),
+        name => match built_in_labels(name) {
+            Some(labels) => Ok(Some(labels)),
+            None => labels_from_file(Path::new(name))
+                .map(Some)
+                .map_err(|error| error.to_string()),
+        },
+    }
+}
+
+/// The mapping with the label set that is named beside it; a file of labels goes with it only when it is saved.
+pub(super) fn checked_mapping(
+    mapping: &OutputMapping,
+    labels: &str,
+) -> Result<OutputMapping, String> {
+    let labels = labels.trim();
+    let mapping = OutputMapping {
+        labels: built_in_labels(labels).map(|_| labels.to_owned()),
+        ..mapping.clone()
+    };
+    check_mapping(&mapping).map_err(|error| format!("the mapping cannot be used: {error}"))?;
+    Ok(mapping)
+}
+
+pub(in super::super) fn try_it(
+    shared: &Arc<Shared>,
+    question: u64,
+    examples: Arc<AnswerExamples>,
+    wish: ReadingWish,
+) {
+    let of_mistake = wish.clone();
+    let event = move |trial| Event::ReadingTried {
+        question,
+        trial: Box::new(trial),
+    };
+    shared.spawn_answer(
+        "try how answers are read",
+        move |_| event(trial_of(&examples, wish)),
+        move |mistake| event(failed_trial(of_mistake, mistake)),
+    );
+}
+
+fn trial_of(examples: &AnswerExamples, wish: ReadingWish) -> ReadingTrial {
+    let mapping = wish.mapping.as_deref();
+    let mapping = mapping.map(|mapping| checked_mapping(mapping, &wish.labels));
+    let (mapping, labels) = match (mapping.transpose(), labels_of(&wish.labels)) {
+        (Ok(mapping), Ok(labels)) => (mapping, labels),
+        (Err(reason), _) | (_, Err(reason)) => return failed_trial(wish, reason),
+    };
+    let read = ExampleReadings::of(&examples.answers, mapping.as_ref(), labels);
+    let recognised = match &read.shape {
+        Ok(OutputShape::Mapped(found)) if mapping.is_none() => Some((**found).clone()),
+        _ => None,
+    };
+    ReadingTrial {
+        wish,
+        description: read.shape.map(|shape| shape.description()),
+        recognised,
+        assumed: read.assumed,
+        readings: read.readings,
+    }
+}
+
+fn failed_trial(wish: ReadingWish, reason: String) -> ReadingTrial {
+    ReadingTrial {
+        wish,
+        description: Err(reason),
+        recognised: None,
+        assumed: Vec::new(),
+        readings: Vec::new(),
+    }
+}
+
+pub(in super::super) fn list(shared: &Arc<Shared>) {
+    shared.spawn("list mappings", |shared| {
+        let (mappings, problems) = shared.library.mappings();
+        let saved = mappings.into_iter();
+        let saved = saved.map(|(path, mapping)| saved_mapping(path, mapping));
+        shared.report(Event::MappingsListed {
+            saved: saved.collect(),
+            problems: problems.iter().map(ToString::to_string).collect(),
+        });
+    });
+}
+
+pub(in super::super) fn save(shared: &Arc<Shared>, wish: ReadingWish) {
+    shared.spawn_answer(
+        "save a mapping",
+        move |shared| Event::MappingSaved(save_now(shared, &wish).map(Box::new)),
+        |mistake| Event::MappingSaved(Err(mistake)),
+    );
+}
+
+fn save_now(shared: &Shared, wish: &ReadingWish) -> Result<SavedMapping, String> {
+    let labels = wish.labels.trim();
+    let mapping = wish.mapping.as_deref();
+    let mapping = mapping.ok_or("there is no mapping to save")?;
+    let mapping = checked_mapping(mapping, labels)?;
+    let file = (mapping.labels.is_none() && !labels.is_empty()).then(|| Path::new(labels));
+    let saved = shared.library.save_mapping(&mapping, file);
+    load_now(saved.map_err(|error| error.to_string())?)
+}
+
+pub(in super::super) fn load(shared: &Arc<Shared>, path: PathBuf) {
+    shared.spawn_answer(
+        "load a mapping",
+        move |_| Event::MappingLoaded(load_now(path).map(Box::new)),
+        |mistake| Event::MappingLoaded(Err(mistake)),
+    );
+}
+
+fn load_now(path: PathBuf) -> Result<SavedMapping, String> {
+    let text = std::fs::read_to_string(&path)
+        .map_err(|error| format!("could not read the mapping: {error}: {}", path.display()))?;
+    let mapping = parse_mapping(&text, &path)
+        .map_err(|error| format!("the mapping cannot be used: {error}"))?;
+    Ok(saved_mapping(path, mapping))
+}
+
+/// A file of labels lies beside the mapping.
+fn saved_mapping(path: PathBuf, mapping: OutputMapping) -> SavedMapping {
+    let labels = match mapping.labels.as_deref() {
+        None => String::new(),
+        Some(name) if built_in_labels(name).is_some() => name.to_owned(),
+        Some(name) => path.with_file_name(name).display().to_string(),
+    };
+    SavedMapping {
+        mapping: OutputMapping {
+            labels: None,
+            ..mapping
+        },
+        labels,
+        path,
+    }
+}

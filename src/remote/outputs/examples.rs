@@ -1,0 +1,263 @@
+//! The first answers of a folder of outputs, to be looked at and to try a mapping on.
+
+use std::sync::Arc;
+
+use super::image_size::image_size;
+use super::join::Work;
+use super::json::Json;
+use super::named::IMAGE_FIELDS;
+use super::open::FoundOutputs;
+use super::places::places_of;
+use super::reader::{LabelSource, OutputReader};
+use super::recognise::{OutputShape, Recognition, Unrecognised};
+use super::shown::{shown, shown_raw};
+use crate::domain::{
+    AnswerExamples, ExampleAnswer, KeepRule, LabelSet, OutputMapping, Prediction, Sample,
+};
+use crate::source::{Source, for_task};
+use crate::tasks::TaskControl;
+
+/// Answers that are looked at.
+const EXAMPLES: usize = 3;
+/// Of an output that holds many answers; those that end behind it are not looked at.
+const BEGINNING: u64 = 1 << 20;
+/// Outputs that are tried until enough can be read.
+const TRIED: usize = 20;
+
+const UNKNOWN: &str = "the answers have no shape that Spotcheck knows; a mapping says where scores, boxes and classes stand";
+
+/// What examples read as.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ExampleReadings {
+    /// How they are read, for people; or why nobody knows how.
+    pub shape: Result<OutputShape, String>,
+    /// What the answers do not say and was taken for granted, for people.
+    pub assumed: Vec<String>,
+    /// For each example what it says, or why it cannot be read.
+    pub readings: Vec<Result<Prediction, String>>,
+}
+
+impl FoundOutputs {
+    /// The first answers, at most three, with the sizes of their images. Fewer where few can be read.
+    pub fn examples(&self, source: &Arc<dyn Source>, control: &TaskControl) -> AnswerExamples {
+        let source = for_task(source, control);
+        let mut answers = Vec::new();
+        for work in self.joined.works.iter().take(TRIED) {
+            if answers.len() >= EXAMPLES || control.is_cancelled() {
+                break;
+            }
+            // One that cannot be read is a problem of its image once the outputs are opened.
+            let first = self.first_answers(work, control).unwrap_or_default();
+            let examples = first.into_iter().map(|(place, answer)| {
+                let sample = &self.samples[place];
+                example_of(&*source, sample, answer)
+            });
+            answers.extend(examples.take(EXAMPLES - answers.len()));
+        }
+        AnswerExamples::of(answers)
+    }
+
+    /// With the places of their images.
+    fn first_answers(
+        &self,
+        work: &Work,
+        control: &TaskControl,
+    ) -> Result<Vec<(usize, Vec<u8>)>, String> {
+        let file = &self.files[work.output()];
+        if let Work::One { place, .. } = work {
+            return Ok(vec![(
+                *place,
+                self.folder_of(work.output()).read(file, control)?,
+            )]);
+        }
+        let end = file.size_bytes.min(BEGINNING);
+        let beginning = self
+            .folder_of(work.output())
+            .read_range(file, 0..end, control)?;
+        let is_whole = end == file.size_bytes;
+        let mut lines: Vec<&[u8]> = beginning.split(|byte| *byte == b'\n').collect();
+        if !is_whole {
+            lines.pop();
+        }
+        lines.retain(|line| !line.iter().all(u8::is_ascii_whitespace));
+        let of_line = |(number, line): (u64, &[u8])| {
+            let place = match work {
+                Work::Records { places, .. } => *places.get(&number)?,
+                _ => self.place_named(line)?,
+            };
+            Some((place, line.to_owned()))
+        };
+        Ok((0..)
+            .zip(lines)
+            .filter_map(of_line)
+            .take(EXAMPLES)
+            .collect())
+    }
+
+    /// The image that a line says it is about.
+    fn place_named(&self, line: &[u8]) -> Option<usize> {
+        let json = Json::parse(line).ok()?;
+        let names = IMAGE_FIELDS.iter();
+        let mut names = names.filter_map(|field| json.get(field).and_then(Json::text));
+        names.find_map(|name| {
+            let mut samples = self.samples.iter();
+            samples.position(|sample| sample.uri.as_str() == name || sample.name == name)
+        })
+    }
+}
+
+fn example_of(source: &dyn Source, sample: &Sample, answer: Vec<u8>) -> ExampleAnswer {
+    ExampleAnswer {
+        uri: sample.uri.clone(),
+        image: sample.name.clone(),
+        image_size: image_size(source, &sample.uri),
+        answer: answer.into(),
+    }
+}
+
+impl AnswerExamples {
+    /// Looks at the first of these answers.
+    pub fn of(answers: Vec<ExampleAnswer>) -> Self {
+        let Some(first) = answers.first() else {
+            return Self::default();
+        };
+        let (shown, places) = match Json::parse(&first.answer) {
+            Ok(json) => (shown(&json), places_of(&json)),
+            Err(_) => (shown_raw(&first.answer), Vec::new()),
+        };
+        Self {
+            answers,
+            shown,
+            places,
+        }
+    }
+}
+
+impl ExampleReadings {
+    /// Reads them with a mapping, or as they are recognised without one. `labels` name the classes; `None` leaves that to the answers.
+    pub fn of(
+        examples: &[ExampleAnswer],
+        mapping: Option<&OutputMapping>,
+        labels: Option<LabelSet>,
+    ) -> Self {
+        let recognised = match mapping {
+            Some(mapping) => Ok(Recognition {
+                shape: OutputShape::Mapped(Box::new(mapping.clone())),
+                assumed: Vec::new(),
+            }),
+            None => recognise(examples),
+        };
+        let Recognition { shape, assumed } = match recognised {
+            Ok(recognised) => recognised,
+            Err(reason) => {
+                return Self {
+                    shape: Err(reason),
+                    assumed: Vec::new(),
+                    readings: Vec::new(),
+                };
+            }
+        };
+        let labels = match (labels, &shape) {
+            (Some(labels), _) => LabelSource::Known(labels),
+            (None, OutputShape::Spotcheck { .. }) => LabelSource::Outputs,
+            (None, OutputShape::Mapped(mapping)) => LabelSource::of_mapping(mapping),
+        };
+        let reader = OutputReader::new(shape.clone(), labels, KeepRule::default());
+        let readings = examples.iter().map(|example| {
+            let size = match &example.image_size {
+                Ok(size) => Some(*size),
+                Err(_) if shape.says_size() => None,
+                Err(reason) => return Err(reason.clone()),
+            };
+            reader.read(&example.answer, size)
+        });
+        Self {
+            readings: readings.collect(),
+            assumed,
+            shape: Ok(shape),
+        }
+    }
+}
+
+/// By the first of them that has a shape.
+fn recognise(examples: &[ExampleAnswer]) -> Result<Recognition, String> {
+    let mut reason = None;
+    for example in examples {
+        match Recognition::of(&example.answer) {
+            Ok(recognised) => return Ok(recognised),
+            Err(Unrecognised::Broken(why)) => {
+                reason.get_or_insert(why);
+            }
+            // The answer itself stands beside it.
+            Err(Unrecognised::Unknown(_)) => return Err(UNKNOWN.to_owned()),
+        }
+    }
+    Err(reason.unwrap_or_else(|| "there is no answer that could be looked at".to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{Answer, MappingDraft, SampleUri};
+
+    fn example(answer: &str) -> ExampleAnswer {
+        ExampleAnswer {
+            uri: SampleUri::new("/photos/a.png"),
+            image: "a.png".to_owned(),
+            image_size: Ok([100, 50]),
+            answer: answer.as_bytes().into(),
+        }
+    }
+
+    #[test]
+    fn a_mapping_made_of_the_places_of_an_answer_reads_it() {
+        for (answer, found) in [
+            (
+                r#"{"verdict": {"certainty": [0.25, 0.75]}}"#,
+                "class 1 at 0.75",
+            ),
+            (
+                r#"{"items": [{"bounds": [0.1, 0.2, 0.3, 0.4], "label": 7, "confidence": 0.9}]}"#,
+                "class 7 at 10,10,30,20",
+            ),
+        ] {
+            let examples = AnswerExamples::of(vec![example(answer)]);
+            let mapping = MappingDraft::of_places(&examples.places).mapping().unwrap();
+            let readings = ExampleReadings::of(&examples.answers, Some(&mapping), None);
+            let read = readings.readings[0].as_ref().unwrap();
+            let text = match &read.answer {
+                Answer::Classes(classes) => {
+                    format!("class {} at {}", classes[0].index, classes[0].score)
+                }
+                Answer::Detections(boxes) => {
+                    let edges = boxes[0].bounds;
+                    format!(
+                        "class {} at {},{},{},{}",
+                        boxes[0].class_id, edges.x1, edges.y1, edges.x2, edges.y2
+                    )
+                }
+            };
+            assert_eq!(text, found);
+        }
+    }
+
+    #[test]
+    fn what_is_not_known_or_cannot_be_read_says_why() {
+        let unknown = example(r#"{"verdict": {"certainty": [0.25, 0.75]}}"#);
+        let readings = ExampleReadings::of(std::slice::from_ref(&unknown), None, None);
+        let reason = readings.shape.unwrap_err();
+        assert!(reason.contains("no shape that Spotcheck knows"), "{reason}");
+
+        let mut draft = MappingDraft::default();
+        draft.classes.scores = "/verdict/sureness".to_owned();
+        let mapping = draft.mapping().unwrap();
+        let readings = ExampleReadings::of(&[unknown], Some(&mapping), None);
+        let reason = readings.readings[0].as_ref().unwrap_err();
+        assert!(reason.contains("no “sureness”"), "{reason}");
+
+        let broken = AnswerExamples::of(vec![example("<html>")]);
+        assert_eq!(broken.shown, "<html>");
+        assert!(broken.places.is_empty());
+        assert_eq!(AnswerExamples::of(Vec::new()), AnswerExamples::default());
+    }
+}

@@ -1,0 +1,71 @@
+//! How answers from elsewhere are read: the user's mappings, and what examples read as with the one that is being edited.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::domain::{AnswerExamples, OutputMapping, Prediction, ReadingWish};
+
+/// What is known beside the fields of a mapping.
+#[derive(Debug, Default)]
+pub struct Reading {
+    /// The user's mappings, as they were listed last.
+    pub saved: Vec<SavedMapping>,
+    /// Why some of them cannot be used.
+    pub problems: Vec<String>,
+    /// About images that are open.
+    pub(in crate::state) examples: Option<Arc<AnswerExamples>>,
+    /// Counts up with the questions, so that a late answer is dropped.
+    pub(in crate::state) question: u64,
+    /// What was asked last.
+    pub asked: Option<ReadingWish>,
+    /// The last answer, until there is a newer one.
+    pub trial: Option<ReadingTrial>,
+    /// A mapping that was read from a file or has just been saved, for the fields to take over, and a number that tells two of them apart.
+    pub loaded: Option<(u64, SavedMapping)>,
+    /// Why a mapping was not loaded or saved.
+    pub failure: Option<String>,
+}
+
+/// A mapping in a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SavedMapping {
+    /// Without its labels.
+    pub mapping: OutputMapping,
+    /// The label set that it names, or the file of labels beside it; empty for none.
+    pub labels: String,
+    pub path: PathBuf,
+}
+
+/// What the examples read as.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ReadingTrial {
+    pub wish: ReadingWish,
+    /// How they are read, for people, or why nobody knows.
+    pub description: Result<String, String>,
+    /// The mapping that was recognised, where none was wished for and it is one.
+    pub recognised: Option<OutputMapping>,
+    /// What the answers do not say and was taken for granted, for people.
+    pub assumed: Vec<String>,
+    /// What each example says, or why it cannot be read.
+    pub readings: Vec<Result<Prediction, String>>,
+}
+
+impl Reading {
+    /// Answers about images that are open, to try a mapping on.
+    pub fn examples(&self) -> Option<&AnswerExamples> {
+        self.examples.as_deref()
+    }
+
+    /// They are about images that are no longer open.
+    pub(in crate::state) fn forget_examples(&mut self) {
+        self.examples = None;
+        self.asked = None;
+        self.trial = None;
+    }
+
+    /// Whether an answer is on its way.
+    pub fn is_asking(&self) -> bool {
+        let answered = self.trial.as_ref().map(|trial| &trial.wish);
+        self.asked.is_some() && self.asked.as_ref() != answered
+    }
+}

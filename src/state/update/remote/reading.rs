@@ -1,0 +1,87 @@
+//! How answers from elsewhere are read: examples to try a mapping on, and the user's mappings.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::domain::{AnswerExamples, ReadingWish};
+use crate::state::{Effect, ReadingTrial, SavedMapping, SourceId, State};
+
+/// Those of other images than are open now are of no use.
+pub(in super::super) fn set_examples(
+    state: &mut State,
+    source: SourceId,
+    examples: Arc<AnswerExamples>,
+    effects: &mut Vec<Effect>,
+) {
+    if state.source.as_ref().is_none_or(|open| open.id != source) {
+        return;
+    }
+    let reading = &mut state.remote.reading;
+    reading.examples = Some(examples);
+    reading.trial = None;
+    let wish = reading.asked.clone().unwrap_or_default();
+    try_it(state, wish, effects);
+}
+
+/// Finds out what the examples say when they are read so.
+pub(in super::super) fn try_it(state: &mut State, wish: ReadingWish, effects: &mut Vec<Effect>) {
+    let question = state.ids.next();
+    let reading = &mut state.remote.reading;
+    reading.asked = Some(wish.clone());
+    reading.question = question;
+    if let Some(examples) = &reading.examples {
+        effects.push(Effect::TryReading {
+            question,
+            examples: Arc::clone(examples),
+            wish,
+        });
+    }
+}
+
+pub(in super::super) fn tried(state: &mut State, question: u64, trial: ReadingTrial) {
+    let reading = &mut state.remote.reading;
+    if reading.question == question {
+        reading.trial = Some(trial);
+    }
+}
+
+pub(in super::super) fn listed(state: &mut State, saved: Vec<SavedMapping>, problems: Vec<String>) {
+    state.remote.reading.saved = saved;
+    state.remote.reading.problems = problems;
+}
+
+pub(in super::super) fn save(state: &mut State, wish: ReadingWish, effects: &mut Vec<Effect>) {
+    state.remote.reading.failure = None;
+    effects.push(Effect::SaveMapping(wish));
+}
+
+pub(in super::super) fn load(state: &mut State, path: PathBuf, effects: &mut Vec<Effect>) {
+    state.remote.reading.failure = None;
+    effects.push(Effect::LoadMapping(path));
+}
+
+pub(in super::super) fn loaded(state: &mut State, result: Result<SavedMapping, String>) {
+    match result {
+        Ok(mapping) => {
+            let number = state.ids.next();
+            state.remote.reading.loaded = Some((number, mapping));
+        }
+        Err(reason) => state.remote.reading.failure = Some(reason),
+    }
+}
+
+pub(in super::super) fn saved(
+    state: &mut State,
+    result: Result<SavedMapping, String>,
+    effects: &mut Vec<Effect>,
+) {
+    if let Ok(saved) = &result {
+        state.tell(format!(
+            "Saved the mapping {}: {}",
+            saved.mapping.name,
+            saved.path.display()
+        ));
+        effects.push(Effect::ListMappings);
+    }
+    loaded(state, result);
+}

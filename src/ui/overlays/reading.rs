@@ -1,0 +1,257 @@
+//! How answers from elsewhere are read: as they are recognised, or with a mapping that is made, tried and kept here. A part of
+//! the dialogs that ask for it.
+
+mod fields;
+mod preview;
+
+use std::path::PathBuf;
+
+use eframe::egui::{
+    Button, ComboBox, Key, Label, Response, RichText, TextEdit, Ui, containers::menu::MenuButton,
+    vec2,
+};
+
+use super::super::widgets::{Tone, banner_ui, strong};
+use crate::domain::{MappingDraft, MappingFault, MappingField, ReadingWish};
+use crate::state::{Command, SavedMapping, State};
+
+pub(super) use preview::examples_ui;
+
+const LABEL_SETS: [&str; 4] = ["imagenet", "coco-80", "coco-91", "cifar-10"];
+/// Of the buttons on the right of fields, in points.
+const BUTTON_WIDTH: f32 = 92.0;
+const LOAD_WIDTH: f32 = 60.0;
+const RECOGNISED: &str = "As Spotcheck recognises them";
+const OWN: &str = "With a mapping of your own";
+
+/// Drafts of the fields.
+#[derive(Default)]
+pub(super) struct ReadingMemory {
+    has_mapping: bool,
+    draft: MappingDraft,
+    labels: String,
+    /// A file to load a mapping from.
+    file: String,
+    /// Which loaded mapping was taken over last.
+    taken_over: u64,
+}
+
+impl ReadingMemory {
+    /// What the fields say.
+    ///
+    /// # Errors
+    /// The first field that cannot be.
+    pub(super) fn wish(&self) -> Result<ReadingWish, MappingFault> {
+        let mapping = self.has_mapping.then(|| self.draft.mapping()).transpose()?;
+        Ok(ReadingWish {
+            mapping: mapping.map(Box::new),
+            labels: self.labels.trim().to_owned(),
+        })
+    }
+
+    fn take_over(&mut self, saved: &SavedMapping) {
+        self.has_mapping = true;
+        self.draft = MappingDraft::from(&saved.mapping);
+        self.labels.clone_from(&saved.labels);
+    }
+
+    /// A mapping of what the first example says, or of how it is recognised.
+    fn begin_mapping(&mut self, state: &State) {
+        self.has_mapping = true;
+        let reading = &state.remote.reading;
+        let recognised = reading.trial.as_ref();
+        let recognised = recognised.and_then(|trial| trial.recognised.as_ref());
+        self.draft = match (recognised, reading.examples()) {
+            (Some(mapping), _) => MappingDraft {
+                id: String::new(),
+                ..MappingDraft::from(mapping)
+            },
+            (None, Some(examples)) => MappingDraft::of_places(&examples.places),
+            (None, None) => MappingDraft::default(),
+        };
+        if let (true, Some(labels)) = (
+            self.labels.is_empty(),
+            recognised.and_then(|mapping| mapping.labels.as_ref()),
+        ) {
+            self.labels.clone_from(labels);
+        }
+    }
+}
+
+/// The choice, the fields of a mapping, and the names of the classes. Has the examples read anew whenever something changes.
+pub(super) fn reading_ui(
+    ui: &mut Ui,
+    state: &State,
+    memory: &mut ReadingMemory,
+    commands: &mut Vec<Command>,
+) {
+    let reading = &state.remote.reading;
+    if let Some((number, loaded)) = &reading.loaded
+        && memory.taken_over != *number
+    {
+        memory.taken_over = *number;
+        memory.take_over(loaded);
+    }
+    ui.label(strong("How they are read"));
+    choice_ui(ui, state, memory);
+    let fault = memory.wish().err();
+    if memory.has_mapping {
+        ui.add_space(4.0);
+        let places = reading.examples().map(|examples| &*examples.places);
+        fields::fields_ui(ui, &mut memory.draft, places, fault.as_ref());
+    }
+    ui.add_space(6.0);
+    labels_ui(ui, &mut memory.labels);
+    if memory.has_mapping {
+        ui.add_space(6.0);
+        files_ui(ui, state, memory, commands);
+    }
+    try_when_changed(state, memory, commands);
+}
+
+/// One question at a time: what is typed meanwhile is asked next.
+fn try_when_changed(state: &State, memory: &ReadingMemory, commands: &mut Vec<Command>) {
+    let reading = &state.remote.reading;
+    if reading.examples().is_none() || reading.is_asking() {
+        return;
+    }
+    if let Ok(wish) = memory.wish()
+        && reading.asked.as_ref() != Some(&wish)
+    {
+        commands.push(Command::TryReading(Box::new(wish)));
+    }
+}
+
+fn choice_ui(ui: &mut Ui, state: &State, memory: &mut ReadingMemory) {
+    let reading = &state.remote.reading;
+    let chosen = if memory.has_mapping { OWN } else { RECOGNISED };
+    let combo = ComboBox::from_id_salt("how answers are read")
+        .width(ui.available_width())
+        .selected_text(chosen)
+        .show_ui(ui, |ui| {
+            if ui
+                .selectable_label(!memory.has_mapping, RECOGNISED)
+                .clicked()
+            {
+                memory.has_mapping = false;
+            }
+            if ui.selectable_label(memory.has_mapping, OWN).clicked() && !memory.has_mapping {
+                memory.begin_mapping(state);
+            }
+            for saved in &reading.saved {
+                let name = format!("Saved: {}", saved.mapping.name);
+                let line = Button::selectable(false, name)
+                    .right_text(RichText::new(&saved.mapping.id).weak());
+                if ui.add(line).clicked() {
+                    memory.take_over(saved);
+                }
+            }
+        });
+    combo.response.accessible_name("How the answers are read");
+    for problem in &reading.problems {
+        let text = format!("⚠ A saved mapping was left out: {problem}");
+        let text = RichText::new(text).color(ui.visuals().warn_fg_color);
+        ui.add(Label::new(text).wrap());
+    }
+}
+
+fn labels_ui(ui: &mut Ui, labels: &mut String) {
+    ui.label(strong("Names of the classes"));
+    ui.horizontal(|ui| {
+        let field = TextEdit::singleline(labels)
+            .hint_text("as the answers or the model say")
+            .desired_width(width_beside_button(ui));
+        let field = ui.add(field);
+        field
+            .on_hover_text("A label set, a file with a name a line, or a label map (.pbtxt)")
+            .accessible_name("Label set or label file");
+        menu_ui(ui, "Label sets", |ui| {
+            for name in LABEL_SETS {
+                if ui.button(name).clicked() {
+                    name.clone_into(labels);
+                    ui.close();
+                }
+            }
+        });
+    });
+}
+
+/// Where the mapping is kept, and where another one comes from.
+fn files_ui(ui: &mut Ui, state: &State, memory: &mut ReadingMemory, commands: &mut Vec<Command>) {
+    let reading = &state.remote.reading;
+    if let Some(reason) = &reading.failure {
+        banner_ui(ui, Tone::Error, reason, |_| {});
+    }
+    let id = memory.draft.id();
+    let same = reading.saved.iter().find(|saved| saved.mapping.id == id);
+    ui.horizontal_wrapped(|ui| {
+        let wish = memory.wish();
+        let is_kept = wish.as_ref().is_ok_and(|wish| {
+            same.is_some_and(|saved| {
+                wish.mapping.as_deref() == Some(&saved.mapping) && wish.labels == saved.labels
+            })
+        });
+        let text = match same {
+            Some(_) if !is_kept => "Replace the saved mapping",
+            _ => "Save the mapping",
+        };
+        let save = ui.add_enabled(wish.is_ok() && !is_kept, Button::new(text));
+        let save = save.on_hover_text(format!("Writes {id}.toml among your mappings, for the next time and for the command line (--mapping {id})"));
+        let save = save.on_disabled_hover_text(match &wish {
+            Ok(_) => "It is saved as it stands here",
+            Err(fault) => &fault.reason,
+        });
+        if let (true, Ok(wish)) = (save.clicked(), wish) {
+            commands.push(Command::SaveMapping(Box::new(wish)));
+        }
+        if is_kept {
+            ui.weak("✓ saved");
+        }
+    });
+    if let Some(saved) = same {
+        let path = saved.path.display().to_string();
+        ui.add(Label::new(RichText::new(&path).small().weak()).truncate())
+            .on_hover_text(path);
+    }
+    ui.horizontal(|ui| {
+        let field = TextEdit::singleline(&mut memory.file)
+            .hint_text("or load one: path of a .toml file")
+            .desired_width(width_beside_button(ui) - LOAD_WIDTH - ui.spacing().item_spacing.x);
+        let field = ui.add(field);
+        let is_entered = field.lost_focus() && ui.input(|input| input.key_pressed(Key::Enter));
+        field.accessible_name("File of a mapping");
+        let path = memory.file.trim();
+        let load = Button::new("Load").min_size(vec2(LOAD_WIDTH, 0.0));
+        let load = ui.add_enabled(!path.is_empty(), load);
+        let load = load.on_disabled_hover_text("Type the path of a mapping first");
+        if (load.clicked() || is_entered) && !path.is_empty() {
+            commands.push(Command::LoadMapping(PathBuf::from(path)));
+        }
+        let browse = Button::new("Browse…").min_size(vec2(BUTTON_WIDTH, 0.0));
+        if ui.add(browse).clicked() {
+            commands.push(Command::PickMapping);
+        }
+    });
+}
+
+/// Of a field with a button of [`BUTTON_WIDTH`] on its right.
+fn width_beside_button(ui: &Ui) -> f32 {
+    ui.available_width() - BUTTON_WIDTH - ui.spacing().item_spacing.x
+}
+
+/// A button as wide as the others that opens a menu.
+fn menu_ui(ui: &mut Ui, text: &str, contents: impl FnOnce(&mut Ui)) -> Response {
+    let button = Button::new(text).min_size(vec2(BUTTON_WIDTH, 0.0));
+    MenuButton::from_button(button).ui(ui, contents).0
+}
+
+/// Beneath the field that it is about.
+fn fault_ui(ui: &mut Ui, fault: Option<&MappingFault>, field: MappingField) {
+    if let Some(fault) = fault.filter(|fault| fault.field == field) {
+        let text = format!("⚠ {}", fault.reason);
+        let text = RichText::new(text)
+            .small()
+            .color(ui.visuals().error_fg_color);
+        ui.add(Label::new(text).wrap());
+    }
+}

@@ -1,0 +1,160 @@
+//! What the first answers read as, beside the answers themselves.
+
+use eframe::egui::{
+    Color32, CornerRadius, Frame, Label, Margin, Rect, RichText, ScrollArea, Sense, Stroke,
+    StrokeKind, Ui, pos2, vec2,
+};
+
+use super::super::super::textures::Textures;
+use super::super::super::theme;
+use super::super::super::widgets::{Tone, banner_ui, box_count, score_row_ui, strong};
+use super::ReadingMemory;
+use crate::domain::{Answer, Detection, ExampleAnswer, Prediction};
+use crate::state::State;
+
+const SKETCH_WIDTH: f32 = 132.0;
+const SKETCH_HEIGHT: f32 = 110.0;
+const RAW_HEIGHT: f32 = 180.0;
+/// Classes or boxes of an answer that are named.
+const NAMED: usize = 3;
+/// Boxes that are drawn.
+const SKETCHED: usize = 30;
+
+/// `nothing` says how to get examples where there are none.
+pub(in super::super) fn examples_ui(
+    ui: &mut Ui,
+    state: &State,
+    memory: &mut ReadingMemory,
+    textures: &mut Textures,
+    nothing: &str,
+) {
+    let reading = &state.remote.reading;
+    ui.label(strong("What the first answers say"));
+    let Some(examples) = reading.examples() else {
+        ui.add(Label::new(RichText::new(nothing).weak()).wrap());
+        return;
+    };
+    match (&reading.trial, memory.wish()) {
+        (_, Err(fault)) => banner_ui(ui, Tone::Warning, &fault.reason, |_| {}),
+        (None, Ok(_)) => {
+            ui.spinner();
+        }
+        (Some(trial), Ok(_)) => {
+            match &trial.description {
+                Ok(description) => {
+                    let text = format!("Read as {description}");
+                    ui.add(Label::new(RichText::new(text).weak()).wrap());
+                }
+                Err(reason) => banner_ui(ui, Tone::Warning, reason, |ui| {
+                    if !memory.has_mapping && ui.button("Make a mapping").clicked() {
+                        memory.begin_mapping(state);
+                    }
+                }),
+            }
+            for assumed in &trial.assumed {
+                let text = format!("Assumed: {assumed}");
+                ui.add(Label::new(RichText::new(text).small().weak()).wrap());
+            }
+            for (example, read) in examples.answers.iter().zip(&trial.readings) {
+                example_ui(ui, state, textures, example, read);
+            }
+        }
+    }
+    ui.add_space(6.0);
+    raw_ui(ui, &examples.shown);
+}
+
+fn example_ui(
+    ui: &mut Ui,
+    state: &State,
+    textures: &mut Textures,
+    example: &ExampleAnswer,
+    read: &Result<Prediction, String>,
+) {
+    ui.add_space(4.0);
+    ui.add(Label::new(strong(&example.image).size(12.0)).truncate())
+        .on_hover_text(example.uri.as_str());
+    let prediction = match read {
+        Ok(prediction) => prediction,
+        Err(reason) => {
+            let text = RichText::new(format!("⚠ {reason}")).color(ui.visuals().error_fg_color);
+            ui.add(Label::new(text).wrap());
+            return;
+        }
+    };
+    match &prediction.answer {
+        Answer::Classes(classes) => {
+            for class in classes.iter().take(NAMED) {
+                let color = theme::class_color(class.index);
+                let sense = Sense::hover();
+                score_row_ui(ui, &class.label, class.score, color, false, sense);
+            }
+        }
+        Answer::Detections(boxes) => {
+            ui.horizontal_top(|ui| {
+                sketch_ui(ui, state, textures, example, prediction, boxes);
+                ui.vertical(|ui| {
+                    ui.weak(box_count(boxes.len()));
+                    for found in boxes.iter().take(NAMED) {
+                        let color = theme::class_color(found.class_id);
+                        let sense = Sense::hover();
+                        score_row_ui(ui, &found.label, found.score, color, false, sense);
+                    }
+                });
+            });
+        }
+    }
+}
+
+/// Boxes that are read in another order than they were written in are seen at once.
+fn sketch_ui(
+    ui: &mut Ui,
+    state: &State,
+    textures: &mut Textures,
+    example: &ExampleAnswer,
+    prediction: &Prediction,
+    boxes: &[Detection],
+) {
+    let size = vec2(prediction.width as f32, prediction.height as f32).max(vec2(1.0, 1.0));
+    let scale = (SKETCH_WIDTH / size.x).min(SKETCH_HEIGHT / size.y);
+    let (rect, response) = ui.allocate_exact_size(size * scale, Sense::hover());
+    response.on_hover_text("Where the boxes lie in the image");
+    let painter = ui.painter_at(rect);
+    painter.rect_filled(rect, CornerRadius::ZERO, theme::sunken_fill(ui.visuals()));
+    let sample = state.samples.find(&example.uri);
+    if let Some(thumbnail) = sample.and_then(|sample| textures.thumbnails.get(sample)) {
+        painter.image(thumbnail.texture, rect, thumbnail.uv, Color32::WHITE);
+    }
+    // Of a detector that tells hundreds only those that would be looked at.
+    let is_sure = |found: &&Detection| found.score >= state.view().min_score;
+    let sure = boxes.iter().take(SKETCHED).take_while(is_sure).count();
+    for found in boxes.iter().take(sure.max(NAMED)).rev() {
+        let bounds = found.bounds.clipped(prediction.width, prediction.height);
+        let corner = |x: f32, y: f32| pos2(rect.left() + x * scale, rect.top() + y * scale);
+        let place = Rect::from_min_max(corner(bounds.x1, bounds.y1), corner(bounds.x2, bounds.y2));
+        let dark = Stroke::new(2.5, Color32::from_black_alpha(140));
+        painter.rect_stroke(place, 0.0, dark, StrokeKind::Inside);
+        let line = Stroke::new(1.5, theme::class_color(found.class_id));
+        painter.rect_stroke(place, 0.0, line, StrokeKind::Inside);
+    }
+    let line = Stroke::new(1.0, theme::line(ui.visuals()));
+    painter.rect_stroke(rect, 0.0, line, StrokeKind::Inside);
+}
+
+fn raw_ui(ui: &mut Ui, shown: &str) {
+    ui.label(RichText::new("The first answer, shortened").small().weak());
+    Frame::new()
+        .fill(theme::sunken_fill(ui.visuals()))
+        .corner_radius(6)
+        .inner_margin(Margin::same(8))
+        .show(ui, |ui| {
+            ui.set_width(ui.available_width());
+            ScrollArea::both()
+                .id_salt("raw answer")
+                .max_height(RAW_HEIGHT)
+                .auto_shrink([false, true])
+                .show(ui, |ui| {
+                    ui.add(Label::new(RichText::new(shown).monospace().small()).extend());
+                });
+        });
+}
