@@ -51,5 +51,7 @@ mod sending;
 mod support;
 #[path = "app/uploading.rs"]
 mod uploading;
+#[path = "app/watching.rs"]
+mod watching;
 #[path = "app/window.rs"]
 mod window;

@@ -19,8 +19,8 @@ use spotcheck::aws::{Aws, AwsErrorKind, MAX_INVOCATION_BYTES, Patience, SageMake
 use spotcheck::domain::{
     AssembleWith, BatchStrategy, Compression, Credentials, DataCapture, DataProcessing,
     EndpointConfig, EndpointQuery, EndpointSpec, EndpointStatus, Experiment, InputObjects,
-    JobQuery, ModelClient, ModelSpec, S3Address, SageMakerAccess, SplitType, TransformInput,
-    TransformOutput, TransformSpec, TransformStatus,
+    JobQuery, LogFrom, ModelClient, ModelSpec, S3Address, SageMakerAccess, SplitType,
+    TransformInput, TransformOutput, TransformSpec, TransformStatus,
 };
 use support::alone::alone;
 use support::seaweed::without_aws;
@@ -269,12 +269,11 @@ fn ask_everything(sagemaker: &SageMaker) {
     let group = "/aws/sagemaker/TransformJobs";
     sagemaker.log_streams(group, "cats/", None).unwrap();
     sagemaker
-        .log_events(group, "cats/i-1", some("f/1"), None)
+        .log_events(group, "cats/i-1", LogFrom::After("f/1".to_owned()), None)
         .unwrap();
-    sagemaker.log_events(group, "cats/i-1", None, None).unwrap();
-    sagemaker
-        .last_log_events(group, "cats/i-1", 100, None)
-        .unwrap();
+    for from in [LogFrom::Beginning, LogFrom::Newest(100)] {
+        sagemaker.log_events(group, "cats/i-1", from, None).unwrap();
+    }
 }
 
 #[test]
@@ -386,7 +385,9 @@ fn answers_are_understood_in_full() {
             let streams = sagemaker.log_streams("g", "cats/", None).unwrap();
             assert_eq!(streams[0].last_event_ms, Some(1_763_719_500_100));
             assert_eq!(streams[1].last_event_ms, None);
-            let page = sagemaker.log_events("g", "s", None, None).unwrap();
+            let page = sagemaker
+                .log_events("g", "s", LogFrom::Beginning, None)
+                .unwrap();
             assert_eq!(page.events[0].at_ms, 1_763_719_380_100);
             assert_eq!(page.next, "f/1");
         },
@@ -416,7 +417,9 @@ fn answers_that_say_no_more_than_they_must_are_understood() {
             assert_eq!((found.config_name, found.failure), (None, None));
             let group = "/aws/sagemaker/TransformJobs";
             assert!(sagemaker.log_streams(group, "x", None).unwrap().is_empty());
-            let page = sagemaker.log_events(group, "x", some("f/1"), None).unwrap();
+            let page = sagemaker
+                .log_events(group, "x", LogFrom::After("f/1".to_owned()), None)
+                .unwrap();
             assert_eq!((page.events.len(), page.next.as_str()), (0, "f/1"));
             let jobs = sagemaker.list_transform_jobs(&JobQuery::default(), None);
             assert!(jobs.unwrap().jobs.is_empty());

@@ -8,14 +8,14 @@ mod support;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::Value;
 use spotcheck::domain::known_instance_types;
 use support::control_plane::{ControlPlane, Failure, IMAGE, ROLE, archive, echo_archive};
 use support::ended::Ended;
 use support::fault_proxy::{Answer, Fault, FaultProxy, Often};
-use support::seaweed::{ADMIN, Bucket, Seaweed};
+use support::seaweed::{ADMIN, Bucket, STRANGER, Seaweed};
 use support::{python_packages, spotcheck_at};
 
 /// Between two questions whether something has happened.
@@ -153,11 +153,21 @@ impl Transform {
 
     /// The body of the last request for an operation.
     fn asked(&self, operation: &str) -> Value {
-        let requests = self.plane.requests();
-        let last = requests
-            .into_iter()
-            .rfind(|request| request.operation == operation);
-        last.unwrap().body
+        self.all_asked(operation).pop().unwrap()
+    }
+
+    /// The bodies of the requests for an operation, in the order they came.
+    fn all_asked(&self, operation: &str) -> Vec<Value> {
+        let requests = self.plane.requests().into_iter();
+        let asked = requests.filter(|request| request.operation == operation);
+        asked.map(|request| request.body).collect()
+    }
+
+    /// When the job began, in seconds since 1970.
+    fn created_s(&self, job: &str) -> f64 {
+        let asked = serde_json::json!({"TransformJobName": job});
+        let told = self.plane.console("DescribeTransformJob", &asked);
+        told.unwrap()["CreationTime"].as_f64().unwrap()
     }
 
     fn records(&self) -> Vec<PathBuf> {
@@ -975,7 +985,8 @@ fn a_price_with_its_source_is_kept_for_the_next_estimate() {
 fn a_partly_failed_job_names_the_failures_and_only_those_are_sent_again() {
     let transform = Transform::with_images("partly", 5);
     transform.bucket.put("photos/bad: one.jpg", b"fail 400");
-    let started = transform.start("partly", "photos/", &["--watch", "--max-concurrent", "1"]);
+    let more = ["--watch", "--max-concurrent", "1", "--tag", "team=vision"];
+    let started = transform.start("partly", "photos/", &more);
     let started = started.must(
         3,
         &[
@@ -1011,19 +1022,14 @@ fn a_partly_failed_job_names_the_failures_and_only_those_are_sent_again() {
         .unwrap();
     assert_eq!(answer["text"], "good now");
     assert_eq!(good + outputs(&job), 5);
-    let (first, second) = {
-        let requests = transform.plane.requests();
-        let jobs = requests
-            .into_iter()
-            .filter(|request| request.operation == "CreateTransformJob");
-        let jobs: Vec<Value> = jobs.map(|request| request.body).collect();
-        (jobs[0].clone(), jobs[1].clone())
-    };
+    let jobs = transform.all_asked("CreateTransformJob");
+    let (first, second) = (&jobs[0], &jobs[1]);
     for same in [
         "ModelName",
         "MaxConcurrentTransforms",
         "TransformResources",
         "BatchStrategy",
+        "Tags",
     ] {
         assert_eq!(first[same], second[same], "{same}");
     }
@@ -1062,6 +1068,90 @@ fn completed_with_fewer_outputs_than_inputs_is_said_loudly() {
     transform
         .run(&["retry", "short", "--not-refused", "--watch"])
         .must(0, &["1 image without an output is sent again"]);
+}
+
+#[test]
+fn an_image_that_came_after_the_job_misses_no_output_and_is_not_sent_again() {
+    let transform = Transform::with_images("later", 3);
+    transform.plane.fail(Failure::NoOutput("002.jpg"));
+    transform
+        .start("later", "photos/", &["--watch"])
+        .must(3, &[]);
+    transform.plane.heal();
+    // S3 tells to the second when an object was written.
+    let next_second =
+        UNIX_EPOCH + Duration::from_secs_f64(transform.created_s("later").floor() + 1.0);
+    while SystemTime::now() < next_second {
+        std::thread::sleep(POLL);
+    }
+    transform.bucket.put("photos/new.jpg", b"taken afterwards");
+    let said = "1 object below the input is newer than the job";
+    transform
+        .run(&["status", "later"])
+        .must(3, &["2 of 3 (66 %)", "ONLY 2 OF 3", said, "photos/new.jpg"]);
+    let elsewhere = Transform {
+        home: tempfile::tempdir().unwrap(),
+        ..transform
+    };
+    elsewhere
+        .run(&["status", "later"])
+        .must(3, &["2 of 3 (66 %)", "ONLY 2 OF 3", said]);
+    let retried = elsewhere
+        .run(&["retry", "later", "--watch"])
+        .must(0, &["1 image without an output is sent again"]);
+    let job = retried.stdout.lines().next().unwrap();
+    assert!(
+        elsewhere
+            .answer(&format!("out/{job}/new.jpg.out"))
+            .is_none()
+    );
+}
+
+#[test]
+fn an_image_that_was_too_large_says_what_would_take_it() {
+    let transform = Transform::with_images("too-large", 1);
+    transform
+        .bucket
+        .put("photos/large.jpg", &vec![7; 1_100_000]);
+    let more = ["--watch", "--max-payload-mb", "1", "--force"];
+    transform.start("too-large", "photos/", &more).must(
+        3,
+        &[
+            "large.jpg: Too much data for max payload size: ",
+            "larger than MaxPayloadInMB allows",
+        ],
+    );
+    transform
+        .run(&["retry", "too-large", "--max-payload-mb", "2", "--watch"])
+        .must(0, &["1 of 1 (100 %)"]);
+}
+
+#[test]
+fn a_log_is_looked_at_from_its_end() {
+    let transform = Transform::with_images("log-end", 2);
+    transform.start("log-end", "photos/", &[]).must(0, &[]);
+    transform.plane.wait_until_over("log-end");
+    transform
+        .run(&["status", "log-end"])
+        .must(0, &["log        "]);
+    let asked = transform.all_asked("GetLogEvents").remove(0);
+    assert_eq!(asked["startFromHead"], false);
+    assert_eq!(asked["limit"], 100);
+}
+
+#[test]
+fn a_key_that_aws_does_not_know_is_told_in_the_words_of_aws() {
+    let transform = Transform::new("stranger");
+    let mut command = transform.command(&["status", "job"]);
+    transform.plane.sign_in(&mut command, STRANGER);
+    Ended::of(&command.output().unwrap()).must(
+        1,
+        &[
+            "does not know the access key",
+            "says: UnrecognizedClientException: The security token included in the request is invalid.",
+            "choose another profile",
+        ],
+    );
 }
 
 #[test]
@@ -1217,6 +1307,93 @@ fn a_start_that_is_refused_says_why_and_what_it_made_and_goes_on_from_there() {
     transform
         .run(&["clean-up", "refused", "--yes"])
         .must(0, &["2 deleted"]);
+}
+
+#[test]
+fn a_start_that_aws_refuses_is_told_in_its_words() {
+    let transform = Transform::with_images("refusals", 1);
+    let operation = "CreateTransformJob";
+    let times = 100;
+    for (failure, said) in [
+        (
+            Failure::Throttling { operation, times },
+            &["asks to slow down", "ThrottlingException: Rate exceeded"][..],
+        ),
+        (
+            Failure::AccessDenied { operation },
+            &[
+                "lack the permission sagemaker:CreateTransformJob",
+                "AccessDeniedException",
+            ],
+        ),
+        (
+            Failure::HangUp { operation, times },
+            &["Could not start the job refusals: "],
+        ),
+    ] {
+        transform.plane.fail(failure);
+        let more = [said, &["clean-up refusals"]].concat();
+        transform.start("refusals", "photos/", &[]).must(1, &more);
+        transform.plane.heal();
+    }
+    // Nothing stands in the way of trying again, and an answer that got lost is asked for again.
+    transform.plane.fail(Failure::HangUp {
+        operation,
+        times: 1,
+    });
+    transform.start("refusals", "photos/", &[]).must(0, &[]);
+}
+
+#[test]
+fn a_job_that_fails_says_why() {
+    let transform = Transform::with_images("failing", 2);
+    for (job, failure, code, said) in [
+        (
+            "no-capacity",
+            Failure::NoCapacity,
+            1,
+            &[
+                "reason     CapacityError: Unable to provision",
+                "no image has an output",
+            ][..],
+        ),
+        (
+            "no-ping",
+            Failure::NoPing,
+            1,
+            &["did not pass the ping health check"],
+        ),
+        (
+            "broken",
+            Failure::ContainerError("001.jpg"),
+            3,
+            &[
+                "001.jpg: Bad HTTP status received from algorithm: 500",
+                "1 of 2 inputs have an output",
+            ],
+        ),
+    ] {
+        transform.plane.fail(failure);
+        transform
+            .start(job, "photos/", &["--watch"])
+            .must(code, said);
+        transform.plane.heal();
+    }
+}
+
+#[test]
+fn a_watcher_waits_where_nobody_answers() {
+    let transform = Transform::with_images("hang-up", 1);
+    transform.start("hang-up", "photos/", &[]).must(0, &[]);
+    transform.plane.wait_until_over("hang-up");
+    let operation = "DescribeTransformJob";
+    transform.plane.fail(Failure::HangUp {
+        operation,
+        times: 5,
+    });
+    transform
+        .run(&["status", "hang-up", "--watch"])
+        .must(0, &["trying again in 2 s", "1 of 1 (100 %)"]);
 }
 
 #[test]

@@ -515,6 +515,48 @@ fn a_saved_model_gets_a_handler_unless_it_has_its_own() {
     );
 }
 
+#[test]
+fn a_saved_model_without_a_folder_for_its_version_is_packed_once() {
+    let model = tempfile::tempdir().unwrap();
+    let write = |name: &str, content: &[u8]| {
+        let path = model.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, content).unwrap();
+    };
+    write("saved_model.pb", b"graph");
+    write("variables/variables.index", b"index");
+    write("code/inference.py", b"# mine\n");
+    write("requirements.txt", b"requests\n");
+    // Not beside the graph: this one belongs to the model.
+    write("assets/requirements.txt", b"words\n");
+    let out = tempfile::tempdir().unwrap();
+    let archive = out.path().join("model.tar.gz");
+    let output = package_saved_model(model.path(), &archive, &[]);
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(
+        names(&archive),
+        [
+            "1/assets/requirements.txt",
+            "1/saved_model.pb",
+            "1/variables/variables.index",
+            "code/inference.py",
+            "code/requirements.txt",
+        ]
+    );
+}
+
+#[test]
+fn two_folders_of_one_version_are_refused() {
+    let model = saved_model();
+    std::fs::create_dir(model.path().join("07")).unwrap();
+    std::fs::write(model.path().join("07/saved_model.pb"), b"other").unwrap();
+    let out = tempfile::tempdir().unwrap();
+    let refused = package_saved_model(model.path(), &out.path().join("model.tar.gz"), &[]);
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert_eq!(refused.status.code(), Some(1), "{said}");
+    assert!(said.contains("this is the same version as 07"), "{said}");
+}
+
 #[cfg(unix)]
 #[test]
 fn links_in_a_saved_model_and_folders_without_one_are_refused() {

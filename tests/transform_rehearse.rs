@@ -48,12 +48,16 @@ fn must_be_equal(output: &Output, images: usize) {
 
 /// An archive of EfficientNet-Lite0 whose `code/inference.py` has these lines at its end.
 fn tampered(folder: &Path, lines: &str) -> PathBuf {
+    with_lines(folder, "code/inference.py", lines)
+}
+
+/// An archive of EfficientNet-Lite0 one of whose files has these lines at its end.
+fn with_lines(folder: &Path, name: &str, lines: &str) -> PathBuf {
     let original = package(folder, &["--model", "efficientnet-lite0"]);
     let contents = unpacked(&original, folder);
-    let handler = contents.join("code/inference.py");
     let mut file = std::fs::OpenOptions::new()
         .append(true)
-        .open(handler)
+        .open(contents.join(name))
         .unwrap();
     write!(file, "\n\n{lines}\n").unwrap();
     let archive = folder.join("tampered.tar.gz");
@@ -223,16 +227,12 @@ fn a_handler_that_does_not_start_is_quoted() {
 #[test]
 fn an_image_over_the_payload_limit_is_not_sent() {
     let folder = tempfile::tempdir().unwrap();
-    let mut large = std::fs::read(repository().join("assets/samples/rocket.jpg")).unwrap();
     std::fs::copy(
         repository().join("assets/samples/rocket.jpg"),
         folder.path().join("small.jpg"),
     )
     .unwrap();
-    // Behind its end an image may have anything.
-    large.resize(2_500_000, 0);
-    std::fs::write(folder.path().join("large.jpg"), large).unwrap();
-    let place = text(folder.path());
+    let place = image_of(2_500_000, folder.path());
     let output = rehearse(&[
         "--model",
         "efficientnet-lite0",
@@ -248,6 +248,8 @@ fn an_image_over_the_payload_limit_is_not_sent() {
         said_.contains("TOO LARGE") && said_.contains("MaxPayloadInMB 3"),
         "{said_}"
     );
+    // What was not sent does not count for the rate.
+    assert!(said_.contains("; 1 image sent in"), "{said_}");
     let output = rehearse(&[
         "--model",
         "efficientnet-lite0",
@@ -258,6 +260,218 @@ fn an_image_over_the_payload_limit_is_not_sent() {
     .output()
     .unwrap();
     must_be_equal(&output, 2);
+}
+
+/// The first image of the samples, with so many bytes: behind its end an image may have anything.
+fn image_of(bytes: usize, folder: &Path) -> String {
+    let mut large = std::fs::read(repository().join("assets/samples/rocket.jpg")).unwrap();
+    large.resize(bytes, 0);
+    std::fs::write(folder.join("large.jpg"), large).unwrap();
+    text(folder)
+}
+
+#[test]
+fn payload_and_requests_at_once_are_those_that_the_job_would_be_started_with() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = image_of(9_300_000, folder.path());
+    let check = |flags: &[&str], limits: &str| {
+        let arguments = [&["--model", "efficientnet-lite0", &place], flags].concat();
+        let output = rehearse(&arguments).output().unwrap();
+        must_be_equal(&output, 1);
+        assert!(said(&output).contains(limits), "{}", said(&output));
+    };
+    check(&[], "(MaxPayloadInMB 10, 4 at once)");
+    check(
+        &["--instance-type", "ml.c5.2xlarge"],
+        "(MaxPayloadInMB 10, 8 at once)",
+    );
+    check(
+        &["--max-payload-mb", "50"],
+        "(MaxPayloadInMB 50, 2 at once)",
+    );
+    let refused = |flags: &[&str], reason: &str| {
+        let arguments = [&["--model", "efficientnet-lite0", &place], flags].concat();
+        let output = rehearse(&arguments).output().unwrap();
+        let said = said(&output);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(said.contains(reason), "{said}");
+    };
+    refused(
+        &["--max-payload-mb", "100", "--max-concurrent", "100"],
+        "100 MB × 100 = 10000 MB, and SageMaker takes 100",
+    );
+    // SageMaker leaves it at 6 where the container is asked for the rest.
+    refused(&["--max-concurrent", "0"], "TOO LARGE");
+}
+
+#[test]
+fn a_payload_of_zero_is_sent_in_chunks() {
+    let folder = tempfile::tempdir().unwrap();
+    let lines = "
+import __main__
+
+_body = __main__.Handler.body
+
+
+def body(self):
+    if 'chunked' not in self.headers.get('Transfer-Encoding', ''):
+        raise ValueError('this came whole')
+    return _body(self)
+
+
+__main__.Handler.body = body";
+    let archive = tampered(folder.path(), lines);
+    let archive = text(&archive);
+    let whole = rehearse(&[&archive, &samples(), "--samples", "1"])
+        .output()
+        .unwrap();
+    assert!(said(&whole).contains("this came whole"), "{}", said(&whole));
+    let chunked = [
+        &archive,
+        &samples(),
+        "--samples",
+        "1",
+        "--max-payload-mb",
+        "0",
+    ];
+    must_be_equal(&rehearse(&chunked).output().unwrap(), 1);
+}
+
+#[test]
+fn records_and_lines_are_put_together_as_far_as_the_payload_reaches() {
+    let folder = tempfile::tempdir().unwrap();
+    let lines = "
+_respond = respond
+_records = {'application/jsonlines': lambda body: body.splitlines(), 'application/x-tfexample': records}
+
+
+def respond(model, body, content_type):
+    count = len(_records[content_type](body))
+    strategy = os.environ['SAGEMAKER_BATCH_STRATEGY']
+    if (count, strategy) != (8, 'MULTI_RECORD'):
+        return 500, _failed(f'{count} records with {strategy}'), JSON
+    return _respond(model, body, content_type)";
+    let archive = tampered(folder.path(), lines);
+    let archive = text(&archive);
+    for form in ["line", "tfrecord"] {
+        let together = |payload: &str| {
+            let samples = samples();
+            let flags = ["--as", form, "--batch-strategy", "multi-record"];
+            let limit = ["--max-payload-mb", payload];
+            let arguments = [&[archive.as_str(), &samples], &flags[..], &limit].concat();
+            rehearse(&arguments).output().unwrap()
+        };
+        must_be_equal(&together("50"), 8);
+        let apart = together("2");
+        assert_eq!(apart.status.code(), Some(1));
+        let said = said(&apart);
+        assert!(said.contains("records with MULTI_RECORD"), "{said}");
+    }
+}
+
+#[test]
+fn the_handler_has_the_environment_that_its_container_will_have() {
+    let folder = tempfile::tempdir().unwrap();
+    let lines = "
+for name, value in {
+    'SAGEMAKER_BATCH': 'true',
+    'SAGEMAKER_BATCH_STRATEGY': 'SINGLE_RECORD',
+    'SAGEMAKER_MAX_PAYLOAD_IN_MB': '3',
+    'SAGEMAKER_MAX_CONCURRENT_TRANSFORMS': '2',
+    'NOTE': 'a=cat',
+}.items():
+    if os.environ.get(name) != value:
+        raise RuntimeError(f'{name} is {os.environ.get(name)}')";
+    let archive = tampered(folder.path(), lines);
+    let flags = [
+        &text(&archive),
+        &samples(),
+        "--samples",
+        "1",
+        "--max-payload-mb",
+        "3",
+        "--max-concurrent",
+        "2",
+        "--env",
+        "NOTE=a=cat",
+        "--env",
+        "SAGEMAKER_BATCH=no",
+    ];
+    must_be_equal(&rehearse(&flags).output().unwrap(), 1);
+}
+
+/// A handler whose ping is answered with 503 as often as this says.
+fn slow_to_pong(folder: &Path, times: &str) -> String {
+    let lines = format!(
+        "
+import __main__
+
+_get = __main__.Handler.do_GET
+_left = [{times}]
+
+
+def do_GET(self):
+    if self.path == '/ping' and _left[0] > 0:
+        _left[0] -= 1
+        return self.send(503, b'')
+    return _get(self)
+
+
+__main__.Handler.do_GET = do_GET"
+    );
+    text(&tampered(folder, &lines))
+}
+
+#[test]
+fn nothing_is_sent_before_the_ping_is_answered() {
+    let folder = tempfile::tempdir().unwrap();
+    let slow = slow_to_pong(folder.path(), "2");
+    let output = rehearse(&[&slow, &samples(), "--samples", "1"]).output();
+    must_be_equal(&output.unwrap(), 1);
+    let folder = tempfile::tempdir().unwrap();
+    let never = slow_to_pong(folder.path(), "float('inf')");
+    let output = rehearse(&[&never, &samples(), "--ready-within", "2"])
+        .output()
+        .unwrap();
+    let said = said(&output);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("answers its ping (GET /ping) with status 503"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_package_that_is_older_than_the_archive_wants_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let archive = with_lines(
+        folder.path(),
+        "code/requirements.txt",
+        "numpy>=999\npillow>=1,<999",
+    );
+    let output = rehearse(&[&text(&archive), &samples(), "--samples", "1"])
+        .output()
+        .unwrap();
+    must_be_equal(&output, 1);
+    let said = said(&output);
+    assert!(
+        said.contains("the archive asks for numpy>=999, this Python has"),
+        "{said}"
+    );
+    assert!(!said.contains("asks for pillow"), "{said}");
+}
+
+#[test]
+fn where_no_image_has_an_answer_nothing_is_said_to_be_as_here() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("empty.jpg"), b"").unwrap();
+    let output = rehearse(&["--model", "efficientnet-lite0", &text(folder.path())])
+        .output()
+        .unwrap();
+    let said = said(&output);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("nothing was compared"), "{said}");
+    assert!(!said.contains("as here:"), "{said}");
 }
 
 #[test]
@@ -274,7 +488,8 @@ fn images_that_nobody_can_read_are_as_here_and_what_a_job_makes_of_them_is_said(
         .unwrap();
     must_be_equal(&output, 1);
     assert!(
-        said(&output).contains("a job over them ends Failed"),
+        said(&output).contains("a job over them ends Failed")
+            && said(&output).contains("\n1 image has an answer that is as here"),
         "{}",
         said(&output)
     );
@@ -504,10 +719,25 @@ fn a_saved_model_is_rehearsed_with_a_tensorflow_serving_of_the_users() {
     .output()
     .unwrap();
     assert!(packed.status.success(), "{packed:?}");
-    let alone = rehearse(&[&text(&archive), &samples()]).output().unwrap();
+
+    // What the Python lacks, too, matters only to whoever has a TensorFlow Serving.
+    std::fs::write(
+        folder.path().join("model/requirements.txt"),
+        "no-such-package==1.0\n",
+    )
+    .unwrap();
+    let wanting = folder.path().join("wanting.tar.gz");
+    let packed = spotcheck(&["transform", "package", "--saved-model"])
+        .arg(folder.path().join("model"))
+        .arg("--out")
+        .arg(&wanting)
+        .output()
+        .unwrap();
+    assert!(packed.status.success(), "{packed:?}");
+    let alone = rehearse(&[&text(&wanting), &samples()]).output().unwrap();
     assert_eq!(alone.status.code(), Some(1));
     assert!(
-        said(&alone).contains("needs TensorFlow Serving"),
+        said(&alone).contains("needs TensorFlow Serving") && !said(&alone).contains("lacks"),
         "{}",
         said(&alone)
     );

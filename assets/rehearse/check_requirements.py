@@ -1,4 +1,4 @@
-"""Which of the packages that a requirements.txt lists this Python has; prints `missing NAME` and `other NAME==WANTED FOUND`.
+"""Which of the packages that a requirements.txt lists this Python has; prints `missing REQUIREMENT` and `other REQUIREMENT<tab>FOUND`.
 
 usage: python check_requirements.py requirements.txt
 """
@@ -10,20 +10,58 @@ import sys
 # The same module, for machines without a graphics card.
 STAND_INS = {"onnxruntime-gpu": "onnxruntime"}
 
+
+def release(version):
+    """The numbers that a version begins with: of `2.1.0rc1` and of `2.1+cpu` those of 2.1."""
+    numbers = re.match(r"v?(\d+(?:\.\d+)*)", version)
+    parts = [int(number) for number in numbers[1].split(".")] if numbers else [0]
+    while len(parts) > 1 and parts[-1] == 0:
+        parts.pop()
+    return parts
+
+
+def begins_as(found, wanted):
+    """Whether `1.4.2` is one of `1.4.*`."""
+    wanted = [int(number) for number in re.findall(r"\d+", wanted)]
+    return (release(found) + [0] * len(wanted))[: len(wanted)] == wanted
+
+
+def holds(found, operator, wanted):
+    """One clause of a version specifier (packaging.python.org, version specifiers), by the numbers of the release alone."""
+    if wanted.endswith(".*"):
+        return begins_as(found, wanted) == (operator == "==")
+    if operator in ("==", "==="):
+        return wanted in (found, found.split("+")[0])
+    if operator == "~=":
+        return release(found) >= release(wanted) and begins_as(found, wanted.rpartition(".")[0])
+    return {
+        "!=": release(found) != release(wanted),
+        ">=": release(found) >= release(wanted),
+        "<=": release(found) <= release(wanted),
+        ">": release(found) > release(wanted),
+        "<": release(found) < release(wanted),
+    }[operator]
+
+
+def version_of(name):
+    for candidate in (name, STAND_INS.get(name)):
+        try:
+            if candidate:
+                return importlib.metadata.version(candidate)
+        except importlib.metadata.PackageNotFoundError:
+            pass
+    return None
+
+
 with open(sys.argv[1], encoding="utf-8") as file:
     requirements = [line.split("#")[0].strip() for line in file]
 for requirement in requirements:
     name = re.match(r"[A-Za-z0-9][A-Za-z0-9._-]*", requirement)
     if not name:
         continue
-    found = None
-    for candidate in (name[0], STAND_INS.get(name[0])):
-        try:
-            found = found or (candidate and importlib.metadata.version(candidate))
-        except importlib.metadata.PackageNotFoundError:
-            pass
-    pinned = re.search(r"==\s*([^,;\s]+)", requirement)
+    found = version_of(name[0])
+    clauses = re.findall(r"(===|==|~=|!=|>=|<=|>|<)\s*([^,;\s]+)", requirement.split(";")[0])
     if found is None:
         print("missing", requirement)
-    elif pinned and pinned[1] != found:
-        print("other", f"{name[0]}=={pinned[1]}", found)
+    elif not all(holds(found, operator, wanted) for operator, wanted in clauses):
+        print("other", f"{requirement}\t{found}")

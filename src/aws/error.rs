@@ -375,16 +375,19 @@ fn about_who(answer: &Answer<'_>, asked: &Asked<'_>, who: &Who) -> Option<AwsErr
     use AwsErrorKind as Kind;
     let whose = &who.credentials;
     let server = who.server();
+    let said = said(answer, who);
     let error = |kind, why: String| AwsError::new(kind, format!("Could not {asked}: {why}"));
     Some(match answer.code.unwrap_or_default() {
-        "ExpiredToken" | "ExpiredTokenException" | "TokenRefreshRequired" => expired_session(who),
+        "ExpiredToken" | "ExpiredTokenException" | "TokenRefreshRequired" => {
+            expired_session(&said, who)
+        }
         "InvalidAccessKeyId"
         | "InvalidClientTokenId"
         | "UnrecognizedClientException"
         | "InvalidToken" => error(
             Kind::BadCredentials,
             format!(
-                "{server} does not know the access key of {whose}; choose another profile, or correct the key"
+                "{server} does not know the access key of {whose}{said}; choose another profile, or correct the key"
             ),
         ),
         "InvalidSignatureException" if is_about_time(answer.message) => {
@@ -393,12 +396,32 @@ fn about_who(answer: &Answer<'_>, asked: &Asked<'_>, who: &Who) -> Option<AwsErr
         "SignatureDoesNotMatch" | "InvalidSignatureException" => error(
             Kind::BadCredentials,
             format!(
-                "the secret key of {whose} does not belong to its access key; correct it in the AWS configuration"
+                "the secret key of {whose} does not belong to its access key{said}; correct it in the AWS configuration"
             ),
         ),
         "RequestTimeTooSkewed" | "RequestExpired" => clock_skew(answer, asked, who),
         _ => return None,
     })
+}
+
+/// “ (AWS says: Throttling: …)”, to go on after what it means.
+///
+/// Of a signature that is wrong some services show all that should have been signed, the session's token with it: that stays out.
+fn said(answer: &Answer<'_>, who: &Who) -> String {
+    let message = answer.message.map(|message| {
+        let ends = ["The Canonical String", "The String-to-Sign"].map(|words| message.find(words));
+        let end = ends.into_iter().flatten().min().unwrap_or(message.len());
+        message[..end].trim()
+    });
+    let parts: Vec<&str> = [answer.code, message]
+        .into_iter()
+        .flatten()
+        .filter(|part| !part.is_empty())
+        .collect();
+    if parts.is_empty() {
+        return String::new();
+    }
+    format!(" ({} says: {})", who.server(), parts.join(": "))
 }
 
 /// “Signature expired: 20261121T100000Z is now earlier than …”, “Signature not yet current: …”.
@@ -413,11 +436,11 @@ fn clock_skew(answer: &Answer<'_>, asked: &Asked<'_>, who: &Who) -> AwsError {
         .date
         .and_then(clock_difference)
         .map_or_else(String::new, |by| format!(" by {by}"));
-    let server = who.server();
+    let (server, said) = (who.server(), said(answer, who));
     AwsError::new(
         AwsErrorKind::ClockSkew,
         format!(
-            "Could not {asked}: the clock of this computer differs{by} from that of {server}; set it right, then try again"
+            "Could not {asked}: the clock of this computer differs{by} from that of {server}{said}; set it right, then try again"
         ),
     )
 }
@@ -448,13 +471,6 @@ fn about_writing(answer: &Answer<'_>, asked: &Asked<'_>, who: &Who) -> Option<Aw
         _ => return None,
     };
     Some(AwsError::new(kind, format!("Could not {asked}: {why}")))
-}
-
-/// What the server itself says of it.
-fn said(answer: &Answer<'_>, who: &Who) -> String {
-    answer.message.map_or_else(String::new, |message| {
-        format!(" ({} says: {message})", who.server())
-    })
 }
 
 /// Refusals of what is asked for, and of everybody.
@@ -610,7 +626,7 @@ fn expired_sign_in(who: &Who) -> AwsError {
     )
 }
 
-fn expired_session(who: &Who) -> AwsError {
+fn expired_session(said: &str, who: &Who) -> AwsError {
     let whose = &who.credentials;
     let what_to_do = match &who.renewal {
         Some(command) => format!("run `{command}`"),
@@ -618,7 +634,7 @@ fn expired_session(who: &Who) -> AwsError {
     };
     AwsError::new(
         AwsErrorKind::ExpiredCredentials,
-        format!("The session of {whose} has expired; {what_to_do}, then try again"),
+        format!("The session of {whose} has expired{said}; {what_to_do}, then try again"),
     )
 }
 

@@ -9,6 +9,16 @@ pub struct LogStream {
     pub last_event_ms: Option<i64>,
 }
 
+/// Where a page of a stream begins.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LogFrom {
+    Beginning,
+    /// So many of the newest lines at most, `1..=10000`.
+    Newest(u32),
+    /// After the page whose [`LogPage::next`] this is.
+    After(String),
+}
+
 /// A part of a stream, the oldest line first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LogPage {

@@ -50,7 +50,7 @@ pub use export_options::{
 };
 pub use geometry::{AxisTransform, BoundingBox};
 pub use label_set::{LabelError, LabelSet};
-pub use log_events::{LogEvent, LogPage, LogStream};
+pub use log_events::{LogEvent, LogFrom, LogPage, LogStream};
 pub use model_card::{
     BoxFormat, BoxSpace, ChannelOrder, ClassValues, ClassificationOutput, DetectionOutput,
     ElementType, ImageInput, Layout, ModelCard, ModelFile, ModelTask, OutputConvention, ResizeRule,
@@ -84,9 +84,9 @@ pub use transform::{
     ManifestPlan, ModelClient, ModelSource, ModelSpec, PayloadSuggestion, Preflight, Price,
     PriceTable, SageMakerAccess, SplitType, TfsBatching, TransformInput, TransformJob,
     TransformOutput, TransformPlan, TransformSpec, TransformStatus, TransformSummary,
-    archive_address, cost_usd, dated_name, default_image, human_usd, image_problem,
-    known_instance_types, manifest_address, name_problem, needed_payload_mb, output_folder,
-    role_problem, support_folder,
+    USUAL_INSTANCE, archive_address, cost_usd, dated_name, default_image, human_usd, image_problem,
+    in_flight_problem, known_instance_types, manifest_address, name_problem, needed_payload_mb,
+    output_folder, role_problem, support_folder,
 };
 pub use truth::{Truth, TruthBox, TruthLabel};
 pub use upload::{

@@ -21,13 +21,13 @@ pub use cost::{CostEstimate, HEADLINE, Headline, Price, PriceTable, cost_usd, hu
 pub use instance::{InstanceType, known_instance_types};
 pub use limits::{
     DEFAULT_PAYLOAD_MB, FieldProblem, MAX_PAYLOAD_IN_FLIGHT_MB, dated_name, image_problem,
-    name_problem, role_problem,
+    in_flight_problem, name_problem, role_problem,
 };
 pub use payload::{PayloadSuggestion, needed_payload_mb};
 pub use plan::{
     EXAMPLE_CONTENT_TYPE, IMAGE_CONTENT_TYPE, ImagesInside, LINES_CONTENT_TYPE, ManifestPlan,
-    ModelSource, TfsBatching, TransformPlan, archive_address, manifest_address, output_folder,
-    support_folder,
+    ModelSource, TfsBatching, TransformPlan, USUAL_INSTANCE, archive_address, manifest_address,
+    output_folder, support_folder,
 };
 pub use preflight::{Check, CheckGrade, CheckPoint, InputSurvey, KeySample, Preflight};
 pub use progress::{FailedObject, JobOutcome, JobPhase, JobProgress, LogLine};

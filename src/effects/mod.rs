@@ -312,7 +312,7 @@ impl Effects {
             Effect::Rehearse {
                 source,
                 order,
-                python,
+                wish,
                 runtime_library,
                 task,
                 control,
@@ -321,7 +321,7 @@ impl Effects {
                 remote::rehearse::Request {
                     source,
                     order: *order,
-                    python,
+                    wish,
                     runtime_library,
                     task,
                     control,

@@ -13,7 +13,7 @@ mod twice;
 pub use local::LocalSource;
 pub use memory::MemorySource;
 pub use s3::S3Source;
-pub use tfrecord::{RECORD_EXTENSIONS, WithRecords};
+pub use tfrecord::{RECORD_EXTENSIONS, WithRecords, framed_record};
 pub use twice::ReadTwice;
 
 use std::ops::Range;

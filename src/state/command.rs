@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::{
     Action, CanvasView, CompareLayout, DeployDraft, EndpointId, ExportScope, JobId, OutputsAt,
-    OutputsWish, Overlay, RuntimeKind, SendDraft, TaskId, TaskSignal,
+    OutputsWish, Overlay, RehearsalWish, RuntimeKind, SendDraft, TaskId, TaskSignal,
 };
 use crate::domain::{
     ComparisonFormat, DeviceChoice, EndpointQuery, ExportOptions, JobQuery, Price, ReadingWish,
@@ -103,10 +103,8 @@ pub enum Command {
     DismissUploaded,
     /// Checks what stands in the form about a job.
     CheckJob(Box<SendDraft>),
-    /// Tries what the form says on this machine, with this Python.
-    Rehearse {
-        python: String,
-    },
+    /// Tries what the form says on this machine.
+    Rehearse(RehearsalWish),
     /// Starts what was checked.
     StartJob,
     /// Adds a price to the user's table.

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use super::{
     ArrangeId, BoxCountId, BoxCountRequest, DeletionCause, DeployOrder, EndpointId, FilmstripId,
-    ImportId, JobId, OutputsAt, OutputsWish, Pace, RuntimeKind, SendOrder, SourceId, TaskId,
+    ImportId, JobId, OutputsAt, OutputsWish, Pace, RehearsalWish, RuntimeKind, SendOrder, SourceId,
+    TaskId,
 };
 use crate::domain::{
     AnswerExamples, Change, ComparisonFormat, EndpointQuery, ExportOptions, FileStamp, JobOutcome,
@@ -96,11 +97,11 @@ pub enum Effect {
         task: TaskId,
         control: TaskControl,
     },
-    /// Try on this machine, with this Python, what the job would do with some of the images.
+    /// Try on this machine what the job would do with some of the images.
     Rehearse {
         source: SourceId,
         order: Box<SendOrder>,
-        python: String,
+        wish: RehearsalWish,
         runtime_library: Option<PathBuf>,
         task: TaskId,
         control: TaskControl,

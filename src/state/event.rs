@@ -6,9 +6,9 @@ use std::sync::Arc;
 use super::{
     ArrangeId, Asked, BoxCountId, BoxCounts, ConnectFailure, DeletionCause, DeployCheck,
     EndpointDeletion, EndpointId, Exported, FilmstripId, FoundModel, FoundRun, ImportDraft,
-    ImportId, JobId, ModelEntry, Offer, OutputsFailure, ProjectContent, ReadingTrial,
+    ImportId, JobId, Leftovers, ModelEntry, Offer, OutputsFailure, ProjectContent, ReadingTrial,
     RehearsalReport, Relisting, RemoteCheck, S3Failure, S3FolderPage, SavedMapping, SendCheck,
-    SourceId, TaskId, TaskOutcome,
+    SourceId, TaskId, TaskOutcome, WatchEnd,
 };
 use crate::domain::{
     AnswerExamples, AwsSetup, CacheUsage, DeviceReport, Endpoint, EndpointConfig, EndpointPage,
@@ -235,7 +235,7 @@ pub enum Event {
     JobWatchEnded {
         id: JobId,
         task: TaskId,
-        result: Result<(), S3Failure>,
+        end: WatchEnd,
     },
     JobStopAsked {
         id: JobId,
@@ -292,7 +292,7 @@ pub enum Event {
     LeftoversFound {
         id: JobId,
         task: TaskId,
-        result: Result<Vec<LeftBehind>, S3Failure>,
+        result: Result<Leftovers, S3Failure>,
     },
     /// With what was deleted, for people, and what is left.
     LeftoversDeleted {

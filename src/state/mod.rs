@@ -55,10 +55,11 @@ pub use project::{Project, ProjectContent, ProjectStatus};
 pub use remote::{
     Asked, ConnectFailure, DeletionCause, DeployCheck, DeployDraft, DeployOrder, DeployStatus,
     Elsewhere, ElsewhereForm, EndpointDeletion, EndpointId, EndpointList, EndpointSight, Endpoints,
-    FoundModel, FoundRun, JobFinding, JobId, JobList, KnownEndpoint, KnownJob, ModelFrom,
-    OpeningOutputs, OutputsAt, OutputsFailure, OutputsWish, Prices, Reading, ReadingTrial,
-    RehearsalReport, Remote, RemoteCheck, RemoteReport, SavedMapping, SendAdvanced, SendCheck,
-    SendDraft, SendFrom, SendImages, SendModel, SendOrder, SendStage, SendStatus,
+    FoundModel, FoundRun, JobFinding, JobId, JobList, KnownEndpoint, KnownJob, Leftovers,
+    ModelFrom, OpeningOutputs, OutputsAt, OutputsFailure, OutputsWish, Prices, Reading,
+    ReadingTrial, RehearsalReport, RehearsalWish, Remote, RemoteCheck, RemoteReport, SavedMapping,
+    SendAdvanced, SendCheck, SendDraft, SendFrom, SendImages, SendModel, SendOrder, SendStage,
+    SendStatus, WatchEnd,
 };
 pub use runs::{Run, Runs};
 pub use s3_picker::{S3Picker, S3Start};

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::{CompareLayout, DeployDraft, JobId, SendDraft};
+use super::{CompareLayout, DeployDraft, JobId, RehearsalWish, SendDraft};
 use crate::domain::{DeviceChoice, RemoteModel, S3Place, ViewSettings};
 
 const MAX_RECENT: usize = 10;
@@ -66,8 +66,8 @@ pub struct Settings {
     pub deploy: DeployDraft,
     /// Jobs that are watched, so that watching goes on after a restart.
     pub watched_jobs: Vec<JobId>,
-    /// The Python that rehearses jobs.
-    pub rehearsal_python: String,
+    /// How jobs are rehearsed.
+    pub rehearsal: RehearsalWish,
     /// Whether opening a picture predicts it.
     pub predict_on_open: bool,
     /// How much the explanation hides of the picture, `0.0..=1.0`.
@@ -118,7 +118,7 @@ impl Default for Settings {
             send: SendDraft::default(),
             deploy: DeployDraft::default(),
             watched_jobs: Vec::new(),
-            rehearsal_python: "python3".to_owned(),
+            rehearsal: RehearsalWish::default(),
             predict_on_open: true,
             explanation_opacity: 0.65,
             max_megapixels: 512,

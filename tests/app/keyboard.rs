@@ -303,8 +303,6 @@ fn the_form_and_the_pages_of_jobs_have_names_keep_tab_inside_and_close_with_esca
             wait_for(&mut window, "✗ failed");
             wait_for(&mut window, "Retry only the failed ones");
             click(&mut window, "List jobs");
-            click(&mut window, "Clean up");
-            click(&mut window, "See what it left behind");
             click_when_there(&mut window, "Delete these…");
             wait_for(&mut window, "Keep them");
             // The job has left its marks behind the dialog, too.

@@ -138,8 +138,6 @@ fn a_job_that_fails_in_part_says_which_image_and_why_and_only_that_one_is_sent_a
             );
 
             // What is left behind is told before it is deleted.
-            click(&mut window, "Clean up");
-            click(&mut window, "See what it left behind");
             wait_for(&mut window, "The manifest s3://");
             click(&mut window, "Delete these…");
             click(&mut window, "Delete them");

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::SageMaker;
 use crate::aws::AwsError;
 use crate::aws::control_plane::{Call, Service};
-use crate::domain::{LogEvent, LogPage, LogStream};
+use crate::domain::{LogEvent, LogFrom, LogPage, LogStream};
 use crate::tasks::TaskControl;
 
 #[derive(Serialize)]
@@ -107,20 +107,26 @@ impl SageMaker {
         }
     }
 
-    /// A page of a stream, from its beginning, or after the page whose [`LogPage::next`] is given as `token`.
+    /// A page of a stream.
     pub fn log_events(
         &self,
         group: &str,
         stream: &str,
-        token: Option<String>,
+        from: LogFrom,
         control: Option<&TaskControl>,
     ) -> Result<LogPage, AwsError> {
         let call = logs("GetLogEvents", format!("read the log {stream} of {group}"));
+        let (limit, token) = match from {
+            LogFrom::Beginning => (None, None),
+            LogFrom::Newest(lines) => (Some(lines), None),
+            LogFrom::After(token) => (None, Some(token)),
+        };
         let request = GetLogEvents {
             log_group_name: group,
             log_stream_name: stream,
-            start_from_head: true,
-            limit: None,
+            // CloudWatch wants it with a token that goes forward, too.
+            start_from_head: limit.is_none(),
+            limit,
             next_token: token.as_deref(),
         };
         let page: Events = self.ask(&call, &request, control)?;
@@ -132,26 +138,6 @@ impl SageMaker {
                 .unwrap_or_default(),
             events: page.into_events(),
         })
-    }
-
-    /// The last lines of a stream, at most `limit` (`1..=10_000`), the oldest first.
-    pub fn last_log_events(
-        &self,
-        group: &str,
-        stream: &str,
-        limit: u32,
-        control: Option<&TaskControl>,
-    ) -> Result<Vec<LogEvent>, AwsError> {
-        let call = logs("GetLogEvents", format!("read the log {stream} of {group}"));
-        let request = GetLogEvents {
-            log_group_name: group,
-            log_stream_name: stream,
-            start_from_head: false,
-            limit: Some(limit),
-            next_token: None,
-        };
-        let page: Events = self.ask(&call, &request, control)?;
-        Ok(page.into_events())
     }
 }
 

@@ -628,7 +628,7 @@ impl From<CompressionArg> for Compression {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum StrategyArg {
+pub(super) enum StrategyArg {
     SingleRecord,
     MultiRecord,
 }

@@ -4,20 +4,21 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 
+use super::job_args::StrategyArg;
 use super::package::{OnnxArgs, find_model};
 use crate::cli::Outcome;
 use crate::cli::place::{Place, S3Args};
 use crate::cli::predict::list;
 use crate::cli::progress::with_progress;
+use crate::cli::values::parse_pair;
 use crate::decode::DecodeLimits;
 use crate::dirs::AppDirs;
-use crate::domain::{
-    DEFAULT_PAYLOAD_MB, DeviceChoice, MAX_PAYLOAD_IN_FLIGHT_MB, Sample, human_bytes,
-};
+use crate::domain::{DeviceChoice, MAX_PAYLOAD_IN_FLIGHT_MB, Sample, USUAL_INSTANCE, human_bytes};
 use crate::export::{Existing, ExportTarget};
 use crate::inference::{LoadOptions, OnnxPredictor, runtime};
 use crate::remote::package::{ArchiveKind, Unpacked, package_model, unpack};
@@ -50,12 +51,33 @@ pub(super) struct RehearseArgs {
     /// How the images are sent; without it as they lie in the source
     #[arg(long = "as", value_name = "FORM")]
     form: Option<Form>,
-    /// `MaxPayloadInMB` of the job, 0 for no limit
-    #[arg(long, value_name = "MB", default_value_t = DEFAULT_PAYLOAD_MB, value_parser = clap::value_parser!(u32).range(0..=MAX_PAYLOAD_IN_FLIGHT_MB as i64))]
-    max_payload_mb: u32,
-    /// `MaxConcurrentTransforms` of the job; without it as many as the handler asks for
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
+    /// Records or lines one a request, or as many as fit into the payload
+    #[arg(
+        long,
+        value_enum,
+        value_name = "STRATEGY",
+        default_value = "single-record"
+    )]
+    batch_strategy: StrategyArg,
+    /// What the requests say they are; without it what the form is usually called
+    #[arg(long, value_name = "TYPE")]
+    content_type: Option<String>,
+    /// `MaxPayloadInMB` of the job, 0 for chunks without a limit; without it as `transform start` would choose it, by the largest request
+    #[arg(long, value_name = "MB", value_parser = clap::value_parser!(u32).range(0..=MAX_PAYLOAD_IN_FLIGHT_MB as i64))]
+    max_payload_mb: Option<u32>,
+    /// `MaxConcurrentTransforms` of the job, 0 for as many as the handler asks for; without it as `transform start` would choose it, by the
+    /// instance
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=MAX_PAYLOAD_IN_FLIGHT_MB as i64))]
     max_concurrent: Option<u32>,
+    /// The instance of the job, for the choice of how many requests there are at once
+    #[arg(long, value_name = "TYPE", default_value = USUAL_INSTANCE)]
+    instance_type: String,
+    /// A variable of the container, as the job or the model sets it
+    #[arg(long, value_name = "KEY=VALUE", value_parser = parse_pair)]
+    env: Vec<(String, String)>,
+    /// How long the handler may take until it answers its ping
+    #[arg(long, value_name = "SECONDS", default_value_t = RehearseOptions::default().ready_within.as_secs(), value_parser = clap::value_parser!(u64).range(1..=3600))]
+    ready_within: u64,
     /// Where the model runs on this machine, to compare with
     #[arg(long, default_value = "cpu")]
     device: DeviceChoice,
@@ -133,8 +155,13 @@ impl RehearseArgs {
         RehearseOptions {
             python: self.python.clone(),
             form: self.form.map(RequestForm::from),
+            strategy: self.batch_strategy.into(),
+            content_type: self.content_type.clone(),
             max_payload_mb: self.max_payload_mb,
             max_concurrent: self.max_concurrent,
+            instance_type: self.instance_type.clone(),
+            environment: self.env.iter().cloned().collect(),
+            ready_within: Duration::from_secs(self.ready_within),
             tensorflow_serving: self.tensorflow_serving.clone(),
         }
     }
@@ -211,47 +238,76 @@ fn report(rehearsal: &Rehearsal, samples: &[Sample]) -> anyhow::Result<Outcome> 
     }
     std::io::stdout().lock().write_all(table.as_bytes())?;
 
-    let count =
-        |is: fn(&Rehearsed) -> bool| rehearsal.images.iter().filter(|image| is(image)).count();
-    eprintln!(
-        "the handler was ready after {:.1} s; {} images in {:.1} s, {:.1} images/s, {} at once",
-        rehearsal.ready_after.as_secs_f64(),
-        rehearsal.images.len(),
-        rehearsal.asked_for.as_secs_f64(),
-        rehearsal.images_per_s(),
-        rehearsal.max_concurrent
-    );
-    let refused = count(|image| matches!(image, Rehearsed::RefusedByBoth { .. }));
+    tell_pace(rehearsal);
+    let total = rehearsal.images.len();
+    let refused = rehearsal.refused_by_both();
     if refused > 0 {
+        let are = images_are(refused);
         eprintln!(
-            "note: {refused} images are refused here and there; a job over them ends Failed, with the outputs of the others"
+            "note: {are} refused here and there; a job over them ends Failed, with the outputs of the others"
         );
     }
     let too_large = rehearsal.images.iter().filter_map(|image| match image {
         Rehearsed::TooLarge { needed_mb, .. } => Some(*needed_mb),
         _ => None,
     });
-    if let Some(needed_mb) = too_large.max() {
+    let needed_mb = too_large.max();
+    if let Some(needed_mb) = needed_mb.filter(|mb| *mb <= u64::from(MAX_PAYLOAD_IN_FLIGHT_MB)) {
         eprintln!("note: --max-payload-mb {needed_mb} would take the largest of these images");
     }
-    let total = rehearsal.images.len();
-    let as_here = count(Rehearsed::is_as_here);
-    if as_here < total {
-        bail!(
-            "{} of {total} images do not come back as here",
-            total - as_here
-        );
+    let as_here = rehearsal.images.iter().filter(|image| image.is_as_here());
+    let others = total - as_here.count();
+    if others > 0 {
+        bail!("{others} of {total} images do not come back as here");
     }
-    if count(|image| *image == Rehearsed::Answered) == total {
-        eprintln!(
-            "all {total} images were answered; there is no model on this machine to compare with"
-        );
+    let answered = rehearsal.answered();
+    let have_answers = match answered {
+        0 => bail!(
+            "the handler answered about no image, so nothing was compared; rehearse with images that can be read"
+        ),
+        1 => "1 image has an answer".to_owned(),
+        answered => format!("{answered} images have an answer"),
+    };
+    if rehearsal.images.contains(&Rehearsed::Answered) {
+        eprintln!("{have_answers}; there is no model on this machine to compare with");
     } else {
         eprintln!(
-            "all {total} answers are as here: scores within {SCORE_TOLERANCE}, boxes within {EDGE_TOLERANCE_PX} px"
+            "{have_answers} that is as here: scores within {SCORE_TOLERANCE}, boxes within {EDGE_TOLERANCE_PX} px"
         );
     }
     Ok(Outcome::AllWell)
+}
+
+/// “1 image is”, “3 images are”.
+fn images_are(count: usize) -> String {
+    match count {
+        1 => "1 image is".to_owned(),
+        count => format!("{count} images are"),
+    }
+}
+
+/// How fast it went, and with which limits.
+fn tell_pace(rehearsal: &Rehearsal) {
+    let pace = match rehearsal.images_per_s() {
+        Some(rate) => format!(
+            "{} sent in {:.1} s, {rate:.1} images/s",
+            match rehearsal.sent() {
+                1 => "1 image".to_owned(),
+                sent => format!("{sent} images"),
+            },
+            rehearsal.asked_for.as_secs_f64()
+        ),
+        None => "no image was sent".to_owned(),
+    };
+    let payload = match rehearsal.max_payload_mb {
+        0 => "MaxPayloadInMB 0, in chunks".to_owned(),
+        payload => format!("MaxPayloadInMB {payload}"),
+    };
+    eprintln!(
+        "the handler was ready after {:.1} s; {pace} ({payload}, {} at once)",
+        rehearsal.ready_after.as_secs_f64(),
+        rehearsal.max_concurrent
+    );
 }
 
 /// What became of an image, to go on after its name.
@@ -268,6 +324,14 @@ fn describe(image: &Rehearsed) -> String {
         }
         Rehearsed::RefusedThere(reason) => {
             format!("DIFFERENT  answered here, but for the handler it {reason}")
+        }
+        Rehearsed::TooLarge { bytes, needed_mb }
+            if *needed_mb > u64::from(MAX_PAYLOAD_IN_FLIGHT_MB) =>
+        {
+            format!(
+                "TOO LARGE  {}, and a request has at most {MAX_PAYLOAD_IN_FLIGHT_MB} MB; only MaxPayloadInMB 0, in chunks, has no limit",
+                human_bytes(*bytes)
+            )
         }
         Rehearsed::TooLarge { bytes, needed_mb } => format!(
             "TOO LARGE  {} need MaxPayloadInMB {needed_mb}; SageMaker would end the job with status 413",

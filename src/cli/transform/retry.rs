@@ -57,6 +57,11 @@ pub(super) fn run(args: &RetryArgs) -> anyhow::Result<Outcome> {
         .map_or(0, |manifest| manifest.names.len());
     let (s, are) = if count == 1 { ("", "is") } else { ("s", "are") };
     eprintln!("{count} image{s} without an output {are} sent again");
+    if named.record.is_none() {
+        eprintln!(
+            "note: the job was started elsewhere, and SageMaker tells no tags with a job: the new one has none"
+        );
+    }
     let prices = read_prices(&dirs.prices())?;
     start(
         &named.aws,
@@ -82,12 +87,20 @@ fn plan_of(
             job.status.word()
         );
     }
-    let found = outcome(&named.aws, &named.sagemaker, &named.s3, &job.spec, control)?;
+    let record = named.record.as_ref();
+    let found = outcome(
+        &named.aws,
+        &named.sagemaker,
+        &named.s3,
+        &job,
+        record,
+        control,
+    )?;
     let retry = Retry {
         sagemaker: &named.sagemaker,
         s3: &named.s3,
         spec: &job.spec,
-        record: named.record.as_ref(),
+        record,
         outcome: &found,
         choice: if args.not_refused {
             RetryChoice::NotRefused

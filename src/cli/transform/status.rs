@@ -178,7 +178,8 @@ fn conclude_images(
             watched.aws,
             watched.sagemaker,
             watched.s3,
-            &job.spec,
+            job,
+            watched.record.as_ref(),
             control,
         )
     })?;

@@ -29,6 +29,16 @@ const MAX_INSTANCES: u32 = 100;
 const MAX_TIMEOUT_S: u32 = 3600;
 const MAX_RETRIES: u32 = 3;
 
+/// What SageMaker would say against a payload, in MB, and so many requests at once; to go on after what they are called.
+pub fn in_flight_problem(max_payload_mb: u32, max_concurrent: u32) -> Option<String> {
+    let in_flight = u64::from(max_payload_mb) * u64::from(max_concurrent);
+    (in_flight > u64::from(MAX_PAYLOAD_IN_FLIGHT_MB)).then(|| {
+        format!(
+            "is {max_payload_mb} MB × {max_concurrent} = {in_flight} MB, and SageMaker takes {MAX_PAYLOAD_IN_FLIGHT_MB}; lower one of them"
+        )
+    })
+}
+
 /// A value that SageMaker would refuse.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldProblem {
@@ -112,14 +122,8 @@ impl TransformSpec {
         let payload = self.max_payload_mb.unwrap_or(DEFAULT_PAYLOAD_MB);
         found.range("payload in MB", payload, 0, MAX_PAYLOAD_IN_FLIGHT_MB);
         let concurrent = self.max_concurrent.unwrap_or(0);
-        let in_flight = u64::from(payload) * u64::from(concurrent);
-        if in_flight > u64::from(MAX_PAYLOAD_IN_FLIGHT_MB) {
-            found.add(
-                "payload times concurrency",
-                format!(
-                    "is {payload} MB × {concurrent} = {in_flight} MB, and SageMaker takes {MAX_PAYLOAD_IN_FLIGHT_MB}; lower one of them"
-                ),
-            );
+        if let Some(problem) = in_flight_problem(payload, concurrent) {
+            found.add("payload times concurrency", problem);
         }
         if let Some(timeout) = self.model_client.timeout_s {
             found.range("time for a request in seconds", timeout, 1, MAX_TIMEOUT_S);

@@ -35,20 +35,27 @@ impl PayloadSuggestion {
 impl PayloadSuggestion {
     /// Sets what nobody has set, so that the product stays one that SageMaker takes.
     pub fn fill_in(self, spec: &mut TransformSpec) {
-        match (spec.max_payload_mb, spec.max_concurrent) {
-            (None, None) => {
-                spec.max_payload_mb = Some(self.max_payload_mb);
-                spec.max_concurrent = Some(self.max_concurrent);
-            }
+        (spec.max_payload_mb, spec.max_concurrent) =
+            self.beside(spec.max_payload_mb, spec.max_concurrent);
+    }
+
+    /// `MaxPayloadInMB` and `MaxConcurrentTransforms` as given, and as suggested where they are `None`.
+    pub fn beside(
+        self,
+        max_payload_mb: Option<u32>,
+        max_concurrent: Option<u32>,
+    ) -> (Option<u32>, Option<u32>) {
+        let room = |given: u32| (MAX_PAYLOAD_IN_FLIGHT_MB / given).max(1);
+        match (max_payload_mb, max_concurrent) {
+            (None, None) => (Some(self.max_payload_mb), Some(self.max_concurrent)),
             (Some(payload), None) if payload > 0 => {
-                let room = (MAX_PAYLOAD_IN_FLIGHT_MB / payload).max(1);
-                spec.max_concurrent = Some(self.max_concurrent.min(room));
+                (Some(payload), Some(self.max_concurrent.min(room(payload))))
             }
-            (None, Some(concurrent)) if concurrent > 0 => {
-                let room = (MAX_PAYLOAD_IN_FLIGHT_MB / concurrent).max(1);
-                spec.max_payload_mb = Some(self.max_payload_mb.min(room));
-            }
-            _ => {}
+            (None, Some(concurrent)) if concurrent > 0 => (
+                Some(self.max_payload_mb.min(room(concurrent))),
+                Some(concurrent),
+            ),
+            given => given,
         }
     }
 }

@@ -16,7 +16,8 @@ pub const EXAMPLE_CONTENT_TYPE: &str = "application/x-tfexample";
 /// What it takes of a file of lines, each `{"b64": "…"}`.
 pub const LINES_CONTENT_TYPE: &str = "application/jsonlines";
 const JSON: &str = "application/json";
-const USUAL_INSTANCE: &str = "ml.m5.xlarge";
+/// The instance of a job where nobody says another one.
+pub const USUAL_INSTANCE: &str = "ml.m5.xlarge";
 
 /// A job, and what has to be made for it first.
 #[derive(Debug, Clone, PartialEq)]

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::super::Shared;
+use super::archives::packed;
 use super::endpoints::records;
 use super::outcome_of;
-use super::sending::packed;
 use crate::domain::{
     ArchiveContent, EndpointConfig, EndpointRecord, ModelSource, ModelSpec, S3Access, S3Address,
     SageMakerAccess, default_image,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::super::Shared;
 use super::super::s3::{failed, failure};
 use super::{failure_of, records};
+use crate::aws::AwsErrorKind;
 use crate::domain::{
     JobOutcome, JobProgress, JobQuery, JobRecord, LeftBehind, S3Access, SageMakerAccess,
 };
@@ -12,7 +13,7 @@ use crate::remote::transform::{
     self, JobError, Retry, RetryChoice, StartFolders, Watch, WatchEvent, clean_up, find_record,
     outcome, plan_retry, read_prices,
 };
-use crate::state::{Event, JobId, TaskId};
+use crate::state::{Event, JobId, Leftovers, TaskId, WatchEnd};
 use crate::tasks::{TaskControl, now_ms};
 
 pub(in super::super) fn list(
@@ -45,17 +46,19 @@ pub(in super::super) fn watch(shared: &Arc<Shared>, id: JobId, task: TaskId, con
     shared.spawn_answer(
         "watch a job",
         move |shared| {
-            let result = follow(shared, &id, task, &control);
-            Event::JobWatchEnded {
-                result: result.map_err(|error| failure_of(shared, &id, error)),
-                id,
-                task,
-            }
+            let end = match follow(shared, &id, task, &control) {
+                Ok(()) => WatchEnd::JobOver,
+                Err(error) if error.aws_kind() == Some(AwsErrorKind::NotFound) => {
+                    WatchEnd::NoSuchJob(failure_of(shared, &id, error))
+                }
+                Err(error) => WatchEnd::Failed(failure_of(shared, &id, error)),
+            };
+            Event::JobWatchEnded { id, task, end }
         },
         move |mistake| Event::JobWatchEnded {
             id: of_mistake,
             task,
-            result: Err(failed(mistake)),
+            end: WatchEnd::Failed(failed(mistake)),
         },
     );
 }
@@ -162,7 +165,9 @@ pub(in super::super) fn find_outcome(
     let work = move |shared: &Shared, id: &JobId| {
         let sagemaker = shared.aws.sagemaker(&id.sagemaker);
         let job = sagemaker.describe_transform_job(&id.name, Some(&control))?;
-        outcome(&shared.aws, &id.sagemaker, &id.s3, &job.spec, &control)
+        let record = record_of(shared, id, &control)?;
+        let record = record.as_ref();
+        outcome(&shared.aws, &id.sagemaker, &id.s3, &job, record, &control)
     };
     answer(
         shared,
@@ -226,7 +231,7 @@ pub(in super::super) fn find_leftovers(
 ) {
     let work = move |shared: &Shared, id: &JobId| {
         let record = record_of(shared, id, &control)?;
-        Ok(record.map_or_else(Vec::new, |record| record.left))
+        Ok(record.map_or(Leftovers::Untold, |record| Leftovers::Told(record.left)))
     };
     answer(
         shared,

@@ -1,6 +1,7 @@
 //! What happens elsewhere: jobs of SageMaker are checked, started, watched and cleaned up after, endpoints watched and deleted, and models
 //! that are not here asked.
 
+mod archives;
 pub(super) mod deploying;
 pub(super) mod elsewhere;
 pub(super) mod endpoints;

@@ -4,24 +4,25 @@ use std::sync::Arc;
 
 use super::super::Shared;
 use super::sending::{Packed, archive_of};
-use crate::domain::{Device, DeviceChoice, Sample};
+use crate::domain::{
+    Device, DeviceChoice, MAX_PAYLOAD_IN_FLIGHT_MB, Sample, SplitType, TransformSpec,
+};
 use crate::inference::{LoadOptions, OnnxPredictor, runtime};
 use crate::remote::package::{ArchiveKind, PackageError, unpack};
 use crate::remote::rehearse::{
-    Rehearsal, RehearseError, RehearseOptions, RehearseSamples, Rehearsed, rehearse,
+    Rehearsal, RehearseError, RehearseOptions, RehearseSamples, Rehearsed, RequestForm, rehearse,
 };
 use crate::remote::transform::JobError;
-use crate::state::{Event, RehearsalReport, SendOrder, SourceId, TaskId, TaskOutcome};
+use crate::state::{
+    Event, RehearsalReport, RehearsalWish, SendOrder, SourceId, TaskId, TaskOutcome,
+};
 use crate::tasks::{Cancelled, TaskControl};
 use crate::vision::Predictor;
-
-/// So many images are tried: the first ones.
-const SAMPLES: usize = 10;
 
 pub(in super::super) struct Request {
     pub(in super::super) source: SourceId,
     pub(in super::super) order: SendOrder,
-    pub(in super::super) python: String,
+    pub(in super::super) wish: RehearsalWish,
     pub(in super::super) runtime_library: Option<std::path::PathBuf>,
     pub(in super::super) task: TaskId,
     pub(in super::super) control: TaskControl,
@@ -90,7 +91,7 @@ fn try_out(shared: &Shared, request: &Request) -> Result<RehearsalReport, TaskOu
         .order
         .images
         .samples()
-        .take(SAMPLES)
+        .take(request.wish.images)
         .cloned()
         .collect();
     let samples = RehearseSamples {
@@ -98,20 +99,33 @@ fn try_out(shared: &Shared, request: &Request) -> Result<RehearsalReport, TaskOu
         samples: samples.into(),
         limits: shared.limits(),
     };
-    let usual = RehearseOptions::default();
-    let options = RehearseOptions {
-        python: request.python.clone(),
-        max_payload_mb: spec.max_payload_mb.unwrap_or(usual.max_payload_mb),
-        max_concurrent: spec.max_concurrent.filter(|count| *count > 0),
-        ..usual
-    };
     control.set_done_before(0);
+    let options = rehearse_options(spec, &request.wish);
     let rehearsal = rehearse(&archive, Some(&predictor), &samples, &options, control);
     let rehearsal = rehearsal.map_err(|error| match error {
         RehearseError::Cancelled(_) => TaskOutcome::Cancelled,
         error => failed(&error),
     })?;
     Ok(report(&rehearsal, &samples.samples))
+}
+
+/// As the job would ask.
+fn rehearse_options(spec: &TransformSpec, wish: &RehearsalWish) -> RehearseOptions {
+    RehearseOptions {
+        python: wish.python.clone(),
+        form: match spec.input.split {
+            SplitType::TFRecord => Some(RequestForm::TfRecord),
+            SplitType::Line => Some(RequestForm::Line),
+            SplitType::None | SplitType::RecordIO => None,
+        },
+        strategy: spec.batch_strategy,
+        content_type: Some(spec.input.content_type.clone()),
+        max_payload_mb: spec.max_payload_mb,
+        max_concurrent: spec.max_concurrent,
+        instance_type: spec.instance_type.clone(),
+        environment: spec.environment.clone(),
+        ..RehearseOptions::default()
+    }
 }
 
 fn report(rehearsal: &Rehearsal, samples: &[Sample]) -> RehearsalReport {
@@ -124,22 +138,34 @@ fn report(rehearsal: &Rehearsal, samples: &[Sample]) -> RehearsalReport {
         .map(|(sample, image)| format!("{}: {}", sample.name, what_became(image)))
         .collect();
     notes.extend(rehearsal.notes.iter().cloned());
-    let refused = |image: &&Rehearsed| matches!(image, Rehearsed::RefusedByBoth { .. });
-    let refused = rehearsal.images.iter().filter(refused).count();
+    let refused = rehearsal.refused_by_both();
     if refused > 0 {
+        let are = if refused == 1 {
+            "image is"
+        } else {
+            "images are"
+        };
         notes.push(format!(
-            "{refused} images are refused here and there; a job over them ends failed, with the outputs of the others"
+            "{refused} {are} refused here and there; a job over them ends failed, with the outputs of the others"
         ));
     }
-    let rate = rehearsal.images_per_s();
+    let ready = rehearsal.ready_after.as_secs_f64();
+    let pace = match rehearsal.images_per_s() {
+        Some(rate) => format!("{rate:.1} a second on this machine"),
+        None => "none was sent".to_owned(),
+    };
+    let (payload_mb, at_once) = (rehearsal.max_payload_mb, rehearsal.max_concurrent);
+    let found = match rehearsal.answered() {
+        0 => format!("The handler answered about none of {total} images, so nothing was compared"),
+        _ => format!("{} of {total} images come back as here", as_here - refused),
+    };
     RehearsalReport {
-        is_well: as_here == total,
+        is_well: as_here == total && rehearsal.answered() > 0,
         summary: format!(
-            "{as_here} of {total} images come back as here, {rate:.1} a second on this machine; the handler was ready after {:.1} s",
-            rehearsal.ready_after.as_secs_f64()
+            "{found}, {pace}, with requests of up to {payload_mb} MB and {at_once} at once; the handler was ready after {ready:.1} s"
         ),
         notes,
-        images_per_s: rate,
+        images_per_s: rehearsal.images_per_s(),
     }
 }
 
@@ -162,6 +188,11 @@ fn what_became(image: &Rehearsed) -> String {
         }
         Rehearsed::RefusedThere(reason) => {
             format!("answered here, but for the handler it {reason}")
+        }
+        Rehearsed::TooLarge { needed_mb, .. }
+            if *needed_mb > u64::from(MAX_PAYLOAD_IN_FLIGHT_MB) =>
+        {
+            format!("too large: a request has at most {MAX_PAYLOAD_IN_FLIGHT_MB} MB")
         }
         Rehearsed::TooLarge { needed_mb, .. } => {
             format!("too large: a request of it takes {needed_mb} MB")

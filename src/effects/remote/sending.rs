@@ -1,21 +1,16 @@
 //! What the form says becomes a plan, and the plan a job.
 
 use std::collections::HashSet;
-use std::hash::{DefaultHasher, Hash, Hasher};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::super::Shared;
+use super::archives::{packed, packed_saved_model};
 use super::jobs::start_plan;
 use super::outcome_of;
 use crate::domain::{
-    ArchiveContent, ImagesInside, InstanceType, ManifestPlan, ModelSource, S3Address,
-    SageMakerAccess, Sample, SampleUri, TransformPlan, archive_address,
-};
-use crate::export::{Existing, ExportError, ExportTarget};
-use crate::remote::package::{
-    PackageError, PackageOptions, Packaged, Processor, SavedModelOptions, package_model,
-    package_saved_model, stamp_of_saved_model,
+    ArchiveContent, ImagesInside, ManifestPlan, ModelSource, S3Address, SageMakerAccess, Sample,
+    SampleUri, TransformPlan, archive_address,
 };
 use crate::remote::transform::{
     Checked, JobError, NewArchive, NewModel, aws_commands, manifest_of, preflight, read_prices,
@@ -25,9 +20,6 @@ use crate::state::{
 };
 use crate::tasks::TaskControl;
 use crate::upload;
-
-/// Below the cache: models packed for jobs.
-const ARCHIVES: &str = "archives";
 
 pub(in super::super) fn check(
     shared: &Arc<Shared>,
@@ -220,101 +212,5 @@ fn inside_of(images: &SendImages) -> Option<ImagesInside> {
     Some(ImagesInside {
         all: images.listing().filter(is_sent).count() as u64,
         chosen: images.len() as u64,
-    })
-}
-
-/// The model as an archive. What was packed once is used again: the same model gives the same bytes.
-pub(super) fn packed(
-    shared: &Shared,
-    model_id: &str,
-    instance_type: &str,
-    control: &TaskControl,
-) -> Result<PathBuf, JobError> {
-    let plan_error = |error: &dyn std::fmt::Display| JobError::Plan(error.to_string());
-    let model = shared
-        .library
-        .find(model_id)
-        .map_err(|error| plan_error(&error))?;
-    let has_gpu = InstanceType::parse(instance_type).is_some_and(|instance| instance.has_gpu());
-    let processor = if has_gpu {
-        Processor::Cuda
-    } else {
-        Processor::Cpu
-    };
-    let mut hasher = DefaultHasher::new();
-    format!("{:?}", model.card).hash(&mut hasher);
-    format!("{:?}", model.labels).hash(&mut hasher);
-    let name = format!(
-        "{model_id}-{}-{processor:?}-{:016x}.tar.gz",
-        env!("CARGO_PKG_VERSION"),
-        hasher.finish()
-    );
-    let path = shared.dirs.cache.join(ARCHIVES).join(name);
-    if path.exists() {
-        return Ok(path);
-    }
-    make_archives_folder(shared)?;
-    control.set_step("packing the model");
-    let options = PackageOptions {
-        processor,
-        ..PackageOptions::default()
-    };
-    let target = ExportTarget {
-        path: path.clone(),
-        existing: Existing::Keep,
-    };
-    let packed = package_model(&model, options, &target, control);
-    unless_packed_meanwhile(packed).map_err(|error| match error {
-        PackageError::Cancelled(_) => JobError::Cancelled,
-        error => plan_error(&error),
-    })?;
-    Ok(path)
-}
-
-/// As [`packed`], of a folder: what is the same by names, sizes and times is not packed again.
-fn packed_saved_model(
-    shared: &Shared,
-    folder: &Path,
-    control: &TaskControl,
-) -> Result<PathBuf, JobError> {
-    let failed = |error: PackageError| match error {
-        PackageError::Cancelled(_) => JobError::Cancelled,
-        error => JobError::Plan(format!("The SavedModel cannot be packed: {error}")),
-    };
-    let name = format!(
-        "saved-model-{}-{:016x}.tar.gz",
-        env!("CARGO_PKG_VERSION"),
-        stamp_of_saved_model(folder).map_err(failed)?
-    );
-    let path = shared.dirs.cache.join(ARCHIVES).join(name);
-    if path.exists() {
-        return Ok(path);
-    }
-    make_archives_folder(shared)?;
-    let target = ExportTarget {
-        path: path.clone(),
-        existing: Existing::Keep,
-    };
-    let options = SavedModelOptions::default();
-    let packed = package_saved_model(folder, &options, &target, control);
-    unless_packed_meanwhile(packed).map_err(failed)?;
-    Ok(path)
-}
-
-/// Of two that pack the same at once, in this window or another one, the first one's archive stays: somebody may be sending it already.
-fn unless_packed_meanwhile(packed: Result<Packaged, PackageError>) -> Result<(), PackageError> {
-    match packed {
-        Err(PackageError::Target(ExportError::Exists { .. })) => Ok(()),
-        packed => packed.map(|_| ()),
-    }
-}
-
-fn make_archives_folder(shared: &Shared) -> Result<(), JobError> {
-    let folder = shared.dirs.cache.join(ARCHIVES);
-    std::fs::create_dir_all(&folder).map_err(|error| {
-        JobError::Plan(format!(
-            "The folder for packed models cannot be made: {error}: {}",
-            folder.display()
-        ))
     })
 }

@@ -1,7 +1,7 @@
 //! What the containers of an endpoint wrote.
 
 use crate::aws::{AwsError, SageMaker};
-use crate::domain::LogLine;
+use crate::domain::{LogFrom, LogLine};
 use crate::tasks::TaskControl;
 
 /// Of the one variant that our endpoints have, and those of AWS's console.
@@ -21,9 +21,10 @@ pub fn log_tail(
     streams.sort_by_key(|stream| std::cmp::Reverse(stream.last_event_ms));
     let mut tail = Vec::new();
     for stream in streams.iter().take(LAST_STREAMS) {
-        let events = sagemaker.last_log_events(&group, &stream.name, lines, Some(control))?;
+        let newest = LogFrom::Newest(lines);
+        let page = sagemaker.log_events(&group, &stream.name, newest, Some(control))?;
         let instance = stream.name.strip_prefix(STREAMS).unwrap_or(&stream.name);
-        tail.extend(events.into_iter().map(|event| LogLine {
+        tail.extend(page.events.into_iter().map(|event| LogLine {
             at_ms: event.at_ms,
             stream: instance.to_owned(),
             message: event.message.trim_end().to_owned(),

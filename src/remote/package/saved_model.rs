@@ -15,6 +15,8 @@ use crate::tasks::TaskControl;
 /// In the folder of each version.
 const GRAPH_FILE: &str = "saved_model.pb";
 const CODE_FOLDER: &str = "code";
+const CODE_PREFIX: &str = "code/";
+const OWN_REQUIREMENTS: &str = "requirements.txt";
 const HANDLER_FILE: &str = "code/inference.py";
 /// The version of a `SavedModel` that has no folder for it.
 const ONLY_VERSION: &str = "1";
@@ -107,11 +109,21 @@ fn files_of(folder: &Path) -> Result<Vec<PackedFile>, PackageError> {
     for (place, name) in versions(folder)? {
         collect(&place, &name, &mut files)?;
     }
+    // A version that lies in the folder itself has them beside its graph.
+    let of_code = |name: &str| {
+        let below = name
+            .strip_prefix(ONLY_VERSION)
+            .and_then(|name| name.strip_prefix('/'));
+        below.is_some_and(|name| name == OWN_REQUIREMENTS || name.starts_with(CODE_PREFIX))
+    };
+    if folder.join(GRAPH_FILE).is_file() {
+        files.retain(|file: &PackedFile| !of_code(&file.name));
+    }
     let own_code = folder.join(CODE_FOLDER);
     if own_code.is_dir() {
         collect(&own_code, CODE_FOLDER, &mut files)?;
     }
-    let own_requirements = folder.join("requirements.txt");
+    let own_requirements = folder.join(OWN_REQUIREMENTS);
     let has = |files: &[PackedFile], wanted: &str| files.iter().any(|file| file.name == wanted);
     if own_requirements.is_file() && !has(&files, REQUIREMENTS_FILE) {
         check_kind(&own_requirements)?;
@@ -140,7 +152,8 @@ fn versions(folder: &Path) -> Result<Vec<(PathBuf, String)>, PackageError> {
         .filter_map(|entry| {
             let entry = entry.ok()?;
             let name = entry.file_name().into_string().ok()?;
-            let number = name.parse().ok()?;
+            let is_number = name.bytes().all(|byte| byte.is_ascii_digit());
+            let number = name.parse().ok().filter(|_| is_number)?;
             let path = entry.path();
             path.join(GRAPH_FILE)
                 .is_file()
@@ -148,6 +161,15 @@ fn versions(folder: &Path) -> Result<Vec<(PathBuf, String)>, PackageError> {
         })
         .collect();
     versions.sort();
+    if let Some(pair) = versions.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+        return Err(PackageError::RefusedFile {
+            reason: format!(
+                "this is the same version as {}, and TensorFlow Serving takes only one of them; move one away",
+                pair[0].2
+            ),
+            path: pair[1].1.clone(),
+        });
+    }
     if versions.is_empty() {
         return Err(PackageError::NoSavedModel {
             path: folder.to_owned(),

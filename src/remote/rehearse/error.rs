@@ -33,6 +33,19 @@ pub enum RehearseError {
     )]
     HandlerSilent { seconds: u64, log: Vec<String> },
     #[error(
+        "the archive's handler listens, but answers its ping (GET /ping) {said}, and SageMaker sends nothing before that is answered with \
+         status 200; it was ended after {seconds} seconds:{}",
+        lines(log)
+    )]
+    NoPong {
+        /// “with status 503”, “not at all (…)”
+        said: String,
+        seconds: u64,
+        log: Vec<String>,
+    },
+    #[error("the payload times the requests at once {0}")]
+    TooMuchInFlight(String),
+    #[error(
         "a SavedModel needs TensorFlow Serving, which Spotcheck does not bring; start one with this model and give its address, such as http://127.0.0.1:8501/v1/models/model:predict"
     )]
     NeedsTensorFlowServing,

@@ -1,20 +1,20 @@
 //! The archive's handler as a process of this machine, on loopback. It ends with whoever started it, however that ends.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, bounded};
-use ureq::Agent;
+use ureq::{Agent, SendBody};
 
 use super::RehearseError;
 use crate::tasks::{CancelHook, TaskControl};
 
-/// A model of gigabytes on a slow disk.
-const LISTENS_WITHIN: Duration = Duration::from_mins(5);
+/// A ping is answered at once or not at all.
+const PONG_WITHIN: Duration = Duration::from_secs(2);
 /// SageMaker's own default.
 const ANSWERS_WITHIN: Duration = Duration::from_mins(10);
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -37,8 +37,25 @@ pub(super) struct Reply {
     pub(super) body: Vec<u8>,
 }
 
+/// A request for an answer.
+#[derive(Clone, Copy)]
+pub(super) struct Question<'a> {
+    pub(super) body: &'a [u8],
+    pub(super) content_type: &'a str,
+    pub(super) transfer: Transfer,
+}
+
+/// How a body is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Transfer {
+    /// With its length before it.
+    Whole,
+    /// In pieces, as SageMaker sends it where `MaxPayloadInMB` is 0.
+    Chunked,
+}
+
 /// Names and values.
-pub(super) type Environment = Vec<(&'static str, String)>;
+pub(super) type Environment = BTreeMap<String, String>;
 
 /// How the process is started.
 pub(super) struct Launch<'a> {
@@ -47,20 +64,20 @@ pub(super) struct Launch<'a> {
     /// Where it runs: the unpacked archive.
     pub(super) folder: &'a Path,
     pub(super) environment: Environment,
+    /// Until it answers its ping.
+    pub(super) ready_within: Duration,
 }
 
 impl Handler {
-    /// Returns once it listens, and so has loaded its model.
+    /// Returns once it answers its ping, and so has loaded its model.
     pub(super) fn start(launch: &Launch<'_>, control: &TaskControl) -> Result<Self, RehearseError> {
         let child = Command::new(launch.python)
             .arg(launch.script)
             .args(["--host", "127.0.0.1", "--until-stdin-closes"])
             .current_dir(launch.folder)
+            .envs(&launch.environment)
             .env("SAGEMAKER_BIND_TO_PORT", "0")
-            .env("SAGEMAKER_BATCH", "true")
-            .env("SAGEMAKER_BATCH_STRATEGY", "SINGLE_RECORD")
             .env("PYTHONDONTWRITEBYTECODE", "1")
-            .envs(launch.environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -86,17 +103,22 @@ impl Handler {
             log,
             _kill_on_cancel: control.on_cancel(move || end(&killed)),
         };
-        let port = handler.wait_for_port(&first_line, control)?;
+        let patience = Patience {
+            begun: Instant::now(),
+            within: launch.ready_within,
+        };
+        let port = handler.wait_for_port(&first_line, patience, control)?;
         handler.address = format!("http://127.0.0.1:{port}");
+        handler.wait_for_pong(patience, control)?;
         Ok(handler)
     }
 
     fn wait_for_port(
         &self,
         first_line: &Receiver<String>,
+        patience: Patience,
         control: &TaskControl,
     ) -> Result<u16, RehearseError> {
-        let begun = Instant::now();
         loop {
             control.checkpoint()?;
             match first_line.recv_timeout(LOOK_EVERY) {
@@ -108,10 +130,10 @@ impl Handler {
                         return Ok(port);
                     }
                 }
-                Err(RecvTimeoutError::Timeout) if begun.elapsed() < LISTENS_WITHIN => {}
+                Err(RecvTimeoutError::Timeout) if !patience.is_over() => {}
                 Err(RecvTimeoutError::Timeout) => {
                     return Err(RehearseError::HandlerSilent {
-                        seconds: LISTENS_WITHIN.as_secs(),
+                        seconds: patience.within.as_secs(),
                         log: self.log.lines(),
                     });
                 }
@@ -119,13 +141,46 @@ impl Handler {
                 Err(RecvTimeoutError::Disconnected) => {
                     let status = lock(&self.child).wait();
                     control.checkpoint()?;
-                    return Err(RehearseError::HandlerEnded {
-                        status: status
-                            .map_or_else(|error| error.to_string(), |status| status.to_string()),
-                        log: self.log.lines(),
-                    });
+                    return Err(self.ended(status));
                 }
             }
+        }
+    }
+
+    fn ended(&self, status: std::io::Result<ExitStatus>) -> RehearseError {
+        RehearseError::HandlerEnded {
+            status: status.map_or_else(|error| error.to_string(), |status| status.to_string()),
+            log: self.log.lines(),
+        }
+    }
+
+    /// SageMaker sends nothing before `GET /ping` is answered with 200.
+    fn wait_for_pong(
+        &self,
+        patience: Patience,
+        control: &TaskControl,
+    ) -> Result<(), RehearseError> {
+        let url = format!("{}/ping", self.address);
+        loop {
+            control.checkpoint()?;
+            let ping = self.agent.get(&url).config();
+            let ping = ping.timeout_global(Some(PONG_WITHIN)).build().call();
+            let said = match ping {
+                Ok(pong) if pong.status() == 200 => return Ok(()),
+                Ok(pong) => format!("with status {}", pong.status().as_u16()),
+                Err(error) => format!("not at all ({error})"),
+            };
+            if let Some(status) = lock(&self.child).try_wait().transpose() {
+                return Err(self.ended(status));
+            }
+            if patience.is_over() {
+                return Err(RehearseError::NoPong {
+                    said,
+                    seconds: patience.within.as_secs(),
+                    log: self.log.lines(),
+                });
+            }
+            control.sleep(LOOK_EVERY)?;
         }
     }
 
@@ -140,12 +195,12 @@ impl Handler {
 
     /// # Errors
     /// There was no answer, and why.
-    pub(super) fn invoke(&self, body: &[u8], content_type: &str) -> Result<Reply, String> {
+    pub(super) fn invoke(&self, question: Question<'_>) -> Result<Reply, String> {
         let url = format!("{}/invocations", self.address);
         let request = self
             .agent
             .post(&url)
-            .header("content-type", content_type)
+            .header("content-type", question.content_type)
             .header("accept", "application/json");
         let no_answer = |error: ureq::Error| match self.log.lines().last() {
             Some(last) => {
@@ -153,7 +208,15 @@ impl Handler {
             }
             None => format!("the handler did not answer ({error})"),
         };
-        let mut response = request.send(body).map_err(no_answer)?;
+        let response = match question.transfer {
+            Transfer::Whole => request.send(question.body),
+            // Of a reader nobody knows the length.
+            Transfer::Chunked => {
+                let mut body = question.body;
+                request.send(SendBody::from_reader(&mut body))
+            }
+        };
+        let mut response = response.map_err(no_answer)?;
         let status = response.status().as_u16();
         let answer = response
             .body_mut()
@@ -165,6 +228,19 @@ impl Handler {
             status,
             body: answer,
         })
+    }
+}
+
+/// How long it is waited for.
+#[derive(Clone, Copy)]
+struct Patience {
+    begun: Instant,
+    within: Duration,
+}
+
+impl Patience {
+    fn is_over(self) -> bool {
+        self.begun.elapsed() >= self.within
     }
 }
 

@@ -4,30 +4,36 @@
 //! Runs no model itself: the answers of this machine come from a [`Predictor`].
 
 mod answer;
+mod asking;
 mod difference;
 mod error;
 mod handler;
+mod limits;
 mod python;
 mod request;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 pub use difference::{Difference, EDGE_TOLERANCE_PX, SCORE_TOLERANCE};
 pub use error::RehearseError;
+pub use limits::RequestLimits;
 pub use request::RequestForm;
 
+use self::asking::{Asked, Asking};
 use self::handler::{Environment, Handler, Launch};
 use crate::decode::DecodeLimits;
-use crate::domain::{DEFAULT_PAYLOAD_MB, Sample, needed_payload_mb};
+use crate::domain::{BatchStrategy, Sample, USUAL_INSTANCE};
 use crate::predict::{PredictRequest, SampleResult, Stopped, predict};
 use crate::remote::package::{ArchiveKind, Unpacked};
 use crate::source::{Source, for_task};
 use crate::tasks::TaskControl;
 use crate::vision::Predictor;
 
+/// A model of gigabytes on a slow disk.
+const READY_WITHIN: Duration = Duration::from_mins(5);
 const PLAIN_SERVER: &str = "code/serve.py";
 /// What stands in for SageMaker's TensorFlow container.
 const SAVED_MODEL_SERVER: &[(&str, &str)] = &[
@@ -45,10 +51,20 @@ pub struct RehearseOptions {
     pub python: String,
     /// `None`: as each image lies in its source.
     pub form: Option<RequestForm>,
-    /// `0..=100`; 0 for no limit.
-    pub max_payload_mb: u32,
-    /// `1..=100`; `None` asks the handler.
+    /// Whether a request carries one record, or as many as fit into the payload, in the framing that they have in their file.
+    pub strategy: BatchStrategy,
+    /// `None`: what images in this form are usually called.
+    pub content_type: Option<String>,
+    /// `0..=100`; 0 for chunks without a limit; `None`: as a job would be started, by the largest of the requests.
+    pub max_payload_mb: Option<u32>,
+    /// `1..=100`; 0 asks the handler; `None`: as a job would be started, by the processor of the instance.
     pub max_concurrent: Option<u32>,
+    /// `ml.m5.xlarge`; the rehearsal itself is held on this machine.
+    pub instance_type: String,
+    /// Of the model and the job.
+    pub environment: BTreeMap<String, String>,
+    /// How long the handler may take until it answers its ping.
+    pub ready_within: Duration,
     /// Of a `SavedModel`: `http://host:8501/v1/models/NAME:predict`.
     pub tensorflow_serving: Option<String>,
 }
@@ -58,8 +74,13 @@ impl Default for RehearseOptions {
         Self {
             python: if cfg!(windows) { "python" } else { "python3" }.to_owned(),
             form: None,
-            max_payload_mb: DEFAULT_PAYLOAD_MB,
+            strategy: BatchStrategy::SingleRecord,
+            content_type: None,
+            max_payload_mb: None,
             max_concurrent: None,
+            instance_type: USUAL_INSTANCE.to_owned(),
+            environment: BTreeMap::new(),
+            ready_within: READY_WITHIN,
             tensorflow_serving: None,
         }
     }
@@ -77,10 +98,13 @@ pub struct RehearseSamples {
 pub struct Rehearsal {
     /// One for each sample, in their order.
     pub images: Vec<Rehearsed>,
-    /// From its start until the handler listened.
+    /// From its start until the handler answered its ping.
     pub ready_after: Duration,
     /// From the first request to the last answer.
     pub asked_for: Duration,
+    /// `0..=100`; 0: in chunks without a limit.
+    pub max_payload_mb: u32,
+    /// So many at once, `1..`.
     pub max_concurrent: u32,
     /// What is not as in the container, for people.
     pub notes: Vec<String>,
@@ -120,12 +144,43 @@ impl Rehearsed {
             Self::Equal(_) | Self::Answered | Self::RefusedByBoth { .. }
         )
     }
+
+    /// The handler was asked, whatever came of it.
+    fn was_sent(&self) -> bool {
+        !matches!(self, Self::TooLarge { .. } | Self::Unread(_))
+    }
 }
 
 impl Rehearsal {
-    /// Of this machine; a container has other processors.
-    pub fn images_per_s(&self) -> f64 {
-        self.images.len() as f64 / self.asked_for.as_secs_f64().max(1e-9)
+    /// Images that the handler was asked about.
+    pub fn sent(&self) -> usize {
+        self.images.iter().filter(|image| image.was_sent()).count()
+    }
+
+    /// Images that the handler gave an answer to, equal to the one here or not.
+    pub fn answered(&self) -> usize {
+        let is_answer = |image: &&Rehearsed| {
+            matches!(
+                image,
+                Rehearsed::Equal(_)
+                    | Rehearsed::Different(_)
+                    | Rehearsed::Answered
+                    | Rehearsed::RefusedHere(_)
+            )
+        };
+        self.images.iter().filter(is_answer).count()
+    }
+
+    /// Images that nobody can read, here or there.
+    pub fn refused_by_both(&self) -> usize {
+        let is_refused = |image: &&Rehearsed| matches!(image, Rehearsed::RefusedByBoth { .. });
+        self.images.iter().filter(is_refused).count()
+    }
+
+    /// Of the images that were sent, on this machine; a container has other processors. `None` where none was.
+    pub fn images_per_s(&self) -> Option<f64> {
+        let sent = self.sent();
+        (sent > 0).then(|| sent as f64 / self.asked_for.as_secs_f64().max(1e-9))
     }
 }
 
@@ -143,9 +198,16 @@ pub fn rehearse(
     control: &TaskControl,
 ) -> Result<Rehearsal, RehearseError> {
     let scripts = tempfile::tempdir().map_err(RehearseError::Temporary)?;
+    // First: what the Python lacks does not matter to whoever has no TensorFlow Serving.
+    let (script, mut environment) = server(archive, options, scripts.path())?;
     let requirements = archive.folder.join("code/requirements.txt");
     let notes = python::check(&options.python, &requirements, scripts.path())?;
-    let (script, environment) = server(archive, options, scripts.path())?;
+    let source = for_task(&samples.source, control);
+    control.set_step("Reading the images");
+    let largest = largest_request(source.as_ref(), &samples.samples, options, control)?;
+    let limits = RequestLimits::of(options, largest)?;
+    environment.extend(options.environment.clone());
+    environment.extend(of_job(options.strategy, &limits));
     let count = samples.samples.len();
     control.set_total(Some(
         (count * (1 + usize::from(predictor.is_some()))) as u64,
@@ -158,6 +220,7 @@ pub fn rehearse(
         script: &script,
         folder: &archive.folder,
         environment,
+        ready_within: options.ready_within,
     };
     let handler = Handler::start(&launch, control)?;
     let ready_after = begun.elapsed();
@@ -167,12 +230,18 @@ pub fn rehearse(
         .map(|predictor| predict_here(predictor, samples, control))
         .transpose()?;
     control.set_step("Asking the handler");
-    let max_concurrent = options
+    let asking = Asking {
+        handler: &handler,
+        source: source.as_ref(),
+        options,
+        limits,
+    };
+    let max_concurrent = limits
         .max_concurrent
         .or_else(|| handler.max_concurrent())
         .unwrap_or(1);
     let begun = Instant::now();
-    let there = ask(&handler, samples, options, max_concurrent, control)?;
+    let there = asking.about_all(&samples.samples, max_concurrent, control)?;
     let asked_for = begun.elapsed();
     let min_score = match &archive.kind {
         ArchiveKind::Onnx { keep, .. } => keep.min_score,
@@ -190,6 +259,7 @@ pub fn rehearse(
         images,
         ready_after,
         asked_for,
+        max_payload_mb: limits.max_payload_mb,
         max_concurrent,
         notes,
     })
@@ -201,10 +271,7 @@ fn server(
     options: &RehearseOptions,
     scripts: &Path,
 ) -> Result<(PathBuf, Environment), RehearseError> {
-    let mut environment = vec![(
-        "SAGEMAKER_MAX_PAYLOAD_IN_MB",
-        options.max_payload_mb.to_string(),
-    )];
+    let mut environment = Environment::new();
     match (&archive.kind, &options.tensorflow_serving) {
         (ArchiveKind::Onnx { .. }, None) => Ok((archive.folder.join(PLAIN_SERVER), environment)),
         (ArchiveKind::Onnx { .. }, Some(_)) => Err(RehearseError::NeedsNoTensorFlowServing),
@@ -213,14 +280,53 @@ fn server(
             for (name, text) in SAVED_MODEL_SERVER {
                 std::fs::write(scripts.join(name), text).map_err(RehearseError::Temporary)?;
             }
-            environment.push(("SPOTCHECK_TENSORFLOW_SERVING", address.clone()));
-            environment.push((
-                "SPOTCHECK_ARCHIVE",
-                archive.folder.to_string_lossy().into_owned(),
-            ));
+            let folder = archive.folder.to_string_lossy().into_owned();
+            environment.extend([
+                ("SPOTCHECK_TENSORFLOW_SERVING".to_owned(), address.clone()),
+                ("SPOTCHECK_ARCHIVE".to_owned(), folder),
+            ]);
             Ok((scripts.join("serve_saved_model.py"), environment))
         }
     }
+}
+
+/// What SageMaker tells the container of a job.
+fn of_job(strategy: BatchStrategy, limits: &RequestLimits) -> Environment {
+    let strategy = match strategy {
+        BatchStrategy::SingleRecord => "SINGLE_RECORD",
+        BatchStrategy::MultiRecord => "MULTI_RECORD",
+    };
+    let payload = limits.max_payload_mb.to_string();
+    let mut environment = Environment::from([
+        ("SAGEMAKER_BATCH".to_owned(), "true".to_owned()),
+        ("SAGEMAKER_BATCH_STRATEGY".to_owned(), strategy.to_owned()),
+        ("SAGEMAKER_MAX_PAYLOAD_IN_MB".to_owned(), payload),
+    ]);
+    if let Some(count) = limits.max_concurrent {
+        let name = "SAGEMAKER_MAX_CONCURRENT_TRANSFORMS".to_owned();
+        environment.insert(name, count.to_string());
+    }
+    environment
+}
+
+/// In bytes, with what the form puts around the images. What cannot be read counts for nothing.
+fn largest_request(
+    source: &dyn Source,
+    samples: &[Sample],
+    options: &RehearseOptions,
+    control: &TaskControl,
+) -> Result<u64, RehearseError> {
+    let mut largest = 0;
+    // Where both are given, nothing has to be chosen by it.
+    if options.max_payload_mb.is_some() && options.max_concurrent.is_some() {
+        return Ok(largest);
+    }
+    for sample in samples {
+        control.checkpoint()?;
+        let body = options.form_of(sample).body(source, sample);
+        largest = largest.max(body.map_or(0, |body| body.len() as u64));
+    }
+    Ok(largest)
 }
 
 /// One result for each sample, in their order.
@@ -253,122 +359,13 @@ fn predict_here(
     }
 }
 
-/// What came back for one image.
-enum Asked {
-    Answer(Vec<u8>),
-    Refused(String),
-    Over(Rehearsed),
-}
-
-/// Asks about every sample, so many at once.
-fn ask(
-    handler: &Handler,
-    samples: &RehearseSamples,
-    options: &RehearseOptions,
-    max_concurrent: u32,
-    control: &TaskControl,
-) -> Result<Vec<Asked>, RehearseError> {
-    let source = for_task(&samples.source, control);
-    let next = AtomicUsize::new(0);
-    let answers: Mutex<Vec<Option<Asked>>> =
-        Mutex::new(samples.samples.iter().map(|_| None).collect());
-    let work = || {
-        while control.checkpoint().is_ok() {
-            let index = next.fetch_add(1, Ordering::Relaxed);
-            let Some(sample) = samples.samples.get(index) else {
-                return;
-            };
-            let asked = ask_about(handler, source.as_ref(), sample, options);
-            answers.lock().unwrap_or_else(PoisonError::into_inner)[index] = Some(asked);
-            control.add_done(1);
-        }
-    };
-    let workers = (max_concurrent.max(1) as usize).min(samples.samples.len().max(1));
-    std::thread::scope(|scope| {
-        for _ in 0..workers {
-            scope.spawn(work);
-        }
-    });
-    control.checkpoint()?;
-    let answers = answers.into_inner().unwrap_or_else(PoisonError::into_inner);
-    Ok(answers.into_iter().flatten().collect())
-}
-
-fn ask_about(
-    handler: &Handler,
-    source: &dyn Source,
-    sample: &Sample,
-    options: &RehearseOptions,
-) -> Asked {
-    let form = options.form.unwrap_or_else(|| RequestForm::of(sample));
-    let body = match form.body(source, sample) {
-        Ok(body) => body,
-        Err(error) => return Asked::Over(Rehearsed::Unread(error.to_string())),
-    };
-    let bytes = body.len() as u64;
-    let needed_mb = needed_payload_mb(bytes);
-    if options.max_payload_mb > 0 && needed_mb > u64::from(options.max_payload_mb) {
-        return Asked::Over(Rehearsed::TooLarge { bytes, needed_mb });
-    }
-    match handler.invoke(&body, form.content_type()) {
-        Err(reason) => Asked::Over(Rehearsed::HandlerFailed(reason)),
-        Ok(reply) if reply.status == 200 => Asked::Answer(reply.body),
-        Ok(reply) => {
-            let reason = match answer::read(&reply.body) {
-                Ok(Err(reason)) => reason,
-                _ => answer::beginning(&reply.body),
-            };
-            if reply.status == 400 {
-                Asked::Refused(reason)
-            } else {
-                Asked::Over(Rehearsed::HandlerFailed(format!(
-                    "the handler answered with status {}: {reason}",
-                    reply.status
-                )))
-            }
-        }
-    }
-}
-
-impl Asked {
-    fn without_comparison(self) -> Rehearsed {
-        match self {
-            Self::Answer(body) if serde_json::from_slice::<serde_json::Value>(&body).is_ok() => {
-                Rehearsed::Answered
-            }
-            Self::Answer(body) => Rehearsed::HandlerFailed(format!(
-                "the answer is no JSON: {}",
-                answer::beginning(&body)
-            )),
-            Self::Refused(reason) => Rehearsed::RefusedThere(reason),
-            Self::Over(rehearsed) => rehearsed,
-        }
+impl RehearseOptions {
+    fn form_of(&self, sample: &Sample) -> RequestForm {
+        self.form.unwrap_or_else(|| RequestForm::of(sample))
     }
 
-    fn compared_with(self, here: SampleResult, min_score: f32) -> Rehearsed {
-        let there = match self {
-            Self::Over(rehearsed) => return rehearsed,
-            Self::Refused(reason) => Err(reason),
-            Self::Answer(body) => match answer::read(&body) {
-                Ok(there) => there,
-                Err(reason) => return Rehearsed::HandlerFailed(reason),
-            },
-        };
-        match (here, there) {
-            (Ok(here), Ok(there)) => {
-                let difference = Difference::between(&here, &there, min_score);
-                if difference.is_within_tolerance() {
-                    Rehearsed::Equal(difference)
-                } else {
-                    Rehearsed::Different(difference)
-                }
-            }
-            (Err(here), Err(there)) => Rehearsed::RefusedByBoth {
-                here: here.message,
-                there,
-            },
-            (Err(here), Ok(_)) => Rehearsed::RefusedHere(here.message),
-            (Ok(_), Err(there)) => Rehearsed::RefusedThere(there),
-        }
+    fn content_type_of(&self, form: RequestForm) -> &str {
+        let given = self.content_type.as_deref();
+        given.unwrap_or_else(|| form.content_type())
     }
 }

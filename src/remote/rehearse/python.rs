@@ -50,9 +50,9 @@ pub(super) fn check(
         });
     }
     let others = said.lines().filter_map(|line| {
-        let (wanted, found) = line.strip_prefix("other ")?.split_once(' ')?;
+        let (wanted, found) = line.strip_prefix("other ")?.split_once('\t')?;
         Some(format!(
-            "the archive asks for {wanted}, this Python has {found}; scores may differ more than in the container"
+            "the archive asks for {wanted}, this Python has {found}; answers may differ from the container's"
         ))
     });
     Ok(others.collect())

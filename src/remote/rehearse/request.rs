@@ -4,9 +4,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use crate::domain::{EXAMPLE_CONTENT_TYPE, IMAGE_CONTENT_TYPE, LINES_CONTENT_TYPE, Sample};
-use crate::source::{Source, SourceError};
+use crate::source::{Source, SourceError, framed_record};
 
-/// How the images of a job lie in its input, each a request of its own (`SingleRecord`).
+/// How the images of a job lie in its input. With `SingleRecord`, each is a request of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequestForm {
     /// An object an image, not split.
@@ -47,6 +47,17 @@ impl RequestForm {
                 let image = source.read(&sample.uri)?;
                 Ok(format!("{{\"b64\":\"{}\"}}\n", STANDARD.encode(image)).into_bytes())
             }
+        }
+    }
+}
+
+impl RequestForm {
+    /// A record as it lies in its file, beside others: what `MultiRecord` sends.
+    pub(super) fn in_its_file(self, record: &[u8]) -> Vec<u8> {
+        match self {
+            Self::TfRecord => framed_record(record),
+            // A line has its end already.
+            Self::Line | Self::Image => record.to_vec(),
         }
     }
 }

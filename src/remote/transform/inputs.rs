@@ -24,6 +24,18 @@ pub(super) struct Inputs {
 pub(super) struct InputObject {
     pub(super) key: String,
     pub(super) size_bytes: u64,
+    /// When it was written last, in milliseconds since 1970-01-01 UTC, where S3 says so.
+    pub(super) modified_ms: Option<i64>,
+}
+
+impl From<ObjectInfo> for InputObject {
+    fn from(object: ObjectInfo) -> Self {
+        Self {
+            key: object.key,
+            size_bytes: object.size_bytes,
+            modified_ms: object.modified_ns.map(|ns| ns / 1_000_000),
+        }
+    }
 }
 
 /// What a job wrote until now.
@@ -36,7 +48,7 @@ pub(super) struct Outputs {
 }
 
 impl Inputs {
-    fn none_of(place: &S3Address) -> Self {
+    pub(super) fn none_of(place: &S3Address) -> Self {
         Self {
             place: place.clone(),
             objects: Vec::new(),
@@ -54,10 +66,7 @@ impl Inputs {
             InputObjects::Prefix(address) => {
                 let mut inputs = Self::none_of(address);
                 each_object(s3, address, control, |object| {
-                    inputs.objects.push(InputObject {
-                        key: object.key,
-                        size_bytes: object.size_bytes,
-                    });
+                    inputs.objects.push(object.into());
                 })?;
                 Ok(inputs)
             }
@@ -86,10 +95,7 @@ impl Inputs {
                 inputs.missing.add(key);
             }
             if next.next_if(|key| **key == object.key).is_some() {
-                inputs.objects.push(InputObject {
-                    key: object.key,
-                    size_bytes: object.size_bytes,
-                });
+                inputs.objects.push(object.into());
             }
         })?;
         next.for_each(|key| inputs.missing.add(key));
@@ -116,6 +122,12 @@ impl Inputs {
 }
 
 impl Outputs {
+    pub(super) fn contains(&self, key: &str) -> bool {
+        self.keys
+            .binary_search_by(|known| known.as_str().cmp(key))
+            .is_ok()
+    }
+
     /// Lists what a job has written. Keys that do not end as outputs do are none.
     pub(super) fn list(
         s3: &S3,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::JobError;
 use crate::aws::SageMaker;
-use crate::domain::LogLine;
+use crate::domain::{LogFrom, LogLine};
 use crate::tasks::TaskControl;
 
 /// Where CloudWatch Logs keeps the logs of all jobs.
@@ -24,6 +24,8 @@ pub enum LogKind {
 pub struct LogReader {
     job_name: String,
     kind: LogKind,
+    /// Where each stream is begun with.
+    from: LogFrom,
     /// By the name of the stream.
     tokens: BTreeMap<String, String>,
 }
@@ -33,7 +35,16 @@ impl LogReader {
         Self {
             job_name: job_name.into(),
             kind,
+            from: LogFrom::Beginning,
             tokens: BTreeMap::new(),
+        }
+    }
+
+    /// Leaves out what each stream said before its newest lines: a log of days is not read for the sake of its end.
+    pub fn from_newest(self, lines: u32) -> Self {
+        Self {
+            from: LogFrom::Newest(lines),
+            ..self
         }
     }
 
@@ -53,8 +64,8 @@ impl LogReader {
             let name = stream.name.strip_prefix(&prefix).unwrap_or(&stream.name);
             loop {
                 let token = self.tokens.get(&stream.name).cloned();
-                let page =
-                    sagemaker.log_events(GROUP, &stream.name, token.clone(), Some(control))?;
+                let from = token.clone().map_or(self.from.clone(), LogFrom::After);
+                let page = sagemaker.log_events(GROUP, &stream.name, from, Some(control))?;
                 lines.extend(page.events.into_iter().map(|event| LogLine {
                     at_ms: event.at_ms,
                     stream: name.to_owned(),

@@ -3,9 +3,12 @@
 use std::collections::{BTreeMap, HashSet};
 
 use super::inputs::inputs_and_outputs;
+use super::latecomers::InputListed;
 use super::{JobError, LogKind, LogReader};
 use crate::aws::Aws;
-use crate::domain::{FailedObject, JobOutcome, LogLine, S3Access, SageMakerAccess, TransformSpec};
+use crate::domain::{
+    FailedObject, JobOutcome, JobRecord, LogLine, S3Access, SageMakerAccess, TransformJob,
+};
 use crate::tasks::TaskControl;
 
 /// How SageMaker's own lines begin, behind the time.
@@ -16,7 +19,7 @@ const LONGEST_REASON: usize = 500;
 const MAX_NOTES: usize = 20;
 
 /// Holds the inputs of a job against its outputs, and asks the data-log about those that have none. Where the log cannot be read, the
-/// notes say so and the images are told without reasons.
+/// notes say so and the images are told without reasons. What came below the prefix after the job had begun is neither.
 ///
 /// # Errors
 /// Inputs or outputs cannot be listed, or the task was cancelled.
@@ -24,9 +27,11 @@ pub fn outcome(
     aws: &Aws,
     sagemaker: &SageMakerAccess,
     s3: &S3Access,
-    spec: &TransformSpec,
+    job: &TransformJob,
+    record: Option<&JobRecord>,
     control: &TaskControl,
 ) -> Result<JobOutcome, JobError> {
+    let spec = &job.spec;
     let (inputs, outputs) = inputs_and_outputs(&aws.s3(s3), spec, control)?;
     let keys = inputs.output_keys(&spec.output.folder, &outputs);
     let written: HashSet<String> = outputs
@@ -38,7 +43,7 @@ pub fn outcome(
     let missing: Vec<&str> = all.filter(|key| !written.contains(*key)).collect();
     let mut outcome = JobOutcome {
         place: inputs.place.clone(),
-        inputs: inputs.objects.len() as u64,
+        inputs: 0,
         outputs: (inputs.objects.len() - missing.len()) as u64,
         failed: Vec::new(),
         notes: Vec::new(),
@@ -59,9 +64,15 @@ pub fn outcome(
             Err(error) => outcome.notes.push(error.to_string()),
         }
     }
+    let late = InputListed::by(job, record).latecomers(&inputs, |key| {
+        written.contains(key) || reasons.by_key.contains_key(key)
+    });
+    outcome.inputs = (inputs.objects.len() - late.len()) as u64;
+    outcome.notes.extend(late.note());
     outcome.notes.append(&mut reasons.notes);
     outcome.failed = missing
         .into_iter()
+        .filter(|key| !late.contains(key))
         .map(|key| FailedObject {
             key: key.to_owned(),
             reason: reasons.by_key.remove(key),
@@ -125,15 +136,30 @@ fn reason_text(lines: &[&str]) -> String {
         }
     }
     let text = parts.join(": ");
-    let text = match parts.first().map(String::as_str) {
-        Some("ClientError: 413") => format!("{text}: it is larger than MaxPayloadInMB allows"),
-        _ => text,
+    let text = if parts.iter().any(|part| says_too_large(part)) {
+        format!(
+            "{text}: a request of it is larger than MaxPayloadInMB allows; send it again with a larger one"
+        )
+    } else {
+        text
     };
     if text.chars().count() > LONGEST_REASON {
         let cut: String = text.chars().take(LONGEST_REASON).collect();
         return format!("{cut}…");
     }
     text
+}
+
+/// SageMaker's own words for a body that it does not send, and the status of a container or of a server before it that does not take it.
+fn says_too_large(line: &str) -> bool {
+    let line = line.to_ascii_lowercase();
+    line.starts_with("clienterror: 413")
+        || [
+            "too much data for max payload size",
+            "request entity too large",
+        ]
+        .iter()
+        .any(|words| line.contains(words))
 }
 
 /// What our handler answers where it cannot read an image: `{"status":"failed","error":"…"}`.
@@ -169,16 +195,22 @@ mod tests {
             r#"2026-11-21T14:05:09.123:[sagemaker logs]: bucket/photos/bad.jpg: {"status":"failed","error":"it is no image"}"#,
             "2026-11-21T14:05:09.123:[sagemaker logs]: bucket/photos/a: b.jpg: ClientError: 413",
             "2026-11-21T14:05:09.123:[sagemaker logs]: bucket/photos/a: b.jpg: <!DOCTYPE HTML>",
+            "2026-11-21T14:05:09.123:[sagemaker logs]: bucket/photos/large.jpg: Too much data for max payload size",
             "2026-11-21T14:05:09.123:[sagemaker logs]: bucket/photos/well.jpg: a retry",
             "Unable to start the container",
         ]);
-        let found = Reasons::of(&log, "bucket", &["photos/a: b.jpg", "photos/bad.jpg"]);
+        let missing = ["photos/a: b.jpg", "photos/bad.jpg", "photos/large.jpg"];
+        let found = Reasons::of(&log, "bucket", &missing);
         let expected = [
             (
                 "photos/a: b.jpg",
-                "ClientError: 413: it is larger than MaxPayloadInMB allows",
+                "ClientError: 413: a request of it is larger than MaxPayloadInMB allows; send it again with a larger one",
             ),
             ("photos/bad.jpg", "ClientError: 400: it is no image"),
+            (
+                "photos/large.jpg",
+                "Too much data for max payload size: a request of it is larger than MaxPayloadInMB allows; send it again with a larger one",
+            ),
         ];
         let expected = expected.map(|(key, reason)| (key.to_owned(), reason.to_owned()));
         assert_eq!(found.by_key, BTreeMap::from(expected));

@@ -64,7 +64,11 @@ pub fn plan_retry(
             )));
         }
     };
-    let (of_retry, manifest) = spec_of_retry(spec, &chosen, &retry.outcome.place, now_ms)?;
+    let (mut of_retry, manifest) = spec_of_retry(spec, &chosen, &retry.outcome.place, now_ms)?;
+    if let Some(record) = retry.record {
+        // SageMaker does not tell them with the job.
+        of_retry.tags.clone_from(&record.spec.tags);
+    }
     Ok(TransformPlan {
         sagemaker: retry.sagemaker.clone(),
         s3: retry.s3.clone(),

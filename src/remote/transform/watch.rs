@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use super::inputs::{Inputs, Outputs};
+use super::latecomers::InputListed;
 use super::{JobError, JobRecords, LogKind, LogReader, OutputKeys};
 use crate::aws::{Aws, AwsErrorKind, S3, SageMaker};
 use crate::domain::{
@@ -16,7 +17,7 @@ use crate::domain::{
 use crate::tasks::{TaskControl, now_ms};
 
 /// Lines of the log that are kept.
-const LOG_TAIL: usize = 100;
+const LOG_TAIL: u32 = 100;
 /// How a container's log tells of a request.
 const REQUEST: &str = "POST /invocations";
 
@@ -86,7 +87,7 @@ impl Watch {
             region: sagemaker.region.clone(),
             inputs: None,
             counted: None,
-            log: LogReader::new(job_name, LogKind::Container),
+            log: LogReader::new(job_name, LogKind::Container).from_newest(LOG_TAIL),
             log_tail: VecDeque::new(),
             log_trouble: None,
             has_seen_request: false,
@@ -107,7 +108,9 @@ impl Watch {
         let mut notes = Vec::new();
         let outputs = self.count_outputs(&job, &mut notes, control)?;
         self.read_log(&job, &mut notes, control)?;
-        let inputs = self
+        notes.extend(outputs.as_ref().and_then(|found| found.note.clone()));
+        let of_job = outputs.as_ref().and_then(|found| found.inputs);
+        let listed = self
             .inputs
             .as_ref()
             .map(|inputs| inputs.objects.len() as u64);
@@ -117,12 +120,12 @@ impl Watch {
         let progress = JobProgress {
             phase: phase(
                 &job,
-                outputs.is_some_and(|found| found.count > 0) || self.has_seen_request,
+                outputs.as_ref().is_some_and(|found| found.count > 0) || self.has_seen_request,
             ),
-            inputs: inputs.or(of_record),
-            outputs: outputs.map(|found| found.count),
-            counted_at_ms: outputs.map(|found| found.at_ms),
-            outputs_per_s: outputs.and_then(|found| found.per_s),
+            inputs: of_job.or(listed).or(of_record),
+            outputs: outputs.as_ref().map(|found| found.count),
+            counted_at_ms: outputs.as_ref().map(|found| found.at_ms),
+            outputs_per_s: outputs.as_ref().and_then(|found| found.per_s),
             seconds_left: None,
             billed_s,
             cost_usd: self
@@ -220,13 +223,14 @@ impl Watch {
         }
         let is_new_enough =
             |counted: &Counted| !job.status.is_over() && counted.is_new_enough(now_ms());
-        if let Some(counted) = self.counted.filter(is_new_enough) {
+        if let Some(counted) = self.counted.clone().filter(is_new_enough) {
             return Ok(Some(counted));
         }
         match Outputs::list(&self.s3, &job.spec.output.folder, control) {
             Ok(outputs) => {
-                let counted = Counted::of(self.inputs.as_ref(), job, &outputs, now_ms());
-                self.counted = Some(counted);
+                let listed = InputListed::by(job, self.record.as_ref());
+                let counted = Counted::of(self.inputs.as_ref(), listed, job, &outputs, now_ms());
+                self.counted = Some(counted.clone());
                 Ok(Some(counted))
             }
             Err(error) => unless_cancelled(error, notes),
@@ -245,7 +249,7 @@ impl Watch {
                     self.has_seen_request |=
                         lines.iter().any(|line| line.message.contains(REQUEST));
                     self.log_tail.extend(lines);
-                    let surplus = self.log_tail.len().saturating_sub(LOG_TAIL);
+                    let surplus = self.log_tail.len().saturating_sub(LOG_TAIL as usize);
                     self.log_tail.drain(..surplus);
                 }
                 Err(JobError::Cancelled) => return Err(JobError::Cancelled),
@@ -275,13 +279,17 @@ pub fn find_record(
 }
 
 /// Outputs of a job at one moment.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct Counted {
     count: u64,
     /// With those that are of no input.
     listed: u64,
+    /// Objects that the job reads; `None` where they could not be listed.
+    inputs: Option<u64>,
     per_s: Option<f64>,
     at_ms: i64,
+    /// What is not counted, for people.
+    note: Option<String>,
 }
 
 impl Counted {
@@ -293,14 +301,25 @@ impl Counted {
         (0..period_ms).contains(&(now_ms - self.at_ms))
     }
 
-    fn of(inputs: Option<&Inputs>, job: &TransformJob, outputs: &Outputs, at_ms: i64) -> Self {
-        let count = match inputs {
-            Some(inputs) => {
-                let keys = inputs.output_keys(&job.spec.output.folder, outputs);
-                count_of(inputs, &keys, outputs)
-            }
-            None => outputs.keys.len() as u64,
-        };
+    fn of(
+        inputs: Option<&Inputs>,
+        input_listed: InputListed,
+        job: &TransformJob,
+        outputs: &Outputs,
+        at_ms: i64,
+    ) -> Self {
+        let listed = outputs.keys.len() as u64;
+        let (mut count, mut of_inputs, mut note) = (listed, None, None);
+        if let Some(inputs) = inputs {
+            let keys = inputs.output_keys(&job.spec.output.folder, outputs);
+            let late = input_listed.latecomers(inputs, |key| {
+                let output = keys.output_of(key);
+                output.is_some_and(|output| outputs.contains(&output))
+            });
+            count = count_of(inputs, &keys, outputs);
+            of_inputs = Some((inputs.objects.len() - late.len()) as u64);
+            note = late.note();
+        }
         let per_s = outputs.written_ms.and_then(|(first, last)| {
             let seconds = (last - first) as f64 / 1000.0;
             // The first one ends a stretch of which nobody knows the beginning.
@@ -309,9 +328,11 @@ impl Counted {
         });
         Self {
             count,
-            listed: outputs.keys.len() as u64,
+            listed,
+            inputs: of_inputs,
             per_s,
             at_ms,
+            note,
         }
     }
 }
@@ -466,6 +487,7 @@ mod tests {
         let object = |key: &str| InputObject {
             key: key.to_owned(),
             size_bytes: 1,
+            modified_ms: Some(7),
         };
         let inputs = Inputs {
             place: S3Address::new("bucket", "photos/"),
@@ -482,14 +504,23 @@ mod tests {
                 .to_vec(),
             written_ms: Some((10_000, 14_000)),
         };
-        let counted = Counted::of(
-            Some(&inputs),
-            &job(TransformStatus::InProgress, Some(1), None),
-            &outputs,
-            20_000,
-        );
-        assert_eq!((counted.count, counted.per_s), (2, Some(0.5)));
-        assert_eq!((counted.listed, counted.at_ms), (3, 20_000));
+        let job = job(TransformStatus::InProgress, Some(1), None);
+        let counted = |created_ms: i64| {
+            let job = TransformJob {
+                created_ms,
+                ..job.clone()
+            };
+            let listed = InputListed::by(&job, None);
+            Counted::of(Some(&inputs), listed, &job, &outputs, 20_000)
+        };
+        let found = counted(8);
+        assert_eq!((found.count, found.per_s), (2, Some(0.5)));
+        assert_eq!((found.listed, found.at_ms), (3, 20_000));
+        assert_eq!((found.inputs, found.note), (Some(3), None));
+        // The third was written after the job had begun.
+        let found = counted(6);
+        assert_eq!((found.count, found.inputs), (2, Some(2)));
+        assert!(found.note.unwrap().ends_with("photos/c.jpg"));
     }
 
     #[test]
@@ -505,8 +536,10 @@ mod tests {
             let counted = Counted {
                 count: listed,
                 listed,
+                inputs: None,
                 per_s: None,
                 at_ms: 50_000,
+                note: None,
             };
             let is_new_enough = counted.is_new_enough(50_000 + after_ms);
             assert_eq!(is_new_enough, expected, "{listed} after {after_ms} ms");

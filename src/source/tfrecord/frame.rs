@@ -47,8 +47,7 @@ fn masked_crc(bytes: &[u8]) -> u32 {
 }
 
 /// A whole record around `data`.
-#[cfg(test)]
-pub(super) fn framed(data: &[u8]) -> Vec<u8> {
+pub fn framed(data: &[u8]) -> Vec<u8> {
     let len = (data.len() as u64).to_le_bytes();
     let mut record = len.to_vec();
     record.extend(masked_crc(&len).to_le_bytes());

@@ -31,6 +31,7 @@ use crate::aws::{Aws, AwsError, AwsErrorKind};
 use crate::domain::{S3Address, S3Place, Sample, SampleUri, Truth};
 use crate::tasks::TaskControl;
 
+pub use self::frame::framed as framed_record;
 pub use self::names::RECORD_EXTENSIONS;
 pub(super) use self::names::{is_shard_name, is_tfrecord_name};
 

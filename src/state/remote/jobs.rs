@@ -56,13 +56,33 @@ pub struct KnownJob {
     pub stopping: Option<TaskId>,
     pub outcome: JobFinding<JobOutcome>,
     /// What it left behind.
-    pub left: JobFinding<Vec<LeftBehind>>,
+    pub left: JobFinding<Leftovers>,
     /// What was left behind is being deleted.
     pub cleaning: Option<TaskId>,
     /// What was deleted, for people.
     pub cleaned: Option<String>,
     /// Only the failed ones are sent once more.
     pub retrying: Option<TaskId>,
+}
+
+/// How looking at a job again and again ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WatchEnd {
+    /// The job is over.
+    JobOver,
+    /// There is no such job, so looking again would not help.
+    NoSuchJob(S3Failure),
+    /// It could not be looked at. That may be another time: after a sign-in, or with a permission.
+    Failed(S3Failure),
+}
+
+/// What a job left behind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Leftovers {
+    /// The job was started elsewhere, so nothing here says what was made for it.
+    Untold,
+    /// What was made for the job alone and not deleted yet.
+    Told(Vec<LeftBehind>),
 }
 
 /// Something about a job that is only looked for when somebody wants to know.

@@ -17,13 +17,13 @@ pub use endpoints::{
     DeletionCause, EndpointDeletion, EndpointId, EndpointList, EndpointSight, Endpoints,
     KnownEndpoint,
 };
-pub use jobs::{JobFinding, JobId, JobList, KnownJob};
+pub use jobs::{JobFinding, JobId, JobList, KnownJob, Leftovers, WatchEnd};
 pub use outputs::{FoundRun, OpeningOutputs, OutputsAt, OutputsFailure, OutputsWish};
 pub use prices::Prices;
 pub use reading::{Reading, ReadingTrial, SavedMapping};
 pub use sending::{
-    ModelFrom, RehearsalReport, SendAdvanced, SendCheck, SendDraft, SendFrom, SendImages,
-    SendModel, SendOrder, SendStage, SendStatus,
+    ModelFrom, RehearsalReport, RehearsalWish, SendAdvanced, SendCheck, SendDraft, SendFrom,
+    SendImages, SendModel, SendOrder, SendStage, SendStatus,
 };
 
 /// What the window knows of SageMaker.

@@ -276,6 +276,25 @@ pub struct SendStatus {
     pub start: SendStage<()>,
 }
 
+/// How a rehearsal is held.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RehearsalWish {
+    /// The program that runs the handler.
+    pub python: String,
+    /// So many are tried, the first ones; `1..`.
+    pub images: usize,
+}
+
+impl Default for RehearsalWish {
+    fn default() -> Self {
+        Self {
+            python: "python3".to_owned(),
+            images: 10,
+        }
+    }
+}
+
 /// How a rehearsal went.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RehearsalReport {
@@ -284,8 +303,8 @@ pub struct RehearsalReport {
     pub summary: String,
     /// What is not as here, and why.
     pub notes: Vec<String>,
-    /// On this machine.
-    pub images_per_s: f64,
+    /// Of those that were sent, on this machine; `None` where none was.
+    pub images_per_s: Option<f64>,
 }
 
 /// Something about the form that takes a while.

@@ -111,7 +111,7 @@ fn on_command(state: &mut State, command: Command, effects: &mut Vec<Effect>) {
         Command::ForgetUploadPlan => upload::forget_plan(state, effects),
         Command::DismissUploaded => state.uploaded = None,
         Command::CheckJob(draft) => remote::check(state, *draft, effects),
-        Command::Rehearse { python } => remote::rehearse(state, python, effects),
+        Command::Rehearse(wish) => remote::rehearse(state, wish, effects),
         Command::StartJob => remote::start(state, effects),
         Command::KeepPrice(price) => effects.push(Effect::KeepPrice(price)),
         Command::ListJobs(query) => remote::list(state, query, effects),
@@ -474,8 +474,12 @@ fn on_event(state: &mut State, event: Event, effects: &mut Vec<Effect>) {
         } => remote::listed(state, task, is_first, result),
         Event::JobSeen { id, task, progress } => remote::seen(state, &id, task, *progress),
         Event::JobTrouble { id, task, text } => remote::trouble(state, &id, task, text),
-        Event::JobWatchEnded { id, task, result } => {
-            remote::watch_ended(state, &id, task, result, effects);
+        Event::JobWatchEnded {
+            id,
+            task,
+            end: ending,
+        } => {
+            remote::watch_ended(state, &id, task, ending, effects);
         }
         Event::JobStopAsked { id, task, result } => {
             remote::stop_asked(state, &id, task, result, effects);

@@ -12,7 +12,9 @@ use super::form::{AmountMemory, Pacer, two_columns_ui};
 use super::open_s3::access::AccessMemory;
 use super::prices::PriceMemory;
 use crate::domain::{S3Access, dated_name};
-use crate::state::{Action, Command, Overlay, SendDraft, SendStage, State, TaskSignal};
+use crate::state::{
+    Action, Command, Overlay, RehearsalWish, SendDraft, SendStage, State, TaskSignal,
+};
 
 const WIDTH: f32 = 1040.0;
 const FOOTER_HEIGHT: f32 = 48.0;
@@ -24,8 +26,7 @@ pub(in super::super) struct SendMemory {
     taken_over: u64,
     draft: SendDraft,
     access: AccessMemory,
-    /// Rehearses.
-    python: String,
+    rehearsal: RehearsalWish,
     price: PriceMemory,
     rate: AmountMemory,
     environment: fields::PairsMemory,
@@ -54,7 +55,7 @@ pub(in super::super) fn send_ui(
         let of_model = &memory.draft.advanced.model_environment;
         memory.model_environment.take_over(of_model);
         memory.tags.take_over(&memory.draft.tags);
-        memory.python.clone_from(&state.settings.rehearsal_python);
+        memory.rehearsal.clone_from(&state.settings.rehearsal);
         memory.pacer.forget();
     }
     renew_in_time(ctx, &state.s3.access, state, commands);
@@ -87,7 +88,7 @@ fn contents_ui(
         height - 34.0,
         &mut (memory, commands),
         |ui, (memory, commands)| fields::fields_ui(ui, state, memory, is_new, commands),
-        |ui, (memory, commands)| checks::checks_ui(ui, state, &mut memory.python, commands),
+        |ui, (memory, commands)| checks::checks_ui(ui, state, &mut memory.rehearsal, commands),
     );
 }
 

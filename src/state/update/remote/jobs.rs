@@ -4,10 +4,11 @@ use super::super::{run_tasks, s3};
 use super::{begin, end, finding};
 use crate::domain::{
     Credentials, JobOutcome, JobPage, JobProgress, JobQuery, LeftBehind, Problem, SageMakerAccess,
+    TransformStatus,
 };
 use crate::state::{
-    Effect, JobFinding, JobId, JobList, KnownJob, Overlay, S3Failure, State, TaskId, TaskKind,
-    TaskOutcome, TaskSignal,
+    Effect, JobFinding, JobId, JobList, KnownJob, Leftovers, Overlay, S3Failure, State, TaskId,
+    TaskKind, TaskOutcome, TaskSignal, WatchEnd,
 };
 use crate::tasks::{ProgressUnit, TaskControl};
 
@@ -159,11 +160,17 @@ pub(super) fn watch_anew(state: &mut State, id: &JobId, effects: &mut Vec<Effect
     watch(state, id, effects);
 }
 
+/// Now, and after the next start.
 pub(in super::super) fn stop_watching(state: &mut State, id: &JobId, effects: &mut Vec<Effect>) {
+    forget_watching(state, id);
     let watching = state.remote.job(id).and_then(|job| job.watching);
     if let Some(task) = watching {
         run_tasks::signal(state, task, TaskSignal::Cancel, effects);
     }
+}
+
+fn forget_watching(state: &mut State, id: &JobId) {
+    state.settings.watched_jobs.retain(|watched| watched != id);
 }
 
 pub(in super::super) fn seen(state: &mut State, id: &JobId, task: TaskId, progress: JobProgress) {
@@ -202,10 +209,14 @@ pub(in super::super) fn watch_ended(
     state: &mut State,
     id: &JobId,
     task: TaskId,
-    result: Result<(), S3Failure>,
+    ending: WatchEnd,
     effects: &mut Vec<Effect>,
 ) {
-    end(state, task, result.as_ref().err());
+    let failure = match &ending {
+        WatchEnd::JobOver => None,
+        WatchEnd::NoSuchJob(failure) | WatchEnd::Failed(failure) => Some(failure),
+    };
+    end(state, task, failure);
     let Some(job) = state.remote.job_mut(id) else {
         return;
     };
@@ -214,19 +225,27 @@ pub(in super::super) fn watch_ended(
     }
     job.watching = None;
     job.trouble = None;
-    state.settings.watched_jobs.retain(|watched| watched != id);
-    match result {
-        Err(S3Failure::Cancelled) => {}
-        Err(failure) => job.failure = Some(failure),
-        Ok(()) => over(state, id, effects),
+    match ending {
+        WatchEnd::JobOver => {
+            forget_watching(state, id);
+            over(state, id, effects);
+        }
+        WatchEnd::Failed(S3Failure::Cancelled) => forget_watching(state, id),
+        WatchEnd::NoSuchJob(failure) => {
+            job.failure = Some(failure);
+            forget_watching(state, id);
+        }
+        // It is looked at again at the next start: the job itself goes on.
+        WatchEnd::Failed(failure) => job.failure = Some(failure),
     }
 }
 
-/// A job that was watched has ended: said loudly where outputs are missing.
+/// A job that was watched has ended: said loudly where outputs are missing, and what it left behind is listed.
 fn over(state: &mut State, id: &JobId, effects: &mut Vec<Effect>) {
     let Some(progress) = state.remote.job(id).and_then(|job| job.progress.as_ref()) else {
         return;
     };
+    let has_failed = progress.job.status == TransformStatus::Failed;
     let (name, status) = (&id.name, progress.job.status.word());
     let outputs = progress.outputs.unwrap_or_default();
     match progress.missing() {
@@ -238,10 +257,17 @@ fn over(state: &mut State, id: &JobId, effects: &mut Vec<Effect>) {
             state.problems.add(Problem::general(text), None);
             look_for_outcome(state, id, effects);
         }
-        _ => state.tell(format!(
-            "The job {name} is {status}, with {outputs} outputs"
-        )),
+        _ => {
+            state.tell(format!(
+                "The job {name} is {status}, with {outputs} outputs"
+            ));
+            // What failed may have been written anew since, and look as if it had come later.
+            if has_failed {
+                look_for_outcome(state, id, effects);
+            }
+        }
     }
+    look_for_leftovers(state, id, effects);
 }
 
 /// Begins something about a job that is known: `note` writes down with the job who does it, and `effect` says what is to be done.
@@ -376,7 +402,7 @@ pub(in super::super) fn leftovers_found(
     state: &mut State,
     id: &JobId,
     task: TaskId,
-    result: Result<Vec<LeftBehind>, S3Failure>,
+    result: Result<Leftovers, S3Failure>,
 ) {
     end(state, task, result.as_ref().err());
     if let Some(job) = state.remote.job_mut(id) {
@@ -386,9 +412,10 @@ pub(in super::super) fn leftovers_found(
 
 /// Only what was listed before.
 pub(in super::super) fn delete_leftovers(state: &mut State, id: &JobId, effects: &mut Vec<Effect>) {
-    let found = state.remote.job(id).and_then(|job| job.left.known());
-    let Some(found) = found.filter(|found| !found.is_empty()).cloned() else {
-        return;
+    let left = state.remote.job(id).and_then(|job| job.left.known());
+    let found = match left {
+        Some(Leftovers::Told(found)) if !found.is_empty() => found.clone(),
+        _ => return,
     };
     effects.extend(begin_for(
         state,
@@ -421,7 +448,7 @@ pub(in super::super) fn leftovers_deleted(
     match result {
         Ok((said, left)) => {
             job.cleaned = Some(said);
-            job.left = JobFinding::Known(left);
+            job.left = JobFinding::Known(Leftovers::Told(left));
         }
         Err(failure) => job.failure = Some(failure),
     }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::super::{run_tasks, s3};
 use super::{begin, jobs};
 use crate::state::{
-    Effect, ExportScope, JobId, Overlay, RehearsalReport, SendCheck, SendDraft, SendStage, State,
-    TaskId, TaskKind, TaskOutcome, TaskSignal,
+    Effect, ExportScope, JobId, Overlay, RehearsalReport, RehearsalWish, SendCheck, SendDraft,
+    SendStage, State, TaskId, TaskKind, TaskOutcome, TaskSignal,
 };
 use crate::tasks::ProgressUnit;
 
@@ -114,7 +114,11 @@ pub(super) fn failed<T>(state: &mut State, task: TaskId, outcome: TaskOutcome) -
 }
 
 /// Tries the archive on this machine, with some of the images, as Batch Transform would run it.
-pub(in super::super) fn rehearse(state: &mut State, python: String, effects: &mut Vec<Effect>) {
+pub(in super::super) fn rehearse(
+    state: &mut State,
+    wish: RehearsalWish,
+    effects: &mut Vec<Effect>,
+) {
     if state.remote.sending.rehearsal.is_running() {
         return;
     }
@@ -128,14 +132,14 @@ pub(in super::super) fn rehearse(state: &mut State, python: String, effects: &mu
     if let SendStage::Done(check) = &state.remote.sending.check {
         order.spec.clone_from(&check.plan.spec);
     }
-    state.settings.rehearsal_python.clone_from(&python);
+    state.settings.rehearsal.clone_from(&wish);
     let title = format!("Rehearse {} on this machine", order.model.name());
     let (task, control) = begin(state, TaskKind::Rehearse, ProgressUnit::Images, title);
     state.remote.sending.rehearsal = SendStage::Running(task);
     effects.push(Effect::Rehearse {
         source,
         order: Box::new(order),
-        python,
+        wish,
         runtime_library: state.settings.runtime_library.clone(),
         task,
         control,

@@ -10,9 +10,9 @@ use crate::domain::{
     TransformPlan, TransformSpec, TransformStatus, TransformSummary,
 };
 use crate::state::{
-    Action, Command, DisplayInfo, Effect, Event, ExportScope, JobFinding, JobId, OutputsAt,
-    Overlay, ReadingTrial, S3Failure, SendCheck, SendDraft, SendFrom, SendOrder, SendStage, State,
-    TaskId, TaskKind, TaskOutcome,
+    Action, Command, DisplayInfo, Effect, Event, ExportScope, JobFinding, JobId, Leftovers,
+    OutputsAt, Overlay, ReadingTrial, S3Failure, SendCheck, SendDraft, SendFrom, SendOrder,
+    SendStage, State, TaskId, TaskKind, TaskOutcome, WatchEnd,
 };
 
 fn id(name: &str) -> JobId {
@@ -332,10 +332,12 @@ fn a_job_that_is_completed_with_outputs_missing_is_a_problem_and_its_failures_ar
     let ended = Event::JobWatchEnded {
         id: id.clone(),
         task,
-        result: Ok(()),
+        end: WatchEnd::JobOver,
     };
     let effects = event(&mut state, ended);
     assert!(has(&effects, "FindOutcome"), "{effects:?}");
+    assert!(has(&effects, "FindLeftovers"), "{effects:?}");
+    assert!(state.settings.watched_jobs.is_empty());
     let problems = state.problems.entries();
     assert!(
         problems[0]
@@ -411,7 +413,7 @@ fn only_what_was_listed_as_left_behind_is_deleted() {
         Event::LeftoversFound {
             id: id.clone(),
             task,
-            result: Ok(left.clone()),
+            result: Ok(Leftovers::Told(left.clone())),
         },
     );
     let effects = command(&mut state, delete);
@@ -444,13 +446,45 @@ fn jobs_that_were_watched_are_watched_again_after_a_restart_and_a_failure_can_be
         Event::JobWatchEnded {
             id: id.clone(),
             task,
-            result: Err(failure),
+            end: WatchEnd::Failed(failure),
         },
     );
     assert!(state.remote.job(&id).unwrap().failure.is_some());
+    // The job itself goes on, so the next start looks at it, too.
+    assert!(state.settings.watched_jobs.contains(&id));
     let effects = command(&mut state, Command::WatchJob(id.clone()));
     assert!(has(&effects, "WatchJob"), "{effects:?}");
     assert!(state.remote.job(&id).unwrap().failure.is_none());
+}
+
+#[test]
+fn a_job_that_is_not_there_or_that_nobody_wants_to_watch_is_not_watched_after_a_restart() {
+    let failure = || S3Failure::Failed {
+        message: "There is no such job".to_owned(),
+        renewal: None,
+    };
+    for end in [
+        WatchEnd::NoSuchJob(failure()),
+        WatchEnd::Failed(S3Failure::Cancelled),
+    ] {
+        let mut state = State::default();
+        let id = id("cats-1");
+        let task = watched(&mut state, &id);
+        event(&mut state, Event::JobWatchEnded { id, task, end });
+        assert!(state.settings.watched_jobs.is_empty());
+    }
+    let mut state = State::default();
+    let id = id("cats-1");
+    let task = watched(&mut state, &id);
+    let end = WatchEnd::Failed(failure());
+    let ended = Event::JobWatchEnded {
+        id: id.clone(),
+        task,
+        end,
+    };
+    event(&mut state, ended);
+    command(&mut state, Command::StopWatchingJob(id));
+    assert!(state.settings.watched_jobs.is_empty());
 }
 
 #[test]

@@ -19,7 +19,8 @@ use crate::domain::{
     TransformJob, TransformStatus, Utc, human_usd,
 };
 use crate::state::{
-    Action, Command, JobFinding, JobId, KnownJob, OutputsAt, OutputsWish, S3Failure, State,
+    Action, Command, JobFinding, JobId, KnownJob, Leftovers, OutputsAt, OutputsWish, S3Failure,
+    State,
 };
 
 const FAILED_HEIGHT: f32 = 140.0;
@@ -49,7 +50,7 @@ pub(super) fn page_ui(
         .min_scrolled_height(height)
         .auto_shrink(false)
         .show(ui, |ui| {
-            name_ui(ui, job, commands);
+            name_ui(ui, state, job, commands);
             failure_ui(ui, job, commands);
             let Some(progress) = &job.progress else {
                 if job.watching.is_some() {
@@ -67,25 +68,31 @@ pub(super) fn page_ui(
             ui.add_space(4.0);
             facts_ui(ui, progress);
             outcome_ui(ui, job, progress, commands);
-            log_ui(ui, progress);
             left_ui(ui, job, progress, memory, commands);
+            log_ui(ui, progress);
         });
 }
 
-fn name_ui(ui: &mut Ui, job: &KnownJob, commands: &mut Vec<Command>) {
+fn name_ui(ui: &mut Ui, state: &State, job: &KnownJob, commands: &mut Vec<Command>) {
     ui.horizontal(|ui| {
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
-            match job.watching {
-                Some(_) => {
-                    let stop = ui.button("Stop watching");
-                    let stop = stop.on_hover_text("The job itself goes on");
-                    if stop.clicked() {
-                        commands.push(Command::StopWatchingJob(job.id.clone()));
-                    }
+            if job.watching.is_some() {
+                let stop = ui.button("Stop watching");
+                let stop = stop.on_hover_text("The job itself goes on");
+                if stop.clicked() {
+                    commands.push(Command::StopWatchingJob(job.id.clone()));
                 }
-                None => {
-                    if ui.button("Look again").clicked() {
-                        commands.push(Command::WatchJob(job.id.clone()));
+            } else {
+                if ui.button("Look again").clicked() {
+                    commands.push(Command::WatchJob(job.id.clone()));
+                }
+                if state.settings.watched_jobs.contains(&job.id) {
+                    let forget = ui.button("Do not watch it");
+                    let forget = forget.on_hover_text(
+                        "It would be looked at again when Spotcheck starts; the job itself goes on",
+                    );
+                    if forget.clicked() {
+                        commands.push(Command::StopWatchingJob(job.id.clone()));
                     }
                 }
             }
@@ -385,7 +392,9 @@ fn outcome_ui(ui: &mut Ui, job: &KnownJob, progress: &JobProgress, commands: &mu
     }
     match &job.outcome {
         JobFinding::NotYet => {
-            if progress.missing() != Some(0) && ui.button("Find out what failed").clicked() {
+            let has_failed = progress.job.status == TransformStatus::Failed;
+            let may_miss = has_failed || progress.missing() != Some(0);
+            if may_miss && ui.button("Find out what failed").clicked() {
                 commands.push(Command::FindOutcome(job.id.clone()));
             }
         }
@@ -454,7 +463,7 @@ fn known_outcome_ui(
     });
 }
 
-/// What the job needs no more once it is over.
+/// What the job needs no more once it is over, offered for deletion.
 fn left_ui(
     ui: &mut Ui,
     job: &KnownJob,
@@ -465,29 +474,38 @@ fn left_ui(
     if !progress.job.status.is_over() {
         return;
     }
-    CollapsingHeader::new("Clean up").default_open(false).show(ui, |ui| {
-        if let Some(said) = &job.cleaned {
-            ui.label(said);
-        }
-        match &job.left {
-            JobFinding::NotYet => {
-                ui.weak("The model in SageMaker, its archive and the manifest stay until somebody deletes them");
-                if ui.button("See what it left behind").clicked() {
-                    commands.push(Command::FindLeftovers(job.id.clone()));
-                }
+    ui.add_space(4.0);
+    ui.label(strong("Clean up"));
+    if let Some(said) = &job.cleaned {
+        ui.label(said);
+    }
+    match &job.left {
+        JobFinding::NotYet => {
+            ui.weak(
+                "The model in SageMaker, its archive and the manifest stay until somebody deletes them",
+            );
+            if ui.button("See what it left behind").clicked() {
+                commands.push(Command::FindLeftovers(job.id.clone()));
             }
-            JobFinding::Looking(_) => drop(ui.spinner()),
-            JobFinding::Failed(why) => banner_ui(ui, Tone::Error, why, |ui| {
-                if ui.button("Try again").clicked() {
-                    commands.push(Command::FindLeftovers(job.id.clone()));
-                }
-            }),
-            JobFinding::Known(left) if left.is_empty() => {
-                drop(ui.weak("Nothing is left behind; images and outputs stay"));
-            }
-            JobFinding::Known(left) => known_left_ui(ui, job, left, memory, commands),
         }
-    });
+        JobFinding::Looking(_) => drop(ui.spinner()),
+        JobFinding::Failed(why) => banner_ui(ui, Tone::Error, why, |ui| {
+            if ui.button("Try again").clicked() {
+                commands.push(Command::FindLeftovers(job.id.clone()));
+            }
+        }),
+        JobFinding::Known(Leftovers::Untold) => {
+            let text = format!(
+                "This job was not started on this machine, so nothing here says what was made for it; look at its model {} in the AWS console",
+                progress.job.spec.model_name
+            );
+            ui.add(Label::new(RichText::new(text).weak()).wrap());
+        }
+        JobFinding::Known(Leftovers::Told(left)) if left.is_empty() => {
+            drop(ui.weak("Nothing is left behind; images and outputs stay"));
+        }
+        JobFinding::Known(Leftovers::Told(left)) => known_left_ui(ui, job, left, memory, commands),
+    }
 }
 
 fn known_left_ui(
@@ -497,6 +515,7 @@ fn known_left_ui(
     memory: &mut PageMemory,
     commands: &mut Vec<Command>,
 ) {
+    ui.weak("The job needs these no more:");
     for thing in left {
         ui.add(Label::new(format!("The {thing}")).wrap());
     }

@@ -1,12 +1,17 @@
 //! What the check of the form says, point by point.
 
 use eframe::egui::{
-    Button, CollapsingHeader, Label, RichText, ScrollArea, TextEdit, TextStyle, Ui,
+    Button, CollapsingHeader, DragValue, Label, RichText, ScrollArea, TextEdit, TextStyle, Ui,
 };
 
 use super::super::super::widgets::{Tone, banner_ui, strong};
 use super::super::form::preflight_ui;
-use crate::state::{Command, RehearsalReport, SendCheck, SendStage, State, TaskSignal};
+use crate::state::{
+    Command, RehearsalReport, RehearsalWish, SendCheck, SendStage, State, TaskSignal,
+};
+
+/// A rehearsal is a sample: whoever wants them all here predicts them here.
+const MOST_REHEARSED: usize = 1000;
 
 /// In characters.
 const LONGEST_LINE: usize = 2000;
@@ -14,7 +19,7 @@ const LONGEST_LINE: usize = 2000;
 pub(super) fn checks_ui(
     ui: &mut Ui,
     state: &State,
-    python: &mut String,
+    wish: &mut RehearsalWish,
     commands: &mut Vec<Command>,
 ) {
     let sending = &state.remote.sending;
@@ -28,7 +33,7 @@ pub(super) fn checks_ui(
     match &sending.check {
         SendStage::Done(check) => {
             found_ui(ui, check, commands);
-            rehearsal_ui(ui, &sending.rehearsal, python, commands);
+            rehearsal_ui(ui, &sending.rehearsal, wish, commands);
         }
         SendStage::Failed(why) => banner_ui(ui, Tone::Error, why, |ui| {
             if ui.button("Check again").clicked() {
@@ -48,7 +53,7 @@ pub(super) fn checks_ui(
 fn rehearsal_ui(
     ui: &mut Ui,
     rehearsal: &SendStage<RehearsalReport>,
-    python: &mut String,
+    wish: &mut RehearsalWish,
     commands: &mut Vec<Command>,
 ) {
     ui.add_space(8.0);
@@ -56,15 +61,22 @@ fn rehearsal_ui(
     ui.weak("Runs the very archive on this machine and holds its answers to the first images against those of the model here");
     ui.horizontal_wrapped(|ui| {
         ui.label("Python");
-        let field = TextEdit::singleline(python).desired_width(150.0);
+        let field = TextEdit::singleline(&mut wish.python).desired_width(150.0);
         ui.add(field).accessible_name("Python that rehearses");
-        let is_ready = !rehearsal.is_running() && !python.trim().is_empty();
+        let images = DragValue::new(&mut wish.images)
+            .range(1..=MOST_REHEARSED)
+            .suffix(" images");
+        let images = ui.add(images).accessible_name("Images to try");
+        images.on_hover_text("The first ones of those that would be sent");
+        let is_ready = !rehearsal.is_running() && !wish.python.trim().is_empty();
         if ui
             .add_enabled(is_ready, Button::new("Try it here"))
             .clicked()
         {
-            let python = python.trim().to_owned();
-            commands.push(Command::Rehearse { python });
+            commands.push(Command::Rehearse(RehearsalWish {
+                python: wish.python.trim().to_owned(),
+                images: wish.images,
+            }));
         }
         if let SendStage::Running(task) = rehearsal {
             ui.spinner();

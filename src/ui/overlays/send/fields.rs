@@ -234,10 +234,9 @@ fn cost_ui(ui: &mut Ui, state: &State, memory: &mut SendMemory, commands: &mut V
 /// Rates that somebody has seen, on this machine and on such an instance, the newest job first.
 fn measured(state: &State, draft: &SendDraft) -> Vec<(f64, String)> {
     let rehearsed = match &state.remote.sending.rehearsal {
-        SendStage::Done(report) => Some((
-            report.images_per_s,
-            "as rehearsed on this machine".to_owned(),
-        )),
+        SendStage::Done(report) => report
+            .images_per_s
+            .map(|rate| (rate, "as rehearsed on this machine".to_owned())),
         _ => None,
     };
     let of_jobs = state.remote.known.iter().rev().filter_map(|job| {

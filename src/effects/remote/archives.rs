@@ -1,0 +1,204 @@
+//! Models packed for jobs and endpoints, kept in the cache as long as they may be wanted again.
+
+use std::fs::File;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use super::super::Shared;
+use crate::domain::InstanceType;
+use crate::export::{Existing, ExportError, ExportTarget};
+use crate::remote::package::{
+    PackageError, PackageOptions, Packaged, Processor, SavedModelOptions, package_model,
+    package_saved_model, stamp_of_saved_model,
+};
+use crate::remote::transform::JobError;
+use crate::tasks::TaskControl;
+
+/// Below the cache.
+const ARCHIVES: &str = "archives";
+/// So many stay, those that were used last: whoever goes to and fro between a few models packs none of them again.
+const KEPT: usize = 4;
+/// One that was used more recently may still be on its way to S3.
+const MAY_BE_IN_USE: Duration = Duration::from_hours(24);
+
+/// The model as an archive. What was packed once is used again: the same model gives the same bytes.
+pub(super) fn packed(
+    shared: &Shared,
+    model_id: &str,
+    instance_type: &str,
+    control: &TaskControl,
+) -> Result<PathBuf, JobError> {
+    let plan_error = |error: &dyn std::fmt::Display| JobError::Plan(error.to_string());
+    let model = shared
+        .library
+        .find(model_id)
+        .map_err(|error| plan_error(&error))?;
+    let has_gpu = InstanceType::parse(instance_type).is_some_and(|instance| instance.has_gpu());
+    let processor = if has_gpu {
+        Processor::Cuda
+    } else {
+        Processor::Cpu
+    };
+    let mut hasher = DefaultHasher::new();
+    format!("{:?}", model.card).hash(&mut hasher);
+    format!("{:?}", model.labels).hash(&mut hasher);
+    let name = format!(
+        "{model_id}-{}-{processor:?}-{:016x}.tar.gz",
+        env!("CARGO_PKG_VERSION"),
+        hasher.finish()
+    );
+    let path = shared.dirs.cache.join(ARCHIVES).join(name);
+    if path.exists() {
+        note_use(&path);
+        return Ok(path);
+    }
+    let folder = archives_folder(shared)?;
+    control.set_step("packing the model");
+    let options = PackageOptions {
+        processor,
+        ..PackageOptions::default()
+    };
+    let target = ExportTarget {
+        path: path.clone(),
+        existing: Existing::Keep,
+    };
+    let packed = package_model(&model, options, &target, control);
+    unless_packed_meanwhile(packed).map_err(|error| match error {
+        PackageError::Cancelled(_) => JobError::Cancelled,
+        error => plan_error(&error),
+    })?;
+    forget_old(&folder, SystemTime::now());
+    Ok(path)
+}
+
+/// As [`packed`], of a folder: what is the same by names, sizes and times is not packed again.
+pub(super) fn packed_saved_model(
+    shared: &Shared,
+    model: &Path,
+    control: &TaskControl,
+) -> Result<PathBuf, JobError> {
+    let failed = |error: PackageError| match error {
+        PackageError::Cancelled(_) => JobError::Cancelled,
+        error => JobError::Plan(format!("The SavedModel cannot be packed: {error}")),
+    };
+    let name = format!(
+        "saved-model-{}-{:016x}.tar.gz",
+        env!("CARGO_PKG_VERSION"),
+        stamp_of_saved_model(model).map_err(failed)?
+    );
+    let path = shared.dirs.cache.join(ARCHIVES).join(name);
+    if path.exists() {
+        note_use(&path);
+        return Ok(path);
+    }
+    let folder = archives_folder(shared)?;
+    let target = ExportTarget {
+        path: path.clone(),
+        existing: Existing::Keep,
+    };
+    let options = SavedModelOptions::default();
+    let packed = package_saved_model(model, &options, &target, control);
+    unless_packed_meanwhile(packed).map_err(failed)?;
+    forget_old(&folder, SystemTime::now());
+    Ok(path)
+}
+
+/// Of two that pack the same at once, in this window or another one, the first one's archive stays: somebody may be sending it already.
+fn unless_packed_meanwhile(packed: Result<Packaged, PackageError>) -> Result<(), PackageError> {
+    match packed {
+        Err(PackageError::Target(ExportError::Exists { .. })) => Ok(()),
+        packed => packed.map(drop),
+    }
+}
+
+/// Made where it is not there.
+fn archives_folder(shared: &Shared) -> Result<PathBuf, JobError> {
+    let folder = shared.dirs.cache.join(ARCHIVES);
+    match std::fs::create_dir_all(&folder) {
+        Ok(()) => Ok(folder),
+        Err(error) => Err(JobError::Plan(format!(
+            "The folder for packed models cannot be made: {error}: {}",
+            folder.display()
+        ))),
+    }
+}
+
+/// Its time of change is when it was used last, roughly: a file that changes while it is being sent would be refused.
+fn note_use(archive: &Path) {
+    let modified = archive.metadata().and_then(|metadata| metadata.modified());
+    let is_recent = |used_at: SystemTime| {
+        let age = SystemTime::now().duration_since(used_at);
+        age.is_ok_and(|age| age < MAY_BE_IN_USE / 2)
+    };
+    if modified.is_ok_and(is_recent) {
+        return;
+    }
+    let file = File::options().append(true).open(archive);
+    if let Err(error) = file.and_then(|file| file.set_modified(SystemTime::now())) {
+        // It may be packed once more than needed, some day.
+        log::debug!("{}: {error}", archive.display());
+    }
+}
+
+/// Deletes what was used longest ago.
+fn forget_old(folder: &Path, now: SystemTime) {
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return;
+    };
+    let mut archives: Vec<(SystemTime, PathBuf)> = entries
+        .filter_map(|entry| {
+            let entry = entry.ok()?;
+            let used_at = entry.metadata().ok()?.modified().ok()?;
+            Some((used_at, entry.path()))
+        })
+        .collect();
+    archives.sort_by(|a, b| b.cmp(a));
+    for (used_at, path) in archives.into_iter().skip(KEPT) {
+        let is_idle = now
+            .duration_since(used_at)
+            .is_ok_and(|age| age > MAY_BE_IN_USE);
+        if is_idle && let Err(error) = std::fs::remove_file(&path) {
+            log::warn!("could not delete {}: {error}", path.display());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn archives_that_were_used_long_ago_go_and_a_few_always_stay() {
+        let folder = tempfile::tempdir().unwrap();
+        let now = SystemTime::now();
+        let left = || {
+            let entries = std::fs::read_dir(folder.path()).unwrap();
+            let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+            let mut names: Vec<String> = names.collect();
+            names.sort();
+            names
+        };
+        let add = |name: &str, days: u64| {
+            let file = File::create(folder.path().join(name)).unwrap();
+            let age = Duration::from_hours(24 * days) + Duration::from_mins(1);
+            file.set_modified(now.checked_sub(age).unwrap()).unwrap();
+        };
+        for (name, days) in [("a", 40), ("b", 30), ("c", 20), ("d", 10)] {
+            add(name, days);
+        }
+        forget_old(folder.path(), now);
+        assert_eq!(left(), ["a", "b", "c", "d"]);
+        note_use(&folder.path().join("a"));
+        add("e", 0);
+        add("f", 0);
+        forget_old(folder.path(), now);
+        assert_eq!(left(), ["a", "d", "e", "f"]);
+        // All of them were used today.
+        for name in ["g", "h"] {
+            add(name, 0);
+        }
+        forget_old(folder.path(), now);
+        assert_eq!(left(), ["a", "e", "f", "g", "h"]);
+    }
+}

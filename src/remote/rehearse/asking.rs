@@ -1,0 +1,254 @@
+//! The handler is asked about images in the requests that Batch Transform would make of them.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use super::handler::{Handler, Question, Transfer};
+use super::{
+    Difference, RehearseError, RehearseOptions, Rehearsed, RequestForm, RequestLimits, answer,
+};
+use crate::domain::{BatchStrategy, Sample, needed_payload_mb};
+use crate::predict::SampleResult;
+use crate::source::Source;
+use crate::tasks::TaskControl;
+
+/// What came back for one image.
+#[derive(Clone)]
+pub(super) enum Asked {
+    Answer(Vec<u8>),
+    Refused(String),
+    Over(Rehearsed),
+}
+
+/// How the handler is asked about images.
+pub(super) struct Asking<'a> {
+    pub(super) handler: &'a Handler,
+    pub(super) source: &'a dyn Source,
+    pub(super) options: &'a RehearseOptions,
+    pub(super) limits: RequestLimits,
+}
+
+impl Asking<'_> {
+    /// So many requests at once; one result for each sample, in their order.
+    pub(super) fn about_all(
+        &self,
+        samples: &[Sample],
+        at_once: u32,
+        control: &TaskControl,
+    ) -> Result<Vec<Asked>, RehearseError> {
+        let requests = self.requests(samples, control)?;
+        let next = AtomicUsize::new(0);
+        let answers: Mutex<Vec<Option<Asked>>> = Mutex::new(samples.iter().map(|_| None).collect());
+        let work = || {
+            while control.checkpoint().is_ok() {
+                let Some(request) = requests.get(next.fetch_add(1, Ordering::Relaxed)) else {
+                    return;
+                };
+                let asked = self.about(&samples[request.clone()]);
+                let mut answers = answers.lock().unwrap_or_else(PoisonError::into_inner);
+                for (place, asked) in answers[request.clone()].iter_mut().zip(asked) {
+                    *place = Some(asked);
+                }
+                control.add_done(request.len() as u64);
+            }
+        };
+        let workers = (at_once.max(1) as usize).min(requests.len().max(1));
+        std::thread::scope(|scope| {
+            for _ in 0..workers {
+                scope.spawn(work);
+            }
+        });
+        control.checkpoint()?;
+        let answers = answers.into_inner().unwrap_or_else(PoisonError::into_inner);
+        Ok(answers.into_iter().flatten().collect())
+    }
+
+    /// Which samples share a request, in their order. None is empty.
+    fn requests(
+        &self,
+        samples: &[Sample],
+        control: &TaskControl,
+    ) -> Result<Vec<Range<usize>>, RehearseError> {
+        let mut requests: Vec<Range<usize>> = Vec::new();
+        // Of the last request, where more may be put into it, and how large it is.
+        let (mut open, mut bytes) = (None, 0);
+        for (index, sample) in samples.iter().enumerate() {
+            control.checkpoint()?;
+            let form = self.options.form_of(sample);
+            if !self.puts_together(form) {
+                (open, bytes) = (None, 0);
+                requests.push(index..index + 1);
+                continue;
+            }
+            let record = form.body(self.source, sample).unwrap_or_default();
+            let added = form.in_its_file(&record).len() as u64;
+            match requests.last_mut() {
+                Some(last) if open == Some(form) && self.takes(bytes + added) => {
+                    last.end = index + 1;
+                    bytes += added;
+                }
+                _ => {
+                    requests.push(index..index + 1);
+                    (open, bytes) = (Some(form), added);
+                }
+            }
+        }
+        Ok(requests)
+    }
+
+    fn puts_together(&self, form: RequestForm) -> bool {
+        self.options.strategy == BatchStrategy::MultiRecord && form != RequestForm::Image
+    }
+
+    fn takes(&self, bytes: u64) -> bool {
+        let limit_mb = self.limits.max_payload_mb;
+        limit_mb == 0 || needed_payload_mb(bytes) <= u64::from(limit_mb)
+    }
+
+    /// One request about these, all in one form; one result for each.
+    fn about(&self, samples: &[Sample]) -> Vec<Asked> {
+        let Some(form) = samples.first().map(|first| self.options.form_of(first)) else {
+            return Vec::new();
+        };
+        let puts_together = self.puts_together(form);
+        let mut body = Vec::new();
+        let unread: Vec<Option<String>> = samples
+            .iter()
+            .map(|sample| match form.body(self.source, sample) {
+                Ok(record) if puts_together => {
+                    body.extend(form.in_its_file(&record));
+                    None
+                }
+                Ok(record) => {
+                    body = record;
+                    None
+                }
+                Err(error) => Some(error.to_string()),
+            })
+            .collect();
+        let records = unread.iter().filter(|unread| unread.is_none()).count();
+        let answers = match records {
+            0 => Vec::new(),
+            records => self.ask(form, &body, records),
+        };
+        let mut answers = answers.into_iter();
+        let nothing = || Asked::Over(Rehearsed::HandlerFailed("there is no answer".to_owned()));
+        unread
+            .into_iter()
+            .map(|unread| match unread {
+                Some(why) => Asked::Over(Rehearsed::Unread(why)),
+                None => answers.next().unwrap_or_else(nothing),
+            })
+            .collect()
+    }
+
+    /// What comes back for each of the records in a body.
+    fn ask(&self, form: RequestForm, body: &[u8], records: usize) -> Vec<Asked> {
+        let for_each = |asked: Asked| vec![asked; records];
+        let bytes = body.len() as u64;
+        if !self.takes(bytes) {
+            let needed_mb = needed_payload_mb(bytes);
+            return for_each(Asked::Over(Rehearsed::TooLarge { bytes, needed_mb }));
+        }
+        let question = Question {
+            body,
+            content_type: self.options.content_type_of(form),
+            transfer: match self.limits.max_payload_mb {
+                0 => Transfer::Chunked,
+                _ => Transfer::Whole,
+            },
+        };
+        match self.handler.invoke(question) {
+            Err(reason) => for_each(Asked::Over(Rehearsed::HandlerFailed(reason))),
+            Ok(reply) if reply.status == 200 && self.puts_together(form) => {
+                answers_in(&reply.body, records)
+            }
+            Ok(reply) if reply.status == 200 => for_each(Asked::Answer(reply.body)),
+            Ok(reply) => {
+                let reason = match answer::read(&reply.body) {
+                    Ok(Err(reason)) => reason,
+                    _ => answer::beginning(&reply.body),
+                };
+                for_each(if reply.status == 400 {
+                    Asked::Refused(reason)
+                } else {
+                    Asked::Over(Rehearsed::HandlerFailed(format!(
+                        "the handler answered with status {}: {reason}",
+                        reply.status
+                    )))
+                })
+            }
+        }
+    }
+}
+
+/// The answers about records that came together: one a line, or TensorFlow Serving's list.
+fn answers_in(body: &[u8], records: usize) -> Vec<Asked> {
+    let lines: Vec<&[u8]> = body
+        .split(|byte| *byte == b'\n')
+        .filter(|line| !line.trim_ascii().is_empty())
+        .collect();
+    if lines.len() == records {
+        return lines
+            .into_iter()
+            .map(|line| Asked::Answer(line.to_vec()))
+            .collect();
+    }
+    let whole: serde_json::Value = serde_json::from_slice(body).unwrap_or_default();
+    let predictions = whole["predictions"].as_array().map(Vec::len);
+    let asked = if predictions == Some(records) {
+        Asked::Answer(body.to_vec())
+    } else {
+        Asked::Over(Rehearsed::HandlerFailed(format!(
+            "{} answers came for {records} records: {}",
+            lines.len(),
+            answer::beginning(body)
+        )))
+    };
+    vec![asked; records]
+}
+
+impl Asked {
+    /// Where there is nothing to hold it against.
+    pub(super) fn without_comparison(self) -> Rehearsed {
+        match self {
+            Self::Answer(body) if serde_json::from_slice::<serde_json::Value>(&body).is_ok() => {
+                Rehearsed::Answered
+            }
+            Self::Answer(body) => Rehearsed::HandlerFailed(format!(
+                "the answer is no JSON: {}",
+                answer::beginning(&body)
+            )),
+            Self::Refused(reason) => Rehearsed::RefusedThere(reason),
+            Self::Over(rehearsed) => rehearsed,
+        }
+    }
+
+    pub(super) fn compared_with(self, here: SampleResult, min_score: f32) -> Rehearsed {
+        let there = match self {
+            Self::Over(rehearsed) => return rehearsed,
+            Self::Refused(reason) => Err(reason),
+            Self::Answer(body) => match answer::read(&body) {
+                Ok(there) => there,
+                Err(reason) => return Rehearsed::HandlerFailed(reason),
+            },
+        };
+        match (here, there) {
+            (Ok(here), Ok(there)) => {
+                let difference = Difference::between(&here, &there, min_score);
+                if difference.is_within_tolerance() {
+                    Rehearsed::Equal(difference)
+                } else {
+                    Rehearsed::Different(difference)
+                }
+            }
+            (Err(here), Err(there)) => Rehearsed::RefusedByBoth {
+                here: here.message,
+                there,
+            },
+            (Err(here), Ok(_)) => Rehearsed::RefusedHere(here.message),
+            (Ok(_), Err(there)) => Rehearsed::RefusedThere(there),
+        }
+    }
+}

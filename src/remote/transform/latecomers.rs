@@ -1,0 +1,127 @@
+//! Objects that were put below the prefix of a job after it had begun. The job never saw them, so no output of theirs is missing.
+
+use super::inputs::{InputObject, Inputs};
+use crate::domain::{InputObjects, JobRecord, KeySample, TransformJob};
+
+/// When a job listed its input, and what is known of that listing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct InputListed {
+    /// Milliseconds since 1970-01-01 UTC. `None` for a manifest: what it names belongs to the job, whenever it was written.
+    at_ms: Option<i64>,
+    /// How many objects there were, where the job was started here.
+    count: Option<usize>,
+}
+
+impl InputListed {
+    pub(super) fn by(job: &TransformJob, record: Option<&JobRecord>) -> Self {
+        let is_prefix = matches!(job.spec.input.objects, InputObjects::Prefix(_));
+        let count = record.and_then(|record| record.input_objects);
+        Self {
+            at_ms: is_prefix.then_some(job.created_ms),
+            count: count.and_then(|count| usize::try_from(count).ok()),
+        }
+    }
+
+    /// Those of `inputs` that came too late. `is_known` says of an object whether the job has shown that it knows it: by an output, or by
+    /// a line of the data-log.
+    ///
+    /// An object that was written anew while the job ran, or since, looks the same. Where as many were counted at the start as there are
+    /// now, all are such, and none came too late.
+    pub(super) fn latecomers<'i>(
+        &self,
+        inputs: &'i Inputs,
+        is_known: impl Fn(&str) -> bool,
+    ) -> Latecomers<'i> {
+        let Some(at_ms) = self.at_ms else {
+            return Latecomers::default();
+        };
+        let is_later = |object: &&InputObject| {
+            object.modified_ms.is_some_and(|ms| ms > at_ms) && !is_known(&object.key)
+        };
+        let late: Vec<&str> = inputs
+            .objects
+            .iter()
+            .filter(is_later)
+            .map(|object| object.key.as_str())
+            .collect();
+        if self
+            .count
+            .is_some_and(|count| inputs.objects.len() <= count)
+        {
+            return Latecomers::default();
+        }
+        Latecomers(late)
+    }
+}
+
+/// In the order of the bytes of their keys.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Latecomers<'i>(Vec<&'i str>);
+
+impl Latecomers<'_> {
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub(super) fn contains(&self, key: &str) -> bool {
+        self.0.binary_search(&key).is_ok()
+    }
+
+    /// For people; `None` where there are none.
+    pub(super) fn note(&self) -> Option<String> {
+        let mut sample = KeySample::default();
+        self.0.iter().for_each(|key| sample.add(key));
+        let (objects, are) = match sample.count {
+            0 => return None,
+            1 => ("1 object".to_owned(), "is"),
+            count => (format!("{count} objects"), "are"),
+        };
+        Some(format!(
+            "{objects} below the input {are} newer than the job, which left no trace of having read them, and {are} not counted: {sample}"
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::S3Address;
+
+    fn inputs(objects: &[(&str, Option<i64>)]) -> Inputs {
+        let object = |(key, modified_ms): &(&str, Option<i64>)| InputObject {
+            key: (*key).to_owned(),
+            size_bytes: 1,
+            modified_ms: *modified_ms,
+        };
+        Inputs {
+            objects: objects.iter().map(object).collect(),
+            ..Inputs::none_of(&S3Address::new("bucket", "photos/"))
+        }
+    }
+
+    #[test]
+    fn only_what_is_newer_and_unknown_to_the_job_came_too_late() {
+        let inputs = inputs(&[
+            ("early", Some(900)),
+            ("late", Some(1001)),
+            ("late, with an output", Some(1001)),
+            ("now", Some(1000)),
+            ("undated", None),
+        ]);
+        let is_known = |key: &str| key.ends_with("output");
+        for (at_ms, count, expected) in [
+            (Some(1000), None, &["late"][..]),
+            (Some(1000), Some(4), &["late"]),
+            // As many as there were: it was there before, and was written anew.
+            (Some(1000), Some(5), &[]),
+            (None, Some(4), &[]),
+        ] {
+            let listed = InputListed { at_ms, count };
+            assert_eq!(
+                listed.latecomers(&inputs, is_known).0,
+                expected,
+                "{listed:?}"
+            );
+        }
+    }
+}

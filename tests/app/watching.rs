@@ -1,0 +1,202 @@
+//! Jobs that do not go as one would wish, and those that somebody else started, as the window tells of them.
+
+use egui_kittest::Harness;
+use serde_json::json;
+use spotcheck::app::App;
+use spotcheck::state::{Action, Command};
+
+use crate::remote::{place, serve, type_into};
+use crate::support::alone::alone;
+use crate::support::control_plane::{ControlPlane, Failure, IMAGE, REGION, ROLE, echo_archive};
+use crate::support::repository;
+use crate::support::seaweed::{Bucket, Seaweed};
+use crate::window::{click, open, sees, wait_for, wait_until};
+
+const CLASSIFIER: &str = "efficientnet-lite0";
+/// More often than a request is made again.
+const AGAIN_AND_AGAIN: usize = 100;
+const CREATE: &str = "CreateTransformJob";
+
+/// What goes wrong, and what the window says then, part by part.
+type Case = (Failure, &'static [&'static str]);
+
+/// The job is not started.
+fn refusals() -> Vec<Case> {
+    vec![
+        (
+            Failure::Throttling {
+                operation: CREATE,
+                times: AGAIN_AND_AGAIN,
+            },
+            &["ThrottlingException: Rate exceeded"][..],
+        ),
+        (
+            Failure::AccessDenied { operation: CREATE },
+            &["lack the permission sagemaker:CreateTransformJob"],
+        ),
+        (
+            Failure::ResourceLimit,
+            &["ResourceLimitExceeded: The account-level service limit"],
+        ),
+        (
+            Failure::HangUp {
+                operation: CREATE,
+                times: AGAIN_AND_AGAIN,
+            },
+            &["Could not start the job"],
+        ),
+    ]
+}
+
+/// The job is started, and fails.
+fn failures() -> Vec<Case> {
+    vec![
+        (
+            Failure::NoCapacity,
+            &[
+                "The job failed: CapacityError: Unable to provision requested ML compute capacity",
+                "0 of 2 outputs",
+            ][..],
+        ),
+        (
+            Failure::NoPing,
+            &[
+                "The job failed: AlgorithmError: The primary container did not pass the ping health check",
+                "0 of 2 outputs",
+            ],
+        ),
+        (
+            Failure::ContainerError("a.png"),
+            &[
+                "The job failed: AlgorithmError: See job logs for more information",
+                "1 of 2 outputs",
+                "photos/a.png: Bad HTTP status received from algorithm: 500",
+            ],
+        ),
+    ]
+}
+
+/// Runs `body` for each case, in a process of its own whose control plane fails so.
+fn each(test: &str, cases: Vec<Case>, body: impl Fn(&mut Harness<'static, App>, &[&str])) {
+    const CASE: &str = "SPOTCHECK_TEST_CASE";
+    for (number, (failure, said)) in cases.into_iter().enumerate() {
+        let number = number.to_string();
+        if std::env::var(CASE).is_ok_and(|of_process| of_process != number) {
+            continue;
+        }
+        let mut plane = None;
+        alone(
+            test,
+            |command| {
+                serve(&mut plane)(command);
+                plane.as_ref().unwrap().fail(failure);
+                command.env(CASE, number);
+            },
+            || {
+                let bucket = Seaweed::shared().bucket("window-failing");
+                let photograph =
+                    std::fs::read(repository().join("assets/samples/chelsea.png")).unwrap();
+                bucket.put("photos/a.png", &photograph);
+                bucket.put("photos/b.png", &photograph);
+                body(&mut asked_to_start(&bucket), said);
+            },
+        );
+    }
+}
+
+/// A window whose form was filled in, checked and sent.
+fn asked_to_start(bucket: &Bucket) -> Harness<'static, App> {
+    let mut window = open(None, CLASSIFIER);
+    window
+        .state_mut()
+        .command(Command::OpenPlace(Box::new(place(bucket))));
+    wait_for(&mut window, "2 images, 1 predicted");
+    wait_until(&mut window, "the end of the listing", |window| {
+        !window.state().state().is_listing()
+    });
+    window.state_mut().command(Action::Send.into());
+    wait_for(&mut window, "Start the job");
+    type_into(&mut window, "Role that the container runs as", ROLE);
+    wait_for(&mut window, "Nothing speaks against it");
+    click(&mut window, "Start the job");
+    window
+}
+
+#[test]
+fn a_job_that_aws_refuses_is_told_in_its_words_and_the_form_stays() {
+    each(
+        "watching::a_job_that_aws_refuses_is_told_in_its_words_and_the_form_stays",
+        refusals(),
+        |window, said| {
+            for said in said {
+                wait_for(window, said);
+            }
+            assert!(sees(window, "Start the job"));
+            assert!(window.state().state().settings.watched_jobs.is_empty());
+        },
+    );
+}
+
+#[test]
+fn a_job_that_fails_says_why_and_what_it_left_behind() {
+    each(
+        "watching::a_job_that_fails_says_why_and_what_it_left_behind",
+        failures(),
+        |window, said| {
+            wait_for(window, "✗ failed");
+            for said in said {
+                wait_for(window, said);
+            }
+            wait_for(window, "Delete these…");
+            assert!(sees(window, "The model efficientnet-lite0-"));
+            assert!(sees(window, "The archive s3://"));
+        },
+    );
+}
+
+#[test]
+fn of_a_job_that_was_started_elsewhere_nobody_says_that_nothing_was_left_behind() {
+    let mut plane = None;
+    alone(
+        "watching::of_a_job_that_was_started_elsewhere_nobody_says_that_nothing_was_left_behind",
+        |command| {
+            serve(&mut plane)(command);
+            command.env("AWS_REGION", REGION);
+            run_a_job(plane.as_ref().unwrap());
+        },
+        || {
+            let mut window = open(None, CLASSIFIER);
+            window.state_mut().command(Action::Jobs.into());
+            wait_for(&mut window, "Jobs of SageMaker");
+            type_into(&mut window, "Name of a job, or a part of it", "theirs");
+            click(&mut window, "Open this job");
+            wait_for(&mut window, "1 of 1 outputs");
+            wait_for(&mut window, "This job was not started on this machine");
+            assert!(sees(&window, "look at its model their-model"));
+            assert!(!sees(&window, "Nothing is left behind"));
+            assert!(!sees(&window, "Delete these…"));
+        },
+    );
+}
+
+/// One that nobody here knows, to its end.
+fn run_a_job(plane: &ControlPlane) {
+    let bucket = Seaweed::shared().bucket("window-theirs");
+    bucket.put("model.tar.gz", &echo_archive());
+    bucket.put("photos/a.jpg", b"an image");
+    let model = json!({
+        "ModelName": "their-model", "ExecutionRoleArn": ROLE,
+        "PrimaryContainer": {"Image": IMAGE, "ModelDataUrl": bucket.uri("model.tar.gz")},
+    });
+    plane.console("CreateModel", &model).unwrap();
+    let job = json!({
+        "TransformJobName": "theirs", "ModelName": "their-model",
+        "TransformInput": {
+            "DataSource": {"S3DataSource": {"S3DataType": "S3Prefix", "S3Uri": bucket.uri("photos/")}},
+        },
+        "TransformOutput": {"S3OutputPath": bucket.uri("out/")},
+        "TransformResources": {"InstanceType": "ml.m5.xlarge", "InstanceCount": 1},
+    });
+    plane.console(CREATE, &job).unwrap();
+    plane.wait_until_over("theirs");
+}
