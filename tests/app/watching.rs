@@ -5,7 +5,7 @@ use serde_json::json;
 use spotcheck::app::App;
 use spotcheck::state::{Action, Command};
 
-use crate::remote::{place, serve, type_into};
+use crate::remote::{place, serve, start_the_job, type_into};
 use crate::support::alone::alone;
 use crate::support::control_plane::{ControlPlane, Failure, IMAGE, REGION, ROLE, echo_archive};
 use crate::support::repository;
@@ -117,8 +117,7 @@ fn asked_to_start(bucket: &Bucket) -> Harness<'static, App> {
     window.state_mut().command(Action::Send.into());
     wait_for(&mut window, "Start the job");
     type_into(&mut window, "Role that the container runs as", ROLE);
-    wait_for(&mut window, "Nothing speaks against it");
-    click(&mut window, "Start the job");
+    start_the_job(&mut window);
     window
 }
 
