@@ -233,7 +233,7 @@ pub fn image_problem(image: &str) -> Option<String> {
     None
 }
 
-/// A name for a job or a model: `stem`, made fit, and the time (UTC) so that no other has it: `resnet50-20261121-140509`.
+/// A name for a job or a model: `stem`, made fit, and the time (UTC) to the millisecond, so that no other has it: `resnet50-20261121-140509123`.
 pub fn dated_name(stem: &str, unix_ms: i64) -> String {
     let mut plain = String::new();
     for letter in stem.chars() {
@@ -247,7 +247,8 @@ pub fn dated_name(stem: &str, unix_ms: i64) -> String {
     let (year, month, day) = civil_from_days(seconds.div_euclid(86_400));
     let of_day = seconds.rem_euclid(86_400);
     let (hour, minute, second) = (of_day / 3600, of_day / 60 % 60, of_day % 60);
-    let date = format!("{year:04}{month:02}{day:02}-{hour:02}{minute:02}{second:02}");
+    let milli = unix_ms.rem_euclid(1000);
+    let date = format!("{year:04}{month:02}{day:02}-{hour:02}{minute:02}{second:02}{milli:03}");
     plain.truncate(MAX_NAME - date.len() - 1);
     match plain.trim_end_matches('-') {
         "" => format!("spotcheck-{date}"),
@@ -514,20 +515,20 @@ mod tests {
     #[test]
     fn names_are_made_fit_and_dated() {
         // 2026-11-21 14:05:09 UTC
-        let at = 1_795_269_909_000;
+        let at = 1_795_269_909_007;
         for (stem, expected) in [
-            ("ResNet-50 v2", "resnet-50-v2-20261121-140509"),
-            ("고양이", "spotcheck-20261121-140509"),
-            ("--", "spotcheck-20261121-140509"),
+            ("ResNet-50 v2", "resnet-50-v2-20261121-140509007"),
+            ("고양이", "spotcheck-20261121-140509007"),
+            ("--", "spotcheck-20261121-140509007"),
         ] {
             let name = dated_name(stem, at);
             assert_eq!(name, expected);
         }
         let long = dated_name(&"model-".repeat(20), at);
         assert_eq!(name_problem(&long), None, "{long}");
-        assert!(long.ends_with("-20261121-140509"));
+        assert!(long.ends_with("-20261121-140509007"));
         // 2024-02-29 23:59:59 UTC, and before 1970.
-        assert!(dated_name("a", 1_709_251_199_999).ends_with("-20240229-235959"));
-        assert!(dated_name("a", -1).ends_with("-19691231-235959"));
+        assert!(dated_name("a", 1_709_251_199_999).ends_with("-20240229-235959999"));
+        assert!(dated_name("a", -1).ends_with("-19691231-235959999"));
     }
 }

@@ -155,7 +155,7 @@ fn stem_of(job_name: &str) -> &str {
     };
     let undated = job_name
         .rsplit_once('-')
-        .filter(|(_, time)| is_digits(time, 6))
+        .filter(|(_, time)| is_digits(time, 9))
         .and_then(|(rest, _)| rest.rsplit_once('-'))
         .filter(|(_, date)| is_digits(date, 8));
     let stem = undated.map_or(job_name, |(stem, _)| stem);
@@ -166,7 +166,7 @@ fn stem_of(job_name: &str) -> &str {
 mod tests {
     use super::*;
 
-    const AT_MS: i64 = 1_795_269_909_000;
+    const AT_MS: i64 = 1_795_269_909_007;
 
     fn failed(keys: &[&str]) -> Vec<FailedObject> {
         let failed = |key: &&str| FailedObject {
@@ -190,14 +190,14 @@ mod tests {
             ..TransformSpec::example()
         };
         let (retry, manifest) = retried(&spec, &["photos/a/1.jpg", "photos/a/2.jpg"]);
-        assert_eq!(retry.job_name, "job-retry-20261121-140509");
+        assert_eq!(retry.job_name, "job-retry-20261121-140509007");
         assert_eq!(
             retry.output.folder.to_string(),
-            "s3://bucket/out/job-retry-20261121-140509/"
+            "s3://bucket/out/job-retry-20261121-140509007/"
         );
         assert_eq!(
             retry.input.objects.address().to_string(),
-            "s3://bucket/out/spotcheck-files/job-retry-20261121-140509/manifest.json"
+            "s3://bucket/out/spotcheck-files/job-retry-20261121-140509007/manifest.json"
         );
         assert_eq!(
             (retry.max_concurrent, &retry.model_name),
@@ -216,8 +216,8 @@ mod tests {
     fn names_do_not_grow_with_each_retry() {
         for (name, stem) in [
             ("job", "job"),
-            ("resnet-50-20261121-140509", "resnet-50"),
-            ("resnet-50-retry-20261121-140509", "resnet-50"),
+            ("resnet-50-20261121-140509007", "resnet-50"),
+            ("resnet-50-retry-20261121-140509007", "resnet-50"),
             ("a-1", "a-1"),
         ] {
             assert_eq!(stem_of(name), stem);
