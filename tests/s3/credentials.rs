@@ -103,7 +103,9 @@ fn an_expired_session_says_so_and_how_it_is_renewed() {
     let said = refusal(&command.output().unwrap());
     // These keys do not come from single sign-on, so its command would lead nowhere.
     assert!(
-        said.contains("expired; renew it where its credentials come from")
+        said.contains("has expired (")
+            && said.contains("ExpiredToken: As the test wants it.")
+            && said.contains("; renew it where its credentials come from")
             && !said.contains("aws sso login"),
         "{said}"
     );
