@@ -3,24 +3,18 @@
 mod page;
 
 use eframe::egui::{
-    self, Align, Button, ComboBox, Id, Key, Layout, Modal, Response, RichText, ScrollArea,
-    TextEdit, Ui, vec2,
+    self, Button, ComboBox, Key, Response, RichText, ScrollArea, TextEdit, Ui, vec2,
 };
 
-use super::super::theme;
 use super::super::widgets::{
-    Tone, ago_text, banner_ui, copy_sign_in_ui, endpoint_sign, endpoint_word, renew_in_time, strong,
+    Tone, ago_text, banner_ui, copy_sign_in_ui, endpoint_sign, endpoint_word, renew_in_time,
 };
+use super::list_and_page::{NothingOpen, columns_ui, dialog_ui};
 use super::open_s3::access::{AccessMemory, access_ui};
 use crate::domain::{EndpointQuery, EndpointStatus, EndpointSummary};
 use crate::state::{
     Action, Command, EndpointId, EndpointSight, KnownEndpoint, Overlay, S3Failure, State,
 };
-
-const WIDTH: f32 = 1080.0;
-const LIST_WIDTH: f32 = 340.0;
-/// Narrower than this, the page takes the place of the list.
-const TWO_COLUMNS: f32 = 720.0;
 
 /// Drafts of the fields.
 #[derive(Default)]
@@ -40,29 +34,13 @@ pub(in super::super) fn endpoints_ui(
         return;
     }
     renew_in_time(ctx, &state.s3.access, state, commands);
-    let modal = Modal::new(Id::unique("endpoint list"))
-        .frame(theme::dialog_frame(ctx))
-        .show(ctx, |ui| {
-            let room = ctx.content_rect().size() - vec2(60.0, 60.0);
-            ui.set_width(WIDTH.min(room.x));
-            heading_ui(ui, commands);
-            contents_ui(ui, state, memory, room.y - 40.0, commands);
-        });
-    if modal.should_close() && !egui::Popup::is_any_open(ctx) {
-        commands.push(Command::SetOverlay(Overlay::None));
-    }
-}
-
-fn heading_ui(ui: &mut Ui, commands: &mut Vec<Command>) {
-    ui.horizontal(|ui| {
-        ui.label(strong("Endpoints of SageMaker").size(18.0));
-        ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
-            if ui.button("Close").clicked() {
-                commands.push(Command::SetOverlay(Overlay::None));
-            }
-        });
-    });
-    ui.add_space(4.0);
+    dialog_ui(
+        ctx,
+        "endpoint list",
+        "Endpoints of SageMaker",
+        commands,
+        |ui, height, commands| contents_ui(ui, state, memory, height, commands),
+    );
 }
 
 fn contents_ui(
@@ -72,40 +50,28 @@ fn contents_ui(
     height: f32,
     commands: &mut Vec<Command>,
 ) {
-    let open = state.remote.endpoints.open_endpoint();
-    if ui.available_width() < TWO_COLUMNS {
-        if let Some(endpoint) = open {
-            if ui.button("All endpoints").clicked() {
-                commands.push(Command::CloseEndpoint);
-            }
-            page::page_ui(ui, state, endpoint, height - 30.0, commands);
-        } else {
-            list_ui(ui, state, memory, height, commands);
+    let nothing = NothingOpen {
+        title: "No endpoint is chosen",
+        advice: "List the endpoints and choose one, wherever it was deployed",
+    };
+    let page = state.remote.endpoints.open_endpoint().map(|endpoint| {
+        |ui: &mut Ui, height: f32, context: &mut (&mut EndpointsMemory, &mut Vec<Command>)| {
+            let (_, commands) = context;
+            page::page_ui(ui, state, endpoint, height, commands);
         }
-        return;
+    });
+    let goes_back = columns_ui(
+        ui,
+        height,
+        "All endpoints",
+        &nothing,
+        &mut (memory, &mut *commands),
+        |ui, height, (memory, commands)| list_ui(ui, state, memory, height, commands),
+        page,
+    );
+    if goes_back {
+        commands.push(Command::CloseEndpoint);
     }
-    ui.horizontal_top(|ui| {
-        ui.vertical(|ui| {
-            ui.set_width(LIST_WIDTH);
-            list_ui(ui, state, memory, height, commands);
-        });
-        ui.separator();
-        ui.vertical(|ui| {
-            ui.set_width(ui.available_width());
-            match open {
-                Some(endpoint) => page::page_ui(ui, state, endpoint, height, commands),
-                None => nothing_open_ui(ui),
-            }
-        });
-    });
-}
-
-fn nothing_open_ui(ui: &mut Ui) {
-    ui.add_space(24.0);
-    ui.vertical_centered(|ui| {
-        ui.label(strong("No endpoint is chosen"));
-        ui.weak("List the endpoints and choose one, wherever it was deployed");
-    });
 }
 
 fn list_ui(

@@ -2,21 +2,14 @@
 
 mod page;
 
-use eframe::egui::{
-    self, Align, Button, ComboBox, Id, Key, Layout, Modal, RichText, ScrollArea, TextEdit, Ui, vec2,
-};
+use eframe::egui::{self, Button, ComboBox, Key, RichText, ScrollArea, TextEdit, Ui, vec2};
 
-use super::super::theme;
-use super::super::widgets::{Tone, ago_text, banner_ui, copy_sign_in_ui, renew_in_time, strong};
+use super::super::widgets::{Tone, ago_text, banner_ui, copy_sign_in_ui, renew_in_time};
+use super::list_and_page::{NothingOpen, columns_ui, dialog_ui};
 use super::open_s3::access::{AccessMemory, access_ui};
 use crate::domain::{JobQuery, TransformStatus};
 use crate::state::{Command, JobId, KnownJob, Overlay, S3Failure, State};
 use page::PageMemory;
-
-const WIDTH: f32 = 1080.0;
-const LIST_WIDTH: f32 = 340.0;
-/// Narrower than this, the page takes the place of the list.
-const TWO_COLUMNS: f32 = 720.0;
 
 /// Drafts of the fields.
 #[derive(Default)]
@@ -37,29 +30,13 @@ pub(in super::super) fn jobs_ui(
         return;
     }
     renew_in_time(ctx, &state.s3.access, state, commands);
-    let modal = Modal::new(Id::unique("jobs"))
-        .frame(theme::dialog_frame(ctx))
-        .show(ctx, |ui| {
-            let room = ctx.content_rect().size() - vec2(60.0, 60.0);
-            ui.set_width(WIDTH.min(room.x));
-            heading_ui(ui, commands);
-            contents_ui(ui, state, memory, room.y - 40.0, commands);
-        });
-    if modal.should_close() && !egui::Popup::is_any_open(ctx) {
-        commands.push(Command::SetOverlay(Overlay::None));
-    }
-}
-
-fn heading_ui(ui: &mut Ui, commands: &mut Vec<Command>) {
-    ui.horizontal(|ui| {
-        ui.label(strong("Jobs of SageMaker").size(18.0));
-        ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
-            if ui.button("Close").clicked() {
-                commands.push(Command::SetOverlay(Overlay::None));
-            }
-        });
-    });
-    ui.add_space(4.0);
+    dialog_ui(
+        ctx,
+        "jobs",
+        "Jobs of SageMaker",
+        commands,
+        |ui, height, commands| contents_ui(ui, state, memory, height, commands),
+    );
 }
 
 fn contents_ui(
@@ -69,40 +46,28 @@ fn contents_ui(
     height: f32,
     commands: &mut Vec<Command>,
 ) {
-    let open = state.remote.open_job();
-    if ui.available_width() < TWO_COLUMNS {
-        if let Some(job) = open {
-            if ui.button("All jobs").clicked() {
-                commands.push(Command::CloseJob);
-            }
-            page::page_ui(ui, state, job, &mut memory.page, height - 30.0, commands);
-        } else {
-            list_ui(ui, state, memory, height, commands);
+    let nothing = NothingOpen {
+        title: "No job is chosen",
+        advice: "List the jobs and choose one, or type the name of a job and open it, wherever it was started",
+    };
+    let page = state.remote.open_job().map(|job| {
+        |ui: &mut Ui, height: f32, context: &mut (&mut JobsMemory, &mut Vec<Command>)| {
+            let (memory, commands) = context;
+            page::page_ui(ui, state, job, &mut memory.page, height, commands);
         }
-        return;
+    });
+    let goes_back = columns_ui(
+        ui,
+        height,
+        "All jobs",
+        &nothing,
+        &mut (memory, &mut *commands),
+        |ui, height, (memory, commands)| list_ui(ui, state, memory, height, commands),
+        page,
+    );
+    if goes_back {
+        commands.push(Command::CloseJob);
     }
-    ui.horizontal_top(|ui| {
-        ui.vertical(|ui| {
-            ui.set_width(LIST_WIDTH);
-            list_ui(ui, state, memory, height, commands);
-        });
-        ui.separator();
-        ui.vertical(|ui| {
-            ui.set_width(ui.available_width());
-            match open {
-                Some(job) => page::page_ui(ui, state, job, &mut memory.page, height, commands),
-                None => nothing_open_ui(ui),
-            }
-        });
-    });
-}
-
-fn nothing_open_ui(ui: &mut Ui) {
-    ui.add_space(24.0);
-    ui.vertical_centered(|ui| {
-        ui.label(strong("No job is chosen"));
-        ui.weak("List the jobs and choose one, or type the name of a job and open it, wherever it was started");
-    });
 }
 
 fn list_ui(

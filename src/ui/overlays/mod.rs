@@ -10,6 +10,7 @@ mod go_to;
 mod help;
 mod import;
 mod jobs;
+mod list_and_page;
 mod log;
 mod open_outputs;
 mod open_s3;

@@ -1,0 +1,96 @@
+//! A dialog with a list on its left and the page of what is chosen beside it.
+
+use eframe::egui::{self, Align, Id, Layout, Modal, Ui, vec2};
+
+use super::super::theme;
+use super::super::widgets::strong;
+use crate::state::{Command, Overlay};
+
+const WIDTH: f32 = 1080.0;
+const LIST_WIDTH: f32 = 340.0;
+/// Narrower than this, the page takes the place of the list.
+const TWO_COLUMNS: f32 = 720.0;
+
+/// `contents` gets the height that is left for it, in points.
+pub(super) fn dialog_ui(
+    ctx: &egui::Context,
+    id: &str,
+    title: &str,
+    commands: &mut Vec<Command>,
+    contents: impl FnOnce(&mut Ui, f32, &mut Vec<Command>),
+) {
+    let modal = Modal::new(Id::unique(id))
+        .frame(theme::dialog_frame(ctx))
+        .show(ctx, |ui| {
+            let room = ctx.content_rect().size() - vec2(60.0, 60.0);
+            ui.set_width(WIDTH.min(room.x));
+            heading_ui(ui, title, commands);
+            contents(ui, room.y - 40.0, commands);
+        });
+    if modal.should_close() && !egui::Popup::is_any_open(ctx) {
+        commands.push(Command::SetOverlay(Overlay::None));
+    }
+}
+
+fn heading_ui(ui: &mut Ui, title: &str, commands: &mut Vec<Command>) {
+    ui.horizontal(|ui| {
+        ui.label(strong(title).size(18.0));
+        ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+            if ui.button("Close").clicked() {
+                commands.push(Command::SetOverlay(Overlay::None));
+            }
+        });
+    });
+    ui.add_space(4.0);
+}
+
+/// What stands where nothing is chosen.
+pub(super) struct NothingOpen {
+    pub(super) title: &'static str,
+    pub(super) advice: &'static str,
+}
+
+/// `page` draws what is chosen, and is `None` where nothing is. `list` and `page` get their height, in points. Gives whether the button
+/// `back`, which leads from the page to the list in a narrow window, was clicked.
+pub(super) fn columns_ui<C>(
+    ui: &mut Ui,
+    height: f32,
+    back: &str,
+    nothing: &NothingOpen,
+    context: &mut C,
+    list: impl FnOnce(&mut Ui, f32, &mut C),
+    page: Option<impl FnOnce(&mut Ui, f32, &mut C)>,
+) -> bool {
+    if ui.available_width() < TWO_COLUMNS {
+        let Some(page) = page else {
+            list(ui, height, context);
+            return false;
+        };
+        let goes_back = ui.button(back).clicked();
+        page(ui, height - 30.0, context);
+        return goes_back;
+    }
+    ui.horizontal_top(|ui| {
+        ui.vertical(|ui| {
+            ui.set_width(LIST_WIDTH);
+            list(ui, height, context);
+        });
+        ui.separator();
+        ui.vertical(|ui| {
+            ui.set_width(ui.available_width());
+            match page {
+                Some(page) => page(ui, height, context),
+                None => nothing_open_ui(ui, nothing),
+            }
+        });
+    });
+    false
+}
+
+fn nothing_open_ui(ui: &mut Ui, nothing: &NothingOpen) {
+    ui.add_space(24.0);
+    ui.vertical_centered(|ui| {
+        ui.label(strong(nothing.title));
+        ui.weak(nothing.advice);
+    });
+}
