@@ -284,10 +284,14 @@ fn a_body_that_is_malformed_or_too_large_is_refused_by_its_head() {
     ] {
         let mut connection = served.connect();
         write!(connection, "POST /invocations HTTP/1.1\r\n{head}\r\n\r\n").unwrap();
+        // A client sends all that it has before it looks for an answer.
+        connection.write_all(&vec![b'\n'; 8 << 20]).unwrap();
+        connection.shutdown(std::net::Shutdown::Write).unwrap();
         let mut reply = String::new();
         connection.read_to_string(&mut reply).unwrap();
         assert!(
-            reply.starts_with(&format!("HTTP/1.1 {status} ")),
+            reply.starts_with(&format!("HTTP/1.1 {status} "))
+                && reply.contains("\r\nConnection: close\r\n"),
             "{head}: {reply}"
         );
     }

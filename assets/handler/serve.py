@@ -15,6 +15,8 @@ MEBIBYTE = 1 << 20
 MAX_BODY_BYTES = 100 * MEBIBYTE
 # Times the 6 MiB of Batch Transform's usual payload this stays below its 100 MiB in flight.
 MAX_CONCURRENT = min(os.cpu_count() or 1, 16)
+# Seconds in which a client that was refused sends nothing more, before its connection is closed.
+REFUSED_TIMEOUT = 5
 
 
 class TooLarge(ValueError):
@@ -46,18 +48,27 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def do_POST(self):
         if self.path != "/invocations":
-            self.close_connection = True
-            return self.send(404, b"")
+            return self.refuse(404, f"there is nothing at {self.path}")
         try:
             body = self.body()
         except ValueError as error:
-            # What is left of the body would be taken for the next request.
-            self.close_connection = True
-            status = 413 if isinstance(error, TooLarge) else 400
-            return self.send(status, json.dumps({"status": "failed", "error": str(error)}).encode())
+            return self.refuse(413 if isinstance(error, TooLarge) else 400, str(error))
         with self.server.room:
             answer = self.server.respond(body, self.headers.get("Content-Type"))
         self.send(*answer)
+
+    def refuse(self, status, reason):
+        """Answers a request whose body was not read to its end, which would be taken for the next request."""
+        self.close_connection = True
+        self.send(status, json.dumps({"status": "failed", "error": reason}).encode())
+        # Closing over unread bytes resets the connection, and a client that still sends would never see the reason.
+        self.connection.settimeout(REFUSED_TIMEOUT)
+        left = MAX_BODY_BYTES
+        try:
+            while left > 0 and (piece := self.rfile.read1(MEBIBYTE)):
+                left -= len(piece)
+        except OSError:
+            pass
 
     def body(self):
         """Raises `ValueError` where its length or its chunks are none, `TooLarge` above the limit."""
@@ -81,6 +92,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.send_response(status)
         self.send_header("Content-Type", content_type)
         self.send_header("Content-Length", str(len(body)))
+        if self.close_connection:
+            self.send_header("Connection", "close")
         self.end_headers()
         self.wfile.write(body)
 
