@@ -13,7 +13,9 @@ use crate::remote;
 use crate::support::alone::alone;
 use crate::support::repository;
 use crate::support::seaweed::Seaweed;
-use crate::window::{click, folder_of, open, open_with, samples, sees, wait_for, wait_until};
+use crate::window::{
+    click, folder_of, open, open_with, samples, sees, wait_for, wait_until, wait_until_idle,
+};
 
 const DETECTOR: &str = "ssd-mobilenet-coco";
 /// More than any view has; Tab that has not come back by then never does.
@@ -139,19 +141,8 @@ fn predicted() -> Harness<'static, App> {
     wait_for(&mut window, "1 predicted");
     window.state_mut().command(Action::PredictAll.into());
     wait_for(&mut window, "8 predicted");
-    // What is counted beside the window, and what is written, comes last.
-    wait_for(&mut window, "No box 4");
-    wait_for(&mut window, "All saved");
     wait_until_idle(&mut window);
     window
-}
-
-/// Until nothing can come or go by itself any more, "Cancel" beside a task for one.
-#[track_caller]
-fn wait_until_idle(window: &mut Harness<'static, App>) {
-    wait_until(window, "the tasks to end", |window| {
-        window.state().state().tasks.is_idle()
-    });
 }
 
 fn check(window: &mut Harness<'static, App>, view: &str) {

@@ -8,6 +8,7 @@ use egui_kittest::kittest::Queryable;
 use egui_kittest::{Harness, Node};
 use spotcheck::app::{App, WindowOptions};
 use spotcheck::dirs::AppDirs;
+use spotcheck::state::Filmstrip;
 
 use crate::support::alone::process_name;
 use crate::support::{repository, runtime_home};
@@ -114,6 +115,19 @@ pub(crate) fn wait_until(
     }
     // What has just arrived is laid out in the next frame.
     harness.step();
+}
+
+/// Until nothing can come, go or change its name by itself any more: tasks, what is counted beside the window, what is written.
+#[track_caller]
+pub(crate) fn wait_until_idle(harness: &mut Harness<'static, App>) {
+    wait_until(harness, "everything to come to rest", |harness| {
+        let state = harness.state().state();
+        let gathers = |strip: &Filmstrip| strip.is_under_way();
+        state.tasks.is_idle()
+            && !state.arranging.is_under_way()
+            && !state.filmstrip.as_ref().is_some_and(gathers)
+            && state.project.unsaved() == 0
+    });
 }
 
 /// Waits for something whose label contains `text`.
