@@ -17,6 +17,7 @@ use http_server::{HttpServer, Reply, Request};
 use serde_json::{Value, json};
 use spotcheck::aws::{Aws, AwsErrorKind, MAX_INVOCATION_BYTES, Patience, SageMaker};
 use spotcheck::domain::{
+    AWS_REGIONS,
     AssembleWith, BatchStrategy, Compression, Credentials, DataCapture, DataProcessing,
     EndpointConfig, EndpointQuery, EndpointSpec, EndpointStatus, Experiment, InputObjects,
     JobQuery, LogFrom, ModelClient, ModelSpec, S3Address, SageMakerAccess, SplitType,
@@ -329,6 +330,16 @@ fn the_check_of_shapes_finds_what_is_wrong() {
     ] {
         assert!(found.contains(words), "{words} not in {found}");
     }
+}
+
+#[test]
+fn the_regions_that_are_known_are_those_of_aws() {
+    let output = python().arg("regions").output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let mut known = AWS_REGIONS.to_vec();
+    known.sort_unstable();
+    let told = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(known, told.lines().collect::<Vec<_>>());
 }
 
 #[test]

@@ -9,7 +9,9 @@ use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use serde_json::json;
-use support::control_plane::{ControlPlane, Failure, IMAGE, REGION, ROLE, Session, echo_archive};
+use support::control_plane::{
+    ControlPlane, Failure, IMAGE, REGION, ROLE, Session, archive, echo_archive,
+};
 use support::seaweed::{ADMIN, Bucket, Seaweed};
 use support::{spotcheck, spotcheck_at};
 
@@ -127,6 +129,15 @@ impl Ended {
         self
     }
 
+    /// Of a preflight without problems.
+    #[track_caller]
+    fn must_find(self, words: &[&str]) {
+        assert_eq!(self.code, Some(0), "{self:#?}");
+        for words in words {
+            assert!(self.stdout.contains(words), "no “{words}” in {self:#?}");
+        }
+    }
+
     #[track_caller]
     fn says(self, words: &[&str]) -> Self {
         for words in words {
@@ -178,6 +189,146 @@ fn an_endpoint_is_deployed_watched_listed_and_deleted_with_all_that_was_made_for
         .endpoint(&["delete", "cats", "--yes"])
         .must(1, "")
         .says(&["there is no endpoint cats in us-east-1"]);
+}
+
+/// Of the archive in the bucket, on processors; neither container nor instances are said.
+fn bare<'a>(command: &'a str, archive: &'a str) -> Vec<&'a str> {
+    let mut args = vec!["endpoint", command, "--name", "cats", "--archive", archive];
+    args.extend(["--role", ROLE, "--hourly-price", "0.25"]);
+    args
+}
+
+#[test]
+fn an_endpoint_is_looked_through_before_anything_is_made_and_force_makes_it_all_the_same() {
+    let account = Account::new("endpoint-preflight");
+    let archive = account.bucket.uri(ARCHIVE);
+    let of = |command, more: &[&str]| account.run(&[&bare(command, &archive), more].concat());
+    let usual = ["--instance-type", "ml.m5.xlarge"];
+    let timed = [&usual[..], &["--delete-after", "90"]].concat();
+    of("preflight", &timed).must_find(&[
+        "ok       Names and limits  All are within",
+        "ok       Endpoint name     cats is free in us-east-1",
+        "ok       Role              ",
+        "ok       Container         ",
+        "ok       Model             ",
+        "ok       Instance          1 × ml.m5.xlarge: 4 processor threads",
+        "$0.25 an hour, $6.00 a day",
+        "After 1.5 h, by a Spotcheck",
+    ]);
+    of("preflight", &["--instance-type", "ml.m6g.large"])
+        .must_find(&["warning  Instance          ml.m6g.large has ARM processors"]);
+    let on_cards = ["--instance-type", "ml.g5.xlarge", "--volume-kms-key", "k"];
+    of("preflight", &on_cards).must_find(&[
+        "ray:serve-ml-sagemaker-cuda-",
+        "warning  Instance          ml.g5.xlarge has disks of its own",
+    ]);
+
+    // SageMaker pulls from its own region only.
+    let image = IMAGE.replace(REGION, "eu-west-1");
+    let elsewhere = [&usual[..], &["--image", &image]].concat();
+    let tagged = [&elsewhere[..], &["--tag", "aws:team=vision"]].concat();
+    let looked = of("preflight", &tagged).says(&["there are 2 problems"]);
+    assert_eq!(looked.code, Some(1), "{looked:#?}");
+    for words in ["problem  Container  ", "problem  Names and limits"] {
+        assert!(looked.stdout.contains(words), "no “{words}” in {looked:#?}");
+    }
+    of("deploy", &elsewhere).must(1, "").says(&[
+        "problem  Container  ",
+        "nothing was deployed, because of the problems above; --force",
+    ]);
+    for operation in ["CreateModel", "CreateEndpointConfig", "CreateEndpoint"] {
+        assert_eq!(account.plane.count(operation), 0, "{operation}");
+    }
+    of("deploy", &[&elsewhere[..], &["--force"]].concat())
+        .must(0, "cats\tInService\n")
+        .says(&["problem  Container  "]);
+    let looked = of("preflight", &usual);
+    assert!(
+        looked.stdout.contains("There is an endpoint cats"),
+        "{looked:#?}"
+    );
+}
+
+#[test]
+fn a_model_of_tensorflow_gets_its_container_and_no_other() {
+    let account = Account::new("endpoint-saved-model");
+    let folder = account.home.path().join("resnet/1");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("saved_model.pb"), "graph").unwrap();
+    let folder = folder.to_str().unwrap().to_owned();
+    let target = account.bucket.uri("models/");
+    let packed = [
+        "endpoint", "preflight", "--saved-model", &folder, "--upload-to", &target, "--role", ROLE,
+        "--instance-type", "ml.m5.xlarge",
+    ];
+    account.run(&packed).must_find(&[
+        "/tensorflow-inference:2.19.0-cpu",
+        "a TensorFlow SavedModel, will be uploaded to s3://",
+    ]);
+    let looked = account.run(&[&packed[..], &["--image", IMAGE]].concat());
+    assert_eq!(looked.code, Some(1), "{looked:#?}");
+    assert!(
+        looked
+            .stdout
+            .contains("holds a TensorFlow SavedModel, and "),
+        "{looked:#?}"
+    );
+    // One in S3 is looked into.
+    let saved = archive(&[("1/saved_model.pb", b"graph")]);
+    account.bucket.put("models/saved.tar.gz", &saved);
+    let saved = account.bucket.uri("models/saved.tar.gz");
+    let args = [&bare("preflight", &saved)[..], &["--instance-type", "ml.g5.xlarge"]].concat();
+    account
+        .run(&args)
+        .must_find(&["/tensorflow-inference:2.19.0-gpu"]);
+}
+
+#[test]
+fn what_is_left_of_an_earlier_endpoint_is_told_before_it_is_deleted() {
+    let account = Account::new("endpoint-remains");
+    account.plane.fail(Failure::ResourceLimit);
+    account.deploy("cats", &[]).must(1, "");
+    account.plane.heal();
+    let archive = account.bucket.uri(ARCHIVE);
+    let mut args = deployment("cats", &archive);
+    args[1] = "preflight";
+    account.run(&args).must_find(&[
+        "warning  Endpoint name     Something is left of an earlier endpoint cats",
+        "→ It is deleted first",
+    ]);
+    assert!(account.has_model("cats") && account.has_config("cats"));
+}
+
+#[test]
+fn names_and_regions_that_cannot_be_are_told_before_anybody_is_asked() {
+    let account = Account::new("endpoint-names-checked");
+    let long = "c".repeat(64);
+    for (args, words) in [
+        (&["status", "my cats"][..], "letters a to z"),
+        (&["delete", "cats_2", "--yes"], "letters a to z"),
+        (&["status", &long], "has 64 characters, and SageMaker takes 63"),
+        (
+            &["status", "arn:aws:sagemaker:us-east-1:123456789012:endpoint/cats"],
+            "give the name alone: cats",
+        ),
+        (
+            &["status", "cats", "--region", "Ireland"],
+            "“Ireland” is no region of AWS; they look like eu-west-1",
+        ),
+        (&["list", "--region", "us-east"], "is no region of AWS"),
+    ] {
+        account.endpoint(args).must(2, "").says(&[words]);
+    }
+    let predict = ["predict", "assets/samples", "--endpoint"];
+    let of = |more: &[&str]| account.run(&[&predict[..], more].concat());
+    of(&["my cats"]).must(2, "").says(&["letters a to z"]);
+    of(&["cats", "--sagemaker-region", "Ireland"])
+        .must(2, "")
+        .says(&["is no region of AWS"]);
+    assert!(account.plane.requests().is_empty());
+    // It may be a new one.
+    let said = account.endpoint(&["list", "--region", "us-esat-1"]);
+    said.says(&["warning: this version of Spotcheck does not know the region us-esat-1; is us-east-1 meant?"]);
 }
 
 #[test]
@@ -293,7 +444,7 @@ fn whoever_stops_waiting_is_told_what_goes_on_without_them() {
     let account = Account::new("endpoint-interrupt");
     account.plane.pause_jobs();
     let archive = account.bucket.uri(ARCHIVE);
-    // Twice before it is made: the name must be free, and nothing left of an earlier one.
+    // Twice before it is made: nothing may be left of an earlier one, and the name must be free.
     account
         .interrupted(&deployment("cats", &archive), "DescribeEndpoint", 3)
         .must(1, "")

@@ -3,7 +3,8 @@
 use clap::Args;
 
 use super::place::S3Args;
-use crate::domain::{Credentials, S3Access, SageMakerAccess};
+use super::values::parse_region;
+use crate::domain::{Credentials, S3Access, SageMakerAccess, region_doubt};
 
 /// An account and a region. Without any of these, as the AWS tools would.
 #[derive(Debug, Clone, Default, Args)]
@@ -13,8 +14,21 @@ pub(super) struct AccountArgs {
     #[arg(long, value_name = "NAME")]
     profile: Option<String>,
     /// The region of SageMaker; as your AWS configuration says where it is not given
-    #[arg(long, value_name = "REGION")]
+    #[arg(long, value_name = "REGION", value_parser = parse_region)]
     region: Option<String>,
+}
+
+impl AccountArgs {
+    /// New regions come, so one that is not known is asked all the same.
+    pub(super) fn tell_doubts(&self) {
+        tell_doubt_about(self.region.as_deref());
+    }
+}
+
+pub(super) fn tell_doubt_about(region: Option<&str>) {
+    if let Some(doubt) = region.and_then(region_doubt) {
+        eprintln!("warning: {doubt}");
+    }
 }
 
 /// What flags say of an account, over what is known without them.

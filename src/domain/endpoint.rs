@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{InstanceType, S3Access, S3Address, SageMakerAccess, cost_usd};
+use super::{InstanceType, S3Access, S3Address, SageMakerAccess, cost_usd, name_problem};
 
 /// The systems that instances with graphics cards can have, and what is in them (botocore 1.44.5, `ProductionVariant`).
 pub const GPU_AMIS: [(&str, &str); 4] = [
@@ -30,6 +30,16 @@ const USUAL_GPU_AMI: &str = "al2-ami-sagemaker-inference-gpu-3-1";
 pub fn usual_ami(instance_type: &str) -> Option<&'static str> {
     let has_gpu = InstanceType::parse(instance_type).is_some_and(|instance| instance.has_gpu());
     has_gpu.then_some(USUAL_GPU_AMI)
+}
+
+/// What is wrong with the name of an endpoint, to go on after what it is called: “the name …”.
+pub fn endpoint_name_problem(name: &str) -> Option<String> {
+    match name.split_once(":endpoint/") {
+        Some((arn, name)) if arn.starts_with("arn:") => {
+            Some(format!("is an ARN; give the name alone: {name}"))
+        }
+        _ => name_problem(name),
+    }
 }
 
 /// On which instances a model is to be run. SageMaker keeps it under a name of its own.
@@ -247,6 +257,19 @@ pub struct EndpointPage {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_that_sagemaker_would_refuse_is_told_and_an_arn_leads_to_the_name_in_it() {
+        for name in ["cats", "Cats-2", "a--b"] {
+            assert_eq!(endpoint_name_problem(name), None, "{name}");
+        }
+        for name in ["", "my cats", "cats_2", "-cats", &"c".repeat(64)] {
+            assert!(endpoint_name_problem(name).is_some(), "{name}");
+        }
+        let arn = "arn:aws:sagemaker:eu-west-1:123456789012:endpoint/cats";
+        let problem = endpoint_name_problem(arn).unwrap();
+        assert!(problem.ends_with("the name alone: cats"), "{problem}");
+    }
 
     #[test]
     fn an_endpoint_costs_what_its_instances_cost_since_it_was_made() {

@@ -3,6 +3,7 @@
 //! Knows nothing of files, networks, graphics, ONNX Runtime or threads. Everything above this floor speaks
 //! in these types, so a prediction looks the same wherever it was computed.
 
+mod aws_region;
 mod bytes;
 mod cache_usage;
 mod change;
@@ -34,6 +35,7 @@ mod utc;
 mod verdict;
 mod view_settings;
 
+pub use aws_region::{AWS_REGIONS, region_doubt, region_problem};
 pub use bytes::human_bytes;
 pub use cache_usage::CacheUsage;
 pub use change::{Change, SampleAnswer};
@@ -42,7 +44,8 @@ pub use device::{Device, DeviceChoice, DeviceReport, LatencyMs, RefusedDevice};
 pub use display_picture::{DisplayPicture, PixelSource, TILE_SIDE, Tile, TileKey, TileLayout};
 pub use endpoint::{
     Endpoint, EndpointConfig, EndpointPage, EndpointQuery, EndpointRecord, EndpointSpec,
-    EndpointStatus, EndpointSummary, EndpointVariant, GPU_AMIS, UploadedArchive, usual_ami,
+    EndpointStatus, EndpointSummary, EndpointVariant, GPU_AMIS, UploadedArchive,
+    endpoint_name_problem, usual_ami,
 };
 pub use export_options::{
     BoxChoice, ClassChoice, ComparisonFormat, ExportFormat, ExportOptions, PictureKind,

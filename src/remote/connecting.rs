@@ -9,6 +9,7 @@ use super::tf_serving::{TfServing, TfServingAddress};
 use crate::aws::{Aws, AwsError};
 use crate::domain::{
     DeviceChoice, LabelSet, MadeAt, ModelCard, OutputMapping, RemoteAddress, RemoteModel, RunKey,
+    endpoint_name_problem,
 };
 use crate::library::{Library, built_in_labels};
 use crate::tasks::TaskControl;
@@ -44,6 +45,9 @@ pub struct Understood {
 pub enum ConnectError {
     #[error("{0}")]
     Aws(#[from] AwsError),
+    /// An endpoint cannot be called so.
+    #[error("The name of the endpoint {0}")]
+    Name(String),
     #[error("The address of TensorFlow Serving cannot be used: {0}")]
     Address(#[from] super::tf_serving::AddressError),
 }
@@ -52,7 +56,7 @@ impl Asking {
     /// Asks nobody yet.
     ///
     /// # Errors
-    /// Nobody said in which region an endpoint is, or an address is none.
+    /// Nobody said in which region an endpoint is, or its name or an address is none.
     pub fn of(model: &RemoteModel, aws: &Aws, control: &TaskControl) -> Result<Self, ConnectError> {
         let wrapping = Wrapping {
             form: model.form,
@@ -60,6 +64,9 @@ impl Asking {
         };
         let (carrier, made, id): (Arc<dyn Carrier>, _, _) = match &model.at {
             RemoteAddress::Endpoint { name, access } => {
+                if let Some(problem) = endpoint_name_problem(name) {
+                    return Err(ConnectError::Name(problem));
+                }
                 let carrier = EndpointCarrier::new(aws.sagemaker(access), name, control)?;
                 let made = MadeAt::Endpoint {
                     name: name.clone(),

@@ -5,6 +5,7 @@ a member that does not exist, one that is missing, a type, a range, a value that
 
     python3 check_shapes.py < lines                       needs botocore
     python3 check_shapes.py least SERVICE OPERATION       writes an answer with no more than what must be there
+    python3 check_shapes.py regions                       writes the regions of all partitions, a line each
 """
 
 import json
@@ -77,6 +78,12 @@ def main():
     if sys.argv[1:2] == ["least"]:
         shape = shape_of(sys.argv[2], sys.argv[3], "answer")
         print(json.dumps(least(shape) if shape else {}))
+        return
+    if sys.argv[1:2] == ["regions"]:
+        partitions = SESSION.get_component("data_loader").load_data("partitions")["partitions"]
+        names = [name for partition in partitions for name in partition["regions"]]
+        # “aws-global” is where services without a region are asked.
+        print("\n".join(sorted(name for name in names if not name.endswith("-global"))))
         return
     for text in sys.stdin:
         line = json.loads(text)

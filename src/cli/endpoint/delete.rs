@@ -12,6 +12,7 @@ use crate::cli::Outcome;
 use crate::cli::account::AccountArgs;
 use crate::cli::progress::with_progress;
 use crate::cli::terminal::confirm;
+use crate::cli::values::parse_endpoint_name;
 use crate::domain::EndpointStatus;
 use crate::remote::endpoint::{Deletion, wait_until_gone};
 
@@ -20,6 +21,7 @@ const PATIENCE: Duration = Duration::from_mins(15);
 
 #[derive(Debug, Args)]
 pub(super) struct DeleteArgs {
+    #[arg(value_parser = parse_endpoint_name)]
     name: String,
     /// Also a model that was not made for this endpoint
     #[arg(long)]

@@ -20,6 +20,7 @@ pub(super) struct ListArgs {
 }
 
 pub(super) fn run(args: &ListArgs, desk: &Desk) -> anyhow::Result<Outcome> {
+    args.account.tell_doubts();
     let sagemaker = Aws::new().sagemaker(&args.account.sagemaker());
     let region = sagemaker.region(Some(&desk.control))?;
     let mut query = EndpointQuery {

@@ -4,6 +4,8 @@ mod delete;
 mod deploy;
 mod keeper;
 mod list;
+mod plan_args;
+mod preflight;
 mod status;
 
 use clap::{Args, Subcommand};
@@ -28,6 +30,8 @@ pub(super) struct EndpointArgs {
 enum EndpointCommand {
     /// Make a model answer at an endpoint. It costs money until it is deleted
     Deploy(Box<deploy::DeployArgs>),
+    /// Look an endpoint through before it is paid for
+    Preflight(Box<preflight::PreflightArgs>),
     /// Show how an endpoint is, what it has cost so far, and when it will be deleted
     Status(status::StatusArgs),
     /// List the endpoints of the account and region, the newest first
@@ -44,6 +48,7 @@ pub(super) fn run(args: &EndpointArgs) -> anyhow::Result<Outcome> {
     };
     match &args.command {
         EndpointCommand::Deploy(args) => deploy::run(args, &desk),
+        EndpointCommand::Preflight(args) => preflight::run(args, &desk),
         EndpointCommand::Status(args) => status::run(args, &desk),
         EndpointCommand::List(args) => list::run(args, &desk),
         EndpointCommand::Delete(args) => delete::run(args, &desk),
@@ -61,6 +66,7 @@ struct Desk {
 impl Desk {
     /// As the flags say; without any, as the endpoint was deployed from here; and else as the AWS tools would.
     fn access_to(&self, name: &str, account: &AccountArgs) -> SageMakerAccess {
+        account.tell_doubts();
         if account.is_given() {
             return account.sagemaker();
         }

@@ -11,7 +11,7 @@ use crate::cli::Outcome;
 use crate::cli::account::AccountArgs;
 use crate::cli::progress::with_progress;
 use crate::cli::terminal::local_time;
-use crate::cli::values::parse_positive;
+use crate::cli::values::{parse_endpoint_name, parse_positive};
 use crate::domain::{Endpoint, EndpointRecord, EndpointStatus, cost_usd, human_usd};
 use crate::remote::endpoint::wait_for;
 use crate::remote::transform::read_prices;
@@ -19,6 +19,7 @@ use crate::tasks::{TaskControl, now_ms};
 
 #[derive(Debug, Args)]
 pub(super) struct StatusArgs {
+    #[arg(value_parser = parse_endpoint_name)]
     name: String,
     /// Waits until it does not change by itself any more
     #[arg(long)]

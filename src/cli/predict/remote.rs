@@ -7,6 +7,8 @@ use anyhow::bail;
 use clap::{Args, ValueEnum};
 
 use crate::aws::Aws;
+use crate::cli::account::tell_doubt_about;
+use crate::cli::values::{parse_endpoint_name, parse_region};
 use crate::dirs::AppDirs;
 use crate::domain::{
     Credentials, KeepRule, LabelSet, MadeAt, ModelCard, RemoteModel, RequestForm, S3Place,
@@ -29,7 +31,7 @@ const PROBES: usize = 3;
 #[command(next_help_heading = "A model elsewhere")]
 pub(in crate::cli) struct RemoteArgs {
     /// Asks the model behind this real-time endpoint of SageMaker
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["model", "tensorflow_serving"])]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["model", "tensorflow_serving"], value_parser = parse_endpoint_name)]
     endpoint: Option<String>,
     /// Asks a model in TensorFlow Serving: `http://host:8501/v1/models/NAME:predict`
     #[arg(long, value_name = "URL", conflicts_with = "model", value_parser = parse_address)]
@@ -54,7 +56,7 @@ pub(in crate::cli) struct RemoteArgs {
     #[arg(long, value_name = "NAME", conflicts_with_all = ["model", "tensorflow_serving"])]
     sagemaker_profile: Option<String>,
     /// Where the endpoint is; as for the images, or as your AWS configuration says, where it is not given
-    #[arg(long, value_name = "REGION", conflicts_with_all = ["model", "tensorflow_serving"])]
+    #[arg(long, value_name = "REGION", conflicts_with_all = ["model", "tensorflow_serving"], value_parser = parse_region)]
     sagemaker_region: Option<String>,
 }
 
@@ -86,6 +88,7 @@ impl RemoteArgs {
         dirs: &AppDirs,
         control: &TaskControl,
     ) -> anyhow::Result<Remote> {
+        tell_doubt_about(self.sagemaker_region.as_deref());
         let model = self.model(place);
         if model.signature.is_some() && model.form == RequestForm::Image {
             bail!("a signature goes with JSON alone; add --send instances or --send inputs");

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 
-use super::package::{ARCHIVE, PackedHere, pack_for, pack_saved_model};
+use super::package::{ARCHIVE, PackedHere, Packing};
 use crate::aws::Aws;
 use crate::cli::place::{Place, S3Args};
 use crate::cli::progress::with_progress;
@@ -391,23 +391,6 @@ pub(super) struct Planned {
     pub(super) packing: Option<Packing>,
 }
 
-/// A model of this machine, on its way into an archive.
-pub(super) enum Packing {
-    /// Of the library, or an ONNX file.
-    Model(String),
-    SavedModel(PathBuf),
-}
-
-impl Packing {
-    /// The flag of `transform package` for it, and its value.
-    pub(super) fn flag(&self) -> (&'static str, String) {
-        match self {
-            Self::Model(model) => ("--model", model.clone()),
-            Self::SavedModel(folder) => ("--saved-model", folder.display().to_string()),
-        }
-    }
-}
-
 impl ModelSourceArgs {
     fn packing(&self) -> Option<Packing> {
         let model = self.model.clone().map(Packing::Model);
@@ -437,10 +420,7 @@ impl Planned {
         if !has_input(aws, &self.plan, control)? {
             return Ok(None);
         }
-        let packed = match packing {
-            Packing::Model(model) => pack_for(model, &self.plan.spec.instance_type, control)?,
-            Packing::SavedModel(folder) => pack_saved_model(folder, control)?,
-        };
+        let packed = packing.pack(&self.plan.spec.instance_type, control)?;
         if let ModelSource::New { local_archive, .. } = &mut self.plan.model {
             *local_archive = Some(packed.path.clone());
         }

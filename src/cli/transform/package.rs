@@ -156,8 +156,36 @@ pub(in crate::cli) struct PackedHere {
     _folder: TempDir,
 }
 
-/// Packs a model of this machine for containers on such an instance, as long as what is returned is held.
-pub(in crate::cli) fn pack_for(
+/// A model of this machine, on its way into an archive.
+pub(in crate::cli) enum Packing {
+    /// Of the library, or an ONNX file.
+    Model(String),
+    SavedModel(PathBuf),
+}
+
+impl Packing {
+    /// The flag of `transform package` for it, and its value.
+    pub(super) fn flag(&self) -> (&'static str, String) {
+        match self {
+            Self::Model(model) => ("--model", model.clone()),
+            Self::SavedModel(folder) => ("--saved-model", folder.display().to_string()),
+        }
+    }
+
+    /// Packs it for containers on such an instance, as long as what is returned is held.
+    pub(in crate::cli) fn pack(
+        &self,
+        instance_type: &str,
+        control: &TaskControl,
+    ) -> anyhow::Result<PackedHere> {
+        match self {
+            Self::Model(model) => pack_for(model, instance_type, control),
+            Self::SavedModel(folder) => pack_saved_model(folder, control),
+        }
+    }
+}
+
+fn pack_for(
     model: &str,
     instance_type: &str,
     control: &TaskControl,
@@ -194,8 +222,7 @@ pub(in crate::cli) fn pack_for(
     })
 }
 
-/// Packs a `SavedModel` of this machine, as long as what is returned is held.
-pub(in crate::cli) fn pack_saved_model(
+fn pack_saved_model(
     saved_model: &Path,
     control: &TaskControl,
 ) -> anyhow::Result<PackedHere> {

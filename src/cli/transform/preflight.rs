@@ -51,3 +51,17 @@ pub(in crate::cli) fn write(out: &mut dyn Write, found: &Preflight) -> anyhow::R
     }
     Ok(())
 }
+
+/// On stderr: what is well need not be told before a start.
+pub(in crate::cli) fn write_noteworthy(found: &Preflight) -> anyhow::Result<()> {
+    let noteworthy = Preflight {
+        checks: found
+            .checks
+            .iter()
+            .filter(|check| check.grade != CheckGrade::Ok)
+            .cloned()
+            .collect(),
+        ..Preflight::default()
+    };
+    write(&mut std::io::stderr().lock(), &noteworthy)
+}

@@ -5,8 +5,9 @@ use std::io::Write;
 use anyhow::bail;
 use clap::Args;
 
-use super::job_args::{JobArgs, Packing, Planned};
-use super::preflight;
+use super::job_args::{JobArgs, Planned};
+use super::package::Packing;
+use super::preflight::write_noteworthy;
 use super::status::{Watched, watch_to_the_end};
 use crate::aws::Aws;
 use crate::cli::Outcome;
@@ -103,20 +104,6 @@ pub(super) fn start(
         usd_per_hour: None,
     };
     watch_to_the_end(&watched, control)
-}
-
-/// What is well need not be told before a start.
-fn write_noteworthy(found: &Preflight) -> anyhow::Result<()> {
-    let noteworthy = Preflight {
-        checks: found
-            .checks
-            .iter()
-            .filter(|check| check.grade != CheckGrade::Ok)
-            .cloned()
-            .collect(),
-        ..Preflight::default()
-    };
-    preflight::write(&mut std::io::stderr().lock(), &noteworthy)
 }
 
 fn must_be_well(found: &Preflight, how: &HowArgs) -> anyhow::Result<()> {

@@ -97,6 +97,21 @@ impl<'t> InstanceType<'t> {
         generation != behind_letters && generation.starts_with('g')
     }
 
+    /// Whether it has disks of its own, which are encrypted by the hardware: `m5d`, `g4dn`, `g5`, `p5`, `trn1` (the “instance store volumes” of
+    /// Amazon EC2's list of instance types).
+    pub fn has_local_disks(&self) -> bool {
+        const WITHOUT_THE_LETTER: [&str; 5] = ["g5", "g6", "gr6", "p5", "trn"];
+        let behind_letters = self
+            .family
+            .trim_start_matches(|c: char| c.is_ascii_alphabetic());
+        let attributes = behind_letters.trim_start_matches(|c: char| c.is_ascii_digit());
+        let is_listed = || {
+            let mut listed = WITHOUT_THE_LETTER.iter();
+            listed.any(|family| self.family.starts_with(family))
+        };
+        attributes.contains('d') || (is_listed() && !self.is_arm())
+    }
+
     /// Processor threads, as AWS sizes these families: 2 for `large`, 4 for `xlarge`, then 4 for each of its number.
     pub fn vcpus(&self) -> Option<u32> {
         match self.size {

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::{ModelSpec, TransformSpec};
+use crate::domain::EndpointConfig;
 
 /// The largest product of `MaxPayloadInMB` and `MaxConcurrentTransforms`, and the largest payload.
 pub const MAX_PAYLOAD_IN_FLIGHT_MB: u32 = 100;
@@ -28,6 +29,8 @@ const MAX_IMAGE: usize = 255;
 const MAX_INSTANCES: u32 = 100;
 const MAX_TIMEOUT_S: u32 = 3600;
 const MAX_RETRIES: u32 = 3;
+/// `ProductionVariantContainerStartupHealthCheckTimeoutInSeconds` and `ProductionVariantModelDataDownloadTimeoutInSeconds`.
+const ENDPOINT_TIMEOUT_S: (u32, u32) = (60, 3600);
 
 /// What SageMaker would say against a payload, in MB, and so many requests at once; to go on after what they are called.
 pub fn in_flight_problem(max_payload_mb: u32, max_concurrent: u32) -> Option<String> {
@@ -108,14 +111,7 @@ impl TransformSpec {
         }
         found.range("number of instances", self.instance_count, 1, MAX_INSTANCES);
         found.kms_key("volume KMS key", self.volume_kms_key.as_deref());
-        if let Some(version) = &self.ami_version
-            && !is_hyphenated(version, MAX_NAME)
-        {
-            found.add(
-                "AMI version",
-                "has 1 to 63 letters, digits and single hyphens between them",
-            );
-        }
+        found.ami_version(self.ami_version.as_deref());
     }
 
     fn check_requests(&self, found: &mut Problems) {
@@ -167,8 +163,34 @@ impl ModelSpec {
         if let Some(problem) = image_problem(&self.image) {
             found.add("container image", problem);
         }
+        found.0.extend(self.problems_of_details());
+        found.0
+    }
+
+    /// Those of archive, environment and tags: name, role and container have points of their own in a preflight.
+    pub fn problems_of_details(&self) -> Vec<FieldProblem> {
+        let mut found = Problems::default();
         found.length("model archive", &self.archive.to_string(), MAX_S3_URI);
         found.environment(&self.environment);
+        found.tags(&self.tags);
+        found.0
+    }
+}
+
+impl EndpointConfig {
+    /// What SageMaker would refuse, but for the name of the endpoint, and a model of the same name; empty where it would not.
+    pub fn problems(&self) -> Vec<FieldProblem> {
+        let mut found = Problems::default();
+        if self.model_name != self.name {
+            found.name("model name", &self.model_name);
+        }
+        found.range("number of instances", self.instance_count, 1, MAX_INSTANCES);
+        found.ami_version(self.ami_version.as_deref());
+        if let Some(seconds) = self.startup_timeout_s {
+            let (least, most) = ENDPOINT_TIMEOUT_S;
+            found.range("time to start in seconds", seconds, least, most);
+        }
+        found.kms_key("volume KMS key", self.kms_key.as_deref());
         found.tags(&self.tags);
         found.0
     }
@@ -328,6 +350,15 @@ impl Problems {
             self.add(
                 field,
                 format!("“{key}” is neither the id, the ARN nor the alias of a key"),
+            );
+        }
+    }
+
+    fn ami_version(&mut self, version: Option<&str>) {
+        if version.is_some_and(|version| !is_hyphenated(version, MAX_NAME)) {
+            self.add(
+                "AMI version",
+                "has 1 to 63 letters, digits and single hyphens between them",
             );
         }
     }

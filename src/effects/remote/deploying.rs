@@ -12,7 +12,7 @@ use crate::domain::{
     SageMakerAccess, default_image,
 };
 use crate::remote::endpoint::{
-    Deletion, EndpointError, EndpointPlan, LocalArchive, deploy, preflight, send_archive,
+    Deletion, EndpointError, EndpointPlan, LocalArchive, Remains, deploy, preflight, send_archive,
 };
 use crate::remote::transform::{JobError, read_prices};
 use crate::state::{DeployCheck, DeployOrder, EndpointId, Event, TaskId, TaskOutcome};
@@ -71,6 +71,7 @@ fn check_order(
         s3: &planned.s3,
         source: &source,
         config: &planned.config,
+        remains: Remains::Block,
         usd_per_hour: planned.usd_per_hour,
         delete_after_ms: planned.delete_after_ms,
     };

@@ -11,7 +11,7 @@ use super::super::{Shared, guarded};
 use crate::aws::AwsErrorKind;
 use crate::domain::{
     FileStamp, KeepRule, RemoteAddress, RemoteModel, RunId, RunInfo, RunKey, S3Access,
-    SageMakerAccess, Sample, SampleId,
+    SageMakerAccess, Sample, SampleId, endpoint_name_problem,
 };
 use crate::library::{built_in_labels, labels_from_file, parse_mapping};
 use crate::predict::upright_size;
@@ -517,6 +517,9 @@ fn look_at_endpoint(
     access: &SageMakerAccess,
     control: &TaskControl,
 ) -> Result<RemoteCheck, S3Failure> {
+    if let Some(problem) = endpoint_name_problem(name) {
+        return Err(failed(format!("The name {problem}")));
+    }
     let sagemaker = shared.aws.sagemaker(access);
     let of_aws = |error| failure(shared, &s3_access(access), error);
     let region = sagemaker.region(Some(control)).map_err(of_aws)?;

@@ -17,7 +17,7 @@ pub use carrier::EndpointCarrier;
 pub use deletion::{Deleted, Deletion, delete, delete_due};
 pub use deploy::{LocalArchive, deploy, send_archive};
 pub use log::log_tail;
-pub use preflight::{EndpointFindings, EndpointPlan, preflight};
+pub use preflight::{EndpointFindings, EndpointPlan, Remains, preflight};
 pub use records::EndpointRecords;
 pub use wait::{Look, wait_for, wait_until_gone, watch};
 

@@ -3,8 +3,8 @@
 use super::EndpointRecords;
 use crate::aws::{Aws, AwsErrorKind, SageMaker};
 use crate::domain::{
-    Check, CheckGrade, CheckPoint, EndpointConfig, EndpointStatus, InstanceType, ModelSource,
-    Preflight, PriceTable, S3Access, SageMakerAccess, cost_usd, human_usd, name_problem,
+    Check, CheckGrade, CheckPoint, EndpointConfig, EndpointStatus, FieldProblem, InstanceType,
+    ModelSource, Preflight, PriceTable, S3Access, SageMakerAccess, cost_usd, human_usd, name_problem,
 };
 use crate::remote::transform::{ModelPlan, preflight_model};
 use crate::tasks::{Cancelled, TaskControl};
@@ -16,10 +16,20 @@ pub struct EndpointPlan<'p> {
     pub s3: &'p S3Access,
     pub source: &'p ModelSource,
     pub config: &'p EndpointConfig,
+    pub remains: Remains,
     /// Of one instance, as the user says; `None`: as the price table says.
     pub usd_per_hour: Option<f64>,
     /// `None`: it is not deleted by itself.
     pub delete_after_ms: Option<i64>,
+}
+
+/// What becomes of what is left of an earlier endpoint of the same name that is not there any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Remains {
+    /// It is in the way.
+    Block,
+    /// It is deleted before anything is made.
+    Go,
 }
 
 /// What was found.
@@ -51,7 +61,8 @@ pub fn preflight(
     let found = preflight_model(aws, plan.sagemaker, plan.s3, of_model, control)?;
     let mut checks = found.checks;
     control.set_step("looking for an endpoint of this name");
-    checks.push(check_name(&sagemaker, records, &plan.config.name, control)?);
+    checks.push(check_name(&sagemaker, records, &plan, control)?);
+    checks.extend(check_limits(plan.config, plan.source));
     checks.push(check_instances(plan.config));
     let region = match sagemaker.region(Some(control)) {
         Err(error) if error.kind == AwsErrorKind::Cancelled => return Err(Cancelled),
@@ -92,9 +103,10 @@ fn check(
 fn check_name(
     sagemaker: &SageMaker,
     records: &EndpointRecords,
-    name: &str,
+    plan: &EndpointPlan<'_>,
     control: &TaskControl,
 ) -> Result<Check, Cancelled> {
+    let name = &plan.config.name;
     let problem = |finding: String, advice: &str| {
         Ok(check(
             CheckPoint::EndpointName,
@@ -121,10 +133,20 @@ fn check_name(
             format!("There is an endpoint {name} in {region} already"),
             "Choose another name, or delete that one",
         ),
-        Ok((region, None)) if records.find(name, &region).is_some() => problem(
-            format!("Something is left of an earlier endpoint {name} in {region}"),
-            "Choose another name, or delete first what is left",
-        ),
+        Ok((region, None)) if records.find(name, &region).is_some() => {
+            let finding = format!("Something is left of an earlier endpoint {name} in {region}");
+            let (grade, advice) = match plan.remains {
+                Remains::Block => (
+                    CheckGrade::Problem,
+                    "Choose another name, or delete first what is left",
+                ),
+                Remains::Go => (
+                    CheckGrade::Warning,
+                    "It is deleted first; choose another name to keep it",
+                ),
+            };
+            Ok(check(CheckPoint::EndpointName, grade, finding, advice))
+        }
         Ok((region, None)) => Ok(check(
             CheckPoint::EndpointName,
             CheckGrade::Ok,
@@ -132,6 +154,31 @@ fn check_name(
             "",
         )),
     }
+}
+
+/// Names, ranges and lengths that have no point of their own.
+fn check_limits(config: &EndpointConfig, source: &ModelSource) -> Vec<Check> {
+    let mut problems = config.problems();
+    if let ModelSource::New { spec, .. } = source {
+        // Both have the same tags.
+        let more = spec.problems_of_details();
+        let is_new = |problem: &FieldProblem| !problems.contains(problem);
+        let more: Vec<FieldProblem> = more.into_iter().filter(is_new).collect();
+        problems.extend(more);
+    }
+    if problems.is_empty() {
+        return vec![check(
+            CheckPoint::Limits,
+            CheckGrade::Ok,
+            "All are within what SageMaker takes",
+            "",
+        )];
+    }
+    let problem = |problem: FieldProblem| {
+        let finding = format!("The {problem}");
+        check(CheckPoint::Limits, CheckGrade::Problem, finding, "")
+    };
+    problems.into_iter().map(problem).collect()
 }
 
 fn check_instances(config: &EndpointConfig) -> Check {
@@ -159,6 +206,14 @@ fn check_instances(config: &EndpointConfig) -> Check {
             CheckGrade::Warning,
             format!("{name} has ARM processors, and AWS's Ray Serve container is made for others"),
             "Take an instance type without the g behind its number, or a container for ARM",
+        );
+    }
+    if config.kms_key.is_some() && instance.has_local_disks() {
+        return check(
+            CheckPoint::Instance,
+            CheckGrade::Warning,
+            format!("{name} has disks of its own, which it encrypts by itself; SageMaker refuses a key for them"),
+            "Leave the key of the disks out",
         );
     }
     let threads = instance

@@ -285,10 +285,7 @@ impl Checks {
     fn limits(&mut self, spec: &TransformSpec, model: &ModelSource) {
         let mut problems = spec.problems();
         if let ModelSource::New { spec, .. } = model {
-            let has_no_point =
-                |field: &str| !["role", "container image", "model name"].contains(&field);
-            let of_model = spec.problems().into_iter();
-            problems.extend(of_model.filter(|problem| has_no_point(problem.field)));
+            problems.extend(spec.problems_of_details());
         }
         if problems.is_empty() {
             self.ok(CheckPoint::Limits, "All are within what SageMaker takes");
