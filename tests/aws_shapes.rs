@@ -17,10 +17,9 @@ use http_server::{HttpServer, Reply, Request};
 use serde_json::{Value, json};
 use spotcheck::aws::{Aws, AwsErrorKind, MAX_INVOCATION_BYTES, Patience, SageMaker};
 use spotcheck::domain::{
-    AWS_REGIONS,
-    AssembleWith, BatchStrategy, Compression, Credentials, DataCapture, DataProcessing,
-    EndpointConfig, EndpointQuery, EndpointSpec, EndpointStatus, Experiment, InputObjects,
-    JobQuery, LogFrom, ModelClient, ModelSpec, S3Address, SageMakerAccess, SplitType,
+    AWS_REGIONS, AssembleWith, BatchStrategy, Compression, Credentials, DataCapture,
+    DataProcessing, EndpointConfig, EndpointQuery, EndpointSpec, EndpointStatus, Experiment,
+    InputObjects, JobQuery, LogFrom, ModelClient, ModelSpec, S3Address, SageMakerAccess, SplitType,
     TransformInput, TransformOutput, TransformSpec, TransformStatus,
 };
 use support::alone::alone;
@@ -220,6 +219,7 @@ fn config() -> EndpointConfig {
         instance_count: 2,
         ami_version: some("al2-ami-sagemaker-inference-gpu-3-1"),
         startup_timeout_s: Some(300),
+        download_timeout_s: Some(900),
         kms_key: some("alias/disks"),
         tags: map("project", "cats"),
     }

@@ -258,8 +258,16 @@ fn a_model_of_tensorflow_gets_its_container_and_no_other() {
     let folder = folder.to_str().unwrap().to_owned();
     let target = account.bucket.uri("models/");
     let packed = [
-        "endpoint", "preflight", "--saved-model", &folder, "--upload-to", &target, "--role", ROLE,
-        "--instance-type", "ml.m5.xlarge",
+        "endpoint",
+        "preflight",
+        "--saved-model",
+        &folder,
+        "--upload-to",
+        &target,
+        "--role",
+        ROLE,
+        "--instance-type",
+        "ml.m5.xlarge",
     ];
     account.run(&packed).must_find(&[
         "/tensorflow-inference:2.19.0-cpu",
@@ -277,7 +285,11 @@ fn a_model_of_tensorflow_gets_its_container_and_no_other() {
     let saved = archive(&[("1/saved_model.pb", b"graph")]);
     account.bucket.put("models/saved.tar.gz", &saved);
     let saved = account.bucket.uri("models/saved.tar.gz");
-    let args = [&bare("preflight", &saved)[..], &["--instance-type", "ml.g5.xlarge"]].concat();
+    let args = [
+        &bare("preflight", &saved)[..],
+        &["--instance-type", "ml.g5.xlarge"],
+    ]
+    .concat();
     account
         .run(&args)
         .must_find(&["/tensorflow-inference:2.19.0-gpu"]);
@@ -306,9 +318,15 @@ fn names_and_regions_that_cannot_be_are_told_before_anybody_is_asked() {
     for (args, words) in [
         (&["status", "my cats"][..], "letters a to z"),
         (&["delete", "cats_2", "--yes"], "letters a to z"),
-        (&["status", &long], "has 64 characters, and SageMaker takes 63"),
         (
-            &["status", "arn:aws:sagemaker:us-east-1:123456789012:endpoint/cats"],
+            &["status", &long],
+            "has 64 characters, and SageMaker takes 63",
+        ),
+        (
+            &[
+                "status",
+                "arn:aws:sagemaker:us-east-1:123456789012:endpoint/cats",
+            ],
             "give the name alone: cats",
         ),
         (

@@ -57,6 +57,9 @@ pub struct EndpointConfig {
     pub ami_version: Option<String>,
     /// `60..=3600`: how long the container may take until it is ready.
     pub startup_timeout_s: Option<u32>,
+    /// `60..=3600`: how long fetching the archive onto an instance may take.
+    #[serde(default)]
+    pub download_timeout_s: Option<u32>,
     /// Of the disks of the instances.
     pub kms_key: Option<String>,
     /// At most 50. Not told by SageMaker afterwards.
@@ -280,6 +283,7 @@ mod tests {
             instance_count: 2,
             ami_version: None,
             startup_timeout_s: None,
+            download_timeout_s: None,
             kms_key: None,
             tags: BTreeMap::new(),
         };

@@ -88,8 +88,8 @@ pub use transform::{
     PriceTable, SageMakerAccess, SplitType, TfsBatching, TransformInput, TransformJob,
     TransformOutput, TransformPlan, TransformSpec, TransformStatus, TransformSummary,
     USUAL_INSTANCE, archive_address, cost_usd, dated_name, default_image, human_usd, image_problem,
-    in_flight_problem, known_instance_types, manifest_address, name_problem, needed_payload_mb,
-    output_folder, role_problem, support_folder,
+    in_flight_problem, known_images, known_instance_types, manifest_address, name_problem,
+    needed_payload_mb, output_folder, role_problem, support_folder,
 };
 pub use truth::{Truth, TruthBox, TruthLabel};
 pub use upload::{

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-pub use container::{ArchiveContent, EcrImage, default_image};
+pub use container::{ArchiveContent, EcrImage, default_image, known_images};
 pub use cost::{CostEstimate, HEADLINE, Headline, Price, PriceTable, cost_usd, human_usd};
 pub use instance::{InstanceType, known_instance_types};
 pub use limits::{

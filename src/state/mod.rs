@@ -53,13 +53,13 @@ pub use order::Order;
 pub use problems::{ProblemEntry, ProblemList};
 pub use project::{Project, ProjectContent, ProjectStatus};
 pub use remote::{
-    Asked, ConnectFailure, DeletionCause, DeployCheck, DeployDraft, DeployOrder, DeployStatus,
-    Elsewhere, ElsewhereForm, EndpointDeletion, EndpointId, EndpointList, EndpointSight, Endpoints,
-    FoundModel, FoundRun, JobFinding, JobId, JobList, KnownEndpoint, KnownJob, Leftovers,
-    ModelFrom, OpeningOutputs, OutputsAt, OutputsFailure, OutputsWish, Prices, Reading,
-    ReadingTrial, RehearsalReport, RehearsalWish, Remote, RemoteCheck, RemoteReport, SavedMapping,
-    SendAdvanced, SendCheck, SendDraft, SendFrom, SendImages, SendModel, SendOrder, SendStage,
-    SendStatus, WatchEnd,
+    Asked, ChosenModel, ConnectFailure, DeletionCause, DeployAdvanced, DeployCheck, DeployDraft,
+    DeployOrder, DeployStatus, Elsewhere, ElsewhereForm, EndpointDeletion, EndpointId,
+    EndpointList, EndpointSight, Endpoints, FoundModel, FoundRun, JobFinding, JobId, JobList,
+    KnownEndpoint, KnownJob, Leftovers, ModelDraft, ModelFrom, OpeningOutputs, OutputsAt,
+    OutputsFailure, OutputsWish, Prices, Reading, ReadingTrial, RehearsalReport, RehearsalWish,
+    Remote, RemoteCheck, RemoteReport, SavedMapping, SendAdvanced, SendCheck, SendDraft, SendFrom,
+    SendImages, SendOrder, SendStage, SendStatus, WatchEnd,
 };
 pub use runs::{Run, Runs};
 pub use s3_picker::{S3Picker, S3Start};

@@ -40,6 +40,8 @@ struct Variant {
     #[serde(skip_serializing_if = "Option::is_none")]
     initial_variant_weight: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    model_data_download_timeout_in_seconds: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     container_startup_health_check_timeout_in_seconds: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     inference_ami_version: Option<String>,
@@ -162,6 +164,7 @@ impl SageMaker {
                 initial_instance_count: Some(config.instance_count),
                 instance_type: config.instance_type.clone(),
                 initial_variant_weight: Some(1.0),
+                model_data_download_timeout_in_seconds: config.download_timeout_s,
                 container_startup_health_check_timeout_in_seconds: config.startup_timeout_s,
                 inference_ami_version: config.ami_version.clone(),
             }],
@@ -204,6 +207,7 @@ impl SageMaker {
             instance_type: variant.instance_type,
             instance_count: variant.initial_instance_count.unwrap_or(1),
             ami_version: variant.inference_ami_version,
+            download_timeout_s: variant.model_data_download_timeout_in_seconds,
             startup_timeout_s: variant.container_startup_health_check_timeout_in_seconds,
             kms_key: said(told.kms_key_id),
             tags: BTreeMap::new(),

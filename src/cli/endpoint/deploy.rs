@@ -12,10 +12,8 @@ use crate::aws::Aws;
 use crate::cli::Outcome;
 use crate::cli::progress::with_progress;
 use crate::cli::transform::preflight::write_noteworthy;
-use crate::domain::{CheckGrade, EndpointRecord, EndpointStatus, ModelSource, Preflight};
-use crate::remote::endpoint::{
-    Deletion, EndpointError, LocalArchive, Remains, deploy, send_archive,
-};
+use crate::domain::{CheckGrade, EndpointStatus, Preflight};
+use crate::remote::endpoint::{Deletion, EndpointError, Material, Remains, deploy};
 use crate::tasks::now_ms;
 
 #[derive(Debug, Args)]
@@ -39,8 +37,13 @@ pub(super) fn run(args: &DeployArgs, desk: &Desk) -> anyhow::Result<Outcome> {
     let found = planned.preflight(&aws, Remains::Block, desk)?;
     must_be_well(&found.preflight, args)?;
     let mut record = planned.record(found.usd_per_hour);
+    let material = Material {
+        source: &planned.source,
+        s3: &planned.s3,
+        unfinished: &desk.dirs.uploads(),
+    };
     let deployed = with_progress("Deploying", control, || {
-        make(&aws, &planned, &mut record, desk)
+        deploy(&aws, &desk.records, &mut record, material, control)
     });
     if let Err(error) = deployed {
         return Err(failed(&error, &planned, desk));
@@ -103,34 +106,6 @@ fn must_be_well(found: &Preflight, args: &DeployArgs) -> anyhow::Result<()> {
         bail!("nothing was deployed, because of the problems above; --force deploys all the same");
     }
     Ok(())
-}
-
-fn make(
-    aws: &Aws,
-    planned: &Planned,
-    record: &mut EndpointRecord,
-    desk: &Desk,
-) -> Result<(), EndpointError> {
-    let model = match &planned.source {
-        ModelSource::Existing => None,
-        ModelSource::New {
-            spec,
-            local_archive,
-        } => {
-            if let Some(path) = local_archive {
-                let archive = LocalArchive {
-                    path,
-                    address: &spec.archive,
-                    s3: &planned.s3,
-                    unfinished: &desk.dirs.uploads(),
-                };
-                send_archive(aws, &desk.records, record, archive, &desk.control)?;
-            }
-            Some(spec)
-        }
-    };
-    let sagemaker = aws.sagemaker(&planned.access);
-    deploy(&sagemaker, &desk.records, record, model, &desk.control)
 }
 
 fn failed(error: &EndpointError, planned: &Planned, desk: &Desk) -> anyhow::Error {

@@ -92,10 +92,13 @@ struct InstanceArgs {
     /// How long the container may take until it is ready (60 to 3600)
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(60..=3600))]
     startup_timeout_s: Option<u32>,
+    /// How long fetching the model onto an instance may take (60 to 3600)
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(60..=3600))]
+    download_timeout_s: Option<u32>,
     /// A key for the disks of the instances
     #[arg(long, value_name = "KEY")]
     volume_kms_key: Option<String>,
-    /// Of the endpoint's configuration, and of a model that is made for it
+    /// Of the endpoint, its configuration, and a model that is made for it
     #[arg(long = "tag", value_name = "KEY=VALUE", value_parser = parse_pair)]
     tags: Vec<(String, String)>,
 }
@@ -153,6 +156,7 @@ impl PlanArgs {
                 instance_count: instances.instance_count,
                 ami_version: ami_version.or_else(|| usual_ami(instance_type).map(str::to_owned)),
                 startup_timeout_s: instances.startup_timeout_s,
+                download_timeout_s: instances.download_timeout_s,
                 kms_key: instances.volume_kms_key.clone(),
                 tags,
             },

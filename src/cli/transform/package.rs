@@ -185,11 +185,7 @@ impl Packing {
     }
 }
 
-fn pack_for(
-    model: &str,
-    instance_type: &str,
-    control: &TaskControl,
-) -> anyhow::Result<PackedHere> {
+fn pack_for(model: &str, instance_type: &str, control: &TaskControl) -> anyhow::Result<PackedHere> {
     let model = find_model(model, control)?;
     for assumed in &model.card.assumed {
         eprintln!("assumed, not known: {assumed}");
@@ -222,10 +218,7 @@ fn pack_for(
     })
 }
 
-fn pack_saved_model(
-    saved_model: &Path,
-    control: &TaskControl,
-) -> anyhow::Result<PackedHere> {
+fn pack_saved_model(saved_model: &Path, control: &TaskControl) -> anyhow::Result<PackedHere> {
     let folder = tempfile::tempdir().context("Could not make a folder for the archive")?;
     let target = ExportTarget {
         path: folder.path().join(ARCHIVE),

@@ -10,6 +10,8 @@ const TENSORFLOW_CPU_TAG: &str = "2.19.0-cpu";
 const TENSORFLOW_GPU_TAG: &str = "2.19.0-gpu";
 /// AWS's container for PyTorch, which runs the Python in an archive of ours, too.
 const PYTORCH_REPOSITORY: &str = "pytorch-inference";
+const PYTORCH_CPU_TAG: &str = "2.6.0-cpu-py312-ubuntu22.04-sagemaker";
+const PYTORCH_GPU_TAG: &str = "2.6.0-gpu-py312-cu124-ubuntu22.04-sagemaker";
 const RAY_CPU_TAG: &str = "serve-ml-sagemaker-cpu-v1.4";
 const RAY_CUDA_TAG: &str = "serve-ml-sagemaker-cuda-v1.4";
 /// The account of AWS's deep learning containers in most regions.
@@ -58,6 +60,29 @@ pub fn default_image(region: &str, instance_type: &str, content: ArchiveContent)
         (special.map_or(USUAL_ACCOUNT, |(_, account)| account), "")
     };
     format!("{account}.dkr.ecr.{region}.amazonaws.com{suffix}/{repository}:{tag}")
+}
+
+/// The containers of AWS that serve what Spotcheck packs, for a region and an instance: its URI, and what it is for. The first is what is taken
+/// for an ONNX model where nobody chooses, the last for a TensorFlow `SavedModel`.
+pub fn known_images(region: &str, instance_type: &str) -> [(String, &'static str); 3] {
+    let has_gpu = InstanceType::parse(instance_type).is_some_and(|instance| instance.has_gpu());
+    let ray = default_image(region, instance_type, ArchiveContent::Onnx);
+    let tensorflow = default_image(region, instance_type, ArchiveContent::SavedModel);
+    let registry = ray.split('/').next().unwrap_or_default();
+    let tag = if has_gpu {
+        PYTORCH_GPU_TAG
+    } else {
+        PYTORCH_CPU_TAG
+    };
+    let pytorch = format!("{registry}/{PYTORCH_REPOSITORY}:{tag}");
+    [
+        (ray, "Ray Serve, for models that Spotcheck packs"),
+        (pytorch, "PyTorch, for the same; no patches since June 2026"),
+        (
+            tensorflow,
+            "TensorFlow Serving, for SavedModels; no patches since March 2026",
+        ),
+    ]
 }
 
 /// What the URI of a container in ECR says: `<account>.dkr.ecr.<region>.amazonaws.com/<repository>:<tag>`.
@@ -143,6 +168,20 @@ mod tests {
             assert!(parsed.is_ray());
         }
         assert_eq!(EcrImage::parse("docker.io/library/python"), None);
+    }
+
+    #[test]
+    fn the_known_containers_lie_in_the_region_and_say_what_they_need() {
+        for instance in ["ml.m5.xlarge", "ml.g5.xlarge"] {
+            let images = known_images("eu-west-1", instance);
+            let served = images.each_ref().map(|(uri, _)| {
+                let image = EcrImage::parse(uri).unwrap();
+                assert_eq!(image.region, "eu-west-1");
+                assert_eq!(image.wants_gpu(), Some(instance == "ml.g5.xlarge"));
+                image.serves(ArchiveContent::Onnx)
+            });
+            assert_eq!(served, [Some(true), Some(true), Some(false)]);
+        }
     }
 
     #[test]

@@ -186,9 +186,14 @@ impl EndpointConfig {
         }
         found.range("number of instances", self.instance_count, 1, MAX_INSTANCES);
         found.ami_version(self.ami_version.as_deref());
-        if let Some(seconds) = self.startup_timeout_s {
-            let (least, most) = ENDPOINT_TIMEOUT_S;
-            found.range("time to start in seconds", seconds, least, most);
+        let (least, most) = ENDPOINT_TIMEOUT_S;
+        for (field, seconds) in [
+            ("time to start in seconds", self.startup_timeout_s),
+            ("time for the download in seconds", self.download_timeout_s),
+        ] {
+            if let Some(seconds) = seconds {
+                found.range(field, seconds, least, most);
+            }
         }
         found.kms_key("volume KMS key", self.kms_key.as_deref());
         found.tags(&self.tags);

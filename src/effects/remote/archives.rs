@@ -6,13 +6,14 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use super::super::Shared;
-use crate::domain::InstanceType;
+use crate::domain::{ArchiveContent, InstanceType, S3Address};
 use crate::export::{Existing, ExportError, ExportTarget};
 use crate::remote::package::{
     PackageError, PackageOptions, Packaged, Processor, SavedModelOptions, package_model,
     package_saved_model, stamp_of_saved_model,
 };
-use crate::remote::transform::JobError;
+use crate::remote::transform::{JobError, NewArchive};
+use crate::state::ChosenModel;
 use crate::tasks::TaskControl;
 
 /// Below the cache.
@@ -22,8 +23,35 @@ const KEPT: usize = 4;
 /// One that was used more recently may still be on its way to S3.
 const MAY_BE_IN_USE: Duration = Duration::from_hours(24);
 
+/// The archive of a model, packed where it is not; one of this machine goes `to` there. `None`: SageMaker has the model.
+pub(super) fn archive_of(
+    shared: &Shared,
+    model: &ChosenModel,
+    to: Option<S3Address>,
+    instance_type: &str,
+    control: &TaskControl,
+) -> Result<Option<NewArchive>, JobError> {
+    let (path, content) = match model {
+        ChosenModel::Library(id) => (
+            packed(shared, id, instance_type, control)?,
+            Some(ArchiveContent::Onnx),
+        ),
+        ChosenModel::SavedModel(folder) => (
+            packed_saved_model(shared, folder, control)?,
+            Some(ArchiveContent::SavedModel),
+        ),
+        ChosenModel::Archive(path) => (path.clone(), None),
+        ChosenModel::ArchiveInS3(address) => return Ok(Some(NewArchive::There(address.clone()))),
+        ChosenModel::SageMaker(_) => return Ok(None),
+    };
+    let to = to.ok_or_else(|| {
+        JobError::Plan("Say in which folder of S3 the model's archive is to lie".to_owned())
+    })?;
+    Ok(Some(NewArchive::Here { path, to, content }))
+}
+
 /// The model as an archive. What was packed once is used again: the same model gives the same bytes.
-pub(super) fn packed(
+fn packed(
     shared: &Shared,
     model_id: &str,
     instance_type: &str,
@@ -73,7 +101,7 @@ pub(super) fn packed(
 }
 
 /// As [`packed`], of a folder: what is the same by names, sizes and times is not packed again.
-pub(super) fn packed_saved_model(
+fn packed_saved_model(
     shared: &Shared,
     model: &Path,
     control: &TaskControl,

@@ -1,20 +1,18 @@
 //! What the form about an endpoint says becomes an endpoint.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::super::Shared;
-use super::archives::packed;
+use super::archives::archive_of;
 use super::endpoints::records;
 use super::outcome_of;
 use crate::domain::{
-    ArchiveContent, EndpointConfig, EndpointRecord, ModelSource, ModelSpec, S3Access, S3Address,
-    SageMakerAccess, default_image,
+    EndpointConfig, EndpointRecord, ModelSource, S3Access, S3Address, SageMakerAccess,
 };
 use crate::remote::endpoint::{
-    Deletion, EndpointError, EndpointPlan, LocalArchive, Remains, deploy, preflight, send_archive,
+    Deletion, EndpointError, EndpointPlan, Material, Remains, deploy, preflight,
 };
-use crate::remote::transform::{JobError, read_prices};
+use crate::remote::transform::{JobError, NewModel, read_prices};
 use crate::state::{DeployCheck, DeployOrder, EndpointId, Event, TaskId, TaskOutcome};
 use crate::tasks::{ProgressUnit, TaskControl, now_ms};
 
@@ -26,8 +24,7 @@ struct Planned {
     /// With the region.
     sagemaker: SageMakerAccess,
     s3: S3Access,
-    spec: ModelSpec,
-    archive: std::path::PathBuf,
+    source: ModelSource,
     config: EndpointConfig,
     usd_per_hour: Option<f64>,
     delete_after_ms: Option<i64>,
@@ -62,14 +59,10 @@ fn check_order(
 ) -> Result<DeployCheck, JobError> {
     let planned = plan_of(shared, order, control)?;
     let prices = read_prices(&shared.dirs.prices())?;
-    let source = ModelSource::New {
-        spec: planned.spec.clone(),
-        local_archive: Some(planned.archive.clone()),
-    };
     let plan = EndpointPlan {
         sagemaker: &planned.sagemaker,
         s3: &planned.s3,
-        source: &source,
+        source: &planned.source,
         config: &planned.config,
         remains: Remains::Block,
         usd_per_hour: planned.usd_per_hour,
@@ -78,12 +71,15 @@ fn check_order(
     let found = preflight(&shared.aws, &records(shared), plan, &prices, control)?;
     Ok(DeployCheck {
         preflight: found.preflight,
-        image: planned.spec.image,
+        image: match planned.source {
+            ModelSource::New { spec, .. } => Some(spec.image),
+            ModelSource::Existing => None,
+        },
         usd_per_hour: found.usd_per_hour,
     })
 }
 
-/// With a packed model, and the container it runs in.
+/// With a packed model, and the container it runs in, where one is made.
 fn plan_of(
     shared: &Shared,
     order: DeployOrder,
@@ -93,17 +89,26 @@ fn plan_of(
     let region = shared.aws.sagemaker(&asked).region(Some(control))?;
     let config = order.config;
     let instance_type = config.instance_type.clone().unwrap_or_default();
-    let archive = packed(shared, &order.model_id, &instance_type, control)?;
     let folder = order.archive_folder;
-    let spec = ModelSpec {
-        name: config.model_name.clone(),
-        image: order
-            .image
-            .unwrap_or_else(|| default_image(&region, &instance_type, ArchiveContent::Onnx)),
-        archive: S3Address::new(&folder.bucket, format!("{}{ARCHIVE}", folder.prefix)),
-        role: order.role,
-        environment: BTreeMap::new(),
-        tags: BTreeMap::new(),
+    let to = folder.map(|folder| {
+        let key = format!("{}{ARCHIVE}", folder.prefix);
+        S3Address::new(&folder.bucket, key)
+    });
+    let archive = archive_of(shared, &order.model, to, &instance_type, control)?;
+    let source = match archive {
+        None => ModelSource::Existing,
+        Some(archive) => {
+            let model = NewModel {
+                name: config.model_name.clone(),
+                role: order.role,
+                image: order.image,
+                archive,
+                environment: order.environment,
+                tags: config.tags.clone(),
+            };
+            let s3 = shared.aws.s3(&order.access);
+            model.source(&s3, &region, &instance_type, control)?
+        }
     };
     Ok(Planned {
         sagemaker: SageMakerAccess {
@@ -111,8 +116,7 @@ fn plan_of(
             ..asked
         },
         s3: order.access,
-        spec,
-        archive,
+        source,
         config,
         usd_per_hour: order.usd_per_hour,
         delete_after_ms: order.delete_after_ms,
@@ -153,29 +157,22 @@ fn deploy_planned(
         ..EndpointRecord::new(planned.sagemaker.clone(), planned.config.clone(), now)
     };
     let id = EndpointId::from(&record);
-    let deployed = make(shared, planned, &mut record, control);
+    let material = Material {
+        source: &planned.source,
+        s3: &planned.s3,
+        unfinished: &shared.dirs.uploads(),
+    };
+    let deployed = deploy(
+        &shared.aws,
+        &records(shared),
+        &mut record,
+        material,
+        control,
+    );
     match deployed {
         Ok(()) => Ok(id),
         Err(error) => undo(shared, id, &error),
     }
-}
-
-fn make(
-    shared: &Shared,
-    planned: &Planned,
-    record: &mut EndpointRecord,
-    control: &TaskControl,
-) -> Result<(), EndpointError> {
-    let records = records(shared);
-    let archive = LocalArchive {
-        path: &planned.archive,
-        address: &planned.spec.archive,
-        s3: &planned.s3,
-        unfinished: &shared.dirs.uploads(),
-    };
-    send_archive(&shared.aws, &records, record, archive, control)?;
-    let sagemaker = shared.aws.sagemaker(&planned.sagemaker);
-    deploy(&sagemaker, &records, record, Some(&planned.spec), control)
 }
 
 /// What was made before something went wrong goes again, also where the user has cancelled.

@@ -153,6 +153,7 @@ mod tests {
                 instance_count: 1,
                 ami_version: None,
                 startup_timeout_s: None,
+                download_timeout_s: None,
                 kms_key: None,
                 tags: BTreeMap::new(),
             },

@@ -3,16 +3,17 @@
 use std::sync::Arc;
 
 use super::super::Shared;
-use super::sending::{Packed, archive_of};
+use super::archives::archive_of;
 use crate::domain::{
     Device, DeviceChoice, MAX_PAYLOAD_IN_FLIGHT_MB, Sample, SplitType, TransformSpec,
+    archive_address,
 };
 use crate::inference::{LoadOptions, OnnxPredictor, runtime};
 use crate::remote::package::{ArchiveKind, PackageError, unpack};
 use crate::remote::rehearse::{
     Rehearsal, RehearseError, RehearseOptions, RehearseSamples, Rehearsed, RequestForm, rehearse,
 };
-use crate::remote::transform::JobError;
+use crate::remote::transform::{JobError, NewArchive};
 use crate::state::{
     Event, RehearsalReport, RehearsalWish, SendOrder, SourceId, TaskId, TaskOutcome,
 };
@@ -51,13 +52,15 @@ fn try_out(shared: &Shared, request: &Request) -> Result<RehearsalReport, TaskOu
     let source = shared
         .source(request.source)
         .ok_or(TaskOutcome::Cancelled)?;
-    let spec = &request.order.spec;
-    let archive = archive_of(shared, &request.order.model, &spec.instance_type, control);
+    let order = &request.order;
+    let spec = &order.spec;
+    let to = archive_address(&order.base, &spec.job_name);
+    let archive = archive_of(shared, &order.model, Some(to), &spec.instance_type, control);
     let archive = archive.map_err(|error| match error {
         JobError::Cancelled => TaskOutcome::Cancelled,
         error => failed(&error),
     })?;
-    let Some(Packed::Here { path: archive, .. }) = archive else {
+    let Some(NewArchive::Here { path: archive, .. }) = archive else {
         return Err(failed(
             &"Only a model of this machine can be tried here: fetch its archive and choose that, or go without",
         ));

@@ -5,19 +5,17 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::super::Shared;
-use super::archives::{packed, packed_saved_model};
+use super::archives::archive_of;
 use super::jobs::start_plan;
 use super::outcome_of;
 use crate::domain::{
-    ArchiveContent, ImagesInside, ManifestPlan, ModelSource, S3Address, SageMakerAccess, Sample,
-    SampleUri, TransformPlan, archive_address,
+    ImagesInside, ManifestPlan, ModelSource, SageMakerAccess, Sample, SampleUri, TransformPlan,
+    archive_address,
 };
 use crate::remote::transform::{
-    Checked, JobError, NewArchive, NewModel, aws_commands, manifest_of, preflight, read_prices,
+    Checked, JobError, NewModel, aws_commands, manifest_of, preflight, read_prices,
 };
-use crate::state::{
-    Event, JobId, SendCheck, SendFrom, SendImages, SendModel, SendOrder, TaskId, TaskOutcome,
-};
+use crate::state::{Event, JobId, SendCheck, SendFrom, SendImages, SendOrder, TaskId, TaskOutcome};
 use crate::tasks::TaskControl;
 use crate::upload;
 
@@ -92,17 +90,11 @@ fn plan_of(
 ) -> Result<TransformPlan, JobError> {
     let sagemaker = SageMakerAccess::from(&order.access);
     let spec = order.spec;
-    let model = match archive_of(shared, &order.model, &spec.instance_type, control)? {
+    let to = archive_address(&order.base, &spec.job_name);
+    let archive = archive_of(shared, &order.model, Some(to), &spec.instance_type, control)?;
+    let model = match archive {
         None => ModelSource::Existing,
-        Some(packed) => {
-            let archive = match packed {
-                Packed::There(address) => NewArchive::There(address),
-                Packed::Here { path, content } => NewArchive::Here {
-                    path,
-                    to: archive_address(&order.base, &spec.job_name),
-                    content,
-                },
-            };
+        Some(archive) => {
             let model = NewModel {
                 name: spec.model_name.clone(),
                 role: order.role,
@@ -163,41 +155,6 @@ fn plan_of(
 fn lines_of(commands: &[String]) -> Vec<String> {
     let lines = commands.iter().flat_map(|command| command.split('\n'));
     lines.map(str::to_owned).collect()
-}
-
-/// A model that is packed.
-pub(super) enum Packed {
-    There(S3Address),
-    Here {
-        path: PathBuf,
-        /// Where that is known without looking.
-        content: Option<ArchiveContent>,
-    },
-}
-
-/// The archive of a model, packed where it is not. `None`: SageMaker has the model.
-pub(super) fn archive_of(
-    shared: &Shared,
-    model: &SendModel,
-    instance_type: &str,
-    control: &TaskControl,
-) -> Result<Option<Packed>, JobError> {
-    Ok(Some(match model {
-        SendModel::Library(id) => Packed::Here {
-            path: packed(shared, id, instance_type, control)?,
-            content: Some(ArchiveContent::Onnx),
-        },
-        SendModel::SavedModel(folder) => Packed::Here {
-            path: packed_saved_model(shared, folder, control)?,
-            content: Some(ArchiveContent::SavedModel),
-        },
-        SendModel::Archive(path) => Packed::Here {
-            path: path.clone(),
-            content: None,
-        },
-        SendModel::ArchiveInS3(address) => Packed::There(address.clone()),
-        SendModel::SageMaker => return Ok(None),
-    }))
 }
 
 /// The images in the files that are sent, where the images lie inside of files and all of those are listed.

@@ -1,97 +1,107 @@
 //! An endpoint is made of a model, which may have to be sent first.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::{EndpointError, EndpointRecords};
-use crate::aws::{Aws, AwsError, AwsErrorKind, SageMaker};
+use crate::aws::{Aws, AwsError, AwsErrorKind};
 use crate::domain::{
-    EndpointRecord, EndpointSpec, ModelSpec, S3Access, S3Address, UploadedArchive,
+    EndpointRecord, EndpointSpec, ModelSource, S3Access, S3Address, UploadedArchive,
 };
 use crate::remote::sending::Sender;
 use crate::tasks::TaskControl;
 
-/// A `model.tar.gz` of this machine that a model is to be made of.
+/// What an endpoint is made of.
 #[derive(Debug, Clone, Copy)]
-pub struct LocalArchive<'a> {
-    pub path: &'a Path,
-    /// Where it goes.
-    pub address: &'a S3Address,
-    pub s3: &'a S3Access,
+pub struct Material<'m> {
+    pub source: &'m ModelSource,
+    /// Who reaches the place that an archive of this machine goes to.
+    pub s3: &'m S3Access,
     /// Notes of uploads that are not finished.
-    pub unfinished: &'a Path,
+    pub unfinished: &'m Path,
 }
 
-/// Sends the archive, before [`deploy`]. Unless it was there already, the record says from before it is sent that it is there for this
-/// endpoint alone.
+/// Sends the archive where it is one of this machine, and makes the model (unless SageMaker has it), the configuration and the endpoint, in
+/// this order, each written down before. What was made before a step failed stays in the record, for [`super::delete`]; where nothing was
+/// made there is no record.
 ///
 /// # Errors
-/// It cannot be read or sent, something else stands there, or the record cannot be written.
-pub fn send_archive(
+/// The archive cannot be read or sent, or something else stands there; SageMaker refuses a step; or the record cannot be written.
+pub fn deploy(
     aws: &Aws,
     records: &EndpointRecords,
     record: &mut EndpointRecord,
-    archive: LocalArchive<'_>,
+    material: Material<'_>,
     control: &TaskControl,
 ) -> Result<(), EndpointError> {
-    control.set_step(format!("uploading the model to {}", archive.address));
-    let sender = Sender {
-        aws,
-        s3: archive.s3,
-        unfinished: archive.unfinished,
-        control,
-    };
-    sender.send_file(archive.path, archive.address, || {
-        record.archive = Some(UploadedArchive {
-            address: archive.address.clone(),
-            s3: archive.s3.clone(),
-        });
-        Ok(records.write(record)?)
-    })
-}
-
-/// Makes the model (where one is given), the configuration and the endpoint, in this order, each written down before. What was made
-/// before a step failed stays in the record, for [`super::delete`]; where nothing was made there is no record.
-///
-/// # Errors
-/// SageMaker refuses a step, or the record cannot be written.
-pub fn deploy(
-    sagemaker: &SageMaker,
-    records: &EndpointRecords,
-    record: &EndpointRecord,
-    model: Option<&ModelSpec>,
-    control: &TaskControl,
-) -> Result<(), EndpointError> {
-    let mut record = record.clone();
-    if let Some(model) = model {
-        control.set_step(format!("making the model {}", model.name));
+    let sagemaker = aws.sagemaker(&record.sagemaker);
+    if let ModelSource::New {
+        spec,
+        local_archive,
+    } = material.source
+    {
+        if let Some(path) = local_archive {
+            send_archive(
+                aws,
+                records,
+                record,
+                (path, &spec.archive),
+                material,
+                control,
+            )?;
+        }
+        control.set_step(format!("making the model {}", spec.name));
         make(
             records,
-            &mut record,
+            record,
             |record| &mut record.owns_model,
-            || sagemaker.create_model(model, Some(control)),
+            || sagemaker.create_model(spec, Some(control)),
         )?;
     }
-    control.set_step(format!("making the configuration {}", record.config.name));
     let config = record.config.clone();
+    control.set_step(format!("making the configuration {}", config.name));
     make(
         records,
-        &mut record,
+        record,
         |record| &mut record.owns_config,
         || sagemaker.create_endpoint_config(&config, Some(control)),
     )?;
-    control.set_step(format!("starting the endpoint {}", record.name));
     let spec = EndpointSpec {
         name: record.name.clone(),
         config_name: config.name,
-        tags: BTreeMap::new(),
+        tags: config.tags,
     };
+    control.set_step(format!("starting the endpoint {}", spec.name));
     make(
         records,
-        &mut record,
+        record,
         |record| &mut record.is_started,
         || sagemaker.create_endpoint(&spec, Some(control)),
     )
+}
+
+/// Unless the archive was there already, the record says from before it is sent that it is there for this endpoint alone.
+fn send_archive(
+    aws: &Aws,
+    records: &EndpointRecords,
+    record: &mut EndpointRecord,
+    (path, address): (&Path, &S3Address),
+    material: Material<'_>,
+    control: &TaskControl,
+) -> Result<(), EndpointError> {
+    control.set_step(format!("uploading the model to {address}"));
+    let sender = Sender {
+        aws,
+        s3: material.s3,
+        unfinished: material.unfinished,
+        control,
+    };
+    sender.send_file(path, address, || {
+        record.archive = Some(UploadedArchive {
+            address: address.clone(),
+            s3: material.s3.clone(),
+        });
+        Ok(records.write(record)?)
+    })
 }
 
 /// Writes down that there is one more thing, makes it, and takes the note back where SageMaker has surely not made it: what is there

@@ -4,7 +4,8 @@ use super::EndpointRecords;
 use crate::aws::{Aws, AwsErrorKind, SageMaker};
 use crate::domain::{
     Check, CheckGrade, CheckPoint, EndpointConfig, EndpointStatus, FieldProblem, InstanceType,
-    ModelSource, Preflight, PriceTable, S3Access, SageMakerAccess, cost_usd, human_usd, name_problem,
+    ModelSource, Preflight, PriceTable, S3Access, SageMakerAccess, cost_usd, human_usd,
+    name_problem,
 };
 use crate::remote::transform::{ModelPlan, preflight_model};
 use crate::tasks::{Cancelled, TaskControl};
@@ -212,7 +213,9 @@ fn check_instances(config: &EndpointConfig) -> Check {
         return check(
             CheckPoint::Instance,
             CheckGrade::Warning,
-            format!("{name} has disks of its own, which it encrypts by itself; SageMaker refuses a key for them"),
+            format!(
+                "{name} has disks of its own, which it encrypts by itself; SageMaker refuses a key for them"
+            ),
             "Leave the key of the disks out",
         );
     }
@@ -317,6 +320,7 @@ mod tests {
             instance_count: 2,
             ami_version: None,
             startup_timeout_s: None,
+            download_timeout_s: None,
             kms_key: None,
             tags: BTreeMap::new(),
         }

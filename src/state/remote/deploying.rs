@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::model_draft::{ChosenModel, ModelDraft};
 use super::sending::{SendStage, folder_of, text_of};
 use crate::domain::{
     CheckGrade, EndpointConfig, Preflight, S3Access, S3Address, support_folder, usual_ami,
@@ -17,9 +18,7 @@ const USUAL_HOURS: f64 = 2.0;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DeployDraft {
-    /// Of the library.
-    #[serde(skip)]
-    pub model: Option<String>,
+    pub model: ModelDraft,
     #[serde(skip)]
     pub name: String,
     /// The folder in S3 that the archive goes below.
@@ -37,12 +36,29 @@ pub struct DeployDraft {
     /// US dollars an hour for one instance, where the user says so. Not kept: the next instance type has another price.
     #[serde(skip)]
     pub usd_per_hour: Option<f64>,
+    pub advanced: DeployAdvanced,
+}
+
+/// What few endpoints need.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct DeployAdvanced {
+    /// Of the container.
+    pub environment: BTreeMap<String, String>,
+    /// Of the endpoint, its configuration, and a model that is made for it.
+    pub tags: BTreeMap<String, String>,
+    /// Of the disks of the instances; empty takes AWS's own.
+    pub volume_kms_key: String,
+    /// `60..=3600`; `None`: as long as SageMaker gives it by itself.
+    pub startup_timeout_s: Option<u32>,
+    /// `60..=3600`; `None`: as long as SageMaker gives it by itself.
+    pub download_timeout_s: Option<u32>,
 }
 
 impl Default for DeployDraft {
     fn default() -> Self {
         Self {
-            model: None,
+            model: ModelDraft::default(),
             name: String::new(),
             base: String::new(),
             role: String::new(),
@@ -52,6 +68,7 @@ impl Default for DeployDraft {
             ami_version: String::new(),
             delete_after_h: Some(USUAL_HOURS),
             usd_per_hour: None,
+            advanced: DeployAdvanced::default(),
         }
     }
 }
@@ -60,13 +77,15 @@ impl Default for DeployDraft {
 #[derive(Debug, Clone)]
 pub struct DeployOrder {
     pub access: S3Access,
-    pub model_id: String,
-    /// The folder that the archive goes to, under a name of its own.
-    pub archive_folder: S3Address,
+    pub model: ChosenModel,
+    /// The folder that the archive of a model of this machine goes to, under a name of its own; `None` of any other.
+    pub archive_folder: Option<S3Address>,
+    /// Of the container.
+    pub environment: BTreeMap<String, String>,
     pub role: String,
     /// `None`: the one that Spotcheck suggests for the region.
     pub image: Option<String>,
-    /// The endpoint, its configuration and its model have the same name.
+    /// The endpoint, its configuration and a model that is made for it have the same name.
     pub config: EndpointConfig,
     pub usd_per_hour: Option<f64>,
     /// `None`: Spotcheck never deletes it by itself.
@@ -91,8 +110,8 @@ pub struct DeployStatus {
 #[derive(Debug, Clone, PartialEq)]
 pub struct DeployCheck {
     pub preflight: Preflight,
-    /// The container's URI.
-    pub image: String,
+    /// The container's URI; `None` where SageMaker has the model.
+    pub image: Option<String>,
     /// Of one instance, as given or as the table of prices says.
     pub usd_per_hour: Option<f64>,
 }
@@ -107,31 +126,43 @@ impl DeployCheck {
 impl DeployDraft {
     /// What is to be checked and deployed, or what is missing for that.
     pub fn order(&self, state: &State) -> Result<DeployOrder, String> {
-        let model_id = self.model.clone().ok_or("Choose a model")?;
+        let model = self.model.chosen()?;
         let name = self.name.trim();
         if name.is_empty() {
             return Err("Give the endpoint a name".to_owned());
         }
-        let base = folder_of(&self.base)
-            .ok_or("Say in which folder of S3 the model's archive is to lie")?
-            .map_err(|why| format!("The folder for the archive: {why}"))?;
+        let archive_folder = if self.model.is_uploaded() {
+            let base = folder_of(&self.base)
+                .ok_or("Say in which folder of S3 the model's archive is to lie")?
+                .map_err(|why| format!("The folder for the archive: {why}"))?;
+            Some(support_folder(&base, name))
+        } else {
+            None
+        };
+        let model_name = match &model {
+            ChosenModel::SageMaker(existing) => existing.clone(),
+            _ => name.to_owned(),
+        };
+        let advanced = &self.advanced;
         let instance_type = self.instance_type.trim().to_owned();
         Ok(DeployOrder {
             access: state.s3.access.clone(),
-            model_id,
-            archive_folder: support_folder(&base, name),
+            model,
+            archive_folder,
+            environment: advanced.environment.clone(),
             role: self.role.trim().to_owned(),
             image: text_of(&self.image),
             config: EndpointConfig {
                 name: name.to_owned(),
-                model_name: name.to_owned(),
+                model_name,
                 ami_version: text_of(&self.ami_version)
                     .or_else(|| usual_ami(&instance_type).map(str::to_owned)),
                 instance_type: Some(instance_type),
                 instance_count: self.instance_count,
-                startup_timeout_s: None,
-                kms_key: None,
-                tags: BTreeMap::new(),
+                startup_timeout_s: advanced.startup_timeout_s,
+                download_timeout_s: advanced.download_timeout_s,
+                kms_key: text_of(&advanced.volume_kms_key),
+                tags: advanced.tags.clone(),
             },
             usd_per_hour: self.usd_per_hour,
             delete_after_ms: self
@@ -143,7 +174,7 @@ impl DeployDraft {
     /// What the form of the next endpoint begins with.
     pub(in crate::state) fn for_the_next(&self) -> Self {
         Self {
-            model: None,
+            model: self.model.for_the_next(),
             name: String::new(),
             usd_per_hour: None,
             // Whoever once wanted an endpoint for good has not said so of the next one.

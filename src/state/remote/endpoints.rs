@@ -288,6 +288,7 @@ impl KnownEndpoint {
             instance_count: 1,
             ami_version: None,
             startup_timeout_s: None,
+            download_timeout_s: None,
             kms_key: None,
             tags: std::collections::BTreeMap::new(),
         };

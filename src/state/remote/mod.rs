@@ -4,12 +4,13 @@ mod deploying;
 mod elsewhere;
 mod endpoints;
 mod jobs;
+mod model_draft;
 mod outputs;
 mod prices;
 mod reading;
 mod sending;
 
-pub use deploying::{DeployCheck, DeployDraft, DeployOrder, DeployStatus};
+pub use deploying::{DeployAdvanced, DeployCheck, DeployDraft, DeployOrder, DeployStatus};
 pub use elsewhere::{
     Asked, ConnectFailure, Elsewhere, ElsewhereForm, FoundModel, RemoteCheck, RemoteReport,
 };
@@ -18,12 +19,13 @@ pub use endpoints::{
     KnownEndpoint,
 };
 pub use jobs::{JobFinding, JobId, JobList, KnownJob, Leftovers, WatchEnd};
+pub use model_draft::{ChosenModel, ModelDraft, ModelFrom};
 pub use outputs::{FoundRun, OpeningOutputs, OutputsAt, OutputsFailure, OutputsWish};
 pub use prices::Prices;
 pub use reading::{Reading, ReadingTrial, SavedMapping};
 pub use sending::{
-    ModelFrom, RehearsalReport, RehearsalWish, SendAdvanced, SendCheck, SendDraft, SendFrom,
-    SendImages, SendModel, SendOrder, SendStage, SendStatus,
+    RehearsalReport, RehearsalWish, SendAdvanced, SendCheck, SendDraft, SendFrom, SendImages,
+    SendOrder, SendStage, SendStatus,
 };
 
 /// What the window knows of SageMaker.

@@ -1,15 +1,15 @@
 //! The form that sends a model and images to a Batch Transform job.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::model_draft::{ChosenModel, ModelDraft};
 use crate::domain::{
     AssembleWith, BatchStrategy, CheckGrade, Compression, DataCapture, DataProcessing, Experiment,
-    InputObjects, ModelClient, Preflight, S3Access, S3Address, S3Layout, S3Link, Sample, SampleId,
-    SharedList, SplitType, TransformPlan, TransformSpec, manifest_address,
+    InputObjects, ModelClient, ModelSource, Preflight, S3Access, S3Address, S3Layout, S3Link,
+    Sample, SampleId, SharedList, SplitType, TransformPlan, TransformSpec, manifest_address,
 };
 use crate::state::{ExportScope, State, TaskId};
 
@@ -17,18 +17,7 @@ use crate::state::{ExportScope, State, TaskId};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SendDraft {
-    /// Where the model comes from.
-    #[serde(skip)]
-    pub model_from: ModelFrom,
-    /// Of the library.
-    #[serde(skip)]
-    pub model: Option<String>,
-    /// A packed model: a file of this machine, or an object in S3.
-    pub archive: String,
-    /// A folder of this machine.
-    pub saved_model: String,
-    /// The name of a model that SageMaker has.
-    pub existing_model: String,
+    pub model: ModelDraft,
     #[serde(skip, default = "everything")]
     pub scope: ExportScope,
     #[serde(skip)]
@@ -73,16 +62,6 @@ pub struct SendDraft {
     pub advanced: SendAdvanced,
 }
 
-/// Where the model of a job comes from.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum ModelFrom {
-    #[default]
-    Library,
-    Archive,
-    SavedModel,
-    SageMaker,
-}
-
 /// What few jobs need. Texts are empty where nothing is chosen.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -120,11 +99,7 @@ fn everything() -> ExportScope {
 impl Default for SendDraft {
     fn default() -> Self {
         Self {
-            model_from: ModelFrom::default(),
-            model: None,
-            archive: String::new(),
-            saved_model: String::new(),
-            existing_model: String::new(),
+            model: ModelDraft::default(),
             scope: everything(),
             job_name: String::new(),
             base: String::new(),
@@ -157,7 +132,7 @@ impl Default for SendDraft {
 #[derive(Debug, Clone)]
 pub struct SendOrder {
     pub access: S3Access,
-    pub model: SendModel,
+    pub model: ChosenModel,
     /// Of the container of a model that is made for the job.
     pub model_environment: BTreeMap<String, String>,
     /// The folder that the folder of the outputs lies in.
@@ -170,37 +145,6 @@ pub struct SendOrder {
     pub spec: TransformSpec,
     pub usd_per_hour: Option<f64>,
     pub images_per_s: Option<f64>,
-}
-
-/// Which model a job gets.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum SendModel {
-    /// Of the library, by its id; it is packed.
-    Library(String),
-    /// A packed one of this machine.
-    Archive(PathBuf),
-    /// A packed one in S3.
-    ArchiveInS3(S3Address),
-    /// A folder of this machine; it is packed.
-    SavedModel(PathBuf),
-    /// SageMaker has it, by the name in the job.
-    SageMaker,
-}
-
-impl SendModel {
-    /// “efficientnet-lite0”, “model.tar.gz”.
-    pub fn name(&self) -> String {
-        let file = |path: &std::path::Path| {
-            let name = path.file_name();
-            name.map_or_else(String::new, |name| name.to_string_lossy().into_owned())
-        };
-        match self {
-            Self::Library(id) => id.clone(),
-            Self::Archive(path) | Self::SavedModel(path) => file(path),
-            Self::ArchiveInS3(address) => address.last_part().to_owned(),
-            Self::SageMaker => "the model".to_owned(),
-        }
-    }
 }
 
 /// Which images a job gets.
@@ -338,6 +282,14 @@ pub struct SendCheck {
 }
 
 impl SendCheck {
+    /// The URI of the container; `None` where SageMaker has the model.
+    pub fn image(&self) -> Option<&str> {
+        match &self.plan.model {
+            ModelSource::New { spec, .. } => Some(&spec.image),
+            ModelSource::Existing => None,
+        }
+    }
+
     /// Whether nothing speaks against starting.
     pub fn is_startable(&self) -> bool {
         self.preflight.grade() != CheckGrade::Problem
@@ -347,7 +299,7 @@ impl SendCheck {
 impl SendDraft {
     /// What is to be checked and started, or what is missing for that.
     pub fn order(&self, state: &State) -> Result<SendOrder, String> {
-        let model = self.model()?;
+        let model = self.model.chosen()?;
         let job_name = self.job_name.trim();
         if job_name.is_empty() {
             return Err("Give the job a name".to_owned());
@@ -368,8 +320,8 @@ impl SendDraft {
             (None, _) => InputObjects::Manifest(manifest_address(&base, job_name)),
         };
         let mut spec = self.spec(job_name, objects, &base, &images)?;
-        if model == SendModel::SageMaker {
-            self.existing_model.trim().clone_into(&mut spec.model_name);
+        if let ChosenModel::SageMaker(name) = &model {
+            spec.model_name.clone_from(name);
         } else if let Some(name) = text_of(&self.advanced.model_name) {
             spec.model_name = name;
         }
@@ -393,51 +345,15 @@ impl SendDraft {
             self.usd_per_hour = None;
             self.images_per_s = None;
         }
-        let model = |draft: &Self| {
-            (
-                draft.model_from,
-                draft.model.clone(),
-                draft.archive.clone(),
-                draft.saved_model.clone(),
-                draft.existing_model.clone(),
-            )
-        };
-        if model(self) != model(before) {
+        if self.model != before.model {
             self.images_per_s = None;
-        }
-    }
-
-    fn model(&self) -> Result<SendModel, String> {
-        match self.model_from {
-            ModelFrom::Library => {
-                let id = self.model.clone().ok_or("Choose a model")?;
-                Ok(SendModel::Library(id))
-            }
-            ModelFrom::Archive => {
-                let text = text_of(&self.archive).ok_or("Say which archive is to be sent")?;
-                if !S3Link::is_meant_by(&text) {
-                    return Ok(SendModel::Archive(PathBuf::from(text)));
-                }
-                let link = S3Link::parse(&text).map_err(|why| format!("The archive: {why}"))?;
-                Ok(SendModel::ArchiveInS3(link.address))
-            }
-            ModelFrom::SavedModel => {
-                let folder = text_of(&self.saved_model);
-                let folder = folder.ok_or("Say in which folder the SavedModel lies")?;
-                Ok(SendModel::SavedModel(PathBuf::from(folder)))
-            }
-            ModelFrom::SageMaker => {
-                text_of(&self.existing_model).ok_or("Say how SageMaker calls the model")?;
-                Ok(SendModel::SageMaker)
-            }
         }
     }
 
     /// What the form of the next job begins with.
     pub(in crate::state) fn for_the_next(&self) -> Self {
         Self {
-            model_from: ModelFrom::default(),
-            model: None,
+            model: self.model.for_the_next(),
             scope: everything(),
             job_name: String::new(),
             upload_to: String::new(),

@@ -3,18 +3,29 @@
 use eframe::egui::{self, Button, Id, Modal, RichText, TextEdit, Ui, vec2};
 
 use super::super::theme;
-use super::super::widgets::{Tone, banner_ui, primary_button, renew_in_time, strong};
+use super::super::widgets::{renew_in_time, strong};
 use super::form::{
-    AmountMemory, Pacer, address_problem_ui, instances_ui, model_ui, optional_number_ui,
-    preflight_ui, price_ui, text_ui, two_columns_ui,
+    AmountMemory, CheckHalf, Foot, FootWords, Pacer, PairsMemory, address_problem_ui, check_ui,
+    folded_ui, image_ui, instances_ui, model_ui, optional_number_ui, pairs_ui, price_ui, region_of,
+    text_ui, two_columns_ui,
 };
 use super::open_s3::access::{AccessMemory, access_ui};
 use crate::domain::{GPU_AMIS, S3Access, dated_name, usual_ami};
-use crate::state::{Action, Command, DeployDraft, Overlay, SendStage, State, TaskSignal};
+use crate::state::{Action, Command, DeployCheck, DeployDraft, Overlay, SendStage, State};
 use crate::tasks::{clock_text, now_ms};
 
 const WIDTH: f32 = 1040.0;
 const FOOTER_HEIGHT: f32 = 48.0;
+const WORDS: FootWords = FootWords {
+    what: "the deployment",
+    start: "Deploy the model",
+    starting: "Deploying…",
+    cancel: "Cancel the deployment",
+    close: "The endpoint is deployed all the same",
+};
+/// What SageMaker takes, and what is a beginning for somebody who wants more than usual.
+const TIMEOUTS_S: std::ops::RangeInclusive<u32> = 60..=3600;
+const USUAL_TIMEOUT_S: u32 = 1200;
 const AMIS_WIDTH: f32 = 600.0;
 /// Beyond this somebody means to keep it, and looks after it otherwise.
 const MOST_HOURS: f64 = 24.0 * 31.0;
@@ -27,6 +38,8 @@ pub(in super::super) struct DeployMemory {
     draft: DeployDraft,
     price: AmountMemory,
     access: AccessMemory,
+    environment: PairsMemory,
+    tags: PairsMemory,
     pacer: Pacer<(DeployDraft, S3Access)>,
 }
 
@@ -44,7 +57,11 @@ pub(in super::super) fn deploy_ui(
     if is_new {
         memory.taken_over = deploying.serial;
         memory.draft = deploying.draft.clone();
-        let stem = memory.draft.model.as_deref().unwrap_or("endpoint");
+        memory
+            .environment
+            .take_over(&memory.draft.advanced.environment);
+        memory.tags.take_over(&memory.draft.advanced.tags);
+        let stem = memory.draft.model.library.as_deref().unwrap_or("endpoint");
         memory.draft.name = dated_name(stem, now_ms());
         memory.pacer.forget();
     }
@@ -55,7 +72,7 @@ pub(in super::super) fn deploy_ui(
             let room = ctx.content_rect().size() - vec2(60.0, 60.0 + FOOTER_HEIGHT);
             ui.set_width(WIDTH.min(room.x));
             contents_ui(ui, state, memory, is_new, room.y, commands);
-            footer_ui(ui, state, memory, commands);
+            foot_ui(ui, state, memory, commands);
         });
     let now = (memory.draft.clone(), state.s3.access.clone());
     if !state.remote.deploying.start.is_running() && memory.pacer.is_due(ctx, &now) {
@@ -95,13 +112,18 @@ fn fields_ui(
     access_ui(ui, state, &mut memory.access, commands);
     let draft = &mut memory.draft;
     ui.add_space(6.0);
-    model_ui(ui, state, &mut draft.model, "Model to deploy");
+    let names = ("What is deployed", "Model to deploy");
+    model_ui(ui, state, &mut draft.model, names);
+    if draft.model.is_uploaded() {
+        ui.add_space(6.0);
+        archive_ui(ui, draft, is_new);
+    }
     ui.add_space(6.0);
-    archive_ui(ui, draft, is_new);
-    ui.add_space(6.0);
-    endpoint_ui(ui, draft);
+    endpoint_ui(ui, state, draft);
     ui.add_space(6.0);
     cost_ui(ui, memory);
+    ui.add_space(6.0);
+    folded_ui(ui, "Advanced", |ui| advanced_ui(ui, memory));
 }
 
 /// It is packed, and goes to S3: SageMaker takes a model from nowhere else.
@@ -116,25 +138,29 @@ fn archive_ui(ui: &mut Ui, draft: &mut DeployDraft, is_new: bool) {
     }
     field.accessible_name("Folder in S3 for the model's archive");
     address_problem_ui(ui, &draft.base);
-    ui.weak("The model is packed and uploaded below this folder; its archive goes when the endpoint is deleted");
+    ui.weak(
+        "The model is uploaded below this folder; its archive goes when the endpoint is deleted",
+    );
 }
 
-fn endpoint_ui(ui: &mut Ui, draft: &mut DeployDraft) {
+fn endpoint_ui(ui: &mut Ui, state: &State, draft: &mut DeployDraft) {
     ui.label(strong("Endpoint"));
     let letters = "letters, digits and hyphens";
     text_ui(ui, &mut draft.name, "Name of the endpoint", letters);
-    text_ui(
-        ui,
-        &mut draft.role,
-        "Role that the container runs as",
-        "arn:aws:iam::123456789012:role/…",
-    );
-    text_ui(
-        ui,
-        &mut draft.image,
-        "Image of the container",
-        "the Ray Serve image of AWS for the region",
-    );
+    if draft.model.is_made() {
+        text_ui(
+            ui,
+            &mut draft.role,
+            "Role that the container runs as",
+            "arn:aws:iam::123456789012:role/…",
+        );
+        let checked = match &state.remote.deploying.check {
+            SendStage::Done(check) => check.image.as_deref(),
+            _ => None,
+        };
+        let region = region_of(state, checked);
+        image_ui(ui, &mut draft.image, region, &draft.instance_type);
+    }
     let before = draft.instance_type.clone();
     instances_ui(ui, &mut draft.instance_count, &mut draft.instance_type);
     if before != draft.instance_type {
@@ -186,78 +212,58 @@ fn cost_ui(ui: &mut Ui, memory: &mut DeployMemory) {
     ui.add(egui::Label::new(RichText::new(text).weak()).wrap());
 }
 
-fn checks_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
-    let deploying = &state.remote.deploying;
-    ui.horizontal(|ui| {
-        ui.label(strong("Check"));
-        if deploying.check.is_running() {
-            ui.spinner();
-            ui.weak("Asking AWS…");
-        }
-    });
-    match &deploying.check {
-        SendStage::Done(check) => preflight_ui(ui, &check.preflight, "the deployment"),
-        SendStage::Failed(why) => banner_ui(ui, Tone::Error, why, |ui| {
-            if ui.button("Check again").clicked() {
-                let draft = Box::new(deploying.draft.clone());
-                commands.push(Command::CheckDeployment(draft));
-            }
-        }),
-        SendStage::Running(_) => {}
-        SendStage::NotYet => {
-            if let Some(missing) = &deploying.missing {
-                banner_ui(ui, Tone::Hint, missing, |_| {});
-            }
-        }
+fn advanced_ui(ui: &mut Ui, memory: &mut DeployMemory) {
+    let is_made = memory.draft.model.is_made();
+    let advanced = &mut memory.draft.advanced;
+    if is_made {
+        let (typed, pairs) = (&mut memory.environment, &mut advanced.environment);
+        pairs_ui(ui, typed, pairs, "Environment of the container", 2);
     }
-    if let SendStage::Failed(why) = &deploying.start {
-        ui.add_space(6.0);
-        banner_ui(ui, Tone::Error, why, |_| {});
+    let name = "Tags of the endpoint and of what is made for it";
+    pairs_ui(ui, &mut memory.tags, &mut advanced.tags, name, 2);
+    text_ui(
+        ui,
+        &mut advanced.volume_kms_key,
+        "Key for the disks of the instances",
+        "id, ARN or alias of a key; empty takes AWS's own",
+    );
+    for (seconds, name) in [
+        (
+            &mut advanced.startup_timeout_s,
+            "Seconds that the container may take to start",
+        ),
+        (
+            &mut advanced.download_timeout_s,
+            "Seconds that fetching the model may take",
+        ),
+    ] {
+        let usual = "as SageMaker has it by itself";
+        optional_number_ui(ui, seconds, name, USUAL_TIMEOUT_S, TIMEOUTS_S, usual);
     }
 }
 
-fn footer_ui(ui: &mut Ui, state: &State, memory: &DeployMemory, commands: &mut Vec<Command>) {
-    ui.add_space(8.0);
+fn checks_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
     let deploying = &state.remote.deploying;
-    ui.horizontal_wrapped(|ui| {
-        if let SendStage::Running(task) = deploying.start {
-            ui.spinner();
-            let step = state.tasks.get(task).map(|task| task.control.progress());
-            let step = step.map_or_else(String::new, |progress| progress.step);
-            ui.label(if step.is_empty() {
-                "Deploying…".to_owned()
-            } else {
-                step
-            });
-            if ui.button("Cancel the deployment").clicked() {
-                commands.push(Command::SignalTask(task, TaskSignal::Cancel));
-            }
-            if ui
-                .button("Close")
-                .on_hover_text("The endpoint is deployed all the same")
-                .clicked()
-            {
-                commands.push(Command::SetOverlay(Overlay::None));
-            }
-            return;
-        }
-        let now = (memory.draft.clone(), state.s3.access.clone());
-        let reason = match &deploying.check {
-            _ if !memory.pacer.is_checked(&now) => {
-                Some("The form has changed and is checked in a moment")
-            }
-            SendStage::Done(check) if check.is_startable() => None,
-            SendStage::Done(_) => Some("The check found what would make the deployment fail"),
-            SendStage::Running(_) => Some("The form is being checked"),
-            SendStage::NotYet | SendStage::Failed(_) => Some("The form is not checked yet"),
-        };
-        let deploy = ui.add_enabled(reason.is_none(), primary_button(ui, "Deploy the model"));
-        let deploy = deploy.on_disabled_hover_text(reason.unwrap_or_default());
-        if deploy.clicked() {
-            commands.push(Command::Deploy);
-        }
-        if ui.button("Cancel").clicked() {
-            commands.push(Command::SetOverlay(Overlay::None));
-        }
-    });
+    let half = CheckHalf {
+        check: &deploying.check,
+        missing: deploying.missing.as_deref(),
+        start: &deploying.start,
+        what: "the deployment",
+        again: &|| Command::CheckDeployment(Box::new(deploying.draft.clone())),
+    };
+    check_ui(ui, &half, |check| &check.preflight, commands, |_, _, _| {});
+}
+
+fn foot_ui(ui: &mut Ui, state: &State, memory: &DeployMemory, commands: &mut Vec<Command>) {
+    let deploying = &state.remote.deploying;
+    let now = (memory.draft.clone(), state.s3.access.clone());
+    let foot = Foot {
+        words: &WORDS,
+        start: &deploying.start,
+        check: &deploying.check,
+        is_checked: memory.pacer.is_checked(&now),
+    };
+    if foot.ui(ui, state, DeployCheck::is_startable, commands) {
+        commands.push(Command::Deploy);
+    }
 }

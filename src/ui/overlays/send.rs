@@ -7,17 +7,22 @@ use crate::tasks::now_ms;
 use eframe::egui::{self, Id, Modal, Ui, vec2};
 
 use super::super::theme;
-use super::super::widgets::{primary_button, renew_in_time, strong};
-use super::form::{AmountMemory, Pacer, two_columns_ui};
+use super::super::widgets::{renew_in_time, strong};
+use super::form::{AmountMemory, Foot, FootWords, Pacer, PairsMemory, two_columns_ui};
 use super::open_s3::access::AccessMemory;
 use super::prices::PriceMemory;
 use crate::domain::{S3Access, dated_name};
-use crate::state::{
-    Action, Command, Overlay, RehearsalWish, SendDraft, SendStage, State, TaskSignal,
-};
+use crate::state::{Action, Command, Overlay, RehearsalWish, SendCheck, SendDraft, State};
 
 const WIDTH: f32 = 1040.0;
 const FOOTER_HEIGHT: f32 = 48.0;
+const WORDS: FootWords = FootWords {
+    what: "the job",
+    start: "Start the job",
+    starting: "Starting the job…",
+    cancel: "Cancel the start",
+    close: "The job is started all the same",
+};
 
 /// Drafts of the fields.
 #[derive(Default)]
@@ -29,9 +34,9 @@ pub(in super::super) struct SendMemory {
     rehearsal: RehearsalWish,
     price: PriceMemory,
     rate: AmountMemory,
-    environment: fields::PairsMemory,
-    model_environment: fields::PairsMemory,
-    tags: fields::PairsMemory,
+    environment: PairsMemory,
+    model_environment: PairsMemory,
+    tags: PairsMemory,
     pacer: Pacer<(SendDraft, S3Access)>,
 }
 
@@ -49,7 +54,7 @@ pub(in super::super) fn send_ui(
     if is_new {
         memory.taken_over = sending.serial;
         memory.draft = sending.draft.clone();
-        let stem = memory.draft.model.as_deref().unwrap_or("job");
+        let stem = memory.draft.model.library.as_deref().unwrap_or("job");
         memory.draft.job_name = dated_name(stem, now_ms());
         memory.environment.take_over(&memory.draft.environment);
         let of_model = &memory.draft.advanced.model_environment;
@@ -65,7 +70,7 @@ pub(in super::super) fn send_ui(
             let room = ctx.content_rect().size() - vec2(60.0, 60.0 + FOOTER_HEIGHT);
             ui.set_width(WIDTH.min(room.x));
             contents_ui(ui, state, memory, is_new, room.y, commands);
-            footer_ui(ui, state, memory, commands);
+            foot_ui(ui, state, memory, commands);
         });
     check_after_a_pause(ctx, state, memory, commands);
     if modal.should_close() && !egui::Popup::is_any_open(ctx) {
@@ -104,50 +109,16 @@ fn check_after_a_pause(
     }
 }
 
-fn footer_ui(ui: &mut Ui, state: &State, memory: &SendMemory, commands: &mut Vec<Command>) {
-    ui.add_space(8.0);
+fn foot_ui(ui: &mut Ui, state: &State, memory: &SendMemory, commands: &mut Vec<Command>) {
     let sending = &state.remote.sending;
-    ui.horizontal_wrapped(|ui| {
-        if let SendStage::Running(task) = sending.start {
-            ui.spinner();
-            let step = state.tasks.get(task).map(|task| task.control.progress());
-            let step = step.map_or_else(String::new, |progress| progress.step);
-            ui.label(if step.is_empty() {
-                "Starting the job…".to_owned()
-            } else {
-                step
-            });
-            if ui.button("Cancel the start").clicked() {
-                commands.push(Command::SignalTask(task, TaskSignal::Cancel));
-            }
-            if ui
-                .button("Close")
-                .on_hover_text("The job is started all the same")
-                .clicked()
-            {
-                commands.push(Command::SetOverlay(Overlay::None));
-            }
-            return;
-        }
-        let now = (memory.draft.clone(), state.s3.access.clone());
-        let is_current = memory.pacer.is_checked(&now);
-        let reason = match &sending.check {
-            _ if !is_current => Some("The form has changed and is checked in a moment"),
-            SendStage::Done(check) if check.is_startable() => None,
-            SendStage::Done(_) => Some("The check found what would make the job fail"),
-            SendStage::Running(_) => Some("The form is being checked"),
-            SendStage::NotYet | SendStage::Failed(_) => Some("The form is not checked yet"),
-        };
-        let start = ui.add_enabled(reason.is_none(), primary_button(ui, "Start the job"));
-        let start = start.on_disabled_hover_text(reason.unwrap_or_default());
-        if start.clicked() {
-            commands.push(Command::StartJob);
-        }
-        if ui.button("Cancel").clicked() {
-            commands.push(Command::SetOverlay(Overlay::None));
-        }
-        if let SendStage::Failed(why) = &sending.start {
-            ui.colored_label(ui.visuals().error_fg_color, format!("⚠ {why}"));
-        }
-    });
+    let now = (memory.draft.clone(), state.s3.access.clone());
+    let foot = Foot {
+        words: &WORDS,
+        start: &sending.start,
+        check: &sending.check,
+        is_checked: memory.pacer.is_checked(&now),
+    };
+    if foot.ui(ui, state, SendCheck::is_startable, commands) {
+        commands.push(Command::StartJob);
+    }
 }

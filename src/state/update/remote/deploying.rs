@@ -5,8 +5,8 @@ use super::sending::{failed, task_of};
 use super::{begin, endpoints};
 use crate::domain::Problem;
 use crate::state::{
-    DeployCheck, DeployDraft, Effect, EndpointId, Overlay, SendStage, State, TaskId, TaskKind,
-    TaskOutcome, TaskSignal,
+    DeployCheck, DeployDraft, Effect, EndpointId, ModelDraft, Overlay, SendStage, State, TaskId,
+    TaskKind, TaskOutcome, TaskSignal,
 };
 use crate::tasks::ProgressUnit;
 
@@ -16,7 +16,7 @@ pub(in super::super) fn open_form(state: &mut State, effects: &mut Vec<Effect>) 
         s3::set_access(state, place.access.clone(), effects);
     }
     let mut draft = DeployDraft {
-        model: state.models.chosen_id().map(str::to_owned),
+        model: ModelDraft::of_library(state.models.chosen_id(), &state.settings.deploy.model),
         ..state.settings.deploy.clone()
     };
     // Whoever has sent jobs has said it once.
@@ -102,7 +102,7 @@ pub(in super::super) fn deploy(state: &mut State, effects: &mut Vec<Effect>) {
     let Ok(mut order) = state.remote.deploying.draft.order(state) else {
         return;
     };
-    order.image = Some(image);
+    order.image = image;
     order.usd_per_hour = usd_per_hour;
     state.settings.deploy = state.remote.deploying.draft.for_the_next();
     let title = format!("Deploy the endpoint {}", order.config.name);

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::super::{run_tasks, s3};
 use super::{begin, jobs};
 use crate::state::{
-    Effect, ExportScope, JobId, Overlay, RehearsalReport, RehearsalWish, SendCheck, SendDraft,
-    SendStage, State, TaskId, TaskKind, TaskOutcome, TaskSignal,
+    Effect, ExportScope, JobId, ModelDraft, Overlay, RehearsalReport, RehearsalWish, SendCheck,
+    SendDraft, SendStage, State, TaskId, TaskKind, TaskOutcome, TaskSignal,
 };
 use crate::tasks::ProgressUnit;
 
@@ -16,7 +16,7 @@ pub(in super::super) fn open_form(state: &mut State, effects: &mut Vec<Effect>) 
         s3::set_access(state, place.access.clone(), effects);
     }
     let mut draft = SendDraft {
-        model: state.models.chosen_id().map(str::to_owned),
+        model: ModelDraft::of_library(state.models.chosen_id(), &state.settings.send.model),
         ..state.settings.send.clone()
     };
     if state.selection.selected().len() > 1 {

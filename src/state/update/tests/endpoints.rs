@@ -243,8 +243,8 @@ fn the_form_begins_with_an_end_and_what_was_said_before_and_deploys_what_was_che
     assert!(draft.delete_after_h.is_some());
     let order = draft.order(&state).expect("nothing is missing");
     assert_eq!(
-        order.archive_folder.to_string(),
-        "s3://bucket/models/spotcheck-files/cats/"
+        order.archive_folder.map(|folder| folder.to_string()),
+        Some("s3://bucket/models/spotcheck-files/cats/".to_owned())
     );
     assert_eq!(
         order.config.ami_version.as_deref(),
@@ -263,7 +263,7 @@ fn the_form_begins_with_an_end_and_what_was_said_before_and_deploys_what_was_che
     });
     let check = DeployCheck {
         preflight: Preflight::default(),
-        image: "image".to_owned(),
+        image: Some("image".to_owned()),
         usd_per_hour: Some(0.25),
     };
     // Nothing is deployed that was not checked.

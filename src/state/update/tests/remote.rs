@@ -133,7 +133,7 @@ fn the_form_begins_with_the_model_and_the_selection_and_is_checked_once_it_is_fi
     assert_eq!(state.overlay, Overlay::Send);
     assert!(has(&effects, "SignIn"), "{effects:?}");
     let empty = state.remote.sending.draft.clone();
-    assert_eq!(empty.model.as_deref(), Some("small"));
+    assert_eq!(empty.model.library.as_deref(), Some("small"));
     assert_eq!(empty.scope, ExportScope::Selection);
 
     let effects = command(&mut state, Command::CheckJob(Box::new(empty)));

@@ -5,7 +5,7 @@ use eframe::egui::{
 };
 
 use super::super::super::widgets::{Tone, banner_ui, strong};
-use super::super::form::preflight_ui;
+use super::super::form::{CheckHalf, check_ui};
 use crate::state::{
     Command, RehearsalReport, RehearsalWish, SendCheck, SendStage, State, TaskSignal,
 };
@@ -23,30 +23,23 @@ pub(super) fn checks_ui(
     commands: &mut Vec<Command>,
 ) {
     let sending = &state.remote.sending;
-    ui.horizontal(|ui| {
-        ui.label(strong("Check"));
-        if sending.check.is_running() {
-            ui.spinner();
-            ui.weak("Asking AWS…");
-        }
-    });
-    match &sending.check {
-        SendStage::Done(check) => {
-            found_ui(ui, check, commands);
+    let half = CheckHalf {
+        check: &sending.check,
+        missing: sending.missing.as_deref(),
+        start: &sending.start,
+        what: "the job",
+        again: &|| Command::CheckJob(Box::new(sending.draft.clone())),
+    };
+    check_ui(
+        ui,
+        &half,
+        |check| &check.preflight,
+        commands,
+        |ui, check, commands| {
+            commands_ui(ui, check, commands);
             rehearsal_ui(ui, &sending.rehearsal, wish, commands);
-        }
-        SendStage::Failed(why) => banner_ui(ui, Tone::Error, why, |ui| {
-            if ui.button("Check again").clicked() {
-                commands.push(Command::CheckJob(Box::new(sending.draft.clone())));
-            }
-        }),
-        SendStage::Running(_) => {}
-        SendStage::NotYet => {
-            if let Some(missing) = &sending.missing {
-                banner_ui(ui, Tone::Hint, missing, |_| {});
-            }
-        }
-    }
+        },
+    );
 }
 
 /// Before anything is paid for: the very archive, with some of the images, on this machine.
@@ -103,8 +96,7 @@ fn rehearsal_ui(
     }
 }
 
-fn found_ui(ui: &mut Ui, check: &SendCheck, commands: &mut Vec<Command>) {
-    preflight_ui(ui, &check.preflight, "the job");
+fn commands_ui(ui: &mut Ui, check: &SendCheck, commands: &mut Vec<Command>) {
     ui.add_space(6.0);
     CollapsingHeader::new("The same with the aws command line")
         .default_open(false)

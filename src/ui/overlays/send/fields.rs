@@ -1,13 +1,11 @@
 //! The fields of the form.
 
-use std::collections::BTreeMap;
-
-use eframe::egui::{CollapsingHeader, ComboBox, Grid, RichText, TextEdit, Ui};
+use eframe::egui::{Grid, TextEdit, Ui};
 
 use super::super::super::widgets::{grouped, strong};
 use super::super::form::{
-    address_problem_ui, instances_ui, model_ui, optional_number_ui, optional_text_ui, price_ui,
-    text_ui,
+    address_problem_ui, choice_ui, folded_ui, image_ui, instances_ui, model_ui, optional_number_ui,
+    optional_text_ui, pairs_ui, price_ui, region_of, text_ui,
 };
 use super::super::open_s3::access::access_ui;
 use super::super::prices::{keep_price_ui, price_table_ui};
@@ -15,47 +13,11 @@ use super::SendMemory;
 use crate::domain::{
     AssembleWith, BatchStrategy, Compression, S3Link, SplitType, TfsBatching, output_folder,
 };
-use crate::state::{Command, ExportScope, ModelFrom, SendDraft, SendStage, State};
+use crate::state::{Command, ExportScope, SendDraft, SendStage, State};
 
 const JSON: &str = "application/json";
 /// So many jobs offer their rate.
 const OFFERED_JOBS: usize = 3;
-
-const CHOICE_WIDTH: f32 = 200.0;
-
-/// Lines of `NAME=value`, while they are being typed.
-#[derive(Default)]
-pub(super) struct PairsMemory {
-    text: String,
-    /// The first line that is none.
-    mistake: Option<String>,
-}
-
-impl PairsMemory {
-    pub(super) fn take_over(&mut self, pairs: &BTreeMap<String, String>) {
-        let lines = pairs
-            .iter()
-            .map(|(name, value)| format!("{name}={value}\n"));
-        self.text = lines.collect();
-        self.mistake = None;
-    }
-
-    /// What can be read of it.
-    fn pairs(&mut self) -> BTreeMap<String, String> {
-        self.mistake = None;
-        let mut pairs = BTreeMap::new();
-        let lines = self.text.lines().map(str::trim);
-        for line in lines.filter(|line| !line.is_empty()) {
-            match line.split_once('=') {
-                Some((name, value)) if !name.trim().is_empty() => {
-                    pairs.insert(name.trim().to_owned(), value.trim().to_owned());
-                }
-                _ => self.mistake = self.mistake.take().or_else(|| Some(line.to_owned())),
-            }
-        }
-        pairs
-    }
-}
 
 pub(super) fn fields_ui(
     ui: &mut Ui,
@@ -67,13 +29,14 @@ pub(super) fn fields_ui(
     let before = memory.draft.clone();
     access_ui(ui, state, &mut memory.access, commands);
     ui.add_space(6.0);
-    which_model_ui(ui, state, &mut memory.draft);
+    let names = ("What is sent", "Model to send");
+    model_ui(ui, state, &mut memory.draft.model, names);
     ui.add_space(6.0);
     images_ui(ui, state, &mut memory.draft);
     ui.add_space(6.0);
     outputs_ui(ui, &mut memory.draft, is_new);
     ui.add_space(6.0);
-    job_ui(ui, &mut memory.draft);
+    job_ui(ui, state, &mut memory.draft);
     ui.add_space(6.0);
     folded_ui(ui, "Cost", |ui| cost_ui(ui, state, memory, commands));
     folded_ui(ui, "Requests and records", |ui| {
@@ -86,53 +49,6 @@ pub(super) fn fields_ui(
     });
     folded_ui(ui, "Advanced", |ui| advanced_ui(ui, memory));
     memory.draft.forget_what_was_measured(&before);
-}
-
-fn folded_ui(ui: &mut Ui, title: &str, contents: impl FnOnce(&mut Ui)) {
-    CollapsingHeader::new(title)
-        .default_open(false)
-        .show(ui, contents);
-}
-
-/// A model of the library at first look; who has packed one, or made one in SageMaker, says so.
-fn which_model_ui(ui: &mut Ui, state: &State, draft: &mut SendDraft) {
-    match draft.model_from {
-        ModelFrom::Library => model_ui(ui, state, &mut draft.model, "Model to send"),
-        ModelFrom::Archive => {
-            ui.label(strong("Model"));
-            text_ui(
-                ui,
-                &mut draft.archive,
-                "Archive that is packed already",
-                "a model.tar.gz of this machine, or s3://bucket/model.tar.gz",
-            );
-        }
-        ModelFrom::SavedModel => {
-            ui.label(strong("Model"));
-            text_ui(
-                ui,
-                &mut draft.saved_model,
-                "Folder of the TensorFlow SavedModel",
-                "it holds saved_model.pb, or 1/saved_model.pb",
-            );
-        }
-        ModelFrom::SageMaker => {
-            ui.label(strong("Model"));
-            text_ui(
-                ui,
-                &mut draft.existing_model,
-                "Name of the model in SageMaker",
-                "ModelName",
-            );
-        }
-    }
-    let choices = [
-        (ModelFrom::Library, "a model of this program"),
-        (ModelFrom::Archive, "an archive, model.tar.gz"),
-        (ModelFrom::SavedModel, "a TensorFlow SavedModel"),
-        (ModelFrom::SageMaker, "a model that SageMaker has"),
-    ];
-    choice_ui(ui, "What is sent", &mut draft.model_from, &choices);
 }
 
 fn images_ui(ui: &mut Ui, state: &State, draft: &mut SendDraft) {
@@ -182,7 +98,7 @@ fn outputs_ui(ui: &mut Ui, draft: &mut SendDraft, is_new: bool) {
     }
 }
 
-fn job_ui(ui: &mut Ui, draft: &mut SendDraft) {
+fn job_ui(ui: &mut Ui, state: &State, draft: &mut SendDraft) {
     ui.label(strong("Job"));
     text_ui(
         ui,
@@ -190,19 +106,19 @@ fn job_ui(ui: &mut Ui, draft: &mut SendDraft) {
         "Name of the job",
         "letters, digits and hyphens",
     );
-    if draft.model_from != ModelFrom::SageMaker {
+    if draft.model.is_made() {
         text_ui(
             ui,
             &mut draft.role,
             "Role that the container runs as",
             "arn:aws:iam::123456789012:role/…",
         );
-        text_ui(
-            ui,
-            &mut draft.image,
-            "Image of the container",
-            "that of AWS for the model and the region",
-        );
+        let checked = match &state.remote.sending.check {
+            SendStage::Done(check) => check.image(),
+            _ => None,
+        };
+        let region = region_of(state, checked);
+        image_ui(ui, &mut draft.image, region, &draft.instance_type);
     }
     instances_ui(ui, &mut draft.instance_count, &mut draft.instance_type);
 }
@@ -335,22 +251,6 @@ fn requests_ui(ui: &mut Ui, draft: &mut SendDraft) {
     draft.accept = (accept != JSON).then_some(accept);
 }
 
-/// A row of a grid.
-fn choice_ui<T: PartialEq + Copy>(ui: &mut Ui, name: &str, value: &mut T, choices: &[(T, &str)]) {
-    ui.label(name);
-    let chosen = choices.iter().find(|(choice, _)| choice == value);
-    let combo = ComboBox::from_id_salt(name)
-        .width(CHOICE_WIDTH)
-        .selected_text(chosen.map_or("", |(_, text)| text))
-        .show_ui(ui, |ui| {
-            for (choice, text) in choices {
-                ui.selectable_value(value, *choice, *text);
-            }
-        });
-    combo.response.accessible_name(name);
-    ui.end_row();
-}
-
 fn environment_ui(ui: &mut Ui, memory: &mut SendMemory) {
     ui.label("Batching of TensorFlow Serving");
     ui.horizontal_wrapped(|ui| {
@@ -378,29 +278,6 @@ fn environment_ui(ui: &mut Ui, memory: &mut SendMemory) {
     pairs_ui(ui, &mut memory.tags, &mut memory.draft.tags, "Tags", 2);
 }
 
-fn pairs_ui(
-    ui: &mut Ui,
-    memory: &mut PairsMemory,
-    pairs: &mut BTreeMap<String, String>,
-    name: &str,
-    rows: usize,
-) {
-    ui.label(RichText::new(name).small().weak());
-    let field = TextEdit::multiline(&mut memory.text)
-        .hint_text("NAME=value, one a line")
-        .desired_rows(rows)
-        .desired_width(f32::INFINITY);
-    let field = ui.add(field);
-    if field.changed() {
-        *pairs = memory.pairs();
-    }
-    field.accessible_name(name);
-    if let Some(line) = &memory.mistake {
-        let text = format!("⚠ This line is no NAME=value: {line}");
-        ui.colored_label(ui.visuals().error_fg_color, text);
-    }
-}
-
 fn encryption_ui(ui: &mut Ui, draft: &mut SendDraft) {
     let hint = "id, ARN or alias of a key; empty takes AWS's own";
     text_ui(ui, &mut draft.output_kms_key, "Key for the outputs", hint);
@@ -414,7 +291,7 @@ fn encryption_ui(ui: &mut Ui, draft: &mut SendDraft) {
 
 /// What few jobs need, under the names that AWS has for it.
 fn advanced_ui(ui: &mut Ui, memory: &mut SendMemory) {
-    let makes_model = memory.draft.model_from != ModelFrom::SageMaker;
+    let makes_model = memory.draft.model.is_made();
     let advanced = &mut memory.draft.advanced;
     if makes_model {
         ui.label("Model");

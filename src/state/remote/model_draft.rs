@@ -1,0 +1,127 @@
+//! Which model a form is about: one of the library, one that is packed, or one that SageMaker has.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::sending::text_of;
+use crate::domain::{S3Address, S3Link};
+
+/// As it stands in a form. What is the same the next time is kept in the settings.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ModelDraft {
+    #[serde(skip)]
+    pub from: ModelFrom,
+    /// The id of one of the library.
+    #[serde(skip)]
+    pub library: Option<String>,
+    /// A packed model: a file of this machine, or an object in S3.
+    pub archive: String,
+    /// A folder of this machine.
+    pub saved_model: String,
+    /// The name of a model that SageMaker has.
+    pub existing: String,
+}
+
+/// Where a model comes from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ModelFrom {
+    #[default]
+    Library,
+    Archive,
+    SavedModel,
+    SageMaker,
+}
+
+/// A model that was chosen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ChosenModel {
+    /// Of the library, by its id; it is packed.
+    Library(String),
+    /// A packed one of this machine.
+    Archive(PathBuf),
+    /// A packed one in S3.
+    ArchiveInS3(S3Address),
+    /// A folder of this machine; it is packed.
+    SavedModel(PathBuf),
+    /// SageMaker has it, by this name.
+    SageMaker(String),
+}
+
+impl ModelDraft {
+    pub(in crate::state) fn of_library(id: Option<&str>, known: &Self) -> Self {
+        Self {
+            library: id.map(str::to_owned),
+            ..known.clone()
+        }
+    }
+
+    /// The chosen one, or what is missing.
+    pub fn chosen(&self) -> Result<ChosenModel, String> {
+        match self.from {
+            ModelFrom::Library => {
+                let id = self.library.clone().ok_or("Choose a model")?;
+                Ok(ChosenModel::Library(id))
+            }
+            ModelFrom::Archive => {
+                let text = text_of(&self.archive).ok_or("Say which archive is to be sent")?;
+                if !S3Link::is_meant_by(&text) {
+                    return Ok(ChosenModel::Archive(PathBuf::from(text)));
+                }
+                let link = S3Link::parse(&text).map_err(|why| format!("The archive: {why}"))?;
+                Ok(ChosenModel::ArchiveInS3(link.address))
+            }
+            ModelFrom::SavedModel => {
+                let folder = text_of(&self.saved_model);
+                let folder = folder.ok_or("Say in which folder the SavedModel lies")?;
+                Ok(ChosenModel::SavedModel(PathBuf::from(folder)))
+            }
+            ModelFrom::SageMaker => {
+                let name = text_of(&self.existing);
+                Ok(ChosenModel::SageMaker(
+                    name.ok_or("Say how SageMaker calls the model")?,
+                ))
+            }
+        }
+    }
+
+    /// Whether a model is made of it in SageMaker, with a role and a container.
+    pub fn is_made(&self) -> bool {
+        self.from != ModelFrom::SageMaker
+    }
+
+    /// Whether it lies on this machine, and is uploaded first.
+    pub fn is_uploaded(&self) -> bool {
+        match self.from {
+            ModelFrom::Library | ModelFrom::SavedModel => true,
+            ModelFrom::Archive => !S3Link::is_meant_by(self.archive.trim()),
+            ModelFrom::SageMaker => false,
+        }
+    }
+
+    /// What the form of the next time begins with.
+    pub(super) fn for_the_next(&self) -> Self {
+        Self {
+            from: ModelFrom::default(),
+            library: None,
+            ..self.clone()
+        }
+    }
+}
+
+impl ChosenModel {
+    /// “efficientnet-lite0”, “model.tar.gz”.
+    pub fn name(&self) -> String {
+        let file = |path: &std::path::Path| {
+            let name = path.file_name();
+            name.map_or_else(String::new, |name| name.to_string_lossy().into_owned())
+        };
+        match self {
+            Self::Library(id) => id.clone(),
+            Self::Archive(path) | Self::SavedModel(path) => file(path),
+            Self::ArchiveInS3(address) => address.last_part().to_owned(),
+            Self::SageMaker(name) => name.clone(),
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! What the check of a form found, point by point.
+
+use eframe::egui::{self, Align, Label, Layout, RichText, Ui};
+
+use super::super::super::widgets::{Tone, banner_ui, strong};
+use crate::domain::{Check, CheckGrade, Preflight};
+use crate::state::{Command, SendStage};
+
+/// The half of a form that says how its check stands.
+pub(in super::super) struct CheckHalf<'c, C> {
+    pub(in super::super) check: &'c SendStage<C>,
+    /// What is missing before anything can be checked.
+    pub(in super::super) missing: Option<&'c str>,
+    /// What was started last, as far as it failed.
+    pub(in super::super) start: &'c SendStage<()>,
+    /// What would fail: “the job”.
+    pub(in super::super) what: &'static str,
+    /// Checks once more.
+    pub(in super::super) again: &'c dyn Fn() -> Command,
+}
+
+/// `preflight` gives what was found of it, and `below` draws what stands beneath.
+pub(in super::super) fn check_ui<C>(
+    ui: &mut Ui,
+    half: &CheckHalf<'_, C>,
+    preflight: impl FnOnce(&C) -> &Preflight,
+    commands: &mut Vec<Command>,
+    below: impl FnOnce(&mut Ui, &C, &mut Vec<Command>),
+) {
+    if let SendStage::Failed(why) = half.start {
+        banner_ui(ui, Tone::Error, why, |_| {});
+        ui.add_space(6.0);
+    }
+    ui.horizontal(|ui| {
+        ui.label(strong("Check"));
+        if half.check.is_running() {
+            ui.spinner();
+            ui.weak("Asking AWS…");
+        }
+    });
+    match half.check {
+        SendStage::Done(check) => {
+            preflight_ui(ui, preflight(check), half.what);
+            below(ui, check, commands);
+        }
+        SendStage::Failed(why) => banner_ui(ui, Tone::Error, why, |ui| {
+            if ui.button("Check again").clicked() {
+                commands.push((half.again)());
+            }
+        }),
+        SendStage::Running(_) => {}
+        SendStage::NotYet => {
+            if let Some(missing) = half.missing {
+                banner_ui(ui, Tone::Hint, missing, |_| {});
+            }
+        }
+    }
+}
+
+/// What was found, the worst in one line and then point by point. `what` is what would fail: “the job”.
+fn preflight_ui(ui: &mut Ui, preflight: &Preflight, what: &str) {
+    let problems = preflight.count(CheckGrade::Problem);
+    let warnings = preflight.count(CheckGrade::Warning);
+    ui.weak(match (problems, warnings) {
+        (0, 0) => "Nothing speaks against it".to_owned(),
+        (0, 1) => "Nothing speaks against it; one point to know".to_owned(),
+        (0, more) => format!("Nothing speaks against it; {more} points to know"),
+        (1, _) => format!("One point would make {what} fail"),
+        (more, _) => format!("{more} points would make {what} fail"),
+    });
+    ui.add_space(4.0);
+    for point in &preflight.checks {
+        point_ui(ui, point);
+    }
+}
+
+/// The verdict as a sign and as a colour, then what was found and what to do.
+fn point_ui(ui: &mut Ui, check: &Check) {
+    let visuals = ui.visuals();
+    let (sign, color) = match check.grade {
+        CheckGrade::Ok => ("✓", visuals.text_color()),
+        CheckGrade::Warning => ("⚠", visuals.warn_fg_color),
+        CheckGrade::Problem => ("✗", visuals.error_fg_color),
+    };
+    let title = format!("{sign} {}", check.point.label());
+    ui.horizontal_top(|ui| {
+        ui.allocate_ui_with_layout(
+            egui::vec2(128.0, 0.0),
+            Layout::left_to_right(Align::Min),
+            |ui| {
+                ui.set_min_width(128.0);
+                ui.label(strong(title).color(color));
+            },
+        );
+        ui.vertical(|ui| {
+            ui.add(Label::new(&check.finding).wrap());
+            if !check.advice.is_empty() {
+                ui.add(Label::new(RichText::new(&check.advice).weak()).wrap());
+            }
+        });
+    });
+    ui.add_space(2.0);
+}

@@ -1,0 +1,325 @@
+//! The fields of a form, each with a caption.
+
+use std::collections::BTreeMap;
+
+use eframe::egui::{
+    Button, CollapsingHeader, ComboBox, DragValue, RichText, ScrollArea, TextEdit, Ui,
+};
+
+use super::super::super::widgets::strong;
+use super::super::open_s3::problem_text;
+use crate::domain::{Credentials, EcrImage, ModelTask, S3Link, known_images, known_instance_types};
+use crate::state::{ModelDraft, ModelFrom, State};
+
+const CHOICE_WIDTH: f32 = 200.0;
+const IMAGES_WIDTH: f32 = 640.0;
+
+/// An amount above zero, while it is being typed. Nothing typed is nothing known: no amount is ever suggested.
+#[derive(Default)]
+pub(in super::super) struct AmountMemory {
+    text: String,
+    /// What was made of the text last.
+    amount: Option<f64>,
+}
+
+impl AmountMemory {
+    pub(in super::super) fn field_ui(
+        &mut self,
+        ui: &mut Ui,
+        amount: &mut Option<f64>,
+        name: &str,
+        otherwise: &str,
+    ) {
+        if *amount != self.amount {
+            // It was set, or counts no longer.
+            self.text = amount.map_or_else(String::new, |amount| amount.to_string());
+        }
+        text_ui(ui, &mut self.text, name, otherwise);
+        let typed = self.text.trim();
+        *amount = typed
+            .parse()
+            .ok()
+            .filter(|amount: &f64| amount.is_finite() && *amount > 0.0);
+        self.amount = *amount;
+        if amount.is_none() && !typed.is_empty() {
+            let text = format!("⚠ This is no number above zero: {typed}");
+            ui.colored_label(ui.visuals().error_fg_color, text);
+        }
+    }
+}
+
+/// Lines of `NAME=value`, while they are being typed.
+#[derive(Default)]
+pub(in super::super) struct PairsMemory {
+    text: String,
+    /// The first line that is none.
+    mistake: Option<String>,
+}
+
+impl PairsMemory {
+    pub(in super::super) fn take_over(&mut self, pairs: &BTreeMap<String, String>) {
+        let lines = pairs
+            .iter()
+            .map(|(name, value)| format!("{name}={value}\n"));
+        self.text = lines.collect();
+        self.mistake = None;
+    }
+
+    /// What can be read of it.
+    fn pairs(&mut self) -> BTreeMap<String, String> {
+        self.mistake = None;
+        let mut pairs = BTreeMap::new();
+        let lines = self.text.lines().map(str::trim);
+        for line in lines.filter(|line| !line.is_empty()) {
+            match line.split_once('=') {
+                Some((name, value)) if !name.trim().is_empty() => {
+                    pairs.insert(name.trim().to_owned(), value.trim().to_owned());
+                }
+                _ => self.mistake = self.mistake.take().or_else(|| Some(line.to_owned())),
+            }
+        }
+        pairs
+    }
+}
+
+/// Which model: of the library at first look; who has packed one, or made one in SageMaker, says so. `from` names the choice between those,
+/// and `name` that of a model of the library.
+pub(in super::super) fn model_ui(
+    ui: &mut Ui,
+    state: &State,
+    draft: &mut ModelDraft,
+    (from, name): (&str, &str),
+) {
+    ui.label(strong("Model"));
+    match draft.from {
+        ModelFrom::Library => library_ui(ui, state, &mut draft.library, name),
+        ModelFrom::Archive => text_ui(
+            ui,
+            &mut draft.archive,
+            "Archive that is packed already",
+            "a model.tar.gz of this machine, or s3://bucket/model.tar.gz",
+        ),
+        ModelFrom::SavedModel => text_ui(
+            ui,
+            &mut draft.saved_model,
+            "Folder of the TensorFlow SavedModel",
+            "it holds saved_model.pb, or 1/saved_model.pb",
+        ),
+        ModelFrom::SageMaker => text_ui(
+            ui,
+            &mut draft.existing,
+            "Name of the model in SageMaker",
+            "ModelName",
+        ),
+    }
+    let choices = [
+        (ModelFrom::Library, "a model of this program"),
+        (ModelFrom::Archive, "an archive, model.tar.gz"),
+        (ModelFrom::SavedModel, "a TensorFlow SavedModel"),
+        (ModelFrom::SageMaker, "a model that SageMaker has"),
+    ];
+    choice_ui(ui, from, &mut draft.from, &choices);
+}
+
+/// Which model of the library.
+fn library_ui(ui: &mut Ui, state: &State, model: &mut Option<String>, name: &str) {
+    let chosen = model.as_deref().and_then(|id| state.models.get(id));
+    let text = chosen.map_or("Choose a model", |entry| entry.card.name.as_str());
+    let combo = ComboBox::from_id_salt(name)
+        .width(ui.available_width())
+        .selected_text(text)
+        .show_ui(ui, |ui| {
+            for task in [ModelTask::Classification, ModelTask::Detection] {
+                for entry in state.models.ready(task) {
+                    let id = Some(entry.card.id.clone());
+                    ui.selectable_value(model, id, &entry.card.name);
+                }
+            }
+        });
+    combo.response.accessible_name(name);
+}
+
+/// How many instances of which type.
+pub(in super::super) fn instances_ui(ui: &mut Ui, count: &mut u32, instance_type: &mut String) {
+    ui.label(RichText::new("Instances").small().weak());
+    ui.horizontal_wrapped(|ui| {
+        ui.add(DragValue::new(count).range(1..=100))
+            .accessible_name("Number of instances");
+        ui.label("×");
+        let field = TextEdit::singleline(instance_type).desired_width(150.0);
+        ui.add(field).accessible_name("Instance type");
+        ui.menu_button("Known types", |ui| {
+            ScrollArea::vertical().max_height(320.0).show(ui, |ui| {
+                for name in known_instance_types() {
+                    if ui.selectable_label(*instance_type == name, &name).clicked() {
+                        *instance_type = name;
+                        ui.close();
+                    }
+                }
+            });
+        });
+    });
+}
+
+/// The region that SageMaker is asked in, as far as that is known here: as chosen, as the profile says, or as the container of the last check.
+pub(in super::super) fn region_of(state: &State, checked_image: Option<&str>) -> Option<String> {
+    let access = &state.s3.access;
+    let of_profile = || {
+        let Credentials::Profile(name) = &access.credentials else {
+            return None;
+        };
+        let profiles = &state.s3.known_setup()?.profiles;
+        let profile = profiles.iter().find(|profile| profile.name == *name)?;
+        profile.region.clone()
+    };
+    let of_image = || Some(EcrImage::parse(checked_image?)?.region.to_owned());
+    access.region.clone().or_else(of_profile).or_else(of_image)
+}
+
+/// The container; empty takes that of AWS which can serve the archive.
+pub(in super::super) fn image_ui(
+    ui: &mut Ui,
+    image: &mut String,
+    region: Option<String>,
+    instance_type: &str,
+) {
+    text_ui(
+        ui,
+        image,
+        "Image of the container",
+        "that of AWS for the model and the region",
+    );
+    ui.menu_button("Known containers", |ui| {
+        ui.set_min_width(IMAGES_WIDTH);
+        let Some(region) = region else {
+            ui.weak("They lie in the region: choose one under “Server and region” first");
+            return;
+        };
+        for (uri, what) in known_images(&region, instance_type.trim()) {
+            let name = uri.split_once('/').map_or(uri.as_str(), |(_, name)| name);
+            let button =
+                Button::selectable(*image == uri, name).right_text(RichText::new(what).weak());
+            if ui.add(button).clicked() {
+                *image = uri;
+                ui.close();
+            }
+        }
+        if !image.is_empty() && ui.button("As the model needs it").clicked() {
+            image.clear();
+            ui.close();
+        }
+    });
+}
+
+/// What an hour of an instance costs, where the user says so.
+pub(in super::super) fn price_ui(
+    ui: &mut Ui,
+    memory: &mut AmountMemory,
+    usd_per_hour: &mut Option<f64>,
+) {
+    let name = "US dollars an hour for an instance";
+    memory.field_ui(ui, usd_per_hour, name, "as the price table says");
+}
+
+/// Says why what was typed is no address in S3.
+pub(in super::super) fn address_problem_ui(ui: &mut Ui, text: &str) {
+    if let (Err(error), false) = (S3Link::parse(text), text.trim().is_empty()) {
+        ui.label(problem_text(ui, &error));
+    }
+}
+
+/// A caption above a field as wide as there is room.
+pub(in super::super) fn text_ui(ui: &mut Ui, text: &mut String, name: &str, hint: &str) {
+    ui.label(RichText::new(name).small().weak());
+    let field = TextEdit::singleline(text)
+        .hint_text(hint)
+        .desired_width(f32::INFINITY);
+    ui.add(field).accessible_name(name);
+}
+
+pub(in super::super) fn optional_text_ui(
+    ui: &mut Ui,
+    text: &mut Option<String>,
+    name: &str,
+    hint: &str,
+) {
+    let mut typed = text.clone().unwrap_or_default();
+    text_ui(ui, &mut typed, name, hint);
+    *text = (!typed.is_empty()).then_some(typed);
+}
+
+/// A number that is chosen only where it is ticked.
+pub(in super::super) fn optional_number_ui<N: eframe::emath::Numeric>(
+    ui: &mut Ui,
+    number: &mut Option<N>,
+    name: &str,
+    usual: N,
+    range: std::ops::RangeInclusive<N>,
+    otherwise: &str,
+) {
+    ui.horizontal_wrapped(|ui| {
+        let mut is_set = number.is_some();
+        ui.checkbox(&mut is_set, name);
+        match (is_set, number.as_mut()) {
+            (true, Some(value)) => {
+                ui.add(DragValue::new(value).range(range))
+                    .accessible_name(format!("{name}, number"));
+            }
+            (true, None) => *number = Some(usual),
+            (false, _) => {
+                *number = None;
+                ui.weak(otherwise);
+            }
+        }
+    });
+}
+
+pub(in super::super) fn folded_ui(ui: &mut Ui, title: &str, contents: impl FnOnce(&mut Ui)) {
+    CollapsingHeader::new(title)
+        .default_open(false)
+        .show(ui, contents);
+}
+
+/// A choice of a few, with its name before it; a row where it stands in a grid.
+pub(in super::super) fn choice_ui<T: PartialEq + Copy>(
+    ui: &mut Ui,
+    name: &str,
+    value: &mut T,
+    choices: &[(T, &str)],
+) {
+    ui.label(name);
+    let chosen = choices.iter().find(|(choice, _)| choice == value);
+    let combo = ComboBox::from_id_salt(name)
+        .width(CHOICE_WIDTH)
+        .selected_text(chosen.map_or("", |(_, text)| text))
+        .show_ui(ui, |ui| {
+            for (choice, text) in choices {
+                ui.selectable_value(value, *choice, *text);
+            }
+        });
+    combo.response.accessible_name(name);
+    ui.end_row();
+}
+
+pub(in super::super) fn pairs_ui(
+    ui: &mut Ui,
+    memory: &mut PairsMemory,
+    pairs: &mut BTreeMap<String, String>,
+    name: &str,
+    rows: usize,
+) {
+    ui.label(RichText::new(name).small().weak());
+    let field = TextEdit::multiline(&mut memory.text)
+        .hint_text("NAME=value, one a line")
+        .desired_rows(rows)
+        .desired_width(f32::INFINITY);
+    let field = ui.add(field);
+    if field.changed() {
+        *pairs = memory.pairs();
+    }
+    field.accessible_name(name);
+    if let Some(line) = &memory.mistake {
+        let text = format!("⚠ This line is no NAME=value: {line}");
+        ui.colored_label(ui.visuals().error_fg_color, text);
+    }
+}
