@@ -175,6 +175,19 @@ fn everything_in_the_window_has_a_name_and_is_reached_with_tab() {
 }
 
 #[test]
+fn the_button_of_the_tasks_keeps_the_keyboard_while_tasks_begin_and_end() {
+    let mut window = open(Some(&samples()), DETECTOR);
+    wait_for(&mut window, "1 predicted");
+    wait_until_idle(&mut window);
+    window.get_by_label("Tasks and problems").focus();
+    window.state_mut().command(Action::PredictAll.into());
+    wait_for(&mut window, "Cancel");
+    wait_until_idle(&mut window);
+    assert!(sees(&window, "8 predicted"));
+    assert_eq!(focused(&window).unwrap().name, "Tasks and problems");
+}
+
+#[test]
 fn two_runs_beside_each_other_can_be_reached_and_have_names() {
     let folder = folder_of(3, "coffee.png");
     let mut window = two_runs(DETECTOR, folder.path());

@@ -1,6 +1,6 @@
 //! One line at the bottom: what goes on, where the model runs, what went wrong.
 
-use eframe::egui::{Align, Button, Layout, Panel, ProgressBar, RichText, Ui};
+use eframe::egui::{Align, Button, Label, Layout, Panel, ProgressBar, RichText, Ui, vec2};
 
 use super::super::open_place;
 use super::super::widgets::{human_duration, sign_in_menu_ui};
@@ -9,23 +9,24 @@ use crate::state::{Action, Command, EngineStatus, State, TaskEntry};
 
 pub(in super::super) fn status_bar_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
     Panel::bottom("status bar").show(ui, |ui| {
-        ui.horizontal(|ui| {
-            ui.set_min_height(26.0);
-            match state.tasks.running().last() {
-                Some(task) => running_ui(ui, state, task),
-                None => idle_ui(ui, state),
-            }
-            ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
-                panel_button_ui(ui, state, commands);
+        let row = vec2(ui.available_width(), 26.0);
+        // From the right: tasks that come and go must not change who the widgets are, or the button loses keyboard and clicks.
+        ui.allocate_ui_with_layout(row, Layout::right_to_left(Align::Center), |ui| {
+            panel_button_ui(ui, state, commands);
+            ui.separator();
+            ui.label(RichText::new(engine_text(state)).weak());
+            if state.source.is_some() {
                 ui.separator();
-                ui.label(RichText::new(engine_text(state)).weak());
-                if state.source.is_some() {
-                    ui.separator();
-                    saved_ui(ui, state);
-                }
-                if let Some(place) = open_place(state) {
-                    ui.separator();
-                    sign_in_menu_ui(ui, &place.access, state, commands);
+                saved_ui(ui, state);
+            }
+            if let Some(place) = open_place(state) {
+                ui.separator();
+                sign_in_menu_ui(ui, &place.access, state, commands);
+            }
+            ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
+                match state.tasks.running().last() {
+                    Some(task) => running_ui(ui, state, task),
+                    None => idle_ui(ui, state),
                 }
             });
         });
@@ -55,7 +56,8 @@ fn running_ui(ui: &mut Ui, state: &State, task: &TaskEntry) {
         ""
     };
     ui.add(bar);
-    ui.label(format!("{}{percent}{left}{paused}{more}", task.title));
+    let text = format!("{}{percent}{left}{paused}{more}", task.title);
+    ui.add(Label::new(text).truncate());
 }
 
 fn idle_ui(ui: &mut Ui, state: &State) {
