@@ -113,26 +113,27 @@ impl Window {
     fn panels_ui(&mut self, ui: &mut egui::Ui, state: &State, commands: &mut Vec<Command>) {
         panels::menu_bar_ui(ui, state, commands);
         panels::status_bar_ui(ui, state, commands);
-        panels::endpoints_banner_ui(ui, state, commands);
-        if state.large_picture && state.shown_sample().is_some() {
+        let costs_money = state.endpoints_at_our_cost().next().is_some();
+        panel_ui(ui, costs_money, |ui| {
+            panels::endpoints_banner_ui(ui, state, commands);
+        });
+        let is_large = state.large_picture && state.shown_sample().is_some();
+        let is_grid_only = !is_large && state.settings.thumbnails_only && !state.samples.is_empty();
+        let settings = &state.settings;
+        if is_large {
             grid::take_walking_keys(ui, state, 1, 1, commands);
-            if state.settings.show_judging {
-                panels::judge_ui(ui, state, &mut self.judge, commands);
-            }
-            canvas::canvas_ui(ui, state, &mut self.textures, commands);
-            return;
         }
-        if state.settings.show_tasks_panel {
+        panel_ui(ui, settings.show_tasks_panel && !is_large, |ui| {
             panels::tasks_ui(ui, state, commands);
-        }
-        if state.settings.show_judging {
+        });
+        panel_ui(ui, settings.show_judging, |ui| {
             panels::judge_ui(ui, state, &mut self.judge, commands);
-        }
-        let is_grid_only = state.settings.thumbnails_only && !state.samples.is_empty();
-        if state.settings.show_images_panel && !is_grid_only {
+        });
+        let shows_images = settings.show_images_panel && !is_grid_only && !is_large;
+        panel_ui(ui, shows_images, |ui| {
             panels::images_ui(ui, state, &mut self.images, &mut self.textures, commands);
-        }
-        if state.settings.show_inspector {
+        });
+        panel_ui(ui, settings.show_inspector && !is_large, |ui| {
             panels::inspector_ui(
                 ui,
                 state,
@@ -142,14 +143,26 @@ impl Window {
                 &mut self.textures,
                 commands,
             );
-        }
-        filmstrip::filmstrip_ui(ui, state, &mut self.textures, commands);
+        });
+        panel_ui(ui, state.filmstrip.is_some() && !is_large, |ui| {
+            filmstrip::filmstrip_ui(ui, state, &mut self.textures, commands);
+        });
         if is_grid_only {
             let (memory, textures) = (&mut self.images, &mut self.textures);
             panels::images_in_the_middle_ui(ui, state, memory, textures, commands);
         } else {
             canvas::canvas_ui(ui, state, &mut self.textures, commands);
         }
+    }
+}
+
+/// A panel that comes and goes. Its number stays free meanwhile: egui counts what there is, and widgets behind it that got another
+/// number would lose the keyboard, and a click or a drag that has begun.
+fn panel_ui(ui: &mut egui::Ui, is_shown: bool, add: impl FnOnce(&mut egui::Ui)) {
+    if is_shown {
+        add(ui);
+    } else {
+        ui.skip_ahead_auto_ids(1);
     }
 }
 

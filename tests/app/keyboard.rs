@@ -174,17 +174,52 @@ fn everything_in_the_window_has_a_name_and_is_reached_with_tab() {
     }
 }
 
+/// What is there under the same name is the same widget: another one would have neither the keyboard nor a click that has begun.
+#[track_caller]
+fn must_be_the_same(window: &Harness<'static, App>, before: &[Widget], view: &str) {
+    let now = widgets(window);
+    let alike = |a: &Widget, b: &Widget| a.role == b.role && a.name == b.name;
+    let of_its_name = |list: &[Widget], widget: &Widget| {
+        let mut found = list.iter().filter(|other| alike(other, widget));
+        found
+            .next()
+            .filter(|_| found.next().is_none())
+            .map(|it| it.id)
+    };
+    let is_another = |widget: &&Widget| {
+        let ids = of_its_name(before, widget).zip(of_its_name(&now, widget));
+        ids.is_some_and(|(before, now)| before != now)
+    };
+    let others: Vec<&Widget> = before.iter().filter(is_another).collect();
+    assert!(others.is_empty(), "{view}: {others:#?} are others now");
+}
+
 #[test]
-fn the_button_of_the_tasks_keeps_the_keyboard_while_tasks_begin_and_end() {
+fn what_has_the_keyboard_keeps_it_while_tasks_and_panels_come_and_go() {
     let mut window = open(Some(&samples()), DETECTOR);
     wait_for(&mut window, "1 predicted");
     wait_until_idle(&mut window);
+    let before = widgets(&window);
     window.get_by_label("Tasks and problems").focus();
     window.state_mut().command(Action::PredictAll.into());
     wait_for(&mut window, "Cancel");
+    must_be_the_same(&window, &before, "a task and its panel");
     wait_until_idle(&mut window);
     assert!(sees(&window, "8 predicted"));
+    must_be_the_same(&window, &before, "after the task");
     assert_eq!(focused(&window).unwrap().name, "Tasks and problems");
+    for action in [
+        Action::ToggleTasks,
+        Action::ToggleJudging,
+        Action::ToggleImages,
+        Action::ToggleInspector,
+        Action::Filmstrip,
+        Action::LargePicture,
+    ] {
+        window.state_mut().command(action.into());
+        window.run_steps(4);
+        must_be_the_same(&window, &before, action.label());
+    }
 }
 
 #[test]

@@ -26,9 +26,6 @@ pub(in super::super) fn endpoints_banner_ui(
     commands: &mut Vec<Command>,
 ) {
     let count = state.endpoints_at_our_cost().count();
-    if count == 0 {
-        return;
-    }
     ui.ctx().request_repaint_after(PERIOD);
     let visuals = ui.visuals();
     let frame = Frame::side_top_panel(ui.style())
