@@ -22,6 +22,8 @@ struct Palette {
     /// Text fields, the rails of sliders and bars.
     sunken: Color32,
     line: Color32,
+    /// Of check boxes and radio buttons.
+    outline: Color32,
     button: Color32,
     button_hovered: Color32,
     text: Color32,
@@ -38,6 +40,7 @@ const DARK: Palette = Palette {
     raised: Color32::from_rgb(0x24, 0x28, 0x30),
     sunken: Color32::from_rgb(0x12, 0x15, 0x19),
     line: Color32::from_rgb(0x32, 0x37, 0x41),
+    outline: Color32::from_rgb(0x7a, 0x84, 0x94),
     button: Color32::from_rgb(0x2d, 0x32, 0x3c),
     button_hovered: Color32::from_rgb(0x3a, 0x41, 0x4e),
     text: Color32::from_rgb(0xe4, 0xe7, 0xec),
@@ -54,6 +57,7 @@ const LIGHT: Palette = Palette {
     raised: Color32::from_rgb(0xff, 0xff, 0xff),
     sunken: Color32::from_rgb(0xe9, 0xec, 0xf0),
     line: Color32::from_rgb(0xd3, 0xd8, 0xdf),
+    outline: Color32::from_rgb(0x7d, 0x86, 0x94),
     button: Color32::from_rgb(0xe6, 0xe9, 0xee),
     button_hovered: Color32::from_rgb(0xd8, 0xdd, 0xe5),
     text: Color32::from_rgb(0x1b, 0x20, 0x28),
@@ -85,6 +89,11 @@ pub(super) fn sunken_fill(visuals: &Visuals) -> Color32 {
 
 pub(super) fn line(visuals: &Visuals) -> Color32 {
     palette(visuals).line
+}
+
+/// Around check boxes and radio buttons.
+pub(super) fn outline(visuals: &Visuals) -> Color32 {
+    palette(visuals).outline
 }
 
 pub(super) fn accent(visuals: &Visuals) -> Color32 {

@@ -7,7 +7,7 @@ use eframe::egui::{
 };
 
 use super::super::theme;
-use super::super::widgets::{box_count, grouped, primary_button, strong};
+use super::super::widgets::{box_count, checkbox_ui, grouped, primary_button, radio_ui, strong};
 use crate::domain::{
     BoxChoice, ClassChoice, ComparisonFormat, ExportFormat, ExportOptions, ModelTask, PictureKind,
     SampleUri, VerdictChoice,
@@ -91,7 +91,7 @@ fn contents_ui(ui: &mut Ui, state: &State, target: &mut Target, commands: &mut V
             ui.add_space(6.0);
             ui.label(strong("Images"));
             for choice in ExportScope::ALL {
-                ui.radio_value(&mut scope, choice, scope_text(state, choice));
+                radio_ui(ui, &mut scope, choice, scope_text(state, choice));
             }
             ui.add_space(6.0);
             options_ui(ui, task, &mut options);
@@ -147,7 +147,7 @@ fn comparison_ui(ui: &mut Ui, state: &State, target: &mut Target, commands: &mut
     ui.label(strong("Format"));
     for choice in ComparisonFormat::ALL {
         let text = format!("{}: {}", choice.name(), choice.description());
-        ui.radio_value(&mut format, choice, text);
+        radio_ui(ui, &mut format, choice, text);
     }
     if format != state.export.comparison {
         commands.push(Command::SetComparisonFormat(format));
@@ -205,7 +205,8 @@ fn options_ui(ui: &mut Ui, task: Option<ModelTask>, options: &mut ExportOptions)
     } else {
         "boxes"
     };
-    ui.checkbox(
+    checkbox_ui(
+        ui,
         &mut all,
         format!("All stored {things}, also those that the filters hide"),
     );
@@ -215,11 +216,15 @@ fn options_ui(ui: &mut Ui, task: Option<ModelTask>, options: &mut ExportOptions)
         BoxChoice::Visible
     };
     for choice in VerdictChoice::ALL {
-        ui.radio_value(&mut options.verdicts, choice, choice.name());
+        radio_ui(ui, &mut options.verdicts, choice, choice.name());
     }
     if format.is_dataset() {
         let mut judged = options.classes == ClassChoice::Judged;
-        ui.checkbox(&mut judged, "Put wrong classes right, as they were judged");
+        checkbox_ui(
+            ui,
+            &mut judged,
+            "Put wrong classes right, as they were judged",
+        );
         options.classes = if judged {
             ClassChoice::Judged
         } else {
@@ -227,11 +232,12 @@ fn options_ui(ui: &mut Ui, task: Option<ModelTask>, options: &mut ExportOptions)
         };
     }
     if format == ExportFormat::Yolo {
-        ui.checkbox(&mut options.yolo_scores, "Scores as a sixth column")
+        checkbox_ui(ui, &mut options.yolo_scores, "Scores as a sixth column")
             .on_hover_text("Many trainers refuse it");
     }
     if matches!(format, ExportFormat::Yolo | ExportFormat::Voc) {
-        ui.checkbox(
+        checkbox_ui(
+            ui,
             &mut options.with_images,
             "Copies of the images beside the labels",
         );
@@ -239,7 +245,7 @@ fn options_ui(ui: &mut Ui, task: Option<ModelTask>, options: &mut ExportOptions)
     if format == ExportFormat::Pictures {
         ui.horizontal_wrapped(|ui| {
             for kind in PictureKind::ALL {
-                ui.radio_value(&mut options.picture_kind, kind, kind.name());
+                radio_ui(ui, &mut options.picture_kind, kind, kind.name());
             }
         });
     }
@@ -259,7 +265,8 @@ fn target_ui(ui: &mut Ui, name: &str, target: &mut Target, commands: &mut Vec<Co
             .desired_width(f32::INFINITY);
         ui.add(field).accessible_name(name);
     });
-    ui.checkbox(
+    checkbox_ui(
+        ui,
         &mut target.replaces,
         "Replace a file or an earlier export of this name",
     );

@@ -8,7 +8,7 @@ use eframe::egui::{
 };
 
 use super::super::theme;
-use super::super::widgets::{RecentLine, recent_line_ui, renew_in_time, strong};
+use super::super::widgets::{RecentLine, radio_ui, recent_line_ui, renew_in_time, strong};
 use access::AccessMemory;
 use tree::TreeMemory;
 
@@ -116,7 +116,7 @@ fn footer_ui(ui: &mut Ui, memory: &mut OpenS3Memory, wish: &Wish, commands: &mut
             (S3Layout::Folder, "Only the folder itself"),
         ];
         for (layout, name) in layouts {
-            ui.radio_value(&mut memory.layout, layout, name);
+            radio_ui(ui, &mut memory.layout, layout, name);
         }
     });
     ui.add_space(8.0);

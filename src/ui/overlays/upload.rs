@@ -3,7 +3,9 @@
 use eframe::egui::{self, Button, Id, Key, Label, Modal, RichText, ScrollArea, TextEdit, Ui};
 
 use super::super::theme;
-use super::super::widgets::{Tone, banner_ui, grouped, primary_button, strong};
+use super::super::widgets::{
+    Tone, banner_ui, checkbox_ui, grouped, primary_button, radio_ui, strong,
+};
 use super::open_s3::access::{AccessMemory, access_ui};
 use super::open_s3::{access_of, problem_text};
 use crate::domain::{FileAmount, PlannedState, S3Link, S3Place, UploadPlan};
@@ -77,7 +79,7 @@ fn contents_ui(
     ui.label(strong("Images"));
     for choice in ExportScope::ALL {
         let text = format!("{} ({})", choice.name(), grouped(choice.len(state)));
-        ui.radio_value(&mut scope, choice, text);
+        radio_ui(ui, &mut scope, choice, text);
     }
     memory.scope = Some(scope);
     ui.add_space(6.0);
@@ -170,7 +172,7 @@ fn plan_ui(ui: &mut Ui, plan: &UploadPlan, memory: &mut UploadMemory) {
                 PlannedState::New | PlannedState::Same => None,
             });
         lines_ui(ui, "conflicts", names, conflicts.files as usize);
-        ui.checkbox(&mut memory.replaces, "Replace what is there with these files")
+        checkbox_ui(ui, &mut memory.replaces, "Replace what is there with these files")
             .on_hover_text("Otherwise it stays as it is. Only what was seen here is replaced, never something newer");
     }
     if !plan.problems.is_empty() {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use eframe::egui::{self, ComboBox, RichText, TextEdit, Ui};
 
-use super::super::widgets::{Tone, banner_ui, key_value_ui, strong};
+use super::super::widgets::{Tone, banner_ui, checkbox_ui, key_value_ui, strong};
 use crate::domain::{Device, DeviceChoice, DeviceReport};
 use crate::state::{Command, EngineStatus, MEGAPIXELS, RuntimeKind, State};
 
@@ -124,7 +124,11 @@ fn choices_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
         }
     });
     let mut predict_on_open = settings.predict_on_open;
-    let checkbox = ui.checkbox(&mut predict_on_open, "Predict a picture when it is opened");
+    let checkbox = checkbox_ui(
+        ui,
+        &mut predict_on_open,
+        "Predict a picture when it is opened",
+    );
     if checkbox.changed() {
         commands.push(Command::SetPredictOnOpen(predict_on_open));
     }

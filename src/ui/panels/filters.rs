@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use eframe::egui::{self, RichText, Slider, Ui};
 
 use super::super::theme;
-use super::super::widgets::action_button_ui;
+use super::super::widgets::{action_button_ui, checkbox_ui};
 use super::class_table::{ClassTableMemory, class_table_ui};
 use super::histogram::{HistogramMemory, histogram_ui};
 use crate::domain::{KeepRule, ModelCard, ModelTask, OutputConvention};
@@ -117,9 +117,7 @@ fn overlap_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
     let tooltip = "Of two boxes of one class that overlap by more than this (intersection over union), only the \
                    one with the higher score is shown";
     ui.horizontal(|ui| {
-        let checkbox = ui
-            .checkbox(&mut is_on, "Hide overlaps above")
-            .on_hover_text(tooltip);
+        let checkbox = checkbox_ui(ui, &mut is_on, "Hide overlaps above").on_hover_text(tooltip);
         if checkbox.changed() {
             change(commands, ViewChange::NmsIou(is_on.then_some(DEFAULT_IOU)));
         }
@@ -203,9 +201,8 @@ fn class_ui(ui: &mut Ui, state: &State, class_id: u32, commands: &mut Vec<Comman
             let color = theme::class_color(class_id);
             ui.painter().rect_filled(rect, 2.0, color);
             let mut is_shown = !view.hidden_classes.contains(&class_id);
-            let checkbox = ui
-                .checkbox(&mut is_shown, &name)
-                .on_hover_text("Show boxes of this class");
+            let checkbox =
+                checkbox_ui(ui, &mut is_shown, &name).on_hover_text("Show boxes of this class");
             if checkbox.changed() {
                 let shown = if is_shown {
                     ViewChange::ShowClass(class_id)

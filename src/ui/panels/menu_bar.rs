@@ -2,7 +2,7 @@
 
 use eframe::egui::{self, Align, Button, Id, Layout, Panel, RichText, ScrollArea, Stroke, Ui};
 
-use super::super::widgets::action_menu_item_ui;
+use super::super::widgets::{action_menu_item_ui, radio_ui};
 use super::super::{keys, theme};
 use crate::domain::human_bytes;
 use crate::state::{Action, Command, State};
@@ -268,8 +268,8 @@ fn kept_on_disk_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
             0 => "Keep none".to_owned(),
             bytes => format!("At most {}", human_bytes(bytes)),
         };
-        let is_chosen = state.settings.cache_bytes == bytes;
-        if ui.radio(is_chosen, label).clicked() {
+        let mut chosen = state.settings.cache_bytes;
+        if radio_ui(ui, &mut chosen, bytes, label).clicked() {
             commands.push(Command::SetCacheBytes(bytes));
         }
     }

@@ -1,6 +1,7 @@
 //! Small things that several panels draw.
 
 mod action;
+mod choice;
 mod endpoint;
 mod recent;
 mod score_bar;
@@ -12,6 +13,7 @@ pub(super) use action::{
     action_button_ui, action_icon_ui, action_menu_item_ui, button_of_action_ui,
     primary_action_button_ui, primary_button,
 };
+pub(super) use choice::{checkbox_ui, radio_ui};
 pub(super) use endpoint::{
     delete_endpoint_button, endpoint_cost_text, endpoint_end_text, endpoint_sign, endpoint_word,
 };

@@ -2,7 +2,9 @@
 
 use eframe::egui::{Button, CollapsingHeader, ComboBox, Grid, Key, Label, RichText, TextEdit, Ui};
 
-use super::super::super::widgets::{Tone, banner_ui, sign_in_banner_ui, strong, who_text};
+use super::super::super::widgets::{
+    Tone, banner_ui, checkbox_ui, sign_in_banner_ui, strong, who_text,
+};
 use crate::domain::{AwsProfile, AwsSetup, Credentials, EndpointError, S3Access, parse_endpoint};
 use crate::state::{Command, State};
 
@@ -186,7 +188,7 @@ fn server_ui(
             path_style_ui(ui, &mut wanted.path_style);
             ui.end_row();
             ui.label("");
-            ui.checkbox(&mut wanted.requester_pays, "Requester pays")
+            checkbox_ui(ui, &mut wanted.requester_pays, "Requester pays")
                 .on_hover_text("For buckets whose owner lets readers pay: reading costs you money");
             ui.end_row();
         });

@@ -1,0 +1,38 @@
+//! Check boxes and radio buttons. What a button may do without, they need: an outline that is seen, for it alone tells that there
+//! is something to choose (at least 3:1, WCAG 2.2, 1.4.11).
+
+use std::sync::Arc;
+
+use eframe::egui::{IntoAtoms, Response, Ui};
+
+use super::super::theme;
+
+pub(in super::super) fn checkbox_ui<'a>(
+    ui: &mut Ui,
+    is_on: &'a mut bool,
+    text: impl IntoAtoms<'a>,
+) -> Response {
+    outlined(ui, |ui| ui.checkbox(is_on, text))
+}
+
+/// One of several: a click makes `chosen` the `choice`.
+pub(in super::super) fn radio_ui<'a, V: PartialEq>(
+    ui: &mut Ui,
+    chosen: &mut V,
+    choice: V,
+    text: impl IntoAtoms<'a>,
+) -> Response {
+    outlined(ui, |ui| ui.radio_value(chosen, choice, text))
+}
+
+/// Not in a scope of its own, which would begin a new line where rows wrap.
+fn outlined(ui: &mut Ui, add: impl FnOnce(&mut Ui) -> Response) -> Response {
+    let style = Arc::clone(ui.style());
+    let outline = theme::outline(ui.visuals());
+    let widgets = &mut ui.visuals_mut().widgets;
+    widgets.inactive.bg_stroke.color = outline;
+    widgets.hovered.bg_stroke.color = outline;
+    let response = add(ui);
+    ui.set_style(style);
+    response
+}
