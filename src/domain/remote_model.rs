@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{MadeAt, SageMakerAccess};
+use super::{MadeAt, ReadingWish, SageMakerAccess};
 
 /// Where a model answers, how images go there, and how its answers are read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -12,12 +12,9 @@ pub struct RemoteModel {
     /// Of a model in TensorFlow Serving with several; in JSON alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signature: Option<String>,
-    /// A label set or a file of labels; `None`: as the model or its answers say.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub labels: Option<String>,
-    /// The text of a mapping, or its id or file; `None`: as is recognised.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mapping: Option<String>,
+    /// How its answers are read.
+    #[serde(default)]
+    pub reading: ReadingWish,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -66,8 +63,7 @@ impl RemoteModel {
             },
             form: RequestForm::Image,
             signature: None,
-            labels: None,
-            mapping: None,
+            reading: ReadingWish::default(),
         }
     }
 
@@ -79,8 +75,7 @@ impl RemoteModel {
             },
             form: RequestForm::Instances,
             signature: None,
-            labels: None,
-            mapping: None,
+            reading: ReadingWish::default(),
         }
     }
 

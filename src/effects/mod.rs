@@ -378,6 +378,7 @@ impl Effects {
             Effect::ListMappings => remote::reading::list(shared),
             Effect::SaveMapping(wish) => remote::reading::save(shared, wish),
             Effect::LoadMapping(path) => remote::reading::load(shared, path),
+            Effect::DeleteMapping(path) => remote::reading::delete(shared, path),
             Effect::PickMapping => desktop::pick_mapping(shared),
             Effect::StartJob {
                 plan,
@@ -674,6 +675,13 @@ impl Effects {
                 task,
                 control,
             } => remote::elsewhere::check(shared, model, task, control),
+            Effect::LookAtAnswer {
+                source,
+                model,
+                entry,
+                task,
+                control,
+            } => remote::elsewhere::look_at_answer(shared, source, model, entry, (task, control)),
         }
     }
 }

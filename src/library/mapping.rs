@@ -173,6 +173,37 @@ impl Library {
     }
 }
 
+impl Library {
+    /// Deletes a mapping of the user's own by its file, with the labels that were kept for it alone; gives its name.
+    ///
+    /// # Errors
+    /// It is none of the user's own, or cannot be deleted.
+    pub fn delete_mapping(&self, path: &Path) -> Result<String, LibraryError> {
+        let mapping = read_mapping(path)?;
+        let folder = self.mapping_folder();
+        if path.parent() != Some(folder.as_path()) {
+            return Err(LibraryError::NotOwn {
+                path: path.to_owned(),
+            });
+        }
+        fs::remove_file(path).map_err(LibraryError::io("delete the mapping", path))?;
+        let is_kept_for_it = |name: &&String| {
+            let stem = Path::new(name).file_stem();
+            is_plain_file_name(name) && stem == Some(mapping.id.as_ref())
+        };
+        if let Some(name) = mapping.labels.as_ref().filter(is_kept_for_it) {
+            let labels = folder.join(name);
+            match fs::remove_file(&labels) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    return Err(LibraryError::io("delete the label file", &labels)(error));
+                }
+                _ => {}
+            }
+        }
+        Ok(mapping.name)
+    }
+}
+
 pub(super) fn is_label_map(path: &Path) -> bool {
     path.extension()
         .is_some_and(|end| end.eq_ignore_ascii_case("pbtxt"))
@@ -192,6 +223,30 @@ fn read_mapping(path: &Path) -> Result<OutputMapping, LibraryError> {
 mod tests {
     use super::*;
     use crate::dirs::AppDirs;
+
+    #[test]
+    fn a_mapping_is_deleted_with_the_labels_that_were_kept_for_it_and_nothing_else_is() {
+        let home = tempfile::tempdir().unwrap();
+        let library = Library::open(&AppDirs::below(home.path()));
+        let labels = home.path().join("mine.txt");
+        fs::write(&labels, "cat\ndog\n").unwrap();
+        let mapping = parse_mapping(CLASSIFIER, Path::new("m.toml")).unwrap();
+        let saved = library.save_mapping(&mapping, Some(&labels)).unwrap();
+        let kept = library.mapping_folder().join("my-classifier.txt");
+        let other = library.mapping_folder().join("other.txt");
+        fs::write(&other, "bird\n").unwrap();
+        assert!(kept.exists());
+        let name = library.delete_mapping(&saved).unwrap();
+        assert_eq!(name, mapping.name);
+        assert!(!saved.exists() && !kept.exists());
+        assert!(labels.exists() && other.exists());
+
+        let elsewhere = home.path().join("m.toml");
+        fs::write(&elsewhere, CLASSIFIER).unwrap();
+        let error = library.delete_mapping(&elsewhere).unwrap_err();
+        assert!(matches!(error, LibraryError::NotOwn { .. }), "{error}");
+        assert!(elsewhere.exists());
+    }
 
     const DETECTOR: &str = r#"
 id = "shelf-detector"

@@ -112,6 +112,9 @@ pub enum LibraryError {
     Mapping(CardError),
     #[error("the mapping cannot be used: {0}")]
     MappingField(FieldError),
+    /// Somebody else's is not to be deleted.
+    #[error("this mapping does not lie among your own: {}", path.display())]
+    NotOwn { path: PathBuf },
     #[error("the class names of the model cannot be used: {reason}: {}", path.display())]
     Labels { path: PathBuf, reason: String },
     #[error("there is a model “{0}” already; choose another id, or remove that one first")]

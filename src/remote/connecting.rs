@@ -88,7 +88,9 @@ impl Asking {
             wrapping,
             made,
             id,
-            labels: model.labels.clone(),
+            labels: Some(model.reading.labels.trim())
+                .filter(|labels| !labels.is_empty())
+                .map(str::to_owned),
         })
     }
 

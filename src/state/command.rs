@@ -131,6 +131,8 @@ pub enum Command {
     EditRemoteModel(Box<RemoteModel>),
     /// Looks whether it is there, without sending it an image.
     CheckRemoteModel(Box<RemoteModel>),
+    /// Ask it about the picture in view, to see how its answers are read.
+    LookAtAnswer(Box<RemoteModel>),
     ForgetRemoteModel(Box<RemoteModel>),
     /// Shows the first of them, without opening them.
     LookAtOutputs(Box<OutputsAt>),
@@ -139,6 +141,8 @@ pub enum Command {
     /// Keeps a mapping among the user's own, with its labels.
     SaveMapping(Box<ReadingWish>),
     LoadMapping(PathBuf),
+    /// One of the user's own, by its file.
+    DeleteMapping(PathBuf),
     PickMapping,
     FindLeftovers(JobId),
     /// Deletes what was listed as left behind.

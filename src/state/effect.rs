@@ -142,6 +142,7 @@ pub enum Effect {
     /// Into the user's own, with its labels.
     SaveMapping(ReadingWish),
     LoadMapping(PathBuf),
+    DeleteMapping(PathBuf),
     PickMapping,
     /// Upload what the job needs, and start it.
     StartJob {
@@ -381,6 +382,14 @@ pub enum Effect {
         task: TaskId,
         control: TaskControl,
     },
+    /// Ask a model elsewhere about an image, to look at the answer.
+    LookAtAnswer {
+        source: SourceId,
+        model: RemoteModel,
+        entry: Sample,
+        task: TaskId,
+        control: TaskControl,
+    },
     InstallRuntime {
         kind: RuntimeKind,
         task: TaskId,
@@ -574,6 +583,7 @@ impl std::fmt::Debug for Effect {
             Self::ListMappings => formatter.write_str("ListMappings"),
             Self::SaveMapping(_) => formatter.write_str("SaveMapping"),
             Self::LoadMapping(path) => write!(formatter, "LoadMapping({})", path.display()),
+            Self::DeleteMapping(path) => write!(formatter, "DeleteMapping({})", path.display()),
             Self::PickMapping => formatter.write_str("PickMapping"),
             Self::StartJob { plan, .. } => write!(formatter, "StartJob({})", plan.spec.job_name),
             Self::ListJobs { query, .. } => write!(formatter, "ListJobs({query:?})"),
@@ -620,6 +630,9 @@ impl std::fmt::Debug for Effect {
             Self::AskOne { run, sample, .. } => write!(formatter, "AskOne({run:?}, {sample:?})"),
             Self::CheckRemoteModel { model, .. } => {
                 write!(formatter, "CheckRemoteModel({})", model.name())
+            }
+            Self::LookAtAnswer { model, .. } => {
+                write!(formatter, "LookAtAnswer({})", model.name())
             }
             Self::Prepare { key, .. } => write!(formatter, "Prepare({})", key.model_id),
             Self::PredictOne { run, sample, .. } => {

@@ -13,9 +13,9 @@ use super::{
 use crate::domain::{
     AnswerExamples, AwsSetup, CacheUsage, DeviceReport, Endpoint, EndpointConfig, EndpointPage,
     EndpointRecord, FileStamp, Identity, JobOutcome, JobPage, JobProgress, LabelSet, LatencyMs,
-    LeftBehind, ListingChange, LogLine, Page, Prediction, PriceTable, Problem, RunId, RunKey,
-    S3Access, S3Address, S3Place, SageMakerAccess, Saliency, SampleId, SampleUri, TruthBox,
-    UploadPlan, UploadReport,
+    LeftBehind, ListingChange, LogLine, Page, Prediction, PriceTable, Problem, RemoteAddress,
+    RunId, RunKey, S3Access, S3Address, S3Place, SageMakerAccess, Saliency, SampleId, SampleUri,
+    TruthBox, UploadPlan, UploadReport,
 };
 use crate::evaluation::Agreement;
 use crate::review::{Arrangement, FilmFrame, Statistics, Suppressed};
@@ -157,6 +157,13 @@ pub enum Event {
         task: TaskId,
         result: Result<RemoteCheck, S3Failure>,
     },
+    /// An answer of the model at this address.
+    AnswerLookedAt {
+        source: SourceId,
+        task: TaskId,
+        of: Box<RemoteAddress>,
+        result: Result<Arc<AnswerExamples>, S3Failure>,
+    },
     /// The device is gone; what was computed stays.
     DeviceLost {
         key: Box<RunKey>,
@@ -289,6 +296,8 @@ pub enum Event {
     },
     MappingSaved(Result<Box<SavedMapping>, String>),
     MappingLoaded(Result<Box<SavedMapping>, String>),
+    /// Its name, or why it stays.
+    MappingDeleted(Result<String, String>),
     LeftoversFound {
         id: JobId,
         task: TaskId,

@@ -103,7 +103,13 @@ impl Window {
             &mut self.textures,
             &mut commands,
         );
-        overlays::elsewhere_ui(ui.ctx(), state, &mut self.elsewhere, &mut commands);
+        overlays::elsewhere_ui(
+            ui.ctx(),
+            state,
+            &mut self.elsewhere,
+            &mut self.textures,
+            &mut commands,
+        );
         overlays::export_ui(ui.ctx(), state, &mut self.export, &mut commands);
         overlays::toast_ui(ui.ctx(), state, &mut self.toast, &mut commands);
         overlays::drop_target_ui(ui.ctx(), &mut commands);

@@ -4,11 +4,14 @@
 use std::path::Path;
 use std::process::Command as Process;
 
-use egui_kittest::Harness;
+use egui::accesskit::Role;
+use egui_kittest::kittest::{NodeT, Queryable};
+use egui_kittest::{Harness, Node};
+use serde_json::json;
 use spotcheck::app::App;
 use spotcheck::dirs::AppDirs;
 use spotcheck::domain::EndpointStatus;
-use spotcheck::state::{Action, Command, EndpointId, KnownEndpoint};
+use spotcheck::state::{Action, Command, EndpointId, KnownEndpoint, Overlay, SendStage};
 use spotcheck::tasks::now_ms;
 
 use crate::remote::{serve, type_into};
@@ -380,6 +383,207 @@ fn what_the_command_line_deploys_and_deletes_comes_and_goes_in_an_open_window() 
             });
         },
     );
+}
+
+/// Holds the deployment at its last step, when all but the endpoint itself is made.
+fn held_at_the_end(plane: &mut Option<ControlPlane>) -> impl FnOnce(&mut Process) {
+    |command| {
+        account(plane)(command);
+        plane.as_ref().unwrap().fail(Failure::Held {
+            operation: "CreateEndpoint",
+        });
+    }
+}
+
+/// The form of a deployment that is under way, and what the endpoint is called.
+fn deploy_until_held(window: &mut Harness<'static, App>, bucket: &Bucket) -> String {
+    let name = fill_in(window, bucket);
+    click(window, "Deploy the model");
+    wait_for(window, &format!("starting the endpoint {name}"));
+    name
+}
+
+#[test]
+fn a_deployment_that_is_cancelled_deletes_what_was_made_for_it() {
+    let mut plane = None;
+    alone(
+        "endpoints::a_deployment_that_is_cancelled_deletes_what_was_made_for_it",
+        held_at_the_end(&mut plane),
+        || {
+            let bucket = Seaweed::shared().bucket("window-endpoint-cancelled");
+            let home = tempfile::tempdir().unwrap();
+            let mut window = open_with_model_at(home_with_prices(home.path()), CLASSIFIER);
+            let name = deploy_until_held(&mut window, &bucket);
+            let archive = format!("spotcheck/spotcheck-files/{name}/model.tar.gz");
+            assert!(bucket.get(&archive).is_some());
+            click(&mut window, "Cancel the deployment");
+            // The form stands there again, as it was.
+            wait_until(&mut window, "the form", |window| {
+                sees(window, "Deploy the model") && window.state().state().tasks.is_idle()
+            });
+            assert!(bucket.get(&archive).is_none());
+            let left = std::fs::read_dir(home.path().join("data/endpoints")).unwrap();
+            assert_eq!(left.count(), 0);
+            assert_eq!(window.state().state().problems.len(), 0);
+            assert!(!sees(&window, &format!("Endpoint {name}: ")));
+        },
+    );
+    for (operation, times) in [
+        ("DeleteEndpoint", 0),
+        ("DeleteEndpointConfig", 1),
+        ("DeleteModel", 1),
+    ] {
+        assert_asked(plane.as_ref(), operation, times);
+    }
+}
+
+#[test]
+fn what_is_left_of_a_deployment_that_is_cancelled_is_said_and_can_be_deleted_later() {
+    let mut plane = None;
+    alone(
+        "endpoints::what_is_left_of_a_deployment_that_is_cancelled_is_said_and_can_be_deleted_later",
+        |command| {
+            held_at_the_end(&mut plane)(command);
+            plane.as_ref().unwrap().fail(Failure::AccessDenied {
+                operation: "DeleteModel",
+            });
+        },
+        || {
+            let bucket = Seaweed::shared().bucket("window-endpoint-half");
+            let home = tempfile::tempdir().unwrap();
+            let mut window = open_with_model_at(home_with_prices(home.path()), CLASSIFIER);
+            let name = deploy_until_held(&mut window, &bucket);
+            click(&mut window, "Cancel the deployment");
+            wait_for(&mut window, "could not all be deleted again");
+            let said = format!("could not all be deleted again: model {name} (");
+            assert!(sees(&window, &said));
+            assert!(sees(&window, "sagemaker:DeleteModel"));
+            wait_until(&mut window, "the end of cleaning up", |window| {
+                window.state().state().tasks.is_idle()
+            });
+            // It costs nothing, and this machine remembers it.
+            assert!(!sees(&window, &format!("Endpoint {name}: ")));
+            let left = std::fs::read_dir(home.path().join("data/endpoints")).unwrap();
+            assert_eq!(left.count(), 1);
+            window
+                .state_mut()
+                .command(Command::SetOverlay(Overlay::None));
+            window.state_mut().command(Action::Endpoints.into());
+            wait_for(&mut window, &name);
+        },
+    );
+    assert_asked(plane.as_ref(), "DeleteEndpointConfig", 1);
+}
+
+#[test]
+fn a_saved_model_is_deployed_in_the_container_that_serves_it_with_what_advanced_says() {
+    let mut plane = None;
+    alone(
+        "endpoints::a_saved_model_is_deployed_in_the_container_that_serves_it_with_what_advanced_says",
+        |command| {
+            account(&mut plane)(command);
+            plane.as_ref().unwrap().pause_jobs();
+        },
+        || {
+            let bucket = Seaweed::shared().bucket("window-endpoint-saved");
+            let model = tempfile::tempdir().unwrap();
+            std::fs::create_dir(model.path().join("1")).unwrap();
+            std::fs::write(model.path().join("1/saved_model.pb"), "graph").unwrap();
+            let home = tempfile::tempdir().unwrap();
+            let mut window = open_with_model_at(home_with_prices(home.path()), CLASSIFIER);
+            fill_in(&mut window, &bucket);
+            let choice = window.get_by_role_and_label(Role::ComboBox, "What is deployed");
+            choice.click_accesskit();
+            window.run_steps(2);
+            click(&mut window, "a TensorFlow SavedModel");
+            wait_for(&mut window, "Say in which folder the SavedModel lies");
+            let path = model.path().to_str().unwrap();
+            type_into(&mut window, "Folder of the TensorFlow SavedModel", path);
+            wait_for(&mut window, "/tensorflow-inference:2.19.0-cpu");
+
+            // A container that cannot serve it is not started.
+            click(&mut window, "Known containers");
+            click(&mut window, "ray:serve-ml-sagemaker-cpu-v1.4");
+            wait_for(&mut window, "holds a TensorFlow SavedModel, and ");
+            wait_for(&mut window, "would make the deployment fail");
+            click(&mut window, "Known containers");
+            click(&mut window, "As the model needs it");
+            wait_for(&mut window, "Nothing speaks against it");
+
+            click(&mut window, "Advanced");
+            let tags = "Tags of the endpoint and of what is made for it";
+            type_lines(&mut window, tags, "team=vision\nproject=cats");
+            type_lines(&mut window, "Environment of the container", "LEVEL=debug");
+            type_into(
+                &mut window,
+                "Key for the disks of the instances",
+                "alias/disks",
+            );
+            for name in [
+                "Seconds that the container may take to start",
+                "Seconds that fetching the model may take",
+            ] {
+                click(&mut window, name);
+            }
+            wait_until(&mut window, "a check of all that", |window| {
+                let deploying = &window.state().state().remote.deploying;
+                let advanced = &deploying.draft.advanced;
+                advanced.tags.len() == 2
+                    && advanced.environment.len() == 1
+                    && advanced.startup_timeout_s.is_some()
+                    && advanced.download_timeout_s.is_some()
+                    && matches!(deploying.check, SendStage::Done(_))
+            });
+            wait_until(&mut window, "a form that can be started", |window| {
+                let buttons = window.query_all_by_role_and_label(Role::Button, "Deploy the model");
+                let mut buttons = buttons.map(|button| button.accesskit_node().is_disabled());
+                buttons.next() == Some(false)
+            });
+            click(&mut window, "Deploy the model");
+            wait_for(&mut window, "Endpoints of SageMaker");
+        },
+    );
+    // In the process of the test itself there is none.
+    let Some(plane) = plane else {
+        return;
+    };
+    let asked = |operation: &str| {
+        let requests = plane.requests();
+        let asked = requests
+            .into_iter()
+            .rfind(|request| request.operation == operation);
+        asked.unwrap().body
+    };
+    let tags = json!([{"Key": "project", "Value": "cats"}, {"Key": "team", "Value": "vision"}]);
+    let model = asked("CreateModel");
+    let container = &model["PrimaryContainer"];
+    let image = container["Image"].as_str().unwrap();
+    assert!(
+        image.ends_with("/tensorflow-inference:2.19.0-cpu"),
+        "{image}"
+    );
+    assert_eq!(container["Environment"]["LEVEL"], "debug");
+    let config = asked("CreateEndpointConfig");
+    assert_eq!(config["KmsKeyId"], "alias/disks");
+    let variant = &config["ProductionVariants"][0];
+    assert_eq!(variant["ContainerStartupHealthCheckTimeoutInSeconds"], 1200);
+    assert_eq!(variant["ModelDataDownloadTimeoutInSeconds"], 1200);
+    for told in [&model, &config, &asked("CreateEndpoint")] {
+        assert_eq!(told["Tags"], tags);
+    }
+}
+
+/// Into a field of several lines.
+fn type_lines(window: &mut Harness<'static, App>, field: &str, text: &str) {
+    let find = |window: &Harness<'static, App>, act: &dyn Fn(&Node<'_>)| {
+        act(&window.get_by_role_and_label(Role::MultilineTextInput, field));
+    };
+    find(window, &|node| node.scroll_to_me());
+    window.run_steps(3);
+    find(window, &|node| node.focus());
+    window.step();
+    find(window, &|node| node.type_text(text));
+    window.run_steps(2);
 }
 
 fn click_once_there(window: &mut Harness<'static, App>, text: &str) {

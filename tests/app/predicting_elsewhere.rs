@@ -2,6 +2,7 @@
 //! stand-in for TensorFlow Serving that speaks its REST API as its documentation has it.
 
 use std::path::Path;
+use std::process::{Command as Process, Output};
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -10,16 +11,18 @@ use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable;
 use serde_json::{Value, json};
 use spotcheck::app::App;
-use spotcheck::domain::{RemoteModel, SageMakerAccess};
+use spotcheck::domain::{Credentials, RemoteModel, SageMakerAccess};
 use spotcheck::state::{Action, Command, Step};
 
 use crate::http_server::{HttpServer, Reply, Request};
-use crate::remote::{serve, type_into};
+use crate::remote::{home_with_runtime, replace_in, serve, type_into};
 use crate::support::alone::alone;
-use crate::support::control_plane::{IMAGE, REGION, ROLE, archive};
+use crate::support::control_plane::{ControlPlane, Failure, IMAGE, REGION, ROLE, archive};
 use crate::support::seaweed::{Bucket, Seaweed};
 use crate::support::spotcheck_at;
-use crate::window::{click, folder_of, open, samples, sees, wait_for, wait_until};
+use crate::window::{
+    click, folder_of, open, open_with_model_at, samples, sees, wait_for, wait_until,
+};
 
 const CLASSIFIER: &str = "efficientnet-lite0";
 
@@ -49,6 +52,12 @@ server.serve_forever()
 
 /// Puts an archive behind an endpoint of this name.
 fn deploy(bucket: &Bucket, name: &str, archive: &[u8]) {
+    let output = deployment(bucket, name, archive, &[]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+}
+
+fn deployment(bucket: &Bucket, name: &str, archive: &[u8], more: &[&str]) -> Output {
     let key = format!("models/{name}.tar.gz");
     bucket.put(&key, archive);
     let home = tempfile::tempdir().unwrap();
@@ -56,9 +65,8 @@ fn deploy(bucket: &Bucket, name: &str, archive: &[u8]) {
     let mut args = vec!["endpoint", "deploy", "--name", name, "--archive", &uri];
     args.extend(["--role", ROLE, "--image", IMAGE]);
     args.extend(["--instance-type", "ml.m5.xlarge", "--hourly-price", "0.25"]);
-    let output = spotcheck_at(home.path(), &args).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}");
+    args.extend(more);
+    spotcheck_at(home.path(), &args).output().unwrap()
 }
 
 /// What `transform package` makes of the model that is used here.
@@ -213,6 +221,208 @@ fn an_endpoint_that_is_missing_fails_or_gets_too_much_says_why_and_where_to_look
     }
 }
 
+/// A container that answers about every image the same, as a list of scores.
+const SCORES: &str = r#"
+import os
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+class Handler(BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.answer(b"")
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.answer(b'{"predictions": [[0.25, 0.75]]}')
+
+    def answer(self, body):
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+server = HTTPServer(("127.0.0.1", int(os.environ["SAGEMAKER_BIND_TO_PORT"])), Handler)
+print(f"port {server.server_port}", flush=True)
+server.serve_forever()
+"#;
+
+fn scores() -> Vec<u8> {
+    archive(&[("code/serve.py", SCORES.as_bytes())])
+}
+
+/// Puts an archive behind an endpoint, and waits for nothing.
+fn begin_deploying(bucket: &Bucket, name: &str, archive: &[u8]) {
+    let output = deployment(bucket, name, archive, &["--no-wait"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+}
+
+fn regional(plane: &mut Option<ControlPlane>) -> impl FnOnce(&mut Process) {
+    |command| {
+        serve(plane)(command);
+        command.env("AWS_REGION", REGION);
+    }
+}
+
+#[test]
+fn an_endpoint_that_is_not_in_service_yet_says_so_before_and_after_it_was_asked() {
+    let mut plane = None;
+    alone(
+        "predicting_elsewhere::an_endpoint_that_is_not_in_service_yet_says_so_before_and_after_it_was_asked",
+        |command| {
+            regional(&mut plane)(command);
+            plane.as_ref().unwrap().pause_jobs();
+        },
+        || {
+            let bucket = Seaweed::shared().bucket("window-early");
+            begin_deploying(&bucket, "early", &scores());
+            let folder = folder_of(2, "chelsea.png");
+            let mut window = open_folder(folder.path(), 2);
+            choose_endpoint(&mut window, "early");
+            wait_for(&mut window, "early is Creating in us-east-1");
+            assert!(sees(&window, "It answers once it is InService"));
+            click(&mut window, "Predict there");
+            wait_for(
+                &mut window,
+                "Could not ask the endpoint early: it is Creating; wait until it is InService",
+            );
+            assert!(sees(&window, "Try again"));
+        },
+    );
+}
+
+#[test]
+fn an_endpoint_that_failed_says_why_before_and_after_it_was_asked() {
+    let mut plane = None;
+    alone(
+        "predicting_elsewhere::an_endpoint_that_failed_says_why_before_and_after_it_was_asked",
+        |command| {
+            regional(&mut plane)(command);
+            plane.as_ref().unwrap().fail(Failure::NoPing);
+        },
+        || {
+            let bucket = Seaweed::shared().bucket("window-failed");
+            // It fails, and the command with it.
+            drop(deployment(&bucket, "failed", &scores(), &[]));
+            let folder = folder_of(2, "chelsea.png");
+            let mut window = open_folder(folder.path(), 2);
+            choose_endpoint(&mut window, "failed");
+            wait_for(&mut window, "failed is Failed in us-east-1");
+            assert!(sees(&window, "did not pass the ping health check"));
+            assert!(sees(&window, "It does not answer in this state"));
+            click(&mut window, "Predict there");
+            wait_for(
+                &mut window,
+                "Could not ask the endpoint failed: it is Failed (AWS says: ",
+            );
+            assert!(sees(&window, "deploy it anew, or choose another one"));
+        },
+    );
+}
+
+#[test]
+fn an_endpoint_that_is_deleted_meanwhile_is_said_and_its_answers_stay() {
+    let mut plane = None;
+    alone(
+        "predicting_elsewhere::an_endpoint_that_is_deleted_meanwhile_is_said_and_its_answers_stay",
+        regional(&mut plane),
+        || {
+            let bucket = Seaweed::shared().bucket("window-gone");
+            deploy(&bucket, "gone", &scores());
+            let folder = folder_of(2, "chelsea.png");
+            let mut window = open_folder(folder.path(), 2);
+            choose_endpoint(&mut window, "gone");
+            wait_for(&mut window, "✓ gone is InService");
+            click(&mut window, "Predict there");
+            wait_for_answers(&mut window, 1);
+
+            let home = tempfile::tempdir().unwrap();
+            let delete = ["endpoint", "delete", "gone", "--yes"];
+            let deleted = spotcheck_at(home.path(), &delete).output().unwrap();
+            assert!(deleted.status.success(), "{deleted:?}");
+            window.state_mut().command(Command::Walk(Step::By(1)));
+            wait_for(&mut window, "Could not ask the endpoint gone");
+            assert!(sees(&window, "look at the name and the region"));
+            wait_for_answers(&mut window, 1);
+            assert!(sees(&window, "2 images, 1 predicted"));
+        },
+    );
+}
+
+#[test]
+fn a_session_that_ends_between_two_pictures_is_said_with_what_renews_it() {
+    let mut plane = None;
+    alone(
+        "predicting_elsewhere::a_session_that_ends_between_two_pictures_is_said_with_what_renews_it",
+        |command| {
+            regional(&mut plane)(command);
+            let plane = plane.as_ref().unwrap();
+            plane.fail(Failure::SessionOverAfter {
+                operation: "InvokeEndpoint",
+                times: 1,
+            });
+        },
+        || {
+            let bucket = Seaweed::shared().bucket("window-session");
+            deploy(&bucket, "cats", &scores());
+            let folder = folder_of(2, "chelsea.png");
+            let mut window = open_folder(folder.path(), 2);
+            choose_endpoint(&mut window, "cats");
+            wait_for(&mut window, "✓ cats is InService");
+            click(&mut window, "Predict there");
+            wait_for_answers(&mut window, 1);
+            window.state_mut().command(Command::Walk(Step::By(1)));
+            wait_for(&mut window, "has expired");
+            assert!(sees(
+                &window,
+                "renew it where its credentials come from, then try again"
+            ));
+            assert!(sees(&window, "Try again"));
+            wait_for_answers(&mut window, 1);
+        },
+    );
+}
+
+#[test]
+fn a_sign_in_that_is_over_names_the_command_that_renews_it_in_the_dialog_and_where_it_was_asked() {
+    let home = tempfile::tempdir().unwrap();
+    let config = "[profile work]\nsso_session = company\nsso_account_id = 123456789012\nsso_role_name = Reader\nregion = us-east-1\n\n\
+         [sso-session company]\nsso_region = us-east-1\nsso_start_url = https://example.awsapps.com/start\n";
+    let mut plane = None;
+    alone(
+        "predicting_elsewhere::a_sign_in_that_is_over_names_the_command_that_renews_it_in_the_dialog_and_where_it_was_asked",
+        |command| {
+            regional(&mut plane)(command);
+            let path = home.path().join("config");
+            std::fs::write(&path, config).unwrap();
+            command
+                .env("AWS_CONFIG_FILE", path)
+                .env("HOME", home.path());
+        },
+        || {
+            let folder = folder_of(2, "chelsea.png");
+            let mut window = open_folder(folder.path(), 2);
+            let access = SageMakerAccess {
+                credentials: Credentials::Profile("work".to_owned()),
+                ..SageMakerAccess::default()
+            };
+            let cats = RemoteModel::at_endpoint("cats", access);
+            let edit = Command::EditRemoteModel(Box::new(cats));
+            window.state_mut().command(edit);
+            let said = "run `aws sso login --profile work`, then try again";
+            wait_for(&mut window, said);
+            click(&mut window, "Predict there");
+            wait_until(&mut window, "the inspector", |window| {
+                window.state().state().engine.has_failed() && sees(window, said)
+            });
+            click(&mut window, "Copy command");
+            wait_for(&mut window, "Copied the command; paste it into a terminal");
+        },
+    );
+    if let Some(plane) = plane {
+        assert_eq!(plane.count("InvokeEndpoint"), 0);
+    }
+}
+
 /// A model of CIFAR-10 in TensorFlow Serving: most of the probability is on the class that the length of the image says.
 fn cifar() -> HttpServer {
     HttpServer::start(|request| match request.path.as_str() {
@@ -296,15 +506,33 @@ fn a_model_in_tensorflow_serving_answers_by_the_signature_and_labels_that_were_c
     assert_eq!(predictions(&server), 4, "one of the three is asked again");
 }
 
-#[test]
-fn answers_of_a_shape_that_nobody_knows_are_shown_and_read_with_a_mapping() {
-    let server = HttpServer::start(|request| match request.path.as_str() {
+/// A model whose answers Spotcheck does not know.
+fn strange() -> HttpServer {
+    HttpServer::start(|request| match request.path.as_str() {
         "/v1/models/own:predict" => said(&json!({"verdict": {"certainty": [0.25, 0.75]}})),
         // Somebody in between lets nothing else through.
         _ => Reply::status("404 Not Found"),
+    })
+}
+
+/// A window that keeps its mappings in a folder of its own.
+fn open_at_home(home: &Path, folder: &Path, images: usize) -> Harness<'static, App> {
+    let mut window = open_with_model_at(home_with_runtime(home), CLASSIFIER);
+    window.state_mut().command(Command::Open(folder.to_owned()));
+    wait_for(&mut window, &format!("{images} images, 1 predicted"));
+    wait_until(&mut window, "the end of the listing", |window| {
+        !window.state().state().is_listing()
     });
-    let folder = folder_of(2, "chelsea.png");
-    let mut window = open_folder(folder.path(), 2);
+    window
+}
+
+#[test]
+fn answers_of_a_shape_that_nobody_knows_are_read_with_a_mapping_that_is_kept_and_deleted() {
+    let server = strange();
+    let (home, folder) = (tempfile::tempdir().unwrap(), folder_of(2, "chelsea.png"));
+    let labels = home.path().join("labels.txt");
+    std::fs::write(&labels, "dog\ncat\n").unwrap();
+    let mut window = open_at_home(home.path(), folder.path(), 2);
     choose_tf_serving(&mut window, &server.url("/v1/models/own:predict"));
     wait_for(&mut window, "TensorFlow Serving has no model own");
     click(&mut window, "Predict there");
@@ -314,22 +542,83 @@ fn answers_of_a_shape_that_nobody_knows_are_shown_and_read_with_a_mapping() {
     );
     assert_eq!(predictions(&server), 1);
 
+    // What it answered is there to make a mapping of.
     click(&mut window, "Say how answers are read…");
-    wait_for(&mut window, "The answer begins so:");
-    assert!(sees(&window, "certainty"));
-    let mapping =
-        "id = \"own\"\nname = \"Own\"\n[answer.classification]\nscores = \"/verdict/certainty\"\n";
-    let field = |window: &Harness<'static, App>, act: &dyn Fn(&egui_kittest::Node<'_>)| {
-        act(&window.get_by_role_and_label(Role::MultilineTextInput, "Mapping"));
-    };
-    field(&window, &|node| node.focus());
-    window.step();
-    field(&window, &|node| node.type_text(mapping));
-    window.run_steps(2);
+    wait_for(
+        &mut window,
+        "the answers have no shape that Spotcheck knows",
+    );
+    assert!(sees(&window, "\"certainty\": [0.25, 0.75]"));
+    click(&mut window, "Make a mapping");
+    wait_for(&mut window, "class 1 75.0 %");
+    let file = labels.to_str().unwrap();
+    type_into(&mut window, "Label set or label file", file);
+    wait_for(&mut window, "cat 75.0 %");
+    replace_in(&mut window, "Name of the mapping", "Verdicts");
+    click(&mut window, "Save the mapping");
+    wait_for(&mut window, "✓ saved");
+    let kept = home.path().join("data/mappings");
+    assert!(kept.join("verdicts.toml").exists());
+    assert!(kept.join("verdicts.txt").exists());
+    assert_eq!(predictions(&server), 1, "trying costs no prediction");
     click(&mut window, "Predict there");
     wait_for_answers(&mut window, 1);
-    wait_for(&mut window, "75.0 %");
+    wait_for(&mut window, "cat 75.0 %");
     assert_eq!(predictions(&server), 2);
+
+    // It stands there the next time, and goes once that is confirmed.
+    click(&mut window, "Change…");
+    wait_for(&mut window, "✓ saved");
+    click(&mut window, "Delete the saved mapping…");
+    wait_for(&mut window, "Delete the saved mapping Verdicts?");
+    click(&mut window, "Keep it");
+    assert!(!sees(&window, "Delete the saved mapping Verdicts?"));
+    click(&mut window, "Delete the saved mapping…");
+    click(&mut window, "Delete it");
+    wait_until(&mut window, "an empty list of mappings", |window| {
+        window.state().state().remote.reading.saved.is_empty()
+    });
+    assert_eq!(std::fs::read_dir(&kept).unwrap().count(), 0);
+    // Whoever wants it back still has its fields.
+    wait_for(&mut window, "Save the mapping");
+    assert!(!sees(&window, "✓ saved"));
+}
+
+#[test]
+fn an_answer_is_looked_at_before_anything_is_predicted_and_belongs_to_its_address() {
+    let server = strange();
+    let (home, folder) = (tempfile::tempdir().unwrap(), folder_of(2, "chelsea.png"));
+    let mut window = open_at_home(home.path(), folder.path(), 2);
+    choose_tf_serving(&mut window, &server.url("/v1/models/own:predict"));
+    wait_for(&mut window, "TensorFlow Serving has no model own");
+    click(&mut window, "Look at an answer");
+    wait_for(
+        &mut window,
+        "the answers have no shape that Spotcheck knows",
+    );
+    assert_eq!(predictions(&server), 1);
+    click(&mut window, "Make a mapping");
+    wait_for(&mut window, "class 1 75.0 %");
+
+    // Another model answers otherwise, or not at all.
+    let other = server.url("/v1/models/other:predict");
+    replace_in(&mut window, "Address of the model", &other);
+    wait_until(&mut window, "the other address", |window| {
+        sees(window, "sends the picture in view there") && !sees(window, "class 1 75.0 %")
+    });
+    click(&mut window, "Look at an answer");
+    wait_until(&mut window, "why there is none", |window| {
+        let form = &window.state().state().remote.elsewhere.form;
+        form.looking.is_none() && form.not_seen.is_some()
+    });
+    let own = server.url("/v1/models/own:predict");
+    replace_in(&mut window, "Address of the model", &own);
+    wait_for(&mut window, "class 1 75.0 %");
+    // Nothing became a run, and nothing was chosen.
+    assert!(sees(&window, "2 images, 1 predicted"));
+    click(&mut window, "Predict there");
+    wait_for_answers(&mut window, 1);
+    assert_eq!(predictions(&server), 3);
 }
 
 #[test]

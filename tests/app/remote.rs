@@ -280,7 +280,7 @@ fn open_outputs_of(
     window
 }
 
-fn home_with_runtime(home: &std::path::Path) -> AppDirs {
+pub(crate) fn home_with_runtime(home: &std::path::Path) -> AppDirs {
     let dirs = AppDirs::below(home);
     std::fs::create_dir_all(&dirs.data).unwrap();
     let runtime = AppDirs::below(runtime_home()).data.join("runtime");

@@ -11,8 +11,8 @@ use crate::cli::account::tell_doubt_about;
 use crate::cli::values::{parse_endpoint_name, parse_region};
 use crate::dirs::AppDirs;
 use crate::domain::{
-    Credentials, KeepRule, LabelSet, MadeAt, ModelCard, RemoteModel, RequestForm, S3Place,
-    SageMakerAccess, Sample,
+    Credentials, KeepRule, LabelSet, MadeAt, ModelCard, ReadingWish, RemoteModel, RequestForm,
+    S3Place, SageMakerAccess, Sample,
 };
 use crate::library::{Library, built_in_labels, labels_from_file};
 use crate::remote::asking::{RemotePredictor, recognise};
@@ -139,7 +139,10 @@ impl RemoteArgs {
                 None => model.form,
             },
             signature: self.signature.clone(),
-            labels: self.labels.clone(),
+            reading: ReadingWish {
+                mapping: None,
+                labels: self.labels.clone().unwrap_or_default(),
+            },
             ..model
         }
     }

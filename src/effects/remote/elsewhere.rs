@@ -1,6 +1,5 @@
 //! Models elsewhere: looked for, connected to, and asked about one image after the other.
 
-use std::path::Path;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -8,16 +7,16 @@ use std::time::{Duration, Instant};
 use super::super::latest::{LatestSender, latest};
 use super::super::s3::{failed, failure, renewal};
 use super::super::{Shared, guarded};
+use super::reading::choice_of;
 use crate::aws::AwsErrorKind;
 use crate::domain::{
-    FileStamp, KeepRule, RemoteAddress, RemoteModel, RunId, RunInfo, RunKey, S3Access,
-    SageMakerAccess, Sample, SampleId, endpoint_name_problem,
+    AnswerExamples, ExampleAnswer, FileStamp, RemoteAddress, RemoteModel, RunId, RunInfo, RunKey,
+    S3Access, SageMakerAccess, Sample, SampleId, endpoint_name_problem,
 };
-use crate::library::{built_in_labels, labels_from_file, parse_mapping};
 use crate::predict::upright_size;
 use crate::remote::asking::RemotePredictor;
 use crate::remote::connecting::{Asking, ConnectError, USUAL_LANES, as_told, known_to};
-use crate::remote::outputs::{ReadingChoice, Recognition, Unrecognised};
+use crate::remote::outputs::{Recognition, Unrecognised};
 use crate::remote::tf_serving::{TfServing, TfServingAddress};
 use crate::source::{SourceError, for_task};
 use crate::state::{
@@ -31,8 +30,6 @@ use crate::vision::PredictError;
 const ON_THEIR_WAY: usize = 3;
 /// Who only walks past a picture does not want to pay for its answer.
 const WALKED_PAST: Duration = Duration::from_millis(200);
-/// So much of an answer of unknown shape is shown.
-const RAW_BYTES: usize = 4000;
 
 /// Asks models elsewhere.
 pub(in super::super) struct RemoteWorker {
@@ -176,7 +173,7 @@ impl Connected {
 fn not_connected(message: String) -> ConnectFailure {
     ConnectFailure::Failed {
         message,
-        raw: None,
+        examples: None,
         renewal: None,
     }
 }
@@ -187,7 +184,7 @@ fn connect(
     request: &Connection,
 ) -> Result<FoundModel, ConnectFailure> {
     let (model, control) = (&request.model, &request.control);
-    let choice = choice_of(shared, model).map_err(not_connected)?;
+    let choice = choice_of(&model.reading).map_err(not_connected)?;
     let asking = Asking::of(model, &shared.aws, control).map_err(|error| match error {
         ConnectError::Aws(error) if error.kind == AwsErrorKind::Cancelled => {
             ConnectFailure::Cancelled
@@ -209,6 +206,11 @@ fn connect(
     if let Some(before) = before {
         understood.predictor.learn(&before.labels);
     }
+    let examples = first.as_ref().and_then(|first| {
+        let mut samples = request.samples.iter();
+        let (_, entry) = samples.find(|(sample, _)| *sample == first.sample)?;
+        Some(examples_of(entry, first.size, &first.answer))
+    });
     let first = first.map(|first| {
         let prediction = understood
             .predictor
@@ -239,37 +241,8 @@ fn connect(
             reading: understood.reading,
             latency: understood.predictor.latency(),
         },
+        examples,
         first,
-    })
-}
-
-/// How answers are to be read, as the user says.
-fn choice_of(shared: &Shared, model: &RemoteModel) -> Result<ReadingChoice, String> {
-    let (mapping, of_mapping) = match model.mapping.as_deref().map(str::trim) {
-        None | Some("") => (None, None),
-        // The text of one.
-        Some(text) if text.contains('=') => {
-            let typed = Path::new("the mapping that was typed");
-            let mapping = parse_mapping(text, typed).map_err(|error| error.to_string())?;
-            (Some(mapping), None)
-        }
-        Some(name) => {
-            let found = shared.library.find_mapping(name);
-            let (mapping, labels) = found.map_err(|error| error.to_string())?;
-            (Some(mapping), Some(labels))
-        }
-    };
-    let labels = match model.labels.as_deref().map(str::trim) {
-        None | Some("") => None,
-        Some(name) => Some(match built_in_labels(name) {
-            Some(labels) => labels,
-            None => labels_from_file(Path::new(name)).map_err(|error| error.to_string())?,
-        }),
-    };
-    Ok(ReadingChoice {
-        mapping,
-        labels: labels.or(of_mapping.filter(|labels| !labels.is_empty())),
-        keep: KeepRule::default(),
     })
 }
 
@@ -346,7 +319,7 @@ fn ask_first(
                 "{} answers in a shape that Spotcheck does not know; say where scores, boxes and classes stand in its answers",
                 asking.carrier.name()
             ),
-            raw: Some(beginning(&answer)),
+            examples: Some(examples_of(entry, size, &answer)),
             renewal: None,
         },
     })?;
@@ -360,20 +333,22 @@ fn ask_first(
     Ok((recognition, first))
 }
 
-fn beginning(answer: &[u8]) -> String {
-    let text = String::from_utf8_lossy(&answer[..answer.len().min(RAW_BYTES)]);
-    if answer.len() > RAW_BYTES {
-        format!("{text}…")
-    } else {
-        text.into_owned()
-    }
+/// An answer to try a mapping on.
+fn examples_of(entry: &Sample, size: [u32; 2], answer: &[u8]) -> Arc<AnswerExamples> {
+    let example = ExampleAnswer {
+        uri: entry.uri.clone(),
+        image: entry.name.clone(),
+        image_size: Ok(size),
+        answer: answer.into(),
+    };
+    Arc::new(AnswerExamples::of(vec![example]))
 }
 
 fn out_of_reach(shared: &Shared, model: &RemoteModel, message: String) -> ConnectFailure {
     ConnectFailure::Failed {
         renewal: renewal_in(shared, model, &message),
         message,
-        raw: None,
+        examples: None,
     }
 }
 
@@ -463,6 +438,59 @@ fn ask(shared: &Shared, model: &Connected, question: &Question) -> Asked {
         },
         Err(error) => answered(question, Err(error.to_string()), None),
     }
+}
+
+/// Asks a model about one image, for whoever wants to see its answer.
+pub(in super::super) fn look_at_answer(
+    shared: &Arc<Shared>,
+    source: SourceId,
+    model: RemoteModel,
+    entry: Sample,
+    (task, control): (TaskId, TaskControl),
+) {
+    let of = Box::new(model.at.clone());
+    let looked_at = move |result| Event::AnswerLookedAt {
+        source,
+        task,
+        of,
+        result,
+    };
+    let of_mistake = looked_at.clone();
+    shared.spawn_answer(
+        "look at an answer from elsewhere",
+        move |shared| looked_at(first_look(shared, source, &model, &entry, &control)),
+        move |mistake| of_mistake(Err(failed(mistake))),
+    );
+}
+
+fn first_look(
+    shared: &Shared,
+    source: SourceId,
+    model: &RemoteModel,
+    entry: &Sample,
+    control: &TaskControl,
+) -> Result<Arc<AnswerExamples>, S3Failure> {
+    let out_of_reach = |message: String| S3Failure::Failed {
+        renewal: renewal_in(shared, model, &message),
+        message,
+    };
+    let asking = Asking::of(model, &shared.aws, control).map_err(|error| match error {
+        ConnectError::Aws(error) if error.kind == AwsErrorKind::Cancelled => S3Failure::Cancelled,
+        error => out_of_reach(error.to_string()),
+    })?;
+    let source = shared.source(source).ok_or(S3Failure::Cancelled)?;
+    let bytes = for_task(&source, control).read(&entry.uri);
+    let bytes = bytes.map_err(|error| match error {
+        SourceError::Cancelled => S3Failure::Cancelled,
+        error => failed(error.to_string()),
+    })?;
+    let size = guarded(|| upright_size(&bytes)).map_err(failed)?;
+    let answer = asking.carrier.carry(asking.wrapping.wrap(&bytes), control);
+    let answer = answer.map_err(|error| match error {
+        PredictError::Cancelled => S3Failure::Cancelled,
+        error => out_of_reach(error.to_string()),
+    })?;
+    Ok(examples_of(entry, size, &answer))
 }
 
 /// Looks whether a model is there, without sending it an image.

@@ -4,16 +4,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::super::Shared;
-use super::reading::{checked_mapping, labels_of};
+use super::reading::choice_of;
 use super::records;
 use crate::domain::{
-    AnswerExamples, KeepRule, LabelSet, MadeAt, ReadingWish, RunId, RunKey, Sample, SampleId,
-    SharedList,
+    AnswerExamples, LabelSet, MadeAt, ReadingWish, RunId, RunKey, Sample, SampleId, SharedList,
 };
 use crate::predict::{ResultSink, SampleResult};
 use crate::remote::outputs::{
     FoundOutputs, JobOutputs, OutputFolder, OutputSink, OutputsError, OutputsPart, ReadOutcome,
-    ReadingChoice,
 };
 use crate::remote::transform::JobError;
 use crate::source::Source;
@@ -145,7 +143,7 @@ fn find(shared: &Shared, place: &Place, control: &TaskControl) -> Result<Found, 
 
 fn open_all(shared: &Shared, request: &Request) -> Result<TaskOutcome, OutputsFailure> {
     let (place, control) = (&request.place, &request.control);
-    let choice = choice_of(&request.reading)?;
+    let choice = choice_of(&request.reading).map_err(failed)?;
     let Found {
         source,
         outputs: found,
@@ -248,16 +246,6 @@ fn origin_of(
             Ok((outputs.parts, outputs.made))
         }
     }
-}
-
-fn choice_of(wish: &ReadingWish) -> Result<ReadingChoice, OutputsFailure> {
-    let mapping = wish.mapping.as_deref();
-    let mapping = mapping.map(|mapping| checked_mapping(mapping, &wish.labels));
-    Ok(ReadingChoice {
-        mapping: mapping.transpose().map_err(failed)?,
-        labels: labels_of(&wish.labels).map_err(failed)?,
-        keep: KeepRule::default(),
-    })
 }
 
 /// Sends answers to the window, some at a time.

@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::super::Shared;
-use crate::domain::{AnswerExamples, LabelSet, OutputMapping, ReadingWish};
+use crate::domain::{AnswerExamples, KeepRule, LabelSet, OutputMapping, ReadingWish};
 use crate::library::{built_in_labels, check_mapping, labels_from_file, parse_mapping};
-use crate::remote::outputs::{ExampleReadings, OutputShape};
+use crate::remote::outputs::{ExampleReadings, OutputShape, ReadingChoice};
 use crate::state::{Event, ReadingTrial, SavedMapping};
 
 /// The labels that a field names: a built-in set, or a file; `None` for an empty one.
-pub(super) fn labels_of(text: &str) -> Result<Option<LabelSet>, String> {
+fn labels_of(text: &str) -> Result<Option<LabelSet>, String> {
     match text.trim() {
         "" => Ok(None),
         name => match built_in_labels(name) {
@@ -23,10 +23,7 @@ pub(super) fn labels_of(text: &str) -> Result<Option<LabelSet>, String> {
 }
 
 /// The mapping with the label set that is named beside it; a file of labels goes with it only when it is saved.
-pub(super) fn checked_mapping(
-    mapping: &OutputMapping,
-    labels: &str,
-) -> Result<OutputMapping, String> {
+fn checked_mapping(mapping: &OutputMapping, labels: &str) -> Result<OutputMapping, String> {
     let labels = labels.trim();
     let mapping = OutputMapping {
         labels: built_in_labels(labels).map(|_| labels.to_owned()),
@@ -146,4 +143,26 @@ fn saved_mapping(path: PathBuf, mapping: OutputMapping) -> SavedMapping {
         labels,
         path,
     }
+}
+
+pub(in super::super) fn delete(shared: &Arc<Shared>, path: PathBuf) {
+    shared.spawn_answer(
+        "delete a mapping",
+        move |shared| {
+            let deleted = shared.library.delete_mapping(&path);
+            Event::MappingDeleted(deleted.map_err(|error| error.to_string()))
+        },
+        |mistake| Event::MappingDeleted(Err(mistake)),
+    );
+}
+
+/// What readers of answers want to know.
+pub(super) fn choice_of(wish: &ReadingWish) -> Result<ReadingChoice, String> {
+    let mapping = wish.mapping.as_deref();
+    let mapping = mapping.map(|mapping| checked_mapping(mapping, &wish.labels));
+    Ok(ReadingChoice {
+        mapping: mapping.transpose()?,
+        labels: labels_of(&wish.labels)?,
+        keep: KeepRule::default(),
+    })
 }

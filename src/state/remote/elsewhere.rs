@@ -1,7 +1,11 @@
 //! Predicting with a model elsewhere, instead of on this computer: the choice, and the dialog that makes it.
 
-use crate::domain::{LabelSet, LatencyMs, MadeAt, ModelCard, RemoteModel, RunId, RunKey, SampleId};
-use crate::state::{Engine, NewAnswer, S3Failure, SendStage, State};
+use std::sync::Arc;
+
+use crate::domain::{
+    AnswerExamples, LabelSet, LatencyMs, MadeAt, ModelCard, RemoteModel, RunId, RunKey, SampleId,
+};
+use crate::state::{Engine, NewAnswer, S3Failure, SendStage, State, TaskId};
 
 /// Where pictures are predicted.
 #[derive(Debug, Default)]
@@ -9,8 +13,8 @@ pub struct Elsewhere {
     /// `None`: on this computer.
     pub chosen: Option<RemoteModel>,
     pub form: ElsewhereForm,
-    /// The beginning of an answer whose shape nobody knows.
-    pub raw: Option<String>,
+    /// The first answer of the chosen model, to try a mapping on.
+    pub(in crate::state) first: Option<Arc<AnswerExamples>>,
     /// The command that signs in anew, where that is what helps.
     pub renewal: Option<String>,
     /// How long the answers took that were asked for one by one since the program was started.
@@ -34,6 +38,10 @@ pub struct ElsewhereForm {
     /// What was checked last, or is being checked.
     pub checked: Option<RemoteModel>,
     pub failure: Option<S3Failure>,
+    /// The model is asked about the picture in view, to see how its answers are read.
+    pub looking: Option<TaskId>,
+    /// Why there is no answer to look at.
+    pub not_seen: Option<S3Failure>,
 }
 
 /// What is known of a model elsewhere without sending it anything.
@@ -55,6 +63,8 @@ pub struct FoundModel {
     /// As far as they are known.
     pub labels: LabelSet,
     pub report: RemoteReport,
+    /// The same answer, to try a mapping on.
+    pub examples: Option<Arc<AnswerExamples>>,
     /// The answer that it was recognised by, and how many milliseconds that took; nothing was asked where a mapping says how answers
     /// are read.
     pub first: Option<(NewAnswer, f64)>,
@@ -79,8 +89,8 @@ pub enum ConnectFailure {
     OfImage(SampleId, String),
     Failed {
         message: String,
-        /// The beginning of the answer, where nobody knows its shape.
-        raw: Option<String>,
+        /// The answer, where nobody knows its shape.
+        examples: Option<Arc<AnswerExamples>>,
         /// The command that signs in anew, where that helps.
         renewal: Option<String>,
     },

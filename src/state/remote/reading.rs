@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::domain::{AnswerExamples, OutputMapping, Prediction, ReadingWish};
+use crate::domain::{AnswerExamples, OutputMapping, Prediction, ReadingWish, RemoteAddress};
 
 /// What is known beside the fields of a mapping.
 #[derive(Debug, Default)]
@@ -14,6 +14,8 @@ pub struct Reading {
     pub problems: Vec<String>,
     /// About images that are open.
     pub(in crate::state) examples: Option<Arc<AnswerExamples>>,
+    /// Whose answers those are; `None`: they are outputs that lie somewhere.
+    pub examples_of: Option<RemoteAddress>,
     /// Counts up with the questions, so that a late answer is dropped.
     pub(in crate::state) question: u64,
     /// What was asked last.
@@ -56,9 +58,10 @@ impl Reading {
         self.examples.as_deref()
     }
 
-    /// They are about images that are no longer open.
+    /// They are about images that are no longer open, or somebody else's.
     pub(in crate::state) fn forget_examples(&mut self) {
         self.examples = None;
+        self.examples_of = None;
         self.asked = None;
         self.trial = None;
     }

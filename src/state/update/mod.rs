@@ -133,10 +133,12 @@ fn on_command(state: &mut State, command: Command, effects: &mut Vec<Effect>) {
             let recent = &mut state.settings.recent_remote_models;
             recent.retain(|known| *known != *model);
         }
+        Command::LookAtAnswer(model) => remote::look_at_answer(state, *model, effects),
         Command::LookAtOutputs(at) => remote::look_at_outputs(state, *at, effects),
         Command::TryReading(wish) => remote::reading::try_it(state, *wish, effects),
         Command::SaveMapping(wish) => remote::reading::save(state, *wish, effects),
         Command::LoadMapping(path) => remote::reading::load(state, path, effects),
+        Command::DeleteMapping(path) => remote::reading::delete(state, path, effects),
         Command::PickMapping => effects.push(Effect::PickMapping),
         Command::FindLeftovers(id) => remote::look_for_leftovers(state, &id, effects),
         Command::DeleteLeftovers(id) => remote::delete_leftovers(state, &id, effects),
@@ -520,6 +522,13 @@ fn on_event(state: &mut State, event: Event, effects: &mut Vec<Effect>) {
         Event::MappingLoaded(result) => {
             remote::reading::loaded(state, result.map(|loaded| *loaded));
         }
+        Event::MappingDeleted(result) => remote::reading::deleted(state, result, effects),
+        Event::AnswerLookedAt {
+            source,
+            task,
+            of,
+            result,
+        } => remote::answer_looked_at(state, source, task, *of, result, effects),
         Event::LeftoversFound { id, task, result } => {
             remote::leftovers_found(state, &id, task, result);
         }

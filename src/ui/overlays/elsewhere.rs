@@ -1,24 +1,26 @@
 //! The dialog about a model elsewhere: its address, looked at while it is typed, how images are sent, and how answers are read.
 
-use eframe::egui::{
-    self, CollapsingHeader, Id, Key, Label, Modal, RichText, ScrollArea, TextEdit, Ui,
-};
+use eframe::egui::{self, Button, Id, Key, Label, Modal, RichText, TextEdit, Ui, vec2};
 
+use super::super::textures::Textures;
 use super::super::theme;
 use super::super::widgets::{Tone, banner_ui, copy_sign_in_ui, primary_button, strong};
+use super::form::two_columns_ui;
 use super::open_s3::access::{AccessMemory, access_ui};
+use super::reading::{ReadingMemory, examples_ui, reading_ui};
 use crate::domain::{RemoteAddress, RemoteModel, RequestForm, SageMakerAccess};
-use crate::state::{Command, Overlay, SendStage, State};
+use crate::state::{Command, Overlay, S3Failure, SendStage, State, TaskSignal};
 
-const WIDTH: f32 = 620.0;
+const WIDTH: f32 = 1000.0;
+const FOOTER_HEIGHT: f32 = 92.0;
+const TITLE_HEIGHT: f32 = 58.0;
 /// How long nothing has changed before the address is looked at, in seconds.
 const PAUSE_S: f64 = 0.6;
 const IN_JSON: [(RequestForm, &str); 2] = [
     (RequestForm::Instances, "{\"instances\": [{\"b64\": …}]}"),
     (RequestForm::Inputs, "{\"inputs\": {\"b64\": …}}"),
 ];
-const LABEL_SETS: [&str; 4] = ["imagenet", "coco-80", "coco-91", "cifar-10"];
-const MAPPING_HINT: &str = "The text of a mapping, or the id of one that was saved; empty lets Spotcheck recognise the usual answers";
+const NOTHING_SEEN: &str = "“Look at an answer” sends the picture in view there, and shows here what comes back and what it reads as";
 
 /// Drafts of the fields.
 #[derive(Default)]
@@ -30,8 +32,7 @@ pub(in super::super) struct ElsewhereMemory {
     address: String,
     form: RequestForm,
     signature: String,
-    labels: String,
-    mapping: String,
+    reading: ReadingMemory,
     access: AccessMemory,
     /// What was seen last, and since when it has stood so, in seconds of the window's clock.
     seen: Option<RemoteModel>,
@@ -46,7 +47,7 @@ enum Kind {
 }
 
 impl ElsewhereMemory {
-    fn take_over(&mut self, serial: u64, draft: &RemoteModel) {
+    fn take_over(&mut self, serial: u64, draft: &RemoteModel, state: &State) {
         let (kind, address) = match &draft.at {
             RemoteAddress::Endpoint { name, .. } => (Kind::Endpoint, name),
             RemoteAddress::TfServing { address } => (Kind::TfServing, address),
@@ -57,13 +58,12 @@ impl ElsewhereMemory {
             address: address.clone(),
             form: draft.form,
             signature: draft.signature.clone().unwrap_or_default(),
-            labels: draft.labels.clone().unwrap_or_default(),
-            mapping: draft.mapping.clone().unwrap_or_default(),
+            reading: ReadingMemory::beginning_with(&draft.reading, state),
             ..Self::default()
         };
     }
 
-    /// `None` while there is no address.
+    /// `None` while there is no address. A mapping that is not complete is none.
     fn model(&self, state: &State) -> Option<RemoteModel> {
         let address = self.address.trim();
         if address.is_empty() {
@@ -86,8 +86,7 @@ impl ElsewhereMemory {
             at,
             form: self.form,
             signature: signature.filter(|_| self.form != RequestForm::Image),
-            labels: text_of(&self.labels),
-            mapping: text_of(&self.mapping),
+            reading: self.reading.wish().unwrap_or_default(),
         })
     }
 }
@@ -101,6 +100,7 @@ pub(in super::super) fn elsewhere_ui(
     ctx: &egui::Context,
     state: &State,
     memory: &mut ElsewhereMemory,
+    textures: &mut Textures,
     commands: &mut Vec<Command>,
 ) {
     let form = &state.remote.elsewhere.form;
@@ -109,17 +109,14 @@ pub(in super::super) fn elsewhere_ui(
     };
     let is_new = memory.taken_over != form.serial;
     if is_new {
-        memory.take_over(form.serial, draft);
+        memory.take_over(form.serial, draft, state);
     }
     let modal = Modal::new(Id::unique("predict elsewhere"))
         .frame(theme::dialog_frame(ctx))
         .show(ctx, |ui| {
-            let room = ctx.content_rect().size();
-            ui.set_width(WIDTH.min(room.x - 60.0));
-            let is_entered = ScrollArea::vertical()
-                .max_height(room.y - 120.0)
-                .show(ui, |ui| contents_ui(ui, state, memory, is_new, commands))
-                .inner;
+            let room = ctx.content_rect().size() - vec2(60.0, 60.0 + FOOTER_HEIGHT);
+            ui.set_width(WIDTH.min(room.x));
+            let is_entered = contents_ui(ui, state, memory, textures, (is_new, room.y), commands);
             footer_ui(ui, state, memory, is_entered, commands);
         });
     look_after_a_pause(ctx, state, memory, commands);
@@ -133,7 +130,8 @@ fn contents_ui(
     ui: &mut Ui,
     state: &State,
     memory: &mut ElsewhereMemory,
-    is_new: bool,
+    textures: &mut Textures,
+    (is_new, height): (bool, f32),
     commands: &mut Vec<Command>,
 ) -> bool {
     let (title, about, field, hint) = match memory.kind {
@@ -153,6 +151,32 @@ fn contents_ui(
     ui.label(strong(title).size(18.0));
     ui.weak(about);
     ui.add_space(4.0);
+    let mut is_entered = false;
+    two_columns_ui(
+        ui,
+        height - TITLE_HEIGHT,
+        &mut (memory, commands),
+        |ui, (memory, commands)| {
+            is_entered = address_ui(ui, state, memory, (field, hint), is_new, commands);
+            ui.add_space(6.0);
+            form_ui(ui, state, memory);
+            ui.add_space(6.0);
+            reading_ui(ui, state, &mut memory.reading, commands);
+        },
+        |ui, (memory, commands)| answer_ui(ui, state, memory, textures, commands),
+    );
+    is_entered
+}
+
+/// True where Enter was pressed in it.
+fn address_ui(
+    ui: &mut Ui,
+    state: &State,
+    memory: &mut ElsewhereMemory,
+    (field, hint): (&str, &str),
+    is_new: bool,
+    commands: &mut Vec<Command>,
+) -> bool {
     ui.label(strong(field));
     let address = TextEdit::singleline(&mut memory.address)
         .id_salt("address")
@@ -172,13 +196,51 @@ fn contents_ui(
     ui.add_space(4.0);
     // What is found changes while somebody types below it.
     ui.push_id("check", |ui| check_ui(ui, state, memory, commands));
-    ui.add_space(6.0);
-    form_ui(ui, state, memory);
-    ui.add_space(6.0);
-    labels_ui(ui, &mut memory.labels);
-    ui.add_space(6.0);
-    mapping_ui(ui, state, memory, is_new);
     is_entered
+}
+
+/// An answer of the model, and what it reads as.
+fn answer_ui(
+    ui: &mut Ui,
+    state: &State,
+    memory: &mut ElsewhereMemory,
+    textures: &mut Textures,
+    commands: &mut Vec<Command>,
+) {
+    let form = &state.remote.elsewhere.form;
+    let model = memory.model(state);
+    ui.horizontal_wrapped(|ui| {
+        let is_shown = state.shown_sample().is_some();
+        let is_ready = model.is_some() && is_shown && form.looking.is_none();
+        let look = ui.add_enabled(is_ready, Button::new("Look at an answer"));
+        let look = look.on_hover_text("Sends the picture in view, and nothing else");
+        let look = look.on_disabled_hover_text(if is_shown {
+            "Say first where the model is"
+        } else {
+            "Open an image first: it is asked about"
+        });
+        if let (true, Some(model)) = (look.clicked(), &model) {
+            commands.push(Command::LookAtAnswer(Box::new(model.clone())));
+        }
+        if let Some(task) = form.looking {
+            ui.spinner();
+            if ui.button("Stop").clicked() {
+                commands.push(Command::SignalTask(task, TaskSignal::Cancel));
+            }
+        }
+    });
+    if let Some(failure @ S3Failure::Failed { message, .. }) = &form.not_seen {
+        banner_ui(ui, Tone::Error, message, |ui| {
+            copy_sign_in_ui(ui, Some(failure), commands);
+        });
+    }
+    ui.add_space(4.0);
+    let at = model.map(|model| model.at);
+    if state.remote.reading.examples_of == at {
+        examples_ui(ui, state, &mut memory.reading, textures, NOTHING_SEEN);
+    } else {
+        ui.add(Label::new(RichText::new(NOTHING_SEEN).weak()).wrap());
+    }
 }
 
 /// What is known of the address as it stands.
@@ -267,51 +329,6 @@ fn form_ui(ui: &mut Ui, state: &State, memory: &mut ElsewhereMemory) {
     });
 }
 
-fn labels_ui(ui: &mut Ui, labels: &mut String) {
-    ui.label(strong("Names of the classes"));
-    ui.horizontal_wrapped(|ui| {
-        let field = TextEdit::singleline(labels)
-            .id_salt("labels")
-            .hint_text("as the answers or the model say")
-            .desired_width(260.0);
-        let field = ui.add(field);
-        field
-            .on_hover_text("A label set, a file with a name a line, or a label map (.pbtxt)")
-            .accessible_name("Label set or label file");
-        ui.menu_button("Label sets", |ui| {
-            for name in LABEL_SETS {
-                if ui.button(name).clicked() {
-                    name.clone_into(labels);
-                    ui.close();
-                }
-            }
-        });
-    });
-}
-
-fn mapping_ui(ui: &mut Ui, state: &State, memory: &mut ElsewhereMemory, is_new: bool) {
-    let raw = state.remote.elsewhere.raw.as_ref();
-    CollapsingHeader::new("Mapping for answers that Spotcheck does not know")
-        .open((is_new && (raw.is_some() || !memory.mapping.is_empty())).then_some(true))
-        .show(ui, |ui| {
-            if let Some(raw) = raw {
-                ui.label("The answer begins so:");
-                ScrollArea::both()
-                    .id_salt("raw answer")
-                    .max_height(140.0)
-                    .show(ui, |ui| {
-                        ui.add(Label::new(RichText::new(raw).monospace().small()).wrap());
-                    });
-            }
-            let field = TextEdit::multiline(&mut memory.mapping)
-                .code_editor()
-                .hint_text(MAPPING_HINT)
-                .desired_rows(6)
-                .desired_width(f32::INFINITY);
-            ui.add(field).accessible_name("Mapping");
-        });
-}
-
 fn footer_ui(
     ui: &mut Ui,
     state: &State,
@@ -323,12 +340,13 @@ fn footer_ui(
     let note = "A picture that comes into view is sent there, and what you ask for; neighbours and thumbnails are not";
     ui.add(Label::new(RichText::new(note).small().weak()).wrap());
     ui.horizontal(|ui| {
-        let model = memory.model(state);
-        let is_ready = model.is_some();
-        let predict = ui.add_enabled(is_ready, primary_button(ui, "Predict there"));
-        let predict = predict.on_disabled_hover_text(match memory.kind {
-            Kind::Endpoint => "Name the endpoint",
-            Kind::TfServing => "Type the address of the model",
+        let fault = memory.reading.wish().err();
+        let model = memory.model(state).filter(|_| fault.is_none());
+        let predict = ui.add_enabled(model.is_some(), primary_button(ui, "Predict there"));
+        let predict = predict.on_disabled_hover_text(match (&fault, memory.kind) {
+            (Some(fault), _) => format!("The mapping is not complete: {}", fault.reason),
+            (None, Kind::Endpoint) => "Name the endpoint".to_owned(),
+            (None, Kind::TfServing) => "Type the address of the model".to_owned(),
         });
         if let (true, Some(model)) = (predict.clicked() || is_entered, model) {
             commands.push(Command::PredictAt(Some(Box::new(model))));

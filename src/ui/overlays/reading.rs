@@ -34,6 +34,8 @@ pub(super) struct ReadingMemory {
     file: String,
     /// Which loaded mapping was taken over last.
     taken_over: u64,
+    /// A saved mapping that is to be deleted, once that is confirmed.
+    doomed: Option<PathBuf>,
 }
 
 impl ReadingMemory {
@@ -47,6 +49,19 @@ impl ReadingMemory {
             mapping: mapping.map(Box::new),
             labels: self.labels.trim().to_owned(),
         })
+    }
+
+    /// Of answers that are read so. What was loaded for another dialog is not taken over.
+    pub(super) fn beginning_with(wish: &ReadingWish, state: &State) -> Self {
+        let mapping = wish.mapping.as_deref();
+        let loaded = state.remote.reading.loaded.as_ref();
+        Self {
+            has_mapping: mapping.is_some(),
+            draft: mapping.map_or_else(MappingDraft::default, MappingDraft::from),
+            labels: wish.labels.clone(),
+            taken_over: loaded.map_or(0, |(number, _)| *number),
+            ..Self::default()
+        }
     }
 
     fn take_over(&mut self, saved: &SavedMapping) {
@@ -207,8 +222,18 @@ fn files_ui(ui: &mut Ui, state: &State, memory: &mut ReadingMemory, commands: &m
         if is_kept {
             ui.weak("✓ saved");
         }
+        if let Some(saved) = same
+            && memory.doomed.as_ref() != Some(&saved.path)
+            && ui
+                .button("Delete the saved mapping…")
+                .on_hover_text("Its file goes; runs that were read with it stay as they are")
+                .clicked()
+        {
+            memory.doomed = Some(saved.path.clone());
+        }
     });
     if let Some(saved) = same {
+        doomed_ui(ui, saved, &mut memory.doomed, commands);
         let path = saved.path.display().to_string();
         ui.add(Label::new(RichText::new(&path).small().weak()).truncate())
             .on_hover_text(path);
@@ -231,6 +256,30 @@ fn files_ui(ui: &mut Ui, state: &State, memory: &mut ReadingMemory, commands: &m
         if ui.add(browse).clicked() {
             commands.push(Command::PickMapping);
         }
+    });
+}
+
+/// Nothing is deleted before that is confirmed.
+fn doomed_ui(
+    ui: &mut Ui,
+    saved: &SavedMapping,
+    doomed: &mut Option<PathBuf>,
+    commands: &mut Vec<Command>,
+) {
+    if doomed.as_ref() != Some(&saved.path) {
+        return;
+    }
+    let question = format!("Delete the saved mapping {}?", saved.mapping.name);
+    banner_ui(ui, Tone::Warning, &question, |ui| {
+        ui.horizontal_wrapped(|ui| {
+            if ui.button("Delete it").clicked() {
+                commands.push(Command::DeleteMapping(saved.path.clone()));
+                *doomed = None;
+            }
+            if ui.button("Keep it").clicked() {
+                *doomed = None;
+            }
+        });
     });
 }
 

@@ -31,6 +31,15 @@ pub(crate) enum Failure {
         operation: &'static str,
         message: &'static str,
     },
+    /// Requests for `operation` get no answer until all is well again or the test is over.
+    Held {
+        operation: &'static str,
+    },
+    /// From behind the next `times` requests for `operation` on, the session of whoever asks is over.
+    SessionOverAfter {
+        operation: &'static str,
+        times: usize,
+    },
     /// The account may not have one more such instance for jobs or endpoints.
     ResourceLimit,
     /// AWS's clock is ahead of ours (or, with `true`, behind it).
@@ -109,6 +118,18 @@ impl Failures {
                     };
                     return Some(Before::Refuse(Refusal::denied("admin", service, operation)));
                 }
+                Failure::SessionOverAfter {
+                    operation: name,
+                    times,
+                } if *name == operation => {
+                    if *times == 0 {
+                        return Some(Before::Refuse(Refusal::of(
+                            "ExpiredTokenException",
+                            "The security token included in the request is expired",
+                        )));
+                    }
+                    *times -= 1;
+                }
                 Failure::Validation {
                     operation: name,
                     message,
@@ -119,6 +140,13 @@ impl Failures {
             }
         }
         None
+    }
+
+    pub(super) fn is_held(&self, operation: &str) -> bool {
+        let mut failures = self.0.iter();
+        failures.any(
+            |failure| matches!(failure, Failure::Held { operation: name } if *name == operation),
+        )
     }
 
     /// `usage` is "transform job usage" or "endpoint usage".

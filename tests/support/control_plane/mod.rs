@@ -154,6 +154,7 @@ impl ControlPlane {
     /// From now on everything goes well.
     pub(crate) fn heal(&self) {
         self.shared.failures.lock().unwrap().clear();
+        self.shared.change(|_| ());
     }
 
     /// From now on, whoever asks must do so in this session.
@@ -397,6 +398,7 @@ Content-Length: ",
         head: &Head,
         body: &[u8],
     ) -> Option<Answer> {
+        self.wait_while_asked_in_vain(operation)?;
         let before = self.failures.lock().unwrap().before(operation);
         let outcome = match before {
             Some(failure::Before::HangUp) => return None,
@@ -428,6 +430,18 @@ Content-Length: ",
                 body: refusal.body().to_string().into_bytes(),
             },
         })
+    }
+
+    /// `None` where the test is over before somebody lets the operation go.
+    fn wait_while_asked_in_vain(&self, operation: &str) -> Option<()> {
+        let mut world = self.world();
+        while self.failures.lock().unwrap().is_held(operation) {
+            if world.closing {
+                return None;
+            }
+            world = self.changed.wait(world).unwrap();
+        }
+        Some(())
     }
 
     fn hear(

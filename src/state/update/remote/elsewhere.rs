@@ -2,11 +2,13 @@
 //!
 //! Nothing is sent but the picture in view and what was asked for: no neighbours, no picture twice.
 
+use std::sync::Arc;
+
 use super::super::{predict, project, run_tasks, s3};
-use super::begin;
+use super::{begin, end, reading};
 use crate::domain::{
-    LatencyMs, Problem, RemoteAddress, RemoteModel, RunId, RunInfo, RunKey, S3Access, Sample,
-    SampleId,
+    AnswerExamples, LatencyMs, Problem, RemoteAddress, RemoteModel, RunId, RunInfo, RunKey,
+    S3Access, Sample, SampleId,
 };
 use crate::review::AnswerStatus;
 use crate::state::engine::Wish;
@@ -38,7 +40,7 @@ pub(in super::super) fn predict_at(
 
 /// What is loaded on this computer stays so while pictures are predicted elsewhere.
 fn turn_to(state: &mut State, was_elsewhere: bool, is_elsewhere: bool) {
-    state.remote.elsewhere.raw = None;
+    state.remote.elsewhere.first = None;
     state.remote.elsewhere.renewal = None;
     let here = if was_elsewhere {
         std::mem::take(&mut state.remote.elsewhere.parked)
@@ -88,7 +90,7 @@ pub(in super::super) fn connect(state: &mut State, effects: &mut Vec<Effect>) {
         .collect();
     let title = format!("Connect to {}", model.name());
     let (task, control) = begin(state, TaskKind::Connect, ProgressUnit::Steps, title);
-    state.remote.elsewhere.raw = None;
+    state.remote.elsewhere.first = None;
     state.remote.elsewhere.renewal = None;
     state.engine = Engine {
         status: EngineStatus::Preparing,
@@ -179,8 +181,10 @@ fn take_found(
         card,
         labels,
         report,
+        examples,
         first,
     } = found;
+    state.remote.elsewhere.first = examples;
     if let Some(model) = &state.engine.remote {
         state.settings.remember_remote_model(model);
     }
@@ -224,15 +228,15 @@ fn take_failure(state: &mut State, failure: ConnectFailure, effects: &mut Vec<Ef
         }
         ConnectFailure::Failed {
             message,
-            raw,
+            examples,
             renewal,
         } => {
             state.problems.add(Problem::general(message.clone()), None);
-            let offer = match raw {
+            let offer = match examples {
                 Some(_) => Offer::SayHowAnswersAreRead,
                 None => Offer::TryAgain,
             };
-            state.remote.elsewhere.raw = raw;
+            state.remote.elsewhere.first = examples;
             state.remote.elsewhere.renewal = renewal;
             (message, offer)
         }
@@ -370,10 +374,81 @@ pub(in super::super) fn edit(state: &mut State, model: RemoteModel, effects: &mu
         s3::set_access(state, access, effects);
         effects.push(Effect::ReadAwsSetup);
     }
+    show_first_answer(state, &model, effects);
     let form = &mut state.remote.elsewhere.form;
     form.serial = state.ids.next();
     form.draft = Some(model);
+    form.not_seen = None;
+    state.remote.reading.failure = None;
     state.overlay = Overlay::Elsewhere;
+    effects.push(Effect::ListMappings);
+}
+
+/// What the model has answered already is what a mapping is tried on; what others have answered is not.
+fn show_first_answer(state: &mut State, model: &RemoteModel, effects: &mut Vec<Effect>) {
+    let elsewhere = &state.remote.elsewhere;
+    let is_chosen = elsewhere
+        .chosen
+        .as_ref()
+        .is_some_and(|chosen| chosen.at == model.at);
+    let first = elsewhere.first.clone().filter(|_| is_chosen);
+    if state.remote.reading.examples_of.as_ref() != Some(&model.at) || first.is_some() {
+        state.remote.reading.forget_examples();
+    }
+    if let (Some(first), Some(source)) = (first, state.source.as_ref().map(|open| open.id)) {
+        state.remote.reading.asked = Some(model.reading.clone());
+        reading::set_examples(state, source, Some(model.at.clone()), first, effects);
+    }
+}
+
+/// Asks about the picture in view, to see how the answer is read, and nothing else comes of it.
+pub(in super::super) fn look_at_answer(
+    state: &mut State,
+    model: RemoteModel,
+    effects: &mut Vec<Effect>,
+) {
+    let (None, Some(source), Some(sample)) = (
+        state.remote.elsewhere.form.looking,
+        state.source.as_ref().map(|open| open.id),
+        state.shown_sample(),
+    ) else {
+        return;
+    };
+    let Some(entry) = state.samples.get(sample).cloned() else {
+        return;
+    };
+    let title = format!("Look at an answer of {}", model.name());
+    let (task, control) = begin(state, TaskKind::Connect, ProgressUnit::Steps, title);
+    let form = &mut state.remote.elsewhere.form;
+    form.looking = Some(task);
+    form.not_seen = None;
+    effects.push(Effect::LookAtAnswer {
+        source,
+        model,
+        entry,
+        task,
+        control,
+    });
+}
+
+pub(in super::super) fn answer_looked_at(
+    state: &mut State,
+    source: SourceId,
+    task: TaskId,
+    of: RemoteAddress,
+    result: Result<Arc<AnswerExamples>, S3Failure>,
+    effects: &mut Vec<Effect>,
+) {
+    end(state, task, result.as_ref().err());
+    let form = &mut state.remote.elsewhere.form;
+    if form.looking != Some(task) {
+        return;
+    }
+    form.looking = None;
+    match result {
+        Ok(examples) => reading::set_examples(state, source, Some(of), examples, effects),
+        Err(failure) => form.not_seen = Some(failure),
+    }
 }
 
 /// Shows the dialog about an endpoint, or about TensorFlow Serving, with what was chosen of it last.

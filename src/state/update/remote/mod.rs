@@ -10,9 +10,9 @@ pub(super) mod reading;
 mod sending;
 
 pub(super) use elsewhere::{
-    Heard, ask, asked, check as check_remote_model, checked as remote_model_checked, come_back,
-    connect, connected, edit as edit_remote_model, edit_endpoint, edit_tf_serving, predict_at,
-    took,
+    Heard, answer_looked_at, ask, asked, check as check_remote_model,
+    checked as remote_model_checked, come_back, connect, connected, edit as edit_remote_model,
+    edit_endpoint, edit_tf_serving, look_at_answer, predict_at, took,
 };
 pub(super) use jobs::{
     delete_leftovers, leftovers_deleted, leftovers_found, list, list_more, listed,

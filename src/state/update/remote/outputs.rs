@@ -15,7 +15,11 @@ use crate::tasks::ProgressUnit;
 pub(in super::super) fn outputs_dialog(state: &mut State, effects: &mut Vec<Effect>) {
     state.remote.outputs.failure = None;
     if state.overlay == Overlay::OpenOutputs {
-        state.remote.reading.failure = None;
+        let reading = &mut state.remote.reading;
+        reading.failure = None;
+        if reading.examples_of.is_some() {
+            reading.forget_examples();
+        }
         effects.push(Effect::ListMappings);
     }
 }
@@ -57,7 +61,7 @@ pub(in super::super) fn looked_at_outputs(
     match result {
         Ok(examples) => {
             state.tasks.forget(task);
-            reading::set_examples(state, source, examples, effects);
+            reading::set_examples(state, source, None, examples, effects);
         }
         Err(failure) => {
             drop(state.tasks.end(task, outcome_of(&failure)));
@@ -192,7 +196,7 @@ pub(in super::super) fn outputs_read(
             ..
         }) = &result
         {
-            reading::set_examples(state, source, Arc::clone(examples), effects);
+            reading::set_examples(state, source, None, Arc::clone(examples), effects);
         }
         state.remote.outputs.failure = result.err();
         if state.remote.outputs.failure.is_some() && state.overlay == Overlay::Jobs {

@@ -3,13 +3,14 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::domain::{AnswerExamples, ReadingWish};
+use crate::domain::{AnswerExamples, ReadingWish, RemoteAddress};
 use crate::state::{Effect, ReadingTrial, SavedMapping, SourceId, State};
 
 /// Those of other images than are open now are of no use.
 pub(in super::super) fn set_examples(
     state: &mut State,
     source: SourceId,
+    of: Option<RemoteAddress>,
     examples: Arc<AnswerExamples>,
     effects: &mut Vec<Effect>,
 ) {
@@ -18,6 +19,7 @@ pub(in super::super) fn set_examples(
     }
     let reading = &mut state.remote.reading;
     reading.examples = Some(examples);
+    reading.examples_of = of;
     reading.trial = None;
     let wish = reading.asked.clone().unwrap_or_default();
     try_it(state, wish, effects);
@@ -84,4 +86,22 @@ pub(in super::super) fn saved(
         effects.push(Effect::ListMappings);
     }
     loaded(state, result);
+}
+
+pub(in super::super) fn delete(state: &mut State, path: PathBuf, effects: &mut Vec<Effect>) {
+    state.remote.reading.failure = None;
+    effects.push(Effect::DeleteMapping(path));
+}
+
+/// Its fields stay, for whoever wants it back.
+pub(in super::super) fn deleted(
+    state: &mut State,
+    result: Result<String, String>,
+    effects: &mut Vec<Effect>,
+) {
+    match result {
+        Ok(name) => state.tell(format!("Deleted the mapping {name}")),
+        Err(reason) => state.remote.reading.failure = Some(reason),
+    }
+    effects.push(Effect::ListMappings);
 }

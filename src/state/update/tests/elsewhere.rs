@@ -35,6 +35,7 @@ fn found(sample: Option<SampleId>) -> FoundModel {
             reading: String::new(),
             latency: None,
         },
+        examples: None,
         first: sample.map(|sample| (new_answer(sample, Ok(cat())), 83.0)),
     }
 }
