@@ -159,7 +159,12 @@ fn endpoint_ui(ui: &mut Ui, state: &State, draft: &mut DeployDraft) {
             _ => None,
         };
         let region = region_of(state, checked);
-        image_ui(ui, &mut draft.image, region, &draft.instance_type);
+        image_ui(
+            ui,
+            &mut draft.image,
+            region.as_deref(),
+            &draft.instance_type,
+        );
     }
     let before = draft.instance_type.clone();
     instances_ui(ui, &mut draft.instance_count, &mut draft.instance_type);

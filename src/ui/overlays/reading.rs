@@ -107,7 +107,7 @@ pub(super) fn reading_ui(
         memory.taken_over = *number;
         memory.take_over(loaded);
     }
-    ui.label(strong("How they are read"));
+    ui.label(strong("How answers are read"));
     choice_ui(ui, state, memory);
     let fault = memory.wish().err();
     if memory.has_mapping {

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use eframe::egui::containers::menu::MenuButton;
 use eframe::egui::{
-    Button, CollapsingHeader, ComboBox, DragValue, RichText, ScrollArea, TextEdit, Ui,
+    Button, CollapsingHeader, ComboBox, DragValue, RichText, ScrollArea, TextEdit, Ui, vec2,
 };
 
 use super::super::super::widgets::strong;
@@ -13,6 +14,9 @@ use crate::state::{ModelDraft, ModelFrom, State};
 
 const CHOICE_WIDTH: f32 = 200.0;
 const IMAGES_WIDTH: f32 = 640.0;
+const IMAGE: &str = "Image of the container";
+/// Of the button beside the field.
+const CONTAINERS_WIDTH: f32 = 130.0;
 
 /// An amount above zero, while it is being typed. Nothing typed is nothing known: no amount is ever suggested.
 #[derive(Default)]
@@ -91,6 +95,13 @@ pub(in super::super) fn model_ui(
     (from, name): (&str, &str),
 ) {
     ui.label(strong("Model"));
+    let choices = [
+        (ModelFrom::Library, "a model of this program"),
+        (ModelFrom::Archive, "an archive, model.tar.gz"),
+        (ModelFrom::SavedModel, "a TensorFlow SavedModel"),
+        (ModelFrom::SageMaker, "a model that SageMaker has"),
+    ];
+    ui.horizontal_wrapped(|ui| choice_ui(ui, from, &mut draft.from, &choices));
     match draft.from {
         ModelFrom::Library => library_ui(ui, state, &mut draft.library, name),
         ModelFrom::Archive => text_ui(
@@ -112,13 +123,6 @@ pub(in super::super) fn model_ui(
             "ModelName",
         ),
     }
-    let choices = [
-        (ModelFrom::Library, "a model of this program"),
-        (ModelFrom::Archive, "an archive, model.tar.gz"),
-        (ModelFrom::SavedModel, "a TensorFlow SavedModel"),
-        (ModelFrom::SageMaker, "a model that SageMaker has"),
-    ];
-    choice_ui(ui, from, &mut draft.from, &choices);
 }
 
 /// Which model of the library.
@@ -180,35 +184,41 @@ pub(in super::super) fn region_of(state: &State, checked_image: Option<&str>) ->
 pub(in super::super) fn image_ui(
     ui: &mut Ui,
     image: &mut String,
-    region: Option<String>,
+    region: Option<&str>,
     instance_type: &str,
 ) {
-    text_ui(
-        ui,
-        image,
-        "Image of the container",
-        "that of AWS for the model and the region",
-    );
-    ui.menu_button("Known containers", |ui| {
-        ui.set_min_width(IMAGES_WIDTH);
-        let Some(region) = region else {
-            ui.weak("They lie in the region: choose one under “Server and region” first");
-            return;
-        };
-        for (uri, what) in known_images(&region, instance_type.trim()) {
-            let name = uri.split_once('/').map_or(uri.as_str(), |(_, name)| name);
-            let button =
-                Button::selectable(*image == uri, name).right_text(RichText::new(what).weak());
-            if ui.add(button).clicked() {
-                *image = uri;
-                ui.close();
-            }
-        }
-        if !image.is_empty() && ui.button("As the model needs it").clicked() {
-            image.clear();
+    ui.label(RichText::new(IMAGE).small().weak());
+    ui.horizontal(|ui| {
+        let width = ui.available_width() - CONTAINERS_WIDTH - ui.spacing().item_spacing.x;
+        let field = TextEdit::singleline(image)
+            .hint_text("that of AWS for the model and the region")
+            .desired_width(width);
+        ui.add(field).accessible_name(IMAGE);
+        let button = Button::new("Known containers").min_size(vec2(CONTAINERS_WIDTH, 0.0));
+        MenuButton::from_button(button).ui(ui, |ui| {
+            containers_ui(ui, image, region, instance_type);
+        });
+    });
+}
+
+fn containers_ui(ui: &mut Ui, image: &mut String, region: Option<&str>, instance_type: &str) {
+    ui.set_min_width(IMAGES_WIDTH);
+    let Some(region) = region else {
+        ui.weak("They lie in the region: choose one under “Server and region” first");
+        return;
+    };
+    for (uri, what) in known_images(region, instance_type.trim()) {
+        let name = uri.split_once('/').map_or(uri.as_str(), |(_, name)| name);
+        let button = Button::selectable(*image == uri, name).right_text(RichText::new(what).weak());
+        if ui.add(button).clicked() {
+            *image = uri;
             ui.close();
         }
-    });
+    }
+    if !image.is_empty() && ui.button("As the model needs it").clicked() {
+        image.clear();
+        ui.close();
+    }
 }
 
 /// What an hour of an instance costs, where the user says so.

@@ -118,7 +118,12 @@ fn job_ui(ui: &mut Ui, state: &State, draft: &mut SendDraft) {
             _ => None,
         };
         let region = region_of(state, checked);
-        image_ui(ui, &mut draft.image, region, &draft.instance_type);
+        image_ui(
+            ui,
+            &mut draft.image,
+            region.as_deref(),
+            &draft.instance_type,
+        );
     }
     instances_ui(ui, &mut draft.instance_count, &mut draft.instance_type);
 }
