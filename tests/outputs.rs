@@ -1106,4 +1106,21 @@ fn a_job_over_lines_gives_what_this_machine_predicts() {
         assert_eq!(found["uri"], local["uri"]);
         assert_eq!(found["classes"][0]["label"], local["classes"][0]["label"]);
     }
+
+    // Who has the images nowhere but in the lines looks at them there, here and in S3.
+    let list = bench.text("lists/all.jsonl");
+    for place in [bucket.uri("lists/all.jsonl"), list] {
+        let fetched = check(
+            transform(&["fetch", "lines-1", &place, "--out", "-"]),
+            0,
+            &["1 output; 8 of 8 images have one"],
+        );
+        let found = lines(&fetched.stdout);
+        assert_eq!(found.len(), local.len());
+        for (number, (found, local)) in found.iter().zip(local.iter().rev()).enumerate() {
+            assert_eq!(found["uri"], format!("{place}/#{number}"));
+            assert_eq!(found["classes"][0]["label"], local["classes"][0]["label"]);
+            assert_eq!(found["width"], local["width"]);
+        }
+    }
 }

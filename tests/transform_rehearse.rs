@@ -370,6 +370,41 @@ def respond(model, body, content_type):
 }
 
 #[test]
+fn the_lines_of_a_file_are_sent_as_they_stand() {
+    let folder = tempfile::tempdir().unwrap();
+    // Whatever else stands in a line of the user's reaches the handler.
+    let lines = "
+_respond = respond
+
+
+def respond(model, body, content_type):
+    if content_type != 'application/jsonlines' or b'\"from\"' not in body:
+        return 500, _failed(f'{content_type}: {body[:40]}'), JSON
+    return _respond(model, body, content_type)";
+    let archive = tampered(folder.path(), lines);
+    let list = folder.path().join("photos.jsonl");
+    let mut content = String::new();
+    for image in ["chelsea.png", "rocket.jpg"] {
+        let image = std::fs::read(repository().join("assets/samples").join(image)).unwrap();
+        let line = serde_json::json!({"from": "a camera", "b64": base64(&image)});
+        content.push_str(&(line.to_string() + "\r\n\n"));
+    }
+    content += r#"{"from": "nowhere", "b64": "?"}"#;
+    std::fs::write(&list, content).unwrap();
+    let output = rehearse(&[&text(&archive), &text(&list)]).output().unwrap();
+    must_be_equal(&output, 2);
+    let said = said(&output);
+    for part in [
+        "photos.jsonl/0  equal",
+        "photos.jsonl/2  refused    here and by the handler: the line has no valid base64",
+        "1 image is refused here and there",
+        "2 images have an answer that is as here",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+}
+
+#[test]
 fn the_handler_has_the_environment_that_its_container_will_have() {
     let folder = tempfile::tempdir().unwrap();
     let lines = "

@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 
 use crate::aws::Aws;
 use crate::domain::{Credentials, EndpointError, S3Access, S3Layout, S3Link, S3Place};
-use crate::source::{Source, WithRecords, folder_of};
+use crate::source::{LinesSource, Source, WithRecords, folder_of};
 use crate::tasks::TaskControl;
 
 /// How a place in S3 is reached. Without any of these, as the AWS tools would.
@@ -174,7 +174,7 @@ impl Place {
                 let absolute = std::path::absolute(path).ok();
                 let root = absolute.and_then(|path| folder_of(&path).to_str().map(str::to_owned));
                 Ok(Opened {
-                    source: Arc::new(source),
+                    source: LinesSource::in_place_of(Arc::new(source), control),
                     root,
                     place: None,
                 })
@@ -189,7 +189,7 @@ impl Place {
                 Ok(Opened {
                     root: Some(folder.address.to_string()),
                     place: Some(folder.on_server(source.server())),
-                    source: Arc::new(source),
+                    source: LinesSource::in_place_of(Arc::new(source), control),
                 })
             }
         }

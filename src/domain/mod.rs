@@ -75,7 +75,7 @@ pub use s3::{
     S3Layout, S3Link, S3LinkError, S3Place, SignInMeans, parse_endpoint,
 };
 pub use saliency::{Saliency, SaliencyTarget};
-pub use sample::{FileStamp, ListingChange, Page, Sample, SampleId, SampleUri};
+pub use sample::{FileStamp, ListingChange, Page, Sample, SampleId, SampleUri, is_lines_name};
 pub use sample_set::SampleSet;
 pub use shared_list::SharedList;
 pub use transform::{

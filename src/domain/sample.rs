@@ -40,6 +40,11 @@ impl SampleUri {
         (is_number && !file.is_empty()).then_some((file, digits.parse().ok()?))
     }
 
+    /// Whether this is an image in a line of a file of JSON Lines; other files of many are TFRecord files.
+    pub fn is_line(&self) -> bool {
+        self.record().is_some_and(|(file, _)| is_lines_name(file))
+    }
+
     /// The file on the disk or in the bucket: the sample itself, or the file of many that it is in.
     pub fn file(&self) -> &str {
         self.record().map_or(&self.0, |(file, _)| file)
@@ -50,6 +55,16 @@ impl SampleUri {
         let before = self.file().rfind(['/', '\\']);
         before.map_or(&self.0, |separator| &self.0[separator + 1..])
     }
+}
+
+/// Whether a file, opened by itself, is one of JSON Lines with an image each, by its name.
+pub fn is_lines_name(name: &str) -> bool {
+    let extension = name.rsplit_once('.').map(|(_, extension)| extension);
+    let is_extension =
+        |known: &str| extension.is_some_and(|extension| extension.eq_ignore_ascii_case(known));
+    ["jsonl", "jsonlines", "ndjson"]
+        .into_iter()
+        .any(is_extension)
 }
 
 impl From<String> for SampleUri {
@@ -193,6 +208,21 @@ mod tests {
             if let Some((file, number)) = record.filter(|(file, _)| !file.contains('\\')) {
                 assert_eq!(SampleUri::of_record(file, number).record(), record);
             }
+        }
+    }
+
+    #[test]
+    fn images_in_lines_are_known_by_the_name_of_their_file() {
+        for (uri, expected) in [
+            ("/lists/a.jsonl/#0", true),
+            ("s3://b/A.JSONLINES/#3", true),
+            ("/lists/a.ndjson/#0", true),
+            ("/lists/a.jsonl", false),
+            ("/lists/a.json/#0", false),
+            ("/lists/a.tfrecord/#0", false),
+            ("/jsonl/#0", false),
+        ] {
+            assert_eq!(SampleUri::new(uri).is_line(), expected, "{uri}");
         }
     }
 }

@@ -7,7 +7,9 @@ use std::sync::Arc;
 use super::kept;
 use super::{Shared, project};
 use crate::domain::S3Place;
-use crate::source::{ListingChange, S3Source, Source, WithRecords, folder_of, for_task};
+use crate::source::{
+    LinesSource, ListingChange, S3Source, Source, WithRecords, folder_of, for_task,
+};
 use crate::state::{Event, Relisting, SourceId, SourceSpec, TaskId};
 use crate::tasks::TaskControl;
 
@@ -134,21 +136,21 @@ fn find(
 ) -> Result<Place, String> {
     match spec {
         SourceSpec::Path(path) => {
-            let source = open_path(&path)?;
+            let source = LinesSource::in_place_of(Arc::new(open_path(&path)?), control);
             // The project of a single image is that of its folder.
             let root = folder_of(Path::new(&source.name()));
             Ok(Place::with_default_project(source, &root))
         }
         SourceSpec::Paths(paths) => {
             let root = common_folder(&paths);
-            let source = WithRecords::from_paths(paths);
+            let source = Arc::new(WithRecords::from_paths(paths));
             Ok(Place::with_default_project(source, &root))
         }
         SourceSpec::SamplePhotographs => {
             let folder = sample_photographs().ok_or(
                 "The sample photographs are not beside the program; open the folder `assets/samples` of Spotcheck's sources",
             )?;
-            let place = Place::with_default_project(open_path(&folder)?, &folder);
+            let place = Place::with_default_project(Arc::new(open_path(&folder)?), &folder);
             Ok(Place {
                 name: "Sample photographs".to_owned(),
                 ..place
@@ -178,10 +180,10 @@ fn find(
 }
 
 impl Place {
-    fn with_default_project(source: WithRecords, root: &Path) -> Self {
+    fn with_default_project(source: Arc<dyn Source>, root: &Path) -> Self {
         Self {
             name: source.name(),
-            source: Arc::new(source),
+            source,
             project_root: Some(root.to_string_lossy().into_owned()),
             in_s3: None,
         }
@@ -210,7 +212,7 @@ fn open_in_s3(
     };
     Ok(Place {
         name: source.name(),
-        source: Arc::new(source),
+        source: LinesSource::in_place_of(Arc::new(source), control),
         project_root: Some(folder.address.to_string()),
         in_s3: Some(folder),
     })

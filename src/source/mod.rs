@@ -4,12 +4,14 @@
 
 #[cfg(test)]
 mod contract;
+mod lines;
 mod local;
 mod memory;
 mod s3;
 mod tfrecord;
 mod twice;
 
+pub use lines::LinesSource;
 pub use local::LocalSource;
 pub use memory::MemorySource;
 pub use s3::S3Source;
@@ -86,7 +88,14 @@ pub trait Source: Send + Sync {
         Ok(None)
     }
 
-    /// How many records a TFRecord file of this source has, with those that hold no image; `None` where nobody knows records.
+    /// The line that an image lies in, as its file of lines holds it; `None` for one that lies elsewhere.
+    fn read_line(&self, uri: &SampleUri) -> Result<Option<Vec<u8>>, SourceError> {
+        let _ = uri;
+        Ok(None)
+    }
+
+    /// How many records a TFRecord file of this source has, or lines a file of lines, with those that hold no image; `None` where
+    /// nobody knows either.
     fn record_count(&self, file: &SampleUri) -> Result<Option<u64>, SourceError> {
         let _ = file;
         Ok(None)

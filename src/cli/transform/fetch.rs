@@ -40,7 +40,7 @@ pub(super) struct FetchArgs {
     /// The name of a job, `s3://bucket/folder/` with its outputs, or a folder of them on this machine
     #[arg(value_name = "JOB|s3://…/|FOLDER")]
     outputs: String,
-    /// The images that the outputs are about: a folder, an image, a TFRecord file, or `s3://bucket/folder/`
+    /// The images that the outputs are about: a folder, an image, a TFRecord file, a file of lines (`.jsonl`), or one of these in S3
     source: PathBuf,
     /// Write JSON Lines to this file, or to stdout with `-`; without it a table goes to stdout
     #[arg(long, value_name = "FILE.jsonl|-")]
@@ -107,8 +107,9 @@ pub(super) fn run(args: &FetchArgs) -> anyhow::Result<Outcome> {
         )
     })?;
     eprintln!(
-        "{} outputs; {} of {} images have one{}",
+        "{} output{}; {} of {} images have one{}",
         found.outputs(),
+        if found.outputs() == 1 { "" } else { "s" },
         found.images(),
         samples.len(),
         lists_text(found.lists())

@@ -15,9 +15,9 @@ use crate::cli::values::{parse_pair, parse_positive};
 use crate::dirs::AppDirs;
 use crate::domain::{
     ArchiveContent, AssembleWith, BatchStrategy, CheckPoint, Compression, DataCapture,
-    DataProcessing, Experiment, InputObjects, LINES_CONTENT_TYPE, ManifestPlan, ModelClient,
-    ModelSource, Preflight, Price, PriceTable, S3Address, SageMakerAccess, SampleUri, SplitType,
-    TfsBatching, TransformPlan, TransformSpec, archive_address, dated_name, manifest_address,
+    DataProcessing, Experiment, InputObjects, ManifestPlan, ModelClient, ModelSource, Preflight,
+    Price, PriceTable, S3Address, SageMakerAccess, SampleUri, SplitType, TfsBatching,
+    TransformPlan, TransformSpec, archive_address, dated_name, manifest_address,
 };
 use crate::remote::transform::{
     NewArchive, NewModel, add_price, has_input, manifest_of, preflight, read_prices,
@@ -319,13 +319,7 @@ impl JobArgs {
         let mut spec = match self.images.input_kind {
             InputKind::Images => usual,
             InputKind::Tfrecord => usual.over_records(),
-            InputKind::Lines => {
-                let mut spec = usual;
-                LINES_CONTENT_TYPE.clone_into(&mut spec.input.content_type);
-                spec.input.split = SplitType::Line;
-                spec.output.assemble = AssembleWith::Line;
-                spec
-            }
+            InputKind::Lines => usual.over_lines(),
         };
         if let Some(content_type) = &self.images.content_type {
             spec.input.content_type.clone_from(content_type);

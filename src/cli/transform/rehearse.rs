@@ -35,7 +35,7 @@ pub(super) struct RehearseArgs {
     /// An archive of `spotcheck transform package`; leave it away with --model
     #[arg(value_name = "ARCHIVE", conflicts_with = "model")]
     archive: Option<PathBuf>,
-    /// A folder, an image, a TFRecord file, or `s3://bucket/folder/`
+    /// A folder, an image, a TFRecord file, a file of lines (`.jsonl`), or one of these in S3
     source: PathBuf,
     /// Pack this model first, as `transform package` would: one of `spotcheck models list`, or an ONNX file
     #[arg(long, value_name = "ID|FILE.onnx")]

@@ -158,6 +158,22 @@ impl TransformSpec {
         }
     }
 
+    /// As [`TransformSpec::over_images`], for lines with an image each: a line a request, a line of the output each.
+    pub fn over_lines(self) -> Self {
+        Self {
+            input: TransformInput {
+                content_type: LINES_CONTENT_TYPE.to_owned(),
+                split: SplitType::Line,
+                ..self.input
+            },
+            output: TransformOutput {
+                assemble: AssembleWith::Line,
+                ..self.output
+            },
+            ..self
+        }
+    }
+
     #[cfg(test)]
     pub(crate) fn example() -> Self {
         let objects = InputObjects::Prefix(S3Address::new("bucket", "photos/"));

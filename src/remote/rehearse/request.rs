@@ -20,10 +20,10 @@ pub enum RequestForm {
 impl RequestForm {
     /// As the image lies in its source.
     pub fn of(sample: &Sample) -> Self {
-        if sample.uri.record().is_some() {
-            Self::TfRecord
-        } else {
-            Self::Image
+        match sample.uri.record() {
+            Some(_) if sample.uri.is_line() => Self::Line,
+            Some(_) => Self::TfRecord,
+            None => Self::Image,
         }
     }
 
@@ -44,8 +44,12 @@ impl RequestForm {
                 None => Ok(example_around(&source.read(&sample.uri)?)),
             },
             Self::Line => {
-                let image = source.read(&sample.uri)?;
-                Ok(format!("{{\"b64\":\"{}\"}}\n", STANDARD.encode(image)).into_bytes())
+                let mut line = match source.read_line(&sample.uri)? {
+                    Some(line) => line,
+                    None => line_around(&source.read(&sample.uri)?),
+                };
+                line.push(b'\n');
+                Ok(line)
             }
         }
     }
@@ -60,6 +64,10 @@ impl RequestForm {
             Self::Line | Self::Image => record.to_vec(),
         }
     }
+}
+
+fn line_around(image: &[u8]) -> Vec<u8> {
+    format!("{{\"b64\":\"{}\"}}", STANDARD.encode(image)).into_bytes()
 }
 
 /// A serialised `tf.Example` with the feature `image/encoded` (`tensorflow/core/example/{example,feature}.proto`).

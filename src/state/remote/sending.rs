@@ -437,13 +437,11 @@ impl SendDraft {
     ) -> Result<TransformSpec, String> {
         let mut spec = TransformSpec::over_images(job_name, job_name, objects, base);
         // Where only some are, the check says so.
-        let mut samples = images.samples();
-        if samples
-            .next()
-            .is_some_and(|sample| sample.uri.record().is_some())
-        {
-            spec = spec.over_records();
-        }
+        spec = match images.samples().next().map(|sample| &sample.uri) {
+            Some(first) if first.is_line() => spec.over_lines(),
+            Some(first) if first.record().is_some() => spec.over_records(),
+            Some(_) | None => spec,
+        };
         if let Some(content_type) = self.content_type.as_deref().and_then(text_of) {
             spec.input.content_type = content_type;
         }

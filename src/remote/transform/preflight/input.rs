@@ -6,7 +6,8 @@ use super::requests::Content;
 use super::{Checks, counted, told};
 use crate::aws::{Aws, ListRequest, S3};
 use crate::domain::{
-    CheckPoint, InputObjects, InputSurvey, KeySample, S3Address, Sample, TransformPlan, human_bytes,
+    CheckPoint, InputObjects, InputSurvey, KeySample, S3Address, Sample, SplitType, TransformPlan,
+    human_bytes,
 };
 use crate::remote::transform::JobError;
 use crate::remote::transform::inputs::Inputs;
@@ -16,7 +17,7 @@ use crate::upload::files_below;
 
 /// Siblings of a prefix that are named.
 const EXAMPLES: u16 = 5;
-const TEXTS: [&str; 5] = [".json", ".jsonl", ".jsonlines", ".csv", ".txt"];
+const TEXTS: [&str; 6] = [".json", ".jsonl", ".jsonlines", ".ndjson", ".csv", ".txt"];
 
 /// Whether a job would have anything to read, as far as that is quickly known: before a model is packed for it.
 ///
@@ -105,7 +106,12 @@ pub(super) fn check_input(
         checks.problem(
             CheckPoint::Input,
             format!("There is nothing to transform below {place}"),
-            "Look at how it is spelt",
+            match (&plan.input_folder, plan.spec.input.split) {
+                (Some(folder), SplitType::Line) if folder.is_dir() => {
+                    "Of a folder, images and TFRecord files are uploaded; give the file of lines itself"
+                }
+                _ => "Look at how it is spelt",
+            },
         );
     } else {
         checks.ok(CheckPoint::Input, from);
