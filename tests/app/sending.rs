@@ -11,11 +11,12 @@ use spotcheck::dirs::AppDirs;
 use spotcheck::domain::{S3Address, S3Place};
 use spotcheck::state::{Action, Command, Overlay, SendStage};
 
+use crate::http_server::{HttpServer, Reply};
 use crate::remote::{place, serve, type_into};
 use crate::support::alone::alone;
 use crate::support::control_plane::{ControlPlane, REGION, ROLE};
 use crate::support::seaweed::{Bucket, Seaweed};
-use crate::support::{repository, runtime_home};
+use crate::support::{python_packages, repository, runtime_home};
 use crate::window::{click, folder_of, open, open_with_model_at, sees, wait_for, wait_until};
 
 const CLASSIFIER: &str = "efficientnet-lite0";
@@ -313,6 +314,60 @@ fn a_saved_model_of_this_machine_is_packed_for_tensorflow_serving() {
     );
     let job = asked(&plane, "CreateTransformJob");
     assert_eq!(job["Environment"]["SAGEMAKER_TFS_ENABLE_BATCHING"], "true");
+}
+
+#[test]
+fn a_saved_model_is_rehearsed_in_front_of_a_tensorflow_serving_whose_address_is_given() {
+    let mut plane = None;
+    alone(
+        "sending::a_saved_model_is_rehearsed_in_front_of_a_tensorflow_serving_whose_address_is_given",
+        |command| {
+            serve_held(&mut plane)(command);
+            command.env("PYTHONPATH", python_packages("model-handler"));
+        },
+        || {
+            let bucket = Seaweed::shared().bucket("sending-rehearsed");
+            bucket.put("photos/a.png", &photograph());
+            bucket.put("photos/b.png", &photograph());
+            let folder = tempfile::tempdir().unwrap();
+            std::fs::create_dir(folder.path().join("1")).unwrap();
+            std::fs::write(folder.path().join("1/saved_model.pb"), "graph").unwrap();
+            let serving =
+                HttpServer::start(|_| Reply::whole(br#"{"predictions": [[0.25, 0.75]]}"#));
+            let mut window = open_prefix(&bucket, "photos/", 2);
+            open_form(&mut window);
+            let field = "Address of a TensorFlow Serving";
+            assert!(!sees(&window, field));
+            let choice = window.get_by_role_and_label(Role::ComboBox, "What is sent");
+            choice.click_accesskit();
+            window.run_steps(2);
+            click(&mut window, "a TensorFlow SavedModel");
+            let path = folder.path().to_str().unwrap();
+            wait_for(&mut window, "Say in which folder the SavedModel lies");
+            type_into(&mut window, "Folder of the TensorFlow SavedModel", path);
+            wait_for(&mut window, "nothing else runs a SavedModel");
+            // Without an address there is nobody to ask.
+            let is_off = |window: &Harness<'static, App>| {
+                let button = window.get_by_role_and_label(Role::Button, "Try it here");
+                button.accesskit_node().is_disabled()
+            };
+            assert!(is_off(&window));
+            type_into(&mut window, field, &serving.url("/v1/models/m:predict"));
+            wait_until(&mut window, "the button", |window| !is_off(window));
+            click(&mut window, "Try it here");
+            wait_for(
+                &mut window,
+                "✓ 2 of 2 images have an answer; there is no model on this machine to compare with",
+            );
+            let asked = serving.exchanges();
+            assert_eq!(asked.len(), 2);
+            assert!(
+                asked
+                    .iter()
+                    .all(|exchange| exchange.request.path == "/v1/models/m:predict")
+            );
+        },
+    );
 }
 
 #[test]

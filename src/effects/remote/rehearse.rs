@@ -5,10 +5,11 @@ use std::sync::Arc;
 use super::super::Shared;
 use super::archives::archive_of;
 use crate::domain::{
-    Device, DeviceChoice, MAX_PAYLOAD_IN_FLIGHT_MB, Sample, SplitType, TransformSpec,
+    Device, DeviceChoice, KeepRule, MAX_PAYLOAD_IN_FLIGHT_MB, Sample, SplitType, TransformSpec,
     archive_address,
 };
 use crate::inference::{LoadOptions, OnnxPredictor, runtime};
+use crate::library::Model;
 use crate::remote::package::{ArchiveKind, PackageError, unpack};
 use crate::remote::rehearse::{
     Rehearsal, RehearseError, RehearseOptions, RehearseSamples, Rehearsed, RequestForm, rehearse,
@@ -48,7 +49,6 @@ fn try_out(shared: &Shared, request: &Request) -> Result<RehearsalReport, TaskOu
     let control = &request.control;
     let _working = shared.model_work.begin(control);
     let failed = |error: &dyn std::fmt::Display| TaskOutcome::Failed(error.to_string());
-    let cancelled = |Cancelled| TaskOutcome::Cancelled;
     let source = shared
         .source(request.source)
         .ok_or(TaskOutcome::Cancelled)?;
@@ -74,22 +74,10 @@ fn try_out(shared: &Shared, request: &Request) -> Result<RehearsalReport, TaskOu
     })?;
     control.set_done_before(0);
     control.set_total(None);
-    let ArchiveKind::Onnx { model, keep } = &archive.kind else {
-        return Err(failed(&"The archive holds no ONNX model"));
+    let predictor = match &archive.kind {
+        ArchiveKind::Onnx { model, keep } => Some(model_here(shared, request, model, *keep)?),
+        ArchiveKind::SavedModel => None,
     };
-    control.set_step("loading the model");
-    let setting = request.runtime_library.as_deref();
-    let runtime =
-        runtime::ensure_loaded(&shared.dirs, setting, control).map_err(|error| failed(&error))?;
-    let options = LoadOptions {
-        device: DeviceChoice::Only(Device::Cpu),
-        keep: *keep,
-        ..LoadOptions::default()
-    };
-    let predictor =
-        OnnxPredictor::load(&runtime, model, &options, control).map_err(|error| failed(&error))?;
-    control.checkpoint().map_err(cancelled)?;
-    let predictor: Arc<dyn Predictor> = Arc::new(predictor);
     let samples: Vec<Sample> = request
         .order
         .images
@@ -103,13 +91,50 @@ fn try_out(shared: &Shared, request: &Request) -> Result<RehearsalReport, TaskOu
         limits: shared.limits(),
     };
     control.set_done_before(0);
-    let options = rehearse_options(spec, &request.wish);
-    let rehearsal = rehearse(&archive, Some(&predictor), &samples, &options, control);
+    let options = RehearseOptions {
+        tensorflow_serving: match &archive.kind {
+            ArchiveKind::SavedModel => address_in(&request.wish.tensorflow_serving),
+            ArchiveKind::Onnx { .. } => None,
+        },
+        ..rehearse_options(spec, &request.wish)
+    };
+    let rehearsal = rehearse(&archive, predictor.as_ref(), &samples, &options, control);
     let rehearsal = rehearsal.map_err(|error| match error {
         RehearseError::Cancelled(_) => TaskOutcome::Cancelled,
         error => failed(&error),
     })?;
     Ok(report(&rehearsal, &samples.samples))
+}
+
+/// The archive's own model on this machine.
+fn model_here(
+    shared: &Shared,
+    request: &Request,
+    model: &Model,
+    keep: KeepRule,
+) -> Result<Arc<dyn Predictor>, TaskOutcome> {
+    let failed = |error: &dyn std::fmt::Display| TaskOutcome::Failed(error.to_string());
+    let control = &request.control;
+    control.set_step("loading the model");
+    let setting = request.runtime_library.as_deref();
+    let runtime =
+        runtime::ensure_loaded(&shared.dirs, setting, control).map_err(|error| failed(&error))?;
+    let options = LoadOptions {
+        device: DeviceChoice::Only(Device::Cpu),
+        keep,
+        ..LoadOptions::default()
+    };
+    let predictor =
+        OnnxPredictor::load(&runtime, model, &options, control).map_err(|error| failed(&error))?;
+    control
+        .checkpoint()
+        .map_err(|Cancelled| TaskOutcome::Cancelled)?;
+    Ok(Arc::new(predictor))
+}
+
+fn address_in(field: &str) -> Option<String> {
+    let address = field.trim();
+    (!address.is_empty()).then(|| address.to_owned())
 }
 
 /// As the job would ask.
@@ -158,9 +183,13 @@ fn report(rehearsal: &Rehearsal, samples: &[Sample]) -> RehearsalReport {
         None => "none was sent".to_owned(),
     };
     let (payload_mb, at_once) = (rehearsal.max_payload_mb, rehearsal.max_concurrent);
+    let is_compared = !rehearsal.images.contains(&Rehearsed::Answered);
     let found = match rehearsal.answered() {
         0 => format!("The handler answered about none of {total} images, so nothing was compared"),
-        _ => format!("{} of {total} images come back as here", as_here - refused),
+        _ if is_compared => format!("{} of {total} images come back as here", as_here - refused),
+        answered => format!(
+            "{answered} of {total} images have an answer; there is no model on this machine to compare with"
+        ),
     };
     RehearsalReport {
         is_well: as_here == total && rehearsal.answered() > 0,

@@ -228,6 +228,8 @@ pub struct RehearsalWish {
     pub python: String,
     /// So many are tried, the first ones; `1..`.
     pub images: usize,
+    /// What runs a `SavedModel`: `http://host:8501/v1/models/NAME:predict`. Other models do without.
+    pub tensorflow_serving: String,
 }
 
 impl Default for RehearsalWish {
@@ -235,6 +237,7 @@ impl Default for RehearsalWish {
         Self {
             python: "python3".to_owned(),
             images: 10,
+            tensorflow_serving: String::new(),
         }
     }
 }
@@ -242,7 +245,7 @@ impl Default for RehearsalWish {
 /// How a rehearsal went.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RehearsalReport {
-    /// Every image comes back as on this machine.
+    /// Every image comes back as on this machine; of a `SavedModel`, which nothing but TensorFlow Serving runs, with an answer.
     pub is_well: bool,
     pub summary: String,
     /// What is not as here, and why.

@@ -5,9 +5,9 @@ use eframe::egui::{
 };
 
 use super::super::super::widgets::{Tone, banner_ui, strong};
-use super::super::form::{CheckHalf, check_ui};
+use super::super::form::{CheckHalf, check_ui, text_ui};
 use crate::state::{
-    Command, RehearsalReport, RehearsalWish, SendCheck, SendStage, State, TaskSignal,
+    Command, ModelFrom, RehearsalWish, SendCheck, SendStage, SendStatus, State, TaskSignal,
 };
 
 /// A rehearsal is a sample: whoever wants them all here predicts them here.
@@ -37,7 +37,7 @@ pub(super) fn checks_ui(
         commands,
         |ui, check, commands| {
             commands_ui(ui, check, commands);
-            rehearsal_ui(ui, &sending.rehearsal, wish, commands);
+            rehearsal_ui(ui, sending, wish, commands);
         },
     );
 }
@@ -45,13 +45,30 @@ pub(super) fn checks_ui(
 /// Before anything is paid for: the very archive, with some of the images, on this machine.
 fn rehearsal_ui(
     ui: &mut Ui,
-    rehearsal: &SendStage<RehearsalReport>,
+    sending: &SendStatus,
     wish: &mut RehearsalWish,
     commands: &mut Vec<Command>,
 ) {
+    let rehearsal = &sending.rehearsal;
+    let model_from = sending.draft.model_from;
     ui.add_space(8.0);
     ui.label(strong("Rehearse before paying"));
-    ui.weak("Runs the very archive on this machine and holds its answers to the first images against those of the model here");
+    ui.weak(match model_from {
+        ModelFrom::SavedModel => {
+            "Runs the archive's own handler on this machine, in front of a TensorFlow Serving of yours with this model: Spotcheck brings none, and nothing else runs a SavedModel"
+        }
+        _ => {
+            "Runs the very archive on this machine and holds its answers to the first images against those of the model here"
+        }
+    });
+    if matches!(model_from, ModelFrom::SavedModel | ModelFrom::Archive) {
+        let name = match model_from {
+            ModelFrom::SavedModel => "Address of a TensorFlow Serving",
+            _ => "Address of a TensorFlow Serving, where the archive holds a SavedModel",
+        };
+        let hint = "http://127.0.0.1:8501/v1/models/model:predict";
+        text_ui(ui, &mut wish.tensorflow_serving, name, hint);
+    }
     ui.horizontal_wrapped(|ui| {
         ui.label("Python");
         let field = TextEdit::singleline(&mut wish.python).desired_width(150.0);
@@ -61,14 +78,18 @@ fn rehearsal_ui(
             .suffix(" images");
         let images = ui.add(images).accessible_name("Images to try");
         images.on_hover_text("The first ones of those that would be sent");
-        let is_ready = !rehearsal.is_running() && !wish.python.trim().is_empty();
-        if ui
-            .add_enabled(is_ready, Button::new("Try it here"))
-            .clicked()
-        {
+        let missing = missing_for(model_from, wish);
+        let is_ready = !rehearsal.is_running() && missing.is_none();
+        let button = ui.add_enabled(is_ready, Button::new("Try it here"));
+        let button = match missing {
+            Some(missing) => button.on_disabled_hover_text(missing),
+            None => button,
+        };
+        if button.clicked() {
             commands.push(Command::Rehearse(RehearsalWish {
                 python: wish.python.trim().to_owned(),
                 images: wish.images,
+                tensorflow_serving: wish.tensorflow_serving.trim().to_owned(),
             }));
         }
         if let SendStage::Running(task) = rehearsal {
@@ -94,6 +115,16 @@ fn rehearsal_ui(
         SendStage::Failed(why) => banner_ui(ui, Tone::Error, why, |_| {}),
         SendStage::NotYet | SendStage::Running(_) => {}
     }
+}
+
+/// What has to be said before a rehearsal can be held.
+fn missing_for(model_from: ModelFrom, wish: &RehearsalWish) -> Option<&'static str> {
+    if wish.python.trim().is_empty() {
+        return Some("Say which Python runs the handler");
+    }
+    let needs_serving = model_from == ModelFrom::SavedModel;
+    (needs_serving && wish.tensorflow_serving.trim().is_empty())
+        .then_some("Start a TensorFlow Serving with this model, and give its address above")
 }
 
 fn commands_ui(ui: &mut Ui, check: &SendCheck, commands: &mut Vec<Command>) {
