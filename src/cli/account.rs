@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::place::S3Args;
-use super::values::parse_region;
+use super::values::{parse_profile, parse_region};
 use crate::domain::{Credentials, S3Access, SageMakerAccess, region_doubt};
 
 /// An account and a region. Without any of these, as the AWS tools would.
@@ -11,7 +11,7 @@ use crate::domain::{Credentials, S3Access, SageMakerAccess, region_doubt};
 #[command(next_help_heading = "AWS account")]
 pub(super) struct AccountArgs {
     /// A profile of your AWS configuration; never another one, whatever the environment says
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = parse_profile)]
     profile: Option<String>,
     /// The region of SageMaker; as your AWS configuration says where it is not given
     #[arg(long, value_name = "REGION", value_parser = parse_region)]

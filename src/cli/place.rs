@@ -7,6 +7,7 @@ use std::sync::Arc;
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 
+use super::values::{parse_bucket_region, parse_profile};
 use crate::aws::Aws;
 use crate::domain::{Credentials, EndpointError, S3Access, S3Layout, S3Link, S3Place};
 use crate::source::{LinesSource, Source, WithRecords, folder_of};
@@ -17,10 +18,10 @@ use crate::tasks::TaskControl;
 #[command(next_help_heading = "Images in S3")]
 pub(super) struct S3Args {
     /// A profile of your AWS configuration; never another one, whatever the environment says
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = parse_profile)]
     profile: Option<String>,
     /// The region of the bucket; found by asking where it is not given
-    #[arg(long, value_name = "REGION")]
+    #[arg(long, value_name = "REGION", value_parser = parse_bucket_region)]
     region: Option<String>,
     /// Another server than AWS, such as `http://127.0.0.1:9000`
     #[arg(long, value_name = "URL", value_parser = parse_endpoint)]

@@ -1,6 +1,22 @@
 //! Values of flags that several commands take.
 
-use crate::domain::{endpoint_name_problem, region_problem};
+use crate::domain::{endpoint_name_problem, name_problem, region_problem};
+
+/// What SageMaker calls a job: it would refuse any other name.
+pub(in crate::cli) fn parse_job_name(text: &str) -> Result<String, String> {
+    match name_problem(text) {
+        None => Ok(text.to_owned()),
+        Some(problem) => Err(format!("the job name {problem}")),
+    }
+}
+
+/// The name of a profile. An empty one is a variable that nobody has set, and must not stand for no profile at all.
+pub(in crate::cli) fn parse_profile(text: &str) -> Result<String, String> {
+    if text.trim().is_empty() {
+        return Err("the name of a profile is empty; leave --profile away to sign in as the AWS tools would".to_owned());
+    }
+    Ok(text.to_owned())
+}
 
 pub(in crate::cli) fn parse_pair(text: &str) -> Result<(String, String), String> {
     let pair = text.split_once('=').filter(|(key, _)| !key.is_empty());
@@ -29,10 +45,19 @@ pub(in crate::cli) fn parse_endpoint_name(text: &str) -> Result<String, String> 
     }
 }
 
-/// Of AWS: another server may call its regions anything.
+/// Of SageMaker, which only AWS has.
 pub(in crate::cli) fn parse_region(text: &str) -> Result<String, String> {
     match region_problem(text) {
         Some(problem) => Err(problem),
         None => Ok(text.to_owned()),
     }
+}
+
+/// Of a bucket. Servers other than AWS may call their regions anything that host names can hold.
+pub(in crate::cli) fn parse_bucket_region(text: &str) -> Result<String, String> {
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
+    if (1..=63).contains(&text.len()) && text.bytes().all(fits) {
+        return Ok(text.to_owned());
+    }
+    Err("a region has 1 to 63 letters, digits and hyphens, such as eu-west-1".to_owned())
 }

@@ -10,6 +10,7 @@ use crate::cli::Outcome;
 use crate::cli::place::S3Args;
 use crate::cli::progress::with_progress;
 use crate::cli::terminal::{confirm, interruptible};
+use crate::cli::values::parse_job_name;
 use crate::dirs::AppDirs;
 use crate::remote::transform::clean_up;
 use crate::tasks::ProgressUnit;
@@ -17,6 +18,7 @@ use crate::tasks::ProgressUnit;
 #[derive(Debug, Args)]
 pub(super) struct CleanUpArgs {
     /// A job that was started on this machine
+    #[arg(value_parser = parse_job_name)]
     job: String,
     /// Lists what would be deleted, and deletes nothing
     #[arg(long)]

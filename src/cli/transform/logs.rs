@@ -9,6 +9,7 @@ use super::who::NamedJob;
 use crate::cli::Outcome;
 use crate::cli::account::AccountArgs;
 use crate::cli::terminal::interruptible;
+use crate::cli::values::parse_job_name;
 use crate::dirs::AppDirs;
 use crate::domain::LogLine;
 use crate::remote::transform::{LogKind, LogReader};
@@ -20,6 +21,7 @@ const PAUSE: Duration = Duration::from_secs(3);
 #[derive(Debug, Args)]
 pub(super) struct LogsArgs {
     /// The job, wherever it was started
+    #[arg(value_parser = parse_job_name)]
     job: String,
     /// SageMaker's own log: which objects went wrong, and why
     #[arg(long)]
@@ -32,6 +34,7 @@ pub(super) struct LogsArgs {
 }
 
 pub(super) fn run(args: &LogsArgs) -> anyhow::Result<Outcome> {
+    args.account.tell_doubts();
     let dirs = AppDirs::find()?;
     let control = interruptible(ProgressUnit::Steps)?;
     let named = NamedJob::find(&args.job, &args.account, &dirs, &control)?;

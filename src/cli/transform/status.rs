@@ -11,7 +11,7 @@ use crate::cli::Outcome;
 use crate::cli::account::AccountArgs;
 use crate::cli::progress::with_progress;
 use crate::cli::terminal::{interruptible, local_time};
-use crate::cli::values::parse_positive;
+use crate::cli::values::{parse_job_name, parse_positive};
 use crate::dirs::AppDirs;
 use crate::domain::{
     JobOutcome, JobProgress, JobRecord, PriceTable, S3Access, SageMakerAccess, TransformStatus,
@@ -28,6 +28,7 @@ const UNNAMED_FAILURES: usize = 20;
 #[derive(Debug, Args)]
 pub(super) struct StatusArgs {
     /// The job, wherever it was started
+    #[arg(value_parser = parse_job_name)]
     job: String,
     /// Looks again and again until the job is over
     #[arg(long)]
@@ -40,6 +41,7 @@ pub(super) struct StatusArgs {
 }
 
 pub(super) fn run(args: &StatusArgs) -> anyhow::Result<Outcome> {
+    args.account.tell_doubts();
     let dirs = AppDirs::find()?;
     let control = interruptible(ProgressUnit::Images)?;
     let named = NamedJob::find(&args.job, &args.account, &dirs, &control)?;

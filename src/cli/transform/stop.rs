@@ -7,12 +7,14 @@ use super::who::NamedJob;
 use crate::cli::Outcome;
 use crate::cli::account::AccountArgs;
 use crate::cli::terminal::{confirm, interruptible};
+use crate::cli::values::parse_job_name;
 use crate::dirs::AppDirs;
 use crate::tasks::ProgressUnit;
 
 #[derive(Debug, Args)]
 pub(super) struct StopArgs {
     /// A job that goes on, wherever it was started
+    #[arg(value_parser = parse_job_name)]
     job: String,
     /// Without asking
     #[arg(long)]
@@ -22,6 +24,7 @@ pub(super) struct StopArgs {
 }
 
 pub(super) fn run(args: &StopArgs) -> anyhow::Result<Outcome> {
+    args.account.tell_doubts();
     let dirs = AppDirs::find()?;
     let control = interruptible(ProgressUnit::Steps)?;
     let named = NamedJob::find(&args.job, &args.account, &dirs, &control)?;
