@@ -27,6 +27,8 @@ use support::seaweed::without_aws;
 
 const SECRET: &str = "not/to/be/shown/anywhere/0123456789";
 
+const JOB_ARN: &str = "arn:aws:sagemaker:eu-west-1:123456789012:transform-job/cats";
+
 /// A process with an AWS configuration of its own, that `at` writes into `folder`.
 fn with_folder(command: &mut Command, folder: &Path) {
     without_aws(command, "http://127.0.0.1:1")
@@ -247,6 +249,7 @@ fn ask_everything(sagemaker: &SageMaker) {
     sagemaker.create_transform_job(&least_job(), None).unwrap();
     sagemaker.describe_transform_job("cats", None).unwrap();
     sagemaker.stop_transform_job("cats", None).unwrap();
+    sagemaker.tags_of(JOB_ARN, None).unwrap();
     sagemaker.list_transform_jobs(&query, None).unwrap();
     sagemaker
         .list_transform_jobs(&JobQuery::default(), None)
@@ -303,7 +306,7 @@ fn every_request_and_every_answer_of_the_tests_is_as_aws_describes_it() {
                 lines.push(line(operation, "request", &request.body));
                 lines.push(line(operation, "answer", &answer_file(operation)));
             }
-            assert_eq!(lines.len(), 2 * 20);
+            assert_eq!(lines.len(), 2 * 21);
             let found = problems(&lines);
             assert!(found.is_empty(), "{found}");
         },
@@ -367,6 +370,9 @@ fn answers_are_understood_in_full() {
             assert_eq!(job.created_ms, 1_763_719_200_250);
             assert_eq!(job.started_ms, Some(1_763_719_380_500));
             assert_eq!(job.ended_ms, Some(1_763_719_500_000));
+
+            let tags = sagemaker.tags_of(JOB_ARN, None).unwrap();
+            assert_eq!(tags, map("project", "cats"));
 
             let found = sagemaker.describe_model("efficientnet", None).unwrap();
             assert_eq!(
@@ -434,6 +440,7 @@ fn answers_that_say_no_more_than_they_must_are_understood() {
             assert_eq!((page.events.len(), page.next.as_str()), (0, "f/1"));
             let jobs = sagemaker.list_transform_jobs(&JobQuery::default(), None);
             assert!(jobs.unwrap().jobs.is_empty());
+            assert!(sagemaker.tags_of(JOB_ARN, None).unwrap().is_empty());
             let endpoints = sagemaker.list_endpoints(&EndpointQuery::default(), None);
             assert!(endpoints.unwrap().endpoints.is_empty());
             // What is missing here has no place in a job of ours: it is said, and nothing breaks.

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use spotcheck::domain::known_instance_types;
 use support::control_plane::{ControlPlane, Failure, IMAGE, ROLE, archive, echo_archive};
 use support::ended::Ended;
@@ -1122,8 +1122,16 @@ fn an_image_that_was_too_large_says_what_would_take_it() {
         ],
     );
     transform
-        .run(&["retry", "too-large", "--max-payload-mb", "2", "--watch"])
-        .must(0, &["1 of 1 (100 %)"]);
+        .run(&["retry", "too-large", "--max-payload-mb", "1"])
+        .must(1, &["With MaxPayloadInMB 1 it would be refused (413)"]);
+    // Who says nothing gets what the image needs.
+    transform.run(&["retry", "too-large", "--watch"]).must(
+        0,
+        &[
+            "note: MaxPayloadInMB is 2, not 1 as in the job, because the largest image that failed has 1.0 MiB",
+            "1 of 1 (100 %)",
+        ],
+    );
 }
 
 #[test]
@@ -1243,6 +1251,35 @@ fn a_job_that_was_started_elsewhere_is_opened_by_its_name() {
     elsewhere
         .run(&["status", "nowhere"])
         .must(1, &["look at the job nowhere"]);
+}
+
+#[test]
+fn a_retry_of_a_job_that_was_started_elsewhere_has_its_tags() {
+    let transform = Transform::with_images("tags", 1);
+    transform.bucket.put("photos/bad.jpg", b"fail 400");
+    let tag = ["--tag", "team=vision"];
+    transform.start("tagged", "photos/", &tag).must(0, &[]);
+    transform.plane.wait_until_over("tagged");
+    let elsewhere = Transform {
+        home: tempfile::tempdir().unwrap(),
+        ..transform
+    };
+    elsewhere
+        .run(&["retry", "tagged"])
+        .must(0, &["is sent again"]);
+    let tags = &elsewhere.asked("CreateTransformJob")["Tags"];
+    assert_eq!(*tags, json!([{"Key": "team", "Value": "vision"}]));
+    let operation = "ListTags";
+    elsewhere.plane.fail(Failure::AccessDenied { operation });
+    elsewhere.run(&["retry", "tagged"]).must(
+        0,
+        &[
+            "its tags cannot be read, so the new one has none",
+            "sagemaker:ListTags",
+        ],
+    );
+    let tags = &elsewhere.asked("CreateTransformJob")["Tags"];
+    assert_eq!(*tags, Value::Null);
 }
 
 #[test]
@@ -1551,6 +1588,46 @@ fn wrong_usage_is_told_before_anybody_is_asked() {
         transform.run(args).must(code, &[said]);
     }
     assert_eq!(transform.plane.requests().len(), 0);
+}
+
+#[test]
+fn names_that_cannot_be_are_told_before_anybody_is_asked() {
+    let transform = Transform::new("names");
+    let long = "a".repeat(64);
+    for what in ["status", "stop", "logs", "retry", "clean-up"] {
+        for (name, said) in [
+            ("", "the job name is missing"),
+            ("my job", "“my job” cannot be one"),
+            ("-a", "cannot be one"),
+            (long.as_str(), "has 64 characters, and SageMaker takes 63"),
+        ] {
+            // Behind `--`, a hyphen begins no flag.
+            transform.run(&[what, "--", name]).must(2, &[said]);
+        }
+        for (flag, value, said) in [
+            (
+                "--profile",
+                "",
+                "the name of a profile is empty; leave --profile away",
+            ),
+            ("--region", "", "a region has 1 to 63 letters"),
+            ("--region", "eu west", "a region has 1 to 63 letters"),
+            ("--region", "a.example/", "such as eu-west-1"),
+        ] {
+            transform.run(&[what, "job", flag, value]).must(2, &[said]);
+        }
+    }
+    let photos = transform.home.path().to_str().unwrap();
+    for (outputs, said) in [
+        ("", "nothing says which outputs are read"),
+        (
+            "my job",
+            "no such folder, and the job name “my job” cannot be one",
+        ),
+    ] {
+        transform.run(&["fetch", outputs, photos]).must(1, &[said]);
+    }
+    assert!(transform.plane.requests().is_empty());
 }
 
 #[test]

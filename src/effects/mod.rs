@@ -396,12 +396,18 @@ impl Effects {
             Effect::FindOutcome { id, task, control } => {
                 remote::find_outcome(shared, id, task, control);
             }
-            Effect::RetryFailed {
+            Effect::PlanRetry {
                 id,
                 outcome,
                 task,
                 control,
-            } => remote::retry(shared, id, outcome, task, control),
+            } => remote::plan_retry(shared, id, outcome, task, control),
+            Effect::StartRetry {
+                id,
+                plan,
+                task,
+                control,
+            } => remote::start_retry(shared, id, plan, task, control),
             Effect::FindLeftovers { id, task, control } => {
                 remote::find_leftovers(shared, id, task, control);
             }

@@ -121,8 +121,12 @@ pub enum Command {
     StopJob(JobId),
     /// Which objects got no output, and why.
     FindOutcome(JobId),
-    /// Sends only the objects that got no output.
-    RetryFailed(JobId),
+    /// Plans a job over only the objects that got no output, and looks it through.
+    PlanRetry(JobId),
+    /// Starts it, as it was looked through.
+    StartRetry(JobId),
+    /// It is not wanted any more.
+    DropRetry(JobId),
     /// Outputs of a job or a folder become a run of the open images.
     OpenOutputs(Box<OutputsWish>),
     /// Predicts with a model elsewhere from now on; `None` on this computer. Nothing is sent but the picture in view and what is asked for.

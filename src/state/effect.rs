@@ -173,10 +173,16 @@ pub enum Effect {
         task: TaskId,
         control: TaskControl,
     },
-    /// Start a job for them alone.
-    RetryFailed {
+    /// Plan a job for them alone, and look it through.
+    PlanRetry {
         id: JobId,
         outcome: JobOutcome,
+        task: TaskId,
+        control: TaskControl,
+    },
+    StartRetry {
+        id: JobId,
+        plan: Arc<TransformPlan>,
         task: TaskId,
         control: TaskControl,
     },
@@ -590,7 +596,10 @@ impl std::fmt::Debug for Effect {
             Self::WatchJob { id, .. } => write!(formatter, "WatchJob({})", id.name),
             Self::StopJob { id, .. } => write!(formatter, "StopJob({})", id.name),
             Self::FindOutcome { id, .. } => write!(formatter, "FindOutcome({})", id.name),
-            Self::RetryFailed { id, .. } => write!(formatter, "RetryFailed({})", id.name),
+            Self::PlanRetry { id, .. } => write!(formatter, "PlanRetry({})", id.name),
+            Self::StartRetry { plan, .. } => {
+                write!(formatter, "StartRetry({})", plan.spec.job_name)
+            }
             Self::FindLeftovers { id, .. } => write!(formatter, "FindLeftovers({})", id.name),
             Self::DeleteLeftovers { id, .. } => {
                 write!(formatter, "DeleteLeftovers({})", id.name)

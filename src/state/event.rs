@@ -7,8 +7,8 @@ use super::{
     ArrangeId, Asked, BoxCountId, BoxCounts, ConnectFailure, DeletionCause, DeployCheck,
     EndpointDeletion, EndpointId, Exported, FilmstripId, FoundModel, FoundRun, ImportDraft,
     ImportId, JobId, Leftovers, ModelEntry, Offer, OutputsFailure, ProjectContent, ReadingTrial,
-    RehearsalReport, Relisting, RemoteCheck, S3Failure, S3FolderPage, SavedMapping, SendCheck,
-    SourceId, TaskId, TaskOutcome, WatchEnd,
+    RehearsalReport, Relisting, RemoteCheck, RetryPlan, S3Failure, S3FolderPage, SavedMapping,
+    SendCheck, SourceId, TaskId, TaskOutcome, WatchEnd,
 };
 use crate::domain::{
     AnswerExamples, AwsSetup, CacheUsage, DeviceReport, Endpoint, EndpointConfig, EndpointPage,
@@ -254,8 +254,13 @@ pub enum Event {
         task: TaskId,
         result: Result<JobOutcome, S3Failure>,
     },
+    RetryPlanned {
+        id: JobId,
+        task: TaskId,
+        result: Result<Box<RetryPlan>, S3Failure>,
+    },
     /// With the name of the job that has what failed.
-    FailedRetried {
+    RetryStarted {
         id: JobId,
         task: TaskId,
         result: Result<String, S3Failure>,

@@ -7,7 +7,7 @@ use spotcheck::app::App;
 use spotcheck::domain::{S3Address, S3Place, SampleId};
 use spotcheck::state::{Command, OutputsAt, OutputsWish};
 
-use crate::remote::{place, send, serve, wait_for_listing};
+use crate::remote::{place, retry_the_failed, send, serve, wait_for_listing};
 use crate::support::alone::alone;
 use crate::support::repository;
 use crate::support::seaweed::Seaweed;
@@ -69,8 +69,7 @@ fn outputs_of_selected_images_are_theirs_with_those_of_the_retry_and_the_page_le
             let job = window.state().state().remote.open.clone().unwrap();
 
             bucket.put("photos/a/2.png", &photograph("rocket.jpg"));
-            wait_for(&mut window, "Retry only the failed ones");
-            click(&mut window, "Retry only the failed ones");
+            retry_the_failed(&mut window);
             wait_for(&mut window, "1 of 1 outputs");
             wait_for(&mut window, "✓ completed");
             let retry = window.state().state().remote.open.clone().unwrap();

@@ -99,6 +99,14 @@ pub(crate) fn start_the_job(window: &mut Harness<'static, App>) {
     }
 }
 
+/// Starts a retry once it was looked through.
+pub(crate) fn retry_the_failed(window: &mut Harness<'static, App>) {
+    wait_for(window, "Retry only the failed ones…");
+    click(window, "Retry only the failed ones…");
+    wait_for(window, "Start the retry");
+    click(window, "Start the retry");
+}
+
 #[test]
 fn a_job_that_fails_in_part_says_which_image_and_why_and_only_that_one_is_sent_again() {
     let mut plane = None;
@@ -128,7 +136,7 @@ fn a_job_that_fails_in_part_says_which_image_and_why_and_only_that_one_is_sent_a
 
             // What was wrong with it is put right.
             bucket.put("photos/broken.png", &photograph);
-            click(&mut window, "Retry only the failed ones");
+            retry_the_failed(&mut window);
             wait_until(&mut window, "another job", |window| {
                 let open = window.state().state().remote.open.as_ref();
                 open.is_some_and(|open| open.name != first)

@@ -7,9 +7,9 @@ mod endpoints;
 mod invoke;
 mod logs;
 mod models;
+mod tags;
 mod transform;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::de::{DeserializeOwned, IgnoredAny};
@@ -24,6 +24,7 @@ use crate::tasks::TaskControl;
 
 pub use invoke::{Invocation, MAX_INVOCATION_BYTES};
 pub use models::create_model_request;
+use tags::{Tag, tags};
 pub use transform::create_transform_job_request;
 
 /// How many things of a list are asked for at once: as many as SageMaker gives.
@@ -103,17 +104,6 @@ fn if_there<T>(result: Result<T, AwsError>) -> Result<Option<T>, AwsError> {
         Err(error) if error.kind == AwsErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     }
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "PascalCase")]
-struct Tag<'a> {
-    key: &'a str,
-    value: &'a str,
-}
-
-fn tags(tags: &BTreeMap<String, String>) -> Vec<Tag<'_>> {
-    tags.iter().map(|(key, value)| Tag { key, value }).collect()
 }
 
 /// Seconds since 1970-01-01 UTC, with a fraction, as JSON 1.1 writes a time.

@@ -9,19 +9,22 @@ use crate::cli::Outcome;
 use crate::cli::place::S3Args;
 use crate::cli::progress::with_progress;
 use crate::cli::terminal::interruptible;
+use crate::cli::values::parse_job_name;
 use crate::dirs::AppDirs;
-use crate::domain::TransformPlan;
-use crate::remote::transform::{Retry, RetryChoice, outcome, plan_retry, read_prices};
+use crate::remote::transform::{
+    PlannedRetry, Retry, RetryChanges, RetryChoice, outcome, plan_retry, read_prices,
+};
 use crate::tasks::{ProgressUnit, now_ms};
 
 #[derive(Debug, Args)]
 pub(super) struct RetryArgs {
     /// A job that is over
+    #[arg(value_parser = parse_job_name)]
     job: String,
     /// Leaves out the images that the model refused: only those that the job did not come to
     #[arg(long)]
     not_refused: bool,
-    /// The largest request, in place of the job's
+    /// The largest request, in place of the job's, or of what the largest of the failed images needs
     #[arg(long, value_name = "MB")]
     max_payload_mb: Option<u32>,
     /// Requests at once on each instance, in place of the job's
@@ -40,27 +43,17 @@ pub(super) fn run(args: &RetryArgs) -> anyhow::Result<Outcome> {
     let dirs = AppDirs::find()?;
     let control = interruptible(ProgressUnit::Bytes)?;
     let named = NamedJob::find(&args.job, &args.s3, &dirs, &control)?;
-    let mut plan = with_progress("Looking for failures", &control, || {
+    let PlannedRetry { plan, notes } = with_progress("Looking for failures", &control, || {
         plan_of(args, &named, &control)
     })?;
-    let spec = &mut plan.spec;
-    spec.max_payload_mb = args.max_payload_mb.or(spec.max_payload_mb);
-    spec.max_concurrent = args.max_concurrent.or(spec.max_concurrent);
-    if let Some(instance_type) = &args.instance_type {
-        spec.instance_type.clone_from(instance_type);
-        // That of the job is of another type.
-        plan.usd_per_hour = None;
-    }
     let count = plan
         .manifest
         .as_ref()
         .map_or(0, |manifest| manifest.names.len());
     let (s, are) = if count == 1 { ("", "is") } else { ("s", "are") };
     eprintln!("{count} image{s} without an output {are} sent again");
-    if named.record.is_none() {
-        eprintln!(
-            "note: the job was started elsewhere, and SageMaker tells no tags with a job: the new one has none"
-        );
+    for note in notes {
+        eprintln!("note: {note}");
     }
     let prices = read_prices(&dirs.prices())?;
     start(
@@ -77,7 +70,7 @@ fn plan_of(
     args: &RetryArgs,
     named: &NamedJob,
     control: &crate::tasks::TaskControl,
-) -> anyhow::Result<TransformPlan> {
+) -> anyhow::Result<PlannedRetry> {
     let sagemaker = named.aws.sagemaker(&named.sagemaker);
     let job = sagemaker.describe_transform_job(&args.job, Some(control))?;
     if !job.status.is_over() {
@@ -99,7 +92,7 @@ fn plan_of(
     let retry = Retry {
         sagemaker: &named.sagemaker,
         s3: &named.s3,
-        spec: &job.spec,
+        job: &job,
         record,
         outcome: &found,
         choice: if args.not_refused {
@@ -107,6 +100,11 @@ fn plan_of(
         } else {
             RetryChoice::Missing
         },
+        changes: RetryChanges {
+            max_payload_mb: args.max_payload_mb,
+            max_concurrent: args.max_concurrent,
+            instance_type: args.instance_type.clone(),
+        },
     };
-    Ok(plan_retry(&named.aws, retry, now_ms(), control)?)
+    Ok(plan_retry(&named.aws, &retry, now_ms(), control)?)
 }

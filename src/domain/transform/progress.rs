@@ -130,6 +130,7 @@ pub struct FailedObject {
     pub key: String,
     /// What the data-log says of it; `None` where it says nothing: the job may have ended before it came to this object.
     pub reason: Option<String>,
+    pub size_bytes: u64,
 }
 
 impl JobOutcome {

@@ -8,12 +8,13 @@ use super::{failure_of, records};
 use crate::aws::AwsErrorKind;
 use crate::domain::{
     JobOutcome, JobProgress, JobQuery, JobRecord, LeftBehind, S3Access, SageMakerAccess,
+    TransformPlan,
 };
 use crate::remote::transform::{
-    self, JobError, Retry, RetryChoice, StartFolders, Watch, WatchEvent, clean_up, find_record,
-    outcome, plan_retry, read_prices,
+    self, Checked, JobError, PlannedRetry, Retry, RetryChanges, RetryChoice, StartFolders, Watch,
+    WatchEvent, clean_up, find_record, outcome, preflight, read_prices,
 };
-use crate::state::{Event, JobId, Leftovers, TaskId, WatchEnd};
+use crate::state::{Event, JobId, Leftovers, RetryPlan, TaskId, WatchEnd};
 use crate::tasks::{TaskControl, now_ms};
 
 pub(in super::super) fn list(
@@ -178,8 +179,8 @@ pub(in super::super) fn find_outcome(
     );
 }
 
-/// Sends what has no output again, as a job of its own.
-pub(in super::super) fn retry(
+/// Plans to send what has no output again, as a job of its own.
+pub(in super::super) fn plan_retry(
     shared: &Arc<Shared>,
     id: JobId,
     failed_ones: JobOutcome,
@@ -193,12 +194,40 @@ pub(in super::super) fn retry(
         let again = Retry {
             sagemaker: &id.sagemaker,
             s3: &id.s3,
-            spec: &job.spec,
+            job: &job,
             record: record.as_ref(),
             outcome: &failed_ones,
             choice: RetryChoice::Missing,
+            changes: RetryChanges::default(),
         };
-        let plan = plan_retry(&shared.aws, again, now_ms(), &control)?;
+        let PlannedRetry { plan, notes } =
+            transform::plan_retry(&shared.aws, &again, now_ms(), &control)?;
+        let prices = read_prices(&shared.dirs.prices())?;
+        let Checked { plan, preflight } = preflight(&shared.aws, plan, &prices, &control)?;
+        Ok(Box::new(RetryPlan {
+            plan: Arc::new(plan),
+            preflight,
+            notes,
+        }))
+    };
+    answer(
+        shared,
+        "plan a retry",
+        (id, task),
+        work,
+        |id, task, result| Event::RetryPlanned { id, task, result },
+    );
+}
+
+/// Starts a job over what failed, as it was planned.
+pub(in super::super) fn start_retry(
+    shared: &Arc<Shared>,
+    id: JobId,
+    plan: Arc<TransformPlan>,
+    task: TaskId,
+    control: TaskControl,
+) {
+    let work = move |shared: &Shared, _: &JobId| {
         let record = start_plan(shared, &plan, &control)?;
         Ok(record.spec.job_name)
     };
@@ -207,13 +236,13 @@ pub(in super::super) fn retry(
         "send again what failed",
         (id, task),
         work,
-        |id, task, result| Event::FailedRetried { id, task, result },
+        |id, task, result| Event::RetryStarted { id, task, result },
     );
 }
 
 pub(super) fn start_plan(
     shared: &Shared,
-    plan: &crate::domain::TransformPlan,
+    plan: &TransformPlan,
     control: &TaskControl,
 ) -> Result<JobRecord, JobError> {
     let folders = StartFolders {

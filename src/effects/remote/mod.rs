@@ -18,7 +18,9 @@ use super::s3::failure;
 use crate::remote::transform::{JobError, JobRecords};
 use crate::state::{JobId, S3Failure, TaskOutcome};
 
-pub(super) use jobs::{delete_leftovers, find_leftovers, find_outcome, list, retry, stop, watch};
+pub(super) use jobs::{
+    delete_leftovers, find_leftovers, find_outcome, list, plan_retry, start_retry, stop, watch,
+};
 pub(super) use keeper::EndpointKeeper;
 pub(super) use sending::{check, start};
 

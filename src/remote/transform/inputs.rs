@@ -115,9 +115,19 @@ impl Inputs {
 
     /// Whether an object is one of them.
     pub(super) fn contains(&self, key: &str) -> bool {
-        self.objects
-            .binary_search_by(|object| object.key.as_str().cmp(key))
-            .is_ok()
+        self.find(key).is_some()
+    }
+
+    /// Of one of them; 0 for any other.
+    pub(super) fn size_of(&self, key: &str) -> u64 {
+        self.find(key).map_or(0, |object| object.size_bytes)
+    }
+
+    fn find(&self, key: &str) -> Option<&InputObject> {
+        let place = self
+            .objects
+            .binary_search_by(|object| object.key.as_str().cmp(key));
+        place.ok().map(|place| &self.objects[place])
     }
 }
 

@@ -34,6 +34,9 @@ pub use output_keys::{OUT, OutputKeys, folders_around};
 pub use preflight::{Checked, ModelPlan, has_input, preflight, preflight_model};
 pub use prices::{add_price, read_prices};
 pub use records::JobRecords;
-pub use retry::{Retry, RetryChoice, plan_retry};
+pub use retry::{
+    PlannedRetry, Retry, RetryChanges, RetryChoice, beginning_of_retries, looks_like_retry,
+    plan_retry,
+};
 pub use start::{StartFolders, start};
 pub use watch::{Watch, WatchEvent, find_record};

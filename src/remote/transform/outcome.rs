@@ -76,6 +76,7 @@ pub fn outcome(
         .map(|key| FailedObject {
             key: key.to_owned(),
             reason: reasons.by_key.remove(key),
+            size_bytes: inputs.size_of(key),
         })
         .collect();
     Ok(outcome)

@@ -4,9 +4,11 @@ use super::JobError;
 use super::manifest::manifest_of;
 use crate::aws::{Aws, AwsErrorKind};
 use crate::domain::{
-    FailedObject, InputObjects, JobOutcome, JobRecord, ManifestPlan, ModelSource, S3Access,
-    S3Address, SageMakerAccess, SampleUri, TransformInput, TransformOutput, TransformPlan,
-    TransformSpec, dated_name, output_folder, support_folder,
+    DEFAULT_PAYLOAD_MB, FailedObject, InputObjects, InstanceType, JobOutcome, JobRecord,
+    MAX_PAYLOAD_IN_FLIGHT_MB, ManifestPlan, ModelSource, PayloadSuggestion, S3Access, S3Address,
+    SageMakerAccess, SampleUri, SplitType, TransformInput, TransformJob, TransformOutput,
+    TransformPlan, TransformSpec, dated_name, human_bytes, manifest_address, needed_payload_mb,
+    output_folder,
 };
 use crate::tasks::TaskControl;
 
@@ -20,30 +22,48 @@ pub enum RetryChoice {
 }
 
 /// A job whose images are to be sent again.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Retry<'r> {
     pub sagemaker: &'r SageMakerAccess,
     pub s3: &'r S3Access,
-    /// As the job ran.
-    pub spec: &'r TransformSpec,
+    /// As it ran.
+    pub job: &'r TransformJob,
     /// `None` where it was started elsewhere.
     pub record: Option<&'r JobRecord>,
     pub outcome: &'r JobOutcome,
     pub choice: RetryChoice,
+    pub changes: RetryChanges,
 }
 
-/// The plan of a job over the failed images of another one: the same model, the same parameters, a name and a folder of its own. The
-/// model is made again where clean-up has deleted it meanwhile and the record tells how.
+/// What a person wants otherwise than in the job.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RetryChanges {
+    pub max_payload_mb: Option<u32>,
+    pub max_concurrent: Option<u32>,
+    pub instance_type: Option<String>,
+}
+
+/// A job over failed images, as it is to be looked through and started.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PlannedRetry {
+    pub plan: TransformPlan,
+    /// What is not as in the job, and why, for people.
+    pub notes: Vec<String>,
+}
+
+/// The plan of a job over the failed images of another one: the same model, the same parameters, the same tags, a name and a folder of
+/// its own. Where the job's payload was too small for an image that failed, it is chosen anew. The model is made again where clean-up has
+/// deleted it meanwhile and the record tells how.
 ///
 /// # Errors
 /// No image is left to send, or there is no model any more.
 pub fn plan_retry(
     aws: &Aws,
-    retry: Retry<'_>,
+    retry: &Retry<'_>,
     now_ms: i64,
     control: &TaskControl,
-) -> Result<TransformPlan, JobError> {
-    let spec = retry.spec;
+) -> Result<PlannedRetry, JobError> {
+    let spec = &retry.job.spec;
     let chosen = retry.chosen()?;
     let sagemaker = aws.sagemaker(retry.sagemaker);
     let there = match sagemaker.describe_model(&spec.model_name, Some(control)) {
@@ -65,11 +85,26 @@ pub fn plan_retry(
         }
     };
     let (mut of_retry, manifest) = spec_of_retry(spec, &chosen, &retry.outcome.place, now_ms)?;
-    if let Some(record) = retry.record {
-        // SageMaker does not tell them with the job.
-        of_retry.tags.clone_from(&record.spec.tags);
+    let mut notes = Vec::new();
+    // SageMaker does not tell them with the job.
+    match retry.record {
+        Some(record) => of_retry.tags.clone_from(&record.spec.tags),
+        None => match sagemaker.tags_of(&retry.job.arn, Some(control)) {
+            Ok(tags) => of_retry.tags = tags,
+            Err(error) if error.kind == AwsErrorKind::Cancelled => return Err(error.into()),
+            Err(error) => notes.push(format!(
+                "The job was started elsewhere and its tags cannot be read, so the new one has none: {error}"
+            )),
+        },
     }
-    Ok(TransformPlan {
+    let largest = chosen.iter().map(|failed| failed.size_bytes).max();
+    notes.extend(
+        retry
+            .changes
+            .apply(&mut of_retry, largest.unwrap_or_default()),
+    );
+    let is_other_type = of_retry.instance_type != spec.instance_type;
+    let plan = TransformPlan {
         sagemaker: retry.sagemaker.clone(),
         s3: retry.s3.clone(),
         spec: of_retry,
@@ -78,11 +113,48 @@ pub fn plan_retry(
         input_files: Vec::new(),
         files_root: None,
         manifest: Some(manifest),
-        usd_per_hour: retry.record.and_then(|record| record.usd_per_hour),
+        // That of the job is of its type.
+        usd_per_hour: retry
+            .record
+            .and_then(|record| record.usd_per_hour)
+            .filter(|_| !is_other_type),
         images_per_s: None,
         inside: None,
         retry_of: Some(spec.job_name.clone()),
-    })
+    };
+    Ok(PlannedRetry { plan, notes })
+}
+
+impl RetryChanges {
+    /// Tells where the payload is another one than the job's although nobody asked for that: requests of the images that failed, of at
+    /// most `largest_bytes`, did not fit into it.
+    fn apply(&self, spec: &mut TransformSpec, largest_bytes: u64) -> Option<String> {
+        if let Some(instance_type) = &self.instance_type {
+            spec.instance_type.clone_from(instance_type);
+        }
+        let of_job = spec.max_payload_mb.unwrap_or(DEFAULT_PAYLOAD_MB);
+        let is_too_small = of_job > 0 && needed_payload_mb(largest_bytes) > u64::from(of_job);
+        spec.max_payload_mb = self.max_payload_mb.or(spec.max_payload_mb);
+        spec.max_concurrent = self.max_concurrent.or(spec.max_concurrent);
+        // How large records inside of files are, nobody knows from outside.
+        if !is_too_small || self.max_payload_mb.is_some() || spec.input.split != SplitType::None {
+            return None;
+        }
+        let vcpus = InstanceType::parse(&spec.instance_type).and_then(|instance| instance.vcpus());
+        // Where no payload is large enough, the check of the plan says so.
+        let suggestion = PayloadSuggestion::of(largest_bytes, vcpus)?;
+        let payload = suggestion.max_payload_mb;
+        spec.max_payload_mb = Some(payload);
+        if self.max_concurrent.is_none() {
+            let room = (MAX_PAYLOAD_IN_FLIGHT_MB / payload).max(1);
+            let of_job = spec.max_concurrent.filter(|count| *count > 0);
+            spec.max_concurrent = Some(of_job.unwrap_or(suggestion.max_concurrent).min(room));
+        }
+        Some(format!(
+            "MaxPayloadInMB is {payload}, not {of_job} as in the job, because the largest image that failed has {}",
+            human_bytes(largest_bytes)
+        ))
+    }
 }
 
 impl Retry<'_> {
@@ -91,7 +163,7 @@ impl Retry<'_> {
         let is_chosen =
             |failed: &&FailedObject| self.choice == RetryChoice::Missing || failed.reason.is_none();
         let chosen: Vec<&FailedObject> = failed.iter().filter(is_chosen).collect();
-        let job = &self.spec.job_name;
+        let job = &self.job.spec.job_name;
         match (chosen.is_empty(), failed.len()) {
             (false, _) => Ok(chosen),
             (true, 0) => Err(JobError::Plan(format!(
@@ -120,10 +192,7 @@ fn spec_of_retry(
         .collect();
     // In the folder of the first job, so that the same image has the same name in both.
     let manifest = manifest_of(&uris, place)?;
-    let address = S3Address::new(
-        &base.bucket,
-        format!("{}manifest.json", support_folder(&base, &job_name).prefix),
-    );
+    let address = manifest_address(&base, &job_name);
     let of_retry = TransformSpec {
         input: TransformInput {
             objects: InputObjects::Manifest(address),
@@ -137,6 +206,23 @@ fn spec_of_retry(
         ..spec.clone()
     };
     Ok((of_retry, manifest))
+}
+
+/// What the names of a job's retries begin with, wherever they were started.
+pub fn beginning_of_retries(job_name: &str) -> String {
+    format!("{}-retry-", stem_of(job_name))
+}
+
+/// Whether a job has the name, the model, the folder and the manifest that a retry of the first would have. Another job of the same model
+/// with outputs in the same place has retries of the same looks.
+pub fn looks_like_retry(first: &TransformSpec, other: &TransformSpec) -> bool {
+    let base = base_of_outputs(first);
+    let name = &other.job_name;
+    name.starts_with(&beginning_of_retries(&first.job_name))
+        && stem_of(name) == stem_of(&first.job_name)
+        && other.model_name == first.model_name
+        && other.output.folder.as_folder() == output_folder(&base, name)
+        && other.input.objects == InputObjects::Manifest(manifest_address(&base, name))
 }
 
 /// The folder that the folder of a job lies in; its own where it is not named like the job.
@@ -172,6 +258,7 @@ mod tests {
         let failed = |key: &&str| FailedObject {
             key: (*key).to_owned(),
             reason: None,
+            size_bytes: 1,
         };
         keys.iter().map(failed).collect()
     }
@@ -210,6 +297,98 @@ mod tests {
         assert_eq!(again.job_name, retry.job_name);
         assert_eq!(again.output.folder, retry.output.folder);
         assert_eq!(manifest.names, ["a/2.jpg"]);
+    }
+
+    #[test]
+    fn retries_are_known_by_their_looks() {
+        let first = TransformSpec::example();
+        let (retry, _) = retried(&first, &["photos/1.jpg"]);
+        let (again, _) = retried(&retry, &["photos/1.jpg"]);
+        assert!(looks_like_retry(&first, &retry));
+        assert!(looks_like_retry(&first, &again));
+        assert!(!looks_like_retry(&first, &first));
+        for change in [
+            |spec: &mut TransformSpec| spec.model_name = "another".to_owned(),
+            |spec: &mut TransformSpec| spec.output.folder = S3Address::new("bucket", "elsewhere/"),
+            |spec: &mut TransformSpec| {
+                spec.input.objects = InputObjects::Prefix(S3Address::new("bucket", "photos/"));
+            },
+        ] {
+            let mut other = retry.clone();
+            change(&mut other);
+            assert!(!looks_like_retry(&first, &other), "{other:?}");
+        }
+    }
+
+    /// Payload and concurrency of a retry, and whether it is said that they are others.
+    fn check_payload(
+        of_job: (Option<u32>, Option<u32>),
+        wanted: (Option<u32>, Option<u32>),
+        largest_bytes: u64,
+        expected: (Option<u32>, Option<u32>, bool),
+    ) {
+        let mut spec = TransformSpec {
+            max_payload_mb: of_job.0,
+            max_concurrent: of_job.1,
+            ..TransformSpec::example()
+        };
+        let changes = RetryChanges {
+            max_payload_mb: wanted.0,
+            max_concurrent: wanted.1,
+            instance_type: None,
+        };
+        let is_told = changes.apply(&mut spec, largest_bytes).is_some();
+        let found = (spec.max_payload_mb, spec.max_concurrent, is_told);
+        assert_eq!(found, expected, "{of_job:?}, {wanted:?}, {largest_bytes}");
+    }
+
+    #[test]
+    fn a_payload_that_was_too_small_for_a_failed_image_is_chosen_anew() {
+        let nothing = (None, None);
+        let small = 5_000_000;
+        let large = 12_000_000;
+        check_payload(
+            (Some(6), Some(4)),
+            nothing,
+            small,
+            (Some(6), Some(4), false),
+        );
+        check_payload(
+            (Some(6), Some(16)),
+            nothing,
+            large,
+            (Some(12), Some(8), true),
+        );
+        check_payload(
+            (Some(6), Some(2)),
+            nothing,
+            large,
+            (Some(12), Some(2), true),
+        );
+        check_payload(nothing, nothing, large, (Some(12), Some(4), true));
+        check_payload(nothing, nothing, small, (None, None, false));
+        // In chunks, everything fits.
+        check_payload((Some(0), None), nothing, large, (Some(0), None, false));
+        // Whoever says something means it.
+        check_payload(
+            (Some(6), None),
+            (Some(7), None),
+            large,
+            (Some(7), None, false),
+        );
+        check_payload(
+            (Some(6), Some(2)),
+            (None, Some(3)),
+            large,
+            (Some(12), Some(3), true),
+        );
+        // No payload takes it.
+        check_payload(
+            (Some(6), None),
+            nothing,
+            200_000_000,
+            (Some(6), None, false),
+        );
     }
 
     #[test]

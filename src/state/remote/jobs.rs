@@ -1,9 +1,12 @@
 //! The jobs of an account and region, and what is known of single ones.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use crate::domain::{
-    JobOutcome, JobProgress, JobQuery, LeftBehind, S3Access, SageMakerAccess, TransformSummary,
+    CheckGrade, JobOutcome, JobProgress, JobQuery, LeftBehind, Preflight, S3Access,
+    SageMakerAccess, TransformPlan, TransformSummary,
 };
 use crate::state::{S3Failure, TaskId};
 
@@ -61,8 +64,27 @@ pub struct KnownJob {
     pub cleaning: Option<TaskId>,
     /// What was deleted, for people.
     pub cleaned: Option<String>,
-    /// Only the failed ones are sent once more.
+    /// A job over only the failed ones, before it is started.
+    pub retry: JobFinding<RetryPlan>,
+    /// It is being started.
     pub retrying: Option<TaskId>,
+}
+
+/// A job over what failed in another one, looked through and not started yet.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RetryPlan {
+    /// As it was looked through, and as it is started.
+    pub plan: Arc<TransformPlan>,
+    pub preflight: Preflight,
+    /// What is not as in the other job, and why, for people.
+    pub notes: Vec<String>,
+}
+
+impl RetryPlan {
+    /// Whether nothing speaks against starting.
+    pub fn is_startable(&self) -> bool {
+        self.preflight.grade() != CheckGrade::Problem
+    }
 }
 
 /// How looking at a job again and again ended.
@@ -118,6 +140,7 @@ impl KnownJob {
             left: JobFinding::NotYet,
             cleaning: None,
             cleaned: None,
+            retry: JobFinding::NotYet,
             retrying: None,
         }
     }

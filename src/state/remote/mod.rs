@@ -18,7 +18,7 @@ pub use endpoints::{
     DeletionCause, EndpointDeletion, EndpointId, EndpointList, EndpointSight, Endpoints,
     KnownEndpoint,
 };
-pub use jobs::{JobFinding, JobId, JobList, KnownJob, Leftovers, WatchEnd};
+pub use jobs::{JobFinding, JobId, JobList, KnownJob, Leftovers, RetryPlan, WatchEnd};
 pub use model_draft::{ChosenModel, ModelDraft, ModelFrom};
 pub use outputs::{FoundRun, OpeningOutputs, OutputsAt, OutputsFailure, OutputsWish};
 pub use prices::Prices;

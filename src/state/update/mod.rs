@@ -122,7 +122,9 @@ fn on_command(state: &mut State, command: Command, effects: &mut Vec<Effect>) {
         Command::StopWatchingJob(id) => remote::stop_watching(state, &id, effects),
         Command::StopJob(id) => remote::stop(state, &id, effects),
         Command::FindOutcome(id) => remote::look_for_outcome(state, &id, effects),
-        Command::RetryFailed(id) => remote::retry(state, &id, effects),
+        Command::PlanRetry(id) => remote::plan_retry(state, &id, effects),
+        Command::StartRetry(id) => remote::start_retry(state, &id, effects),
+        Command::DropRetry(id) => remote::drop_retry(state, &id, effects),
         Command::OpenOutputs(wish) => remote::open_outputs(state, *wish, effects),
         Command::PredictAt(model) => {
             remote::predict_at(state, model.map(|model| *model), effects);
@@ -489,8 +491,11 @@ fn on_event(state: &mut State, event: Event, effects: &mut Vec<Effect>) {
         Event::OutcomeFound { id, task, result } => {
             remote::outcome_found(state, &id, task, result);
         }
-        Event::FailedRetried { id, task, result } => {
-            remote::retried(state, &id, task, result, effects);
+        Event::RetryPlanned { id, task, result } => {
+            remote::retry_planned(state, &id, task, result);
+        }
+        Event::RetryStarted { id, task, result } => {
+            remote::retry_started(state, &id, task, result, effects);
         }
         Event::OutputsFound {
             source, run, found, ..

@@ -1,5 +1,7 @@
 //! The list of jobs, and the pages of single ones.
 
+use std::sync::Arc;
+
 use super::super::{run_tasks, s3};
 use super::{begin, end, finding};
 use crate::domain::{
@@ -7,8 +9,8 @@ use crate::domain::{
     TransformStatus,
 };
 use crate::state::{
-    Effect, JobFinding, JobId, JobList, KnownJob, Leftovers, Overlay, S3Failure, State, TaskId,
-    TaskKind, TaskOutcome, TaskSignal, WatchEnd,
+    Effect, JobFinding, JobId, JobList, KnownJob, Leftovers, Overlay, RetryPlan, S3Failure, State,
+    TaskId, TaskKind, TaskOutcome, TaskSignal, WatchEnd,
 };
 use crate::tasks::{ProgressUnit, TaskControl};
 
@@ -335,8 +337,8 @@ pub(in super::super) fn outcome_found(
     }
 }
 
-/// Sends only what failed, as a job of its own.
-pub(in super::super) fn retry(state: &mut State, id: &JobId, effects: &mut Vec<Effect>) {
+/// Plans a job of its own for only what failed.
+pub(in super::super) fn plan_retry(state: &mut State, id: &JobId, effects: &mut Vec<Effect>) {
     let found = state.remote.job(id).and_then(|job| job.outcome.known());
     let Some(outcome) = found.filter(|found| !found.failed.is_empty()).cloned() else {
         return;
@@ -344,9 +346,9 @@ pub(in super::super) fn retry(state: &mut State, id: &JobId, effects: &mut Vec<E
     effects.extend(begin_for(
         state,
         id,
-        format!("Send again what failed in the job {}", id.name),
-        |job, task| job.retrying = Some(task),
-        |id, task, control| Effect::RetryFailed {
+        format!("Plan a retry of what failed in the job {}", id.name),
+        |job, task| job.retry = JobFinding::Looking(task),
+        |id, task, control| Effect::PlanRetry {
             id,
             outcome,
             task,
@@ -355,7 +357,56 @@ pub(in super::super) fn retry(state: &mut State, id: &JobId, effects: &mut Vec<E
     ));
 }
 
-pub(in super::super) fn retried(
+pub(in super::super) fn retry_planned(
+    state: &mut State,
+    id: &JobId,
+    task: TaskId,
+    result: Result<Box<RetryPlan>, S3Failure>,
+) {
+    end(state, task, result.as_ref().err());
+    let Some(job) = state.remote.job_mut(id) else {
+        return;
+    };
+    // Whoever dropped it meanwhile does not want it.
+    if matches!(job.retry, JobFinding::Looking(known) if known == task) {
+        job.retry = finding(result.map(|plan| *plan));
+    }
+}
+
+pub(in super::super) fn drop_retry(state: &mut State, id: &JobId, effects: &mut Vec<Effect>) {
+    let Some(job) = state.remote.job_mut(id) else {
+        return;
+    };
+    if let JobFinding::Looking(task) = std::mem::take(&mut job.retry) {
+        run_tasks::signal(state, task, TaskSignal::Cancel, effects);
+    }
+}
+
+/// Starts what was planned, unless the check says that it would fail.
+pub(in super::super) fn start_retry(state: &mut State, id: &JobId, effects: &mut Vec<Effect>) {
+    let Some(job) = state.remote.job(id) else {
+        return;
+    };
+    let planned = job.retry.known().filter(|planned| planned.is_startable());
+    let (Some(planned), None) = (planned, job.retrying) else {
+        return;
+    };
+    let plan = Arc::clone(&planned.plan);
+    effects.extend(begin_for(
+        state,
+        id,
+        format!("Send again what failed in the job {}", id.name),
+        |job, task| job.retrying = Some(task),
+        |id, task, control| Effect::StartRetry {
+            id,
+            plan,
+            task,
+            control,
+        },
+    ));
+}
+
+pub(in super::super) fn retry_started(
     state: &mut State,
     id: &JobId,
     task: TaskId,
@@ -369,6 +420,7 @@ pub(in super::super) fn retried(
     job.retrying = None;
     match result {
         Ok(name) => {
+            job.retry = JobFinding::NotYet;
             state.tell(format!("Started the job {name}"));
             let next = JobId { name, ..id.clone() };
             if state.remote.open.as_ref() == Some(id) {

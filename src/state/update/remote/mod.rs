@@ -15,9 +15,10 @@ pub(super) use elsewhere::{
     edit_endpoint, edit_tf_serving, look_at_answer, predict_at, took,
 };
 pub(super) use jobs::{
-    delete_leftovers, leftovers_deleted, leftovers_found, list, list_more, listed,
-    look_for_leftovers, look_for_outcome, open, open_jobs, outcome_found, retried, retry, seen,
-    stop, stop_asked, stop_watching, trouble, watch, watch_again, watch_ended,
+    delete_leftovers, drop_retry, leftovers_deleted, leftovers_found, list, list_more, listed,
+    look_for_leftovers, look_for_outcome, open, open_jobs, outcome_found, plan_retry,
+    retry_planned, retry_started, seen, start_retry, stop, stop_asked, stop_watching, trouble,
+    watch, watch_again, watch_ended,
 };
 pub(super) use outputs::{
     compare_with_local, labelled, look_at_outputs, looked_at_outputs, open_outputs, outputs_dialog,

@@ -11,8 +11,8 @@ use crate::domain::{
 };
 use crate::state::{
     Action, Command, DisplayInfo, Effect, Event, ExportScope, JobFinding, JobId, Leftovers,
-    OutputsAt, Overlay, ReadingTrial, S3Failure, SendCheck, SendDraft, SendFrom, SendOrder,
-    SendStage, State, TaskId, TaskKind, TaskOutcome, WatchEnd,
+    OutputsAt, Overlay, ReadingTrial, RetryPlan, S3Failure, SendCheck, SendDraft, SendFrom,
+    SendOrder, SendStage, State, TaskId, TaskKind, TaskOutcome, WatchEnd,
 };
 
 fn id(name: &str) -> JobId {
@@ -354,8 +354,8 @@ fn what_failed_is_sent_again_as_a_job_that_is_watched_in_its_place() {
     let mut state = State::default();
     let id = id("cats-1");
     watched(&mut state, &id);
-    let retry = Command::RetryFailed(id.clone());
-    assert!(!has(&command(&mut state, retry.clone()), "RetryFailed"));
+    let retry = Command::PlanRetry(id.clone());
+    assert!(!has(&command(&mut state, retry.clone()), "PlanRetry"));
     command(&mut state, Command::FindOutcome(id.clone()));
     let JobFinding::Looking(task) = state.remote.job(&id).unwrap().outcome else {
         panic!("it is looked for");
@@ -367,6 +367,7 @@ fn what_failed_is_sent_again_as_a_job_that_is_watched_in_its_place() {
         failed: vec![FailedObject {
             key: "photos/b.jpg".to_owned(),
             reason: None,
+            size_bytes: 1,
         }],
         notes: Vec::new(),
     };
@@ -378,12 +379,37 @@ fn what_failed_is_sent_again_as_a_job_that_is_watched_in_its_place() {
             result: Ok(outcome),
         },
     );
-    assert!(has(&command(&mut state, retry), "RetryFailed"));
+    let start = Command::StartRetry(id.clone());
+    let plan = |grade: CheckGrade, state: &mut State| {
+        assert!(has(&command(state, retry.clone()), "PlanRetry(cats-1)"));
+        let JobFinding::Looking(task) = state.remote.job(&id).unwrap().retry else {
+            panic!("it is planned");
+        };
+        let planned = Event::RetryPlanned {
+            id: id.clone(),
+            task,
+            result: Ok(Box::new(retry_plan(grade))),
+        };
+        event(state, planned);
+    };
+    // What would fail is not started, and what nobody wants any more neither.
+    plan(CheckGrade::Problem, &mut state);
+    assert!(!has(&command(&mut state, start.clone()), "StartRetry"));
+    plan(CheckGrade::Ok, &mut state);
+    command(&mut state, Command::DropRetry(id.clone()));
+    assert!(!has(&command(&mut state, start.clone()), "StartRetry"));
+    plan(CheckGrade::Ok, &mut state);
+    assert!(has(
+        &command(&mut state, start.clone()),
+        "StartRetry(cats-2)"
+    ));
+    // Nor twice.
+    assert!(!has(&command(&mut state, start), "StartRetry"));
     let task = state.remote.job(&id).unwrap().retrying.unwrap();
     let result = Ok("cats-2".to_owned());
     let effects = event(
         &mut state,
-        Event::FailedRetried {
+        Event::RetryStarted {
             id: id.clone(),
             task,
             result,
@@ -391,6 +417,39 @@ fn what_failed_is_sent_again_as_a_job_that_is_watched_in_its_place() {
     );
     assert!(has(&effects, "WatchJob"), "{effects:?}");
     assert_eq!(state.remote.open.as_ref().unwrap().name, "cats-2");
+}
+
+fn retry_plan(grade: CheckGrade) -> RetryPlan {
+    let objects = InputObjects::Prefix(S3Address::new("bucket", "photos/"));
+    let output = S3Address::new("bucket", "out/");
+    let spec = TransformSpec::over_images("cats-2", "cats", objects, &output);
+    let check = Check {
+        point: CheckPoint::Payload,
+        grade,
+        finding: String::new(),
+        advice: String::new(),
+    };
+    RetryPlan {
+        plan: Arc::new(TransformPlan {
+            sagemaker: SageMakerAccess::default(),
+            s3: S3Access::default(),
+            spec,
+            model: ModelSource::Existing,
+            input_folder: None,
+            input_files: Vec::new(),
+            files_root: None,
+            manifest: None,
+            usd_per_hour: None,
+            images_per_s: None,
+            inside: None,
+            retry_of: Some("cats-1".to_owned()),
+        }),
+        preflight: Preflight {
+            checks: vec![check],
+            ..Preflight::default()
+        },
+        notes: Vec::new(),
+    }
 }
 
 #[test]

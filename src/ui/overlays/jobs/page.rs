@@ -10,17 +10,17 @@ use super::super::super::theme;
 use super::super::super::widgets::{
     Tone, banner_ui, copy_sign_in_ui, grouped, human_duration, key_value_ui, primary_button, strong,
 };
-use super::super::form::price_ui;
+use super::super::form::{preflight_ui, price_ui};
 use super::super::log::log_lines_ui;
 use super::super::prices::{PriceMemory, keep_price_ui};
 use super::status_sign;
 use crate::domain::{
-    InputObjects, JobOutcome, JobPhase, JobProgress, LeftBehind, ReadingWish, S3Place,
-    TransformJob, TransformStatus, Utc, human_usd,
+    DEFAULT_PAYLOAD_MB, InputObjects, JobOutcome, JobPhase, JobProgress, LeftBehind, ReadingWish,
+    S3Place, TransformJob, TransformSpec, TransformStatus, Utc, human_usd,
 };
 use crate::state::{
-    Action, Command, JobFinding, JobId, KnownJob, Leftovers, OutputsAt, OutputsWish, S3Failure,
-    State,
+    Action, Command, JobFinding, JobId, KnownJob, Leftovers, OutputsAt, OutputsWish, RetryPlan,
+    S3Failure, State,
 };
 
 const FAILED_HEIGHT: f32 = 140.0;
@@ -448,19 +448,100 @@ fn known_outcome_ui(
     for note in &outcome.notes {
         ui.add(Label::new(RichText::new(note).weak()).wrap());
     }
-    ui.horizontal(|ui| {
-        let retry = primary_button(ui, "Retry only the failed ones");
-        let retry = ui.add_enabled(job.retrying.is_none(), retry);
-        let retry = retry.on_hover_text(
-            "Starts a job of the same kind for these images alone, listed in a manifest",
-        );
-        if retry.clicked() {
-            commands.push(Command::RetryFailed(job.id.clone()));
+    retry_ui(ui, job, commands);
+}
+
+/// A job of the same kind for these images alone: planned, looked through, shown, and only then started.
+fn retry_ui(ui: &mut Ui, job: &KnownJob, commands: &mut Vec<Command>) {
+    match &job.retry {
+        JobFinding::NotYet => {
+            let retry = ui.add(primary_button(ui, "Retry only the failed ones…"));
+            let retry = retry.on_hover_text(
+                "Plans a job of the same kind for these images alone, listed in a manifest; nothing is started yet",
+            );
+            if retry.clicked() {
+                commands.push(Command::PlanRetry(job.id.clone()));
+            }
         }
-        if job.retrying.is_some() {
+        JobFinding::Looking(_) => {
+            ui.horizontal(|ui| {
+                ui.spinner();
+                ui.weak("Looking the retry through…");
+                if ui.button("Not now").clicked() {
+                    commands.push(Command::DropRetry(job.id.clone()));
+                }
+            });
+        }
+        JobFinding::Failed(why) => banner_ui(ui, Tone::Error, why, |ui| {
+            if ui.button("Try again").clicked() {
+                commands.push(Command::PlanRetry(job.id.clone()));
+            }
+        }),
+        JobFinding::Known(planned) => retry_plan_ui(ui, job, planned, commands),
+    }
+}
+
+fn retry_plan_ui(ui: &mut Ui, job: &KnownJob, planned: &RetryPlan, commands: &mut Vec<Command>) {
+    let spec = &planned.plan.spec;
+    ui.add_space(4.0);
+    ui.label(strong("The retry"));
+    let images = planned.plan.manifest.as_ref();
+    let images = images.map_or(0, |manifest| manifest.names.len());
+    key_value_ui(ui, "Job", &spec.job_name);
+    key_value_ui(ui, "Images", &grouped(images));
+    let instances = format!("{} × {}", spec.instance_count, spec.instance_type);
+    key_value_ui(ui, "Instances", &instances);
+    key_value_ui(ui, "Requests", &requests_text(spec));
+    key_value_ui(ui, "Tags", &tags_text(spec));
+    key_value_ui(ui, "Outputs", &spec.output.folder.to_string());
+    for note in &planned.notes {
+        ui.add(Label::new(format!("⚠ {note}")).wrap());
+    }
+    if !planned.is_startable() {
+        let message = "The check found what would make the retry fail; see below what and why";
+        banner_ui(ui, Tone::Error, message, |_| {});
+    }
+    CollapsingHeader::new("What its check found")
+        .default_open(!planned.is_startable())
+        .show(ui, |ui| preflight_ui(ui, &planned.preflight, "the retry"));
+    ui.horizontal(|ui| {
+        let is_free = job.retrying.is_none();
+        let start = primary_button(ui, "Start the retry");
+        let start = ui.add_enabled(is_free && planned.is_startable(), start);
+        if start.clicked() {
+            commands.push(Command::StartRetry(job.id.clone()));
+        }
+        if ui.add_enabled(is_free, Button::new("Not now")).clicked() {
+            commands.push(Command::DropRetry(job.id.clone()));
+        }
+        if !is_free {
             ui.spinner();
         }
     });
+}
+
+/// “up to 12 MB each, 4 at once on an instance”
+fn requests_text(spec: &TransformSpec) -> String {
+    let payload = match spec.max_payload_mb.unwrap_or(DEFAULT_PAYLOAD_MB) {
+        0 => "in chunks, of any size".to_owned(),
+        payload => format!("up to {payload} MB each"),
+    };
+    match spec.max_concurrent.filter(|count| *count > 0) {
+        Some(count) => format!("{payload}, {count} at once on an instance"),
+        None => format!("{payload}, as many at once as the container asks for"),
+    }
+}
+
+/// “team=vision, stage=test”
+fn tags_text(spec: &TransformSpec) -> String {
+    if spec.tags.is_empty() {
+        return "none".to_owned();
+    }
+    let tags = spec
+        .tags
+        .iter()
+        .map(|(key, value)| format!("{key}={value}"));
+    tags.collect::<Vec<String>>().join(", ")
 }
 
 /// What the job needs no more once it is over, offered for deletion.
