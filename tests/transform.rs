@@ -224,6 +224,27 @@ fn a_packed_model_goes_to_sagemaker_fails_at_one_photo_is_taken_up_again_and_say
     compared.must_say("100.0 % agree");
     compared.must_say("4 images");
 
+    // Another machine knows nothing of the retry; SageMaker does.
+    let fetch = ["transform", "fetch", "story", &photos, "--out", "-"];
+    let elsewhere = || spotcheck_at(&desk.path("elsewhere"), &fetch);
+    let fetched = desk.ends(0, elsewhere(), &fetch);
+    fetched.must_say("4 of 4 images have one");
+    fetched.must_say(&format!(
+        "1 by {retried}, which was not started on this machine"
+    ));
+    assert_same_classes(
+        answer_about(&here, "/rocket.jpg"),
+        answer_about(&lines(&fetched.stdout), "/rocket.jpg"),
+        "rocket.jpg",
+    );
+    let operation = "ListTransformJobs";
+    desk.plane.fail(Failure::AccessDenied { operation });
+    let fetched = desk.ends(3, elsewhere(), &fetch);
+    fetched
+        .must_say("Retries of the job that were started on other machines could not be looked for");
+    fetched.must_say("WITHOUT OUTPUT: 1 of 4 images");
+    desk.plane.heal();
+
     desk.run(0, &["transform", "clean-up", "story", "--yes"]);
     desk.run(0, &["transform", "clean-up", retried, "--yes"]);
     assert!(

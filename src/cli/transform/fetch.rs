@@ -21,7 +21,7 @@ use crate::decode::DecodeLimits;
 use crate::dirs::AppDirs;
 use crate::domain::{
     Change, KeepRule, LabelSet, MadeAt, ModelTask, Problem, S3Link, Sample, SampleId, TransformJob,
-    TransformStatus,
+    TransformStatus, name_problem,
 };
 use crate::evaluation::truth_in_name;
 use crate::library::{Library, built_in_labels, labels_from_file};
@@ -272,12 +272,20 @@ fn find_origin(args: &FetchArgs, dirs: &AppDirs, control: &TaskControl) -> anyho
         };
         return Ok(of_folder(OutputFolder::in_s3(&Aws::new(), &place)));
     }
+    if wanted.trim().is_empty() {
+        bail!(
+            "nothing says which outputs are read: give the name of a job, s3://bucket/folder/, or a folder of this machine"
+        );
+    }
     let path = std::path::absolute(wanted)?;
     if path.is_dir() {
         return Ok(of_folder(OutputFolder::local(&path)));
     }
     if wanted.contains(['/', '\\', '.']) {
         bail!("there is no such folder: {wanted}");
+    }
+    if let Some(problem) = name_problem(wanted) {
+        bail!("there is no such folder, and the job name {problem}");
     }
     let named = NamedJob::find(wanted, &args.s3, dirs, control)?;
     let asked = (&named.sagemaker, &named.s3);
@@ -286,6 +294,9 @@ fn find_origin(args: &FetchArgs, dirs: &AppDirs, control: &TaskControl) -> anyho
         format!("“{wanted}” is no folder of this machine, so it was looked for among the jobs")
     })?;
     tell_status(&outputs.job);
+    for note in &outputs.notes {
+        eprintln!("note: {note}");
+    }
     Ok(Origin {
         parts: outputs.parts,
         made: outputs.made,
@@ -392,6 +403,9 @@ fn conclude(
 ) -> anyhow::Result<Outcome> {
     for problem in outcome.problems.iter().chain(failures) {
         eprintln!("failed {problem}");
+    }
+    if let Some(unchecked) = outcome.unchecked_text() {
+        eprintln!("note: {unchecked}");
     }
     let missing = outcome.without_output.len();
     if let Some(first) = outcome.without_output.first()

@@ -123,13 +123,22 @@ struct Found {
     source: Arc<dyn Source>,
     outputs: FoundOutputs,
     made: MadeAt,
+    /// What could not be looked for, for people.
+    notes: Vec<String>,
+}
+
+/// Where outputs lie, and what is known of who made them.
+struct Origin {
+    parts: Vec<OutputsPart>,
+    made: MadeAt,
+    notes: Vec<String>,
 }
 
 fn find(shared: &Shared, place: &Place, control: &TaskControl) -> Result<Found, OutputsFailure> {
     let source = shared
         .source(place.source)
         .ok_or(OutputsFailure::Cancelled)?;
-    let (parts, made) = origin_of(shared, place, control)?;
+    let Origin { parts, made, notes } = origin_of(shared, place, control)?;
     control.set_step("listing the outputs");
     let samples: Arc<[Sample]> = place.samples.iter().cloned().collect();
     let outputs = FoundOutputs::find(parts, &samples, &place.root, control)
@@ -138,6 +147,7 @@ fn find(shared: &Shared, place: &Place, control: &TaskControl) -> Result<Found, 
         source,
         outputs,
         made,
+        notes,
     })
 }
 
@@ -148,6 +158,7 @@ fn open_all(shared: &Shared, request: &Request) -> Result<TaskOutcome, OutputsFa
         source,
         outputs: found,
         made,
+        notes,
     } = find(shared, place, control)?;
     let known = |id: &str| {
         let entries = shared.library.entries().into_iter();
@@ -200,10 +211,10 @@ fn open_all(shared: &Shared, request: &Request) -> Result<TaskOutcome, OutputsFa
     };
     let outcome = found.read(&run.reader, &source, &everything, control, &mut sink);
     sink.send();
-    Ok(ended(&outcome, &found))
+    Ok(ended(&outcome, &found, notes))
 }
 
-fn ended(outcome: &ReadOutcome, found: &FoundOutputs) -> TaskOutcome {
+fn ended(outcome: &ReadOutcome, found: &FoundOutputs, notes: Vec<String>) -> TaskOutcome {
     if outcome.is_cancelled {
         return TaskOutcome::Cancelled;
     }
@@ -216,6 +227,8 @@ fn ended(outcome: &ReadOutcome, found: &FoundOutputs) -> TaskOutcome {
     if without > 0 {
         parts.push(format!("{without} images have no output"));
     }
+    parts.extend(outcome.unchecked_text());
+    parts.extend(notes);
     let problems = outcome.problems.iter();
     parts.extend(problems.map(|problem| problem.message.clone()));
     TaskOutcome::Done(parts.join("; "))
@@ -225,12 +238,13 @@ fn origin_of(
     shared: &Shared,
     place: &Place,
     control: &TaskControl,
-) -> Result<(Vec<OutputsPart>, MadeAt), OutputsFailure> {
-    let of_folder = |folder: OutputFolder| {
-        let made = MadeAt::Outputs {
+) -> Result<Origin, OutputsFailure> {
+    let of_folder = |folder: OutputFolder| Origin {
+        made: MadeAt::Outputs {
             folder: folder.name(),
-        };
-        (vec![OutputsPart::in_folder(folder)], made)
+        },
+        parts: vec![OutputsPart::in_folder(folder)],
+        notes: Vec::new(),
     };
     match &place.at {
         OutputsAt::Folder(path) => Ok(of_folder(OutputFolder::local(path))),
@@ -243,7 +257,11 @@ fn origin_of(
                 JobError::Cancelled => OutputsFailure::Cancelled,
                 error => failed(error.to_string()),
             })?;
-            Ok((outputs.parts, outputs.made))
+            Ok(Origin {
+                parts: outputs.parts,
+                made: outputs.made,
+                notes: outputs.notes,
+            })
         }
     }
 }

@@ -122,26 +122,44 @@ fn visit_whole(bytes: &[u8], visit: Visit<'_>) -> ControlFlow<()> {
 #[derive(Default)]
 struct Line {
     bytes: Vec<u8>,
-    /// Bytes of one that is too long, and so not kept.
+    /// Bytes of an answer that is too long, and so not kept but for the end of them.
     passed_over: u64,
+    /// How the answer begins that is passed over; the next one on its line begins so, too. Empty where nobody can tell.
+    opening: Vec<u8>,
 }
 
 impl Line {
     fn extend(&mut self, part: &[u8], visit: Visit<'_>) -> ControlFlow<()> {
+        self.bytes.extend_from_slice(part);
         if self.passed_over > 0 {
             self.passed_over += part.len() as u64;
-            return ControlFlow::Continue(());
+            let Some(next) = place_of(&self.opening, &self.bytes) else {
+                self.keep_the_end();
+                return ControlFlow::Continue(());
+            };
+            let behind = (self.bytes.len() - next) as u64;
+            visit(Err(too_long(
+                std::mem::take(&mut self.passed_over) - behind,
+            )))?;
+            self.bytes.drain(..next);
         }
-        self.bytes.extend_from_slice(part);
         if self.bytes.len() as u64 >= BLOCK_BYTES {
             let taken = visit_several(&self.bytes, Ending::MayGoOn, visit)?;
             self.bytes.drain(..taken);
         }
         if self.bytes.len() as u64 > MAX_ANSWER_BYTES {
             self.passed_over = self.bytes.len() as u64;
-            self.bytes = Vec::new();
+            self.opening = opening_of(&self.bytes).unwrap_or_default().to_vec();
+            self.keep_the_end();
         }
         ControlFlow::Continue(())
+    }
+
+    /// The next opening may have begun there.
+    fn keep_the_end(&mut self) {
+        let kept = self.opening.len().saturating_sub(1);
+        let end = self.bytes.len().saturating_sub(kept);
+        self.bytes = self.bytes.split_off(end);
     }
 
     fn end(&mut self, visit: Visit<'_>) -> ControlFlow<()> {
@@ -210,20 +228,27 @@ fn visit_several(text: &[u8], ending: Ending, visit: Visit<'_>) -> ControlFlow<(
 
 /// Where, behind `from`, an answer seems to begin: with the same first field as the text, such as `{"predictions":`.
 fn next_like_first(text: &[u8], from: usize) -> Option<usize> {
+    let opening = opening_of(text)?;
+    let text_start = text.iter().position(|byte| !byte.is_ascii_whitespace())?;
+    let from = from.max(text_start) + 1;
+    place_of(opening, text.get(from..)?).map(|at| from + at)
+}
+
+/// The beginning of an answer up to its first value; `None` where it is no object.
+fn opening_of(text: &[u8]) -> Option<&[u8]> {
     /// Names of fields are short.
     const LONGEST: usize = 100;
-    let text_start = text.iter().position(|byte| !byte.is_ascii_whitespace())?;
-    let first = &text[text_start..];
+    let first = text.trim_ascii_start();
     let colon = first.iter().take(LONGEST).position(|byte| *byte == b':')?;
-    let opening = &first[..=colon];
-    if !opening.starts_with(b"{") {
+    Some(&first[..=colon]).filter(|opening| opening.starts_with(b"{"))
+}
+
+fn place_of(opening: &[u8], text: &[u8]) -> Option<usize> {
+    if opening.is_empty() {
         return None;
     }
-    let from = from.max(text_start) + 1;
-    let mut places = text.get(from..)?.windows(opening.len());
-    places
+    text.windows(opening.len())
         .position(|place| place == opening)
-        .map(|at| from + at)
 }
 
 #[cfg(test)]
@@ -368,6 +393,21 @@ mod tests {
             file.write_all(b"2}\n{\"n\": 3}").unwrap();
         });
         assert_eq!(found, [Some(1.0), None, Some(3.0)]);
+    }
+
+    #[test]
+    fn one_that_is_too_long_costs_none_behind_it_also_without_a_line_break() {
+        let letters = vec![b'x'; 1 << 20];
+        let found = found(|file| {
+            file.write_all(b"{\"n\": 1}{\"n\": \"").unwrap();
+            for _ in 0..70 {
+                file.write_all(&letters).unwrap();
+            }
+            file.write_all(b"\"}{\"n\": 3}{\"n\": 4}\n{\"n\": 5}")
+                .unwrap();
+        });
+        let expected = [Some(1.0), None, Some(3.0), Some(4.0), Some(5.0)];
+        assert_eq!(found, expected);
     }
 
     #[test]

@@ -215,6 +215,28 @@ impl Joined {
     }
 }
 
+impl Joined {
+    /// With what another job has to say of images that have no output yet, and of no others. Nobody knows whom its lists are about, nor
+    /// whether it was made for these images at all.
+    pub(super) fn filled_by(self, other: Self) -> Self {
+        let gaps: HashSet<usize> = self.without_output.iter().copied().collect();
+        let works = other.works.into_iter().filter_map(|work| match work {
+            Work::One { place, .. } => gaps.contains(&place).then_some(work),
+            Work::Records { output, mut places } => {
+                places.retain(|_, place| gaps.contains(place));
+                (!places.is_empty()).then_some(Work::Records { output, places })
+            }
+            Work::Named { .. } => None,
+        });
+        let of_gaps = Self {
+            works: works.collect(),
+            without_output: other.without_output,
+            strays: Vec::new(),
+        };
+        self.then(of_gaps)
+    }
+}
+
 /// A key of S3, or a path, in the one form in which both can be held against outputs: with `/`, and without what stands before the
 /// first folder.
 pub(super) fn key_of(uri: &str) -> String {
@@ -431,6 +453,25 @@ mod tests {
             is_ours: true,
         };
         assert_eq!(joined_places(&samples, "/home", &written, &ours), [Some(0)]);
+    }
+
+    #[test]
+    fn what_only_looks_like_a_retry_answers_no_more_than_what_was_not_answered() {
+        let one = |output: usize, place: usize| Work::One { output, place };
+        let first = Joined {
+            works: vec![one(0, 0), one(1, 1)],
+            without_output: vec![2, 3, 4],
+            strays: Vec::new(),
+        };
+        let other = Joined {
+            works: vec![one(5, 1), one(6, 2), Work::Named { output: 7 }],
+            without_output: vec![0, 3, 4],
+            strays: vec![8],
+        };
+        let filled = first.filled_by(other);
+        assert_eq!(filled.works, [one(0, 0), one(1, 1), one(6, 2)]);
+        assert_eq!(filled.without_output, [3, 4]);
+        assert_eq!(filled.strays, [0; 0]);
     }
 
     #[test]

@@ -21,11 +21,12 @@ mod reader;
 mod recognise;
 mod seen;
 mod shown;
+mod waiting;
 
 pub use examples::ExampleReadings;
 pub use folder::{OutputFile, OutputFolder};
 pub use json::MAX_ANSWER_BYTES;
-pub use of_job::{JobOutputs, OutputsPart};
+pub use of_job::{JobOutputs, OutputsPart, RetryPart};
 pub use open::{FoundOutputs, OutputRun, OutputsError, ReadingChoice};
 pub use read::{OutputSink, ReadOutcome};
 pub use reader::{LabelSource, OutputReader};

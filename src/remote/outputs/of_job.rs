@@ -3,21 +3,36 @@
 use std::path::Path;
 
 use super::folder::OutputFolder;
-use crate::aws::Aws;
+use crate::aws::{Aws, AwsError, AwsErrorKind, SageMaker};
 use crate::domain::{
-    JobRecord, MadeAt, S3Access, S3Address, S3Place, SageMakerAccess, TransformJob, TransformSpec,
+    JobQuery, JobRecord, MadeAt, S3Access, S3Address, S3Place, SageMakerAccess, TransformJob,
+    TransformSpec,
 };
-use crate::remote::transform::{JobError, JobRecords, NamedFrom, find_record};
+use crate::remote::transform::{
+    JobError, JobRecords, NamedFrom, beginning_of_retries, find_record, looks_like_retry,
+};
 use crate::source::folder_of;
 use crate::tasks::TaskControl;
+
+/// Jobs that are called like retries and are looked at, a request each.
+const LOOKED_AT: usize = 50;
 
 /// A folder of outputs, and what is known of who wrote them.
 pub struct OutputsPart {
     pub folder: OutputFolder,
     /// `None` where nobody knows: from the folder that the images are named from.
     pub named_from: Option<NamedFrom>,
-    /// The job that took up again what had failed in the first one.
-    pub retry: Option<String>,
+    /// `None` for the outputs of the job itself.
+    pub retry: Option<RetryPart>,
+}
+
+/// A job that took up again what had failed in the first one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RetryPart {
+    /// It was started on this machine: where both have an answer about an image, the later one counts.
+    Known(String),
+    /// SageMaker has it, and it has all the looks of such a job: it answers what has no answer, and nothing else.
+    ByItsLooks(String),
 }
 
 impl OutputsPart {
@@ -27,6 +42,17 @@ impl OutputsPart {
             folder,
             named_from: None,
             retry: None,
+        }
+    }
+
+    /// Of a retry that was started elsewhere. Its manifest was written by Spotcheck all the same.
+    fn by_its_looks(mut self, job_name: &str) -> Self {
+        if let Some(NamedFrom::Manifest { is_ours, .. }) = &mut self.named_from {
+            *is_ours = true;
+        }
+        Self {
+            retry: Some(RetryPart::ByItsLooks(job_name.to_owned())),
+            ..self
         }
     }
 
@@ -57,10 +83,12 @@ pub struct JobOutputs {
     pub made: MadeAt,
     /// The job's own, then those of its retries, the oldest first: where two have an answer about an image, the later one counts.
     pub parts: Vec<OutputsPart>,
+    /// What could not be looked for, for people.
+    pub notes: Vec<String>,
 }
 
 impl JobOutputs {
-    /// Finds them. Retries are known where they were started on this machine.
+    /// Finds them. Retries are known where they were started on this machine; others are found by their looks.
     ///
     /// # Errors
     /// SageMaker does not know the job, or nothing tells which images its outputs are about.
@@ -90,16 +118,95 @@ impl JobOutputs {
         let mut parts = vec![part(&job.spec, record.as_ref())?];
         for retry in retries_of(job_name, &region, records.all().0) {
             parts.push(OutputsPart {
-                retry: Some(retry.spec.job_name.clone()),
+                retry: Some(RetryPart::Known(retry.spec.job_name.clone())),
                 ..part(&retry.spec, Some(&retry))?
             });
+        }
+        let mut notes = Vec::new();
+        match alike(&asked, &job, &records.all().0, control) {
+            Ok(Alike { found, unseen }) => {
+                if unseen > 0 {
+                    notes.push(format!(
+                        "{unseen} more jobs are called as a retry of this one would be, and were not looked at"
+                    ));
+                }
+                for spec in found {
+                    match part(&spec, None) {
+                        Ok(part) => parts.push(part.by_its_looks(&spec.job_name)),
+                        Err(JobError::Cancelled) => return Err(JobError::Cancelled),
+                        Err(error) => notes.push(format!(
+                            "The job {} looks like a retry, and what it answered is left out: {error}",
+                            spec.job_name
+                        )),
+                    }
+                }
+            }
+            Err(error) if error.kind == AwsErrorKind::Cancelled => return Err(error.into()),
+            Err(error) => notes.push(format!(
+                "Retries of the job that were started on other machines could not be looked for: {error}"
+            )),
         }
         let made = MadeAt::TransformJob {
             name: job_name.to_owned(),
             region,
         };
-        Ok(Self { job, made, parts })
+        Ok(Self {
+            job,
+            made,
+            parts,
+            notes,
+        })
     }
+}
+
+/// Jobs of SageMaker's that look like retries of another one and that nothing here knows.
+struct Alike {
+    /// The oldest first.
+    found: Vec<TransformSpec>,
+    /// Others of such a name that were not looked at.
+    unseen: usize,
+}
+
+fn alike(
+    sagemaker: &SageMaker,
+    job: &TransformJob,
+    known: &[JobRecord],
+    control: &TaskControl,
+) -> Result<Alike, AwsError> {
+    let mut query = JobQuery {
+        name_contains: Some(beginning_of_retries(&job.spec.job_name)),
+        ..JobQuery::default()
+    };
+    let mut names = Vec::new();
+    loop {
+        let page = sagemaker.list_transform_jobs(&query, Some(control))?;
+        // The newest come first: behind the job itself there is no retry of it.
+        let is_last = page
+            .jobs
+            .iter()
+            .any(|other| other.created_ms < job.created_ms);
+        let later = page.jobs.into_iter();
+        let later = later.filter(|other| other.created_ms >= job.created_ms);
+        names.extend(later.map(|other| other.name));
+        query.page_token = page.next;
+        if is_last || query.page_token.is_none() {
+            break;
+        }
+    }
+    names.retain(|name| {
+        *name != job.spec.job_name && known.iter().all(|known| known.spec.job_name != *name)
+    });
+    let unseen = names.len().saturating_sub(LOOKED_AT);
+    let mut found = Vec::new();
+    for name in names.iter().rev().take(LOOKED_AT) {
+        match sagemaker.describe_transform_job(name, Some(control)) {
+            Ok(other) if looks_like_retry(&job.spec, &other.spec) => found.push(other.spec),
+            // What Spotcheck does not understand it has not started.
+            Err(error) if error.kind != AwsErrorKind::Unsupported => return Err(error),
+            Ok(_) | Err(_) => {}
+        }
+    }
+    Ok(Alike { found, unseen })
 }
 
 /// The jobs that took up again what had failed in a job, or in one of them; the oldest first.

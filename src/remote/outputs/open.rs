@@ -8,7 +8,7 @@ use super::answers::Answers;
 use super::folder::{OutputFile, OutputFolder};
 use super::join::{Images, Joined, Work, join};
 use super::json::Json;
-use super::of_job::OutputsPart;
+use super::of_job::{OutputsPart, RetryPart};
 use super::reader::{LabelSource, OutputReader};
 use super::recognise::{OutputShape, Recognition, Unrecognised};
 use crate::aws::{AwsError, AwsErrorKind};
@@ -103,7 +103,7 @@ struct FoundPart {
     folder: OutputFolder,
     /// Where the lists may lie that its job read.
     lists: Vec<OutputFolder>,
-    retry: Option<String>,
+    retry: Option<RetryPart>,
     /// The number of its first file.
     first: usize,
 }
@@ -138,9 +138,10 @@ impl FoundOutputs {
             let listed = part.folder.list(control)?;
             let address = part.folder.address();
             let of_part = join(&images, &listed, first, part.named_from.as_ref(), &address);
-            joined = Some(match joined {
-                Some(earlier) => earlier.then(of_part),
-                None => of_part,
+            joined = Some(match (joined, &part.retry) {
+                (Some(earlier), Some(RetryPart::ByItsLooks(_))) => earlier.filled_by(of_part),
+                (Some(earlier), _) => earlier.then(of_part),
+                (None, _) => of_part,
             });
             files.extend(listed);
             found.push(FoundPart {
@@ -232,7 +233,14 @@ impl FoundOutputs {
             let works = self.joined.works.iter();
             let works = works.filter(|work| numbers.contains(&work.output()));
             let images: usize = works.map(|work| work.places().count()).sum();
-            texts.push(format!("{images} by the retry {retry}"));
+            match retry {
+                RetryPart::Known(job) => texts.push(format!("{images} by the retry {job}")),
+                // Perhaps it was about something else.
+                RetryPart::ByItsLooks(_) if images == 0 => {}
+                RetryPart::ByItsLooks(job) => texts.push(format!(
+                    "{images} by {job}, which was not started on this machine and looks like a retry"
+                )),
+            }
         }
         (!texts.is_empty()).then(|| texts.join(", "))
     }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 
@@ -13,6 +14,7 @@ use super::json::Json;
 use super::named::Names;
 use super::open::FoundOutputs;
 use super::reader::OutputReader;
+use super::waiting::Waiting;
 use crate::domain::{LabelSet, Prediction, Problem, Sample, SampleId, SampleSet, SampleUri};
 use crate::predict::{ByteBudget, Gate, ResultSink, SampleResult};
 use crate::source::Source;
@@ -54,8 +56,24 @@ pub struct ReadOutcome {
     pub problems: Vec<Problem>,
     /// Images that no output is about, as places in the listing. Those that lists may be about only after all was read.
     pub without_output: Vec<usize>,
+    /// Answers that say how large their image is, which was not held against the image: it lies far away, and nothing else needed it.
+    pub sizes_unchecked: u64,
     /// It was cancelled before its end; what was handed over before stays.
     pub is_cancelled: bool,
+}
+
+impl ReadOutcome {
+    /// What was believed and not looked at, for people; `None` where everything was.
+    pub fn unchecked_text(&self) -> Option<String> {
+        let (answers, images) = match self.sizes_unchecked {
+            0 => return None,
+            1 => ("1 answer says".to_owned(), "its image is"),
+            count => (format!("{count} answers say"), "their images are"),
+        };
+        Some(format!(
+            "{answers} how large {images}, and that was not held against the images in S3: it would fetch each of them"
+        ))
+    }
 }
 
 /// What a reader thread hands over.
@@ -77,6 +95,7 @@ struct Shared<'r> {
     /// Looking at an image costs next to nothing, so that what outputs say of its size is held against it. Elsewhere it would
     /// cost as much again as the output.
     is_near: bool,
+    sizes_unchecked: AtomicU64,
     works: &'r [&'r Work],
     wanted: &'r SampleSet,
     /// What lines call the images; of none where there is no list.
@@ -137,6 +156,7 @@ impl FoundOutputs {
             reader,
             source: &*source,
             is_near,
+            sizes_unchecked: AtomicU64::new(0),
             works: &works,
             wanted,
             names,
@@ -155,6 +175,7 @@ impl FoundOutputs {
             drop(sender);
             hand_over(&shared, &places, labels, &results, sink)
         });
+        outcome.sizes_unchecked = shared.sizes_unchecked.into_inner();
         outcome.problems.extend(self.problems());
         if self.lists() > 0 {
             // What is not wanted again has an answer from before.
@@ -178,7 +199,7 @@ fn hand_over(
     let mut seen = SampleSet::default();
     let mut named = SampleSet::default();
     let mut twice = 0_usize;
-    let mut waiting = BTreeMap::new();
+    let mut waiting = Waiting::new();
     let mut written = 0;
     let mut finished = vec![false; shared.works.len()];
     let mut finished_before = 0;
@@ -207,9 +228,8 @@ fn hand_over(
             sink.arrived(place, &result);
             waiting.insert(place, result);
         }
-        while let Some((place, result)) = places
-            .get(written)
-            .and_then(|place| waiting.remove_entry(place))
+        while let Some(&place) = places.get(written)
+            && let Some(result) = waiting.remove(place)
         {
             sink.in_order(place, result);
             written += 1;
@@ -226,7 +246,7 @@ fn hand_over(
         .filter(|place| !named.contains(SampleId::from_index(*place)))
         .collect();
     // Those that were named by lines, and what lies behind a gap.
-    for (place, result) in waiting {
+    while let Some((place, result)) = waiting.remove_first() {
         sink.in_order(place, result);
     }
     if twice > 0 {
@@ -440,7 +460,11 @@ impl Shared<'_> {
             true => None,
             false => Some(image_size(self.source, &sample.uri)?),
         };
-        self.reader.read_json(answer, size)
+        let prediction = self.reader.read_json(answer, size)?;
+        if !self.is_near && size.is_none() {
+            self.sizes_unchecked.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(prediction)
     }
 
     fn send_full(&self, chunk: &mut Chunk, sender: &Sender<Chunk>) {

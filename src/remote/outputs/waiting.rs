@@ -1,0 +1,154 @@
+//! Results that wait for their turn. Answers of a list come in its order and not in that of the images, so all of them may have to wait:
+//! beyond a number they wait in a temporary file.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom, Write};
+
+use crate::domain::{Prediction, Problem, SampleUri};
+use crate::predict::SampleResult;
+
+/// Results that wait in memory: a hundred megabytes of large ones.
+const IN_MEMORY: usize = 20_000;
+
+/// By their place in the listing.
+pub(super) struct Waiting {
+    in_memory: BTreeMap<usize, SampleResult>,
+    most_in_memory: usize,
+    /// `None` before the first had to go there.
+    file: Option<File>,
+    /// Where in the file each lies, and how long it is.
+    in_file: BTreeMap<usize, (u64, usize)>,
+    file_len: u64,
+}
+
+/// As it lies in the file.
+type Written = Result<Prediction, (Option<SampleUri>, String)>;
+
+impl Waiting {
+    pub(super) fn new() -> Self {
+        Self::with_room_for(IN_MEMORY)
+    }
+
+    fn with_room_for(most_in_memory: usize) -> Self {
+        Self {
+            in_memory: BTreeMap::new(),
+            most_in_memory,
+            file: None,
+            in_file: BTreeMap::new(),
+            file_len: 0,
+        }
+    }
+
+    pub(super) fn insert(&mut self, place: usize, result: SampleResult) {
+        let is_full = self.in_memory.len() >= self.most_in_memory;
+        // A disk that takes nothing more costs memory, and no answer.
+        if !is_full || self.write(place, &result).is_err() {
+            self.in_memory.insert(place, result);
+        }
+    }
+
+    /// The result of this place; `None` where none waits.
+    pub(super) fn remove(&mut self, place: usize) -> Option<SampleResult> {
+        let in_memory = self.in_memory.remove(&place);
+        in_memory.or_else(|| {
+            let (at, len) = self.in_file.remove(&place)?;
+            Some(self.read(at, len))
+        })
+    }
+
+    /// The one that is nearest to the beginning of the listing.
+    pub(super) fn remove_first(&mut self) -> Option<(usize, SampleResult)> {
+        let in_memory = self.in_memory.keys().next();
+        let in_file = self.in_file.keys().next();
+        let place = *in_memory.into_iter().chain(in_file).min()?;
+        self.remove(place).map(|result| (place, result))
+    }
+
+    fn write(&mut self, place: usize, result: &SampleResult) -> std::io::Result<()> {
+        let written: Written = result
+            .clone()
+            .map_err(|problem| (problem.uri, problem.message));
+        let bytes = serde_json::to_vec(&written)?;
+        let file = match &mut self.file {
+            Some(file) => file,
+            none => none.insert(tempfile::tempfile()?),
+        };
+        // Reading has moved it.
+        file.seek(SeekFrom::Start(self.file_len))?;
+        file.write_all(&bytes)?;
+        self.in_file.insert(place, (self.file_len, bytes.len()));
+        self.file_len += bytes.len() as u64;
+        Ok(())
+    }
+
+    fn read(&mut self, at: u64, len: usize) -> SampleResult {
+        let mut read = || -> std::io::Result<Written> {
+            let file = self.file.as_mut();
+            let file = file.ok_or(std::io::ErrorKind::NotFound)?;
+            let mut bytes = vec![0; len];
+            file.seek(SeekFrom::Start(at))?;
+            file.read_exact(&mut bytes)?;
+            Ok(serde_json::from_slice(&bytes)?)
+        };
+        match read() {
+            Ok(written) => written.map_err(|(uri, message)| Problem { uri, message }),
+            Err(error) => Err(Problem::general(format!(
+                "an answer that waited in a temporary file cannot be read again: {error}; read the outputs once more"
+            ))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{Answer, BoundingBox, ClassScore, Detection};
+
+    fn result(number: usize) -> SampleResult {
+        let answer = match number % 3 {
+            0 => {
+                let message = format!("broken: {number}");
+                return Err(Problem::of_sample(SampleUri::new("/a.jpg"), message));
+            }
+            1 => Answer::Classes(vec![ClassScore {
+                index: 7,
+                label: "tiger “cat”".to_owned(),
+                score: 0.1 + number as f32 / 7.0,
+            }]),
+            _ => Answer::Detections(vec![Detection {
+                bounds: BoundingBox::new(-0.1, 0.2, 1.0 / 3.0, 1e-7),
+                class_id: 1,
+                label: String::new(),
+                score: 0.3,
+            }]),
+        };
+        Ok(Prediction {
+            width: 3,
+            height: 2,
+            answer,
+        })
+    }
+
+    #[test]
+    fn what_waits_in_a_file_comes_back_as_it_was_and_in_order() {
+        let mut waiting = Waiting::with_room_for(5);
+        for number in (0..60).rev() {
+            waiting.insert(number, result(number));
+        }
+        assert_eq!((waiting.in_memory.len(), waiting.in_file.len()), (5, 55));
+        // One by one as far as they are asked for, with more coming in between, and then the rest.
+        assert_eq!(waiting.remove(0), Some(result(0)));
+        assert_eq!(waiting.remove(58), Some(result(58)));
+        assert_eq!(waiting.remove(0), None);
+        waiting.insert(60, result(60));
+        waiting.insert(61, result(61));
+        let mut rest = Vec::new();
+        while let Some((place, found)) = waiting.remove_first() {
+            assert_eq!(found, result(place));
+            rest.push(place);
+        }
+        let expected: Vec<usize> = (1..62).filter(|place| *place != 58).collect();
+        assert_eq!(rest, expected);
+    }
+}
