@@ -7,7 +7,7 @@ mod foot;
 
 use eframe::egui::{self, Align, Layout, ScrollArea, Ui};
 
-pub(super) use check::{CheckHalf, check_ui};
+pub(super) use check::{CheckHalf, check_ui, preflight_ui};
 pub(super) use fields::{
     AmountMemory, PairsMemory, address_problem_ui, choice_ui, folded_ui, image_ui, instances_ui,
     model_ui, optional_number_ui, optional_text_ui, pairs_ui, price_ui, region_of, text_ui,

@@ -58,7 +58,7 @@ pub(in super::super) fn check_ui<C>(
 }
 
 /// What was found, the worst in one line and then point by point. `what` is what would fail: “the job”.
-fn preflight_ui(ui: &mut Ui, preflight: &Preflight, what: &str) {
+pub(in super::super) fn preflight_ui(ui: &mut Ui, preflight: &Preflight, what: &str) {
     let problems = preflight.count(CheckGrade::Problem);
     let warnings = preflight.count(CheckGrade::Warning);
     ui.weak(match (problems, warnings) {

@@ -50,7 +50,7 @@ fn rehearsal_ui(
     commands: &mut Vec<Command>,
 ) {
     let rehearsal = &sending.rehearsal;
-    let model_from = sending.draft.model_from;
+    let model_from = sending.draft.model.from;
     ui.add_space(8.0);
     ui.label(strong("Rehearse before paying"));
     ui.weak(match model_from {
