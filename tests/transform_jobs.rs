@@ -1610,9 +1610,9 @@ fn names_that_cannot_be_are_told_before_anybody_is_asked() {
                 "",
                 "the name of a profile is empty; leave --profile away",
             ),
-            ("--region", "", "a region has 1 to 63 letters"),
-            ("--region", "eu west", "a region has 1 to 63 letters"),
-            ("--region", "a.example/", "such as eu-west-1"),
+            ("--region", "", "eu-west-1"),
+            ("--region", "eu west", "eu-west-1"),
+            ("--region", "a.example/", "eu-west-1"),
         ] {
             transform.run(&[what, "job", flag, value]).must(2, &[said]);
         }
