@@ -22,7 +22,9 @@ use crate::review::{
     Answers, ArrangeRequest, Mark, Marks, Query, Suppressed, VerdictKind, arrange,
 };
 use crate::source::{Source, WithRecords, for_task};
-use crate::store::{OpenRequest, Project, Wanted, default_path, default_path_of_place};
+use crate::store::{
+    OpenRequest, Project, StoredStamp, Wanted, default_path, default_path_of_place,
+};
 use crate::tasks::{ProgressUnit, TaskControl};
 
 #[derive(Debug, Args)]
@@ -407,8 +409,19 @@ impl Known {
                 }
             }
         })?;
+        let of_older_file = |(uri, stored): (SampleUri, StoredStamp)| {
+            let id = *ids.get(&uri)?;
+            let now = self.samples[id.index()].stamp();
+            let is_outdated = stored.stamp.is_some_and(|then| !then.is_of(&now));
+            is_outdated.then_some(id)
+        };
+        let outdated = project
+            .stamps(run.id)?
+            .into_iter()
+            .filter_map(of_older_file);
         let request = ArrangeRequest {
             answers: Some(answers),
+            outdated: outdated.collect(),
             labels: run.labels.clone(),
             view: view.clone(),
             suppressed: suppressed(project, run, view, &ids, control)?,

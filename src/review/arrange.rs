@@ -19,6 +19,8 @@ pub struct ArrangeRequest {
     pub unreadable: SampleSet,
     /// Of the run that is looked at.
     pub answers: Option<Answers>,
+    /// Those whose answer is about an older version of their file.
+    pub outdated: SampleSet,
     pub labels: LabelSet,
     pub view: ViewSettings,
     /// Which boxes are hidden by better ones, where that is known.
@@ -48,6 +50,8 @@ pub struct FilterCounts {
     pub answered: usize,
     /// Could not be shown or predicted.
     pub problems: usize,
+    /// The answer is about an older version of the file.
+    pub outdated: usize,
     /// Answered by a detector, and no box is shown.
     pub no_box: usize,
     pub unjudged: usize,
@@ -135,6 +139,7 @@ impl ArrangeRequest {
                 .map(|(summary, gate)| (summary, gate.facts(id, summary))),
             mark: self.marks.of(id),
             has_problem: failed || self.unreadable.contains(id),
+            is_outdated: self.outdated.contains(id),
         }
     }
 }
@@ -169,6 +174,7 @@ impl FilterCounts {
     fn add(&mut self, look: &Look<'_>, gate: Option<&Gate<'_>>, view: &ViewSettings) {
         self.all += 1;
         self.problems += usize::from(look.has_problem);
+        self.outdated += usize::from(look.is_outdated);
         self.unjudged += usize::from(!look.mark.is_some_and(Mark::is_judged));
         if let Some(mark) = look.mark {
             for kind in VerdictKind::ALL {

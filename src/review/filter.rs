@@ -25,6 +25,7 @@ enum Test {
     Note(Option<String>),
     Problem,
     Answered,
+    Outdated,
 }
 
 #[derive(Debug)]
@@ -41,6 +42,7 @@ pub(super) struct Look<'a> {
     pub(super) answer: Option<(Summary<'a>, Facts)>,
     pub(super) mark: Option<&'a Mark>,
     pub(super) has_problem: bool,
+    pub(super) is_outdated: bool,
 }
 
 impl Filter {
@@ -77,6 +79,7 @@ impl Test {
                 Term::Note(part) => Self::Note(part.clone()),
                 Term::Problem => Self::Problem,
                 Term::Answered => Self::Answered,
+                Term::Outdated => Self::Outdated,
             },
         }
     }
@@ -112,6 +115,7 @@ impl Test {
             }
             Self::Problem => look.has_problem,
             Self::Answered => look.answer.is_some(),
+            Self::Outdated => look.is_outdated,
         }
     }
 }

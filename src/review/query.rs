@@ -60,6 +60,8 @@ pub(super) enum Term {
     Note(Option<String>),
     Problem,
     Answered,
+    /// The answer is about an older version of the file.
+    Outdated,
 }
 
 /// A class that is shown, with what is said of its boxes beside it.
@@ -114,7 +116,7 @@ impl Query {
     }
 }
 
-const HELP: [(&str, &str); 17] = [
+const HELP: [(&str, &str); 18] = [
     ("beach", "“beach” in the name, small or capital letters"),
     ("\"two words\"", "Both words, with the space, in the name"),
     ("class:cat", "A cat is shown; for a classifier: comes first"),
@@ -137,6 +139,7 @@ const HELP: [(&str, &str); 17] = [
     ("note:blurry", "Has this in its note; note alone: any note"),
     ("problem", "Could not be shown or predicted"),
     ("!answered", "The model has not answered yet"),
+    ("outdated", "The file was written to since the model saw it"),
     (
         "class:cat or (dog !tag)",
         "Either of the two; parentheses group, ! turns around",

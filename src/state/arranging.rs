@@ -253,6 +253,7 @@ impl State {
             samples: self.samples.snapshot(),
             unreadable: self.samples.all_unreadable(),
             answers: run.map(|run| run.answers.clone()),
+            outdated: run.map(|run| run.outdated().clone()).unwrap_or_default(),
             labels: run.map(|run| run.labels().clone()).unwrap_or_default(),
             view: self.view().clone(),
             marks: self.judgements.marks().clone(),

@@ -260,6 +260,20 @@ impl Run {
         self.written_since.contains(sample)
     }
 
+    /// Whether there is no answer, or only one about the file as it was before it was written to.
+    pub fn lacks_answer(&self, sample: SampleId) -> bool {
+        let is_answered = matches!(
+            self.status(sample),
+            AnswerStatus::Answered | AnswerStatus::Failed
+        );
+        !is_answered || self.is_outdated(sample)
+    }
+
+    /// The samples whose answers are about the file as it was before it was written to.
+    pub fn outdated(&self) -> &SampleSet {
+        &self.written_since
+    }
+
     /// What the grid writes under a thumbnail: the top class, or the number of boxes shown.
     pub fn headline(
         &self,

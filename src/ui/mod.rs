@@ -48,6 +48,7 @@ pub struct Window {
     elsewhere: overlays::ElsewhereMemory,
     toast: overlays::ToastMemory,
     applied: theme::Applied,
+    size: egui::Vec2,
 }
 
 impl Window {
@@ -55,6 +56,11 @@ impl Window {
     pub fn show(&mut self, ui: &mut egui::Ui, state: &State) -> Vec<Command> {
         let mut commands = Vec::new();
         theme::follow_settings(ui.ctx(), &mut self.applied, &state.settings);
+        let size = ui.ctx().content_rect().size();
+        if std::mem::replace(&mut self.size, size) != size {
+            // What wraps and what fits follow the sizes of the frame before.
+            ui.ctx().request_repaint();
+        }
         self.textures.begin_frame();
         presentation::follow_fullscreen(ui.ctx(), state, &mut self.presentation);
         if state.presenting.is_some() {

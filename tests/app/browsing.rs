@@ -6,7 +6,7 @@ use spotcheck::app::App;
 use spotcheck::state::{Action, Command};
 
 use crate::support::repository;
-use crate::window::{click, folder_of, open, samples, sees, wait_for, wait_until};
+use crate::window::{click, folder_of, open, samples, sees, wait_for, wait_until, wait_until_idle};
 
 const CLASSIFIER: &str = "efficientnet-lite0";
 
@@ -173,6 +173,30 @@ fn a_broken_file_is_marked_listed_with_its_reason_and_found_again() {
     click(&mut window, "⚠ broken.jpg: ");
     wait_for(&mut window, "3 of 3 images");
     wait_for(&mut window, "This image cannot be shown");
+}
+
+#[test]
+fn answers_about_older_files_are_found_and_predicted_again() {
+    let folder = folder_of(3, "chelsea.png");
+    let mut window = open(Some(folder.path()), CLASSIFIER);
+    wait_for(&mut window, "1 predicted");
+    click(&mut window, "Predict all");
+    wait_for(&mut window, "3 predicted");
+    wait_until_idle(&mut window);
+    let coffee = samples().join("coffee.png");
+    std::fs::copy(coffee, folder.path().join("2-chelsea.png")).unwrap();
+    wait_for(&mut window, "2-chelsea.png, older file");
+    wait_until_idle(&mut window);
+    click(&mut window, "Older file 1");
+    wait_for(&mut window, "1 of 3 images");
+    click(&mut window, "All 3");
+    wait_for(&mut window, "3 images");
+    click(&mut window, "Predict all");
+    wait_until(&mut window, "an answer about the new file", |window| {
+        !sees(window, "older file") && !sees(window, "Older file")
+    });
+    wait_until_idle(&mut window);
+    assert!(sees(&window, "2-chelsea.png, espresso"));
 }
 
 #[test]

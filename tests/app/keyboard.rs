@@ -269,6 +269,45 @@ fn dialogs_have_names_keep_tab_inside_and_close_with_escape() {
     }
 }
 
+/// Presses and releases within one frame, as a quick finger does in a slow window.
+fn tap(window: &mut Harness<'static, App>, place: egui::Pos2) {
+    let button = |pressed| egui::Event::PointerButton {
+        pos: place,
+        button: egui::PointerButton::Primary,
+        pressed,
+        modifiers: Modifiers::NONE,
+    };
+    let events = [
+        egui::Event::PointerMoved(place),
+        button(true),
+        button(false),
+    ];
+    window.input_mut().events.extend(events);
+    window.step();
+    window.run_steps(3);
+}
+
+#[test]
+fn the_lists_of_a_dialog_open_above_it_wherever_was_clicked_before() {
+    let mut window = open(None, DETECTOR);
+    window.state_mut().command(Action::OpenS3.into());
+    wait_for(&mut window, "Place in S3");
+    window.run_steps(4);
+    wait_until_idle(&mut window);
+    let list = window.get_by_label("Profile").rect().center();
+    let heading = window.get_by_label("Open S3").rect().center();
+    for _ in 0..2 {
+        tap(&mut window, list);
+        let choice = window.get_by_label("Anonymous").rect();
+        let layer = window.ctx.layer_id_at(choice.center()).unwrap();
+        assert_eq!(layer.order, egui::Order::Foreground);
+        window.key_press(Key::Escape);
+        window.run_steps(2);
+        tap(&mut window, heading);
+        assert!(sees(&window, "Place in S3"));
+    }
+}
+
 #[test]
 fn the_dialog_about_a_model_has_names_and_closes_with_escape() {
     let mut window = open(Some(&samples()), DETECTOR);

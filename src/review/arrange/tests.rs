@@ -73,6 +73,9 @@ fn world(task: ModelTask, view: ViewSettings) -> World {
         let size = random.below(30) as u64;
         request.samples.push(sample(&name, size, modified));
         let mut known = None;
+        if index % 7 == 3 {
+            request.outdated.insert(id);
+        }
         match random.below(8) {
             0 => answers.record_failure(id, "broken".to_owned()),
             1 => drop(request.unreadable.insert(id)),
@@ -238,6 +241,7 @@ fn a_query_finds_what_a_plain_look_at_every_prediction_finds() {
     world.check("tag:night", |id| !world.mark(id).tags.is_empty());
     world.check("note:dark", |id| world.mark(id).note.is_some());
     world.check("problem", |id| world.problem(id));
+    world.check("outdated", |id| id.0 % 7 == 3);
     world.check("!answered !problem", |id| {
         world.prediction(id).is_none() && !world.problem(id)
     });
@@ -348,6 +352,7 @@ fn the_counts_are_those_of_the_queries_that_the_quick_filters_make() {
     assert_eq!(counts.all, found(""));
     assert_eq!(counts.answered, found("answered"));
     assert_eq!(counts.problems, found("problem"));
+    assert_eq!(counts.outdated, found("outdated"));
     assert_eq!(counts.no_box, found("boxes:0"));
     assert_eq!(counts.unjudged, found("!verdict"));
     for kind in VerdictKind::ALL {

@@ -68,7 +68,7 @@ fn keys(typed: &str, replaces: Range<usize>) -> Vec<Completion> {
         .collect()
 }
 
-const KEY_COMPLETIONS: [(&str, &str); 10] = [
+const KEY_COMPLETIONS: [(&str, &str); 11] = [
     ("class:", "with this class"),
     ("score>", "best score"),
     ("boxes>", "number of boxes"),
@@ -77,6 +77,7 @@ const KEY_COMPLETIONS: [(&str, &str); 10] = [
     ("note:", "with this in its note"),
     ("problem", "could not be shown or predicted"),
     ("answered", "the model has answered"),
+    ("outdated", "the file was written to since"),
     ("margin<", "nearly another answer"),
     ("name:", "with this in its name"),
 ];

@@ -6,7 +6,7 @@ use super::{ClassTerm, Node, Query, QueryError, Span, Term, nearest};
 use crate::review::VerdictKind;
 
 /// Keys as they are typed. Those that may stand alone ask whether there is any.
-const KEYS: [(&str, Key); 13] = [
+const KEYS: [(&str, Key); 14] = [
     ("class", Key::Class),
     ("score", Key::Score),
     ("boxes", Key::Boxes),
@@ -15,6 +15,7 @@ const KEYS: [(&str, Key); 13] = [
     ("note", Key::Note),
     ("problem", Key::Problem),
     ("answered", Key::Answered),
+    ("outdated", Key::Outdated),
     ("margin", Key::Margin),
     ("name", Key::Name),
     ("box", Key::Boxes),
@@ -34,6 +35,7 @@ enum Key {
     Note,
     Problem,
     Answered,
+    Outdated,
 }
 
 impl Key {
@@ -54,6 +56,7 @@ impl Key {
             Self::Note => Some(Term::Note(None)),
             Self::Problem => Some(Term::Problem),
             Self::Answered => Some(Term::Answered),
+            Self::Outdated => Some(Term::Outdated),
             Self::Name | Self::Class | Self::Score | Self::Margin => None,
         }
     }
@@ -532,6 +535,7 @@ fn example(key: Key) -> &'static str {
         Key::Note => "note:blurry",
         Key::Problem => "problem",
         Key::Answered => "answered",
+        Key::Outdated => "outdated",
     }
 }
 

@@ -277,24 +277,20 @@ pub(super) fn grant_wish(state: &mut State, effects: &mut Vec<Effect>) {
         return;
     }
     let run_id = run.id();
-    let unanswered = |id: &SampleId| {
-        !matches!(
-            run.status(*id),
-            AnswerStatus::Answered | AnswerStatus::Failed
-        )
-    };
+    let unanswered = |id: &SampleId| run.lacks_answer(*id);
     let mut kept = 0;
     let mut is_free = |id: &SampleId| {
         let is_kept = state.keeps_answer(run_id, *id);
         kept += usize::from(is_kept);
         !is_kept
     };
-    let samples: SampleSet = match state.engine.waiting.clone() {
+    let wanted: SampleSet = match state.engine.waiting.clone() {
         None => return,
-        Some(Wish::These(samples)) => samples.iter().filter(&mut is_free).collect(),
+        Some(Wish::These(samples)) => samples,
         Some(Wish::Unanswered) => state.samples.ids().filter(unanswered).collect(),
         Some(Wish::UnansweredOf(samples)) => samples.iter().filter(unanswered).collect(),
     };
+    let samples: SampleSet = wanted.iter().filter(&mut is_free).collect();
     state.engine.waiting = None;
     match kept {
         0 if samples.is_empty() => state.tell("Every one of these images has an answer already"),

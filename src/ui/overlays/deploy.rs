@@ -1,9 +1,9 @@
 //! The form that makes a model answer at an endpoint, checked while it is filled in.
 
-use eframe::egui::{self, Button, Id, Modal, RichText, TextEdit, Ui, vec2};
+use eframe::egui::{self, Button, RichText, TextEdit, Ui, vec2};
 
-use super::super::theme;
 use super::super::widgets::{renew_in_time, strong};
+use super::dialog::dialog;
 use super::form::{
     AmountMemory, CheckHalf, Foot, FootWords, Pacer, PairsMemory, address_problem_ui, check_ui,
     folded_ui, image_ui, instances_ui, model_ui, optional_number_ui, pairs_ui, price_ui, region_of,
@@ -66,14 +66,12 @@ pub(in super::super) fn deploy_ui(
         memory.pacer.forget();
     }
     renew_in_time(ctx, &state.s3.access, state, commands);
-    let modal = Modal::new(Id::unique("deploy to an endpoint"))
-        .frame(theme::dialog_frame(ctx))
-        .show(ctx, |ui| {
-            let room = ctx.content_rect().size() - vec2(60.0, 60.0 + FOOTER_HEIGHT);
-            ui.set_width(WIDTH.min(room.x));
-            contents_ui(ui, state, memory, is_new, room.y, commands);
-            foot_ui(ui, state, memory, commands);
-        });
+    let modal = dialog(ctx, "deploy to an endpoint").show(ctx, |ui| {
+        let room = ctx.content_rect().size() - vec2(60.0, 60.0 + FOOTER_HEIGHT);
+        ui.set_width(WIDTH.min(room.x));
+        contents_ui(ui, state, memory, is_new, room.y, commands);
+        foot_ui(ui, state, memory, commands);
+    });
     let now = (memory.draft.clone(), state.s3.access.clone());
     if !state.remote.deploying.start.is_running() && memory.pacer.is_due(ctx, &now) {
         commands.push(Command::CheckDeployment(Box::new(now.0)));

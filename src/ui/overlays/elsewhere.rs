@@ -1,10 +1,10 @@
 //! The dialog about a model elsewhere: its address, looked at while it is typed, how images are sent, and how answers are read.
 
-use eframe::egui::{self, Button, Id, Key, Label, Modal, RichText, TextEdit, Ui, vec2};
+use eframe::egui::{self, Button, Key, Label, RichText, TextEdit, Ui, vec2};
 
 use super::super::textures::Textures;
-use super::super::theme;
 use super::super::widgets::{Tone, banner_ui, copy_sign_in_ui, primary_button, strong};
+use super::dialog::dialog;
 use super::form::two_columns_ui;
 use super::open_s3::access::{AccessMemory, access_ui};
 use super::reading::{ReadingMemory, examples_ui, reading_ui};
@@ -111,14 +111,12 @@ pub(in super::super) fn elsewhere_ui(
     if is_new {
         memory.take_over(form.serial, draft, state);
     }
-    let modal = Modal::new(Id::unique("predict elsewhere"))
-        .frame(theme::dialog_frame(ctx))
-        .show(ctx, |ui| {
-            let room = ctx.content_rect().size() - vec2(60.0, 60.0 + FOOTER_HEIGHT);
-            ui.set_width(WIDTH.min(room.x));
-            let is_entered = contents_ui(ui, state, memory, textures, (is_new, room.y), commands);
-            footer_ui(ui, state, memory, is_entered, commands);
-        });
+    let modal = dialog(ctx, "predict elsewhere").show(ctx, |ui| {
+        let room = ctx.content_rect().size() - vec2(60.0, 60.0 + FOOTER_HEIGHT);
+        ui.set_width(WIDTH.min(room.x));
+        let is_entered = contents_ui(ui, state, memory, textures, (is_new, room.y), commands);
+        footer_ui(ui, state, memory, is_entered, commands);
+    });
     look_after_a_pause(ctx, state, memory, commands);
     if modal.should_close() && !egui::Popup::is_any_open(ctx) {
         commands.push(Command::SetOverlay(Overlay::None));

@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 
 use eframe::egui::{
-    self, Align, Button, Frame, Id, Label, Layout, Modal, RichText, ScrollArea, TextEdit, Ui, vec2,
+    self, Align, Button, Frame, Label, Layout, RichText, ScrollArea, TextEdit, Ui, vec2,
 };
 
 use super::super::theme;
 use super::super::widgets::{box_count, checkbox_ui, grouped, primary_button, radio_ui, strong};
+use super::dialog::dialog;
 use crate::domain::{
     BoxChoice, ClassChoice, ComparisonFormat, ExportFormat, ExportOptions, ModelTask, PictureKind,
     SampleUri, VerdictChoice,
@@ -59,16 +60,14 @@ pub(in super::super) fn export_ui(
             target.path = path.display().to_string();
         }
     }
-    let modal = Modal::new(Id::unique("export"))
-        .frame(theme::dialog_frame(ctx))
-        .show(ctx, |ui| {
-            ui.set_width(WIDTH.min(ctx.content_rect().width() - 60.0));
-            if is_comparison {
-                comparison_ui(ui, state, target, commands);
-            } else {
-                contents_ui(ui, state, target, commands);
-            }
-        });
+    let modal = dialog(ctx, "export").show(ctx, |ui| {
+        ui.set_width(WIDTH.min(ctx.content_rect().width() - 60.0));
+        if is_comparison {
+            comparison_ui(ui, state, target, commands);
+        } else {
+            contents_ui(ui, state, target, commands);
+        }
+    });
     if modal.should_close() {
         commands.push(Command::SetOverlay(Overlay::None));
     }
@@ -295,34 +294,32 @@ fn confirmed_ui(
 }
 
 fn exported_ui(ctx: &egui::Context, exported: &Exported, commands: &mut Vec<Command>) {
-    let modal = Modal::new(Id::unique("exported"))
-        .frame(theme::dialog_frame(ctx))
-        .show(ctx, |ui| {
-            ui.set_width(WIDTH.min(ctx.content_rect().width() - 60.0));
-            ui.label(strong("Exported").size(18.0));
-            ui.add(Label::new(&exported.summary).wrap());
-            if !exported.notes.is_empty() {
-                ScrollArea::vertical().max_height(260.0).show(ui, |ui| {
-                    for note in exported.notes.iter().take(100) {
-                        ui.label(RichText::new(note).weak());
-                    }
-                    let more = exported.notes.len().saturating_sub(100);
-                    if more > 0 {
-                        ui.weak(format!("and {more} more"));
-                    }
-                });
-            }
-            ui.add_space(8.0);
-            ui.horizontal(|ui| {
-                if ui.button("Show the export in the file manager").clicked() {
-                    let path = exported.path.display().to_string();
-                    commands.push(Command::RevealPath(SampleUri::new(path)));
+    let modal = dialog(ctx, "exported").show(ctx, |ui| {
+        ui.set_width(WIDTH.min(ctx.content_rect().width() - 60.0));
+        ui.label(strong("Exported").size(18.0));
+        ui.add(Label::new(&exported.summary).wrap());
+        if !exported.notes.is_empty() {
+            ScrollArea::vertical().max_height(260.0).show(ui, |ui| {
+                for note in exported.notes.iter().take(100) {
+                    ui.label(RichText::new(note).weak());
                 }
-                if ui.button("Close").clicked() {
-                    commands.push(Command::DismissExported);
+                let more = exported.notes.len().saturating_sub(100);
+                if more > 0 {
+                    ui.weak(format!("and {more} more"));
                 }
             });
+        }
+        ui.add_space(8.0);
+        ui.horizontal(|ui| {
+            if ui.button("Show the export in the file manager").clicked() {
+                let path = exported.path.display().to_string();
+                commands.push(Command::RevealPath(SampleUri::new(path)));
+            }
+            if ui.button("Close").clicked() {
+                commands.push(Command::DismissExported);
+            }
         });
+    });
     if modal.should_close() {
         commands.push(Command::DismissExported);
     }

@@ -1,9 +1,10 @@
 //! What the keys and the mouse do.
 
-use eframe::egui::{self, Grid, Id, Modal, RichText, ScrollArea, vec2};
+use eframe::egui::{self, Grid, RichText, ScrollArea, vec2};
 
+use super::super::keys;
 use super::super::widgets::{action_button_ui, strong};
-use super::super::{keys, theme};
+use super::dialog::dialog;
 use crate::state::{Action, Command, Overlay, State};
 
 /// What has no action of its own.
@@ -32,8 +33,7 @@ pub(in super::super) fn help_ui(ctx: &egui::Context, state: &State, commands: &m
     if state.overlay != Overlay::Help {
         return;
     }
-    let frame = theme::dialog_frame(ctx);
-    let modal = Modal::new(Id::unique("help")).frame(frame).show(ctx, |ui| {
+    let modal = dialog(ctx, "help").show(ctx, |ui| {
         ui.set_width(560.0);
         ui.label(strong("Keys and mouse").size(18.0));
         ui.add_space(6.0);

@@ -4,13 +4,12 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use eframe::egui::{
-    self, Align, Id, Key, Label, Layout, Modal, RichText, ScrollArea, TextEdit, TextureHandle, Ui,
-    vec2,
+    self, Align, Key, Label, Layout, RichText, ScrollArea, TextEdit, TextureHandle, Ui, vec2,
 };
 
 use super::super::textures::Textures;
-use super::super::theme;
 use super::super::widgets::{Tone, banner_ui, strong};
+use super::dialog::dialog;
 use crate::state::{Command, Import, ImportDraft, ImportField, ImportId, ImportStatus, State};
 
 const WIDTH: f32 = 860.0;
@@ -46,13 +45,10 @@ pub(in super::super) fn import_ui(
             ..ImportMemory::default()
         };
     }
-    let frame = theme::dialog_frame(ctx);
-    let modal = Modal::new(Id::unique("import a model"))
-        .frame(frame)
-        .show(ctx, |ui| {
-            ui.set_width(WIDTH.min(ctx.content_rect().width() - 60.0));
-            contents_ui(ui, import, memory, textures, commands);
-        });
+    let modal = dialog(ctx, "import a model").show(ctx, |ui| {
+        ui.set_width(WIDTH.min(ctx.content_rect().width() - 60.0));
+        contents_ui(ui, import, memory, textures, commands);
+    });
     if modal.should_close() {
         commands.push(Command::CancelImport);
     }

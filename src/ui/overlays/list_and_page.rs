@@ -1,9 +1,9 @@
 //! A dialog with a list on its left and the page of what is chosen beside it.
 
-use eframe::egui::{self, Align, Id, Layout, Modal, Ui, vec2};
+use eframe::egui::{self, Align, Layout, Ui, vec2};
 
-use super::super::theme;
 use super::super::widgets::strong;
+use super::dialog::dialog;
 use crate::state::{Command, Overlay};
 
 const WIDTH: f32 = 1080.0;
@@ -19,14 +19,12 @@ pub(super) fn dialog_ui(
     commands: &mut Vec<Command>,
     contents: impl FnOnce(&mut Ui, f32, &mut Vec<Command>),
 ) {
-    let modal = Modal::new(Id::unique(id))
-        .frame(theme::dialog_frame(ctx))
-        .show(ctx, |ui| {
-            let room = ctx.content_rect().size() - vec2(60.0, 60.0);
-            ui.set_width(WIDTH.min(room.x));
-            heading_ui(ui, title, commands);
-            contents(ui, room.y - 40.0, commands);
-        });
+    let modal = dialog(ctx, id).show(ctx, |ui| {
+        let room = ctx.content_rect().size() - vec2(60.0, 60.0);
+        ui.set_width(WIDTH.min(room.x));
+        heading_ui(ui, title, commands);
+        contents(ui, room.y - 40.0, commands);
+    });
     if modal.should_close() && !egui::Popup::is_any_open(ctx) {
         commands.push(Command::SetOverlay(Overlay::None));
     }

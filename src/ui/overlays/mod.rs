@@ -1,6 +1,7 @@
 //! What lies over the panels: the command palette, help, short notices, the place to drop things.
 
 mod deploy;
+mod dialog;
 mod drop_target;
 mod elsewhere;
 mod endpoints;

@@ -3,11 +3,11 @@
 
 use std::path::PathBuf;
 
-use eframe::egui::{self, Button, Id, Key, Label, Modal, RichText, TextEdit, Ui, vec2};
+use eframe::egui::{self, Button, Key, Label, RichText, TextEdit, Ui, vec2};
 
 use super::super::textures::Textures;
-use super::super::theme;
 use super::super::widgets::{Tone, banner_ui, primary_button, strong};
+use super::dialog::dialog;
 use super::form::two_columns_ui;
 use super::open_s3::access::{AccessMemory, access_ui};
 use super::open_s3::problem_text;
@@ -46,13 +46,11 @@ pub(in super::super) fn open_outputs_ui(
     if !is_open {
         return;
     }
-    let modal = Modal::new(Id::unique("open outputs"))
-        .frame(theme::dialog_frame(ctx))
-        .show(ctx, |ui| {
-            let room = ctx.content_rect().size() - vec2(60.0, 60.0 + FOOTER_HEIGHT);
-            ui.set_width(WIDTH.min(room.x));
-            contents_ui(ui, state, memory, textures, is_new, room.y, commands);
-        });
+    let modal = dialog(ctx, "open outputs").show(ctx, |ui| {
+        let room = ctx.content_rect().size() - vec2(60.0, 60.0 + FOOTER_HEIGHT);
+        ui.set_width(WIDTH.min(room.x));
+        contents_ui(ui, state, memory, textures, is_new, room.y, commands);
+    });
     if modal.should_close() && !egui::Popup::is_any_open(ctx) {
         commands.push(Command::SetOverlay(Overlay::None));
     }

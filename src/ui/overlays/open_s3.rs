@@ -4,11 +4,12 @@ pub(super) mod access;
 mod tree;
 
 use eframe::egui::{
-    self, Align, Button, Id, Key, Layout, Modal, Modifiers, RichText, ScrollArea, TextEdit, Ui,
+    self, Align, Button, Key, Layout, Modifiers, RichText, ScrollArea, TextEdit, Ui,
 };
 
 use super::super::theme;
 use super::super::widgets::{RecentLine, radio_ui, recent_line_ui, renew_in_time, strong};
+use super::dialog::dialog;
 use access::AccessMemory;
 use tree::TreeMemory;
 
@@ -49,25 +50,23 @@ pub(in super::super) fn open_s3_ui(
         memory.layout = start.layout;
     }
     renew_in_time(ctx, &state.s3.access, state, commands);
-    let modal = Modal::new(Id::unique("open s3"))
-        .frame(theme::dialog_frame(ctx))
-        .show(ctx, |ui| {
-            ui.set_width(WIDTH.min(ctx.content_rect().width() - 60.0));
-            let window_height = ctx.content_rect().height();
-            let room = window_height - FOOTER_HEIGHT - 60.0;
-            // In a low window everything but the buttons moves.
-            let wish = ScrollArea::vertical()
-                .max_height(room)
-                .min_scrolled_height(room)
-                .show(ui, |ui| {
-                    let wish = contents_ui(ui, state, memory, is_new, commands);
-                    let height = ui.min_rect().height() + FOOTER_HEIGHT;
-                    memory.tree.fit(height, window_height);
-                    wish
-                })
-                .inner;
-            footer_ui(ui, memory, &wish, commands);
-        });
+    let modal = dialog(ctx, "open s3").show(ctx, |ui| {
+        ui.set_width(WIDTH.min(ctx.content_rect().width() - 60.0));
+        let window_height = ctx.content_rect().height();
+        let room = window_height - FOOTER_HEIGHT - 60.0;
+        // In a low window everything but the buttons moves.
+        let wish = ScrollArea::vertical()
+            .max_height(room)
+            .min_scrolled_height(room)
+            .show(ui, |ui| {
+                let wish = contents_ui(ui, state, memory, is_new, commands);
+                let height = ui.min_rect().height() + FOOTER_HEIGHT;
+                memory.tree.fit(height, window_height);
+                wish
+            })
+            .inner;
+        footer_ui(ui, memory, &wish, commands);
+    });
     // A list that lies over the dialog takes the key first.
     if modal.should_close() && !egui::Popup::is_any_open(ctx) {
         commands.push(Command::SetOverlay(Overlay::None));

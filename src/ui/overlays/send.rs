@@ -4,10 +4,10 @@ mod checks;
 mod fields;
 
 use crate::tasks::now_ms;
-use eframe::egui::{self, Id, Modal, Ui, vec2};
+use eframe::egui::{self, Ui, vec2};
 
-use super::super::theme;
 use super::super::widgets::{renew_in_time, strong};
+use super::dialog::dialog;
 use super::form::{AmountMemory, Foot, FootWords, Pacer, PairsMemory, two_columns_ui};
 use super::open_s3::access::AccessMemory;
 use super::prices::PriceMemory;
@@ -64,14 +64,12 @@ pub(in super::super) fn send_ui(
         memory.pacer.forget();
     }
     renew_in_time(ctx, &state.s3.access, state, commands);
-    let modal = Modal::new(Id::unique("send to sagemaker"))
-        .frame(theme::dialog_frame(ctx))
-        .show(ctx, |ui| {
-            let room = ctx.content_rect().size() - vec2(60.0, 60.0 + FOOTER_HEIGHT);
-            ui.set_width(WIDTH.min(room.x));
-            contents_ui(ui, state, memory, is_new, room.y, commands);
-            foot_ui(ui, state, memory, commands);
-        });
+    let modal = dialog(ctx, "send to sagemaker").show(ctx, |ui| {
+        let room = ctx.content_rect().size() - vec2(60.0, 60.0 + FOOTER_HEIGHT);
+        ui.set_width(WIDTH.min(room.x));
+        contents_ui(ui, state, memory, is_new, room.y, commands);
+        foot_ui(ui, state, memory, commands);
+    });
     check_after_a_pause(ctx, state, memory, commands);
     if modal.should_close() && !egui::Popup::is_any_open(ctx) {
         commands.push(Command::SetOverlay(Overlay::None));

@@ -1,11 +1,11 @@
 //! The dialog about an upload, and the notice when it has ended.
 
-use eframe::egui::{self, Button, Id, Key, Label, Modal, RichText, ScrollArea, TextEdit, Ui};
+use eframe::egui::{self, Button, Key, Label, RichText, ScrollArea, TextEdit, Ui};
 
-use super::super::theme;
 use super::super::widgets::{
     Tone, banner_ui, checkbox_ui, grouped, primary_button, radio_ui, strong,
 };
+use super::dialog::dialog;
 use super::open_s3::access::{AccessMemory, access_ui};
 use super::open_s3::{access_of, problem_text};
 use crate::domain::{FileAmount, PlannedState, S3Link, S3Place, UploadPlan};
@@ -45,16 +45,14 @@ pub(in super::super) fn upload_ui(
         memory.replaces = false;
         memory.scope = None;
     }
-    let modal = Modal::new(Id::unique("upload"))
-        .frame(theme::dialog_frame(ctx))
-        .show(ctx, |ui| {
-            ui.set_width(WIDTH.min(ctx.content_rect().width() - 60.0));
-            let room = ctx.content_rect().height() - 60.0;
-            ScrollArea::vertical()
-                .max_height(room)
-                .min_scrolled_height(room)
-                .show(ui, |ui| contents_ui(ui, state, memory, is_new, commands));
-        });
+    let modal = dialog(ctx, "upload").show(ctx, |ui| {
+        ui.set_width(WIDTH.min(ctx.content_rect().width() - 60.0));
+        let room = ctx.content_rect().height() - 60.0;
+        ScrollArea::vertical()
+            .max_height(room)
+            .min_scrolled_height(room)
+            .show(ui, |ui| contents_ui(ui, state, memory, is_new, commands));
+    });
     if modal.should_close() && !egui::Popup::is_any_open(ctx) {
         close(commands);
     }
@@ -220,31 +218,29 @@ fn ready_ui(ui: &mut Ui, plan: &UploadPlan, memory: &UploadMemory, commands: &mu
 }
 
 fn uploaded_ui(ctx: &egui::Context, uploaded: &Uploaded, commands: &mut Vec<Command>) {
-    let modal = Modal::new(Id::unique("uploaded"))
-        .frame(theme::dialog_frame(ctx))
-        .show(ctx, |ui| {
-            ui.set_width(WIDTH.min(ctx.content_rect().width() - 60.0));
-            ui.label(strong("Upload").size(18.0));
-            ui.add(
-                Label::new(format!(
-                    "{} to {}",
-                    uploaded.summary, uploaded.target.address
-                ))
-                .wrap(),
-            );
-            let notes = uploaded.notes.iter().cloned();
-            lines_ui(ui, "notes", notes, uploaded.notes.len());
-            ui.add_space(8.0);
-            ui.horizontal(|ui| {
-                if ui.add(Button::new("Open this place in S3")).clicked() {
-                    commands.push(Command::DismissUploaded);
-                    commands.push(Command::OpenPlace(Box::new(uploaded.target.clone())));
-                }
-                if ui.button("Close").clicked() {
-                    commands.push(Command::DismissUploaded);
-                }
-            });
+    let modal = dialog(ctx, "uploaded").show(ctx, |ui| {
+        ui.set_width(WIDTH.min(ctx.content_rect().width() - 60.0));
+        ui.label(strong("Upload").size(18.0));
+        ui.add(
+            Label::new(format!(
+                "{} to {}",
+                uploaded.summary, uploaded.target.address
+            ))
+            .wrap(),
+        );
+        let notes = uploaded.notes.iter().cloned();
+        lines_ui(ui, "notes", notes, uploaded.notes.len());
+        ui.add_space(8.0);
+        ui.horizontal(|ui| {
+            if ui.add(Button::new("Open this place in S3")).clicked() {
+                commands.push(Command::DismissUploaded);
+                commands.push(Command::OpenPlace(Box::new(uploaded.target.clone())));
+            }
+            if ui.button("Close").clicked() {
+                commands.push(Command::DismissUploaded);
+            }
         });
+    });
     if modal.should_close() {
         commands.push(Command::DismissUploaded);
     }

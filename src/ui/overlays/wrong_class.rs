@@ -1,9 +1,9 @@
 //! Which class would have been right: typed, and completed from the model's classes.
 
-use eframe::egui::{self, Button, Id, Label, Modal, RichText, ScrollArea, Sense, vec2};
+use eframe::egui::{self, Button, Label, RichText, ScrollArea, Sense, vec2};
 
-use super::super::theme;
 use super::super::widgets::strong;
+use super::dialog::dialog;
 use super::typing::{Typed, Typing};
 use crate::domain::Verdict;
 use crate::state::{Command, Overlay, State};
@@ -26,13 +26,10 @@ pub(in super::super) fn wrong_class_ui(
     if !memory.typing.follow(state.overlay == Overlay::WrongClass) {
         return;
     }
-    let frame = theme::dialog_frame(ctx);
-    let modal = Modal::new(Id::unique("wrong class"))
-        .frame(frame)
-        .show(ctx, |ui| {
-            ui.set_width(360.0);
-            contents_ui(ui, state, memory, commands);
-        });
+    let modal = dialog(ctx, "wrong class").show(ctx, |ui| {
+        ui.set_width(360.0);
+        contents_ui(ui, state, memory, commands);
+    });
     if modal.should_close() {
         commands.push(Command::SetOverlay(Overlay::None));
     }

@@ -262,6 +262,7 @@ fn chips(counts: &FilterCounts, task: Option<ModelTask>) -> Vec<Chip> {
             "verdict:wrong",
         ),
         chip("Problems", counts.problems, "problem"),
+        chip("Older file", counts.outdated, "outdated"),
     ];
     if counts.answered > 0 {
         let unanswered = counts.all - counts.answered;

@@ -10,7 +10,6 @@ use crate::domain::{
     AnswerExamples, LatencyMs, Problem, RemoteAddress, RemoteModel, RunId, RunInfo, RunKey,
     S3Access, Sample, SampleId,
 };
-use crate::review::AnswerStatus;
 use crate::state::engine::Wish;
 use crate::state::{
     Asked, ConnectFailure, Effect, Engine, EngineStatus, FoundModel, Offer, Overlay, RemoteCheck,
@@ -111,14 +110,7 @@ pub(in super::super) fn connect(state: &mut State, effects: &mut Vec<Effect>) {
 
 fn samples_to_try(state: &State) -> Vec<(SampleId, Sample)> {
     let run = predict::chosen_run(state).and_then(|run| state.runs.get(run));
-    let is_unanswered = |sample: &SampleId| {
-        run.is_none_or(|run| {
-            !matches!(
-                run.status(*sample),
-                AnswerStatus::Answered | AnswerStatus::Failed
-            )
-        })
-    };
+    let is_unanswered = |sample: &SampleId| run.is_none_or(|run| run.lacks_answer(*sample));
     let with_entry = |sample: SampleId| Some((sample, state.samples.get(sample)?.clone()));
     let wanted: Vec<SampleId> = match &state.engine.waiting {
         None => state.selection.shown().into_iter().collect(),
