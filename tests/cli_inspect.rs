@@ -98,10 +98,13 @@ fn the_preview_is_what_the_model_sees_in_the_cards_channel_order() {
     let over_itself = ended(support::spotcheck(&[&common[..], &[IMAGE]].concat()));
     assert_eq!(over_itself.code, Some(1));
     assert!(
-        over_itself.stderr.contains("overwrite"),
+        over_itself.stderr.contains("the image itself"),
         "{}",
         over_itself.stderr
     );
+    let twice = ended(support::spotcheck(&[&common[..], &[preview]].concat()));
+    assert_eq!(twice.code, Some(1));
+    assert!(twice.stderr.contains("not replaced"), "{}", twice.stderr);
 }
 
 #[test]

@@ -321,7 +321,7 @@ fn what_cannot_work_ends_with_a_reason_and_the_right_exit_code() {
             "efficientnet-lite0",
             &["--out", "/no/such/folder/o.jsonl"],
             1,
-            "/no/such/folder/o.jsonl",
+            "no such folder to write into; make it first, or choose another one: /no/such/folder",
         ),
     ];
     for (source, model, more, code, reason) in arguments {

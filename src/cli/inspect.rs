@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use clap::Args;
 
+use super::out_file::{Replaceable, check_out};
 use super::progress::with_progress;
 use crate::decode::{DecodeLimits, decode};
 use crate::dirs::AppDirs;
@@ -57,9 +58,17 @@ struct Hints {
 
 /// Prints what is known about a model.
 pub(super) fn inspect(args: &InspectArgs, dirs: &AppDirs) -> anyhow::Result<()> {
+    let file = Path::new(&args.model);
+    if let Some(preview) = &args.preview {
+        let inputs = [
+            ("the image itself", args.image.as_deref()),
+            ("the model", Some(file).filter(|file| file.exists())),
+            ("the names of the classes", args.hints.labels.as_deref()),
+        ];
+        check_out(preview, Replaceable::Empty, &inputs)?;
+    }
     let control = interruptible()?;
     let overrules = Overrules::parse(&args.hints.set)?;
-    let file = Path::new(&args.model);
     if is_file(file) {
         let labels = read_labels(args.hints.labels.as_deref())?;
         let mut inspection = Inspection::open(&load_runtime(dirs, &control)?, file)?;
@@ -260,13 +269,6 @@ fn preview_tensor(args: &InspectArgs, card: &ModelCard) -> anyhow::Result<()> {
     let (Some(target), Some(image)) = (&args.preview, &args.image) else {
         return Ok(());
     };
-    let same = |path: &Path| path.canonicalize().ok();
-    if same(target).is_some() && same(target) == same(image) {
-        bail!(
-            "--preview would overwrite the image itself: {}",
-            image.display()
-        );
-    }
     let bytes =
         std::fs::read(image).with_context(|| format!("Could not read {}", image.display()))?;
     let picture = decode(&bytes, &DecodeLimits::default())

@@ -12,6 +12,7 @@ mod endpoint;
 mod export;
 mod inspect;
 mod models;
+mod out_file;
 mod place;
 mod predict;
 mod progress;

@@ -17,6 +17,8 @@ pub enum ExportError {
     NotAnExport { path: PathBuf },
     #[error("an image lies under that name and is never replaced; choose another one: {}", path.display())]
     IsImage { path: PathBuf },
+    #[error("a project or another database lies under that name and is never replaced; choose another one: {}", path.display())]
+    IsProject { path: PathBuf },
     #[error("a pipe or a device lies under that name and is never replaced; choose the name of a file: {}", path.display())]
     IsDevice { path: PathBuf },
     #[error("there is no such folder to write into; make it first, or choose another one: {}", path.display())]

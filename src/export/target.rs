@@ -27,8 +27,11 @@ pub enum Existing {
 /// In every exported folder: what was exported, and the sign by which a folder is known to be an export.
 pub(super) const FOLDER_MARK: &str = "spotcheck-export.json";
 
+/// What a database begins with, and so a project (sqlite.org/fileformat.html, 1.3.1).
+const SQLITE: &[u8] = b"SQLite format 3\0";
+
 /// A file in the making, in the folder where it is to appear. Others may read it as any other new file: the umask takes away what
-/// the user does not want to share.
+/// the user does not want to share. An error does not name the file: nobody asked for it.
 pub(crate) fn partial_file(folder: &Path, prefix: &OsStr) -> io::Result<tempfile::NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(prefix);
@@ -37,7 +40,12 @@ pub(crate) fn partial_file(folder: &Path, prefix: &OsStr) -> io::Result<tempfile
         use std::os::unix::fs::PermissionsExt;
         builder.permissions(std::fs::Permissions::from_mode(0o666));
     }
-    builder.tempfile_in(folder)
+    let file = builder.tempfile_in(folder);
+    file.map_err(|error| nameless(&error))
+}
+
+fn nameless(error: &io::Error) -> io::Error {
+    error.kind().into()
 }
 
 /// A file in the making, beside its target.
@@ -62,8 +70,12 @@ impl WholeFile {
             if path.metadata().is_ok_and(|end| !end.is_file()) {
                 return Err(ExportError::IsDevice { path });
             }
-            if is_image(&path) {
+            let start = start_of(&path);
+            if Format::of(&start).is_ok() {
                 return Err(ExportError::IsImage { path });
+            }
+            if start.starts_with(SQLITE) {
+                return Err(ExportError::IsProject { path });
             }
         }
         let mut prefix = OsString::from(".");
@@ -84,7 +96,8 @@ impl WholeFile {
     /// A nameless file on the same disk, for what belongs behind what is being written now.
     pub(super) fn annex(&self) -> Result<BufWriter<File>, ExportError> {
         let folder = folder_of(&self.path)?;
-        let file = tempfile::tempfile_in(folder).map_err(ExportError::write(&self.path))?;
+        let file = tempfile::tempfile_in(folder).map_err(|error| nameless(&error));
+        let file = file.map_err(ExportError::write(&self.path))?;
         Ok(BufWriter::new(file))
     }
 
@@ -224,10 +237,12 @@ fn may_be_replaced(path: &Path) -> bool {
         || std::fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none())
 }
 
-fn is_image(path: &Path) -> bool {
-    let mut start = [0; 32];
+/// The first bytes of a file; none where it cannot be read.
+fn start_of(path: &Path) -> Vec<u8> {
+    let mut start = vec![0; 32];
     let read = File::open(path).and_then(|mut file| file.read(&mut start));
-    read.is_ok_and(|len| Format::of(&start[..len]).is_ok())
+    start.truncate(read.unwrap_or(0));
+    start
 }
 
 fn absolute(path: &Path) -> Result<PathBuf, ExportError> {
@@ -281,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_there_is_replaced_only_when_that_was_said_and_an_image_never() {
+    fn what_is_there_is_replaced_only_when_that_was_said_and_an_image_or_a_project_never() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("out.csv");
         fs::write(&path, "old").unwrap();
@@ -292,8 +307,11 @@ mod tests {
         replace.commit().unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"new");
         fs::write(&path, b"\x89PNG\r\n\x1a\nrest").unwrap();
-        let image = WholeFile::create(&target(path, Existing::Replace));
+        let image = WholeFile::create(&target(path.clone(), Existing::Replace));
         assert!(matches!(image, Err(ExportError::IsImage { .. })));
+        fs::write(&path, b"SQLite format 3\0rest").unwrap();
+        let project = WholeFile::create(&target(path, Existing::Replace));
+        assert!(matches!(project, Err(ExportError::IsProject { .. })));
     }
 
     #[cfg(unix)]

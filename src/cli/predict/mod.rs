@@ -4,13 +4,14 @@ pub(super) mod outputs;
 mod remote;
 pub(super) mod saving;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use clap::Args;
 
 use super::inspect::recognise_for_run;
+use super::out_file::{Replaceable, check_is_no_image, check_out};
 use super::place::{LayoutArgs, Opened, Place, S3Args};
 use super::progress::{summary, with_progress};
 use super::{Outcome, describe_latency, describe_refused};
@@ -78,6 +79,7 @@ pub(super) struct PredictArgs {
 pub(super) fn run(args: &PredictArgs) -> anyhow::Result<Outcome> {
     let dirs = AppDirs::find()?;
     let place = Place::parse(&args.source, &args.s3)?.listed(args.listing)?;
+    args.check_out()?;
     let interrupt = TaskControl::new(ProgressUnit::Bytes);
     let on_interrupt = interrupt.clone();
     ctrlc::set_handler(move || on_interrupt.cancel()).context("Could not listen for Ctrl+C")?;
@@ -103,6 +105,9 @@ pub(super) fn run(args: &PredictArgs) -> anyhow::Result<Outcome> {
             "there is no image in {}; Spotcheck knows JPEG, PNG, WebP, BMP, TIFF and GIF, and TFRecord files of them",
             source.name()
         );
+    }
+    if let Some(out) = &args.out {
+        check_is_no_image(out, &samples)?;
     }
     let project = args.saving.open_project(&opened, "spotcheck predict")?;
     let model = Loaded::load(args, &opened, &samples, &dirs, &interrupt)?;
@@ -178,6 +183,22 @@ fn run_key(args: &PredictArgs, model: &Loaded) -> RunKey {
 }
 
 impl PredictArgs {
+    fn check_out(&self) -> anyhow::Result<()> {
+        let Some(out) = &self.out else {
+            return Ok(());
+        };
+        let [mapping, labels] = self.remote.files();
+        let model = self.model.as_deref().map(Path::new);
+        let inputs = [
+            ("the images", Some(&*self.source)),
+            ("the project", self.saving.project()),
+            ("the model", model.filter(|model| model.exists())),
+            ("the mapping", mapping),
+            ("the names of the classes", labels),
+        ];
+        check_out(out, Replaceable::JsonLines, &inputs)
+    }
+
     fn keep(&self) -> KeepRule {
         KeepRule {
             min_score: self.min_score,

@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use anyhow::Context;
 
+use crate::cli::out_file::{is_stdout, partial_beside};
 use crate::decode::DecodeLimits;
 use crate::domain::{ModelCard, Prediction, Problem, Sample, ViewSettings};
-use crate::export::{AnnotatedFolder, jsonl_line, partial_file};
+use crate::export::{AnnotatedFolder, jsonl_line};
 use crate::predict::SampleResult;
 use crate::source::Source;
 
@@ -106,8 +107,8 @@ impl Outputs {
 }
 
 impl Lines {
-    fn open(path: &Path) -> std::io::Result<Self> {
-        if path.as_os_str() == "-" {
+    fn open(path: &Path) -> anyhow::Result<Self> {
+        if is_stdout(path) {
             return Ok(Self::Stdout(BufWriter::new(std::io::stdout())));
         }
         let path = std::path::absolute(path)?;
@@ -118,8 +119,7 @@ impl Lines {
             let writer = BufWriter::new(std::fs::OpenOptions::new().write(true).open(&path)?);
             return Ok(Self::Stream { writer, path });
         }
-        let folder = path.parent().unwrap_or(Path::new("."));
-        let writer = BufWriter::new(partial_file(folder, ".spotcheck-".as_ref())?);
+        let writer = BufWriter::new(partial_beside(&path)?);
         Ok(Self::File { writer, path })
     }
 

@@ -1,6 +1,6 @@
 //! `spotcheck predict` with a model elsewhere: behind an endpoint of SageMaker, or in TensorFlow Serving.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::bail;
@@ -158,6 +158,14 @@ impl RemoteArgs {
             access.region = Some(region.clone());
         }
         access
+    }
+
+    /// Those of `--mapping` and `--labels`, where they name files.
+    pub(super) fn files(&self) -> [Option<&Path>; 2] {
+        [&self.mapping, &self.labels].map(|named| {
+            let path = named.as_deref().map(Path::new);
+            path.filter(|path| path.exists())
+        })
     }
 
     fn labels(&self) -> anyhow::Result<Option<LabelSet>> {

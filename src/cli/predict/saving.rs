@@ -51,6 +51,10 @@ pub(in crate::cli) struct OpenProject {
 }
 
 impl SavingArgs {
+    pub(in crate::cli) fn project(&self) -> Option<&Path> {
+        self.project.as_deref()
+    }
+
     /// `None` where no project was asked for.
     ///
     /// # Errors

@@ -12,6 +12,7 @@ use super::named_truth::NamedTruth;
 use super::who::NamedJob;
 use crate::aws::Aws;
 use crate::cli::Outcome;
+use crate::cli::out_file::{Replaceable, check_is_no_image, check_out};
 use crate::cli::place::{Opened, Place, S3Args};
 use crate::cli::predict::outputs::Outputs;
 use crate::cli::predict::saving::{SavedLabels, Saving, SavingArgs};
@@ -73,6 +74,7 @@ struct Origin {
 }
 
 pub(super) fn run(args: &FetchArgs) -> anyhow::Result<Outcome> {
+    args.check_out()?;
     let dirs = AppDirs::find()?;
     let library = Library::open(&dirs);
     let choice = reading_choice(args, &library)?;
@@ -92,6 +94,9 @@ pub(super) fn run(args: &FetchArgs) -> anyhow::Result<Outcome> {
     }
     if page.samples.is_empty() {
         bail!("there is no image in {}", source.name());
+    }
+    if let Some(out) = &args.out {
+        check_is_no_image(out, &page.samples)?;
     }
     let samples: Arc<[Sample]> = page.samples.into();
 
@@ -215,6 +220,24 @@ fn begin_saving(
 }
 
 impl FetchArgs {
+    fn check_out(&self) -> anyhow::Result<()> {
+        let Some(out) = &self.out else {
+            return Ok(());
+        };
+        let [mapping, labels] = [&self.mapping, &self.labels].map(|named| {
+            let path = named.as_deref().map(Path::new);
+            path.filter(|path| path.exists())
+        });
+        let inputs = [
+            ("the images", Some(&*self.source)),
+            ("the outputs", Some(Path::new(&self.outputs))),
+            ("the project", self.saving.project()),
+            ("the mapping", mapping),
+            ("the names of the classes", labels),
+        ];
+        check_out(out, Replaceable::JsonLines, &inputs)
+    }
+
     /// How a place in S3 is reached says nothing of a folder on this machine beside it.
     fn s3_of(&self, place: &Path) -> &S3Args {
         static NONE: std::sync::LazyLock<S3Args> = std::sync::LazyLock::new(S3Args::default);

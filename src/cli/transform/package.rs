@@ -9,6 +9,7 @@ use tempfile::TempDir;
 
 use crate::cli::Outcome;
 use crate::cli::inspect::recognise_for_run;
+use crate::cli::out_file::check_is_no_input;
 use crate::cli::progress::with_progress;
 use crate::cli::values::parse_score;
 use crate::dirs::AppDirs;
@@ -100,6 +101,11 @@ pub(super) fn run(args: &PackageArgs) -> anyhow::Result<Outcome> {
     let control = TaskControl::new(ProgressUnit::Bytes);
     let on_interrupt = control.clone();
     ctrlc::set_handler(move || on_interrupt.cancel()).context("Could not listen for Ctrl+C")?;
+    let model = args.what.model.as_deref().map(Path::new);
+    check_is_no_input(
+        &args.out,
+        &[("the model", model.filter(|model| model.exists()))],
+    )?;
     let target = ExportTarget {
         path: args.out.clone(),
         existing: if args.force {

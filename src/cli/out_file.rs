@@ -1,0 +1,238 @@
+//! The file that a command writes its results into: held against what lies there and what the command reads, before anything is
+//! computed.
+
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use anyhow::bail;
+use serde::Deserialize;
+
+use crate::domain::Sample;
+use crate::export::partial_file;
+
+/// A first line that is longer is none of ours.
+const LONGEST_LINE: u64 = 64 << 20;
+
+/// `-` among paths: standard output.
+pub(in crate::cli) fn is_stdout(out: &Path) -> bool {
+    out.as_os_str() == "-"
+}
+
+/// Something that a command reads, as people call it: “the model”.
+pub(in crate::cli) type Input<'i> = (&'static str, Option<&'i Path>);
+
+/// What may be replaced without a word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::cli) enum Replaceable {
+    /// Only a file that holds nothing.
+    Empty,
+    /// Also JSON Lines as `predict` and `transform fetch` write them.
+    JsonLines,
+}
+
+/// # Errors
+/// What lies at `out` would be lost, it is something that the command reads (`inputs`, whether they are there yet or not), or its
+/// folder is not there.
+pub(in crate::cli) fn check_out(
+    out: &Path,
+    replaceable: Replaceable,
+    inputs: &[Input<'_>],
+) -> anyhow::Result<()> {
+    let found = out.metadata().ok();
+    if is_stdout(out) || found.as_ref().is_some_and(is_device) {
+        return Ok(());
+    }
+    check_is_no_input(out, inputs)?;
+    let Some(found) = found else {
+        return check_folder(out);
+    };
+    if found.is_dir() {
+        bail!(
+            "a folder lies under that name; choose the name of a file: {}",
+            out.display()
+        );
+    }
+    if found.len() == 0 || replaceable == Replaceable::JsonLines && holds_json_lines(out) {
+        return Ok(());
+    }
+    match replaceable {
+        Replaceable::JsonLines => bail!(
+            "there is already a file of that name that is no JSON Lines of Spotcheck, so it is not replaced; choose another name: {}",
+            out.display()
+        ),
+        Replaceable::Empty => bail!(
+            "there is already a file of that name, and it is not replaced; choose another one, or remove it first: {}",
+            out.display()
+        ),
+    }
+}
+
+/// # Errors
+/// It is something that the command reads.
+pub(in crate::cli) fn check_is_no_input(out: &Path, inputs: &[Input<'_>]) -> anyhow::Result<()> {
+    let place = place_of(out);
+    for (what, path) in inputs {
+        if path.is_some_and(|path| place_of(path) == place) {
+            bail!(
+                "the results would take the place of {what}; choose another name for them: {}",
+                out.display()
+            );
+        }
+    }
+    Ok(())
+}
+
+/// # Errors
+/// One of the images is the file itself.
+pub(in crate::cli) fn check_is_no_image(out: &Path, samples: &[Sample]) -> anyhow::Result<()> {
+    let Some(found) = out.metadata().ok().filter(|found| !is_device(found)) else {
+        return Ok(());
+    };
+    let place = place_of(out);
+    // Where sizes differ, nobody has to ask the disk.
+    let mut alike = samples
+        .iter()
+        .filter(|sample| sample.size_bytes == found.len());
+    if alike.any(|sample| place_of(Path::new(sample.uri.as_str())) == place) {
+        bail!(
+            "the results would take the place of one of the images; choose another name for them: {}",
+            out.display()
+        );
+    }
+    Ok(())
+}
+
+/// A file in the making beside `out`.
+///
+/// # Errors
+/// It cannot be made there; the reason names the folder.
+pub(in crate::cli) fn partial_beside(out: &Path) -> anyhow::Result<tempfile::NamedTempFile> {
+    check_folder(out)?;
+    let folder = folder_of(out);
+    partial_file(&folder, ".spotcheck-".as_ref()).map_err(|reason| {
+        anyhow::anyhow!(
+            "nothing can be written into the folder ({reason}); choose another one, or make it writable for you: {}",
+            folder.display()
+        )
+    })
+}
+
+fn check_folder(out: &Path) -> anyhow::Result<()> {
+    let folder = folder_of(out);
+    if !folder.is_dir() {
+        bail!(
+            "there is no such folder to write into; make it first, or choose another one: {}",
+            folder.display()
+        );
+    }
+    Ok(())
+}
+
+fn folder_of(out: &Path) -> PathBuf {
+    match out.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
+        _ => PathBuf::from("."),
+    }
+}
+
+/// The one name of a file, whether it is there yet or not.
+fn place_of(path: &Path) -> PathBuf {
+    let not_there = || {
+        let folder = folder_of(path).canonicalize().ok()?;
+        Some(folder.join(path.file_name()?))
+    };
+    let there = path.canonicalize().ok();
+    there.or_else(not_there).unwrap_or_else(|| path.to_owned())
+}
+
+fn is_device(found: &std::fs::Metadata) -> bool {
+    !found.is_file() && !found.is_dir()
+}
+
+/// Whether the file begins with what `predict --out` writes of an image.
+fn holds_json_lines(path: &Path) -> bool {
+    #[derive(Deserialize)]
+    struct Line {
+        #[serde(rename = "uri")]
+        _uri: String,
+        #[serde(rename = "status")]
+        _status: String,
+    }
+    let read = || -> io::Result<bool> {
+        let mut file = BufReader::new(std::fs::File::open(path)?.take(LONGEST_LINE));
+        // What is no text at all need not be read to the end of its first line.
+        if !file.fill_buf()?.starts_with(b"{") {
+            return Ok(false);
+        }
+        let mut line = Vec::new();
+        file.read_until(b'\n', &mut line)?;
+        Ok(serde_json::from_slice::<Line>(&line).is_ok())
+    };
+    read().unwrap_or(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn only_what_is_empty_or_was_written_by_predict_may_be_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let line = "{\"uri\":\"/a.jpg\",\"status\":\"failed\",\"error\":\"empty\"}\n";
+        for (content, may_be_replaced) in [
+            ("", true),
+            (line, true),
+            ("{\"uri\":\"/a.jpg\"}\n", false),
+            ("{\"uri\":1,\"status\":\"ok\"}\n", false),
+            ("[]\n", false),
+            ("years of work", false),
+            ("\u{89}PNG", false),
+        ] {
+            let out = folder.path().join("o.jsonl");
+            fs::write(&out, content).unwrap();
+            let checked = check_out(&out, Replaceable::JsonLines, &[]);
+            assert_eq!(checked.is_ok(), may_be_replaced, "{content:?}");
+            let checked = check_out(&out, Replaceable::Empty, &[]);
+            assert_eq!(checked.is_ok(), content.is_empty(), "{content:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_read_is_never_written_however_it_is_spelt_and_whether_it_is_there_or_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let inside = folder.path().join("inside");
+        fs::create_dir(&inside).unwrap();
+        fs::write(folder.path().join("empty.txt"), "").unwrap();
+        for name in ["empty.txt", "nothing yet"] {
+            let labels = folder.path().join(name);
+            let out = inside.join("..").join(name);
+            let inputs = [("the model", None), ("the labels", Some(&*labels))];
+            let refused = check_out(&out, Replaceable::JsonLines, &inputs).unwrap_err();
+            assert!(refused.to_string().contains("the labels"), "{refused}");
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn devices_are_written_into() {
+        let null = Path::new("/dev/null");
+        check_out(null, Replaceable::JsonLines, &[("the images", Some(null))]).unwrap();
+        check_out(Path::new("-"), Replaceable::Empty, &[]).unwrap();
+    }
+
+    #[test]
+    fn a_folder_that_is_not_there_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let missing = folder.path().join("missing");
+        for refused in [
+            check_out(&missing.join("o.jsonl"), Replaceable::JsonLines, &[]).unwrap_err(),
+            partial_beside(&missing.join("o.jsonl")).unwrap_err(),
+        ] {
+            let said = refused.to_string();
+            assert!(said.contains("no such folder"), "{said}");
+            assert!(said.ends_with("missing"), "{said}");
+        }
+    }
+}
