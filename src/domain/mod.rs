@@ -85,7 +85,7 @@ pub use transform::{
     InputObjects, InputSurvey, InstanceType, JobOutcome, JobPage, JobPhase, JobProgress, JobQuery,
     JobRecord, KeySample, LINES_CONTENT_TYPE, LeftBehind, LogLine, MAX_PAYLOAD_IN_FLIGHT_MB,
     ManifestPlan, ModelClient, ModelSource, ModelSpec, PayloadSuggestion, Preflight, Price,
-    PriceTable, SageMakerAccess, SplitType, TfsBatching, TransformInput, TransformJob,
+    PriceChange, PriceTable, SageMakerAccess, SplitType, TfsBatching, TransformInput, TransformJob,
     TransformOutput, TransformPlan, TransformSpec, TransformStatus, TransformSummary,
     USUAL_INSTANCE, archive_address, cost_usd, dated_name, default_image, human_usd, image_problem,
     in_flight_problem, known_images, known_instance_types, manifest_address, name_problem,

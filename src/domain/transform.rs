@@ -17,7 +17,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 pub use container::{ArchiveContent, EcrImage, default_image, known_images};
-pub use cost::{CostEstimate, HEADLINE, Headline, Price, PriceTable, cost_usd, human_usd};
+pub use cost::{
+    CostEstimate, HEADLINE, Headline, Price, PriceChange, PriceTable, cost_usd, human_usd,
+};
 pub use instance::{InstanceType, known_instance_types};
 pub use limits::{
     DEFAULT_PAYLOAD_MB, FieldProblem, MAX_PAYLOAD_IN_FLIGHT_MB, dated_name, image_problem,

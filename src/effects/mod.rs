@@ -354,6 +354,7 @@ impl Effects {
             ),
             Effect::ReadPrices => remote::prices::read(shared),
             Effect::KeepPrice(price) => remote::prices::keep(shared, *price),
+            Effect::ChangePrice(change) => remote::prices::change(shared, *change),
             Effect::LookAtOutputs {
                 source,
                 root,

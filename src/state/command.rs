@@ -7,9 +7,9 @@ use super::{
     OutputsWish, Overlay, RehearsalWish, RuntimeKind, SendDraft, TaskId, TaskSignal,
 };
 use crate::domain::{
-    ComparisonFormat, DeviceChoice, EndpointQuery, ExportOptions, JobQuery, Price, ReadingWish,
-    RemoteModel, RunId, S3Access, S3Address, S3Place, SampleId, SampleSet, SampleUri, TileKey,
-    Verdict,
+    ComparisonFormat, DeviceChoice, EndpointQuery, ExportOptions, JobQuery, Price, PriceChange,
+    ReadingWish, RemoteModel, RunId, S3Access, S3Address, S3Place, SampleId, SampleSet, SampleUri,
+    TileKey, Verdict,
 };
 use crate::review::{FilmFrame, FilmOrder, Sort};
 
@@ -109,6 +109,8 @@ pub enum Command {
     StartJob,
     /// Adds a price to the user's table.
     KeepPrice(Box<Price>),
+    /// Puts a price of the table in the place of another one.
+    ChangePrice(Box<PriceChange>),
     /// From its beginning.
     ListJobs(JobQuery),
     ListMoreJobs,

@@ -10,9 +10,9 @@ use super::{
 };
 use crate::domain::{
     AnswerExamples, Change, ComparisonFormat, EndpointQuery, ExportOptions, FileStamp, JobOutcome,
-    JobQuery, LabelSet, LeftBehind, Prediction, Price, ReadingWish, RemoteModel, RunId, RunInfo,
-    RunKey, S3Access, S3Address, S3Place, SaliencyTarget, Sample, SampleId, SampleUri, SharedList,
-    TileKey, TransformPlan, UploadPlan, ViewSettings,
+    JobQuery, LabelSet, LeftBehind, Prediction, Price, PriceChange, ReadingWish, RemoteModel,
+    RunId, RunInfo, RunKey, S3Access, S3Address, S3Place, SaliencyTarget, Sample, SampleId,
+    SampleUri, SharedList, TileKey, TransformPlan, UploadPlan, ViewSettings,
 };
 use crate::evaluation::Comparison;
 use crate::review::{ArrangeRequest, FilmRequest};
@@ -122,6 +122,7 @@ pub enum Effect {
     ReadPrices,
     /// Add a price to it.
     KeepPrice(Box<Price>),
+    ChangePrice(Box<PriceChange>),
     /// Read the first answers about these images.
     LookAtOutputs {
         source: SourceId,
@@ -584,6 +585,9 @@ impl std::fmt::Debug for Effect {
             }
             Self::ReadPrices => formatter.write_str("ReadPrices"),
             Self::KeepPrice(price) => write!(formatter, "KeepPrice({})", price.instance_type),
+            Self::ChangePrice(change) => {
+                write!(formatter, "ChangePrice({})", change.to.instance_type)
+            }
             Self::LookAtOutputs { at, .. } => write!(formatter, "LookAtOutputs({})", at.name()),
             Self::TryReading { question, .. } => write!(formatter, "TryReading({question})"),
             Self::ListMappings => formatter.write_str("ListMappings"),

@@ -12,7 +12,7 @@ use spotcheck::domain::{S3Address, S3Place};
 use spotcheck::state::{Action, Command, Overlay, SendStage};
 
 use crate::http_server::{HttpServer, Reply};
-use crate::remote::{place, serve, type_into};
+use crate::remote::{place, replace_in, serve, type_into};
 use crate::support::alone::alone;
 use crate::support::control_plane::{ControlPlane, REGION, ROLE};
 use crate::support::seaweed::{Bucket, Seaweed};
@@ -512,6 +512,15 @@ fn a_price_is_kept_with_its_source_in_the_form_and_on_the_page_of_a_job() {
             click(&mut window, "Known types");
             click(&mut window, "ml.m5.24xlarge");
             wait_for(&mut window, "cost $5.50 an hour (of 20");
+            // What stands in the table can be put right there.
+            wait_for(&mut window, "Change the price of ml.m5.24xlarge…");
+            click(&mut window, "Change the price of ml.m5.24xlarge…");
+            let field = "Where the changed price comes from";
+            replace_in(&mut window, field, "a newer invoice");
+            click(&mut window, "Keep the change");
+            wait_for(&mut window, ", from a newer invoice)");
+            let changed = std::fs::read_to_string(&table).unwrap();
+            assert_eq!(changed, kept.replace("an invoice", "a newer invoice"));
 
             // A job whose price nobody knows asks for it.
             window

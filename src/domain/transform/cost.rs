@@ -59,6 +59,14 @@ pub struct Price {
     pub date: String,
 }
 
+/// A price of the table that is to be another one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PriceChange {
+    /// As it stands there.
+    pub from: Price,
+    pub to: Price,
+}
+
 /// Prices that the user keeps.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

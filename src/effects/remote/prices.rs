@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::super::Shared;
-use crate::domain::{Price, PriceTable};
-use crate::remote::transform::{JobError, add_price, read_prices};
+use crate::domain::{Price, PriceChange, PriceTable};
+use crate::remote::transform::{JobError, add_price, change_price, read_prices};
 use crate::state::Event;
 
 pub(in super::super) fn read(shared: &Arc<Shared>) {
@@ -16,6 +16,12 @@ pub(in super::super) fn read(shared: &Arc<Shared>) {
 pub(in super::super) fn keep(shared: &Arc<Shared>, price: Price) {
     work(shared, "keep a price", move |shared| {
         add_price(&shared.dirs.prices(), &price)
+    });
+}
+
+pub(in super::super) fn change(shared: &Arc<Shared>, change: PriceChange) {
+    work(shared, "change a price", move |shared| {
+        change_price(&shared.dirs.prices(), &change)
     });
 }
 

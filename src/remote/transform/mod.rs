@@ -32,7 +32,7 @@ pub use new_model::{NewArchive, NewModel};
 pub use outcome::outcome;
 pub use output_keys::{OUT, OutputKeys, folders_around};
 pub use preflight::{Checked, ModelPlan, has_input, preflight, preflight_model};
-pub use prices::{add_price, read_prices};
+pub use prices::{add_price, change_price, read_prices};
 pub use records::JobRecords;
 pub use retry::{
     PlannedRetry, Retry, RetryChanges, RetryChoice, beginning_of_retries, looks_like_retry,

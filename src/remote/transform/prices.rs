@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 
 use super::JobError;
-use crate::domain::{InstanceType, Price, PriceTable};
+use crate::domain::{InstanceType, Price, PriceChange, PriceTable};
 
 /// How a new table begins.
 const HEADER: &str = "\
@@ -73,6 +73,72 @@ pub fn add_price(path: &Path, price: &Price) -> Result<PriceTable, JobError> {
     Ok(table)
 }
 
+/// Puts amount, source and date of a price in the place of those that stand there. The rest of the file stays, comments too, but for one
+/// behind a value on its line.
+///
+/// # Errors
+/// The price cannot be, it does not stand there any more, its entry is written in a way that only a person should change, or the file
+/// cannot be read or written.
+pub fn change_price(path: &Path, change: &PriceChange) -> Result<PriceTable, JobError> {
+    let cannot = |why: &dyn std::fmt::Display| {
+        JobError::local("The price could not be changed in the table", path, why)
+    };
+    if let Some(problem) = problem_of(&change.to) {
+        return Err(cannot(&problem));
+    }
+    let mut table = read_prices(path)?;
+    // Of two that are the same, the last counts.
+    let place = table.prices.iter().rposition(|price| *price == change.from);
+    let place = place.ok_or_else(|| cannot(&"it is another one in the file now; look again"))?;
+    table.prices[place] = change.to.clone();
+    let text = std::fs::read_to_string(path).map_err(|error| cannot(&error))?;
+    let changed = with_entry(&text, place, &change.to);
+    // What was made of the text is what was meant, or the text stays.
+    if toml::from_str::<PriceTable>(&changed).ok().as_ref() != Some(&table) {
+        return Err(cannot(
+            &"its entry is written in a way that only you should change; edit the file",
+        ));
+    }
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let write = || -> std::io::Result<()> {
+        let mut file = tempfile::NamedTempFile::new_in(folder)?;
+        file.write_all(changed.as_bytes())?;
+        file.as_file().sync_all()?;
+        file.persist(path)?;
+        Ok(())
+    };
+    write().map_err(|error| cannot(&error))?;
+    Ok(table)
+}
+
+/// The text with the values of a price in its entry, counted from 0.
+fn with_entry(text: &str, entry: usize, price: &Price) -> String {
+    let quoted = |text: &str| toml::Value::from(text).to_string();
+    let values = [
+        (
+            "usd_per_hour",
+            toml::Value::from(price.usd_per_hour).to_string(),
+        ),
+        ("source", quoted(&price.source)),
+        ("date", quoted(&price.date)),
+    ];
+    let mut entries = 0;
+    let mut changed = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        entries += usize::from(line.trim_start().starts_with("[[price]]"));
+        let key = line.split_once('=').map(|(key, _)| key.trim());
+        let value = values.iter().find(|(name, _)| key == Some(name));
+        match value.filter(|_| entries == entry + 1) {
+            Some((name, value)) => {
+                let end = &line[line.trim_end_matches(['\r', '\n']).len()..];
+                changed.extend([name, " = ", value.as_str(), end]);
+            }
+            None => changed.push_str(line),
+        }
+    }
+    changed
+}
+
 fn unreadable(path: &Path, why: impl std::fmt::Display) -> JobError {
     JobError::local(
         "The table of prices cannot be read, so correct it or move it away",
@@ -131,6 +197,58 @@ mod tests {
             text.starts_with(HEADER) && text.contains("# mine\n"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn a_price_is_changed_where_it_stands_and_the_rest_of_the_file_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("prices.toml");
+        for usd in [0.25, 0.5, 0.75] {
+            add_price(&path, &price(usd)).unwrap();
+        }
+        let text = std::fs::read_to_string(&path).unwrap();
+        let text = text.replace(
+            "usd_per_hour = 0.5\n",
+            "# of the second\n  usd_per_hour=0.5\r\n",
+        );
+        std::fs::write(&path, &text).unwrap();
+        let change = PriceChange {
+            from: price(0.5),
+            to: Price {
+                source: "a \"quoted\" \\ note".to_owned(),
+                date: "2026-11-22".to_owned(),
+                ..price(2.0)
+            },
+        };
+        let table = change_price(&path, &change).unwrap();
+        assert_eq!(table.prices, [price(0.25), change.to.clone(), price(0.75)]);
+        assert_eq!(read_prices(&path).unwrap(), table);
+        let changed = std::fs::read_to_string(&path).unwrap();
+        assert!(
+            changed.starts_with(HEADER)
+                && changed.contains("# of the second\nusd_per_hour = 2.0\r\n"),
+            "{changed}"
+        );
+
+        // It is not there any more.
+        let error = change_price(&path, &change).unwrap_err().to_string();
+        assert!(error.contains("another one in the file now"), "{error}");
+        let no_price = PriceChange {
+            from: price(0.25),
+            to: price(-1.0),
+        };
+        let error = change_price(&path, &no_price).unwrap_err().to_string();
+        assert!(error.contains("above zero"), "{error}");
+        // Only a person should touch what is written like this.
+        let inline = "price = [{instance_type = \"ml.m5.xlarge\", region = \"eu-west-1\", usd_per_hour = 0.25, source = \"an invoice\", date = \"2026-11-21\"}]\n";
+        std::fs::write(&path, inline).unwrap();
+        let change = PriceChange {
+            from: price(0.25),
+            to: price(1.0),
+        };
+        let error = change_price(&path, &change).unwrap_err().to_string();
+        assert!(error.contains("edit the file"), "{error}");
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), inline);
     }
 
     #[test]

@@ -114,6 +114,7 @@ fn on_command(state: &mut State, command: Command, effects: &mut Vec<Effect>) {
         Command::Rehearse(wish) => remote::rehearse(state, wish, effects),
         Command::StartJob => remote::start(state, effects),
         Command::KeepPrice(price) => effects.push(Effect::KeepPrice(price)),
+        Command::ChangePrice(change) => effects.push(Effect::ChangePrice(change)),
         Command::ListJobs(query) => remote::list(state, query, effects),
         Command::ListMoreJobs => remote::list_more(state, effects),
         Command::CloseJob => state.remote.open = None,

@@ -1,25 +1,52 @@
 //! What an hour of an instance costs: the user's table, and a price that is added to it with where it comes from.
 
-use eframe::egui::{Button, Grid, Label, RichText, ScrollArea, Ui};
+use eframe::egui::{Button, DragValue, Grid, Label, RichText, ScrollArea, TextEdit, Ui};
 
 use super::form::{AmountMemory, text_ui};
-use crate::domain::{Price, SampleUri, Utc, human_usd};
+use crate::domain::{Price, PriceChange, SampleUri, Utc, human_usd};
 use crate::state::{Command, State};
 use crate::tasks::now_ms;
 
 const HEIGHT: f32 = 120.0;
+/// An hour of any instance; more is a slip.
+const MOST_USD: f64 = 10_000.0;
 
 /// A price, while it is being typed.
 #[derive(Default)]
 pub(super) struct PriceMemory {
     pub(super) amount: AmountMemory,
     source: String,
+    /// A row of the table that is being changed.
+    row: Option<ChangedRow>,
+}
+
+struct ChangedRow {
+    /// As it stands in the table.
+    from: Price,
+    usd_per_hour: f64,
+    source: String,
+}
+
+impl ChangedRow {
+    /// Where it has an amount and says where that comes from. It is of today.
+    fn change(&self) -> Option<PriceChange> {
+        let source = self.source.trim();
+        let to = Price {
+            usd_per_hour: self.usd_per_hour,
+            source: source.to_owned(),
+            date: Utc::of_ms(now_ms()).date(),
+            ..self.from.clone()
+        };
+        (!source.is_empty() && self.usd_per_hour > 0.0).then(|| PriceChange {
+            from: self.from.clone(),
+            to,
+        })
+    }
 }
 
 /// Says where `usd_per_hour` comes from, and keeps it.
 pub(super) fn keep_price_ui(
     ui: &mut Ui,
-    state: &State,
     memory: &mut PriceMemory,
     instance_type: &str,
     region: Option<&str>,
@@ -50,14 +77,70 @@ pub(super) fn keep_price_ui(
         })));
         memory.source.clear();
     }
+}
+
+/// Why the table could not be read or written.
+pub(super) fn price_problem_ui(ui: &mut Ui, state: &State) {
     if let Some(problem) = &state.remote.prices.problem {
         let text = RichText::new(format!("⚠ {problem}")).color(ui.visuals().error_fg_color);
         ui.add(Label::new(text).wrap());
     }
 }
 
-/// What the table says, the newest first. It is changed by adding a newer price, or in its file.
-pub(super) fn price_table_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+/// Amount, source and date, and what turns them into fields.
+fn row_ui(ui: &mut Ui, price: &Price, row: &mut Option<ChangedRow>, commands: &mut Vec<Command>) {
+    let Some(changed) = row.as_mut().filter(|row| row.from == *price) else {
+        ui.label(human_usd(price.usd_per_hour));
+        ui.label(&price.source);
+        ui.label(&price.date);
+        let button = ui.small_button("Change…");
+        let name = format!("Change the price of {}…", price.instance_type);
+        if button.clicked() {
+            *row = Some(ChangedRow {
+                from: price.clone(),
+                usd_per_hour: price.usd_per_hour,
+                source: price.source.clone(),
+            });
+        }
+        button.accessible_name(name);
+        return;
+    };
+    let amount = DragValue::new(&mut changed.usd_per_hour)
+        .range(0.0..=MOST_USD)
+        .speed(0.01)
+        .max_decimals(6)
+        .prefix("$");
+    ui.add(amount)
+        .accessible_name("Changed price, US dollars an hour");
+    let source = TextEdit::singleline(&mut changed.source).desired_width(140.0);
+    ui.add(source)
+        .accessible_name("Where the changed price comes from");
+    ui.weak("today");
+    let change = changed.change();
+    let mut is_over = false;
+    ui.horizontal(|ui| {
+        let keep = ui.add_enabled(change.is_some(), Button::new("Keep the change"));
+        let keep =
+            keep.on_disabled_hover_text("A price has an amount and says where it comes from");
+        if let (true, Some(change)) = (keep.clicked(), change) {
+            commands.push(Command::ChangePrice(Box::new(change)));
+            is_over = true;
+        }
+        is_over |= ui.button("Leave it").clicked();
+    });
+    if is_over {
+        *row = None;
+    }
+}
+
+/// What the table says, the newest first. Its rows can be changed.
+pub(super) fn price_table_ui(
+    ui: &mut Ui,
+    state: &State,
+    memory: &mut PriceMemory,
+    commands: &mut Vec<Command>,
+) {
+    price_problem_ui(ui, state);
     let prices = &state.remote.prices;
     if prices.table.prices.is_empty() {
         ui.weak("The table of prices is empty");
@@ -69,16 +152,14 @@ pub(super) fn price_table_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Comm
         .auto_shrink([false, true])
         .show(ui, |ui| {
             Grid::new("prices").striped(true).show(ui, |ui| {
-                for title in ["Instance", "Region", "An hour", "From", "Of"] {
+                for title in ["Instance", "Region", "An hour", "From", "Of", ""] {
                     ui.weak(title);
                 }
                 ui.end_row();
                 for price in prices.table.prices.iter().rev() {
                     ui.label(&price.instance_type);
                     ui.label(price.region.as_deref().unwrap_or("all others"));
-                    ui.label(human_usd(price.usd_per_hour));
-                    ui.label(&price.source);
-                    ui.label(&price.date);
+                    row_ui(ui, price, &mut memory.row, commands);
                     ui.end_row();
                 }
             });

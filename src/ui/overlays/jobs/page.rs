@@ -12,7 +12,7 @@ use super::super::super::widgets::{
 };
 use super::super::form::{preflight_ui, price_ui};
 use super::super::log::log_lines_ui;
-use super::super::prices::{PriceMemory, keep_price_ui};
+use super::super::prices::{PriceMemory, keep_price_ui, price_problem_ui};
 use super::status_sign;
 use crate::domain::{
     DEFAULT_PAYLOAD_MB, InputObjects, JobOutcome, JobPhase, JobProgress, LeftBehind, ReadingWish,
@@ -227,13 +227,13 @@ fn missing_price_ui(
             let amount = memory.usd_per_hour;
             keep_price_ui(
                 ui,
-                state,
                 &mut memory.price,
                 instance_type,
                 region,
                 amount,
                 commands,
             );
+            price_problem_ui(ui, state);
         });
 }
 

@@ -135,9 +135,9 @@ fn cost_ui(ui: &mut Ui, state: &State, memory: &mut SendMemory, commands: &mut V
     let region = state.s3.access.region.as_deref();
     if draft.usd_per_hour.is_some() {
         let (of, amount) = (draft.instance_type.as_str(), draft.usd_per_hour);
-        keep_price_ui(ui, state, price, of, region, amount, commands);
+        keep_price_ui(ui, price, of, region, amount, commands);
     }
-    price_table_ui(ui, state, commands);
+    price_table_ui(ui, state, price, commands);
     memory.rate.field_ui(
         ui,
         &mut draft.images_per_s,
