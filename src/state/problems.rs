@@ -1,6 +1,6 @@
 //! What went wrong, one line each.
 
-use crate::domain::{Problem, SampleId};
+use crate::domain::{Problem, SampleId, SampleSet};
 
 /// More than this are counted, not kept: a folder full of broken files must not fill the memory.
 const MAX_KEPT: usize = 10_000;
@@ -54,6 +54,13 @@ impl ProblemList {
         } else {
             self.dropped += 1;
         }
+    }
+
+    /// Their files are others now.
+    pub(super) fn forget(&mut self, samples: &SampleSet) {
+        let is_of_another =
+            |entry: &ProblemEntry| !entry.sample.is_some_and(|id| samples.contains(id));
+        self.entries.retain(is_of_another);
     }
 
     pub(super) fn clear(&mut self) {

@@ -271,10 +271,13 @@ fn a_broken_file_that_is_written_anew_is_shown() {
     std::fs::write(&file, b"not a picture").unwrap();
     let mut window = open(Some(folder.path()), CLASSIFIER);
     wait_for(&mut window, "broken.png, cannot be shown");
+    wait_for(&mut window, "1 problem");
     std::fs::copy(samples().join("chelsea.png"), &file).unwrap();
     wait_until(&mut window, "the new picture", |window| {
         !sees(window, "broken.png, cannot be shown") && sees(window, "broken.png, ")
     });
+    wait_for(&mut window, "Tasks and problems");
+    assert!(!sees(&window, "1 problem"));
 }
 
 #[test]

@@ -478,6 +478,27 @@ fn enter_in_the_palette_takes_the_marked_line_after_tab_too() {
 }
 
 #[test]
+fn a_menu_is_whole_where_there_is_room_for_it() {
+    let mut window = open(Some(&samples()), DETECTOR);
+    wait_for(&mut window, "1 predicted");
+    wait_until_idle(&mut window);
+    for (menu, last) in [
+        ("Predict", "Predict on this computer"),
+        ("View", "Kept on disk"),
+    ] {
+        let title = window.get_by_role_and_label(Role::Button, menu);
+        let title = title.rect().center();
+        tap(&mut window, title);
+        let entry = window.query_all_by_label_contains(last).next_back();
+        let entry = entry.unwrap().rect().center();
+        let above = |place| window.ctx.layer_id_at(place);
+        assert_ne!(above(entry), above(title), "{menu}: {entry}");
+        window.key_press(Key::Escape);
+        window.run_steps(4);
+    }
+}
+
+#[test]
 fn every_menu_fits_into_a_small_window() {
     let mut window = open_with(Some(&samples()), DETECTOR, |builder| {
         builder.with_size((640.0, 420.0))

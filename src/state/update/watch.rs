@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::browse;
-use crate::domain::{ListingChange, Problem, Sample, SampleId, SampleUri};
+use crate::domain::{ListingChange, Problem, Sample, SampleId, SampleSet, SampleUri};
 use crate::state::{
     Display, Effect, Listing, Relisting, SourceId, State, TaskEntry, TaskId, TaskKind, TaskOutcome,
 };
@@ -128,6 +128,7 @@ fn is_missing(state: &State, id: SampleId, present: &HashSet<&SampleUri>) -> boo
 /// New files come last, so that no other one changes its place.
 fn seen(state: &mut State, samples: Vec<Sample>, effects: &mut Vec<Effect>) {
     let mut new = Vec::new();
+    let mut changed = SampleSet::default();
     let mut shown_changed = false;
     for sample in samples {
         let Some(id) = state.samples.find(&sample.uri) else {
@@ -141,8 +142,10 @@ fn seen(state: &mut State, samples: Vec<Sample>, effects: &mut Vec<Effect>) {
             shown_changed |= state.shown_sample() == Some(id);
             state.samples.replace(id, sample);
             state.runs.mark_outdated(id);
+            changed.insert(id);
         }
     }
+    state.problems.forget(&changed);
     if !new.is_empty() {
         browse::append(state, new, effects);
     }

@@ -31,6 +31,8 @@ pub(in super::super) struct ExportMemory {
 struct Target {
     path: String,
     replaces: bool,
+    /// Whether its field has had the keyboard since the dialog opened.
+    has_had_keyboard: bool,
 }
 
 pub(in super::super) fn export_ui(
@@ -44,8 +46,9 @@ pub(in super::super) fn export_ui(
     }
     let is_comparison = state.overlay == Overlay::ExportComparison;
     if !is_comparison && state.overlay != Overlay::Export {
-        memory.export.replaces = false;
-        memory.comparison.replaces = false;
+        for target in [&mut memory.export, &mut memory.comparison] {
+            (target.replaces, target.has_had_keyboard) = (false, false);
+        }
         return;
     }
     let target = if is_comparison {
@@ -262,7 +265,11 @@ fn target_ui(ui: &mut Ui, name: &str, target: &mut Target, commands: &mut Vec<Co
         let field = TextEdit::singleline(&mut target.path)
             .hint_text("Type a path, or choose one")
             .desired_width(f32::INFINITY);
-        ui.add(field).accessible_name(name);
+        let field = ui.add(field);
+        if !std::mem::replace(&mut target.has_had_keyboard, true) {
+            field.request_focus();
+        }
+        field.accessible_name(name);
     });
     checkbox_ui(
         ui,

@@ -203,6 +203,8 @@ fn menu_ui(ui: &mut Ui, state: &State, title: &str, menu: &Menu, commands: &mut 
 /// A menu that is higher than the window scrolls.
 fn in_sight_ui(ui: &mut Ui, contents: impl FnOnce(&mut Ui)) {
     let height = ui.ctx().content_rect().height() - MENU_MARGIN;
+    // A popup begins with less, and what scrolls would keep to it.
+    ui.set_max_height(height);
     ScrollArea::vertical().max_height(height).show(ui, contents);
 }
 
