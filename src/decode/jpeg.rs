@@ -1,4 +1,9 @@
-//! JPEG by libjpeg-turbo, with its settings left as Pillow leaves them: slow integer DCT, smooth upsampling.
+//! JPEG by libjpeg-turbo, with its settings left as Pillow leaves them: slow integer DCT, smooth upsampling. Thumbnails of the common
+//! kind are decoded by `reduced`.
+
+mod cosines;
+mod huffman;
+mod reduced;
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -41,10 +46,21 @@ pub(super) fn decode(
     } else {
         2
     };
-    let reservation = limits
-        .budget
-        .acquire(estimated_bytes(&header, &scaled, copies));
-    let (rgb, loss) = decompress(&bytes, &scaled, factor)?;
+    let is_thumbnail = matches!(scale, Scale::AtLeast(_));
+    let mut needed_bytes = estimated_bytes(&header, &scaled, copies);
+    if is_thumbnail {
+        needed_bytes += reduced::working_bytes(&bytes);
+    }
+    let reservation = limits.budget.acquire(needed_bytes);
+    let reduced = if is_thumbnail {
+        reduced::decode(&bytes, &header, factor)
+    } else {
+        None
+    };
+    let (rgb, loss) = match reduced {
+        Some(rgb) => (rgb, None),
+        None => decompress(&bytes, &scaled, factor)?,
+    };
     Ok(Decoded {
         width: scaled.width as u32,
         height: scaled.height as u32,
@@ -316,6 +332,11 @@ fn segments(bytes: &[u8]) -> impl Iterator<Item = Segment> + '_ {
             payload,
         })
     })
+}
+
+/// The file without its first scan and all that follows.
+pub(super) fn up_to_scan(bytes: &[u8]) -> &[u8] {
+    first_scan(bytes).map_or(bytes, |scan| &bytes[..bytes.len() - scan.len()])
 }
 
 /// The entropy-coded data of the first scan and all that follows.

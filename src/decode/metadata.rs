@@ -2,7 +2,7 @@
 
 use std::io::Cursor;
 
-use super::{Format, Orientation};
+use super::{Format, Orientation, jpeg};
 
 /// The EXIF block, as far as it can be read; `None` where there is none. Broken metadata never spoils an image.
 pub(super) fn exif(bytes: &[u8], format: Format) -> Option<exif::Exif> {
@@ -12,6 +12,12 @@ pub(super) fn exif(bytes: &[u8], format: Format) -> Option<exif::Exif> {
     ) {
         return None;
     }
+    // The reader would look through all of a JPEG for an EXIF block that is not there.
+    let bytes = if format == Format::Jpeg {
+        jpeg::up_to_scan(bytes)
+    } else {
+        bytes
+    };
     let mut reader = exif::Reader::new();
     reader.continue_on_error(true);
     reader

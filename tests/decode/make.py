@@ -151,6 +151,10 @@ def jpeg_cases():
     progressive = encoded(rgb, "JPEG", quality=75, progressive=True)
     good("jpeg-progressive", progressive, "jpg")
     good("jpeg-restart-markers", encoded(rgb, "JPEG", restart_marker_blocks=2), "jpeg")
+    # More than eight: their numbers begin anew.
+    each_unit = encoded(rgb, "JPEG", quality=80, subsampling="4:4:4", restart_marker_blocks=1)
+    good("jpeg-restart-each-unit", each_unit, "jpg")
+    good("jpeg-restart-each-row", encoded(rgb, "JPEG", quality=90, restart_marker_rows=1), "jpg")
     good("jpeg-grey", encoded(grey, "JPEG", quality=85), "jpg")
     good("jpeg-grey-progressive", encoded(grey, "JPEG", quality=85, progressive=True), "JPG")
     good("jpeg-rgb", encoded(rgb, "JPEG", quality=90, keep_rgb=True), "jpg")

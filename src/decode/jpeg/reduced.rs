@@ -1,0 +1,350 @@
+//! A JPEG at a half, a quarter or an eighth of its size, for thumbnails: of each block only the frequencies that are still seen
+//! at that size are read, and nearly all of the work of a decoder is about the others.
+//!
+//! Only for what nearly all files are: 8 bits, Huffman codes, one scan, grey or YCbCr. Everything else, and whatever is damaged
+//! or merely odd, is left to libjpeg-turbo, which knows what to make of it. Formulas and section numbers are those of ITU-T T.81.
+
+use turbojpeg::{Colorspace, DecompressHeader, ScalingFactor};
+
+use super::cosines::{Inverse, SIDE, Samples, inverse_for, rgb, wanted};
+use super::huffman::{BLOCK, Bits, Class, Codes, LANES, Lanes, Leaps, Table, Wanted};
+use super::{START_OF_SCAN, Segment, segments, zeroed};
+
+/// RGB pixels, `[height, width, 3]` as `factor` scales them, where this is a whole JPEG of the common kind.
+pub(super) fn decode(
+    bytes: &[u8],
+    header: &DecompressHeader,
+    factor: ScalingFactor,
+) -> Option<Vec<u8>> {
+    let is_reduced = factor.num() == 1 && matches!(factor.denom(), 2 | 4 | 8);
+    if !is_reduced || header.is_progressive || header.is_arithmetic || header.is_lossless {
+        return None;
+    }
+    let tables = Tables::of(bytes)?;
+    let mut scan = Scan::new(&tables, header, SIDE / factor.denom())?;
+    let scaled = header.scaled(factor);
+    let mut rgb = zeroed((scaled.width * scaled.height * 3) as u64).ok()?;
+    let line_bytes = scaled.width * 3;
+    for lines in rgb.chunks_mut(line_bytes * scan.unit[1]) {
+        scan.read_row(lines, line_bytes)?;
+    }
+    scan.is_whole().then_some(rgb)
+}
+
+/// Bytes that [`decode`] takes beside the pixels, but for a few: the scan without its markers.
+pub(super) fn working_bytes(bytes: &[u8]) -> u64 {
+    bytes.len() as u64
+}
+
+/// What stands before the scan.
+struct Tables<'a> {
+    quantisation: [Option<&'a [u8; BLOCK]>; 4],
+    dc: [Option<Table>; 4],
+    ac: [Option<(Leaps, Table)>; 4],
+    /// Units between two restart markers; 0 where there are none.
+    restart_interval: u16,
+    frame: &'a [u8],
+    scan: &'a [u8],
+    /// The entropy-coded bytes and all that follows.
+    coded: &'a [u8],
+}
+
+impl<'a> Tables<'a> {
+    fn of(bytes: &'a [u8]) -> Option<Self> {
+        let mut tables = Self {
+            quantisation: [None; 4],
+            dc: [const { None }; 4],
+            ac: [const { None }; 4],
+            restart_interval: 0,
+            frame: &[],
+            scan: &[],
+            coded: &[],
+        };
+        for Segment { marker, payload } in segments(bytes) {
+            let content = &bytes[payload.clone()];
+            match marker {
+                0xc0 | 0xc1 if tables.frame.is_empty() => tables.frame = content,
+                0xc4 => tables.add_huffman(content)?,
+                0xdb => tables.add_quantisation(content)?,
+                0xdd => tables.restart_interval = u16::from_be_bytes(content.try_into().ok()?),
+                START_OF_SCAN => {
+                    tables.scan = content;
+                    tables.coded = &bytes[payload.end..];
+                }
+                // Of applications, and comments.
+                0xe0..=0xef | 0xfe => {}
+                _ => return None,
+            }
+        }
+        Some(tables)
+    }
+
+    /// B.2.4.1, of 8 bits each.
+    fn add_quantisation(&mut self, mut content: &'a [u8]) -> Option<()> {
+        while let Some((&index, rest)) = content.split_first() {
+            let (table, rest) = rest.split_first_chunk()?;
+            *self.quantisation.get_mut(usize::from(index))? = Some(table);
+            content = rest;
+        }
+        Some(())
+    }
+
+    /// B.2.4.2
+    fn add_huffman(&mut self, mut content: &[u8]) -> Option<()> {
+        while let Some((&class_and_index, rest)) = content.split_first() {
+            let (counts, rest) = rest.split_first_chunk::<16>()?;
+            let count = counts.iter().map(|&count| usize::from(count)).sum();
+            let (values, rest) = rest.split_at_checked(count)?;
+            let index = usize::from(class_and_index & 15);
+            match class_and_index >> 4 {
+                0 => *self.dc.get_mut(index)? = Some(Table::new(counts, values, Class::Dc)?),
+                1 => {
+                    let table = Table::new(counts, values, Class::Ac)?;
+                    *self.ac.get_mut(index)? = Some((Leaps::new(&table), table));
+                }
+                _ => return None,
+            }
+            content = rest;
+        }
+        Some(())
+    }
+
+    /// Sampling factors and tables of each component, from the headers of frame and scan: B.2.2, B.2.3.
+    fn components(&self, header: &DecompressHeader) -> Option<Vec<Coded<'_>>> {
+        let count = match header.colorspace {
+            Colorspace::Gray => 1,
+            Colorspace::YCbCr => 3,
+            _ => return None,
+        };
+        let (&[precision, y1, y0, x1, x0, in_frame], frame) = self.frame.split_first_chunk()?;
+        let size = [[x1, x0], [y1, y0]].map(|side| usize::from(u16::from_be_bytes(side)));
+        let (&in_scan, scan) = self.scan.split_first()?;
+        let (frame, frame_rest) = frame.as_chunks::<3>();
+        let (scan, scan_rest) = scan.as_chunks::<2>();
+        let (scan, spectrum) = scan.split_at_checked(count)?;
+        let is_common = precision == 8
+            && size == [header.width, header.height]
+            && !size.contains(&0)
+            && [usize::from(in_frame), usize::from(in_scan), frame.len()] == [count; 3]
+            && frame_rest.is_empty()
+            // All coefficients, with all their bits.
+            && (spectrum, scan_rest) == (&[[0, 63]], &[0]);
+        if !is_common {
+            return None;
+        }
+        frame
+            .iter()
+            .zip(scan)
+            .map(|(&[id, sampling, quantisation], &[scan_id, tables])| {
+                let factors = [sampling >> 4, sampling & 15].map(usize::from);
+                if id != scan_id || factors.iter().any(|factor| !(1..=2).contains(factor)) {
+                    return None;
+                }
+                let (leaps, ac) = self.ac.get(usize::from(tables & 15))?.as_ref()?;
+                let dc = self.dc.get(usize::from(tables >> 4))?.as_ref()?;
+                Some(Coded {
+                    // A component alone in its scan comes block by block, whatever its factors; A.2.2.
+                    blocks: if count == 1 { [1, 1] } else { factors },
+                    quantisation: (*self.quantisation.get(usize::from(quantisation))?)?,
+                    codes: Codes { dc, ac, leaps },
+                })
+            })
+            .collect()
+    }
+}
+
+/// How a component is coded.
+struct Coded<'a> {
+    /// In each unit of the scan, side by side and one below the other.
+    blocks: [usize; 2],
+    quantisation: &'a [u8; BLOCK],
+    codes: Codes<'a>,
+}
+
+/// A scan, read unit by unit (“MCU”).
+struct Scan<'a> {
+    bits: Bits<'a>,
+    /// That ends the segment which is being read.
+    marker: u8,
+    components: Vec<Component<'a>>,
+    /// Units in a row.
+    columns: usize,
+    /// Width and height of a unit in the reduced picture.
+    unit: [usize; 2],
+    restart_interval: usize,
+    units_until_restart: usize,
+    restarts: u8,
+}
+
+impl<'a> Scan<'a> {
+    /// `size` is that of a block of the largest component, in pixels of the reduced picture.
+    fn new(tables: &'a Tables<'a>, header: &DecompressHeader, size: usize) -> Option<Self> {
+        let coded = tables.components(header)?;
+        let across = coded.iter().map(|component| component.blocks[0]).max()?;
+        let down = coded.iter().map(|component| component.blocks[1]).max()?;
+        let unit = [across * size, down * size];
+        let restart_interval = match tables.restart_interval {
+            0 => usize::MAX,
+            units => usize::from(units),
+        };
+        let components = coded.into_iter().map(|coded| Component::new(coded, unit));
+        let mut scan = Self {
+            bits: Bits::new(tables.coded)?,
+            marker: 0,
+            components: components.collect::<Option<_>>()?,
+            columns: header.width.div_ceil(across * SIDE),
+            unit,
+            restart_interval,
+            units_until_restart: restart_interval,
+            restarts: 0,
+        };
+        scan.marker = scan.bits.next_segment()?;
+        Some(scan)
+    }
+
+    /// Reads a row of units into `lines` of the reduced picture; fewer than a unit is high at its lower end.
+    fn read_row(&mut self, lines: &mut [u8], line_bytes: usize) -> Option<()> {
+        for first in (0..self.columns).step_by(LANES) {
+            for lane in 0..LANES.min(self.columns - first) {
+                self.read_unit(lane)?;
+            }
+            for component in &mut self.components {
+                component.compute_samples();
+            }
+            for (y, line) in lines.chunks_exact_mut(line_bytes).enumerate() {
+                self.write_line(y, &mut line[first * self.unit[0] * 3..]);
+            }
+        }
+        (self.bits.left() >= 0).then_some(())
+    }
+
+    fn read_unit(&mut self, lane: usize) -> Option<()> {
+        if self.units_until_restart == 0 {
+            self.restart()?;
+        }
+        self.units_until_restart -= 1;
+        for component in &mut self.components {
+            component.read_blocks(&mut self.bits, lane)?;
+        }
+        Some(())
+    }
+
+    /// E.2.4
+    fn restart(&mut self) -> Option<()> {
+        const FIRST_RESTART: u8 = 0xd0;
+        if self.marker != FIRST_RESTART + self.restarts || !self.is_segment_used_up() {
+            return None;
+        }
+        self.restarts = (self.restarts + 1) % 8;
+        self.units_until_restart = self.restart_interval;
+        self.marker = self.bits.next_segment()?;
+        for component in &mut self.components {
+            component.mean = 0;
+        }
+        Some(())
+    }
+
+    /// But for the bits that fill its last byte; F.1.2.3.
+    fn is_segment_used_up(&self) -> bool {
+        (0..8).contains(&self.bits.left())
+    }
+
+    /// Whether the image ends where the scan has been read to.
+    fn is_whole(&self) -> bool {
+        const END_OF_IMAGE: u8 = 0xd9;
+        self.marker == END_OF_IMAGE && self.is_segment_used_up()
+    }
+
+    /// Line `y` of the units that lie in the lanes, as RGB; as many pixels as there is room for.
+    fn write_line(&self, y: usize, line: &mut [u8]) {
+        let mut colours = [[0; LANES]; SIDE];
+        match self.components.as_slice() {
+            [luma, blue, red] => {
+                let samples = luma.line(y).iter().zip(blue.line(y)).zip(red.line(y));
+                for (colour, ((luma, blue), red)) in colours.iter_mut().zip(samples) {
+                    *colour = rgb(luma, blue, red);
+                }
+            }
+            components => {
+                let samples = components.iter().flat_map(|grey| grey.line(y));
+                for (colour, grey) in colours.iter_mut().zip(samples) {
+                    *colour = rgb(grey, &[0.0; LANES], &[0.0; LANES]);
+                }
+            }
+        }
+        for (lane, pixels) in (0..LANES).zip(line.chunks_mut(self.unit[0] * 3)) {
+            for (pixel, colour) in pixels.as_chunks_mut::<3>().0.iter_mut().zip(&colours) {
+                let [red, green, blue, _] = colour[lane].to_le_bytes();
+                *pixel = [red, green, blue];
+            }
+        }
+    }
+}
+
+/// The blocks of one component, of as many units as there are lanes.
+struct Component<'a> {
+    coded: Coded<'a>,
+    wanted: Wanted,
+    /// For each wanted coefficient, what it is multiplied by.
+    factors: Vec<f32>,
+    inverse: Inverse,
+    /// Width and height of a block in the reduced picture.
+    block: [usize; 2],
+    /// Width of a unit in the reduced picture.
+    unit_width: usize,
+    /// That of the block before, as it is coded.
+    mean: i32,
+    /// For each block of a unit those that are wanted, line by line, and a place for all others.
+    coefficients: Vec<Lanes>,
+    /// Of a unit, line by line.
+    samples: Vec<Samples>,
+}
+
+impl<'a> Component<'a> {
+    /// `unit` is its width and height in the reduced picture.
+    fn new(coded: Coded<'a>, unit: [usize; 2]) -> Option<Self> {
+        let [across, down] = coded.blocks;
+        // A block that stands for more of the picture becomes larger, which saves to enlarge it afterwards.
+        let block = [unit[0] / across, unit[1] / down];
+        let (wanted, factors) = wanted(coded.quantisation, block);
+        Some(Self {
+            wanted,
+            factors,
+            inverse: inverse_for(block)?,
+            block,
+            unit_width: unit[0],
+            mean: 0,
+            coefficients: vec![[0; LANES]; across * down * (block[0] * block[1] + 1)],
+            samples: vec![[0.0; LANES]; unit[0] * unit[1]],
+            coded,
+        })
+    }
+
+    fn read_blocks(&mut self, bits: &mut Bits<'_>, lane: usize) -> Option<()> {
+        let [width, height] = self.block;
+        for block in self.coefficients.chunks_exact_mut(width * height + 1) {
+            bits.read_block(&self.coded.codes, &self.wanted, &mut self.mean, block, lane)?;
+        }
+        Some(())
+    }
+
+    /// Of the coefficients, which are zero afterwards.
+    fn compute_samples(&mut self) {
+        let [width, height] = self.block;
+        let blocks = self.coefficients.chunks_exact(width * height + 1);
+        for (index, block) in blocks.enumerate() {
+            let [x, y] = [index % self.coded.blocks[0], index / self.coded.blocks[0]];
+            let samples = &mut self.samples[y * height * self.unit_width + x * width..];
+            (self.inverse)(block, &self.factors, samples, self.unit_width);
+        }
+        self.coefficients.fill([0; LANES]);
+    }
+
+    /// Line `y` of the units.
+    fn line(&self, y: usize) -> &[Samples] {
+        &self.samples[y * self.unit_width..][..self.unit_width]
+    }
+}
+
+#[cfg(test)]
+mod tests;
