@@ -45,12 +45,13 @@ impl Bench {
 
     /// Predicts into the project.
     fn predict(&self, more: &[&str]) -> Output {
+        self.predict_over(&self.images(), more)
+    }
+
+    fn predict_over(&self, source: &Path, more: &[&str]) -> Output {
         let mut command =
             spotcheck(&["predict", "--model", "ssd-mobilenet-coco", "--threads", "1"]);
-        command
-            .arg(self.images())
-            .arg("--project")
-            .arg(self.project());
+        command.arg(source).arg("--project").arg(self.project());
         command.args(["--out", "-"]).args(more).output().unwrap()
     }
 
@@ -381,4 +382,59 @@ fn an_answer_about_an_older_file_is_not_compared() {
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(text.contains("4 of 4 images"), "{text}{}", stderr(&output));
     assert!(text.contains("answered by B only: 1"), "{text}");
+}
+
+#[test]
+fn a_project_is_about_its_own_images_and_takes_no_others() {
+    let bench = Bench::new();
+    check_says(&bench.predict(&[]), 3, &[]);
+    let counts = || {
+        let project = bench.open(Wanted::Read).project;
+        let runs = project.runs().unwrap();
+        let counts = project.answer_counts(runs[0].id).unwrap();
+        (runs.len(), counts.answered, counts.failed)
+    };
+    let other = bench.folder.path().join("other");
+    std::fs::create_dir(&other).unwrap();
+    std::fs::copy(bench.images().join("1.png"), other.join("1.png")).unwrap();
+    let about = format!("the project is about {}", bench.images().display());
+    let not_about = format!("not about {}", other.display());
+    for more in [&[][..], &["--new-run"], &["--resume"]] {
+        let refused = bench.predict_over(&other, more);
+        check_says(&refused, 1, &[&about, &not_about, "project relocate"]);
+        assert!(refused.stdout.is_empty());
+    }
+    let of_parent = bench.predict_over(bench.folder.path(), &["--new-run"]);
+    check_says(&of_parent, 1, &[&about]);
+    assert_eq!(counts(), (1, 5, 1));
+
+    // A part of the images is not another place.
+    let one = bench.predict_over(&bench.images().join("1.png"), &["--resume"]);
+    check_says(&one, 0, &["1 of 1 images have an answer, 0 to go"]);
+    assert_eq!(counts(), (1, 5, 1));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_folder_is_the_same_however_one_comes_to_it() {
+    let bench = Bench::new();
+    let images = bench.images();
+    std::fs::create_dir(bench.folder.path().join("aside")).unwrap();
+    let by_dots = bench.folder.path().join("aside/../images");
+    let first = bench.predict_over(&by_dots, &[]);
+    check_says(&first, 3, &[]);
+    let written = String::from_utf8(first.stdout.clone()).unwrap();
+    let uri = format!("{{\"uri\":\"{}\"", images.join("0.png").display());
+    assert!(written.starts_with(&uri), "{written}");
+
+    let by_link = bench.folder.path().join("link");
+    std::os::unix::fs::symlink(&images, &by_link).unwrap();
+    for source in [&images, &by_dots, &by_link] {
+        let again = bench.predict_over(source, &["--resume"]);
+        check_says(&again, 3, &["6 of 6 images have an answer, 0 to go"]);
+        assert!(!stderr(&again).contains("moved"), "{}", stderr(&again));
+        assert_eq!(again.stdout, first.stdout);
+    }
+    let one = bench.predict_over(&by_link.join("1.png"), &["--resume"]);
+    check_says(&one, 0, &["1 of 1 images have an answer, 0 to go"]);
 }

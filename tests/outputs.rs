@@ -375,6 +375,40 @@ fn answers_of_another_model_or_about_another_picture_are_problems_of_their_image
 }
 
 #[test]
+fn a_run_has_one_number_of_classes_that_of_the_first_answer_where_nobody_names_them() {
+    let bench = Bench::new();
+    let outputs = bench.path("outputs");
+    for (name, answer) in [
+        ("a b+.jpg", json!({"message": "Internal Server Error"})),
+        ("coffee.png", json!({"predictions": [[0.5, 0.3, 0.2]]})),
+        ("sub/china.jpg", json!({"predictions": [[0.9, 0.1]]})),
+        ("sub/고양이.png", json!({"predictions": [[0.2, 0.2, 0.6]]})),
+    ] {
+        let name = format!("{name}.out");
+        write(&outputs, &name, answer.to_string().as_bytes());
+    }
+    let mapping = "id = \"m\"\nname = \"M\"\n[answer.classification]\nscores = \"/predictions/0\"\nvalues = \"probabilities\"\n";
+    write(bench.folder.path(), "m.toml", mapping.as_bytes());
+    for more in [&[][..], &["--mapping", &bench.text("m.toml")]] {
+        let (outputs, photos) = (outputs.to_str().unwrap(), bench.text("photos"));
+        let more = [more, &["--out", "-"]].concat();
+        let output = check(
+            Bench::fetch(outputs, &photos, &more),
+            3,
+            &[
+                "scores of 2 classes, the first that was read has 3: another model",
+                "2 of 4 images failed",
+            ],
+        );
+        let statuses: Vec<Value> = lines(&output.stdout)
+            .iter()
+            .map(|line| line["status"].clone())
+            .collect();
+        assert_eq!(statuses, ["failed", "ok", "failed", "ok"]);
+    }
+}
+
+#[test]
 fn a_first_output_that_is_no_answer_blocks_no_other() {
     let bench = Bench::new();
     let photos = bench.path("photos");

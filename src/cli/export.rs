@@ -21,7 +21,7 @@ use crate::export::{Existing, ExportContext, ExportReport, ExportTarget, Project
 use crate::review::{
     Answers, ArrangeRequest, Mark, Marks, Query, Suppressed, VerdictKind, arrange,
 };
-use crate::source::{Source, WithRecords, for_task};
+use crate::source::{Source, WithRecords, absolute, for_task};
 use crate::store::{
     OpenRequest, Project, StoredStamp, Wanted, default_path, default_path_of_place,
 };
@@ -195,7 +195,7 @@ fn default_project(
     dirs: &AppDirs,
 ) -> anyhow::Result<Option<(String, PathBuf)>> {
     if path.is_dir() {
-        let root = std::path::absolute(path)?;
+        let root = absolute(path)?;
         let root = root.to_string_lossy();
         return Ok(Some((root.to_string(), default_path(dirs, &root))));
     }

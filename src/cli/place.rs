@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum};
 use super::values::{parse_bucket_region, parse_profile};
 use crate::aws::Aws;
 use crate::domain::{Credentials, EndpointError, S3Access, S3Layout, S3Link, S3Place};
-use crate::source::{LinesSource, Source, WithRecords, folder_of};
+use crate::source::{LinesSource, Source, WithRecords, absolute, folder_of};
 use crate::tasks::TaskControl;
 
 /// How a place in S3 is reached. Without any of these, as the AWS tools would.
@@ -172,8 +172,8 @@ impl Place {
             Self::Path(path) => {
                 let source = WithRecords::open(path)
                     .with_context(|| format!("Could not open {}", path.display()))?;
-                let absolute = std::path::absolute(path).ok();
-                let root = absolute.and_then(|path| folder_of(&path).to_str().map(str::to_owned));
+                let from_root = absolute(path).ok();
+                let root = from_root.and_then(|path| folder_of(&path).to_str().map(str::to_owned));
                 Ok(Opened {
                     source: LinesSource::in_place_of(Arc::new(source), control),
                     root,

@@ -8,7 +8,7 @@ use super::kept;
 use super::{Shared, project};
 use crate::domain::S3Place;
 use crate::source::{
-    LinesSource, ListingChange, S3Source, Source, WithRecords, folder_of, for_task,
+    LinesSource, ListingChange, S3Source, Source, WithRecords, absolute, folder_of, for_task,
 };
 use crate::state::{Event, Relisting, SourceId, SourceSpec, TaskId};
 use crate::tasks::TaskControl;
@@ -226,8 +226,8 @@ fn open_path(path: &Path) -> Result<WithRecords, String> {
 /// The innermost folder that everything lies in.
 fn common_folder(paths: &[PathBuf]) -> PathBuf {
     let folders = paths.iter().map(|path| {
-        let absolute = std::path::absolute(path).unwrap_or_else(|_| path.clone());
-        folder_of(&absolute)
+        let from_root = absolute(path).unwrap_or_else(|_| path.clone());
+        folder_of(&from_root)
     });
     let common = folders.reduce(|left, right| {
         let same = left.iter().zip(right.iter());

@@ -13,7 +13,7 @@ use std::time::SystemTime;
 
 use self::walk::Walk;
 use self::watch::FolderWatch;
-use super::{ListingChange, Page, Source, SourceError};
+use super::{ListingChange, Page, Source, SourceError, absolute};
 use crate::domain::{LeftOut, Problem, Sample, SampleUri};
 
 /// A first page small enough to come at once; later pages are larger.
@@ -41,7 +41,7 @@ impl LocalSource {
     /// # Errors
     /// The path does not exist or is not readable.
     pub fn open(path: &Path) -> Result<Self, SourceError> {
-        let root = std::path::absolute(path)?;
+        let root = absolute(path)?;
         root.metadata().map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound => SourceError::NoSuchPlace,
             _ => error.into(),
@@ -53,7 +53,7 @@ impl LocalSource {
     pub fn from_paths(paths: impl IntoIterator<Item = PathBuf>) -> Self {
         let roots: Vec<PathBuf> = paths
             .into_iter()
-            .map(|path| std::path::absolute(&path).unwrap_or(path))
+            .map(|path| absolute(&path).unwrap_or(path))
             .collect();
         Self::new(format!("{} paths", roots.len()), roots)
     }

@@ -19,7 +19,7 @@ pub use tfrecord::{RECORD_EXTENSIONS, WithRecords, framed_record};
 pub use twice::ReadTwice;
 
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use crate::aws::{AwsError, AwsErrorKind};
@@ -206,6 +206,31 @@ impl From<std::io::Error> for SourceError {
     }
 }
 
+/// The path from the root on. `..` is taken back through the disk, where links lead elsewhere than names do; whatever stands behind the
+/// last one stays as it is spelt.
+///
+/// # Errors
+/// The path is empty, or the current folder is gone.
+pub fn absolute(path: &Path) -> std::io::Result<PathBuf> {
+    let absolute = std::path::absolute(path)?;
+    let mut behind = Vec::new();
+    let mut ahead = absolute.components();
+    loop {
+        match ahead.clone().next_back() {
+            None => return Ok(absolute),
+            Some(Component::ParentDir) => break,
+            Some(part) => behind.push(part),
+        }
+        ahead.next_back();
+    }
+    // What is not there is told when it is opened, by the name that it was given.
+    let Ok(mut resolved) = ahead.as_path().canonicalize() else {
+        return Ok(absolute);
+    };
+    resolved.extend(behind.into_iter().rev());
+    Ok(resolved)
+}
+
 /// The folder that something belongs to: itself, or the one that a file lies in.
 pub fn folder_of(path: &Path) -> PathBuf {
     if path.is_dir() {
@@ -217,4 +242,30 @@ pub fn folder_of(path: &Path) -> PathBuf {
         _ => path,
     };
     file.parent().unwrap_or(path).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn dots_are_taken_back_through_the_disk_and_nothing_else_is_changed() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        std::fs::create_dir_all(root.join("far/inside")).unwrap();
+        std::fs::create_dir(root.join("photos")).unwrap();
+        std::os::unix::fs::symlink(root.join("far/inside"), root.join("link")).unwrap();
+        for (given, expected) in [
+            ("photos", "photos"),
+            ("link", "link"),
+            ("photos/../link/a.jpg", "link/a.jpg"),
+            ("link/../photos", "far/photos"),
+            ("photos/../x.tfrecord/#3", "x.tfrecord/#3"),
+            ("missing/../photos", "missing/../photos"),
+        ] {
+            let resolved = absolute(&root.join(given)).unwrap();
+            assert_eq!(resolved.as_os_str(), root.join(expected).as_os_str());
+        }
+    }
 }

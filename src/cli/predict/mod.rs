@@ -80,6 +80,7 @@ pub(super) fn run(args: &PredictArgs) -> anyhow::Result<Outcome> {
     let dirs = AppDirs::find()?;
     let place = Place::parse(&args.source, &args.s3)?.listed(args.listing)?;
     args.check_out()?;
+    let place = args.saving.spelt_as_known(place);
     let interrupt = TaskControl::new(ProgressUnit::Bytes);
     let on_interrupt = interrupt.clone();
     ctrlc::set_handler(move || on_interrupt.cancel()).context("Could not listen for Ctrl+C")?;

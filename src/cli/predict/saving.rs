@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use clap::Args;
 
-use crate::cli::place::Opened;
-
+use crate::cli::place::{Opened, Place};
 use crate::domain::{
-    Change, LabelSet, ModelCard, Problem, RunId, RunInfo, RunKey, Sample, SampleAnswer, SampleId,
-    SampleSet, SampleUri,
+    Change, LabelSet, ModelCard, Problem, RunId, RunInfo, RunKey, S3Place, Sample, SampleAnswer,
+    SampleId, SampleSet, SampleUri,
 };
 use crate::predict::SampleResult;
+use crate::source::absolute;
 use crate::store::{Access, OpenRequest, Project, SaveEvent, StoreError, Wanted};
 use crate::tasks::{TaskControl, now_ms};
 
@@ -55,10 +55,42 @@ impl SavingArgs {
         self.project.as_deref()
     }
 
+    /// The place as the project spells it, where it knows it by another name: a link, another way there.
+    pub(in crate::cli) fn spelt_as_known(&self, place: Place) -> Place {
+        let known = |path: &Path| {
+            let project = self.project.as_deref().filter(|project| project.exists())?;
+            let request = OpenRequest {
+                path: project,
+                root: None,
+                wanted: Wanted::Read,
+                program: "",
+            };
+            // Why it cannot be read is told where it is opened to be written.
+            let root = Project::open(&request, |_| ()).ok()?.project.root()?;
+            let root = Path::new(&*root);
+            if absolute(path).ok()?.starts_with(root) {
+                return None;
+            }
+            let below = path.canonicalize().ok()?;
+            let below = below.strip_prefix(root.canonicalize().ok()?).ok()?;
+            // Joined with nothing it would end in a separator.
+            let is_root = below.as_os_str().is_empty();
+            Some(if is_root {
+                root.to_owned()
+            } else {
+                root.join(below)
+            })
+        };
+        match place {
+            Place::Path(path) => Place::Path(known(&path).unwrap_or(path)),
+            place => place,
+        }
+    }
+
     /// `None` where no project was asked for.
     ///
     /// # Errors
-    /// It cannot be opened, or not be written; with who holds it.
+    /// It cannot be opened, or not be written; with who holds it. It is about another place.
     pub(in crate::cli) fn open_project(
         &self,
         opened: &Opened,
@@ -75,7 +107,7 @@ impl SavingArgs {
             program,
         };
         let told = Arc::clone(&teller);
-        let place = &opened.place;
+        let place = opened;
         let opened = Project::open(&request, move |event| told.tell(&event))?;
         if let Access::ReadOnly { reason } = opened.project.access() {
             bail!(
@@ -87,13 +119,47 @@ impl SavingArgs {
             eprintln!("note: {note}");
         }
         let project = opened.project;
-        if let Some(place) = place
+        check_is_about(&project, path, place)?;
+        if let Some(place) = &place.place
             && project.root().as_deref() == request.root
         {
             project.set_place(place)?;
         }
         Ok(Some(OpenProject { project, teller }))
     }
+}
+
+/// # Errors
+/// The project is about other images than those that were opened. A list of paths may be about any.
+fn check_is_about(project: &Project, path: &Path, opened: &Opened) -> anyhow::Result<()> {
+    let (Some(about), Some(root)) = (project.root(), &opened.root) else {
+        return Ok(());
+    };
+    let server = |place: &S3Place| {
+        let endpoint = place.access.endpoint.as_deref();
+        endpoint.map(|endpoint| endpoint.trim_end_matches('/').to_owned())
+    };
+    let (stored, here) = (project.place()?, &opened.place);
+    let is_within = match (&stored, here) {
+        // A bucket of the same name on another server is another place.
+        (Some(stored), Some(here)) => root.starts_with(&*about) && server(stored) == server(here),
+        (None, Some(_)) => root.starts_with(&*about),
+        (_, None) => Path::new(root).starts_with(&*about),
+    };
+    if is_within {
+        return Ok(());
+    }
+    let at = |root: &str, place: &Option<S3Place>| match place.as_ref().and_then(server) {
+        Some(server) => format!("{root} at {server}"),
+        None => root.to_owned(),
+    };
+    bail!(
+        "the project is about {}, not about {}; save into another project file, or, where the images moved, point it to them with \
+         `spotcheck project relocate`: {}",
+        at(&about, &stored),
+        at(root, here),
+        path.display()
+    )
 }
 
 /// The run that answers go into.

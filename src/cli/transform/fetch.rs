@@ -31,6 +31,7 @@ use crate::remote::outputs::{
     FoundOutputs, JobOutputs, OutputFolder, OutputRun, OutputShape, OutputSink, OutputsError,
     OutputsPart, ReadOutcome, ReadingChoice, SeenOutputs,
 };
+use crate::source::absolute;
 use crate::tasks::{ProgressUnit, TaskControl};
 
 /// The label set whose names the images of CIFAR-10 carry.
@@ -83,6 +84,7 @@ pub(super) fn run(args: &FetchArgs) -> anyhow::Result<Outcome> {
     ctrlc::set_handler(move || on_interrupt.cancel()).context("Could not listen for Ctrl+C")?;
     let origin = find_origin(args, &dirs, &interrupt)?;
     let place = Place::parse(&args.source, args.s3_of(&args.source))?;
+    let place = args.saving.spelt_as_known(place);
     let opened = place.open(&interrupt)?;
     let source = Arc::clone(&opened.source);
     let page = list(&source, None, &interrupt)?;
@@ -300,7 +302,7 @@ fn find_origin(args: &FetchArgs, dirs: &AppDirs, control: &TaskControl) -> anyho
             "nothing says which outputs are read: give the name of a job, s3://bucket/folder/, or a folder of this machine"
         );
     }
-    let path = std::path::absolute(wanted)?;
+    let path = absolute(Path::new(wanted))?;
     if path.is_dir() {
         return Ok(of_folder(OutputFolder::local(&path)));
     }

@@ -362,12 +362,56 @@ impl FoundOutputs {
             made,
         };
         let reader = OutputReader::new(shape, labels, choice.keep);
+        match &first.answer {
+            Some(answer) if matches!(reader.shape(), OutputShape::Mapped(_)) => {
+                reader.begin_with(answer);
+            }
+            None if reader.labels().is_empty() => self.begin(&reader, control)?,
+            _ => {}
+        }
         Ok(OutputRun {
             key,
             card,
             labels: reader.labels(),
             reader: Arc::new(reader),
         })
+    }
+
+    /// Shows the reader the first answer that it can read. Only a classifier's have something in common that is not known.
+    fn begin(&self, reader: &OutputReader, control: &TaskControl) -> Result<(), OutputsError> {
+        if reader.shape().task() != ModelTask::Classification {
+            return Ok(());
+        }
+        for work in self.joined.works.iter().take(LOOKED_AT) {
+            control.checkpoint()?;
+            let (folder, file) = (self.folder_of(work.output()), &self.files[work.output()]);
+            let mut has_begun = false;
+            if let Work::One { .. } = work {
+                let bytes = folder.read(file, control);
+                let json = bytes.and_then(|bytes| Json::parse(&bytes));
+                has_begun = json.is_ok_and(|json| reader.begin_with(&json));
+            } else {
+                let answers = Answers {
+                    folder,
+                    file,
+                    control,
+                };
+                let mut looked_at = 0;
+                // What cannot be read is told by the run itself.
+                let _ = answers.each_until(|answer| {
+                    looked_at += 1;
+                    has_begun = answer.is_ok_and(|json| reader.begin_with(&json));
+                    if has_begun || looked_at == LOOKED_AT {
+                        return ControlFlow::Break(());
+                    }
+                    ControlFlow::Continue(())
+                });
+            }
+            if has_begun {
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// The first answer that can be recognised: one that is no answer, such as a page of a proxy, blocks no other.

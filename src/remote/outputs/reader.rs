@@ -1,7 +1,7 @@
 //! One output, in a shape that is known, becomes a prediction, or says why not.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::json::{Json, Name, excerpt};
 use super::recognise::{OutputShape, answer_within};
@@ -25,6 +25,8 @@ pub struct OutputReader {
     shape: OutputShape,
     keep: KeepRule,
     labels: Mutex<Labels>,
+    /// Of a classifier whose labels nobody knows, as the first answer has them.
+    class_count: OnceLock<usize>,
 }
 
 struct Labels {
@@ -67,6 +69,7 @@ impl OutputReader {
                 set,
                 are_of_outputs,
             }),
+            class_count: OnceLock::new(),
         }
     }
 
@@ -120,6 +123,12 @@ impl OutputReader {
             }
             OutputShape::Mapped(mapping) => self.read_mapped(mapping, output, image_size),
         }
+    }
+
+    /// Reads an answer for what every other must have in common with it, and says whether it could be read. Of those that are read side
+    /// by side, chance would choose the first.
+    pub(super) fn begin_with(&self, output: &Json) -> bool {
+        self.read_json(output, Some([1, 1])).is_ok()
     }
 
     /// Whether all classes that an output of our own container names are called here as there.
@@ -322,6 +331,12 @@ impl OutputReader {
                     } else {
                         ""
                     }
+                ));
+            }
+            let first = *self.class_count.get_or_init(|| count);
+            if named == 0 && first != count {
+                return Err(format!(
+                    "the output has scores of {count} classes, the first that was read has {first}: another model"
                 ));
             }
             let best = rank_classes(&scores, background, self.keep.top_k);

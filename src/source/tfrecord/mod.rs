@@ -26,7 +26,7 @@ use self::example::{Example, Wanted};
 use self::frame::{BadFrame, HEADER};
 use self::index::{FileIndex, not_there};
 use self::scan::{Entry, FileScan, LONGEST_RECORD};
-use super::{ListingChange, LocalSource, Page, S3Source, Source, SourceError, cut};
+use super::{ListingChange, LocalSource, Page, S3Source, Source, SourceError, absolute, cut};
 use crate::aws::{Aws, AwsError, AwsErrorKind};
 use crate::domain::{S3Address, S3Place, Sample, SampleUri, Truth};
 use crate::tasks::TaskControl;
@@ -67,7 +67,7 @@ impl WithRecords {
         let local = match LocalSource::open(path) {
             Ok(local) => local,
             Err(error) => {
-                let uri = SampleUri::new(std::path::absolute(path)?.to_string_lossy());
+                let uri = SampleUri::new(absolute(path)?.to_string_lossy());
                 let (file, _) = uri.record().ok_or(error)?;
                 LocalSource::open(Path::new(file))?;
                 let mut source = Self::from_paths([path.to_owned()]);
@@ -130,8 +130,8 @@ impl WithRecords {
         let mut whole = HashSet::new();
         let mut files = Vec::new();
         for path in paths {
-            let absolute = std::path::absolute(&path).unwrap_or_else(|_| path.clone());
-            let uri = SampleUri::new(absolute.to_string_lossy());
+            let from_root = absolute(&path).unwrap_or_else(|_| path.clone());
+            let uri = SampleUri::new(from_root.to_string_lossy());
             match uri.record() {
                 Some((file, number)) if !path.exists() => {
                     let numbers = only.entry(SampleUri::new(file)).or_default();
