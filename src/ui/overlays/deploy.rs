@@ -1,6 +1,6 @@
 //! The form that makes a model answer at an endpoint, checked while it is filled in.
 
-use eframe::egui::{self, Button, RichText, TextEdit, Ui, vec2};
+use eframe::egui::{self, Align, Button, RichText, TextEdit, Ui, vec2};
 
 use super::super::widgets::{renew_in_time, strong};
 use super::dialog::dialog;
@@ -107,6 +107,10 @@ fn fields_ui(
     is_new: bool,
     commands: &mut Vec<Command>,
 ) {
+    if is_new {
+        // Wherever the last one was left.
+        ui.scroll_to_cursor(Some(Align::TOP));
+    }
     access_ui(ui, state, &mut memory.access, commands);
     let draft = &mut memory.draft;
     ui.add_space(6.0);

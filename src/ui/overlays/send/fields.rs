@@ -1,6 +1,6 @@
 //! The fields of the form.
 
-use eframe::egui::{Grid, TextEdit, Ui};
+use eframe::egui::{Align, Grid, TextEdit, Ui};
 
 use super::super::super::widgets::{grouped, strong};
 use super::super::form::{
@@ -27,6 +27,10 @@ pub(super) fn fields_ui(
     commands: &mut Vec<Command>,
 ) {
     let before = memory.draft.clone();
+    if is_new {
+        // Wherever the last one was left.
+        ui.scroll_to_cursor(Some(Align::TOP));
+    }
     access_ui(ui, state, &mut memory.access, commands);
     ui.add_space(6.0);
     let names = ("What is sent", "Model to send");
