@@ -58,8 +58,8 @@ pub use remote::{
     EndpointList, EndpointSight, Endpoints, FoundModel, FoundRun, JobFinding, JobId, JobList,
     KnownEndpoint, KnownJob, Leftovers, ModelDraft, ModelFrom, OpeningOutputs, OutputsAt,
     OutputsFailure, OutputsWish, Prices, Reading, ReadingTrial, RehearsalReport, RehearsalWish,
-    Remote, RemoteCheck, RemoteReport, RetryPlan, SavedMapping, SendAdvanced, SendCheck, SendDraft,
-    SendFrom, SendImages, SendOrder, SendStage, SendStatus, WatchEnd,
+    Remote, RemoteCheck, RemoteList, RemoteReport, RetryPlan, SavedMapping, SendAdvanced,
+    SendCheck, SendDraft, SendFrom, SendImages, SendOrder, SendStage, SendStatus, WatchEnd,
 };
 pub use runs::{Run, Runs};
 pub use s3_picker::{S3Picker, S3Start};

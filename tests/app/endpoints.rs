@@ -113,7 +113,7 @@ fn a_model_is_deployed_costs_what_the_banner_says_and_goes_when_its_time_is_over
             // Before, it stood there as deployed here.
             wait_until(&mut window, "the list", |window| {
                 let list = &window.state().state().remote.endpoints.list;
-                list.endpoints.iter().any(|listed| listed.name == name)
+                list.rows.iter().any(|listed| listed.name == name)
             });
             assert!(sees(&window, &format!("Endpoint {name}, InService")));
 

@@ -1,9 +1,10 @@
 //! The endpoints of an account and region, and those that were deployed from here.
 
 use super::JobFinding;
+use super::remote_list::RemoteList;
 use crate::domain::{
     Endpoint, EndpointConfig, EndpointQuery, EndpointRecord, EndpointStatus, EndpointSummary,
-    LogLine, S3Access, SageMakerAccess, cost_usd,
+    LogLine, SageMakerAccess, cost_usd,
 };
 use crate::state::{S3Failure, State, TaskId};
 
@@ -44,6 +45,8 @@ impl EndpointId {
 #[derive(Debug, Default)]
 pub struct Endpoints {
     pub list: EndpointList,
+    /// Who was asked for the list, with the region that was found; `None` before the first answer.
+    pub listed_in: Option<SageMakerAccess>,
     /// Those that were deployed from here or looked at, oldest first.
     pub known: Vec<KnownEndpoint>,
     /// Which of them the dialog shows.
@@ -54,20 +57,8 @@ pub struct Endpoints {
     pub unreadable: Vec<String>,
 }
 
-/// The list of endpoints, as far as it was read.
-#[derive(Debug, Default)]
-pub struct EndpointList {
-    /// Who was asked, and for what; `None` before anybody was.
-    pub asked: Option<(S3Access, EndpointQuery)>,
-    /// The same with the region that was found; `None` before the first answer.
-    pub sagemaker: Option<SageMakerAccess>,
-    /// Newest first.
-    pub endpoints: Vec<EndpointSummary>,
-    /// Where it goes on, where this is not all.
-    pub next: Option<String>,
-    pub task: Option<TaskId>,
-    pub failure: Option<S3Failure>,
-}
+/// The endpoints of an account and region.
+pub type EndpointList = RemoteList<EndpointQuery, EndpointSummary>;
 
 /// What is known of one endpoint.
 #[derive(Debug)]

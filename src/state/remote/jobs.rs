@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::remote_list::RemoteList;
 use crate::domain::{
     CheckGrade, JobOutcome, JobProgress, JobQuery, LeftBehind, Preflight, S3Access,
     SageMakerAccess, TransformPlan, TransformSummary,
@@ -30,18 +31,8 @@ impl JobId {
     }
 }
 
-/// The list of jobs, as far as it was read.
-#[derive(Debug, Default)]
-pub struct JobList {
-    /// Who was asked, and for what; `None` before anybody was.
-    pub asked: Option<(S3Access, JobQuery)>,
-    /// Newest first.
-    pub jobs: Vec<TransformSummary>,
-    /// Where it goes on, where this is not all.
-    pub next: Option<String>,
-    pub task: Option<TaskId>,
-    pub failure: Option<S3Failure>,
-}
+/// The jobs of an account and region.
+pub type JobList = RemoteList<JobQuery, TransformSummary>;
 
 /// What is known of one job.
 #[derive(Debug)]

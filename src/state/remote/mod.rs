@@ -8,6 +8,7 @@ mod model_draft;
 mod outputs;
 mod prices;
 mod reading;
+mod remote_list;
 mod sending;
 
 pub use deploying::{DeployAdvanced, DeployCheck, DeployDraft, DeployOrder, DeployStatus};
@@ -23,6 +24,7 @@ pub use model_draft::{ChosenModel, ModelDraft, ModelFrom};
 pub use outputs::{FoundRun, OpeningOutputs, OutputsAt, OutputsFailure, OutputsWish};
 pub use prices::Prices;
 pub use reading::{Reading, ReadingTrial, SavedMapping};
+pub use remote_list::RemoteList;
 pub use sending::{
     RehearsalReport, RehearsalWish, SendAdvanced, SendCheck, SendDraft, SendFrom, SendImages,
     SendOrder, SendStage, SendStatus,

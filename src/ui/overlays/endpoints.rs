@@ -6,15 +6,11 @@ use eframe::egui::{
     self, Button, ComboBox, Key, Response, RichText, ScrollArea, TextEdit, Ui, vec2,
 };
 
-use super::super::widgets::{
-    Tone, ago_text, banner_ui, copy_sign_in_ui, endpoint_sign, endpoint_word, renew_in_time,
-};
-use super::list_and_page::{NothingOpen, columns_ui, dialog_ui};
+use super::super::widgets::{ago_text, endpoint_sign, endpoint_word, renew_in_time};
+use super::list_and_page::{NothingOpen, columns_ui, dialog_ui, list_head_ui};
 use super::open_s3::access::{AccessMemory, access_ui};
 use crate::domain::{EndpointQuery, EndpointStatus, EndpointSummary};
-use crate::state::{
-    Action, Command, EndpointId, EndpointSight, KnownEndpoint, Overlay, S3Failure, State,
-};
+use crate::state::{Action, Command, EndpointId, EndpointSight, KnownEndpoint, Overlay, State};
 
 /// Drafts of the fields.
 #[derive(Default)]
@@ -152,27 +148,18 @@ fn filter_ui(
 fn rows_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
     let list = &state.remote.endpoints.list;
     known_ui(ui, state, commands);
-    if let Some(S3Failure::Failed { message, .. }) = &list.failure {
-        banner_ui(ui, Tone::Error, message, |ui| {
-            copy_sign_in_ui(ui, list.failure.as_ref(), commands);
-        });
-    }
-    let Some((access, _)) = &list.asked else {
-        ui.weak(
-            "Nobody was asked yet: list the endpoints of the account and region you are signed in to",
-        );
+    let unasked =
+        "Nobody was asked yet: list the endpoints of the account and region you are signed in to";
+    if list_head_ui(ui, state, list, unasked, commands).is_none() {
         return;
-    };
-    if *access != state.s3.access {
-        ui.weak("These were listed in another way; list them again");
     }
-    if list.endpoints.is_empty() && list.task.is_none() && list.failure.is_none() {
+    if list.is_known_to_be_empty() {
         ui.weak(format!(
             "There is no such endpoint in this account and region; “{}” makes one",
             Action::Deploy.label()
         ));
     }
-    for endpoint in &list.endpoints {
+    for endpoint in &list.rows {
         listed_ui(ui, state, endpoint, commands);
     }
     if list.next.is_some() {
@@ -186,10 +173,10 @@ fn rows_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
 /// Those that were deployed from here or opened, and are not in the list.
 fn known_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
     let endpoints = &state.remote.endpoints;
-    let region = endpoints.list.sagemaker.as_ref();
+    let region = endpoints.listed_in.as_ref();
     let region = region.and_then(|access| access.region.as_deref());
     let is_listed = |known: &&KnownEndpoint| {
-        let mut listed = endpoints.list.endpoints.iter();
+        let mut listed = endpoints.list.rows.iter();
         region == Some(known.id.region()) && listed.any(|listed| listed.name == known.id.name)
     };
     // What is gone and leaves nothing is only shown as long as its page is.
@@ -218,7 +205,7 @@ fn known_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
 }
 
 fn listed_ui(ui: &mut Ui, state: &State, endpoint: &EndpointSummary, commands: &mut Vec<Command>) {
-    let Some(sagemaker) = &state.remote.endpoints.list.sagemaker else {
+    let Some(sagemaker) = &state.remote.endpoints.listed_in else {
         return;
     };
     let id = EndpointId {

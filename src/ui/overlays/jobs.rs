@@ -4,11 +4,11 @@ mod page;
 
 use eframe::egui::{self, Button, ComboBox, Key, RichText, ScrollArea, TextEdit, Ui, vec2};
 
-use super::super::widgets::{Tone, ago_text, banner_ui, copy_sign_in_ui, renew_in_time};
-use super::list_and_page::{NothingOpen, columns_ui, dialog_ui};
+use super::super::widgets::{ago_text, renew_in_time};
+use super::list_and_page::{NothingOpen, columns_ui, dialog_ui, list_head_ui};
 use super::open_s3::access::{AccessMemory, access_ui};
 use crate::domain::{JobQuery, TransformStatus};
-use crate::state::{Command, JobId, KnownJob, Overlay, S3Failure, State};
+use crate::state::{Command, JobId, KnownJob, Overlay, State};
 use page::PageMemory;
 
 /// Drafts of the fields.
@@ -150,24 +150,15 @@ fn filter_ui(ui: &mut Ui, state: &State, memory: &mut JobsMemory, commands: &mut
 fn rows_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
     let list = &state.remote.list;
     watched_ui(ui, state, commands);
-    if let Some(S3Failure::Failed { message, .. }) = &list.failure {
-        banner_ui(ui, Tone::Error, message, |ui| {
-            copy_sign_in_ui(ui, list.failure.as_ref(), commands);
-        });
-    }
-    let Some((access, _)) = &list.asked else {
-        ui.weak(
-            "Nobody was asked yet: list the jobs of the account and region you are signed in to",
-        );
+    let unasked =
+        "Nobody was asked yet: list the jobs of the account and region you are signed in to";
+    let Some(access) = list_head_ui(ui, state, list, unasked, commands) else {
         return;
     };
-    if *access != state.s3.access {
-        ui.weak("These were listed in another way; list them again");
-    }
-    if list.jobs.is_empty() && list.task.is_none() && list.failure.is_none() {
+    if list.is_known_to_be_empty() {
         ui.weak("There is no such job in this account and region; “Send to SageMaker…” starts one");
     }
-    for job in &list.jobs {
+    for job in &list.rows {
         let id = JobId::new(access, job.name.as_str());
         row_ui(
             ui,
@@ -189,7 +180,7 @@ fn rows_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
 /// Those that were opened or started here and are not in the list.
 fn watched_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
     let list = &state.remote.list;
-    let is_listed = |job: &&KnownJob| list.jobs.iter().any(|listed| listed.name == job.id.name);
+    let is_listed = |job: &&KnownJob| list.rows.iter().any(|listed| listed.name == job.id.name);
     let known = state.remote.known.iter().rev();
     let mut is_any = false;
     for job in known.filter(|job| !is_listed(job)) {

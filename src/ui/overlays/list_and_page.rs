@@ -2,9 +2,10 @@
 
 use eframe::egui::{self, Align, Layout, Ui, vec2};
 
-use super::super::widgets::strong;
+use super::super::widgets::{Tone, banner_ui, copy_sign_in_ui, strong};
 use super::dialog::dialog;
-use crate::state::{Command, Overlay};
+use crate::domain::S3Access;
+use crate::state::{Command, Overlay, RemoteList, S3Failure, State};
 
 const WIDTH: f32 = 1080.0;
 const LIST_WIDTH: f32 = 340.0;
@@ -40,6 +41,30 @@ fn heading_ui(ui: &mut Ui, title: &str, commands: &mut Vec<Command>) {
         });
     });
     ui.add_space(4.0);
+}
+
+/// What is to be known of a list before its lines: why it could not be read, that nobody was asked yet (`unasked`), or that somebody else was.
+/// Gives who was asked.
+pub(super) fn list_head_ui<'l, Q, T>(
+    ui: &mut Ui,
+    state: &State,
+    list: &'l RemoteList<Q, T>,
+    unasked: &str,
+    commands: &mut Vec<Command>,
+) -> Option<&'l S3Access> {
+    if let Some(S3Failure::Failed { message, .. }) = &list.failure {
+        banner_ui(ui, Tone::Error, message, |ui| {
+            copy_sign_in_ui(ui, list.failure.as_ref(), commands);
+        });
+    }
+    let Some((access, _)) = &list.asked else {
+        ui.weak(unasked);
+        return None;
+    };
+    if *access != state.s3.access {
+        ui.weak("These were listed in another way; list them again");
+    }
+    Some(access)
 }
 
 /// What stands where nothing is chosen.

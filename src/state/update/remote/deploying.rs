@@ -1,8 +1,8 @@
 //! The form that makes a model answer at an endpoint.
 
 use super::super::{run_tasks, s3};
-use super::sending::{failed, task_of};
-use super::{begin, endpoints};
+use super::sending::task_of;
+use super::{begin, endpoints, failed, take_check};
 use crate::domain::Problem;
 use crate::state::{
     DeployCheck, DeployDraft, Effect, EndpointId, ModelDraft, Overlay, SendStage, State, TaskId,
@@ -77,17 +77,9 @@ pub(in super::super) fn checked(
     task: TaskId,
     result: Result<Box<DeployCheck>, TaskOutcome>,
 ) {
-    let is_wanted = state.remote.deploying.check.is_by(task);
-    let stage = match result {
-        Ok(check) => {
-            state.tasks.forget(task);
-            SendStage::Done(*check)
-        }
-        Err(outcome) => failed(state, task, outcome),
-    };
-    if is_wanted {
-        state.remote.deploying.check = stage;
-    }
+    take_check(state, task, result, |state| {
+        &mut state.remote.deploying.check
+    });
 }
 
 /// Packs, uploads and starts what was checked.

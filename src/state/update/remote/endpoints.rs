@@ -1,70 +1,40 @@
 //! The list of endpoints, and single ones watched and deleted.
 
-use super::super::{run_tasks, s3};
-use super::{begin, end, finding, words_of};
+use super::super::run_tasks;
+use super::{access_for_list, begin, end, finding, open_list, words_of};
 use crate::domain::{
-    Credentials, Endpoint, EndpointConfig, EndpointPage, EndpointQuery, EndpointRecord,
-    EndpointStatus, LogLine, Problem, SageMakerAccess,
+    Endpoint, EndpointConfig, EndpointPage, EndpointQuery, EndpointRecord, EndpointStatus, LogLine,
+    Problem, SageMakerAccess,
 };
 use crate::state::{
-    DeletionCause, Effect, EndpointDeletion, EndpointId, EndpointList, EndpointSight, JobFinding,
-    Overlay, S3Failure, State, TaskId, TaskKind, TaskOutcome, TaskSignal,
+    DeletionCause, Effect, EndpointDeletion, EndpointId, EndpointSight, JobFinding, Overlay,
+    S3Failure, State, TaskId, TaskKind, TaskOutcome, TaskSignal,
 };
 use crate::tasks::ProgressUnit;
 
 pub(in super::super) fn open_endpoints(state: &mut State, effects: &mut Vec<Effect>) {
-    if state.overlay == Overlay::Endpoints {
-        state.overlay = Overlay::None;
-        return;
-    }
-    state.overlay = Overlay::Endpoints;
-    effects.push(Effect::ReadAwsSetup);
-    let place = state.source.as_ref().and_then(|open| open.place.as_ref());
-    let is_first = state.remote.endpoints.list.asked.is_none();
-    if let (true, Some(access)) = (is_first, place.map(|place| place.access.clone())) {
-        s3::set_access(state, access, effects);
-    }
-    // Nobody is asked before the user wants it: a first time, there is a button.
-    if let Some((_, query)) = state.remote.endpoints.list.asked.clone() {
+    let asked = state.remote.endpoints.list.asked.as_ref();
+    let before = asked.map(|(_, query)| query.clone());
+    if open_list(state, Overlay::Endpoints, before.is_none(), effects)
+        && let Some(query) = before
+    {
         list(state, query, effects);
     }
 }
 
 /// From its beginning.
 pub(in super::super) fn list(state: &mut State, query: EndpointQuery, effects: &mut Vec<Effect>) {
-    if let Some(task) = state.remote.endpoints.list.task {
-        run_tasks::signal(state, task, TaskSignal::Cancel, effects);
-    }
-    let access = state.s3.access.clone();
-    if access.credentials != Credentials::Anonymous {
-        s3::ask_who(state, &access, effects);
-    }
+    let access = access_for_list(state, state.remote.endpoints.list.task, effects);
     let query = EndpointQuery {
         page_token: None,
         ..query
     };
-    let asked = Some((access, query));
-    let before = std::mem::take(&mut state.remote.endpoints.list);
-    state.remote.endpoints.list = if before.asked == asked {
-        // They stay on screen until the new ones are there.
-        EndpointList {
-            asked,
-            sagemaker: before.sagemaker,
-            endpoints: before.endpoints,
-            ..EndpointList::default()
-        }
-    } else {
-        EndpointList {
-            asked,
-            ..EndpointList::default()
-        }
-    };
+    state.remote.endpoints.list.begin_anew(access, query);
     ask(state, None, effects);
 }
 
 pub(in super::super) fn list_more(state: &mut State, effects: &mut Vec<Effect>) {
-    let list = &state.remote.endpoints.list;
-    if let (None, Some(next)) = (list.task, list.next.clone()) {
+    if let Some(next) = state.remote.endpoints.list.goes_on_at() {
         ask(state, Some(next), effects);
     }
 }
@@ -95,22 +65,13 @@ pub(in super::super) fn listed(
     result: Result<(SageMakerAccess, EndpointPage), S3Failure>,
 ) {
     end(state, task, result.as_ref().err());
-    let list = &mut state.remote.endpoints.list;
-    if list.task != Some(task) {
-        return;
-    }
-    list.task = None;
-    match result {
-        Ok((sagemaker, page)) => {
-            if is_first {
-                list.endpoints.clear();
-            }
-            list.sagemaker = Some(sagemaker);
-            list.endpoints.extend(page.endpoints);
-            list.next = page.next;
-            list.failure = None;
-        }
-        Err(failure) => list.failure = Some(failure),
+    let (page, listed_in) = match result {
+        Ok((sagemaker, page)) => (Ok((page.endpoints, page.next)), Some(sagemaker)),
+        Err(failure) => (Err(failure), None),
+    };
+    let endpoints = &mut state.remote.endpoints;
+    if endpoints.list.take(task, is_first, page) {
+        endpoints.listed_in = listed_in.or(endpoints.listed_in.take());
     }
 }
 
@@ -455,12 +416,12 @@ fn is_on_screen(state: &State, id: &EndpointId) -> bool {
 
 /// In the list, where it stands there.
 fn list_as(state: &mut State, id: &EndpointId, status: EndpointStatus) {
-    let list = &mut state.remote.endpoints.list;
-    let region = list.sagemaker.as_ref().map(|access| &access.region);
+    let endpoints = &mut state.remote.endpoints;
+    let region = endpoints.listed_in.as_ref().map(|access| &access.region);
     if region != Some(&id.sagemaker.region) {
         return;
     }
-    let same = list.endpoints.iter_mut();
+    let same = endpoints.list.rows.iter_mut();
     for listed in same.filter(|listed| listed.name == id.name) {
         listed.status = status;
     }

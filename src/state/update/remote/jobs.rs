@@ -2,74 +2,41 @@
 
 use std::sync::Arc;
 
-use super::super::{run_tasks, s3};
-use super::{begin, end, finding};
+use super::super::run_tasks;
+use super::{access_for_list, begin, end, finding, open_list};
 use crate::domain::{
-    Credentials, JobOutcome, JobPage, JobProgress, JobQuery, LeftBehind, Problem, SageMakerAccess,
+    JobOutcome, JobPage, JobProgress, JobQuery, LeftBehind, Problem, SageMakerAccess,
     TransformStatus,
 };
 use crate::state::{
-    Effect, JobFinding, JobId, JobList, KnownJob, Leftovers, Overlay, RetryPlan, S3Failure, State,
-    TaskId, TaskKind, TaskOutcome, TaskSignal, WatchEnd,
+    Effect, JobFinding, JobId, KnownJob, Leftovers, Overlay, RetryPlan, S3Failure, State, TaskId,
+    TaskKind, TaskOutcome, TaskSignal, WatchEnd,
 };
 use crate::tasks::{ProgressUnit, TaskControl};
 
 pub(in super::super) fn open_jobs(state: &mut State, effects: &mut Vec<Effect>) {
-    if state.overlay == Overlay::Jobs {
-        state.overlay = Overlay::None;
-        return;
-    }
-    state.overlay = Overlay::Jobs;
-    effects.push(Effect::ReadAwsSetup);
-    let place = state.source.as_ref().and_then(|open| open.place.as_ref());
-    let is_first = state.remote.list.asked.is_none();
-    if let (true, Some(access)) = (is_first, place.map(|place| place.access.clone())) {
-        s3::set_access(state, access, effects);
-    }
-    // Nobody is asked before the user wants it: a first time, there is a button.
-    if !is_first {
-        let query = asked_for(state);
+    let asked = state.remote.list.asked.as_ref();
+    let before = asked.map(|(_, query)| query.clone());
+    if open_list(state, Overlay::Jobs, before.is_none(), effects)
+        && let Some(query) = before
+    {
         list(state, query, effects);
     }
 }
 
-fn asked_for(state: &State) -> JobQuery {
-    let asked = state.remote.list.asked.as_ref();
-    asked.map_or_else(JobQuery::default, |(_, query)| query.clone())
-}
-
 /// From its beginning.
 pub(in super::super) fn list(state: &mut State, query: JobQuery, effects: &mut Vec<Effect>) {
-    if let Some(task) = state.remote.list.task {
-        run_tasks::signal(state, task, TaskSignal::Cancel, effects);
-    }
-    let access = state.s3.access.clone();
-    if access.credentials != Credentials::Anonymous {
-        s3::ask_who(state, &access, effects);
-    }
+    let access = access_for_list(state, state.remote.list.task, effects);
     let query = JobQuery {
         page_token: None,
         ..query
     };
-    let asked = Some((access, query));
-    let is_same = state.remote.list.asked == asked;
-    let jobs = if is_same {
-        // They stay on screen until the new ones are there.
-        std::mem::take(&mut state.remote.list.jobs)
-    } else {
-        Vec::new()
-    };
-    state.remote.list = JobList {
-        asked,
-        jobs,
-        ..JobList::default()
-    };
+    state.remote.list.begin_anew(access, query);
     ask(state, None, effects);
 }
 
 pub(in super::super) fn list_more(state: &mut State, effects: &mut Vec<Effect>) {
-    let is_running = state.remote.list.task.is_some();
-    if let (false, Some(next)) = (is_running, state.remote.list.next.clone()) {
+    if let Some(next) = state.remote.list.goes_on_at() {
         ask(state, Some(next), effects);
     }
 }
@@ -100,22 +67,8 @@ pub(in super::super) fn listed(
     result: Result<JobPage, S3Failure>,
 ) {
     end(state, task, result.as_ref().err());
-    let list = &mut state.remote.list;
-    if list.task != Some(task) {
-        return;
-    }
-    list.task = None;
-    match result {
-        Ok(page) => {
-            if is_first {
-                list.jobs.clear();
-            }
-            list.jobs.extend(page.jobs);
-            list.next = page.next;
-            list.failure = None;
-        }
-        Err(failure) => list.failure = Some(failure),
-    }
+    let page = result.map(|page| (page.jobs, page.next));
+    state.remote.list.take(task, is_first, page);
 }
 
 /// Shows the page of a job, and looks at it anew.
@@ -192,7 +145,7 @@ pub(in super::super) fn seen(state: &mut State, id: &JobId, task: TaskId, progre
         .as_ref()
         .is_some_and(|(access, _)| SageMakerAccess::from(access) == id.sagemaker);
     let same = list
-        .jobs
+        .rows
         .iter_mut()
         .filter(|job| is_listed && job.name == id.name);
     for job in same {

@@ -27,8 +27,83 @@ pub(super) use outputs::{
 pub(super) use prices::prices_read;
 pub(super) use sending::{check, checked, open_form, rehearse, rehearsed, start, started};
 
-use super::run_tasks::{begin, end};
-use crate::state::{JobFinding, S3Failure};
+use super::run_tasks::{self, begin, end};
+use super::s3;
+use crate::domain::{Credentials, S3Access};
+use crate::state::{
+    Effect, JobFinding, Overlay, S3Failure, SendStage, State, TaskId, TaskOutcome, TaskSignal,
+};
+
+/// Opens or closes the dialog with a list. True where it is open now: a list that was read before is read anew. Nobody is asked before the
+/// user wants it: a first time, there is a button.
+fn open_list(
+    state: &mut State,
+    dialog: Overlay,
+    is_first: bool,
+    effects: &mut Vec<Effect>,
+) -> bool {
+    if state.overlay == dialog {
+        state.overlay = Overlay::None;
+        return false;
+    }
+    state.overlay = dialog;
+    effects.push(Effect::ReadAwsSetup);
+    let place = state.source.as_ref().and_then(|open| open.place.as_ref());
+    if let (true, Some(access)) = (is_first, place.map(|place| place.access.clone())) {
+        s3::set_access(state, access, effects);
+    }
+    true
+}
+
+/// Who is asked for a list now; whoever is still asking is stopped.
+fn access_for_list(
+    state: &mut State,
+    running: Option<TaskId>,
+    effects: &mut Vec<Effect>,
+) -> S3Access {
+    if let Some(task) = running {
+        run_tasks::signal(state, task, TaskSignal::Cancel, effects);
+    }
+    let access = state.s3.access.clone();
+    if access.credentials != Credentials::Anonymous {
+        s3::ask_who(state, &access, effects);
+    }
+    access
+}
+
+/// What the check of a form found, where that is still waited for.
+fn take_check<C>(
+    state: &mut State,
+    task: TaskId,
+    result: Result<Box<C>, TaskOutcome>,
+    check: impl Fn(&mut State) -> &mut SendStage<C>,
+) {
+    let is_wanted = check(state).is_by(task);
+    let stage = match result {
+        Ok(found) => {
+            state.tasks.forget(task);
+            SendStage::Done(*found)
+        }
+        Err(outcome) => failed(state, task, outcome),
+    };
+    if is_wanted {
+        *check(state) = stage;
+    }
+}
+
+/// Ends a task that came to nothing.
+fn failed<T>(state: &mut State, task: TaskId, outcome: TaskOutcome) -> SendStage<T> {
+    match outcome {
+        TaskOutcome::Failed(message) => {
+            drop(state.tasks.end(task, TaskOutcome::Failed(message.clone())));
+            SendStage::Failed(message)
+        }
+        TaskOutcome::Done(_) | TaskOutcome::Cancelled => {
+            drop(state.tasks.end(task, outcome));
+            SendStage::NotYet
+        }
+    }
+}
 
 /// What was looked for, or why it is not known.
 fn finding<T>(result: Result<T, S3Failure>) -> JobFinding<T> {

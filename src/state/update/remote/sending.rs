@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::super::{run_tasks, s3};
-use super::{begin, jobs};
+use super::{begin, failed, jobs, take_check};
 use crate::state::{
     Effect, ExportScope, JobId, ModelDraft, Overlay, RehearsalReport, RehearsalWish, SendCheck,
     SendDraft, SendStage, State, TaskId, TaskKind, TaskOutcome, TaskSignal,
@@ -86,31 +86,7 @@ pub(in super::super) fn checked(
     task: TaskId,
     result: Result<Box<SendCheck>, TaskOutcome>,
 ) {
-    let is_wanted = state.remote.sending.check.is_by(task);
-    let stage = match result {
-        Ok(check) => {
-            state.tasks.forget(task);
-            SendStage::Done(*check)
-        }
-        Err(outcome) => failed(state, task, outcome),
-    };
-    if is_wanted {
-        state.remote.sending.check = stage;
-    }
-}
-
-/// Ends a task that came to nothing.
-pub(super) fn failed<T>(state: &mut State, task: TaskId, outcome: TaskOutcome) -> SendStage<T> {
-    match outcome {
-        TaskOutcome::Failed(message) => {
-            drop(state.tasks.end(task, TaskOutcome::Failed(message.clone())));
-            SendStage::Failed(message)
-        }
-        TaskOutcome::Done(_) | TaskOutcome::Cancelled => {
-            drop(state.tasks.end(task, outcome));
-            SendStage::NotYet
-        }
-    }
+    take_check(state, task, result, |state| &mut state.remote.sending.check);
 }
 
 /// Tries the archive on this machine, with some of the images, as Batch Transform would run it.

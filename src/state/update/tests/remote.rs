@@ -307,7 +307,7 @@ fn jobs_are_listed_page_by_page_and_a_late_page_is_dropped() {
     let names: Vec<&str> = state
         .remote
         .list
-        .jobs
+        .rows
         .iter()
         .map(|job| job.name.as_str())
         .collect();

@@ -1,0 +1,82 @@
+//! A list of things in SageMaker that comes page by page.
+
+use crate::domain::S3Access;
+use crate::state::{S3Failure, TaskId};
+
+/// A list, as far as it was read. `Q` says what was asked for, `T` is a line.
+#[derive(Debug)]
+pub struct RemoteList<Q, T> {
+    /// Who was asked, and for what; `None` before anybody was.
+    pub asked: Option<(S3Access, Q)>,
+    /// Newest first.
+    pub rows: Vec<T>,
+    /// Where it goes on, where this is not all.
+    pub next: Option<String>,
+    pub task: Option<TaskId>,
+    pub failure: Option<S3Failure>,
+}
+
+impl<Q, T> Default for RemoteList<Q, T> {
+    fn default() -> Self {
+        Self {
+            asked: None,
+            rows: Vec::new(),
+            next: None,
+            task: None,
+            failure: None,
+        }
+    }
+}
+
+impl<Q: PartialEq, T> RemoteList<Q, T> {
+    /// Whether it is known that there is nothing.
+    pub fn is_known_to_be_empty(&self) -> bool {
+        self.rows.is_empty() && self.task.is_none() && self.failure.is_none()
+    }
+
+    /// It is read from its beginning. Where the same is asked as before, what is there stays on screen until the new ones come.
+    pub(in crate::state) fn begin_anew(&mut self, access: S3Access, query: Q) {
+        let asked = Some((access, query));
+        let rows = if self.asked == asked {
+            std::mem::take(&mut self.rows)
+        } else {
+            Vec::new()
+        };
+        *self = Self {
+            asked,
+            rows,
+            ..Self::default()
+        };
+    }
+
+    /// Where it goes on, unless it is being read.
+    pub(in crate::state) fn goes_on_at(&self) -> Option<String> {
+        self.next.clone().filter(|_| self.task.is_none())
+    }
+
+    /// Takes a page and where the list goes on behind it; the first one takes the place of all that is there. False where nobody waits for
+    /// it any more.
+    pub(in crate::state) fn take(
+        &mut self,
+        task: TaskId,
+        is_first: bool,
+        page: Result<(Vec<T>, Option<String>), S3Failure>,
+    ) -> bool {
+        if self.task != Some(task) {
+            return false;
+        }
+        self.task = None;
+        match page {
+            Ok((rows, next)) => {
+                if is_first {
+                    self.rows.clear();
+                }
+                self.rows.extend(rows);
+                self.next = next;
+                self.failure = None;
+            }
+            Err(failure) => self.failure = Some(failure),
+        }
+        true
+    }
+}
