@@ -65,9 +65,6 @@ pub(super) fn inverse_for(block: [usize; 2]) -> Option<Inverse> {
         [2, 4] => inverse::<2, 4>,
         [4, 2] => inverse::<4, 2>,
         [4, 4] => inverse::<4, 4>,
-        [4, 8] => inverse::<4, 8>,
-        [8, 4] => inverse::<8, 4>,
-        [8, 8] => inverse::<8, 8>,
         _ => return None,
     })
 }

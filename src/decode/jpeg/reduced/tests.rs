@@ -11,11 +11,7 @@ use super::*;
 use crate::decode::{self, DecodeLimits};
 use crate::domain::Picture;
 
-const FACTORS: [ScalingFactor; 3] = [
-    ScalingFactor::ONE_HALF,
-    ScalingFactor::ONE_QUARTER,
-    ScalingFactor::ONE_EIGHTH,
-];
+const FACTORS: [ScalingFactor; 2] = [ScalingFactor::ONE_QUARTER, ScalingFactor::ONE_EIGHTH];
 
 const SAMPLINGS: [Subsamp; 5] = [
     Subsamp::None,
