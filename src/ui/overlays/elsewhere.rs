@@ -3,7 +3,7 @@
 use eframe::egui::{self, Button, Key, Label, RichText, TextEdit, Ui, vec2};
 
 use super::super::textures::Textures;
-use super::super::widgets::{Tone, banner_ui, copy_sign_in_ui, primary_button, strong};
+use super::super::widgets::{Tone, banner_ui, copy_sign_in_ui, primary_button, radio_ui, strong};
 use super::dialog::dialog;
 use super::form::two_columns_ui;
 use super::open_s3::access::{AccessMemory, access_ui};
@@ -287,7 +287,8 @@ fn is_same_look(one: Option<&RemoteModel>, other: Option<&RemoteModel>) -> bool 
 fn form_ui(ui: &mut Ui, state: &State, memory: &mut ElsewhereMemory) {
     ui.label(strong("How an image is sent"));
     if memory.kind == Kind::Endpoint {
-        ui.radio_value(
+        radio_ui(
+            ui,
             &mut memory.form,
             RequestForm::Image,
             "The file as it is (application/x-image)",
@@ -295,7 +296,7 @@ fn form_ui(ui: &mut Ui, state: &State, memory: &mut ElsewhereMemory) {
     }
     for (form, name) in IN_JSON {
         let name = format!("JSON: {name}");
-        ui.radio_value(&mut memory.form, form, name);
+        radio_ui(ui, &mut memory.form, form, name);
     }
     if memory.form == RequestForm::Image {
         return;

@@ -7,7 +7,7 @@ use eframe::egui::{
     Button, CollapsingHeader, ComboBox, DragValue, RichText, ScrollArea, TextEdit, Ui, vec2,
 };
 
-use super::super::super::widgets::strong;
+use super::super::super::widgets::{checkbox_ui, strong};
 use super::super::open_s3::problem_text;
 use crate::domain::{Credentials, EcrImage, ModelTask, S3Link, known_images, known_instance_types};
 use crate::state::{ModelDraft, ModelFrom, State};
@@ -269,7 +269,7 @@ pub(in super::super) fn optional_number_ui<N: eframe::emath::Numeric>(
 ) {
     ui.horizontal_wrapped(|ui| {
         let mut is_set = number.is_some();
-        ui.checkbox(&mut is_set, name);
+        checkbox_ui(ui, &mut is_set, name);
         match (is_set, number.as_mut()) {
             (true, Some(value)) => {
                 ui.add(DragValue::new(value).range(range))

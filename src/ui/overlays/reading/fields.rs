@@ -2,6 +2,7 @@
 
 use eframe::egui::{Button, ComboBox, DragValue, Grid, RichText, ScrollArea, TextEdit, Ui};
 
+use super::super::super::widgets::{checkbox_ui, radio_ui};
 use super::{fault_ui, menu_ui, width_beside_button};
 use crate::domain::{
     BoxesDraft, ClassesDraft, JsonPlace, MappedBoxFormat, MappedBoxSpace, MappingDraft,
@@ -56,12 +57,11 @@ impl Form<'_> {
                     ScoreValues::Probabilities => "From 0 to 1",
                     ScoreValues::Logits => "Any numbers; Spotcheck applies the softmax",
                 };
-                ui.radio_value(&mut draft.values, values, values.word())
-                    .on_hover_text(hint);
+                radio_ui(ui, &mut draft.values, values, values.word()).on_hover_text(hint);
             }
         });
         fault_ui(ui, self.fault, MappingField::Values);
-        ui.checkbox(&mut draft.background, "Class 0 is the background")
+        checkbox_ui(ui, &mut draft.background, "Class 0 is the background")
             .on_hover_text("It is left out, and class 1 is the first of the names");
         let classes = ("Classes", "only where the answer lists the best ones");
         self.place_ui(ui, &mut draft.classes, MappingField::Classes, classes);

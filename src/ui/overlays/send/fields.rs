@@ -2,7 +2,7 @@
 
 use eframe::egui::{Align, Grid, TextEdit, Ui};
 
-use super::super::super::widgets::{grouped, strong};
+use super::super::super::widgets::{checkbox_ui, grouped, radio_ui, strong};
 use super::super::form::{
     address_problem_ui, choice_ui, folded_ui, image_ui, instances_ui, model_ui, optional_number_ui,
     optional_text_ui, pairs_ui, price_ui, region_of, text_ui,
@@ -66,7 +66,7 @@ fn images_ui(ui: &mut Ui, state: &State, draft: &mut SendDraft) {
     }
     for choice in ExportScope::ALL {
         let text = format!("{} ({})", choice.name(), grouped(choice.len(state)));
-        ui.radio_value(&mut draft.scope, choice, text);
+        radio_ui(ui, &mut draft.scope, choice, text);
     }
     let place = state.source.as_ref().and_then(|open| open.place.as_ref());
     if let Some(place) = place {
@@ -339,7 +339,7 @@ fn advanced_ui(ui: &mut Ui, memory: &mut SendMemory) {
         let name = "KmsKeyId, a key for what is kept";
         text_ui(ui, &mut advanced.capture_kms_key, name, "AWS's own");
         let text = "GenerateInferenceId: each request gets an id";
-        ui.checkbox(&mut advanced.capture_ids, text);
+        checkbox_ui(ui, &mut advanced.capture_ids, text);
     }
     ui.label("ExperimentConfig: shows the job in an experiment");
     for (text, name) in [
@@ -360,7 +360,8 @@ fn filters_ui(ui: &mut Ui, draft: &mut SendDraft) {
     let hint = "a JSONPath; empty takes all";
     optional_text_ui(ui, &mut processing.input_filter, "Of the input", hint);
     optional_text_ui(ui, &mut processing.output_filter, "Of the output", hint);
-    ui.checkbox(
+    checkbox_ui(
+        ui,
         &mut processing.join_input,
         "Join each answer with its input",
     )
