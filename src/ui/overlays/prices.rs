@@ -1,6 +1,6 @@
 //! What an hour of an instance costs: the user's table, and a price that is added to it with where it comes from.
 
-use eframe::egui::{Button, DragValue, Grid, Label, RichText, ScrollArea, TextEdit, Ui};
+use eframe::egui::{Button, DragValue, Grid, Label, RichText, ScrollArea, TextEdit, Ui, vec2};
 
 use super::form::{AmountMemory, text_ui};
 use crate::domain::{Price, PriceChange, SampleUri, Utc, human_usd};
@@ -8,6 +8,8 @@ use crate::state::{Command, State};
 use crate::tasks::now_ms;
 
 const HEIGHT: f32 = 120.0;
+/// A grid would give the field no more than the shortest source takes.
+const SOURCE_WIDTH: f32 = 120.0;
 /// An hour of any instance; more is a slip.
 const MOST_USD: f64 = 10_000.0;
 
@@ -112,21 +114,24 @@ fn row_ui(ui: &mut Ui, price: &Price, row: &mut Option<ChangedRow>, commands: &m
         .prefix("$");
     ui.add(amount)
         .accessible_name("Changed price, US dollars an hour");
-    let source = TextEdit::singleline(&mut changed.source).desired_width(140.0);
+    let source = TextEdit::singleline(&mut changed.source).min_size(vec2(SOURCE_WIDTH, 0.0));
     ui.add(source)
         .accessible_name("Where the changed price comes from");
     ui.weak("today");
     let change = changed.change();
     let mut is_over = false;
     ui.horizontal(|ui| {
-        let keep = ui.add_enabled(change.is_some(), Button::new("Keep the change"));
+        let keep = ui.add_enabled(change.is_some(), Button::new("Keep"));
         let keep =
             keep.on_disabled_hover_text("A price has an amount and says where it comes from");
         if let (true, Some(change)) = (keep.clicked(), change) {
             commands.push(Command::ChangePrice(Box::new(change)));
             is_over = true;
         }
-        is_over |= ui.button("Leave it").clicked();
+        keep.accessible_name("Keep the change");
+        let leave = ui.button("Leave");
+        is_over |= leave.clicked();
+        leave.accessible_name("Leave the price as it is");
     });
     if is_over {
         *row = None;
