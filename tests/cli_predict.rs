@@ -361,7 +361,14 @@ fn a_pipe_is_written_into_and_no_file_takes_its_place() {
 
 #[cfg(unix)]
 #[test]
-fn ctrl_c_ends_a_run_within_a_second_and_keeps_what_was_done() {
+fn ctrl_c_or_sigterm_ends_a_run_within_a_second_and_keeps_what_was_done() {
+    for signal in ["-INT", "-TERM"] {
+        check_ends_at(signal);
+    }
+}
+
+#[cfg(unix)]
+fn check_ends_at(signal: &str) {
     use std::io::{BufRead, BufReader};
     use std::time::{Duration, Instant};
 
@@ -383,7 +390,7 @@ fn ctrl_c_ends_a_run_within_a_second_and_keeps_what_was_done() {
     assert!(rows.next().unwrap().unwrap().starts_with("0.jpg"));
     let asked = Instant::now();
     Command::new("kill")
-        .args(["-INT", &child.id().to_string()])
+        .args([signal, &child.id().to_string()])
         .status()
         .unwrap();
     let rest = rows.count();
@@ -399,6 +406,160 @@ fn ctrl_c_ends_a_run_within_a_second_and_keeps_what_was_done() {
         "{}",
         stderr(&output)
     );
+}
+
+#[cfg(unix)]
+#[test]
+fn names_reach_the_terminal_without_what_a_terminal_obeys_and_programs_as_they_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let names = ["\u{1b}[31mred.jpg", "new\nline.jpg", "\u{9b}2Jbroken\r.jpg"];
+    for name in &names[..2] {
+        std::fs::copy(samples().join("rocket.jpg"), folder.path().join(name)).unwrap();
+    }
+    std::fs::write(folder.path().join(names[2]), "no image").unwrap();
+    let output = run(predict(folder.path(), "efficientnet-lite0", &[]));
+    assert_eq!(output.status.code(), Some(3));
+    let table = String::from_utf8(output.stdout.clone()).unwrap();
+    let said = stderr(&output);
+    assert_eq!(table.lines().count(), 3, "{table}");
+    for shown in [
+        "\\u{1b}[31mred.jpg",
+        "new\\nline.jpg",
+        "\\u{9b}2Jbroken\\r.jpg",
+    ] {
+        assert!(table.contains(shown), "{table}");
+    }
+    assert!(said.contains("/\\u{9b}2Jbroken\\r.jpg: "), "{said}");
+    let obeyed = |text: &str| text.contains(|letter: char| letter != '\n' && letter.is_control());
+    assert!(!obeyed(&table) && !obeyed(&said), "{table}{said}");
+
+    let output = run(predict(
+        folder.path(),
+        "efficientnet-lite0",
+        &["--out", "-"],
+    ));
+    let uris: Vec<String> = lines(&output)
+        .iter()
+        .map(|line| line["uri"].as_str().unwrap().to_owned())
+        .collect();
+    for name in names {
+        let uri = folder.path().join(name).to_str().unwrap().to_owned();
+        assert!(uris.contains(&uri), "{uris:?}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn who_has_read_enough_ends_the_run_without_a_word() {
+    for more in [&[][..], &["--out", "-"]] {
+        let mut command = predict(&samples(), "efficientnet-lite0", more);
+        let mut child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(141), "{}", stderr(&output));
+        assert!(!stderr(&output).contains("error"), "{}", stderr(&output));
+    }
+}
+
+#[test]
+fn messages_say_what_is_wrong_and_what_to_do() {
+    let missing = "there is no such file; look at how its path is spelt";
+    let server = "http://127.0.0.1:9/v1/models/m";
+    let cases: [(&[&str], i32, &[&str]); 9] = [
+        (
+            &["predict", "assets/samples", "--model", "nothere.onnx"],
+            1,
+            &["nothere.onnx", missing],
+        ),
+        (
+            &[
+                "predict",
+                "assets/samples",
+                "--tensorflow-serving",
+                server,
+                "--mapping",
+                "nothere",
+            ],
+            1,
+            &["nothere", missing],
+        ),
+        (
+            &["project", "info", "nowhere.spotcheck"],
+            1,
+            &["nowhere.spotcheck", missing],
+        ),
+        (
+            &[
+                "predict",
+                "assets/samples",
+                "--model",
+                "efficientnet-lite0",
+                "--limit",
+                "0",
+            ],
+            2,
+            &["0 is not in 1"],
+        ),
+        (
+            &[
+                "predict",
+                "assets/samples",
+                "--endpoint",
+                "e",
+                "--profile",
+                "admin",
+            ],
+            1,
+            &["--sagemaker-profile", "this is none: assets/samples"],
+        ),
+        (
+            &["transform", "fetch", "o-nothere", "assets/samples"],
+            1,
+            &["“o-nothere” is no folder of this machine", "region"],
+        ),
+        (
+            &["predct"],
+            1,
+            &["neither a command nor a file or folder “predct”; did you mean `predict`?"],
+        ),
+        (
+            &["bla"],
+            1,
+            &["folder “bla”; `spotcheck help` lists the commands"],
+        ),
+        (
+            &["assets/samples"],
+            1,
+            &["there is no display for a window"],
+        ),
+    ];
+    for (args, code, words) in cases {
+        let mut command = spotcheck(args);
+        for variable in [
+            "DISPLAY",
+            "WAYLAND_DISPLAY",
+            "WAYLAND_SOCKET",
+            "AWS_REGION",
+            "AWS_DEFAULT_REGION",
+        ] {
+            command.env_remove(variable);
+        }
+        command.env("AWS_CONFIG_FILE", "/no/such/file");
+        if args == ["assets/samples"] && !cfg!(target_os = "linux") {
+            continue;
+        }
+        let output = run(command);
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(code), "{args:?}: {said}");
+        for words in words {
+            assert!(said.contains(words), "{args:?}: “{words}” is not in {said}");
+        }
+        assert!(!said.contains(".cargo"), "{said}");
+    }
 }
 
 #[test]

@@ -200,6 +200,17 @@ fn what_makes_every_request_useless_ends_the_run_at_once_and_says_what_to_do() {
     );
     assert_eq!(missing.exchanges().len(), 1);
 
+    for status in ["404 Not Found", "405 Method Not Allowed"] {
+        let other = HttpServer::start(move |_| Reply::status(status));
+        let said = stderr(&predict(&samples(), &other, &[]));
+        assert!(
+            said.contains("never does") && said.contains("port"),
+            "{said}"
+        );
+        assert!(!said.contains("mapping"), "{said}");
+        assert_eq!(other.exchanges().len(), 1);
+    }
+
     let strange = HttpServer::start(|_| Reply::whole(b"{\"answer\": \"a cat\"}"));
     let output = predict(&samples(), &strange, &[]);
     assert_eq!(output.status.code(), Some(1));

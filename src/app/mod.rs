@@ -290,7 +290,22 @@ pub fn run_window(options: &WindowOptions) -> Result<(), WindowError> {
                 error
             })
         })
-        .map_err(|error| WindowError(error.to_string()))
+        .map_err(|error| WindowError(in_words(&error.to_string())))
+}
+
+/// Without the lines of other people's code that winit puts before its reason, and with what to do.
+fn in_words(error: &str) -> String {
+    let reason = match error.split_once("os error at ") {
+        Some((_, at)) => at.split_once(": ").map_or(at, |(_, reason)| reason),
+        None => error,
+    };
+    if reason.contains("DISPLAY") {
+        return format!(
+            "there is no display for a window ({}); `spotcheck help` lists the commands, which need none",
+            reason.trim_end_matches('.')
+        );
+    }
+    reason.to_owned()
 }
 
 fn run_with(

@@ -11,6 +11,7 @@ use super::Outcome;
 use super::export::{find_run, list_of_runs, name_below, open_project, open_source, stored_view};
 use super::place::S3Args;
 use super::progress::with_progress;
+use crate::cli::terminal::{interruptible, stdout};
 use crate::dirs::AppDirs;
 use crate::domain::{ComparisonFormat, ModelTask, RunInfo, Sample, SampleId, SampleUri};
 use crate::evaluation::AgreementSummary;
@@ -92,11 +93,12 @@ pub(super) fn hold(
     let [a, b] = &runs;
     if a.card.task != b.card.task {
         bail!(
-            "“{}” is a {}, “{}” a {}: they answer different questions; choose two runs of one kind",
+            "“{}” is a {}, “{}” a {}: they answer different questions; {}",
             a.name,
             a.card.task.word(),
             b.name,
-            b.card.task.word()
+            b.card.task.word(),
+            comparable(&project.runs()?)
         );
     }
     let mut views = [stored_view(project, a)?, stored_view(project, b)?];
@@ -106,9 +108,7 @@ pub(super) fn hold(
             view.min_score_by_class.clear();
         }
     }
-    let control = TaskControl::new(ProgressUnit::Images);
-    let on_interrupt = control.clone();
-    ctrlc::set_handler(move || on_interrupt.cancel()).context("Could not listen for Ctrl+C")?;
+    let control = interruptible(ProgressUnit::Images)?;
 
     let root = project.root();
     let source = open_source(project, &args.s3, &control)?;
@@ -129,7 +129,7 @@ pub(super) fn tell(args: &HoldingArgs, text: &str) -> anyhow::Result<()> {
     if args.out.is_some() {
         eprint!("{text}");
     } else {
-        std::io::stdout()
+        stdout()
             .write_all(text.as_bytes())
             .context("Could not write to stdout")?;
     }
@@ -151,6 +151,22 @@ fn choose_runs(project: &Project, wanted: &[String]) -> anyhow::Result<[RunInfo;
             list_of_runs(&runs)
         )
     })
+}
+
+/// Which runs can be held against each other.
+fn comparable(runs: &[RunInfo]) -> String {
+    let mut kinds = Vec::new();
+    for task in [ModelTask::Classification, ModelTask::Detection] {
+        let of_kind = runs.iter().filter(|run| run.card.task == task).cloned();
+        let of_kind: Vec<RunInfo> = of_kind.collect();
+        if of_kind.len() > 1 {
+            kinds.push(format!("each a {}:{}", task.word(), list_of_runs(&of_kind)));
+        }
+    }
+    if kinds.is_empty() {
+        return "the project has no two runs of one kind yet".to_owned();
+    }
+    format!("--runs A B chooses two of one kind, {}", kinds.join("\n"))
 }
 
 fn compare(

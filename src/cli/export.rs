@@ -11,6 +11,7 @@ use super::Outcome;
 use super::place::{Place, S3Args};
 use super::progress::with_progress;
 use crate::aws::Aws;
+use crate::cli::terminal::interruptible;
 use crate::decode::DecodeLimits;
 use crate::dirs::AppDirs;
 use crate::domain::{
@@ -120,9 +121,7 @@ pub(super) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
     for warning in query.warnings(run.card.task, &run.labels) {
         eprintln!("note: --filter: {}", warning.message);
     }
-    let control = TaskControl::new(ProgressUnit::Images);
-    let on_interrupt = control.clone();
-    ctrlc::set_handler(move || on_interrupt.cancel()).context("Could not listen for Ctrl+C")?;
+    let control = interruptible(ProgressUnit::Images)?;
 
     let root = project.root();
     let source = open_source(&project, &args.s3, &control)?;

@@ -10,6 +10,7 @@ use clap::Args;
 
 use super::out_file::{Replaceable, check_out};
 use super::progress::with_progress;
+use crate::cli::terminal::{interruptible, stdout};
 use crate::decode::{DecodeLimits, decode};
 use crate::dirs::AppDirs;
 use crate::domain::{LabelSet, ModelCard};
@@ -67,7 +68,7 @@ pub(super) fn inspect(args: &InspectArgs, dirs: &AppDirs) -> anyhow::Result<()> 
         ];
         check_out(preview, Replaceable::Empty, &inputs)?;
     }
-    let control = interruptible()?;
+    let control = interruptible(ProgressUnit::Bytes)?;
     let overrules = Overrules::parse(&args.hints.set)?;
     if is_file(file) {
         let labels = read_labels(args.hints.labels.as_deref())?;
@@ -96,7 +97,7 @@ pub(super) fn inspect(args: &InspectArgs, dirs: &AppDirs) -> anyhow::Result<()> 
 
 /// Takes a model of the user's own into the library.
 pub(super) fn add(args: &AddArgs, dirs: &AppDirs) -> anyhow::Result<()> {
-    let control = interruptible()?;
+    let control = interruptible(ProgressUnit::Bytes)?;
     let overrules = Overrules::parse(&args.hints.set)?;
     let library = Library::open(dirs);
     let given_labels = read_labels(args.hints.labels.as_deref())?;
@@ -149,13 +150,6 @@ pub(super) fn recognise_for_run(
         path.display()
     );
     Ok(model)
-}
-
-fn interruptible() -> anyhow::Result<TaskControl> {
-    let control = TaskControl::new(ProgressUnit::Bytes);
-    let on_interrupt = control.clone();
-    ctrlc::set_handler(move || on_interrupt.cancel()).context("Could not listen for Ctrl+C")?;
-    Ok(control)
 }
 
 fn load_runtime(dirs: &AppDirs, control: &TaskControl) -> anyhow::Result<Loaded> {
@@ -294,6 +288,6 @@ fn preview_tensor(args: &InspectArgs, card: &ModelCard) -> anyhow::Result<()> {
 }
 
 fn print(text: &str) -> anyhow::Result<()> {
-    let written = std::io::stdout().write_all(text.as_bytes());
+    let written = stdout().write_all(text.as_bytes());
     written.context("Could not write to stdout")
 }

@@ -1,10 +1,18 @@
 //! The command line: the window's headless twin. Calls the floors below directly, without `state`.
 //!
 //! Results go to stdout or into the file that was asked for, everything else to stderr.
-#![expect(
-    clippy::print_stderr,
-    reason = "this is the module that speaks to the terminal"
-)]
+
+/// For people, in this module and those below: control characters of names are shown, never obeyed.
+macro_rules! eprint {
+    ($($said:tt)*) => { $crate::cli::terminal::tell(&::std::format!($($said)*)) };
+}
+
+/// As [`eprint`], with the end of the line.
+macro_rules! eprintln {
+    ($($said:tt)*) => {
+        $crate::cli::terminal::tell(&(::std::format!($($said)*) + "\n"))
+    };
+}
 
 mod account;
 mod compare;
@@ -24,13 +32,17 @@ mod upload;
 mod values;
 mod window;
 
+use std::io::ErrorKind;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::domain::{DeviceReport, RefusedDevice};
-use crate::export::ExportError;
+use crate::export::{AnnotatedFolderError, ExportError};
+use crate::library::LibraryError;
 use crate::remote::package::PackageError;
+use crate::store::StoreError;
+use terminal::is_reader_gone;
 
 /// See what a vision model sees.
 #[derive(Debug, Parser)]
@@ -71,6 +83,9 @@ enum Outcome {
     SomeImagesFailed,
 }
 
+/// As the shell sees a program that the system ends for writing into a closed pipe: 128 and SIGPIPE.
+const READER_GONE: u8 = 141;
+
 /// Runs what the program's arguments ask for.
 pub fn run() -> ExitCode {
     let cli = Cli::parse();
@@ -87,7 +102,7 @@ pub fn run() -> ExitCode {
         Some(Command::Endpoint(args)) => endpoint::run(&args),
         Some(Command::Models(args)) => models::run(&args),
         Some(Command::Runtime(args)) => runtime::run(&args),
-        None => window::run(&cli.window),
+        None => window::run(&cli.window, &Cli::command()),
     };
     if let Some(keeper) = keeper {
         keeper.finish();
@@ -95,6 +110,7 @@ pub fn run() -> ExitCode {
     match outcome {
         Ok(Outcome::AllWell) => ExitCode::SUCCESS,
         Ok(Outcome::SomeImagesFailed) => ExitCode::from(3),
+        Err(error) if is_reader_gone(&error) => ExitCode::from(READER_GONE),
         Err(error) => {
             eprintln!("error: {}", in_words(&error));
             if let Some(way_out) = way_out(&error) {
@@ -145,17 +161,48 @@ fn describe_refused(refused: &[RefusedDevice]) -> impl Iterator<Item = String> {
     })
 }
 
-/// What is told of an error of the floors below, which know nothing of flags.
+/// What is told of an error of the floors below, which know nothing of flags, and of what the system says in a word.
 fn way_out(error: &anyhow::Error) -> Option<&'static str> {
-    let exists = error.chain().any(|cause| {
-        let of_package = match cause.downcast_ref() {
-            Some(PackageError::Target(error)) => Some(error),
-            _ => None,
-        };
-        let error = of_package.or_else(|| cause.downcast_ref());
-        matches!(error, Some(ExportError::Exists { .. }))
+    let of_export = error.chain().find_map(|cause| match cause.downcast_ref() {
+        Some(PackageError::Target(error)) => Some(error),
+        _ => cause.downcast_ref::<ExportError>(),
     });
-    exists.then_some("--force replaces it")
+    if let Some(ExportError::Exists { .. }) = of_export {
+        return Some("--force replaces it");
+    }
+    match (of_export, error.chain().find_map(kind_of)) {
+        (Some(ExportError::Write { reason, .. }), _) => advice(reason.kind()),
+        (_, Some(kind)) => advice(kind),
+        _ => None,
+    }
+}
+
+/// What the system said of a file that the user named.
+fn kind_of(cause: &(dyn std::error::Error + 'static)) -> Option<ErrorKind> {
+    let of_store = match cause.downcast_ref() {
+        Some(StoreError::Io { source, .. }) => Some(source),
+        _ => None,
+    };
+    let of_library = match cause.downcast_ref() {
+        Some(LibraryError::Io { source, .. } | LibraryError::NoFile { source, .. }) => Some(source),
+        _ => None,
+    };
+    let of_folder = match cause.downcast_ref() {
+        Some(AnnotatedFolderError::Io(error)) => Some(error),
+        _ => None,
+    };
+    let error = of_store.or(of_library).or(of_folder)?;
+    Some(error.kind())
+}
+
+fn advice(kind: ErrorKind) -> Option<&'static str> {
+    match kind {
+        ErrorKind::NotFound => Some("there is no such file; look at how its path is spelt"),
+        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
+            Some("choose another place, or see to it that you may use this one")
+        }
+        _ => None,
+    }
 }
 
 #[cfg(test)]

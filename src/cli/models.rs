@@ -9,10 +9,11 @@ use clap::{Args, Subcommand};
 use super::Outcome;
 use super::inspect::{self, AddArgs, InspectArgs};
 use super::progress::with_progress;
+use crate::cli::terminal::{interruptible, stdout};
 use crate::dirs::AppDirs;
 use crate::domain::{ModelCard, ModelTask, human_bytes};
 use crate::library::{EntryOrigin, FetchError, Library, LibraryEntry, WeightsState};
-use crate::tasks::{ProgressUnit, TaskControl};
+use crate::tasks::ProgressUnit;
 
 #[derive(Debug, Args)]
 pub(super) struct ModelsArgs {
@@ -62,7 +63,7 @@ pub(super) fn run(args: &ModelsArgs) -> anyhow::Result<Outcome> {
             format!("removed {id}, {} are free again\n", human_bytes(freed))
         }
     };
-    let written = std::io::stdout().write_all(answer.as_bytes());
+    let written = stdout().write_all(answer.as_bytes());
     written.context("Could not write to stdout")?;
     Ok(Outcome::AllWell)
 }
@@ -150,9 +151,7 @@ fn table<const COLUMNS: usize>(rows: &[[String; COLUMNS]]) -> String {
 }
 
 fn fetch(library: &Library, id: &str, from: Option<&PathBuf>) -> anyhow::Result<String> {
-    let control = TaskControl::new(ProgressUnit::Bytes);
-    let on_interrupt = control.clone();
-    ctrlc::set_handler(move || on_interrupt.cancel()).context("Could not listen for Ctrl+C")?;
+    let control = interruptible(ProgressUnit::Bytes)?;
     if from.is_none()
         && let Some(missing) = missing(library, id)
     {

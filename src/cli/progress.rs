@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{HumanBytes, HumanDuration, ProgressBar, ProgressStyle};
 
+use crate::domain::visible;
 use crate::tasks::{Progress, ProgressUnit, TaskControl};
 
 const BAR_REFRESH: Duration = Duration::from_millis(100);
@@ -50,7 +51,7 @@ fn draw_bar(label: &str, control: &TaskControl, finished: &AtomicBool) {
         // An unknown total is drawn as an empty bar.
         bar.set_length(progress.total.unwrap_or(u64::MAX));
         bar.set_position(progress.done);
-        bar.set_message(describe(&progress));
+        bar.set_message(visible(&describe(&progress)).into_owned());
         std::thread::park_timeout(BAR_REFRESH);
     }
     bar.finish_and_clear();
@@ -65,7 +66,7 @@ fn print_lines(label: &str, control: &TaskControl, finished: &AtomicBool) {
         let progress = control.progress();
         let is_new_step = progress.step != last_step;
         if is_new_step || (!is_finished && last_line.elapsed() >= LINE_EVERY) {
-            eprintln!("{label}: {}", describe(&progress));
+            eprintln!("{label}: {}", visible(&describe(&progress)));
             last_line = Instant::now();
             last_step = progress.step;
         }

@@ -8,6 +8,7 @@ use clap::{Args, Subcommand};
 
 use super::Outcome;
 use super::place::{Place, S3Args};
+use crate::cli::terminal::stdout;
 use crate::domain::{JudgedSample, S3Access};
 use crate::store::{Access, OpenRequest, Project, Wanted};
 use crate::tasks::{ProgressUnit, TaskControl};
@@ -131,7 +132,7 @@ fn info(project: &Project) -> anyhow::Result<()> {
         count(|judged| !judged.note.is_empty()),
         count(|judged| !judged.tags.is_empty()),
     ));
-    let mut stdout = std::io::stdout();
+    let mut stdout = stdout();
     lines
         .iter()
         .try_for_each(|line| writeln!(stdout, "{line}"))

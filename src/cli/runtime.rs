@@ -9,6 +9,7 @@ use clap::{Args, Subcommand};
 
 use super::progress::with_progress;
 use super::{Outcome, describe_latency, describe_refused};
+use crate::cli::terminal::{interruptible, stdout};
 use crate::dirs::AppDirs;
 use crate::domain::{Device, DeviceReport, ModelTask, Picture};
 use crate::inference::runtime::{
@@ -48,10 +49,7 @@ pub(super) fn run(args: &RuntimeArgs) -> anyhow::Result<Outcome> {
     match &args.command {
         None | Some(RuntimeCommand::Status) => status(&dirs),
         Some(RuntimeCommand::Install { package, from }) => {
-            let control = TaskControl::new(ProgressUnit::Bytes);
-            let on_interrupt = control.clone();
-            ctrlc::set_handler(move || on_interrupt.cancel())
-                .context("Could not listen for Ctrl+C")?;
+            let control = interruptible(ProgressUnit::Bytes)?;
             let installed = with_progress(package.name(), &control, || {
                 runtime::install(&dirs, *package, from.as_deref(), &control)
             })?;
@@ -193,5 +191,5 @@ fn next_command(loaded: &Loaded, survey: &DeviceSurvey) -> Option<String> {
 }
 
 fn say(line: &str) -> anyhow::Result<()> {
-    writeln!(std::io::stdout(), "{line}").context("Could not write to stdout")
+    writeln!(stdout(), "{line}").context("Could not write to stdout")
 }

@@ -1,18 +1,111 @@
 //! The person at the terminal: interrupts, answers, and reads times as the clock on the wall shows them.
 
-use std::io::{BufRead, IsTerminal};
+use std::io::{self, BufRead, IsTerminal, Write};
 
 use anyhow::{Context, bail};
 
+use crate::domain::visible_lines;
 use crate::tasks::{ProgressUnit, TaskControl};
 
-/// A control that Ctrl+C cancels.
+/// A line or more on stderr. Where nobody reads it, there is nobody to tell that.
+pub(in crate::cli) fn tell(text: &str) {
+    let _ = std::io::stderr().write_all(visible_lines(text).as_bytes());
+}
+
+/// Standard output for people.
+pub(in crate::cli) fn stdout() -> impl Write {
+    Stdout {
+        is_for_people: true,
+    }
+}
+
+/// Standard output for programs: what is written stays as it is.
+pub(in crate::cli) fn raw_stdout() -> impl Write {
+    Stdout {
+        is_for_people: false,
+    }
+}
+
+struct Stdout {
+    is_for_people: bool,
+}
+
+impl Write for Stdout {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut stdout = io::stdout().lock();
+        let written = if self.is_for_people {
+            let text = String::from_utf8_lossy(bytes);
+            stdout.write_all(visible_lines(&text).as_bytes())
+        } else {
+            stdout.write_all(bytes)
+        };
+        written.map(|()| bytes.len()).map_err(marked)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stdout().flush().map_err(marked)
+    }
+}
+
+/// Who reads standard output has had enough, as `head` has.
+#[derive(Debug, thiserror::Error)]
+#[error("nobody reads the output any more")]
+struct ReaderIsGone;
+
+/// Other pipes and connections break for other reasons.
+fn marked(error: io::Error) -> io::Error {
+    match error.kind() {
+        io::ErrorKind::BrokenPipe => io::Error::new(io::ErrorKind::BrokenPipe, ReaderIsGone),
+        _ => error,
+    }
+}
+
+/// Whether a command ended because nobody reads its output any more.
+pub(in crate::cli) fn is_reader_gone(error: &anyhow::Error) -> bool {
+    let mut causes = error.chain().filter_map(|cause| {
+        cause
+            .downcast_ref::<io::Error>()
+            .and_then(io::Error::get_ref)
+    });
+    causes.any(<dyn std::error::Error + Send + Sync>::is::<ReaderIsGone>)
+}
+
+/// A control that Ctrl+C cancels, and whatever else asks the program to end: SIGTERM, and a terminal that is closed.
 pub(in crate::cli) fn interruptible(unit: ProgressUnit) -> anyhow::Result<TaskControl> {
     let control = TaskControl::new(unit);
     let on_interrupt = control.clone();
+    let outlives_terminal = outlives_terminal();
     ctrlc::set_handler(move || on_interrupt.cancel()).context("Could not listen for Ctrl+C")?;
+    if outlives_terminal {
+        ignore_end_of_terminal();
+    }
     Ok(control)
 }
+
+/// Whether the program was started to go on when its terminal is closed, as `nohup` does.
+#[cfg(unix)]
+fn outlives_terminal() -> bool {
+    // SAFETY: all zeros is a valid action, and without a new one only the present one is written.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        libc::sigaction(libc::SIGHUP, std::ptr::null(), &raw mut action) == 0
+            && action.sa_sigaction == libc::SIG_IGN
+    }
+}
+
+#[cfg(unix)]
+fn ignore_end_of_terminal() {
+    // SAFETY: no handler of ours is involved.
+    unsafe { libc::signal(libc::SIGHUP, libc::SIG_IGN) };
+}
+
+#[cfg(not(unix))]
+fn outlives_terminal() -> bool {
+    false
+}
+
+#[cfg(not(unix))]
+fn ignore_end_of_terminal() {}
 
 /// Asks on the terminal; nobody there is no answer.
 pub(in crate::cli) fn confirm(question: &str) -> anyhow::Result<bool> {

@@ -1,5 +1,6 @@
 //! `spotcheck upload`: a local folder becomes objects below a prefix in S3.
 
+use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::{Context, bail};
@@ -9,9 +10,10 @@ use super::Outcome;
 use super::place::{Place, S3Args};
 use super::progress::with_progress;
 use crate::aws::Aws;
+use crate::cli::terminal::{interruptible, stdout};
 use crate::dirs::AppDirs;
 use crate::domain::{
-    FileAmount, PlannedState, S3Place, UploadPlan, UploadReport, UploadStop, human_bytes,
+    FileAmount, PlannedState, S3Place, UploadPlan, UploadReport, UploadStop, human_bytes, visible,
 };
 use crate::tasks::{ProgressUnit, TaskControl};
 use crate::upload::{
@@ -40,9 +42,7 @@ pub(super) struct UploadArgs {
 pub(super) fn run(args: &UploadArgs) -> anyhow::Result<Outcome> {
     let target = target(args)?;
     let dirs = AppDirs::find()?;
-    let control = TaskControl::new(ProgressUnit::Bytes);
-    let on_interrupt = control.clone();
-    ctrlc::set_handler(move || on_interrupt.cancel()).context("Could not listen for Ctrl+C")?;
+    let control = interruptible(ProgressUnit::Bytes)?;
     let aws = Aws::new();
     let plan = with_progress("Looking", &control, || -> anyhow::Result<UploadPlan> {
         let local = files_below(&args.folder, &control)
@@ -57,7 +57,7 @@ pub(super) fn run(args: &UploadArgs) -> anyhow::Result<Outcome> {
     }
     describe(&plan, args);
     if args.dry_run {
-        return Ok(list(&plan, args));
+        return list(&plan, args);
     }
     let options = UploadOptions {
         concurrency: args.concurrency as usize,
@@ -106,8 +106,7 @@ fn describe(plan: &UploadPlan, args: &UploadArgs) {
 }
 
 /// A line for each file on stdout: what would be done, its size, its name, and why not.
-#[expect(clippy::print_stdout, reason = "this is the result of a dry run")]
-fn list(plan: &UploadPlan, args: &UploadArgs) -> Outcome {
+fn list(plan: &UploadPlan, args: &UploadArgs) -> anyhow::Result<Outcome> {
     let mut conflicts = 0;
     for planned in &plan.files {
         let (what, why) = match &planned.state {
@@ -120,17 +119,21 @@ fn list(plan: &UploadPlan, args: &UploadArgs) -> Outcome {
             }
         };
         let size = human_bytes(planned.file.size_bytes);
-        println!("{what:8} {size:>8}  {}{why}", planned.file.name);
+        writeln!(
+            stdout(),
+            "{what:8} {size:>8}  {}{why}",
+            visible(&planned.file.name)
+        )?;
     }
     for problem in &plan.problems {
         eprintln!("failed {problem}");
     }
     eprintln!("nothing was sent: this was a dry run");
-    if conflicts == 0 && plan.problems.is_empty() {
+    Ok(if conflicts == 0 && plan.problems.is_empty() {
         Outcome::AllWell
     } else {
         Outcome::SomeImagesFailed
-    }
+    })
 }
 
 /// Says what happened and what it means for the exit code.

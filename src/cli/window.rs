@@ -1,7 +1,8 @@
 //! `spotcheck [SOURCE]`: the window.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use anyhow::bail;
 use clap::{Args, ValueEnum};
 
 use super::Outcome;
@@ -33,9 +34,48 @@ enum Renderer {
     Wgpu,
 }
 
-pub(super) fn run(args: &WindowArgs) -> anyhow::Result<Outcome> {
+/// Neither with folders nor with an ending: perhaps a command.
+fn is_word(source: &Path) -> bool {
+    let text = source.to_string_lossy();
+    !text.is_empty()
+        && text
+            .chars()
+            .all(|letter| letter.is_alphanumeric() || letter == '-')
+}
+
+fn no_such_word(word: &str, program: &clap::Command) -> String {
+    let names = program.get_subcommands().map(clap::Command::get_name);
+    let nearest = names
+        .map(|name| (distance(word, name), name))
+        .min()
+        .filter(|(distance, name)| *distance <= name.len() / 3);
+    let meant = nearest.map_or_else(String::new, |(_, name)| format!("did you mean `{name}`? "));
+    format!(
+        "there is neither a command nor a file or folder “{word}”; {meant}`spotcheck help` lists the commands"
+    )
+}
+
+/// How many letters must be put in, taken out or changed (Levenshtein).
+fn distance(from: &str, to: &str) -> usize {
+    let mut row: Vec<usize> = (0..=to.chars().count()).collect();
+    for (place, letter) in from.chars().enumerate() {
+        let mut diagonal = place;
+        row[0] = place + 1;
+        for (column, other) in to.chars().enumerate() {
+            let changed = diagonal + usize::from(letter != other);
+            diagonal = row[column + 1];
+            row[column + 1] = changed.min(diagonal + 1).min(row[column] + 1);
+        }
+    }
+    row[row.len() - 1]
+}
+
+pub(super) fn run(args: &WindowArgs, program: &clap::Command) -> anyhow::Result<Outcome> {
     let (source, place) = match &args.source {
         None => (None, None),
+        Some(source) if is_word(source) && !source.exists() => {
+            bail!("{}", no_such_word(&source.to_string_lossy(), program))
+        }
         Some(source) => match Place::parse(source, &args.s3)?.listed(args.listing)? {
             Place::S3(place) => (None, Some(place)),
             Place::Path(_) | Place::Stdin => (Some(source.clone()), None),

@@ -34,6 +34,7 @@ mod upload;
 mod utc;
 mod verdict;
 mod view_settings;
+mod visible;
 
 pub use aws_region::{AWS_REGIONS, region_doubt, region_problem};
 pub use bytes::human_bytes;
@@ -98,3 +99,4 @@ pub use upload::{
 pub use utc::Utc;
 pub use verdict::{JudgedSample, Verdict, VerdictTarget};
 pub use view_settings::{ViewSettings, not_suppressed};
+pub use visible::{visible, visible_lines};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::Problem;
+use super::{Problem, visible};
 
 /// Where a sample lies: an absolute path, as the user would type it (not percent-encoded). An image inside a file of many
 /// is named by its number there, from 0: `/photos/train.tfrecord/#17`. No other file can have that name, because the file of
@@ -79,9 +79,10 @@ impl From<SampleUri> for String {
     }
 }
 
+/// For people: control characters are shown. The name itself is [`SampleUri::as_str`].
 impl std::fmt::Display for SampleUri {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str(&self.0)
+        formatter.write_str(&visible(&self.0))
     }
 }
 

@@ -322,7 +322,7 @@ fn predict_single(
             read => read.map_err(|error| error.to_string())?,
         };
         let pipeline = PredictRequest {
-            source: Arc::new(MemorySource::new([(uri.to_string(), bytes)])),
+            source: Arc::new(MemorySource::new([(uri.as_str().to_owned(), bytes)])),
             samples: [request.entry.clone()].into(),
             predictor: (Arc::clone(predictor) as Arc<dyn Predictor>).into(),
             limits: shared.limits(),

@@ -241,9 +241,14 @@ impl Answer {
             None => String::new(),
         };
         match status {
-            404 => PredictError::OutOfReach(format!(
+            404 if self.message().is_some() => PredictError::OutOfReach(format!(
                 "TensorFlow Serving has no model {}, or not this version of it{said}: {}",
                 address.model, address.url
+            )),
+            404 | 405 | 501 => PredictError::OutOfReach(format!(
+                "the server there answers as TensorFlow Serving never does (HTTP status {status}); look at host and port, and at what \
+                 stands before /v1/models: {}",
+                address.url
             )),
             400 => PredictError::Failed(format!(
                 "TensorFlow Serving refuses the request{said}; look at the signature, and at whether the model takes encoded images"

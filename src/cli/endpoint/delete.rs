@@ -11,7 +11,7 @@ use crate::aws::Aws;
 use crate::cli::Outcome;
 use crate::cli::account::AccountArgs;
 use crate::cli::progress::with_progress;
-use crate::cli::terminal::confirm;
+use crate::cli::terminal::{confirm, stdout};
 use crate::cli::values::parse_endpoint_name;
 use crate::domain::EndpointStatus;
 use crate::remote::endpoint::{Deletion, wait_until_gone};
@@ -53,7 +53,7 @@ pub(super) fn run(args: &DeleteArgs, desk: &Desk) -> anyhow::Result<Outcome> {
     let done = with_progress("Deleting", control, || {
         deletion.carry_out(&aws, records, control)
     })?;
-    let mut out = std::io::stdout().lock();
+    let mut out = stdout();
     for what in &done.deleted {
         writeln!(out, "deleted {what}")?;
     }

@@ -11,6 +11,7 @@ use super::status::{CostSoFar, settled, tell_end};
 use crate::aws::Aws;
 use crate::cli::Outcome;
 use crate::cli::progress::with_progress;
+use crate::cli::terminal::stdout;
 use crate::cli::transform::preflight::write_noteworthy;
 use crate::domain::{CheckGrade, EndpointStatus, Preflight};
 use crate::remote::endpoint::{Deletion, EndpointError, Material, Remains, deploy};
@@ -53,7 +54,7 @@ pub(super) fn run(args: &DeployArgs, desk: &Desk) -> anyhow::Result<Outcome> {
     if !args.no_wait {
         return settled(&aws.sagemaker(&planned.access), planned.name(), control);
     }
-    writeln!(std::io::stdout().lock(), "{}", planned.name())?;
+    writeln!(stdout(), "{}", planned.name())?;
     Ok(Outcome::AllWell)
 }
 

@@ -8,6 +8,7 @@ use super::Desk;
 use crate::aws::Aws;
 use crate::cli::Outcome;
 use crate::cli::account::{Account, AccountArgs};
+use crate::cli::terminal::stdout;
 use crate::domain::EndpointQuery;
 
 #[derive(Debug, Args)]
@@ -27,7 +28,7 @@ pub(super) fn run(args: &ListArgs, desk: &Desk) -> anyhow::Result<Outcome> {
         name_contains: args.name_contains.clone(),
         ..EndpointQuery::default()
     };
-    let mut out = std::io::stdout().lock();
+    let mut out = stdout();
     let mut is_empty = true;
     loop {
         let page = sagemaker.list_endpoints(&query, Some(&desk.control))?;

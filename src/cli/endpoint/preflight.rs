@@ -7,6 +7,7 @@ use super::Desk;
 use super::plan_args::PlanArgs;
 use crate::aws::Aws;
 use crate::cli::Outcome;
+use crate::cli::terminal::stdout;
 use crate::cli::transform::preflight;
 use crate::domain::CheckGrade;
 use crate::remote::endpoint::Remains;
@@ -23,7 +24,7 @@ pub(super) fn run(args: &PreflightArgs, desk: &Desk) -> anyhow::Result<Outcome> 
     let _packed = planned.pack(&desk.control)?;
     // As `deploy` does.
     let found = planned.preflight(&aws, Remains::Go, desk)?.preflight;
-    preflight::write(&mut std::io::stdout().lock(), &found)?;
+    preflight::write(&mut stdout(), &found)?;
     match found.count(CheckGrade::Problem) {
         0 => Ok(Outcome::AllWell),
         1 => bail!("there is a problem; the deployment would fail, or must not be made like this"),

@@ -10,7 +10,7 @@ use crate::aws::{Aws, SageMaker};
 use crate::cli::Outcome;
 use crate::cli::account::AccountArgs;
 use crate::cli::progress::with_progress;
-use crate::cli::terminal::local_time;
+use crate::cli::terminal::{local_time, stdout};
 use crate::cli::values::{parse_endpoint_name, parse_positive};
 use crate::domain::{Endpoint, EndpointRecord, EndpointStatus, cost_usd, human_usd};
 use crate::remote::endpoint::wait_for;
@@ -178,7 +178,7 @@ pub(super) fn settled(
 
 /// On stdout, its name and status.
 fn conclude(endpoint: &Endpoint) -> anyhow::Result<Outcome> {
-    let mut out = std::io::stdout().lock();
+    let mut out = stdout();
     writeln!(out, "{}\t{}", endpoint.name, endpoint.status)?;
     if matches!(
         endpoint.status,

@@ -7,7 +7,7 @@ pub(super) mod saving;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use clap::Args;
 
 use super::inspect::recognise_for_run;
@@ -15,6 +15,7 @@ use super::out_file::{Replaceable, check_is_no_image, check_out};
 use super::place::{LayoutArgs, Opened, Place, S3Args};
 use super::progress::{summary, with_progress};
 use super::{Outcome, describe_latency, describe_refused};
+use crate::cli::terminal::interruptible;
 use crate::decode::DecodeLimits;
 use crate::dirs::AppDirs;
 use crate::domain::{
@@ -49,8 +50,8 @@ pub(super) struct PredictArgs {
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1024))]
     threads: Option<u32>,
     /// Only the first N images
-    #[arg(long, value_name = "N")]
-    limit: Option<usize>,
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    limit: Option<u32>,
     /// Detections below this score are left out
     #[arg(long, default_value_t = KeepRule::default().min_score, value_parser = super::values::parse_score)]
     min_score: f32,
@@ -78,12 +79,18 @@ pub(super) struct PredictArgs {
 
 pub(super) fn run(args: &PredictArgs) -> anyhow::Result<Outcome> {
     let dirs = AppDirs::find()?;
-    let place = Place::parse(&args.source, &args.s3)?.listed(args.listing)?;
+    let place = Place::parse(&args.source, &args.s3).map_err(|error| {
+        if args.remote.is_endpoint() && args.s3.is_given() {
+            return error.context(
+                "--sagemaker-profile and --sagemaker-region say who asks the endpoint, and where it is",
+            );
+        }
+        error
+    });
+    let place = place?.listed(args.listing)?;
     args.check_out()?;
     let place = args.saving.spelt_as_known(place);
-    let interrupt = TaskControl::new(ProgressUnit::Bytes);
-    let on_interrupt = interrupt.clone();
-    ctrlc::set_handler(move || on_interrupt.cancel()).context("Could not listen for Ctrl+C")?;
+    let interrupt = interruptible(ProgressUnit::Bytes)?;
     let opened = place.open(&interrupt)?;
     let mut source = Arc::clone(&opened.source);
     if args.annotate.is_some() && opened.place.is_some() {
@@ -94,7 +101,7 @@ pub(super) fn run(args: &PredictArgs) -> anyhow::Result<Outcome> {
         samples,
         problems: listing_problems,
         notes,
-    } = list(&source, args.limit, &interrupt)?;
+    } = list(&source, args.limit.map(|limit| limit as usize), &interrupt)?;
     for problem in &listing_problems {
         eprintln!("skipped {problem}");
     }
@@ -475,10 +482,14 @@ fn conclude(
         }
         None if failures.is_empty() && skipped == 0 => Ok(Outcome::AllWell),
         None => {
-            eprintln!(
-                "{} of {total} images failed, {skipped} could not be listed",
-                failures.len()
-            );
+            let mut went_wrong = Vec::new();
+            if !failures.is_empty() {
+                went_wrong.push(format!("{} of {total} images failed", failures.len()));
+            }
+            if skipped > 0 {
+                went_wrong.push(format!("{skipped} could not be listed"));
+            }
+            eprintln!("{}", went_wrong.join(", "));
             Ok(Outcome::SomeImagesFailed)
         }
     }

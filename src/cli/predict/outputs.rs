@@ -7,8 +7,9 @@ use std::sync::Arc;
 use anyhow::Context;
 
 use crate::cli::out_file::{is_stdout, partial_beside};
+use crate::cli::terminal::{raw_stdout, stdout};
 use crate::decode::DecodeLimits;
-use crate::domain::{ModelCard, Prediction, Problem, Sample, ViewSettings};
+use crate::domain::{ModelCard, Prediction, Problem, Sample, ViewSettings, visible};
 use crate::export::{AnnotatedFolder, jsonl_line};
 use crate::predict::SampleResult;
 use crate::source::Source;
@@ -28,7 +29,7 @@ type Onlooker = Box<dyn FnMut(&Sample, &Prediction)>;
 
 /// JSON Lines, on stdout or in a file that appears under its name only once it is whole.
 enum Lines {
-    Stdout(BufWriter<std::io::Stdout>),
+    Stdout(BufWriter<Box<dyn Write>>),
     /// A pipe or a device: nothing may take its place.
     Stream {
         writer: BufWriter<std::fs::File>,
@@ -109,7 +110,7 @@ impl Outputs {
 impl Lines {
     fn open(path: &Path) -> anyhow::Result<Self> {
         if is_stdout(path) {
-            return Ok(Self::Stdout(BufWriter::new(std::io::stdout())));
+            return Ok(Self::Stdout(BufWriter::new(Box::new(raw_stdout()))));
         }
         let path = std::path::absolute(path)?;
         if path
@@ -157,9 +158,10 @@ impl Lines {
 fn print_row(sample: &Sample, result: &SampleResult, view: &ViewSettings) -> anyhow::Result<()> {
     let seen = match result {
         Ok(prediction) => describe(prediction, view),
-        Err(problem) => format!("failed: {}", problem.message),
+        Err(problem) => format!("failed: {}", visible(&problem.message)),
     };
-    writeln!(std::io::stdout(), "{:<28} {seen}", sample.name).context("Could not write to stdout")
+    let name = visible(&sample.name);
+    writeln!(stdout(), "{name:<28} {seen}").context("Could not write to stdout")
 }
 
 fn describe(prediction: &Prediction, view: &ViewSettings) -> String {

@@ -160,6 +160,10 @@ impl RemoteArgs {
         access
     }
 
+    pub(super) fn is_endpoint(&self) -> bool {
+        self.endpoint.is_some()
+    }
+
     /// Those of `--mapping` and `--labels`, where they name files.
     pub(super) fn files(&self) -> [Option<&Path>; 2] {
         [&self.mapping, &self.labels].map(|named| {

@@ -9,7 +9,7 @@ use super::who::NamedJob;
 use crate::cli::Outcome;
 use crate::cli::place::S3Args;
 use crate::cli::progress::with_progress;
-use crate::cli::terminal::{confirm, interruptible};
+use crate::cli::terminal::{confirm, interruptible, stdout};
 use crate::cli::values::parse_job_name;
 use crate::dirs::AppDirs;
 use crate::remote::transform::clean_up;
@@ -40,7 +40,7 @@ pub(super) fn run(args: &CleanUpArgs) -> anyhow::Result<Outcome> {
             args.job
         );
     };
-    let mut out = std::io::stdout().lock();
+    let mut out = stdout();
     for left in &record.left {
         writeln!(out, "{left}")?;
     }

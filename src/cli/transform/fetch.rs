@@ -18,6 +18,7 @@ use crate::cli::predict::outputs::Outputs;
 use crate::cli::predict::saving::{SavedLabels, Saving, SavingArgs};
 use crate::cli::predict::{Sink, list};
 use crate::cli::progress::{summary, with_progress};
+use crate::cli::terminal::interruptible;
 use crate::decode::DecodeLimits;
 use crate::dirs::AppDirs;
 use crate::domain::{
@@ -79,9 +80,7 @@ pub(super) fn run(args: &FetchArgs) -> anyhow::Result<Outcome> {
     let dirs = AppDirs::find()?;
     let library = Library::open(&dirs);
     let choice = reading_choice(args, &library)?;
-    let interrupt = TaskControl::new(ProgressUnit::Bytes);
-    let on_interrupt = interrupt.clone();
-    ctrlc::set_handler(move || on_interrupt.cancel()).context("Could not listen for Ctrl+C")?;
+    let interrupt = interruptible(ProgressUnit::Bytes)?;
     let origin = find_origin(args, &dirs, &interrupt)?;
     let place = Place::parse(&args.source, args.s3_of(&args.source))?;
     let place = args.saving.spelt_as_known(place);
@@ -312,12 +311,12 @@ fn find_origin(args: &FetchArgs, dirs: &AppDirs, control: &TaskControl) -> anyho
     if let Some(problem) = name_problem(wanted) {
         bail!("there is no such folder, and the job name {problem}");
     }
-    let named = NamedJob::find(wanted, &args.s3, dirs, control)?;
+    let no_folder =
+        || format!("“{wanted}” is no folder of this machine, so it was looked for among the jobs");
+    let named = NamedJob::find(wanted, &args.s3, dirs, control).with_context(no_folder)?;
     let asked = (&named.sagemaker, &named.s3);
     let outputs = JobOutputs::find(&named.aws, asked, wanted, &named.records, control);
-    let outputs = outputs.with_context(|| {
-        format!("“{wanted}” is no folder of this machine, so it was looked for among the jobs")
-    })?;
+    let outputs = outputs.with_context(no_folder)?;
     tell_status(&outputs.job);
     for note in &outputs.notes {
         eprintln!("note: {note}");

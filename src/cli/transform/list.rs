@@ -8,7 +8,7 @@ use crate::aws::Aws;
 use crate::cli::Outcome;
 use crate::cli::account::{Account, AccountArgs};
 use crate::cli::progress::with_progress;
-use crate::cli::terminal::{interruptible, local_time};
+use crate::cli::terminal::{interruptible, local_time, stdout};
 use crate::domain::{JobQuery, TransformStatus, TransformSummary};
 use crate::tasks::ProgressUnit;
 
@@ -69,7 +69,7 @@ pub(super) fn run(args: &ListArgs) -> anyhow::Result<Outcome> {
             }
         }
     })?;
-    let mut out = std::io::stdout().lock();
+    let mut out = stdout();
     for job in jobs.iter().take(limit) {
         let failure = job.failure.as_deref().unwrap_or_default();
         writeln!(

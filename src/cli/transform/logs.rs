@@ -8,7 +8,7 @@ use clap::Args;
 use super::who::NamedJob;
 use crate::cli::Outcome;
 use crate::cli::account::AccountArgs;
-use crate::cli::terminal::interruptible;
+use crate::cli::terminal::{interruptible, stdout};
 use crate::cli::values::parse_job_name;
 use crate::dirs::AppDirs;
 use crate::domain::LogLine;
@@ -67,7 +67,7 @@ pub(super) fn run(args: &LogsArgs) -> anyhow::Result<Outcome> {
 }
 
 fn write(lines: &[LogLine]) -> std::io::Result<()> {
-    let mut out = std::io::stdout().lock();
+    let mut out = stdout();
     for line in lines {
         let at = jiff::Timestamp::from_millisecond(line.at_ms).unwrap_or_default();
         writeln!(out, "{at:.3} {} {}", line.stream, line.message)?;

@@ -11,6 +11,7 @@ use crate::cli::Outcome;
 use crate::cli::inspect::recognise_for_run;
 use crate::cli::out_file::check_is_no_input;
 use crate::cli::progress::with_progress;
+use crate::cli::terminal::{interruptible, stdout};
 use crate::cli::values::parse_score;
 use crate::dirs::AppDirs;
 use crate::domain::{InstanceType, KeepRule, human_bytes};
@@ -98,9 +99,7 @@ impl OnnxArgs {
 }
 
 pub(super) fn run(args: &PackageArgs) -> anyhow::Result<Outcome> {
-    let control = TaskControl::new(ProgressUnit::Bytes);
-    let on_interrupt = control.clone();
-    ctrlc::set_handler(move || on_interrupt.cancel()).context("Could not listen for Ctrl+C")?;
+    let control = interruptible(ProgressUnit::Bytes)?;
     let model = args.what.model.as_deref().map(Path::new);
     check_is_no_input(
         &args.out,
@@ -245,7 +244,7 @@ fn pack_saved_model(saved_model: &Path, control: &TaskControl) -> anyhow::Result
 }
 
 fn print(packaged: &Packaged) -> anyhow::Result<()> {
-    let mut out = std::io::stdout().lock();
+    let mut out = stdout();
     for (name, bytes) in &packaged.files {
         writeln!(out, "{:>10}  {name}", human_bytes(*bytes))?;
     }

@@ -8,7 +8,7 @@ use clap::Args;
 use super::job_args::JobArgs;
 use crate::aws::Aws;
 use crate::cli::Outcome;
-use crate::cli::terminal::interruptible;
+use crate::cli::terminal::{interruptible, stdout};
 use crate::dirs::AppDirs;
 use crate::domain::{CheckGrade, Preflight};
 use crate::tasks::ProgressUnit;
@@ -27,7 +27,7 @@ pub(super) fn run(args: &PreflightArgs) -> anyhow::Result<Outcome> {
     let prices = args.job.prices(&planned.plan, &dirs)?;
     let packed = planned.pack(&aws, &control)?;
     let found = planned.preflight(&aws, &prices, packed.as_ref(), &control)?;
-    write(&mut std::io::stdout().lock(), &found)?;
+    write(&mut stdout(), &found)?;
     match found.count(CheckGrade::Problem) {
         0 => Ok(Outcome::AllWell),
         1 => bail!("there is a problem; the job would fail, or must not run like this"),

@@ -15,10 +15,13 @@ use crate::cli::Outcome;
 use crate::cli::place::{Place, S3Args};
 use crate::cli::predict::list;
 use crate::cli::progress::with_progress;
+use crate::cli::terminal::{interruptible, stdout};
 use crate::cli::values::parse_pair;
 use crate::decode::DecodeLimits;
 use crate::dirs::AppDirs;
-use crate::domain::{DeviceChoice, MAX_PAYLOAD_IN_FLIGHT_MB, Sample, USUAL_INSTANCE, human_bytes};
+use crate::domain::{
+    DeviceChoice, MAX_PAYLOAD_IN_FLIGHT_MB, Sample, USUAL_INSTANCE, human_bytes, visible,
+};
 use crate::export::{Existing, ExportTarget};
 use crate::inference::{LoadOptions, OnnxPredictor, runtime};
 use crate::remote::package::{ArchiveKind, Unpacked, package_model, unpack};
@@ -109,9 +112,7 @@ impl From<Form> for RequestForm {
 }
 
 pub(super) fn run(args: &RehearseArgs) -> anyhow::Result<Outcome> {
-    let control = TaskControl::new(ProgressUnit::Bytes);
-    let on_interrupt = control.clone();
-    ctrlc::set_handler(move || on_interrupt.cancel()).context("Could not listen for Ctrl+C")?;
+    let control = interruptible(ProgressUnit::Bytes)?;
     if args.archive.is_none() && args.model.is_none() {
         bail!(
             "nothing says which model is rehearsed over {}: --model packs one of this machine first, or an archive of `spotcheck transform package` \
@@ -234,9 +235,14 @@ fn report(rehearsal: &Rehearsal, samples: &[Sample]) -> anyhow::Result<Outcome> 
     let width = width.unwrap_or_default().min(48);
     let mut table = String::new();
     for (sample, image) in samples.iter().zip(&rehearsal.images) {
-        let _ = writeln!(table, "{:width$}  {}", sample.name, describe(image));
+        let _ = writeln!(
+            table,
+            "{:width$}  {}",
+            visible(&sample.name),
+            describe(image)
+        );
     }
-    std::io::stdout().lock().write_all(table.as_bytes())?;
+    stdout().write_all(table.as_bytes())?;
 
     tell_pace(rehearsal);
     let total = rehearsal.images.len();

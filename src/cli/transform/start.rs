@@ -12,7 +12,7 @@ use super::status::{Watched, watch_to_the_end};
 use crate::aws::Aws;
 use crate::cli::Outcome;
 use crate::cli::progress::with_progress;
-use crate::cli::terminal::interruptible;
+use crate::cli::terminal::{interruptible, stdout};
 use crate::dirs::AppDirs;
 use crate::domain::{CheckGrade, JobRecord, LeftBehind, Preflight, PriceTable, TransformPlan};
 use crate::remote::transform::{self, JobRecords, StartFolders, aws_commands};
@@ -116,7 +116,7 @@ fn must_be_well(found: &Preflight, how: &HowArgs) -> anyhow::Result<()> {
 
 fn tell(record: &JobRecord) -> anyhow::Result<()> {
     let spec = &record.spec;
-    writeln!(std::io::stdout().lock(), "{}", spec.job_name)?;
+    writeln!(stdout(), "{}", spec.job_name)?;
     let count = record.input_objects.unwrap_or_default();
     eprintln!(
         "started over {count} object{} on {} × {}; outputs go to {}",
@@ -146,7 +146,7 @@ fn tell_what_is_left(records: &JobRecords, name: &str) {
 }
 
 fn print_commands(plan: &TransformPlan, packing: Option<&Packing>) -> anyhow::Result<Outcome> {
-    let mut out = std::io::stdout().lock();
+    let mut out = stdout();
     if let Some(packing) = packing {
         let (flag, model) = packing.flag();
         let plain = model

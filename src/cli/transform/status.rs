@@ -10,7 +10,7 @@ use crate::aws::Aws;
 use crate::cli::Outcome;
 use crate::cli::account::AccountArgs;
 use crate::cli::progress::with_progress;
-use crate::cli::terminal::{interruptible, local_time};
+use crate::cli::terminal::{interruptible, local_time, stdout};
 use crate::cli::values::{parse_job_name, parse_positive};
 use crate::dirs::AppDirs;
 use crate::domain::{
@@ -152,7 +152,7 @@ fn conclude(
     progress: &JobProgress,
     control: &TaskControl,
 ) -> anyhow::Result<Outcome> {
-    write(&mut std::io::stdout().lock(), progress)?;
+    write(&mut stdout(), progress)?;
     for note in &progress.notes {
         eprintln!("note: {note}");
     }

@@ -387,7 +387,7 @@ pub(super) fn copy_picture(state: &State, effects: &mut Vec<Effect>) {
 pub(super) fn copy_path(state: &State, effects: &mut Vec<Effect>) {
     if let Some(entry) = shown_entry(state) {
         effects.push(Effect::CopyText {
-            text: entry.uri.to_string(),
+            text: entry.uri.as_str().to_owned(),
             notice: "Copied the path".to_owned(),
         });
     }
