@@ -45,8 +45,9 @@ fn open_prefix(bucket: &Bucket, prefix: &str, images: usize) -> Harness<'static,
         format!("{images} images, ")
     };
     wait_for(&mut window, &listed);
-    wait_until(&mut window, "the end of the listing", |window| {
-        !window.state().state().is_listing()
+    // With images that are all listed, and a model.
+    wait_until(&mut window, "a form that can be opened", |window| {
+        Action::Send.check(window.state().state()).is_ok()
     });
     window
 }
