@@ -204,7 +204,7 @@ fn what_makes_every_request_useless_ends_the_run_at_once_and_says_what_to_do() {
         let other = HttpServer::start(move |_| Reply::status(status));
         let said = stderr(&predict(&samples(), &other, &[]));
         assert!(
-            said.contains("never does") && said.contains("port"),
+            said.contains("server") && said.contains("host and port"),
             "{said}"
         );
         assert!(!said.contains("mapping"), "{said}");

@@ -245,7 +245,12 @@ impl Answer {
                 "TensorFlow Serving has no model {}, or not this version of it{said}: {}",
                 address.model, address.url
             )),
-            404 | 405 | 501 => PredictError::OutOfReach(format!(
+            404 => PredictError::OutOfReach(format!(
+                "TensorFlow Serving has no model {}, or another server answers there: TensorFlow Serving would say more; look at the \
+                 name, host and port, and at what stands before /v1/models: {}",
+                address.model, address.url
+            )),
+            405 | 501 => PredictError::OutOfReach(format!(
                 "the server there answers as TensorFlow Serving never does (HTTP status {status}); look at host and port, and at what \
                  stands before /v1/models: {}",
                 address.url
