@@ -5,7 +5,7 @@ use eframe::egui::{Align2, AreaState, Context, Id, LayerId, Modal, Order, vec2};
 use super::super::theme;
 
 /// Between a dialog and the edges of the window.
-const MARGIN: f32 = 30.0;
+const MARGIN: f32 = 12.0;
 
 /// A dialog over everything, in the middle when it opens. What it holds may come and go: its top stays where it is as long as there is
 /// room below, so that nothing moves under the pointer.
