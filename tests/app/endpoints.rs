@@ -5,8 +5,8 @@ use std::path::Path;
 use std::process::Command as Process;
 
 use egui::accesskit::Role;
+use egui_kittest::Harness;
 use egui_kittest::kittest::{NodeT, Queryable};
-use egui_kittest::{Harness, Node};
 use serde_json::json;
 use spotcheck::app::App;
 use spotcheck::dirs::AppDirs;
@@ -14,7 +14,7 @@ use spotcheck::domain::EndpointStatus;
 use spotcheck::state::{Action, Command, EndpointId, KnownEndpoint, Overlay, SendStage};
 use spotcheck::tasks::now_ms;
 
-use crate::remote::{serve, type_into};
+use crate::remote::{serve, type_into, type_lines};
 use crate::support::alone::alone;
 use crate::support::control_plane::{ControlPlane, Failure, IMAGE, REGION, ROLE, echo_archive};
 use crate::support::seaweed::{Bucket, Seaweed};
@@ -571,19 +571,6 @@ fn a_saved_model_is_deployed_in_the_container_that_serves_it_with_what_advanced_
     for told in [&model, &config, &asked("CreateEndpoint")] {
         assert_eq!(told["Tags"], tags);
     }
-}
-
-/// Into a field of several lines.
-fn type_lines(window: &mut Harness<'static, App>, field: &str, text: &str) {
-    let find = |window: &Harness<'static, App>, act: &dyn Fn(&Node<'_>)| {
-        act(&window.get_by_role_and_label(Role::MultilineTextInput, field));
-    };
-    find(window, &|node| node.scroll_to_me());
-    window.run_steps(3);
-    find(window, &|node| node.focus());
-    window.step();
-    find(window, &|node| node.type_text(text));
-    window.run_steps(2);
 }
 
 fn click_once_there(window: &mut Harness<'static, App>, text: &str) {

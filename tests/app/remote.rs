@@ -58,8 +58,17 @@ pub(crate) fn wait_for_listing(window: &mut Harness<'static, App>) {
 }
 
 pub(crate) fn type_into(window: &mut Harness<'static, App>, field: &str, text: &str) {
+    type_into_a(Role::TextInput, window, field, text);
+}
+
+/// Into a field of several lines.
+pub(crate) fn type_lines(window: &mut Harness<'static, App>, field: &str, text: &str) {
+    type_into_a(Role::MultilineTextInput, window, field, text);
+}
+
+fn type_into_a(role: Role, window: &mut Harness<'static, App>, field: &str, text: &str) {
     let find = |window: &Harness<'static, App>, act: &dyn Fn(&Node<'_>)| {
-        act(&window.get_by_role_and_label(Role::TextInput, field));
+        act(&window.get_by_role_and_label(role, field));
     };
     find(window, &|node| node.scroll_to_me());
     window.run_steps(3);

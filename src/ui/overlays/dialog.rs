@@ -23,12 +23,11 @@ pub(super) fn dialog(ctx: &Context, id: &str) -> Modal {
             let was_open =
                 ctx.memory(|memory| memory.areas().visible_last_frame(&LayerId::new(order, id)));
             let top = ctx.data_mut(|data| {
-                let top = data.get_temp_mut_or_insert_with(id, || f32::NAN);
-                if !was_open || top.is_nan() {
-                    *top = f32::midpoint(MARGIN, lowest);
-                }
-                *top = top.min(lowest).max(MARGIN);
-                *top
+                let before = data.get_temp(id).filter(|_| was_open);
+                let top = before.unwrap_or_else(|| f32::midpoint(MARGIN, lowest));
+                let top = top.min(lowest).max(MARGIN);
+                data.insert_temp(id, top);
+                top
             });
             area.anchor(Align2::CENTER_TOP, vec2(0.0, top))
         }
