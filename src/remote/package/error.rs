@@ -47,8 +47,15 @@ pub enum PackageError {
         path.display()
     )]
     Foreign { path: PathBuf },
-    #[error("unpacked it is larger than {}: {}", human_bytes(*limit_bytes), path.display())]
-    TooLarge { limit_bytes: u64, path: PathBuf },
+    #[error(
+        "the archive was not unpacked: it holds more than {}, and {reason}: {}",
+        human_bytes(*limit_bytes), path.display()
+    )]
+    TooLarge {
+        limit_bytes: u64,
+        reason: String,
+        path: PathBuf,
+    },
     #[error("could not unpack into {}: {source}", folder.display())]
     Unpack { folder: PathBuf, source: io::Error },
     #[error("{0}")]

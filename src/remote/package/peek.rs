@@ -1,5 +1,6 @@
 //! What an archive holds, told by the names in it. Nothing is unpacked, and an archive that is cut off tells as much as is there.
 
+use std::cell::Cell;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
@@ -8,18 +9,39 @@ use flate2::read::MultiGzDecoder;
 
 use super::onnx::CARD_FILE;
 use super::saved_model::is_graph_of_version;
+use super::unpack::{Bounded, MAX_HEADER_BYTES};
 use crate::domain::ArchiveContent;
 
 /// So much of an archive is looked at: what Spotcheck packs begins with what tells.
 const LOOKED_AT: u64 = 64 << 20;
+/// And so much of what it unpacks to.
+const UNPACKED: u64 = 1 << 30;
 const MAX_ENTRIES: usize = 10_000;
 
 /// `None`: neither what Spotcheck packs nor a `SavedModel`, as far as was looked, or no archive at all.
 pub fn peek(archive: impl Read) -> Option<ArchiveContent> {
-    let mut tar = tar::Archive::new(MultiGzDecoder::new(archive.take(LOOKED_AT)));
-    let entries = tar.entries().ok()?.take(MAX_ENTRIES);
-    let mut readable = entries.map_while(Result::ok);
-    readable.find_map(|entry| content_named(&entry.path().ok()?))
+    let left = Cell::new(0);
+    let mut tar = tar::Archive::new(Bounded {
+        inner: MultiGzDecoder::new(archive.take(LOOKED_AT)),
+        left: &left,
+    });
+    let mut entries = tar.entries().ok()?;
+    let (mut unpacked_left, mut last_bytes) = (UNPACKED, 0_u64);
+    for _ in 0..MAX_ENTRIES {
+        // What is left of the last file is passed over on the way to the next.
+        let allowed = last_bytes
+            .saturating_add(MAX_HEADER_BYTES)
+            .min(unpacked_left);
+        left.set(allowed);
+        let entry = entries.next()?.ok()?;
+        unpacked_left -= allowed - left.get();
+        last_bytes = entry.size();
+        let path = entry.path().ok()?;
+        if let Some(content) = content_named(&path) {
+            return Some(content);
+        }
+    }
+    None
 }
 
 /// As [`peek`], of a file.

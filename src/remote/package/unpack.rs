@@ -1,5 +1,6 @@
 //! Takes an archive apart, and trusts nothing in it.
 
+use std::cell::Cell;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
@@ -10,13 +11,22 @@ use tar::EntryType;
 use super::PackageError;
 use super::onnx::{CARD_FILE, PackagedCard, WEIGHTS_FILE};
 use super::peek::content_named;
-use crate::domain::{ArchiveContent, KeepRule};
+use crate::domain::{ArchiveContent, KeepRule, human_bytes};
 use crate::library::{Model, check_card};
 use crate::tasks::{Cancelled, TaskControl};
 
 /// SageMaker takes no larger models; more than this out of one archive is a bomb.
 const MAX_BYTES: u64 = 20 << 30;
-const MAX_ENTRIES: usize = 100_000;
+/// So is more than this many times the archive. Weights hardly become smaller; code, which does, has its part in `SMALL_BYTES`.
+const MAX_RATIO: u64 = 20;
+/// Whatever the ratio, this much does no harm.
+const SMALL_BYTES: u64 = 256 << 20;
+/// Of the disk, so much stays free.
+const SPARE_BYTES: u64 = 512 << 20;
+/// Files and folders.
+const MAX_ENTRIES: usize = 10_000;
+/// A name and what else stands before the content of a file. It is held in memory.
+pub(super) const MAX_HEADER_BYTES: u64 = 1 << 20;
 
 /// An archive in a folder.
 #[derive(Debug)]
@@ -44,14 +54,23 @@ pub fn unpack(
     control: &TaskControl,
 ) -> Result<Unpacked, PackageError> {
     let file = File::open(archive).map_err(PackageError::read("the archive", archive))?;
+    let metadata = file.metadata();
+    let metadata = metadata.map_err(PackageError::read("the archive", archive))?;
     control.set_step("Unpacking the archive");
-    control.set_total(file.metadata().ok().map(|metadata| metadata.len()));
+    control.set_total(Some(metadata.len()));
     let counted = Counted { file, control };
-    let mut tar = tar::Archive::new(MultiGzDecoder::new(counted));
+    let headers = Cell::new(MAX_HEADER_BYTES);
+    let bounded = Bounded {
+        inner: MultiGzDecoder::new(counted),
+        left: &headers,
+    };
+    let mut tar = tar::Archive::new(bounded);
+    let bound = Bound::of(metadata.len(), free_bytes(folder));
     let mut unpacking = Unpacking {
         archive,
         folder,
-        bytes_left: MAX_BYTES,
+        bytes_left: bound.bytes,
+        bound,
     };
     let damaged = |error: io::Error| match control.checkpoint() {
         Err(cancelled) => cancelled.into(),
@@ -61,28 +80,18 @@ pub fn unpack(
         },
     };
     let mut names = Vec::new();
-    for entry in tar.entries().map_err(damaged)? {
+    let mut entries = tar.entries().map_err(damaged)?;
+    for count in 1.. {
+        headers.set(MAX_HEADER_BYTES);
+        let Some(entry) = entries.next() else { break };
         let mut entry = entry.map_err(damaged)?;
-        if names.len() == MAX_ENTRIES {
-            return Err(unpacking.refused(format!("it holds more than {MAX_ENTRIES} files")));
+        headers.set(u64::MAX);
+        if count > MAX_ENTRIES {
+            return Err(unpacking.refused(format!(
+                "it holds more than {MAX_ENTRIES} files and folders, which no model needs"
+            )));
         }
-        let kind = entry.header().entry_type();
-        let path = entry.path().map_err(damaged)?.into_owned();
-        let name = unpacking.checked_name(&path)?;
-        match kind {
-            EntryType::XGlobalHeader => {}
-            EntryType::Directory => unpacking.make_folder(&name)?,
-            EntryType::Regular | EntryType::Continuous => {
-                unpacking.write(&name, &mut entry, damaged)?;
-                names.push(name);
-            }
-            _ => {
-                return Err(unpacking.refused(format!(
-                    "“{}” in it is a link or a device, which no model needs",
-                    path.display()
-                )));
-            }
-        }
+        names.extend(unpacking.take(&mut entry, damaged)?);
     }
     let kind = kind_of(archive, folder, &names)?;
     Ok(Unpacked {
@@ -95,13 +104,103 @@ struct Unpacking<'a> {
     archive: &'a Path,
     folder: &'a Path,
     bytes_left: u64,
+    bound: Bound,
+}
+
+/// How much an archive may hold, and why no more.
+struct Bound {
+    bytes: u64,
+    reason: String,
+}
+
+impl Bound {
+    /// `free_bytes`: of the disk, where that is known.
+    fn of(archive_bytes: u64, free_bytes: Option<u64>) -> Self {
+        let of_ratio = archive_bytes.saturating_mul(MAX_RATIO).max(SMALL_BYTES);
+        let of_disk = free_bytes.map_or(u64::MAX, |free| free.saturating_sub(SPARE_BYTES));
+        let bytes = MAX_BYTES.min(of_ratio).min(of_disk);
+        let reason = if bytes == of_disk {
+            format!(
+                "only {} of the disk are free, of which {} are to stay free; make room, or set TMPDIR to a folder on another disk",
+                human_bytes(free_bytes.unwrap_or_default()),
+                human_bytes(SPARE_BYTES)
+            )
+        } else if bytes == of_ratio {
+            format!(
+                "no model becomes that much larger than its archive, which has {}",
+                human_bytes(archive_bytes)
+            )
+        } else {
+            "SageMaker takes no model that large".to_owned()
+        };
+        Self { bytes, reason }
+    }
+}
+
+/// Of the disk that the folder is on, for who is no administrator; `None` where the system does not say.
+#[cfg(unix)]
+#[expect(
+    clippy::unnecessary_cast,
+    reason = "the types of these numbers differ between systems"
+)]
+fn free_bytes(folder: &Path) -> Option<u64> {
+    use std::os::unix::ffi::OsStrExt;
+    let path = std::ffi::CString::new(folder.as_os_str().as_bytes()).ok()?;
+    // SAFETY: all zeros is a valid value, the path ends in a zero, and only `found` is written.
+    let found = unsafe {
+        let mut found: libc::statvfs = std::mem::zeroed();
+        (libc::statvfs(path.as_ptr(), &raw mut found) == 0).then_some(found)
+    }?;
+    Some((found.f_bavail as u64).saturating_mul(found.f_frsize as u64))
+}
+
+#[cfg(not(unix))]
+fn free_bytes(_: &Path) -> Option<u64> {
+    None
 }
 
 impl Unpacking<'_> {
+    fn too_large(&self) -> PackageError {
+        PackageError::TooLarge {
+            limit_bytes: self.bound.bytes,
+            reason: self.bound.reason.clone(),
+            path: self.archive.to_owned(),
+        }
+    }
+
     fn refused(&self, reason: String) -> PackageError {
         PackageError::RefusedArchive {
             reason,
             path: self.archive.to_owned(),
+        }
+    }
+
+    /// Gives the name of what was written, where it is a file.
+    fn take(
+        &mut self,
+        entry: &mut tar::Entry<'_, impl Read>,
+        damaged: impl Fn(io::Error) -> PackageError,
+    ) -> Result<Option<PathBuf>, PackageError> {
+        let path = entry.path().map_err(&damaged)?.into_owned();
+        let name = self.checked_name(&path)?;
+        match entry.header().entry_type() {
+            EntryType::XGlobalHeader => Ok(None),
+            EntryType::Directory => {
+                self.make_folder(&name)?;
+                Ok(None)
+            }
+            // Before the first of its bytes is written.
+            EntryType::Regular | EntryType::Continuous if entry.size() > self.bytes_left => {
+                Err(self.too_large())
+            }
+            EntryType::Regular | EntryType::Continuous => {
+                self.write(&name, entry, damaged)?;
+                Ok(Some(name))
+            }
+            _ => Err(self.refused(format!(
+                "“{}” in it is a link or a device, which no model needs",
+                path.display()
+            ))),
         }
     }
 
@@ -146,13 +245,10 @@ impl Unpacking<'_> {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 read => read.map_err(&damaged)?,
             };
-            self.bytes_left =
-                self.bytes_left
-                    .checked_sub(read as u64)
-                    .ok_or_else(|| PackageError::TooLarge {
-                        limit_bytes: MAX_BYTES,
-                        path: self.archive.to_owned(),
-                    })?;
+            self.bytes_left = self
+                .bytes_left
+                .checked_sub(read as u64)
+                .ok_or_else(|| self.too_large())?;
             io::Write::write_all(&mut file, &chunk[..read]).map_err(|error| self.failed(error))?;
         }
     }
@@ -212,6 +308,23 @@ fn onnx_model(archive: &Path, folder: &Path) -> Result<ArchiveKind, PackageError
     })
 }
 
+/// No more of what comes out of `inner` than is left.
+pub(super) struct Bounded<'b, R> {
+    pub(super) inner: R,
+    pub(super) left: &'b Cell<u64>,
+}
+
+impl<R: Read> Read for Bounded<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.inner.read(buffer)?;
+        let left = self.left.get().checked_sub(read as u64);
+        self.left.set(left.ok_or_else(|| {
+            io::Error::other("more stands between two of its files than belongs there")
+        })?);
+        Ok(read)
+    }
+}
+
 /// The archive's own bytes, counted; ends when the task is cancelled.
 struct Counted<'c> {
     file: File,
@@ -225,5 +338,51 @@ impl Read for Counted<'_> {
         let read = self.file.read(buffer)?;
         self.control.add_done(read as u64);
         Ok(read)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GIB: u64 = 1 << 30;
+
+    #[test]
+    fn the_bound_is_the_narrowest_of_ratio_disk_and_what_sagemaker_takes() {
+        for (archive_bytes, free_bytes, expected, words) in [
+            (
+                45 << 20,
+                Some(100 * GIB),
+                900 << 20,
+                "larger than its archive",
+            ),
+            (
+                1 << 20,
+                Some(100 * GIB),
+                SMALL_BYTES,
+                "larger than its archive",
+            ),
+            (8 * GIB, Some(100 * GIB), MAX_BYTES, "SageMaker"),
+            (8 * GIB, None, MAX_BYTES, "SageMaker"),
+            (
+                2 * GIB,
+                Some(3 * GIB),
+                3 * GIB - SPARE_BYTES,
+                "3.0 GiB of the disk",
+            ),
+            (2 * GIB, Some(1), 0, "TMPDIR"),
+        ] {
+            let bound = Bound::of(archive_bytes, free_bytes);
+            assert_eq!(bound.bytes, expected, "{archive_bytes} {free_bytes:?}");
+            assert!(bound.reason.contains(words), "{}", bound.reason);
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn the_system_says_how_much_of_a_disk_is_free() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(free_bytes(folder.path()).unwrap() > 0);
+        assert_eq!(free_bytes(&folder.path().join("missing")), None);
     }
 }
