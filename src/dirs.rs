@@ -1,8 +1,12 @@
 //! The folders that Spotcheck itself writes to. The only module that knows them.
 
+mod scratch;
+
 use std::path::PathBuf;
 
 use directories::ProjectDirs;
+
+pub use scratch::Scratch;
 
 /// Keeps everything that Spotcheck writes below one folder (a USB stick, a test) instead of the user's own folders.
 pub const HOME_VARIABLE: &str = "SPOTCHECK_HOME";

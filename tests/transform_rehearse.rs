@@ -435,6 +435,126 @@ for name, value in {
     must_be_equal(&rehearse(&flags).output().unwrap(), 1);
 }
 
+/// What the handler of an archive that notes down all it can see of its surroundings saw.
+#[cfg(unix)]
+fn surroundings(folder: &Path, start: impl FnOnce(&str) -> Command) -> serde_json::Value {
+    let note = folder.join("surroundings.json");
+    let lines = format!(
+        "
+import json
+_open = []
+for _name in os.listdir('/dev/fd'):
+    try:
+        _open.append(os.readlink('/proc/self/fd/' + _name))
+    except OSError:
+        pass
+with open('{}', 'w') as _file:
+    json.dump({{'environment': dict(os.environ), 'files': _open, 'home': os.path.expanduser('~')}}, _file)",
+        note.display()
+    );
+    let archive = tampered(folder, &lines);
+    must_be_equal(&start(&text(&archive)).output().unwrap(), 1);
+    serde_json::from_slice(&std::fs::read(note).unwrap()).unwrap()
+}
+
+#[cfg(unix)]
+#[test]
+fn nothing_of_the_user_reaches_the_code_of_an_archive() {
+    const MAY_BE_THERE: [&str; 18] = [
+        "PATH",
+        "PYTHONPATH",
+        "LD_LIBRARY_PATH",
+        "DYLD_LIBRARY_PATH",
+        "DYLD_FALLBACK_LIBRARY_PATH",
+        "PYTHONHOME",
+        "SYSTEMROOT",
+        "LANG",
+        // Python itself may set this one, and the handler that one.
+        "LC_CTYPE",
+        "ORT_DISABLE_TELEMETRY",
+        "HOME",
+        "TMPDIR",
+        "PYTHONDONTWRITEBYTECODE",
+        "SAGEMAKER_BATCH",
+        "SAGEMAKER_BATCH_STRATEGY",
+        "SAGEMAKER_MAX_PAYLOAD_IN_MB",
+        "SAGEMAKER_MAX_CONCURRENT_TRANSFORMS",
+        "SAGEMAKER_BIND_TO_PORT",
+    ];
+    const SECRET: &str = "not-for-archives";
+    let folder = tempfile::tempdir().unwrap();
+    let home = folder.path().join("home");
+    std::fs::create_dir_all(home.join(".aws")).unwrap();
+    let secret = folder.path().join("secret");
+    std::fs::write(&secret, SECRET).unwrap();
+    let seen = surroundings(folder.path(), |archive| {
+        let rehearse = rehearse(&[archive, &samples(), "--samples", "1", "--env", "NOTE=cat"]);
+        // A shell that leaves a file of secrets open.
+        let mut shell = Command::new("sh");
+        shell
+            .args(["-c", r#"exec 7<"$0"; exec "$@""#])
+            .arg(&secret)
+            .arg(rehearse.get_program())
+            .args(rehearse.get_args())
+            .current_dir(repository());
+        for (name, value) in rehearse.get_envs() {
+            match value {
+                Some(value) => shell.env(name, value),
+                None => shell.env_remove(name),
+            };
+        }
+        for name in [
+            "AWS_ACCESS_KEY_ID",
+            "AWS_SECRET_ACCESS_KEY",
+            "AWS_SESSION_TOKEN",
+            "AWS_PROFILE",
+            "GITHUB_TOKEN",
+            "SSH_AUTH_SOCK",
+        ] {
+            shell.env(name, SECRET);
+        }
+        shell.env("AWS_CONFIG_FILE", &secret).env("HOME", &home);
+        shell
+    });
+    let environment = seen["environment"].as_object().unwrap();
+    assert_eq!(environment["NOTE"], "cat");
+    let others = environment
+        .keys()
+        .filter(|name| !MAY_BE_THERE.contains(&name.as_str()) && *name != "NOTE");
+    assert_eq!(others.collect::<Vec<_>>(), Vec::<&String>::new());
+    assert!(!seen.to_string().contains(SECRET));
+    let files = seen["files"].to_string();
+    assert!(!files.contains(&text(&secret)), "{files}");
+    for place in [&seen["home"], &environment["HOME"], &environment["TMPDIR"]] {
+        let place = Path::new(place.as_str().unwrap());
+        assert!(!place.starts_with(&home), "{}", place.display());
+        assert!(!place.exists(), "it goes with the rehearsal");
+    }
+}
+
+#[test]
+fn what_a_handler_prints_before_it_ends_is_shown_wherever_it_prints_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let lines = "
+import sys
+print('port of call', flush=True)
+print('the last line on stdout', flush=True)
+print('the last line on stderr', file=sys.stderr, flush=True)
+os._exit(7)";
+    let archive = tampered(folder.path(), lines);
+    let output = rehearse(&[&text(&archive), &samples()]).output().unwrap();
+    let said = said(&output);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    for words in [
+        "ended before it listened",
+        "port of call",
+        "the last line on stdout",
+        "the last line on stderr",
+    ] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+}
+
 /// A handler whose ping is answered with 503 as often as this says.
 fn slow_to_pong(folder: &Path, times: &str) -> String {
     let lines = format!(
@@ -610,12 +730,43 @@ fn archives_that_could_do_harm_or_are_none_are_refused() {
         "this is no archive of",
     );
     refused(b"no archive at all", "the archive is damaged");
+    refused(
+        &archive_of(&[("model.onnx", tar::EntryType::Regular, 6 << 30)]),
+        "no model becomes that much larger than its archive",
+    );
+    let folders: Vec<String> = (0..10_001).map(|number| number.to_string()).collect();
+    let folders: Vec<(&str, tar::EntryType, u64)> = folders
+        .iter()
+        .map(|name| (name.as_str(), tar::EntryType::Directory, 0))
+        .collect();
+    refused(&archive_of(&folders), "more than 10000 files and folders");
+    // A name of 64 MiB, which a reader would hold in memory.
+    let mut long = archive_of(&[("name", tar::EntryType::GNULongName, 64 << 20)]);
+    let mut zeros = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    std::io::copy(&mut std::io::repeat(b'a').take(64 << 20), &mut zeros).unwrap();
+    long.extend(zeros.finish().unwrap());
+    refused(&long, "more stands between two of its files");
     let whole = std::fs::read(package(
         tempfile::tempdir().unwrap().path(),
         &["--model", "efficientnet-lite0"],
     ));
     let whole = whole.unwrap();
     refused(&whole[..whole.len() / 2], "the archive is damaged");
+}
+
+/// Entries that say they have so many bytes, and have none. Without an end, so that another part may follow.
+fn archive_of(entries: &[(&str, tar::EntryType, u64)]) -> Vec<u8> {
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    for (name, kind, bytes) in entries {
+        let mut header = tar::Header::new_gnu();
+        header.set_path(name).unwrap();
+        header.set_entry_type(*kind);
+        header.set_size(*bytes);
+        header.set_mode(0o755);
+        header.set_cksum();
+        gzip.write_all(header.as_bytes()).unwrap();
+    }
+    gzip.finish().unwrap()
 }
 
 /// One entry, its name as it is.
@@ -637,7 +788,7 @@ fn archive_with(name: &str, kind: tar::EntryType) -> Vec<u8> {
 
 /// A rehearsal whose handler has been asked and never answers: the process, and the handler's id.
 #[cfg(unix)]
-fn hanging(folder: &Path) -> (std::process::Child, u32) {
+fn hanging(folder: &Path, temporary: &Path) -> (std::process::Child, u32) {
     let note = folder.join("handler.pid");
     let place = note.display();
     let lines = format!(
@@ -651,6 +802,7 @@ def respond(model, body, content_type):
     );
     let archive = tampered(folder, &lines);
     let child = rehearse(&[&text(&archive), &samples()])
+        .env("TMPDIR", temporary)
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
@@ -681,19 +833,36 @@ fn wait_until(what: &str, is_so: impl Fn() -> bool) {
 
 #[cfg(unix)]
 #[test]
-fn the_handler_ends_with_a_rehearsal_that_is_cancelled_or_killed() {
-    for signal in ["-INT", "-KILL"] {
+fn the_handler_ends_with_a_rehearsal_that_is_cancelled_or_killed_and_no_files_stay() {
+    let left_in = |temporary: &Path| {
+        let entries = std::fs::read_dir(temporary).unwrap();
+        entries
+            .map(|entry| entry.unwrap().path())
+            .collect::<Vec<_>>()
+    };
+    for signal in ["-INT", "-TERM", "-KILL"] {
         let folder = tempfile::tempdir().unwrap();
-        let (mut rehearsal, handler) = hanging(folder.path());
+        let temporary = folder.path().join("temporary");
+        std::fs::create_dir(&temporary).unwrap();
+        let (mut rehearsal, handler) = hanging(folder.path(), &temporary);
+        assert_eq!(left_in(&temporary).len(), 1);
         let sent = Command::new("kill")
             .args([signal, &rehearsal.id().to_string()])
             .status();
         assert!(sent.unwrap().success());
         let status = rehearsal.wait().unwrap();
-        if signal == "-INT" {
+        if signal != "-KILL" {
             assert_eq!(status.code(), Some(1));
+            assert_eq!(left_in(&temporary), Vec::<PathBuf>::new(), "{signal}");
         }
         wait_until("the handler is gone", || !is_running(handler));
+        // What a kill leaves goes with whoever comes next, although that one has an archive of its own to complain about.
+        let next = rehearse(&["Cargo.toml", &samples()])
+            .env("TMPDIR", &temporary)
+            .output()
+            .unwrap();
+        assert_eq!(next.status.code(), Some(1));
+        assert_eq!(left_in(&temporary), Vec::<PathBuf>::new(), "{signal}");
     }
 }
 

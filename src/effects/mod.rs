@@ -35,7 +35,7 @@ use model_work::ModelWork;
 use crate::aws::Aws;
 use crate::cache::DiskCache;
 use crate::decode::{DecodeLimits, ThumbnailCache};
-use crate::dirs::AppDirs;
+use crate::dirs::{AppDirs, Scratch};
 use crate::domain::{DisplayPicture, Picture, Problem, RunId, SampleId, Tile, TileKey};
 use crate::export::ComparisonContext;
 use crate::library::Library;
@@ -176,6 +176,8 @@ impl Effects {
             endpoints: remote::EndpointKeeper::default(),
             shared,
         };
+        // It reads a folder of the system, which may be a slow one.
+        effects.shared.spawn("clean up", |_| Scratch::clean_up());
         let answers = Answers {
             events: events_received,
             deliveries: deliveries_received,

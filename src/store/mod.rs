@@ -34,6 +34,7 @@ pub use open::{OpenRequest, Opened, Wanted};
 pub use pairs::{AnswerPair, AnswerPairs};
 pub use reader::{AnswerCounts, StoredStamp};
 
+use crate::dirs::Scratch;
 use crate::domain::{
     Change, JudgedSample, Prediction, RunId, RunInfo, S3Place, SampleAnswer, SampleUri,
 };
@@ -67,7 +68,7 @@ struct Inner {
     next_run: AtomicU64,
     writing: Option<Writing>,
     /// The copy that is read where the file's own folder cannot be written. Removed after the connections are closed.
-    _copy: Option<tempfile::TempDir>,
+    _copy: Option<Scratch>,
     /// Freed last.
     lock: Mutex<Option<FileLock>>,
 }

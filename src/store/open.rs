@@ -19,6 +19,7 @@ use super::save_as::vacuum_into;
 use super::schema::{self, APPLICATION_ID, VERSION};
 use super::writer::{Refused, Writer};
 use super::{Access, EXTENSION, Inner, Project, Root, SaveEvent, Writing};
+use crate::dirs::Scratch;
 use crate::tasks::now_ms;
 
 /// Larger files are looked through only where the last program that wrote them did not close them.
@@ -341,9 +342,9 @@ fn can_write_beside(path: &Path) -> bool {
 }
 
 /// With its journal, which may hold what the file does not have yet.
-fn copy_files(path: &Path) -> Result<tempfile::TempDir, StoreError> {
+fn copy_files(path: &Path) -> Result<Scratch, StoreError> {
     let failed = || StoreError::io("copy the project to read it", path);
-    let folder = tempfile::tempdir().map_err(failed())?;
+    let folder = Scratch::new().map_err(failed())?;
     let copy = folder.path().join(COPY);
     std::fs::copy(path, &copy).map_err(failed())?;
     let journal = companion(path, "-wal");
@@ -353,9 +354,8 @@ fn copy_files(path: &Path) -> Result<tempfile::TempDir, StoreError> {
     Ok(folder)
 }
 
-fn migrated_copy(path: &Path) -> Result<tempfile::TempDir, StoreError> {
-    let folder =
-        tempfile::tempdir().map_err(StoreError::io("copy the project to read it", path))?;
+fn migrated_copy(path: &Path) -> Result<Scratch, StoreError> {
+    let folder = Scratch::new().map_err(StoreError::io("copy the project to read it", path))?;
     let copy = folder.path().join(COPY);
     let make = || {
         vacuum_into(&open_reader(path)?, &copy)?;

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use clap::Args;
-use tempfile::TempDir;
 
 use crate::cli::Outcome;
 use crate::cli::inspect::recognise_for_run;
@@ -13,7 +12,7 @@ use crate::cli::out_file::check_is_no_input;
 use crate::cli::progress::with_progress;
 use crate::cli::terminal::{interruptible, stdout};
 use crate::cli::values::parse_score;
-use crate::dirs::AppDirs;
+use crate::dirs::{AppDirs, Scratch};
 use crate::domain::{InstanceType, KeepRule, human_bytes};
 use crate::export::{Existing, ExportTarget};
 use crate::inference::runtime;
@@ -158,7 +157,7 @@ pub(super) fn find_model(model: &str, control: &TaskControl) -> anyhow::Result<M
 pub(in crate::cli) struct PackedHere {
     pub(in crate::cli) path: PathBuf,
     /// Gone with this.
-    _folder: TempDir,
+    _folder: Scratch,
 }
 
 /// A model of this machine, on its way into an archive.
@@ -197,7 +196,7 @@ fn pack_for(model: &str, instance_type: &str, control: &TaskControl) -> anyhow::
     }
     let instance = InstanceType::parse(instance_type);
     let has_gpu = instance.is_some_and(|instance| instance.has_gpu());
-    let folder = tempfile::tempdir().context("Could not make a folder for the archive")?;
+    let folder = Scratch::new().context("Could not make a folder for the archive")?;
     let target = ExportTarget {
         path: folder.path().join(ARCHIVE),
         existing: Existing::Keep,
@@ -224,7 +223,7 @@ fn pack_for(model: &str, instance_type: &str, control: &TaskControl) -> anyhow::
 }
 
 fn pack_saved_model(saved_model: &Path, control: &TaskControl) -> anyhow::Result<PackedHere> {
-    let folder = tempfile::tempdir().context("Could not make a folder for the archive")?;
+    let folder = Scratch::new().context("Could not make a folder for the archive")?;
     let target = ExportTarget {
         path: folder.path().join(ARCHIVE),
         existing: Existing::Keep,

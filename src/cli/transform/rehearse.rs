@@ -18,7 +18,7 @@ use crate::cli::progress::with_progress;
 use crate::cli::terminal::{interruptible, stdout};
 use crate::cli::values::parse_pair;
 use crate::decode::DecodeLimits;
-use crate::dirs::AppDirs;
+use crate::dirs::{AppDirs, Scratch};
 use crate::domain::{
     DeviceChoice, MAX_PAYLOAD_IN_FLIGHT_MB, Sample, USUAL_INSTANCE, human_bytes, visible,
 };
@@ -133,8 +133,8 @@ pub(super) fn run(args: &RehearseArgs) -> anyhow::Result<Outcome> {
         samples: page.samples.into(),
         limits: DecodeLimits::default(),
     };
-    let folder = tempfile::tempdir().context("Could not make a folder for temporary files")?;
-    let archive = unpacked(args, folder.path(), &control)?;
+    let scratch = Scratch::new().context("Could not make a folder for temporary files")?;
+    let archive = unpacked(args, scratch.path(), &control)?;
     let predictor = predictor(&archive, args, &control)?;
     let images = TaskControl::new(ProgressUnit::Images);
     let of_images = images.clone();
@@ -145,6 +145,7 @@ pub(super) fn run(args: &RehearseArgs) -> anyhow::Result<Outcome> {
             predictor.as_ref(),
             &samples,
             &args.options(),
+            scratch.path(),
             &images,
         )
     })?;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::super::Shared;
 use super::archives::archive_of;
+use crate::dirs::Scratch;
 use crate::domain::{
     Device, DeviceChoice, KeepRule, MAX_PAYLOAD_IN_FLIGHT_MB, Sample, SplitType, TransformSpec,
     archive_address,
@@ -66,9 +67,12 @@ fn try_out(shared: &Shared, request: &Request) -> Result<RehearsalReport, TaskOu
         ));
     };
     control.set_step("unpacking the archive");
-    let folder = tempfile::tempdir()
-        .map_err(|error| failed(&format!("No temporary folder can be made: {error}")))?;
-    let archive = unpack(&archive, folder.path(), control).map_err(|error| match error {
+    let no_folder =
+        |error: std::io::Error| failed(&format!("No temporary folder can be made: {error}"));
+    let scratch = Scratch::new().map_err(no_folder)?;
+    let folder = scratch.path().join("archive");
+    std::fs::create_dir(&folder).map_err(no_folder)?;
+    let archive = unpack(&archive, &folder, control).map_err(|error| match error {
         PackageError::Cancelled(_) => TaskOutcome::Cancelled,
         error => failed(&error),
     })?;
@@ -98,7 +102,14 @@ fn try_out(shared: &Shared, request: &Request) -> Result<RehearsalReport, TaskOu
         },
         ..rehearse_options(spec, &request.wish)
     };
-    let rehearsal = rehearse(&archive, predictor.as_ref(), &samples, &options, control);
+    let rehearsal = rehearse(
+        &archive,
+        predictor.as_ref(),
+        &samples,
+        &options,
+        scratch.path(),
+        control,
+    );
     let rehearsal = rehearsal.map_err(|error| match error {
         RehearseError::Cancelled(_) => TaskOutcome::Cancelled,
         error => failed(&error),

@@ -7,10 +7,11 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Receiver, RecvTimeoutError, bounded};
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 use ureq::{Agent, SendBody};
 
 use super::RehearseError;
+use super::python::Python;
 use crate::tasks::{CancelHook, TaskControl};
 
 /// A ping is answered at once or not at all.
@@ -18,6 +19,14 @@ const PONG_WITHIN: Duration = Duration::from_secs(2);
 /// SageMaker's own default.
 const ANSWERS_WITHIN: Duration = Duration::from_mins(10);
 const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// What a handler that has ended said comes within this; a process of its own may keep its output open.
+const LAST_WORDS_WITHIN: Duration = Duration::from_secs(2);
+/// What says where a process has its home, and where it may put files.
+const HOMES: &[&str] = if cfg!(windows) {
+    &["USERPROFILE", "TMP", "TEMP"]
+} else {
+    &["HOME", "TMPDIR"]
+};
 /// What is kept of what the handler writes, for messages.
 const LOG_LINES: usize = 30;
 /// More than any answer; a handler that sends without end is cut off.
@@ -28,8 +37,13 @@ pub(super) struct Handler {
     address: String,
     agent: Agent,
     log: Log,
+    /// Disconnected once all that the handler wrote is in the log.
+    all_said: Receiver<Never>,
     _kill_on_cancel: CancelHook,
 }
+
+/// Nothing is ever sent.
+enum Never {}
 
 /// What came back for a request.
 pub(super) struct Reply {
@@ -59,10 +73,13 @@ pub(super) type Environment = BTreeMap<String, String>;
 
 /// How the process is started.
 pub(super) struct Launch<'a> {
-    pub(super) python: &'a str,
+    pub(super) python: &'a Python,
     pub(super) script: &'a Path,
     /// Where it runs: the unpacked archive.
     pub(super) folder: &'a Path,
+    /// Its home, and where it may put files.
+    pub(super) home: &'a Path,
+    /// Beside what every process needs: nothing of ours or the user's reaches it.
     pub(super) environment: Environment,
     /// Until it answers its ping.
     pub(super) ready_within: Duration,
@@ -71,28 +88,23 @@ pub(super) struct Launch<'a> {
 impl Handler {
     /// Returns once it answers its ping, and so has loaded its model.
     pub(super) fn start(launch: &Launch<'_>, control: &TaskControl) -> Result<Self, RehearseError> {
-        let child = Command::new(launch.python)
-            .arg(launch.script)
-            .args(["--host", "127.0.0.1", "--until-stdin-closes"])
-            .current_dir(launch.folder)
-            .envs(&launch.environment)
-            .env("SAGEMAKER_BIND_TO_PORT", "0")
-            .env("PYTHONDONTWRITEBYTECODE", "1")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn();
+        let child = launch.command().spawn();
         let mut child = child.map_err(|error| RehearseError::NoPython {
-            python: launch.python.to_owned(),
+            python: launch.python.program.display().to_string(),
             reason: error.to_string(),
         })?;
         let log = Log::default();
-        let (said, first_line) = bounded(1);
+        let (said, told_port) = bounded(1);
+        let (speaking, all_said) = bounded(0);
         if let Some(output) = child.stdout.take() {
-            log.follow(output, move |line| said.try_send(line.to_owned()).is_err());
+            let is_port = move |line: &str| {
+                let port = line.strip_prefix("port ").map(str::parse);
+                matches!(port, Some(Ok(port)) if said.try_send(port).is_ok())
+            };
+            log.follow(output, is_port, speaking.clone());
         }
         if let Some(output) = child.stderr.take() {
-            log.follow(output, |_| true);
+            log.follow(output, |_| false, speaking);
         }
         let child = Arc::new(Mutex::new(child));
         let killed = Arc::clone(&child);
@@ -101,13 +113,14 @@ impl Handler {
             address: String::new(),
             agent: agent(),
             log,
+            all_said,
             _kill_on_cancel: control.on_cancel(move || end(&killed)),
         };
         let patience = Patience {
             begun: Instant::now(),
             within: launch.ready_within,
         };
-        let port = handler.wait_for_port(&first_line, patience, control)?;
+        let port = handler.wait_for_port(&told_port, patience, control)?;
         handler.address = format!("http://127.0.0.1:{port}");
         handler.wait_for_pong(patience, control)?;
         Ok(handler)
@@ -115,21 +128,14 @@ impl Handler {
 
     fn wait_for_port(
         &self,
-        first_line: &Receiver<String>,
+        told_port: &Receiver<u16>,
         patience: Patience,
         control: &TaskControl,
     ) -> Result<u16, RehearseError> {
         loop {
             control.checkpoint()?;
-            match first_line.recv_timeout(LOOK_EVERY) {
-                Ok(line) => {
-                    if let Some(port) = line
-                        .strip_prefix("port ")
-                        .and_then(|port| port.parse().ok())
-                    {
-                        return Ok(port);
-                    }
-                }
+            match told_port.recv_timeout(LOOK_EVERY) {
+                Ok(port) => return Ok(port),
                 Err(RecvTimeoutError::Timeout) if !patience.is_over() => {}
                 Err(RecvTimeoutError::Timeout) => {
                     return Err(RehearseError::HandlerSilent {
@@ -148,6 +154,7 @@ impl Handler {
     }
 
     fn ended(&self, status: std::io::Result<ExitStatus>) -> RehearseError {
+        let _ = self.all_said.recv_timeout(LAST_WORDS_WITHIN);
         RehearseError::HandlerEnded {
             status: status.map_or_else(|error| error.to_string(), |status| status.to_string()),
             log: self.log.lines(),
@@ -231,6 +238,52 @@ impl Handler {
     }
 }
 
+impl Launch<'_> {
+    /// With an empty environment but for what stands here, and no open file of ours: the code of an archive may be anybody's.
+    fn command(&self) -> Command {
+        keep_files_to_ourselves();
+        let mut command = Command::new(&self.python.program);
+        command
+            .arg(self.script)
+            .args(["--host", "127.0.0.1", "--until-stdin-closes"])
+            .current_dir(self.folder)
+            .env_clear()
+            .envs(
+                self.python
+                    .environment
+                    .iter()
+                    .map(|(name, value)| (name, value)),
+            )
+            .env("LANG", "C.UTF-8")
+            .env("PYTHONDONTWRITEBYTECODE", "1");
+        for name in HOMES {
+            command.env(name, self.home);
+        }
+        command
+            .envs(&self.environment)
+            .env("SAGEMAKER_BIND_TO_PORT", "0")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+}
+
+/// Whoever started us may have left files open for us, which a process that we start would inherit.
+#[cfg(unix)]
+fn keep_files_to_ourselves() {
+    const LAST_STANDARD: i32 = 2;
+    let open = std::fs::read_dir("/dev/fd").into_iter().flatten().flatten();
+    let numbers = open.filter_map(|file| file.file_name().to_str()?.parse::<i32>().ok());
+    for number in numbers.filter(|number| *number > LAST_STANDARD) {
+        // SAFETY: sets a flag that our own files have anyway; where the file is closed by now, it fails.
+        unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) };
+    }
+}
+
+#[cfg(not(unix))]
+fn keep_files_to_ourselves() {}
+
 /// How long it is waited for.
 #[derive(Clone, Copy)]
 struct Patience {
@@ -279,20 +332,22 @@ fn agent() -> Agent {
 struct Log(Arc<Mutex<VecDeque<String>>>);
 
 impl Log {
-    /// Reads `output` to its end on a thread of its own. A line goes into the log where `keep` says so.
+    /// Reads `output` to its end, and drops `speaking` then, on a thread of its own. A line that `take` takes is not for people.
     fn follow(
         &self,
         output: impl Read + Send + 'static,
-        mut keep: impl FnMut(&str) -> bool + Send + 'static,
+        take: impl Fn(&str) -> bool + Send + 'static,
+        speaking: Sender<Never>,
     ) {
         let log = self.clone();
         let work = move || {
+            let _until_the_end = speaking;
             let mut output = BufReader::new(output);
             let mut line = Vec::new();
             while matches!(output.read_until(b'\n', &mut line), Ok(length) if length > 0) {
                 let text = String::from_utf8_lossy(&line).trim_end().to_owned();
                 line.clear();
-                if keep(&text) {
+                if !take(&text) {
                     log.push(text);
                 }
             }

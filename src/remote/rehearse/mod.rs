@@ -185,7 +185,7 @@ impl Rehearsal {
 }
 
 /// Starts the handler of `archive`, asks it about every sample, and compares its answers with those of `predictor`, which must be
-/// loaded from the same archive. A `SavedModel` has none, its answers are only looked at. Progress is in images, twice as many where
+/// loaded from the same archive. `scratch` is an empty folder, for what the handler is told and what it writes. A `SavedModel` has none, its answers are only looked at. Progress is in images, twice as many where
 /// there are two answers.
 ///
 /// # Errors
@@ -195,13 +195,17 @@ pub fn rehearse(
     predictor: Option<&Arc<dyn Predictor>>,
     samples: &RehearseSamples,
     options: &RehearseOptions,
+    scratch: &Path,
     control: &TaskControl,
 ) -> Result<Rehearsal, RehearseError> {
-    let scripts = tempfile::tempdir().map_err(RehearseError::Temporary)?;
+    let [scripts, home] = ["scripts", "home"].map(|name| scratch.join(name));
+    for folder in [&scripts, &home] {
+        std::fs::create_dir(folder).map_err(RehearseError::Temporary)?;
+    }
     // First: what the Python lacks does not matter to whoever has no TensorFlow Serving.
-    let (script, mut environment) = server(archive, options, scripts.path())?;
+    let (script, mut environment) = server(archive, options, &scripts)?;
     let requirements = archive.folder.join("code/requirements.txt");
-    let notes = python::check(&options.python, &requirements, scripts.path())?;
+    let python = python::look_at(&options.python, &requirements, &scripts)?;
     let source = for_task(&samples.source, control);
     control.set_step("Reading the images");
     let largest = largest_request(source.as_ref(), &samples.samples, options, control)?;
@@ -216,9 +220,10 @@ pub fn rehearse(
     control.set_step("Starting the handler");
     let begun = Instant::now();
     let launch = Launch {
-        python: &options.python,
+        python: &python,
         script: &script,
         folder: &archive.folder,
+        home: &home,
         environment,
         ready_within: options.ready_within,
     };
@@ -261,7 +266,7 @@ pub fn rehearse(
         asked_for,
         max_payload_mb: limits.max_payload_mb,
         max_concurrent,
-        notes,
+        notes: python.notes,
     })
 }
 
@@ -355,6 +360,7 @@ fn predict_here(
         Some(Stopped::DeviceLost(reason) | Stopped::OutOfReach(reason)) => {
             Err(RehearseError::DeviceLost(reason))
         }
+        Some(Stopped::SourceUnreachable(reason)) => Err(RehearseError::SourceUnreachable(reason)),
         Some(Stopped::Cancelled) | None => Ok(results),
     }
 }

@@ -1,59 +1,75 @@
-//! Whether a Python of the user's has what a handler needs.
+//! A Python of the user's: what it is, what it needs to run, and whether it has what a handler needs.
 
-use std::path::Path;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::RehearseError;
 
-const CHECK_FILE: &str = "check_requirements.py";
-const CHECK: &str = include_str!("../../../assets/rehearse/check_requirements.py");
+const LOOK_FILE: &str = "look_at_python.py";
+const LOOK: &str = include_str!("../../../assets/rehearse/look_at_python.py");
 
-/// What is there in another version than the archive asks for, for people. Nothing where there is no `requirements`.
-///
+/// What a name of a Python stands for: behind it may be a shim of pyenv, a link, a script.
+pub(super) struct Python {
+    pub(super) program: PathBuf,
+    /// What it does not run without where it is started with an empty environment: where its libraries and packages are. No secrets.
+    pub(super) environment: Vec<(OsString, OsString)>,
+    /// What is there in another version than the archive asks for, for people.
+    pub(super) notes: Vec<String>,
+}
+
 /// # Errors
-/// There is no such Python, or it lacks packages.
-pub(super) fn check(
+/// There is no such Python, or it lacks packages of `requirements`, which need not be there.
+pub(super) fn look_at(
     python: &str,
     requirements: &Path,
     scripts: &Path,
-) -> Result<Vec<String>, RehearseError> {
-    if !requirements.is_file() {
-        return Ok(Vec::new());
+) -> Result<Python, RehearseError> {
+    let script = scripts.join(LOOK_FILE);
+    std::fs::write(&script, LOOK).map_err(RehearseError::Temporary)?;
+    let mut command = Command::new(python);
+    command.arg(&script).stdin(Stdio::null());
+    if requirements.is_file() {
+        command.arg(requirements);
     }
-    let script = scripts.join(CHECK_FILE);
-    std::fs::write(&script, CHECK).map_err(RehearseError::Temporary)?;
-    let output = Command::new(python)
-        .arg(&script)
-        .arg(requirements)
-        .stdin(Stdio::null())
-        .output();
     let no_python = |reason: String| RehearseError::NoPython {
         python: python.to_owned(),
         reason,
     };
-    let output = output.map_err(|error| no_python(error.to_string()))?;
+    let output = command
+        .output()
+        .map_err(|error| no_python(error.to_string()))?;
     if !output.status.success() {
         let complaint = String::from_utf8_lossy(&output.stderr);
         let last = complaint.lines().last().unwrap_or("it said nothing");
         return Err(no_python(format!("{} ({last})", output.status)));
     }
     let said = String::from_utf8_lossy(&output.stdout);
-    let missing: Vec<String> = said
-        .lines()
-        .filter_map(|line| line.strip_prefix("missing "))
-        .map(str::to_owned)
-        .collect();
+    let missing: Vec<String> = values(&said, "missing").map(str::to_owned).collect();
     if !missing.is_empty() {
         return Err(RehearseError::MissingPackages {
             python: python.to_owned(),
             missing,
         });
     }
-    let others = said.lines().filter_map(|line| {
-        let (wanted, found) = line.strip_prefix("other ")?.split_once('\t')?;
+    let others = values(&said, "other").filter_map(|value| {
+        let (wanted, found) = value.split_once('\t')?;
         Some(format!(
             "the archive asks for {wanted}, this Python has {found}; answers may differ from the container's"
         ))
     });
-    Ok(others.collect())
+    let variables = values(&said, "variable").filter_map(|value| value.split_once('='));
+    Ok(Python {
+        program: values(&said, "program").next().unwrap_or(python).into(),
+        environment: variables
+            .map(|(name, value)| (name.into(), value.into()))
+            .collect(),
+        notes: others.collect(),
+    })
+}
+
+/// What stands behind `key` in the lines that begin with it.
+fn values<'s>(said: &'s str, key: &'s str) -> impl Iterator<Item = &'s str> {
+    said.lines()
+        .filter_map(move |line| line.strip_prefix(key)?.strip_prefix(' '))
 }

@@ -1,11 +1,18 @@
-"""Which of the packages that a requirements.txt lists this Python has; prints `missing REQUIREMENT` and `other REQUIREMENT<tab>FOUND`.
+"""What this Python is, and which of the packages that a requirements.txt lists it has.
 
-usage: python check_requirements.py requirements.txt
+Prints `program PATH`; `variable NAME=VALUE` for what it must be told where it is started with an empty environment; `missing REQUIREMENT` and
+`other REQUIREMENT<tab>FOUND`.
+
+usage: python look_at_python.py [requirements.txt]
 """
 
 import importlib.metadata
+import os
 import re
 import sys
+
+# Where programs and libraries are. Windows starts no program without the last one.
+NEEDED = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "DYLD_FALLBACK_LIBRARY_PATH", "PYTHONHOME", "SYSTEMROOT")
 
 # The same module, for machines without a graphics card.
 STAND_INS = {"onnxruntime-gpu": "onnxruntime"}
@@ -53,8 +60,28 @@ def version_of(name):
     return None
 
 
-with open(sys.argv[1], encoding="utf-8") as file:
-    requirements = [line.split("#")[0].strip() for line in file]
+def tell(*words):
+    # Whatever the terminal's encoding is, and with paths that have none.
+    sys.stdout.buffer.write(os.fsencode(" ".join(words) + "\n"))
+
+
+def search_path():
+    """Where packages are found, those in the user's home folder too: from an empty environment it could not be told."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    folders = [os.path.abspath(folder) for folder in sys.path if folder]
+    return os.pathsep.join(folder for folder in folders if folder != here)
+
+
+if sys.executable:
+    tell("program", sys.executable)
+tell("variable", f"PYTHONPATH={search_path()}")
+for name in NEEDED:
+    if name in os.environ:
+        tell("variable", f"{name}={os.environ[name]}")
+requirements = []
+if len(sys.argv) > 1:
+    with open(sys.argv[1], encoding="utf-8") as file:
+        requirements = [line.split("#")[0].strip() for line in file]
 for requirement in requirements:
     name = re.match(r"[A-Za-z0-9][A-Za-z0-9._-]*", requirement)
     if not name:
@@ -62,6 +89,6 @@ for requirement in requirements:
     found = version_of(name[0])
     clauses = re.findall(r"(===|==|~=|!=|>=|<=|>|<)\s*([^,;\s]+)", requirement.split(";")[0])
     if found is None:
-        print("missing", requirement)
+        tell("missing", requirement)
     elif not all(holds(found, operator, wanted) for operator, wanted in clauses):
-        print("other", f"{requirement}\t{found}")
+        tell("other", f"{requirement}\t{found}")

@@ -1,0 +1,103 @@
+//! Folders for temporary files that no kill leaves behind for good.
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+use tempfile::TempDir;
+
+const PREFIX: &str = "spotcheck-";
+/// Locked as long as the process lives that made the folder.
+const LOCK: &str = ".in-use";
+
+/// A folder for temporary files, which nobody else may read. It is removed when it is dropped; if the process was killed, by the next one
+/// that makes such a folder.
+pub struct Scratch {
+    // Before the folder: an open file cannot be removed on every system.
+    _lock: File,
+    folder: TempDir,
+}
+
+impl Scratch {
+    /// In the system's folder for temporary files, which `TMPDIR` moves.
+    ///
+    /// # Errors
+    /// Nothing can be written there.
+    pub fn new() -> io::Result<Self> {
+        Self::new_in(&std::env::temp_dir())
+    }
+
+    fn new_in(parent: &Path) -> io::Result<Self> {
+        remove_abandoned(parent);
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(PREFIX);
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            builder.permissions(std::fs::Permissions::from_mode(0o700));
+        }
+        let folder = builder.tempdir_in(parent)?;
+        // Under its name only once it is locked, so that nobody finds it unlocked.
+        let unnamed = folder.path().join(format!("{LOCK}.new"));
+        let lock = File::create_new(&unnamed)?;
+        lock.lock()?;
+        std::fs::rename(&unnamed, folder.path().join(LOCK))?;
+        Ok(Self {
+            _lock: lock,
+            folder,
+        })
+    }
+
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Removes the folders of processes that were killed.
+    pub fn clean_up() {
+        remove_abandoned(&std::env::temp_dir());
+    }
+}
+
+fn remove_abandoned(parent: &Path) {
+    let entries = std::fs::read_dir(parent).into_iter().flatten().flatten();
+    for entry in entries {
+        if entry.file_name().to_string_lossy().starts_with(PREFIX) && is_abandoned(&entry.path()) {
+            // What cannot be removed now may be the next time.
+            if let Err(error) = std::fs::remove_dir_all(entry.path()) {
+                log::warn!("could not remove {}: {error}", entry.path().display());
+            }
+        }
+    }
+}
+
+/// Whether this is such a folder, and nobody uses it.
+fn is_abandoned(folder: &Path) -> bool {
+    let lock = folder.join(LOCK);
+    let is_file = |path: &Path| path.symlink_metadata().is_ok_and(|found| found.is_file());
+    is_file(&lock) && File::open(&lock).is_ok_and(|lock| lock.try_lock().is_ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_goes_with_its_owner_and_what_a_kill_left_goes_with_the_next() {
+        let parent = tempfile::tempdir().unwrap();
+        let used = Scratch::new_in(parent.path()).unwrap();
+        std::fs::write(used.path().join("a"), b"x").unwrap();
+        // As a killed process leaves it: its lock goes, its files stay.
+        let killed = parent.path().join("spotcheck-killed");
+        std::fs::create_dir(&killed).unwrap();
+        std::fs::write(killed.join(LOCK), b"").unwrap();
+        let foreign = parent.path().join("spotcheck-notes");
+        std::fs::create_dir(&foreign).unwrap();
+        let next = Scratch::new_in(parent.path()).unwrap();
+        assert!(used.path().join("a").is_file());
+        assert!(!killed.exists());
+        assert!(foreign.is_dir());
+        let gone = next.path().to_owned();
+        drop(next);
+        assert!(!gone.exists());
+    }
+}
