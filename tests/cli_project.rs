@@ -438,3 +438,71 @@ fn a_folder_is_the_same_however_one_comes_to_it() {
     let one = bench.predict_over(&by_link.join("1.png"), &["--resume"]);
     check_says(&one, 0, &["1 of 1 images have an answer, 0 to go"]);
 }
+
+/// The folder goes as a disk does that somebody pulls, and comes back.
+#[test]
+fn a_run_stops_when_its_folder_is_gone_and_predicts_exactly_the_rest_once_it_is_back() {
+    use std::io::{BufRead, BufReader, Read};
+    use std::process::Stdio;
+
+    const IMAGES: usize = 300;
+    let bench = Bench::new();
+    std::fs::remove_file(bench.images().join("broken.jpg")).unwrap();
+    for number in 5..IMAGES {
+        bench.draw(&format!("{number}.png"), number as u8);
+    }
+    let away = bench.folder.path().join("away");
+    let command = |more: &[&str]| {
+        let mut command = spotcheck(&["predict", "--model", "efficientnet-lite0"]);
+        command.args(["--device", "cpu", "--threads", "1", "--out", "-"]);
+        command.arg(bench.images()).arg("--project");
+        command.arg(bench.project()).args(more);
+        command
+    };
+    let mut child = command(&[])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdout = child.stdout.take().unwrap();
+    let written = std::thread::spawn(move || {
+        let mut written = String::new();
+        stdout.read_to_string(&mut written).unwrap();
+        written
+    });
+    let mut said = String::new();
+    let lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    for line in lines.map_while(Result::ok) {
+        if line.starts_with("saved ") && !away.exists() {
+            std::fs::rename(bench.images(), &away).unwrap();
+        }
+        said += &line;
+        said.push('\n');
+    }
+    assert_eq!(child.wait().unwrap().code(), Some(1), "{said}");
+    let images = bench.images().display().to_string();
+    for words in ["--resume", &images] {
+        assert!(said.contains(words), "“{words}” is not in:\n{said}");
+    }
+    let written = written.join().unwrap();
+    let before = written.lines().count();
+    assert!(before > 0 && before < IMAGES, "{before}: {said}");
+    assert_eq!(written.matches("\"status\":\"ok\"").count(), before);
+
+    std::fs::rename(&away, bench.images()).unwrap();
+    let resumed = command(&["--resume"]).output().unwrap();
+    let rest = IMAGES - before;
+    check_says(
+        &resumed,
+        0,
+        &[
+            &format!("{before} of {IMAGES} images have an answer, {rest} to go"),
+            &format!("{rest} images in"),
+        ],
+    );
+    let project = bench.open(Wanted::Read).project;
+    let counts = project
+        .answer_counts(project.runs().unwrap()[0].id)
+        .unwrap();
+    assert_eq!((counts.answered, counts.failed), (IMAGES, 0));
+}

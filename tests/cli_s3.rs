@@ -398,3 +398,116 @@ fn a_project_remembers_the_server_that_only_the_environment_named() {
     must_succeed(with_profiles(&args, "http://127.0.0.1:9"));
     assert!(pictures.join("a.png").is_file());
 }
+
+/// A model of a few hundred bytes, so that what is measured is reading.
+fn with_tiny_model(place: &str, project: &Path, endpoint: &str) -> Command {
+    let model = repository().join("tests/cases/conventions/keras-cifar10/model.onnx");
+    let mut command = with_profiles(&["predict", place, "--profile", "reader"], endpoint);
+    command.arg("--model").arg(model).arg("--project");
+    command.arg(project).args(["--out", "-"]);
+    command
+}
+
+fn tiny_image() -> Vec<u8> {
+    let mut image = std::io::Cursor::new(Vec::new());
+    let drawn = image::RgbImage::from_fn(8, 8, |x, y| image::Rgb([x as u8 * 30, y as u8 * 30, 9]));
+    drawn.write_to(&mut image, image::ImageFormat::Png).unwrap();
+    image.into_inner()
+}
+
+#[test]
+fn a_run_stops_when_the_server_is_gone_and_predicts_exactly_the_rest_once_it_is_back() {
+    const IMAGES: usize = 3000;
+    const READ_BEFORE: usize = 679;
+    let bucket = Seaweed::shared().bucket("outage");
+    bucket.fill(
+        IMAGES,
+        |number| format!("photos/{number:04}.png"),
+        &tiny_image(),
+    );
+    let proxy = FaultProxy::before(Seaweed::shared().address());
+    let reads = support::fault_proxy::Request::reads;
+    proxy.inject(reads, Often::After(READ_BEFORE), Fault::Outage);
+    let home = tempfile::tempdir().unwrap();
+    let project = home.path().join("p.spotcheck");
+    let place = bucket.uri("photos/");
+    let run = || with_tiny_model(&place, &project, &proxy.endpoint());
+
+    let stopped = run().output().unwrap();
+    let said = stderr(&stopped);
+    assert_eq!(stopped.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("--resume") && said.contains(&proxy.endpoint()),
+        "{said}"
+    );
+    let before = lines(&stopped);
+    assert!(
+        (1..=READ_BEFORE).contains(&before.len()),
+        "{}",
+        before.len()
+    );
+    assert!(before.iter().all(|line| line["status"] == "ok"), "{said}");
+
+    proxy.restart();
+    let read_before = proxy.count(reads);
+    let resumed = run().arg("--resume").output().unwrap();
+    let said = stderr(&resumed);
+    assert_eq!(resumed.status.code(), Some(0), "{said}");
+    let rest = IMAGES - before.len();
+    assert_eq!(proxy.count(reads) - read_before, rest);
+    assert!(said.contains(&format!("{rest} to go")), "{said}");
+    let all = lines(&resumed);
+    assert_eq!(all.len(), IMAGES);
+    for (number, line) in all.iter().enumerate() {
+        assert_eq!(line["uri"], bucket.uri(&format!("photos/{number:04}.png")));
+        assert_eq!(line["status"], "ok", "{line}");
+    }
+}
+
+/// What one bad object makes of a run, and what becomes of it when all are like that.
+#[test]
+fn a_server_that_fails_for_one_object_costs_that_object_and_one_that_fails_for_all_ends_the_run() {
+    let bucket = Seaweed::shared().bucket("faults");
+    let name = |number: usize| format!("photos/{number:02}.png");
+    bucket.fill(40, name, &tiny_image());
+    let place = bucket.uri("photos/");
+    for (status, code) in [
+        ("403 Forbidden", "AccessDenied"),
+        ("500 Internal Server Error", "InternalError"),
+    ] {
+        let home = tempfile::tempdir().unwrap();
+        let run = |proxy: &FaultProxy, project: &str, more: &[&str]| {
+            let project = home.path().join(project);
+            let mut command = with_tiny_model(&place, &project, &proxy.endpoint());
+            command.args(more).output().unwrap()
+        };
+        let failed = |output: &Output| {
+            let lines = lines(output);
+            lines.iter().filter(|line| line["status"] != "ok").count()
+        };
+        let proxy = FaultProxy::before(Seaweed::shared().address());
+        let is_seventh =
+            move |request: &support::fault_proxy::Request| request.reads_key("photos/07.png");
+        proxy.inject(is_seventh, Often::Always, Fault::error(status, code));
+        let one = run(&proxy, "one.spotcheck", &[]);
+        assert_eq!(one.status.code(), Some(3), "{}", stderr(&one));
+        assert_eq!((lines(&one).len(), failed(&one)), (40, 1));
+        let again = run(&proxy, "one.spotcheck", &["--resume"]);
+        assert!(
+            stderr(&again).contains("--retry-failed"),
+            "{}",
+            stderr(&again)
+        );
+
+        let proxy = FaultProxy::before(Seaweed::shared().address());
+        let reads = support::fault_proxy::Request::reads;
+        proxy.inject(reads, Often::After(10), Fault::error(status, code));
+        let all = run(&proxy, "all.spotcheck", &[]);
+        assert_eq!(all.status.code(), Some(1), "{}", stderr(&all));
+        assert_eq!(failed(&all), 0, "{}", stderr(&all));
+        proxy.heal();
+        let resumed = run(&proxy, "all.spotcheck", &["--resume"]);
+        assert_eq!(resumed.status.code(), Some(0), "{}", stderr(&resumed));
+        assert_eq!((lines(&resumed).len(), failed(&resumed)), (40, 0));
+    }
+}

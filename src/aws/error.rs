@@ -77,6 +77,26 @@ pub enum AwsErrorKind {
     Other,
 }
 
+impl AwsErrorKind {
+    /// Whether no other object could be read or written either after such an error, until somebody does something about it.
+    pub fn concerns_everything(self) -> bool {
+        matches!(
+            self,
+            Self::NoCredentials
+                | Self::ExpiredCredentials
+                | Self::BadCredentials
+                | Self::Profile
+                | Self::NoSuchBucket
+                | Self::WrongRegion
+                | Self::Dns
+                | Self::Unreachable
+                | Self::NotS3
+                | Self::ClockSkew
+                | Self::Local
+        )
+    }
+}
+
 /// What was asked for.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Asked<'a> {

@@ -319,6 +319,15 @@ fn predict_single(
         let uri = &request.entry.uri;
         let bytes = match for_task(&source, reading).read(uri) {
             Err(SourceError::Cancelled) => return Ok(None),
+            Err(SourceError::Unreachable(message)) => {
+                shared.report(Event::SourceUnreachable {
+                    source: request.source,
+                    run: request.run,
+                    sample: request.sample,
+                    message,
+                });
+                return Ok(None);
+            }
             read => read.map_err(|error| error.to_string())?,
         };
         let pipeline = PredictRequest {
@@ -411,6 +420,11 @@ fn task_outcome(outcome: &PredictOutcome, secs: f64) -> TaskOutcome {
         Some(Stopped::OutOfReach(reason)) => {
             TaskOutcome::Failed(format!("the model cannot be asked: {reason}"))
         }
+        Some(Stopped::SourceUnreachable(reason)) => TaskOutcome::Failed(format!(
+            "The images cannot be read any more. {} of them have a prediction now; predict the others once the images can be read again. \
+             {reason}",
+            outcome.done
+        )),
         None => {
             let count = outcome.done + outcome.failed;
             let rate = count as f64 / secs.max(1e-3);

@@ -62,6 +62,8 @@ pub enum Stopped {
     DeviceLost(String),
     /// The model is elsewhere and cannot be asked any more. The rest can be predicted once it can.
     OutOfReach(String),
+    /// No image can be read any more. Those that were not read have no result, and can be predicted once they can be read.
+    SourceUnreachable(String),
 }
 
 /// One image's answer.

@@ -39,6 +39,8 @@ fn bmp(width: u32) -> Vec<u8> {
 struct TestSource {
     len: usize,
     broken: Vec<usize>,
+    /// No image can be read from this one on.
+    gone_from: Option<usize>,
     read_time: Duration,
     reads: AtomicUsize,
 }
@@ -77,6 +79,9 @@ impl Source for TestSource {
         std::thread::sleep(self.read_time);
         self.reads.fetch_add(1, Ordering::SeqCst);
         let number: usize = uri.as_str().parse().unwrap();
+        if self.gone_from.is_some_and(|first| number >= first) {
+            return Err(SourceError::Unreachable("unplugged".to_owned()));
+        }
         if self.broken.contains(&number) {
             return Ok(b"not a picture".to_vec());
         }
@@ -579,5 +584,24 @@ fn a_model_that_is_out_of_reach_ends_the_run_and_what_was_answered_stays() {
     assert_eq!((outcome.done, outcome.failed), (results.len(), 0));
     for (place, result) in results {
         assert!(place < 19 && result.is_ok(), "{place}");
+    }
+}
+
+#[test]
+fn a_source_that_is_out_of_reach_ends_the_run_and_gives_images_no_result() {
+    for lanes in [1, 2] {
+        let source = TestSource {
+            len: 500,
+            broken: vec![3],
+            gone_from: Some(20),
+            ..TestSource::default()
+        };
+        let (outcome, results) = run(&file_request(source, lanes, |_| Ok(())));
+        assert_eq!(
+            outcome.stopped,
+            Some(Stopped::SourceUnreachable("unplugged".to_owned()))
+        );
+        assert_eq!((outcome.done, outcome.failed), (19, 1));
+        assert!(results.iter().all(|(place, _)| *place < 20));
     }
 }

@@ -12,6 +12,7 @@ use super::stages::{Stage, StageClock};
 use super::{PredictRequest, SampleResult, Stopped};
 use crate::decode::{Format, decode_reserved, details};
 use crate::domain::{Prediction, Problem};
+use crate::source::SourceError;
 use crate::tasks::{TaskControl, panic_text};
 use crate::vision::{EncodedImage, EncodedPredictor, PredictError, Predictor, Prepared};
 
@@ -26,7 +27,7 @@ pub(super) struct Shared<'r> {
     pub(super) room: &'r ByteBudget,
     pub(super) clock: StageClock,
     pub(super) notes: Mutex<Vec<String>>,
-    /// Why the run ends before its last image, where the model says so.
+    /// Why the run ends before its last image, where the model or the source says so.
     pub(super) stopped: Mutex<Option<Stopped>>,
 }
 
@@ -46,18 +47,21 @@ impl<'r> Shared<'r> {
             let Some(room) = self.room.take(sample.size_bytes) else {
                 return;
             };
-            let bytes = self.clock.measure(Stage::Read, || {
-                guarded(|| {
-                    self.request
-                        .source
-                        .read(&sample.uri)
-                        .map_err(|error| error.to_string())
-                })
+            let read = self.clock.measure(Stage::Read, || {
+                let read = || self.request.source.read(&sample.uri);
+                catch_unwind(AssertUnwindSafe(read))
             });
             // A read that was given up with the run is no problem of the image.
             if self.control.is_cancelled() {
                 return;
             }
+            let bytes = match read {
+                Ok(Err(SourceError::Unreachable(reason))) => {
+                    return self.stop(Stopped::SourceUnreachable(reason));
+                }
+                Ok(read) => read.map_err(|error| error.to_string()),
+                Err(panic) => Err(internal(&*panic)),
+            };
             if encoded
                 .send((index, bytes.map(|bytes| (bytes, room))))
                 .is_err()

@@ -1,5 +1,6 @@
 //! Folders and files of this machine.
 
+mod reach;
 mod walk;
 mod watch;
 
@@ -11,6 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
 
+use self::reach::Reach;
 use self::walk::Walk;
 use self::watch::FolderWatch;
 use super::{ListingChange, Page, Source, SourceError, absolute};
@@ -28,6 +30,7 @@ pub struct LocalSource {
     /// Set once somebody wants to know of changes; folders are added to it as they are listed.
     watch: OnceLock<Option<FolderWatch>>,
     left_out: Arc<LeftOutCount>,
+    reach: Reach,
 }
 
 /// Files that listings left out.
@@ -46,7 +49,9 @@ impl LocalSource {
             std::io::ErrorKind::NotFound => SourceError::NoSuchPlace,
             _ => error.into(),
         })?;
-        Ok(Self::new(root.display().to_string(), vec![root]))
+        let source = Self::new(root.display().to_string(), vec![root.clone()]);
+        source.reach.remember(&root);
+        Ok(source)
     }
 
     /// Files and folders in the given order. Those that do not exist become problems of the listing.
@@ -64,6 +69,7 @@ impl LocalSource {
             roots,
             watch: OnceLock::new(),
             left_out: Arc::default(),
+            reach: Reach::default(),
         }
     }
 
@@ -84,7 +90,11 @@ impl Source for LocalSource {
     fn pages(&self) -> Box<dyn Iterator<Item = Page> + Send> {
         let watch = self.watch.get().cloned().flatten();
         let left_out = Arc::clone(&self.left_out);
-        let list = move |root| list_root(root, watch.clone(), Arc::clone(&left_out));
+        let reach = self.reach.clone();
+        let list = move |root: PathBuf| {
+            reach.remember(&root);
+            list_root(root, watch.clone(), Arc::clone(&left_out))
+        };
         Box::new(Pages {
             entries: Box::new(self.roots.clone().into_iter().flat_map(list)),
             next_len: FIRST_PAGE_LEN,
@@ -92,22 +102,26 @@ impl Source for LocalSource {
     }
 
     fn read(&self, uri: &SampleUri) -> Result<Vec<u8>, SourceError> {
-        Ok(std::fs::read(uri.as_str())?)
+        std::fs::read(uri.as_str()).map_err(|error| self.reach.judge(uri, error))
     }
 
     fn read_range(&self, uri: &SampleUri, range: Range<u64>) -> Result<Vec<u8>, SourceError> {
-        let mut file = File::open(uri.as_str())?;
-        file.seek(SeekFrom::Start(range.start))?;
-        let mut bytes = Vec::new();
-        file.take(range.end.saturating_sub(range.start))
-            .read_to_end(&mut bytes)?;
-        Ok(bytes)
+        read_part(uri, range).map_err(|error| self.reach.judge(uri, error))
     }
 
     fn watch(&self, report: Box<dyn Fn(ListingChange) + Send + Sync>) {
         self.watch
             .get_or_init(|| FolderWatch::start(&self.roots, &Arc::from(report)));
     }
+}
+
+fn read_part(uri: &SampleUri, range: Range<u64>) -> std::io::Result<Vec<u8>> {
+    let mut file = File::open(uri.as_str())?;
+    file.seek(SeekFrom::Start(range.start))?;
+    let mut bytes = Vec::new();
+    file.take(range.end.saturating_sub(range.start))
+        .read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 type Entry = Result<Sample, Problem>;

@@ -43,6 +43,9 @@ pub trait Source: Send + Sync {
     fn pages(&self) -> Box<dyn Iterator<Item = Page> + Send>;
 
     /// The whole file.
+    ///
+    /// # Errors
+    /// [`SourceError::Unreachable`] where no other image could be read either; every other error is about this image.
     fn read(&self, uri: &SampleUri) -> Result<Vec<u8>, SourceError>;
 
     /// The bytes from `range.start` up to `range.end`; fewer where the file ends before.
@@ -137,6 +140,9 @@ pub enum SourceError {
     PermissionDenied,
     #[error("{0}")]
     Damaged(String),
+    /// Nothing of the source can be read at the moment: its folder is gone, its server does not answer. Says nothing about the image.
+    #[error("{0}")]
+    Unreachable(String),
     #[error("could not be read: {0}")]
     Io(#[source] std::io::Error),
     #[error("reading it was cancelled")]

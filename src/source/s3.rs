@@ -3,6 +3,7 @@
 mod choose;
 mod flights;
 mod kept;
+mod reach;
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -45,6 +46,8 @@ struct Inner {
     note: Option<String>,
     /// What was listed to see whether the place is there: the beginning of the first listing.
     begun: Mutex<Option<Begun>>,
+    /// The key of the object that was read last, which shows whether others can be read.
+    last_read: Mutex<Option<String>>,
 }
 
 /// What a place turned out to be.
@@ -112,6 +115,7 @@ impl S3Source {
                 server,
                 note,
                 begun: Mutex::new(begun),
+                last_read: Mutex::default(),
             }),
             kept: None,
             control: control.cloned(),
@@ -167,11 +171,7 @@ impl S3Source {
         let key = self.key_of(uri).unwrap_or_default().to_owned();
         let part = range.cloned();
         let fetch = move |etag: Option<&str>, control: Option<&TaskControl>| {
-            let bucket = &inner.place.address.bucket;
-            match part {
-                Some(part) => inner.s3.read_range(bucket, &key, part, etag, control),
-                None => inner.s3.read(bucket, &key, etag, control),
-            }
+            inner.fetch(&key, part, etag, control)
         };
         kept.read(uri, range, self.control.as_ref(), fetch)
     }
@@ -265,43 +265,48 @@ impl Source for S3Source {
     }
 
     fn read(&self, uri: &SampleUri) -> Result<Vec<u8>, SourceError> {
-        let bucket = &self.inner.place.address.bucket;
         let key = self.key_of(uri)?;
-        let Some(kept) = &self.kept else {
-            let control = self.control.as_ref();
-            return Ok(self.inner.s3.read(bucket, key, None, control)?);
-        };
-        match self.read_kept(kept, uri, None) {
-            Err(error) if error.kind == AwsErrorKind::Changed && self.look_again(kept, uri)? => {
-                Ok(self.read_kept(kept, uri, None)?)
+        let read = || {
+            let Some(kept) = &self.kept else {
+                return self.inner.fetch(key, None, None, self.control.as_ref());
+            };
+            match self.read_kept(kept, uri, None) {
+                Err(error)
+                    if error.kind == AwsErrorKind::Changed && self.look_again(kept, uri)? =>
+                {
+                    self.read_kept(kept, uri, None)
+                }
+                read => read,
             }
-            read => Ok(read?),
-        }
+        };
+        read().map_err(|error| self.judge(error))
     }
 
     fn read_range(&self, uri: &SampleUri, range: Range<u64>) -> Result<Vec<u8>, SourceError> {
-        let bucket = &self.inner.place.address.bucket;
         let key = self.key_of(uri)?;
-        let Some(kept) = &self.kept else {
-            let (s3, control) = (&self.inner.s3, self.control.as_ref());
-            return Ok(s3.read_range(bucket, key, range, None, control)?);
+        let read = || {
+            let Some(kept) = &self.kept else {
+                let control = self.control.as_ref();
+                return self.inner.fetch(key, Some(range), None, control);
+            };
+            let read = self.read_kept(kept, uri, Some(&range));
+            if let Err(error) = &read
+                && error.kind == AwsErrorKind::Changed
+            {
+                // What was wanted of the other object may lie elsewhere now; whoever hears of the change finds out.
+                self.look_again(kept, uri)?;
+            }
+            read
         };
-        let read = self.read_kept(kept, uri, Some(&range));
-        if let Err(error) = &read
-            && error.kind == AwsErrorKind::Changed
-        {
-            // What was wanted of the other object may lie elsewhere now; whoever hears of the change finds out.
-            self.look_again(kept, uri)?;
-        }
-        Ok(read?)
+        read().map_err(|error| self.judge(error))
     }
 
     fn look_through(&self, uri: &SampleUri, range: Range<u64>) -> Result<Vec<u8>, SourceError> {
-        let (s3, bucket) = (&self.inner.s3, &self.inner.place.address.bucket);
         let etag = self.kept.as_ref().and_then(|kept| kept.etag(uri));
         let key = self.key_of(uri)?;
         let control = self.control.as_ref();
-        Ok(s3.read_range(bucket, key, range, etag.as_deref(), control)?)
+        let read = self.inner.fetch(key, Some(range), etag.as_deref(), control);
+        read.map_err(|error| self.judge(error))
     }
 
     fn server(&self) -> Option<&str> {

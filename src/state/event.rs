@@ -174,6 +174,13 @@ pub enum Event {
         key: Box<RunKey>,
         report: Box<DeviceReport>,
     },
+    /// The image that was asked about could not be read, nor could any other one.
+    SourceUnreachable {
+        source: SourceId,
+        run: RunId,
+        sample: SampleId,
+        message: String,
+    },
     Predicted {
         source: SourceId,
         run: RunId,

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use super::concerns_everything;
 use super::content::Large;
 use super::sending::{Job, SendError, Sent, There};
 use super::unfinished::{Journal, Unfinished};
@@ -257,7 +256,7 @@ impl Sender<'_> {
 /// Whether the parts that were sent may be of use later.
 fn is_worth_another_try(kind: AwsErrorKind) -> bool {
     use AwsErrorKind as Kind;
-    concerns_everything(kind)
+    kind.concerns_everything()
         || matches!(
             kind,
             Kind::Throttled | Kind::Timeout | Kind::Cut | Kind::Server

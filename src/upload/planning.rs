@@ -5,7 +5,6 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use super::concerns_everything;
 use super::content::{ContentError, sha256_of};
 use super::files::LocalFiles;
 use crate::aws::{Aws, AwsError, AwsErrorKind, ListRequest, ObjectInfo, S3, StoredObject};
@@ -208,7 +207,7 @@ fn compare_one(
         Err(error) if error.kind == AwsErrorKind::NotFound => {
             return Ok(Compared::Is(PlannedState::New));
         }
-        Err(error) if error.kind == AwsErrorKind::Cancelled || concerns_everything(error.kind) => {
+        Err(error) if error.kind == AwsErrorKind::Cancelled || error.kind.concerns_everything() => {
             return Err(error);
         }
         Err(error) => {

@@ -3,11 +3,11 @@
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
+use super::MAX_CONCURRENCY;
 use super::content::LARGE;
 use super::large::{LargeUpload, Sender};
 use super::sending::{Job, Replaces, SendError, Sent};
 use super::unfinished::Journal;
-use super::{MAX_CONCURRENCY, concerns_everything};
 use crate::aws::{Aws, AwsErrorKind};
 use crate::domain::{
     FileAmount, PlannedState, Problem, Sample, UploadPlan, UploadReport, UploadStop,
@@ -236,7 +236,7 @@ impl<'a> Transfer<'a> {
             Err(SendError::Aws(error)) => {
                 let is_first_denied =
                     error.kind == AwsErrorKind::AccessDenied && report.sent.files == 0;
-                if concerns_everything(error.kind) || is_first_denied {
+                if error.kind.concerns_everything() || is_first_denied {
                     report.not_tried.add(file.size_bytes);
                     Some(error.message)
                 } else {

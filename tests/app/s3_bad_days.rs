@@ -5,12 +5,12 @@ use std::io::Cursor;
 use egui_kittest::Harness;
 use spotcheck::app::App;
 use spotcheck::domain::{Credentials, S3Access, S3Address, S3Place};
-use spotcheck::state::Command;
+use spotcheck::state::{Action, Command, TaskOutcome};
 
 use super::support::fault_proxy::{Answer, Fault, FaultProxy, Often, Request};
 use super::support::repository;
 use super::support::seaweed::{Bucket, Seaweed};
-use super::window::{click, open_in, samples, sees, wait_for};
+use super::window::{click, open_in, samples, sees, wait_for, wait_until, wait_until_idle};
 
 const CLASSIFIER: &str = "efficientnet-lite0";
 
@@ -118,4 +118,45 @@ fn a_listing_that_breaks_off_says_so_beside_what_it_has() {
     click(&mut window, " problem");
     wait_for(&mut window, "The list of images is not complete");
     assert_eq!(window.state().state().samples.len(), 1000);
+}
+
+#[test]
+fn a_server_that_goes_away_leaves_images_unpredicted_and_not_failed() {
+    const IMAGES: usize = 120;
+    let server = Seaweed::shared();
+    let bucket = server.public_bucket("goes-away");
+    let mut image = Cursor::new(Vec::new());
+    image::RgbImage::new(8, 8)
+        .write_to(&mut image, image::ImageFormat::Png)
+        .unwrap();
+    let name = |number: usize| format!("photos/{number:03}.png");
+    bucket.fill(IMAGES, name, image.get_ref());
+    let proxy = FaultProxy::before(server.address());
+    let projects = tempfile::tempdir().unwrap();
+    let mut window = open_in(projects.path(), None, CLASSIFIER);
+    open(&mut window, &bucket, proxy.endpoint());
+    wait_for(&mut window, &format!("{IMAGES} images"));
+    wait_until(&mut window, "a model", |window| {
+        Action::PredictAll.check(window.state().state()).is_ok()
+    });
+    wait_until_idle(&mut window);
+    proxy.inject(Request::reads, Often::After(5), Fault::Outage);
+    window.state_mut().command(Action::PredictAll.into());
+    wait_until(&mut window, "the end of the task", |window| {
+        let mut finished = window.state().state().tasks.finished();
+        finished.any(|task| {
+            matches!(&task.outcome, TaskOutcome::Failed(why) if why.contains("cannot be read any more"))
+        })
+    });
+    wait_until_idle(&mut window);
+    let answers = &window.state().state().run().unwrap().answers;
+    assert_eq!(answers.failed(), 0);
+    let answered = answers.answered();
+    assert!(answered < IMAGES, "{answered}");
+    assert!(!sees(&window, " failed"));
+
+    proxy.restart();
+    window.state_mut().command(Action::PredictAll.into());
+    wait_for(&mut window, &format!("{IMAGES} predicted"));
+    assert_eq!(window.state().state().run().unwrap().answers.failed(), 0);
 }

@@ -4,8 +4,10 @@
 
 use std::io::{BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use percent_encoding::percent_decode_str;
@@ -27,6 +29,8 @@ struct Shared {
     stalling: Mutex<Sender<()>>,
     /// Connections that stall are kept open here.
     held: Mutex<Vec<TcpStream>>,
+    is_down: AtomicBool,
+    listening: Mutex<Option<JoinHandle<()>>>,
 }
 
 #[derive(Default)]
@@ -59,6 +63,8 @@ pub(crate) enum Fault {
     Answer(Answer),
     /// The connection is closed without an answer.
     HangUp,
+    /// As if the server were killed: from then on nobody listens, until [`FaultProxy::restart`].
+    Outage,
     /// The server does what it is asked, but its answer gets lost: the connection is closed.
     LostAnswer,
     /// Nothing comes, the connection stays open.
@@ -106,15 +112,10 @@ impl FaultProxy {
             in_flight: Mutex::default(),
             stalling: Mutex::new(stalling),
             held: Mutex::default(),
+            is_down: AtomicBool::new(false),
+            listening: Mutex::default(),
         });
-        let proxy = Arc::clone(&shared);
-        std::thread::spawn(move || {
-            for connection in listener.incoming() {
-                let proxy = Arc::clone(&proxy);
-                // A client that hangs up, and a server that does, are the test's affair.
-                std::thread::spawn(move || proxy.serve(&connection.ok()?));
-            }
-        });
+        shared.listen(listener);
         Self {
             address,
             shared,
@@ -149,6 +150,15 @@ impl FaultProxy {
     /// From now on everything goes well.
     pub(crate) fn heal(&self) {
         self.shared.rules.lock().unwrap().clear();
+    }
+
+    /// After [`Fault::Outage`]: everything goes well again, at the same address.
+    pub(crate) fn restart(&self) {
+        self.heal();
+        let listening = self.shared.listening.lock().unwrap().take();
+        listening.expect("it has listened").join().unwrap();
+        self.shared.is_down.store(false, Ordering::SeqCst);
+        self.shared.listen(TcpListener::bind(self.address).unwrap());
     }
 
     /// All requests so far, in the order they came.
@@ -258,6 +268,22 @@ impl Fault {
 }
 
 impl Shared {
+    /// Until there is an outage.
+    fn listen(self: &Arc<Self>, listener: TcpListener) {
+        let proxy = Arc::clone(self);
+        let listening = std::thread::spawn(move || {
+            for connection in listener.incoming() {
+                if proxy.is_down.load(Ordering::SeqCst) {
+                    return;
+                }
+                let proxy = Arc::clone(&proxy);
+                // A client that hangs up, and a server that does, are the test's affair.
+                std::thread::spawn(move || proxy.serve(&connection.ok()?));
+            }
+        });
+        *self.listening.lock().unwrap() = Some(listening);
+    }
+
     /// `None` where one of the two sides has hung up.
     fn serve(&self, client: &TcpStream) -> Option<()> {
         client.set_nodelay(true).ok()?;
@@ -268,6 +294,14 @@ impl Shared {
             let body = head.read_body(&mut requests, Direction::Request)?;
             let request = Request::of(&head);
             let fault = self.note(&request);
+            if matches!(fault, Some(Fault::Outage)) && !self.is_down.swap(true, Ordering::SeqCst) {
+                // Wakes who listens.
+                let _ = TcpStream::connect(client.local_addr().ok()?);
+            }
+            if self.is_down.load(Ordering::SeqCst) {
+                hang_up(client);
+                return None;
+            }
             self.enter();
             let outcome = self.answer(client, &mut server, &head, &body.raw, fault.as_ref());
             self.leave();

@@ -174,6 +174,7 @@ pub(super) fn run(args: &PredictArgs) -> anyhow::Result<Outcome> {
         listing_problems.len(),
         stored,
         request.samples.len(),
+        args.saving.project().is_some(),
     )
 }
 
@@ -455,6 +456,7 @@ fn conclude(
     skipped: usize,
     stored: usize,
     total: usize,
+    is_saved: bool,
 ) -> anyhow::Result<Outcome> {
     for note in &outcome.notes {
         eprintln!("note: {note}");
@@ -466,18 +468,28 @@ fn conclude(
         eprintln!("failed {problem}");
     }
     let tried = stored + outcome.done + outcome.failed;
+    let to_go_on = if is_saved {
+        "; the same command with --resume predicts the rest"
+    } else {
+        ""
+    };
     match &outcome.stopped {
         Some(Stopped::Cancelled) => {
-            bail!("cancelled after {tried} of {total} images; what was done is written")
+            bail!("cancelled after {tried} of {total} images; what was done is written{to_go_on}")
         }
         Some(Stopped::DeviceLost(reason)) => {
             bail!(
-                "the device was lost after {tried} of {total} images: {reason}; what was done is written"
+                "the device was lost after {tried} of {total} images: {reason}; what was done is written{to_go_on}"
             )
         }
         Some(Stopped::OutOfReach(reason)) => {
             bail!(
-                "the model cannot be asked any more after {tried} of {total} images; what was done is written: {reason}"
+                "the model cannot be asked any more after {tried} of {total} images; what was done is written{to_go_on}: {reason}"
+            )
+        }
+        Some(Stopped::SourceUnreachable(reason)) => {
+            bail!(
+                "the images cannot be read any more, after {tried} of {total}; what was done is written{to_go_on}: {reason}"
             )
         }
         None if failures.is_empty() && skipped == 0 => Ok(Outcome::AllWell),

@@ -19,7 +19,7 @@ use crate::remote::asking::{RemotePredictor, recognise};
 use crate::remote::connecting::{Asking, USUAL_LANES, as_told, known_to};
 use crate::remote::outputs::{ReadingChoice, Recognition};
 use crate::remote::tf_serving::TfServingAddress;
-use crate::source::Source;
+use crate::source::{Source, SourceError};
 use crate::tasks::TaskControl;
 use crate::vision::PredictError;
 
@@ -194,6 +194,7 @@ fn probe(
     for sample in samples.iter().take(PROBES) {
         let bytes = match source.read(&sample.uri) {
             Ok(bytes) => bytes,
+            Err(SourceError::Unreachable(reason)) => bail!("no image can be read: {reason}"),
             Err(error) => {
                 failures.push(format!("{}: {error}", sample.uri));
                 continue;

@@ -207,7 +207,7 @@ impl Saving {
         };
         let (run, missing, labels) = match last {
             Some(run) if args.resume => {
-                let missing = find_missing(&project, run.id, samples, args.retry_failed)?;
+                let (missing, failed) = find_missing(&project, run.id, samples, args.retry_failed)?;
                 eprintln!(
                     "going on with “{}”: {} of {} images have an answer, {} to go",
                     run.name,
@@ -215,6 +215,10 @@ impl Saving {
                     samples.len(),
                     missing.len()
                 );
+                if failed > 0 {
+                    let them = if failed == 1 { "it" } else { "them" };
+                    eprintln!("{failed} of those failed; --retry-failed tries {them} again");
+                }
                 (run.id, missing, labels.with(&run.labels))
             }
             Some(run) if !args.new_run => {
@@ -480,15 +484,16 @@ impl SavedLabels {
     }
 }
 
-/// The places of the images that must be predicted to complete a run.
+/// The places of the images that must be predicted to complete a run, and how many of the others failed.
 fn find_missing(
     project: &Project,
     run: RunId,
     samples: &[Sample],
     retry_failed: bool,
-) -> anyhow::Result<SampleSet> {
+) -> anyhow::Result<(SampleSet, usize)> {
     let stamps = project.stamps(run)?;
     let mut missing = SampleSet::default();
+    let mut failed = 0;
     let mut changed = Vec::new();
     for (place, sample) in samples.iter().enumerate() {
         let id = SampleId::from_index(place);
@@ -507,11 +512,11 @@ fn find_missing(
             Some(stored) if stored.is_failure && retry_failed => {
                 missing.insert(id);
             }
-            Some(_) => {}
+            Some(stored) => failed += usize::from(stored.is_failure),
         }
     }
     if changed.is_empty() {
-        return Ok(missing);
+        return Ok((missing, failed));
     }
     // A verdict on an answer, or on its third box, means nothing for another answer.
     let judged: HashSet<SampleUri> = project
@@ -544,7 +549,7 @@ fn find_missing(
     for id in again {
         missing.insert(id);
     }
-    Ok(missing)
+    Ok((missing, failed))
 }
 
 /// Says on stderr how much is saved, and only once it is.

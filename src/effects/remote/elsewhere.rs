@@ -301,6 +301,7 @@ fn ask_first(
     let bytes = for_task(&source, control).read(&entry.uri);
     let bytes = bytes.map_err(|error| match error {
         SourceError::Cancelled => ConnectFailure::Cancelled,
+        SourceError::Unreachable(reason) => not_connected(reason),
         error => of_image(error.to_string()),
     })?;
     let size = guarded(|| upright_size(&bytes)).map_err(of_image)?;
@@ -419,6 +420,7 @@ fn ask(shared: &Shared, model: &Connected, question: &Question) -> Asked {
     let bytes = match for_task(&source, control).read(&question.entry.uri) {
         Ok(bytes) => bytes,
         Err(SourceError::Cancelled) => return Asked::NotSent,
+        Err(SourceError::Unreachable(reason)) => return Asked::SourceUnreachable(reason),
         Err(error) => return answered(question, Err(error.to_string()), None),
     };
     let size = match upright_size(&bytes) {

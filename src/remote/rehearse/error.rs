@@ -57,6 +57,8 @@ pub enum RehearseError {
     Temporary(#[source] io::Error),
     #[error("the device was lost: {0}; try again, or choose another device")]
     DeviceLost(String),
+    #[error("the images cannot be read any more: {0}")]
+    SourceUnreachable(String),
     #[error("{0}")]
     Cancelled(#[from] Cancelled),
 }

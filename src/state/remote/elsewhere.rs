@@ -106,6 +106,8 @@ pub enum Asked {
     },
     /// Nobody waited for it any more, so it was not sent.
     NotSent,
+    /// It could not be read, nor could any other image.
+    SourceUnreachable(String),
     /// No other image would do better.
     OutOfReach {
         message: String,

@@ -448,6 +448,12 @@ fn on_event(state: &mut State, event: Event, effects: &mut Vec<Effect>) {
         }
         Event::DeviceLost { key, message } => predict::device_lost(state, &key, message),
         Event::Report { key, report } => predict::reported(state, &key, report),
+        Event::SourceUnreachable {
+            source,
+            run,
+            sample,
+            message,
+        } => predict::source_unreachable(state, source, run, sample, message),
         Event::Predicted {
             source,
             run,

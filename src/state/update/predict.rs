@@ -482,6 +482,21 @@ pub(super) fn device_lost(state: &mut State, key: &RunKey, message: String) {
     }
 }
 
+/// The image stays without a prediction: nothing is known of it.
+pub(super) fn source_unreachable(
+    state: &mut State,
+    source: SourceId,
+    run: RunId,
+    sample: SampleId,
+    message: String,
+) {
+    let is_open = state.source.as_ref().is_some_and(|open| open.id == source);
+    if let (true, Some(run)) = (is_open, state.runs.get_mut(run)) {
+        run.answers.stop_waiting(std::iter::once(sample));
+        state.problems.add(Problem::general(message), None);
+    }
+}
+
 /// Another ONNX Runtime is there. It is about this computer.
 pub(super) fn runtime_changed(state: &mut State, effects: &mut Vec<Effect>) {
     if state.remote.elsewhere.chosen.is_some() {

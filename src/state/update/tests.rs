@@ -404,6 +404,26 @@ fn a_lost_device_keeps_the_answers_and_offers_to_try_again() {
 }
 
 #[test]
+fn an_image_whose_source_is_out_of_reach_is_neither_answered_nor_failed_and_is_asked_about_again() {
+    let (mut state, source, run) = ready();
+    let sample = state.shown_sample().unwrap();
+    assert_eq!(state.run().unwrap().status(sample), AnswerStatus::Waiting);
+    let unreachable = Event::SourceUnreachable {
+        source,
+        run,
+        sample,
+        message: "nobody answers".to_owned(),
+    };
+    event(&mut state, unreachable);
+    assert_eq!(state.run().unwrap().status(sample), AnswerStatus::Unasked);
+    assert_eq!(state.problems.len(), 1);
+    assert!(has(
+        &command(&mut state, Action::PredictShown),
+        "PredictOne"
+    ));
+}
+
+#[test]
 fn arrow_keys_stop_at_the_ends() {
     let (mut state, ..) = opened();
     command(&mut state, Command::Walk(Step::By(-1)));

@@ -331,6 +331,14 @@ pub(in super::super) fn asked(
             );
         }
         Asked::NotSent => state.tasks.forget(heard.task),
+        Asked::SourceUnreachable(message) => {
+            drop(
+                state
+                    .tasks
+                    .end(heard.task, TaskOutcome::Failed(message.clone())),
+            );
+            state.problems.add(Problem::general(message), None);
+        }
         Asked::OutOfReach { message, renewal } => {
             let outcome = TaskOutcome::Failed(message.clone());
             drop(state.tasks.end(heard.task, outcome));

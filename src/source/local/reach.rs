@@ -1,0 +1,150 @@
+//! Whether a file that cannot be read is a problem of that file, or its whole folder is gone: removed, or on a disk that was unmounted.
+
+use std::collections::HashMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::domain::SampleUri;
+use crate::source::SourceError;
+
+/// The folders of a source, each with the file system that it was on when it was opened. Clones are handles of the same.
+#[derive(Clone, Default)]
+pub(super) struct Reach(Arc<Mutex<HashMap<PathBuf, FileSystem>>>);
+
+/// `None` where the operating system does not number them.
+type FileSystem = Option<u64>;
+
+impl Reach {
+    /// `root`: a folder, or a file, which belongs to the folder that it is in.
+    pub(super) fn remember(&self, root: &Path) {
+        let folder = if root.is_dir() {
+            root
+        } else {
+            root.parent().unwrap_or(root)
+        };
+        let mut folders = self.lock();
+        if !folders.contains_key(folder)
+            && let Ok(file_system) = file_system_of(folder)
+        {
+            folders.insert(folder.to_owned(), file_system);
+        }
+    }
+
+    /// What `error`, from reading a file, means for the rest of the source.
+    pub(super) fn judge(&self, uri: &SampleUri, error: io::Error) -> SourceError {
+        let path = Path::new(uri.as_str());
+        let folders = self.lock();
+        let root = path.ancestors().skip(1).find_map(|folder| {
+            let (folder, file_system) = folders.get_key_value(folder)?;
+            Some((folder.clone(), *file_system))
+        });
+        drop(folders);
+        let Some((root, file_system)) = root else {
+            return error.into();
+        };
+        let folder = path.parent().unwrap_or(&root);
+        match why_unreachable(&root, file_system, folder) {
+            Some(reason) => SourceError::Unreachable(reason),
+            None => error.into(),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<PathBuf, FileSystem>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// `root` was on `file_system`; `folder` is the one of a file that could not be read.
+fn why_unreachable(root: &Path, file_system: FileSystem, folder: &Path) -> Option<String> {
+    match file_system_of(root) {
+        // The empty folder that a disk was mounted on stays behind.
+        Ok(found) if found != file_system => {
+            return Some(format!(
+                "the disk with this folder was unmounted, or another one is in its place; mount it again: {}",
+                root.display()
+            ));
+        }
+        Ok(_) | Err(_) => {}
+    }
+    // Not by its metadata: of a disk that was pulled they may still be in memory.
+    let read = std::fs::read_dir(folder).and_then(|mut entries| entries.next().transpose());
+    let error = read.err()?;
+    Some(match error.kind() {
+        io::ErrorKind::NotFound => format!(
+            "this folder is not there any more; put it back, or connect its disk: {}",
+            folder.display()
+        ),
+        io::ErrorKind::PermissionDenied => format!(
+            "this folder may not be read any more; make it readable for you: {}",
+            folder.display()
+        ),
+        _ => format!(
+            "this folder cannot be read any more ({error}); look after its disk or network: {}",
+            folder.display()
+        ),
+    })
+}
+
+#[cfg(unix)]
+fn file_system_of(folder: &Path) -> io::Result<FileSystem> {
+    use std::os::unix::fs::MetadataExt;
+    folder.metadata().map(|metadata| Some(metadata.dev()))
+}
+
+#[cfg(not(unix))]
+fn file_system_of(folder: &Path) -> io::Result<FileSystem> {
+    folder.metadata().map(|_| None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::{LocalSource, Source};
+
+    fn folder_with(name: &str) -> (tempfile::TempDir, PathBuf, SampleUri) {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("images");
+        let file = root.join(name);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(&file, b"x").unwrap();
+        let uri = SampleUri::new(file.to_str().unwrap());
+        (folder, root, uri)
+    }
+
+    #[test]
+    fn a_missing_file_is_about_itself_and_a_missing_folder_about_all() {
+        for name in ["a.jpg", "sub/a.jpg"] {
+            let (folder, root, uri) = folder_with(name);
+            for source in [
+                LocalSource::open(&root).unwrap(),
+                LocalSource::from_paths([PathBuf::from(uri.as_str())]),
+            ] {
+                source.pages().for_each(drop);
+                let away = folder.path().join("away");
+                std::fs::rename(&root, &away).unwrap();
+                for read in [source.read(&uri), source.read_range(&uri, 0..1)] {
+                    assert!(matches!(read, Err(SourceError::Unreachable(_))), "{read:?}");
+                }
+                std::fs::rename(&away, &root).unwrap();
+                assert_eq!(source.read(&uri).unwrap(), b"x");
+                std::fs::remove_file(uri.as_str()).unwrap();
+                for read in [source.read(&uri), source.read_range(&uri, 0..1)] {
+                    assert!(matches!(read, Err(SourceError::NotFound)), "{read:?}");
+                }
+                std::fs::write(uri.as_str(), b"x").unwrap();
+            }
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn the_empty_folder_that_a_disk_was_mounted_on_is_not_the_disk() {
+        let (_folder, root, _) = folder_with("a.jpg");
+        let here = file_system_of(&root).unwrap();
+        assert_eq!(why_unreachable(&root, here, &root), None);
+        let other = here.map(|here| here + 1);
+        let reason = why_unreachable(&root, other, &root).unwrap();
+        assert!(reason.contains("unmounted"), "{reason}");
+    }
+}

@@ -1,0 +1,96 @@
+//! Whether an object that cannot be read is a problem of that object, or no other one could be read either.
+
+use std::ops::Range;
+use std::sync::PoisonError;
+
+use super::{Inner, S3Source};
+use crate::aws::{AwsError, AwsErrorKind};
+use crate::source::SourceError;
+use crate::tasks::TaskControl;
+
+/// What an error of reading one object says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum About {
+    Object,
+    /// Of the server or of who asks, whatever the object.
+    All,
+    /// Which of both has to be tried out: one disk of the server may be broken, a policy may forbid one key.
+    ObjectOrAll,
+}
+
+impl About {
+    fn of(kind: AwsErrorKind) -> Self {
+        use AwsErrorKind as Kind;
+        match kind {
+            Kind::AccessDenied
+            | Kind::NotS3
+            | Kind::Throttled
+            | Kind::Timeout
+            | Kind::Cut
+            | Kind::Server => Self::ObjectOrAll,
+            // The object may be larger than the memory.
+            Kind::Local => Self::Object,
+            kind if kind.concerns_everything() => Self::All,
+            _ => Self::Object,
+        }
+    }
+}
+
+impl Inner {
+    /// An object or a part of it, without what is kept.
+    pub(super) fn fetch(
+        &self,
+        key: &str,
+        part: Option<Range<u64>>,
+        etag: Option<&str>,
+        control: Option<&TaskControl>,
+    ) -> Result<Vec<u8>, AwsError> {
+        let bucket = &self.place.address.bucket;
+        let read = match part {
+            Some(part) => self.s3.read_range(bucket, key, part, etag, control),
+            None => self.s3.read(bucket, key, etag, control),
+        }?;
+        *self
+            .last_read
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = Some(key.to_owned());
+        Ok(read)
+    }
+
+    /// Whether objects can be read: tried with the one that was read last, or else by asking for the bucket.
+    fn can_be_read(&self, control: Option<&TaskControl>) -> bool {
+        let bucket = &self.place.address.bucket;
+        let last_read = self.last_read.lock();
+        let last_read = last_read.unwrap_or_else(PoisonError::into_inner).clone();
+        let error = match last_read {
+            Some(key) => self
+                .s3
+                .read_range(bucket, &key, 0..1, None, control)
+                .map(drop)
+                .err(),
+            // Who may read objects need not be allowed to ask for their bucket.
+            None => self
+                .s3
+                .bucket_region(bucket, control)
+                .err()
+                .filter(|error| error.kind != AwsErrorKind::AccessDenied),
+        };
+        error.is_none_or(|error| About::of(error.kind) == About::Object)
+    }
+}
+
+impl S3Source {
+    /// What `error`, from reading an object, means for the rest of the source.
+    pub(super) fn judge(&self, error: AwsError) -> SourceError {
+        let is_about_all = match About::of(error.kind) {
+            About::Object => false,
+            About::All => true,
+            About::ObjectOrAll => !self.inner.can_be_read(self.control.as_ref()),
+        };
+        if is_about_all {
+            SourceError::Unreachable(error.message)
+        } else {
+            error.into()
+        }
+    }
+}
