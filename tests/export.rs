@@ -530,6 +530,41 @@ fn images_that_are_gone_are_listed_and_end_with_code_three() {
 }
 
 #[test]
+fn a_filter_may_be_long_and_one_too_long_or_too_deep_is_refused() {
+    let predicted = Predicted::new(DETECTOR);
+    let filtered = |name: &str, filter: &str| {
+        let out = predicted.out(name);
+        let output = predicted.export("csv", &out, &["--filter", filter]);
+        (output, out)
+    };
+    let long = "nowhere or ".repeat(800);
+    let (output, out) = filtered("long.csv", &(long.clone() + "name:grace"));
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let rows = std::fs::read_to_string(out).unwrap();
+    assert!(
+        rows.lines().skip(1).all(|row| row.contains("grace")),
+        "{rows}"
+    );
+    assert!(rows.lines().count() > 1);
+    for filter in [
+        "(".repeat(8000),
+        "!".repeat(9000),
+        "!".repeat(27_500),
+        "(!".repeat(4000) + "a",
+        long.repeat(4) + "a",
+        "x".repeat(100_000),
+        "\"".to_owned() + &"x".repeat(9000),
+        "x".repeat(9000) + ":1",
+    ] {
+        let (output, out) = filtered("refused.csv", &filter);
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(said.contains("--filter") && said.len() < 500, "{said}");
+        assert!(!out.exists());
+    }
+}
+
+#[test]
 fn what_cannot_work_ends_with_a_reason() {
     let predicted = Predicted::new(CLASSIFIER);
     let out = predicted.out("x");

@@ -157,7 +157,7 @@ pub(super) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
 }
 
 fn parse_query(text: &str) -> anyhow::Result<Query> {
-    Query::parse(text).map_err(|error| anyhow::anyhow!("--filter {text}: {}", error.message))
+    Query::parse(text).map_err(|error| anyhow::anyhow!("--filter: {}", error.message))
 }
 
 /// `program` is what others are told that have to wait for it.

@@ -11,12 +11,18 @@
 mod complete;
 mod parse;
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 pub use complete::{Completion, class_term, complete, has_term, with_term, without_term};
 
 use super::VerdictKind;
 use crate::domain::{LabelSet, ModelTask};
+
+/// More than a person reads at once; looking for the next one takes time in every frame of the window.
+const MOST_WARNINGS: usize = 5;
+/// As much as is shown of a word in a message.
+const SHOWN_LETTERS: usize = 40;
 
 /// What of the images is wanted. The default wants all of them.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -87,10 +93,13 @@ pub(super) struct Span {
 }
 
 impl Query {
+    /// A longer text is refused, unread: hundreds of names fit, and each image is held against all of them.
+    pub const MAX_LETTERS: usize = 10_000;
+
     /// An empty text wants all images.
     ///
     /// # Errors
-    /// Something that cannot be understood; the message says what, and what to write instead.
+    /// Something that cannot be understood, is too long or nested too deep; the message says what, and what to write instead.
     pub fn parse(text: &str) -> Result<Self, QueryError> {
         parse::parse(text)
     }
@@ -101,11 +110,15 @@ impl Query {
     }
 
     /// What in the query can find nothing with this model: a class that it does not know, boxes of a classifier. Nothing
-    /// is wrong with the text itself, so this is for telling and the query can be used all the same.
+    /// is wrong with the text itself, so this is for telling and the query can be used all the same. At most five.
     pub fn warnings(&self, task: ModelTask, labels: &LabelSet) -> Vec<QueryError> {
         let mut warnings = Vec::new();
         if let Some(root) = &self.root {
-            root.each_term(&mut |term| warnings.extend(term.warning(task, labels)));
+            root.each_term(&mut |term| {
+                if warnings.len() < MOST_WARNINGS {
+                    warnings.extend(term.warning(task, labels));
+                }
+            });
         }
         warnings
     }
@@ -174,7 +187,9 @@ impl Term {
         if class.boxes.is_some() && task == ModelTask::Classification {
             return warning("This model gives classes, not boxes; leave “boxes” out".to_owned());
         }
-        if !class.ids(labels).is_empty() || class.id_by_number(labels).is_some() {
+        let mut names = labels.iter().map(|(_, name)| name.to_lowercase());
+        if names.any(|name| matches(&class.pattern, &name)) || class.id_by_number(labels).is_some()
+        {
             return None;
         }
         let near = nearest(&class.pattern, labels.iter().map(|(_, name)| name));
@@ -184,7 +199,7 @@ impl Term {
         };
         warning(format!(
             "This model knows no class “{}”; {advice}",
-            class.pattern
+            shortened(&class.pattern)
         ))
     }
 }
@@ -267,13 +282,16 @@ fn matches(pattern: &str, text: &str) -> bool {
 
 /// The one that is at most two changes away, or that begins or contains the word; `None` where nothing is like it.
 fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let letters = word.chars().count();
+    let allowed = letters.div_ceil(4).min(2);
     let rank = |name: &&str| {
         let name = name.to_lowercase();
-        let allowed = word.chars().count().div_ceil(4).min(2);
-        let distance = distance(word, &name);
-        if distance <= allowed {
+        // Texts whose lengths differ by more have a greater distance, which takes long to compute for long ones.
+        let is_alike = letters.abs_diff(name.chars().count()) <= allowed;
+        let distance = is_alike.then(|| distance(word, &name));
+        if let Some(distance) = distance.filter(|distance| *distance <= allowed) {
             Some((0, distance))
-        } else if word.chars().count() >= 3 && name.contains(word) {
+        } else if letters >= 3 && name.contains(word) {
             Some((1, name.len()))
         } else {
             None
@@ -283,6 +301,14 @@ fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a s
         .filter_map(|name| Some((rank(&name)?, name)))
         .min_by_key(|(rank, _)| *rank)
         .map(|(_, name)| name)
+}
+
+/// The beginning of a long word, for messages.
+fn shortened(word: &str) -> Cow<'_, str> {
+    match word.char_indices().nth(SHOWN_LETTERS) {
+        Some((end, _)) => Cow::Owned(format!("{}…", &word[..end])),
+        None => Cow::Borrowed(word),
+    }
 }
 
 /// Levenshtein's: how many letters to add, take away or change.
@@ -331,6 +357,16 @@ mod tests {
             warnings("class:cat boxes>2", ModelTask::Classification).len(),
             1
         );
+    }
+
+    #[test]
+    fn a_query_full_of_unknown_classes_gives_a_few_short_warnings() {
+        let word = "x".repeat(4000);
+        for text in [format!("class:{word}"), "class:zebra or ".repeat(600) + "a"] {
+            let warnings = warnings(&text, ModelTask::Detection);
+            assert!((1..=MOST_WARNINGS).contains(&warnings.len()));
+            assert!(warnings.iter().all(|text| text.chars().count() < 250));
+        }
     }
 
     #[test]

@@ -4,9 +4,11 @@ use egui::{Key, Modifiers};
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable;
 use spotcheck::app::App;
+use spotcheck::domain::SampleId;
+use spotcheck::review::Query;
 use spotcheck::state::{Command, ViewChange};
 
-use crate::window::{click, folder_of, open, samples, sees, wait_for, wait_until};
+use crate::window::{click, folder_of, open, samples, sees, wait_for, wait_until, wait_until_idle};
 
 const CLASSIFIER: &str = "efficientnet-lite0";
 const DETECTOR: &str = "ssd-mobilenet-coco";
@@ -56,6 +58,38 @@ fn a_mistake_in_the_search_says_what_to_write_and_leaves_the_images_as_they_are(
     search(&mut window, "scor>0.5");
     wait_for(&mut window, "did you mean score?");
     assert_eq!(names_on_screen(&window).len(), 8);
+}
+
+#[test]
+fn whatever_is_pasted_into_the_search_is_read_or_refused() {
+    let mut window = open(Some(&samples()), CLASSIFIER);
+    wait_for(&mut window, "8 images");
+    window.key_press(Key::Slash);
+    window.run_steps(2);
+    let mut paste = |text: String| {
+        window.key_press_modifiers(Modifiers::COMMAND, Key::A);
+        window.event(egui::Event::Paste(text));
+        window.run_steps(3);
+        let arranging = &window.state().state().arranging;
+        (arranging.text().to_owned(), arranging.error().is_some())
+    };
+    for text in [
+        "(".repeat(8000),
+        "!".repeat(27_500),
+        "(!".repeat(5000),
+        "a or ".repeat(5000),
+        "x".repeat(1_000_000),
+        "class:".to_owned() + &"x".repeat(20_000),
+        "\"é\\".repeat(4000),
+    ] {
+        let (taken, is_refused) = paste(text.clone());
+        assert!(is_refused && text.starts_with(&taken), "{}", &text[..6]);
+        assert!(taken.chars().count() <= 2 * Query::MAX_LETTERS);
+    }
+    let long = "nowhere or ".repeat(800) + "chelsea";
+    assert_eq!(paste(long.clone()), (long, false));
+    wait_for(&mut window, "1 of 8 images");
+    assert_eq!(names_on_screen(&window), ["chelsea.png"]);
 }
 
 #[test]
@@ -211,8 +245,17 @@ fn only_what_was_found_is_predicted() {
     click(&mut window, "Predict filtered");
     wait_until(&mut window, "seven answers", |window| {
         let run = window.state().state().run();
-        run.is_some_and(|run| run.answers.answered() >= 7) && window.state().state().tasks.is_idle()
+        run.is_some_and(|run| run.answers.answered() >= 7)
     });
+    wait_until_idle(&mut window);
+    let state = window.state().state();
+    let answers = &state.run().unwrap().answers;
+    let is_unanswered = |id: &SampleId| answers.summary(*id).is_none();
+    let unanswered = state.samples.ids().filter(is_unanswered);
+    let names: Vec<&str> = unanswered
+        .map(|id| &*state.samples.get(id).unwrap().name)
+        .collect();
+    assert_eq!(names, ["chelsea.png"]);
 }
 
 #[test]

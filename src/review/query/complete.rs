@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use super::parse::{starts_with_or, unquoted};
+use super::{Node, Query};
 use crate::domain::LabelSet;
 use crate::review::VerdictKind;
 
@@ -28,17 +30,20 @@ pub fn complete(text: &str, cursor: usize, labels: &LabelSet, tags: &[String]) -
     let typed = before[start..].to_lowercase();
     match typed.split_once([':', '=']) {
         Some((key, value)) => {
-            let value = value.trim_start_matches('"');
+            let value = match value.strip_prefix('"') {
+                Some(quoted) => unquoted(quoted).0,
+                None => value.to_owned(),
+            };
             let whole = |name: &str| Completion {
                 replaces: start..cursor,
                 text: format!("{key}:{} ", quoted(name)),
                 meaning: "",
             };
             let completions = match key {
-                "class" => ranked(value, labels.iter().map(|(_, name)| name), whole),
-                "tag" => ranked(value, tags.iter().map(String::as_str), whole),
+                "class" => ranked(&value, labels.iter().map(|(_, name)| name), whole),
+                "tag" => ranked(&value, tags.iter().map(String::as_str), whole),
                 "verdict" => ranked(
-                    value,
+                    &value,
                     VerdictKind::ALL.into_iter().map(VerdictKind::word),
                     whole,
                 ),
@@ -110,7 +115,8 @@ fn quoted(value: &str) -> String {
     if !value.is_empty() && value.chars().all(is_plain) {
         value.to_owned()
     } else {
-        format!("\"{}\"", value.replace('"', "\\\""))
+        let escaped = value.replace('\\', "\\\\").replace('"', "\\\"");
+        format!("\"{escaped}\"")
     }
 }
 
@@ -121,7 +127,7 @@ pub fn class_term(name: &str) -> String {
 
 /// Whether the term stands in the text by itself, written in just this way.
 pub fn has_term(text: &str, term: &str) -> bool {
-    spans(text).into_iter().any(|span| text[span] == *term)
+    spans(text).iter().any(|span| text[span.clone()] == *term)
 }
 
 /// The text with the term at its end, once.
@@ -132,86 +138,126 @@ pub fn with_term(text: &str, term: &str) -> String {
         return term.to_owned();
     }
     // Beside an “or” it would belong to the last part alone.
-    let has_or = spans(text)
-        .into_iter()
-        .any(|span| text[span].eq_ignore_ascii_case("or"));
-    if has_or {
+    if has_or(text) {
         format!("({text}) {term}")
     } else {
         format!("{text} {term}")
     }
 }
 
-/// The text without the term, where it stands by itself.
-pub fn without_term(text: &str, term: &str) -> String {
-    let mut rest = String::new();
-    for span in spans(text) {
-        if text[span.clone()] == *term {
-            continue;
-        }
-        if !rest.is_empty() {
-            rest.push(' ');
-        }
-        rest.push_str(&text[span]);
-    }
-    match rest
-        .strip_prefix('(')
-        .and_then(|inner| inner.strip_suffix(')'))
-    {
-        // What `with_term` put around the rest.
-        Some(inner) if spans(&rest).len() == 1 && !inner.contains(['(', ')']) => inner.to_owned(),
-        _ => rest,
+/// Whether an “or” divides the whole text.
+fn has_or(text: &str) -> bool {
+    let parse = |text: &str| Query::parse(text).map(|query| query.root);
+    let in_parentheses = |text: &str| {
+        let inner = text.strip_prefix('(')?.strip_suffix(')')?;
+        parse(inner).ok()
+    };
+    match parse(text) {
+        Ok(root) => matches!(root, Some(Node::Any(_))) && in_parentheses(text).is_none(),
+        // Somebody will repair it.
+        Err(_) => spans(text).into_iter().any(|span| is_or(&text[span])),
     }
 }
 
-/// Where the last word begins: after the last space, parenthesis or `!` that is not in quotes.
-fn word_start(text: &str) -> usize {
-    let mut start = 0;
-    let mut is_quoted = false;
-    let mut previous = ' ';
-    for (at, letter) in text.char_indices() {
-        if letter == '"' && previous != '\\' {
-            is_quoted ^= true;
-        } else if !is_quoted && (letter.is_whitespace() || "()!".contains(letter)) {
-            start = at + letter.len_utf8();
+fn is_or(span: &str) -> bool {
+    span.eq_ignore_ascii_case("or")
+}
+
+/// The text without the term, where it stands by itself.
+pub fn without_term(text: &str, term: &str) -> String {
+    let mut rest: Vec<&str> = Vec::new();
+    for span in spans(text) {
+        let span = &text[span];
+        let divides_nothing = is_or(span) && rest.last().is_none_or(|last| is_or(last));
+        if span != term && !divides_nothing {
+            rest.push(span);
         }
-        previous = letter;
+    }
+    rest.pop_if(|last| is_or(last));
+    match rest[..] {
+        // What `with_term` put around the rest.
+        [only]
+            if let Some(inner) = only
+                .strip_prefix('(')
+                .and_then(|only| only.strip_suffix(')'))
+                && !inner.contains(['(', ')']) =>
+        {
+            inner.to_owned()
+        }
+        _ => rest.join(" "),
+    }
+}
+
+/// Where the word begins that goes on at the end of the text: after the last space or parenthesis, a `!` before the word,
+/// and whatever was in quotes.
+fn word_start(text: &str) -> usize {
+    let (mut start, mut at) = (0, 0);
+    while let Some(letter) = text[at..].chars().next() {
+        let mut end = at + letter.len_utf8();
+        if letter == '"' {
+            // The value of a key belongs to its word; other quotes are words of their own.
+            if text[start..at].find([':', '=']) != Some((at - start).wrapping_sub(1)) {
+                start = at;
+            }
+            let Some(len) = unquoted(&text[end..]).1 else {
+                return start;
+            };
+            end += len;
+            start = end;
+        } else if letter.is_whitespace() || "()".contains(letter) || letter == '!' && at == start {
+            start = end;
+        }
+        at = end;
     }
     start
 }
 
-/// What stands between spaces; quotes and parentheses hold together what is in them.
+/// What stands between spaces, and each “or”; quotes and parentheses hold together what is in them, and `!` what follows it.
 fn spans(text: &str) -> Vec<Range<usize>> {
     let mut spans = Vec::new();
-    let mut start = None;
-    let (mut is_quoted, mut depth) = (false, 0_usize);
-    let mut previous = ' ';
-    for (at, letter) in text.char_indices() {
+    let (mut start, mut depth, mut at) = (None, 0_usize, 0);
+    while let Some(letter) = text[at..].chars().next() {
+        let is_first = start.is_none() || text[..at].ends_with([')', '"']);
+        if depth == 0 && is_first && starts_with_or(&text[at..]) {
+            spans.extend(start.take().map(|begun| begun..at));
+            spans.push(at..at + 2);
+            at += 2;
+            continue;
+        }
+        let mut end = at + letter.len_utf8();
         match letter {
-            '"' if previous != '\\' => is_quoted ^= true,
-            '(' if !is_quoted => depth += 1,
-            ')' if !is_quoted => depth = depth.saturating_sub(1),
+            '"' => end += unquoted(&text[end..]).1.unwrap_or(text.len() - end),
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
             _ => {}
         }
-        let separates = letter.is_whitespace() && !is_quoted && depth == 0;
+        let separates = letter.is_whitespace() && depth == 0;
         match start {
             None if !separates => start = Some(at),
-            Some(begun) if separates => {
+            Some(begun) if separates && !is_turning(&text[begun..at]) => {
                 spans.push(begun..at);
                 start = None;
             }
             _ => {}
         }
-        previous = letter;
+        at = end;
     }
     spans.extend(start.map(|begun| begun..text.len()));
     spans
 }
 
+/// Whether a `!` at the end turns around what comes next: after a word it is a part of it.
+fn is_turning(span: &str) -> bool {
+    let span = span.trim_end();
+    let before = span.trim_end_matches(|letter: char| letter == '!' || letter.is_whitespace());
+    span.ends_with('!') && (before.is_empty() || before.ends_with([')', '"']))
+}
+
 #[cfg(test)]
 mod tests {
+    use super::super::Term;
     use super::*;
-    use crate::review::Query;
+    use crate::review::testing::Random;
 
     fn labels() -> LabelSet {
         LabelSet::parse("cat\ntraffic light\nlighter\ncattle\ncat").unwrap()
@@ -247,14 +293,119 @@ mod tests {
         check("cat ", &[]);
         check("(a or cl", &["(a or class:"]);
         check("score>0", &[]);
+        check("0.5!tag:", &[]);
+        check("(\"a\"tag:n", &["(\"a\"tag:Night "]);
+        check(
+            "tag:\"by the sea\" tag:n",
+            &["tag:\"by the sea\" tag:Night "],
+        );
+    }
+
+    /// Letters that mean something to the parser, and some that do not.
+    const PARTS: [&str; 22] = [
+        "a", "B", "é", "猫", "İ", " ", "\t", "\"", "\\", "(", ")", "!", ":", "=", ">", "..", "or",
+        "class:", "tag:", "0.5", "cat", "verdict",
+    ];
+
+    fn random_text(random: &mut Random, most: usize) -> String {
+        let count = random.below(most + 1);
+        (0..count)
+            .map(|_| PARTS[random.below(PARTS.len())])
+            .collect()
+    }
+
+    /// As a label file gives it: no space around it.
+    fn random_name(random: &mut Random) -> String {
+        loop {
+            let text = random_text(random, 6);
+            if !text.trim().is_empty() {
+                return text.trim().to_owned();
+            }
+        }
     }
 
     #[test]
-    fn what_is_completed_can_be_parsed() {
-        for text in completed("class:light").iter().chain(&completed("tag:sea")) {
-            assert!(Query::parse(text).is_ok(), "{text}");
+    fn every_name_of_a_class_finds_its_class() {
+        let mut random = Random::new(5);
+        let names = (0..3000).map(|_| random_name(&mut random));
+        for name in names.chain(["猫 x\\".to_owned(), "\\\\\" \\".to_owned()]) {
+            let labels: LabelSet = [(7, name.clone())].into_iter().collect();
+            let query = Query::parse(&class_term(&name)).expect(&name);
+            let Some(Node::Term(Term::Class(class))) = query.root else {
+                panic!("{name} is a class");
+            };
+            assert_eq!(class.ids(&labels), [7], "{name}");
         }
-        assert!(Query::parse(&class_term("a (\"b\") c")).is_ok());
+    }
+
+    #[test]
+    fn every_completion_can_be_parsed() {
+        let mut random = Random::new(6);
+        let (mut seen, mut of_values) = (0, 0);
+        for _ in 0..20_000 {
+            let name = random_name(&mut random);
+            let labels: LabelSet = [(0, name.clone())].into_iter().collect();
+            let key = ["", "", "tag:", "class:", "CLASS=", "tag:\""][random.below(6)];
+            let end = random.below(name.chars().count() + 1);
+            let begun: String = name.chars().take(end).collect();
+            let text = random_text(&mut random, 5) + key + &begun;
+            let tags = [name];
+            for completion in complete(&text, text.len(), &labels, &tags) {
+                let before = &text[..completion.replaces.start];
+                let closed = |word: &str| {
+                    let open = format!("{before}{word}");
+                    (0..4).any(|more| Query::parse(&(open.clone() + &")".repeat(more))).is_ok())
+                };
+                // Where a word may stand, a completion may.
+                if !closed("x") {
+                    continue;
+                }
+                seen += 1;
+                let is_value = completion.text.ends_with(' ');
+                of_values += usize::from(is_value);
+                let value = match &*completion.text {
+                    "verdict:" => "reject",
+                    _ if is_value => "",
+                    _ => "0.5",
+                };
+                let is_alone = Query::parse(&completion.text).is_ok();
+                let value = if is_alone { "" } else { value };
+                assert!(
+                    closed(&format!("{}{value}", completion.text)),
+                    "{text} → {completion:?}"
+                );
+            }
+        }
+        assert!(seen > 500 && of_values > 200, "{seen}, {of_values}");
+    }
+
+    #[test]
+    fn a_term_goes_into_every_query_and_out_again() {
+        let mut random = Random::new(7);
+        let last = |text: &str| match Query::parse(text).expect(text).root {
+            Some(Node::All(mut nodes)) => nodes.pop(),
+            root => root,
+        };
+        let mut seen = 0;
+        for _ in 0..20_000 {
+            let term = ["!verdict", "tag:\"b \\\\\""][random.below(2)];
+            let mut text = String::new();
+            for _ in 0..random.below(5) {
+                text += &random_text(&mut random, 2);
+                text += ["", " ", " or ", term][random.below(4)];
+            }
+            if Query::parse(&text).is_err() {
+                continue;
+            }
+            seen += 1;
+            let with = with_term(&text, term);
+            assert_eq!(last(&with), last(term), "{text} → {with}");
+            assert!(has_term(&with, term), "{text} → {with}");
+            let without = without_term(&with, term);
+            assert!(Query::parse(&without).is_ok(), "{with} → {without}");
+            assert!(!has_term(&without, term), "{with} → {without}");
+        }
+        assert!(seen > 2000, "{seen}");
     }
 
     #[test]
@@ -269,6 +420,10 @@ mod tests {
         check("!verdict cat", "cat !verdict", "cat");
         check("a or b", "(a or b) !verdict", "a or b");
         check("(a or b) c", "(a or b) c !verdict", "(a or b) c");
+        check("a or(b)", "(a or (b)) !verdict", "(a or (b))");
+        check("(a)or b", "((a) or b) !verdict", "((a) or b)");
+        check("! a", "! a !verdict", "! a");
+        check("a or !verdict", "a !verdict", "a");
         assert!(!has_term("\"a !verdict\"", "!verdict"));
     }
 }

@@ -2,8 +2,11 @@
 
 use std::ops::Range;
 
-use super::{ClassTerm, Node, Query, QueryError, Span, Term, nearest};
+use super::{ClassTerm, Node, Query, QueryError, Span, Term, nearest, shortened};
 use crate::review::VerdictKind;
+
+/// How deep `(` and `!` may lie in one another: whatever walks through a query goes as deep on the stack of its thread.
+const MAX_DEPTH: usize = 64;
 
 /// Keys as they are typed. Those that may stand alone ask whether there is any.
 const KEYS: [(&str, Key); 14] = [
@@ -63,7 +66,16 @@ impl Key {
 }
 
 pub(super) fn parse(text: &str) -> Result<Query, QueryError> {
-    let mut parser = Parser { text, at: 0 };
+    let most = Query::MAX_LETTERS;
+    if let Some((end, _)) = text.char_indices().nth(most) {
+        let message = format!("A search has at most {most} characters; shorten this one");
+        return fail(end..text.len(), message);
+    }
+    let mut parser = Parser {
+        text,
+        at: 0,
+        depth: 0,
+    };
     parser.skip_spaces();
     if parser.is_done() {
         return Ok(Query::default());
@@ -80,6 +92,8 @@ struct Parser<'t> {
     text: &'t str,
     /// In bytes.
     at: usize,
+    /// How many `(` and `!` what is read next lies in.
+    depth: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -142,7 +156,8 @@ impl Parser<'_> {
                     "Something must follow “!”, such as !verdict",
                 );
             }
-            return Ok(Node::Not(Box::new(self.one()?)));
+            let node = self.inside(start, Self::one)?;
+            return Ok(Node::Not(Box::new(node)));
         }
         if self.take("(") {
             self.skip_spaces();
@@ -152,7 +167,7 @@ impl Parser<'_> {
             if self.is_done() {
                 return fail(start..start + 1, "This ( is never closed; add ) at the end");
             }
-            let node = self.any()?;
+            let node = self.inside(start, Self::any)?;
             if !self.take(")") {
                 return fail(start..start + 1, "This ( is never closed; add ) at the end");
             }
@@ -160,6 +175,24 @@ impl Parser<'_> {
             return Ok(node);
         }
         self.term().map(Node::Term)
+    }
+
+    /// Reads what the `(` or `!` at `start` is about.
+    fn inside(
+        &mut self,
+        start: usize,
+        read: impl FnOnce(&mut Self) -> Result<Node, QueryError>,
+    ) -> Result<Node, QueryError> {
+        if self.depth == MAX_DEPTH {
+            let message = format!(
+                "Parentheses and “!” go at most {MAX_DEPTH} deep into one another; take some of them away"
+            );
+            return fail(start..start + 1, message);
+        }
+        self.depth += 1;
+        let node = read(self)?;
+        self.depth -= 1;
+        Ok(node)
     }
 
     fn term(&mut self) -> Result<Term, QueryError> {
@@ -249,8 +282,8 @@ impl Parser<'_> {
         let rest = self.text[word.at.start..].split_whitespace().next();
         let message = format!(
             "Nothing is called “{}” here; {advice}To look for it in names, put it in quotes: \"{}\"",
-            word.text,
-            rest.unwrap_or_default().trim_end_matches(')')
+            shortened(&word.text),
+            shortened(rest.unwrap_or_default().trim_end_matches(')'))
         );
         fail(word.at.clone(), capitals_after_question(message))
     }
@@ -289,32 +322,22 @@ impl Parser<'_> {
         })
     }
 
-    /// `\"` is a quote in it.
     fn quoted(&mut self, start: usize) -> Result<Word, QueryError> {
-        let mut text = String::new();
-        let mut letters = self.text[start + 1..].char_indices();
-        while let Some((offset, letter)) = letters.next() {
-            match letter {
-                '"' => {
-                    self.at = start + 1 + offset + 1;
-                    if text.is_empty() {
-                        return fail(start..self.at, "There is nothing between these quotes");
-                    }
-                    return Ok(Word {
-                        text,
-                        at: start..self.at,
-                        is_quoted: true,
-                    });
-                }
-                '\\' if letters.as_str().starts_with('"') => {
-                    letters.next();
-                    text.push('"');
-                }
-                _ => text.push(letter),
-            }
+        let (text, len) = unquoted(&self.text[start + 1..]);
+        let Some(len) = len else {
+            let message = "This quote is never closed; add \" at its end";
+            return fail(start..self.text.len(), message);
+        };
+        self.at = start + 1 + len;
+        let at = start..self.at;
+        if text.is_empty() {
+            return fail(at, "There is nothing between these quotes");
         }
-        let message = "This quote is never closed; add \" at its end";
-        fail(start..self.text.len(), message)
+        Ok(Word {
+            text,
+            at,
+            is_quoted: true,
+        })
     }
 
     fn operator(&mut self) -> Option<Operator> {
@@ -333,10 +356,7 @@ impl Parser<'_> {
     }
 
     fn peek_word_or(&self) -> Option<Range<usize>> {
-        let (word, rest) = self.text[self.at..].split_at_checked(2)?;
-        let ends = |letter: char| letter.is_whitespace() || "()!\"".contains(letter);
-        let is_whole = rest.chars().next().is_none_or(ends);
-        (word.eq_ignore_ascii_case("or") && is_whole).then(|| self.at..self.at + 2)
+        starts_with_or(&self.text[self.at..]).then(|| self.at..self.at + 2)
     }
 
     fn take_word_or(&mut self) -> Option<Range<usize>> {
@@ -375,6 +395,31 @@ impl Parser<'_> {
         let next = self.peek();
         next.is_none_or(|letter| letter.is_whitespace() || "()".contains(letter))
     }
+}
+
+/// Whether the first word is the one that means “or”.
+pub(super) fn starts_with_or(text: &str) -> bool {
+    let ends = |letter: char| letter.is_whitespace() || "()!\"".contains(letter);
+    text.split_at_checked(2).is_some_and(|(word, rest)| {
+        word.eq_ignore_ascii_case("or") && rest.chars().next().is_none_or(ends)
+    })
+}
+
+/// What lies between an opening quote, which `text` follows, and the closing one, and where that ends; `None` where it is
+/// never closed. In it `\"` is a quote and `\\` a backslash; before anything else a backslash is itself.
+pub(super) fn unquoted(text: &str) -> (String, Option<usize>) {
+    let mut inside = String::new();
+    let mut letters = text.char_indices();
+    while let Some((at, letter)) = letters.next() {
+        match letter {
+            '"' => return (inside, Some(at + 1)),
+            '\\' if letters.as_str().starts_with(['"', '\\']) => {
+                inside.extend(letters.next().map(|(_, escaped)| escaped));
+            }
+            _ => inside.push(letter),
+        }
+    }
+    (inside, None)
 }
 
 /// `score` and `boxes` beside a class are about that class.
@@ -424,7 +469,7 @@ fn verdict(value: &Word, lower: &str) -> Result<VerdictKind, QueryError> {
     exact.or_else(longer).map(|(_, kind)| *kind).ok_or_else(|| {
         let message = format!(
             "There is no verdict “{}”; write accept, reject, unsure or wrong, or !verdict for none",
-            value.text
+            shortened(&value.text)
         );
         QueryError {
             at: value.at.clone(),
@@ -440,7 +485,7 @@ fn span(key: Key, value: &Word, operator: Operator) -> Result<Span, QueryError> 
         if low > high {
             let message = format!(
                 "Nothing lies in {}; write the smaller number first",
-                value.text
+                shortened(&value.text)
             );
             return fail(value.at.clone(), message);
         }
@@ -478,7 +523,7 @@ fn span(key: Key, value: &Word, operator: Operator) -> Result<Span, QueryError> 
         Operator::Is => {
             let message = format!(
                 "Hardly any score is exactly {0}; write score>={0}, or a range such as score:{0}..1",
-                value.text
+                shortened(&value.text)
             );
             let message = if key == Key::Margin {
                 message.replace("score", "margin")
@@ -509,6 +554,7 @@ fn bound(key: Key, text: &str, value: &Word) -> Result<Option<f32>, QueryError> 
         number
     };
     if key != Key::Boxes && number > 1.0 {
+        let text = shortened(text);
         let message = format!("Scores go from 0 to 1; for {text} of a hundred write {text}%");
         return fail(value.at.clone(), message.replace("%%", "%"));
     }
@@ -518,7 +564,7 @@ fn bound(key: Key, text: &str, value: &Word) -> Result<Option<f32>, QueryError> 
 fn not_a_number(key: Key, value: &Word) -> String {
     format!(
         "“{}” is no number; write it such as in {}",
-        value.text,
+        shortened(&value.text),
         example(key)
     )
 }
@@ -612,6 +658,7 @@ mod tests {
         let verdict = |kind| Node::Term(Term::Verdict(kind));
         check("Beach", name("beach"));
         check("\"a \\\"b\\\" C\"", name("a \"b\" c"));
+        check(r#""a \b\\""#, name(r"a \b\"));
         check("name:a.png", name("a.png"));
         check("a  b", Node::All(vec![name("a"), name("b")]));
         check(
@@ -735,6 +782,62 @@ mod tests {
         check("\"a", "\"a", "never closed");
         check("class:\"\"", "\"\"", "nothing between");
         check(">0.5", ">", "score>0.5");
+    }
+
+    #[test]
+    fn a_query_has_a_greatest_length_and_depth() {
+        const MAX_LETTERS: usize = Query::MAX_LETTERS;
+        let refused = |text: &str| {
+            let error = Query::parse(text).expect_err("it is too long or too deep");
+            assert!(text.get(error.at.clone()).is_some(), "{:?}", error.at);
+            assert!(error.message.chars().count() < 250, "{}", error.message);
+            error
+        };
+        let (open, close) = ("(".repeat(MAX_DEPTH), ")".repeat(MAX_DEPTH));
+        assert_eq!(
+            Query::parse(&format!("{open}a{close}")).map(|query| query.root),
+            Ok(Some(name("a")))
+        );
+        assert!(Query::parse(&format!("{}a", "!".repeat(MAX_DEPTH))).is_ok());
+        assert_eq!(
+            refused(&format!("({open}a{close})")).at,
+            MAX_DEPTH..MAX_DEPTH + 1
+        );
+        for letters in ["(", "!", "!(", "! ( "] {
+            for len in [8000, 27_500, 1_000_000] {
+                refused(&letters.repeat(len / letters.len()));
+            }
+        }
+        for unit in ["a or ", "class:b or ", "!a ", "(a) "] {
+            let most = MAX_LETTERS / unit.len();
+            assert!(
+                Query::parse(&(unit.repeat(most - 1) + "a")).is_ok(),
+                "{unit}"
+            );
+            assert_eq!(
+                refused(&(unit.repeat(most + 1) + "a")).at.start,
+                MAX_LETTERS,
+                "{unit}"
+            );
+        }
+        // As many letters of more bytes.
+        assert!(Query::parse(&"猫".repeat(MAX_LETTERS)).is_ok());
+        refused(&"猫".repeat(MAX_LETTERS + 1));
+    }
+
+    #[test]
+    fn a_long_word_is_told_by_its_beginning() {
+        let word = "x".repeat(9000);
+        for text in [
+            format!("{word}:1"),
+            format!("score:{word}"),
+            format!("score:0.9..0.{}", "1".repeat(9000)),
+            format!("verdict:{word}"),
+            format!("score>1{}", "0".repeat(30)),
+        ] {
+            let message = Query::parse(&text).unwrap_err().message;
+            assert!(message.chars().count() < 250, "{message}");
+        }
     }
 
     #[test]
