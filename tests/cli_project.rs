@@ -4,8 +4,12 @@
 
 mod support;
 
+#[cfg(target_os = "linux")]
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::Output;
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc::channel;
+use std::time::Duration;
 
 use spotcheck::domain::{Change, SampleUri, Verdict, VerdictTarget};
 use spotcheck::store::{OpenRequest, Opened, Project, Wanted};
@@ -49,10 +53,63 @@ impl Bench {
     }
 
     fn predict_over(&self, source: &Path, more: &[&str]) -> Output {
+        self.command(source, more).output().unwrap()
+    }
+
+    fn command(&self, source: &Path, more: &[&str]) -> Command {
         let mut command =
             spotcheck(&["predict", "--model", "ssd-mobilenet-coco", "--threads", "1"]);
         command.arg(source).arg("--project").arg(self.project());
-        command.args(["--out", "-"]).args(more).output().unwrap()
+        command.args(["--out", "-"]).args(more);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    /// Whose answers are too large for the disk of [`Bench::predict_on_a_full_disk`].
+    #[cfg(target_os = "linux")]
+    fn with_forty_images() -> Self {
+        let bench = Self::new();
+        for number in 5..40 {
+            bench.draw(&format!("{number}.png"), number * 5);
+        }
+        std::fs::remove_file(bench.images().join("broken.jpg")).unwrap();
+        bench
+    }
+
+    #[cfg(target_os = "linux")]
+    fn predict_many(&self) -> Command {
+        let mut predict =
+            spotcheck(&["predict", "--model", "efficientnet-lite0", "--top-k", "900"]);
+        predict
+            .arg(self.images())
+            .arg("--project")
+            .arg(self.project());
+        predict.stdout(Stdio::null()).stderr(Stdio::piped());
+        predict
+    }
+
+    /// No file may grow beyond some answers.
+    #[cfg(target_os = "linux")]
+    fn predict_on_a_full_disk(&self) -> Child {
+        let predict = self.predict_many();
+        let mut limited = Command::new("sh");
+        limited
+            .args([
+                "-c",
+                r#"trap "" XFSZ; exec prlimit --fsize=400000:unlimited "$@""#,
+                "sh",
+            ])
+            .arg(predict.get_program())
+            .args(predict.get_args())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped());
+        for (name, value) in predict.get_envs() {
+            match value {
+                Some(value) => limited.env(name, value),
+                None => limited.env_remove(name),
+            };
+        }
+        limited.spawn().unwrap()
     }
 
     fn open(&self, wanted: Wanted) -> Opened {
@@ -135,36 +192,8 @@ fn a_run_that_is_there_is_neither_doubled_nor_overwritten_without_being_asked() 
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk_is_said_with_what_waits_where_and_everything_is_saved_once_there_is_room() {
-    use std::io::{BufRead, BufReader};
-    use std::process::{Command, Stdio};
-
-    let bench = Bench::new();
-    for number in 5..40 {
-        bench.draw(&format!("{number}.png"), number * 5);
-    }
-    std::fs::remove_file(bench.images().join("broken.jpg")).unwrap();
-    let predict = spotcheck(&["predict", "--model", "efficientnet-lite0", "--top-k", "900"]);
-    let mut limited = Command::new("sh");
-    limited
-        .args([
-            "-c",
-            r#"trap "" XFSZ; exec prlimit --fsize=400000:unlimited "$@""#,
-            "sh",
-        ])
-        .arg(predict.get_program())
-        .args(predict.get_args())
-        .arg(bench.images())
-        .arg("--project")
-        .arg(bench.project())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped());
-    for (name, value) in predict.get_envs() {
-        match value {
-            Some(value) => limited.env(name, value),
-            None => limited.env_remove(name),
-        };
-    }
-    let mut child = limited.spawn().unwrap();
+    let bench = Bench::with_forty_images();
+    let mut child = bench.predict_on_a_full_disk();
     let lines = BufReader::new(child.stderr.take().unwrap()).lines();
     let mut said = String::new();
     let mut has_room = false;
@@ -193,6 +222,120 @@ fn a_full_disk_is_said_with_what_waits_where_and_everything_is_saved_once_there_
     ] {
         assert!(said.contains(words), "“{words}” is not in:\n{said}");
     }
+}
+
+/// As in a job that nobody watches: nobody makes room, and whoever ends it has only Ctrl+C.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_run_that_waits_for_a_full_disk_ends_with_ctrl_c_and_goes_on_later() {
+    let bench = Bench::with_forty_images();
+    let mut child = bench.predict_on_a_full_disk();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let waits = |line: Result<String, _>| line.unwrap().starts_with("waiting: ");
+    assert!(lines.any(waits), "it waits for room");
+    let id = child.id().to_string();
+    let interrupted = Command::new("kill").args(["-INT", &id]).status();
+    assert!(interrupted.unwrap().success());
+    let rest: Vec<String> = lines.map_while(Result::ok).collect();
+    assert_eq!(ends(child).status.code(), Some(1), "{rest:?}");
+    assert!(
+        rest.iter().any(|line| line.contains("--resume")),
+        "{rest:?}"
+    );
+
+    let mut resume = bench.predict_many();
+    let resumed = ends(resume.arg("--resume").spawn().unwrap());
+    check_says(&resumed, 0, &["40 of 40 answers are saved"]);
+}
+
+/// The program must end by itself.
+#[track_caller]
+fn ends(child: Child) -> Output {
+    const PATIENCE: Duration = Duration::from_mins(2);
+    let id = child.id().to_string();
+    let (sender, ended) = channel();
+    let waits = std::thread::spawn(move || sender.send(child.wait_with_output()));
+    if let Ok(output) = ended.recv_timeout(PATIENCE) {
+        return output.unwrap();
+    }
+    Command::new("kill").args(["-KILL", &id]).status().unwrap();
+    waits.join().unwrap().unwrap();
+    panic!(
+        "it does not end:\n{}",
+        stderr(&ended.recv().unwrap().unwrap())
+    );
+}
+
+/// Puts some bytes of a project file in place of others of the same length.
+fn edit(project: &Path, from: &[u8], to: &[u8]) {
+    let mut bytes = std::fs::read(project).unwrap();
+    let at = bytes.windows(from.len()).position(|part| part == from);
+    let at = at.expect("the file has these bytes");
+    bytes[at..at + from.len()].copy_from_slice(to);
+    std::fs::write(project, bytes).unwrap();
+}
+
+#[test]
+fn a_damaged_project_is_told_by_whoever_opens_it_and_predicting_into_it_ends() {
+    let damages: [(&str, &dyn Fn(&Path)); 5] = [
+        ("a lost table", &|project| {
+            let connection = rusqlite::Connection::open(project).unwrap();
+            let sql = "PRAGMA foreign_keys = off; DROP TABLE boxes";
+            connection.execute_batch(sql).unwrap();
+        }),
+        ("a table of another name", &|project| {
+            edit(
+                project,
+                b"CREATE TABLE answers (",
+                b"CREATE TABLE antlers (",
+            );
+        }),
+        ("a foreign key mismatch", &|project| {
+            edit(project, b"REFERENCES runs (id)", b"REFERENCES runs (di)");
+        }),
+        ("a lost column", &|project| {
+            edit(project, b"modified_ns INTEGER", b"modifier_ns INTEGER");
+        }),
+        ("a page of nonsense", &|project| {
+            let mut bytes = std::fs::read(project).unwrap();
+            let last = bytes.len() - 16384;
+            bytes[last..].fill(0xa5);
+            std::fs::write(project, bytes).unwrap();
+        }),
+    ];
+    for (damage, make) in damages {
+        let bench = Bench::new();
+        check_says(&bench.predict(&["--limit", "2"]), 0, &[]);
+        make(&bench.project());
+        let mut info = spotcheck(&["project", "info"]);
+        let info = info.arg(bench.project()).output().unwrap();
+        assert_eq!(info.status.code(), Some(1), "{damage}: {}", stderr(&info));
+        let mut predict = bench.command(&bench.images(), &["--resume"]);
+        let predicted = ends(predict.spawn().unwrap());
+        check_says(&predicted, 3, &["was damaged", "6 of 6 answers are saved"]);
+        let kept = std::fs::read_dir(bench.folder.path()).unwrap();
+        let is_kept = |name: &str| name.starts_with("p.damaged-");
+        let kept =
+            kept.filter(|entry| is_kept(entry.as_ref().unwrap().file_name().to_str().unwrap()));
+        assert_eq!(kept.count(), 1, "{damage}");
+        let mut info = spotcheck(&["project", "info"]);
+        let info = info.arg(bench.project()).output().unwrap();
+        assert!(info.status.success(), "{damage}");
+    }
+}
+
+/// Nothing is wrong with the file as it is opened, so it shows only where an answer is to be saved.
+#[test]
+fn a_run_whose_answers_can_never_be_saved_ends_and_says_so() {
+    let bench = Bench::new();
+    check_says(&bench.predict(&["--limit", "1"]), 0, &[]);
+    let connection = rusqlite::Connection::open(bench.project()).unwrap();
+    let sql = "CREATE TRIGGER t AFTER INSERT ON answers BEGIN INSERT INTO nowhere VALUES (1); END";
+    connection.execute_batch(sql).unwrap();
+    drop(connection);
+    let mut predict = bench.command(&bench.images(), &["--resume"]);
+    let predicted = ends(predict.spawn().unwrap());
+    check_says(&predicted, 1, &["will not be", "nowhere"]);
 }
 
 #[test]

@@ -192,9 +192,15 @@ fn on_saved(shared: &Arc<Shared>, source: SourceId) -> impl Fn(SaveEvent) + Send
         };
         shared.report(match event {
             SaveEvent::Saved { up_to } => Event::Saved { source, up_to },
-            SaveEvent::Failed { reason } | SaveEvent::Rejected { reason, .. } => {
-                Event::SaveFailed { source, reason }
-            }
+            SaveEvent::Failed { reason } => Event::SaveFailed {
+                source,
+                reason: format!("{reason}; it is tried again all the time"),
+            },
+            SaveEvent::Stopped { reason } => Event::SaveFailed {
+                source,
+                reason: format!("{reason}; no attempt can succeed, so it is not tried again"),
+            },
+            SaveEvent::Rejected { reason, .. } => Event::SaveFailed { source, reason },
         });
     }
 }

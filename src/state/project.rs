@@ -11,7 +11,7 @@ pub struct Project {
     pub status: ProjectStatus,
     /// `None` where nothing is written to a file.
     pub path: Option<PathBuf>,
-    /// Why what was last changed could not be saved yet; it is tried again.
+    /// Why what was last changed could not be saved yet, and whether it is tried again.
     pub trouble: Option<String>,
     /// Predictions that are held until their answers can be saved again.
     pub(super) held_back: Vec<TaskId>,

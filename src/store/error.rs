@@ -48,6 +48,9 @@ pub enum StoreError {
     /// What was queued is kept in memory and tried again.
     #[error("not everything is saved yet: {0}")]
     Unsaved(String),
+    /// What was queued is kept in memory, but no attempt to save it in this file can succeed.
+    #[error("nothing more can be saved in this project: {0}")]
+    Stopped(String),
     #[error(transparent)]
     Cancelled(#[from] Cancelled),
 }
@@ -68,9 +71,17 @@ impl StoreError {
     }
 }
 
+/// SQLite's code for an error, also where it is one of the SQL.
+fn code(error: &rusqlite::Error) -> Option<ErrorCode> {
+    match error {
+        rusqlite::Error::SqlInputError { error, .. } => Some(error.code),
+        error => error.sqlite_error_code(),
+    }
+}
+
 /// The reason in words, and what to do about it where something can be done.
 pub(super) fn explain(error: &rusqlite::Error) -> String {
-    let advice = match error.sqlite_error_code() {
+    let advice = match code(error) {
         Some(ErrorCode::DiskFull) => "the disk is full; free some space",
         Some(ErrorCode::SystemIoFailure) => {
             "the disk could not be read or written; check that it is still connected and not full"
@@ -87,6 +98,12 @@ pub(super) fn explain(error: &rusqlite::Error) -> String {
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
             "the project file is damaged; save the project under another name"
         }
+        Some(ErrorCode::Unknown) => {
+            return format!(
+                "the project file is not as Spotcheck made it ({})",
+                words_of(error)
+            );
+        }
         _ => match error {
             rusqlite::Error::InvalidPath(_) => {
                 "its folder or file name is not valid Unicode; choose another place"
@@ -97,9 +114,35 @@ pub(super) fn explain(error: &rusqlite::Error) -> String {
     format!("{advice} ({error})")
 }
 
+/// SQLite's own words, without the statement.
+fn words_of(error: &rusqlite::Error) -> String {
+    match error {
+        rusqlite::Error::SqlInputError { msg, .. } => msg.clone(),
+        error => error.to_string(),
+    }
+}
+
+/// Whether another attempt may succeed, because there may be room by then, the disk may be back or the file free.
+pub(super) fn may_pass(error: &rusqlite::Error) -> bool {
+    code(error).is_some_and(|code| {
+        matches!(
+            code,
+            ErrorCode::DatabaseBusy
+                | ErrorCode::DatabaseLocked
+                | ErrorCode::FileLockingProtocolFailed
+                | ErrorCode::DiskFull
+                | ErrorCode::SystemIoFailure
+                | ErrorCode::OutOfMemory
+                | ErrorCode::CannotOpen
+                | ErrorCode::ReadOnly
+                | ErrorCode::PermissionDenied
+        )
+    })
+}
+
 /// Whether the fault lies in what was to be written and not in the disk: trying again would never help.
 pub(super) fn is_of_the_change(error: &rusqlite::Error) -> bool {
-    match error.sqlite_error_code() {
+    match code(error) {
         Some(code) => matches!(
             code,
             ErrorCode::ConstraintViolation
@@ -111,9 +154,14 @@ pub(super) fn is_of_the_change(error: &rusqlite::Error) -> bool {
     }
 }
 
+/// Whether a check was ended because it took too long.
+pub(super) fn is_interrupted(error: &rusqlite::Error) -> bool {
+    code(error) == Some(ErrorCode::OperationInterrupted)
+}
+
 /// Whether the file is not what it should be, rather than out of reach.
 pub(super) fn is_damage(error: &rusqlite::Error) -> bool {
-    match error.sqlite_error_code() {
+    match code(error) {
         Some(code) => matches!(
             code,
             ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase | ErrorCode::Unknown

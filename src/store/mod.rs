@@ -98,6 +98,8 @@ pub enum SaveEvent {
     Saved { up_to: u64 },
     /// Saving failed; what, why, what to do. The changes are kept and tried again until [`SaveEvent::Saved`] comes.
     Failed { reason: String },
+    /// Saving failed, and no other attempt in this file can succeed. The changes are kept for [`Project::continue_as`].
+    Stopped { reason: String },
     /// This one change cannot be saved at all; the others are.
     Rejected { ticket: u64, reason: String },
 }
@@ -165,7 +167,7 @@ impl Project {
     }
 
     /// As [`Project::write`], for workers: waits while too much is queued, so that a slow or full disk slows them down
-    /// instead of filling the memory.
+    /// instead of filling the memory, and refuses what can never be saved.
     pub fn write_when_there_is_room(
         &self,
         ticket: u64,
@@ -183,10 +185,10 @@ impl Project {
     /// Waits until everything queued before is saved.
     ///
     /// # Errors
-    /// An attempt to save it failed. It is tried again all the same.
+    /// An attempt to save it failed. It is tried again all the same, but for [`StoreError::Stopped`].
     pub fn flush(&self) -> Result<(), StoreError> {
         match &self.0.writing {
-            Some(writing) => writing.queue.flush().map_err(StoreError::Unsaved),
+            Some(writing) => writing.queue.flush(),
             None => Ok(()),
         }
     }
@@ -277,11 +279,11 @@ impl Project {
     fn writing(&self) -> Result<&Writing, StoreError> {
         match (&self.0.writing, &self.0.access) {
             (Some(writing), _) if writing.queue.is_dead() => {
-                Err(StoreError::Unsaved(WRITER_GONE.to_owned()))
+                Err(StoreError::Stopped(WRITER_GONE.to_owned()))
             }
             (Some(writing), _) => Ok(writing),
             (None, Access::ReadOnly { reason }) => Err(StoreError::ReadOnly(reason.clone())),
-            (None, Access::Writer) => Err(StoreError::Unsaved(WRITER_GONE.to_owned())),
+            (None, Access::Writer) => Err(StoreError::Stopped(WRITER_GONE.to_owned())),
         }
     }
 }

@@ -4,8 +4,9 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::error::StoreError;
 use crate::domain::{Change, Prediction};
-use crate::tasks::{Cancelled, TaskControl};
+use crate::tasks::TaskControl;
 
 /// Between two commits at least this long, so that a run of thousands of answers does not mean thousands of disk flushes.
 /// The first change after a rest is committed at once.
@@ -41,12 +42,21 @@ struct State {
     /// Somebody waits for what is queued to be saved.
     flushers: usize,
     /// Why the last attempt failed, until one succeeds.
-    failure: Option<String>,
+    failure: Option<Failure>,
     /// Counts failed attempts, so that a flush can wait for the next one.
     failures: u64,
     is_closing: bool,
     /// The writer is gone; nothing will be saved any more.
     is_dead: bool,
+}
+
+/// Why an attempt to save failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Failure {
+    /// What, why, what to do.
+    pub(super) reason: String,
+    /// Whether another attempt may succeed.
+    pub(super) may_pass: bool,
 }
 
 /// What the writer should do after a failed attempt.
@@ -63,13 +73,13 @@ impl Queue {
         self.moved.notify_all();
     }
 
-    /// Waits while too much is queued.
+    /// Waits while too much is queued; refuses what will never be saved.
     pub(super) fn push_when_there_is_room(
         self: &Arc<Self>,
         ticket: u64,
         change: Change,
         control: &TaskControl,
-    ) -> Result<(), Cancelled> {
+    ) -> Result<(), StoreError> {
         let queue = Arc::clone(self);
         let _wake_on_cancel = control.on_cancel(move || {
             // Taking the lock first, or the wake-up could fall between the question and the wait.
@@ -77,17 +87,20 @@ impl Queue {
             queue.moved.notify_all();
         });
         let mut state = self.lock();
-        while state.bytes > FULL_BYTES && !state.is_dead {
+        while state.bytes > FULL_BYTES && !state.is_over() {
             drop(state);
             control.checkpoint()?;
             state = self.lock();
-            if state.bytes > FULL_BYTES && !state.is_dead {
+            if state.bytes > FULL_BYTES && !state.is_over() {
                 state = self
                     .moved
                     .wait_timeout(state, Duration::from_millis(100))
                     .unwrap_or_else(PoisonError::into_inner)
                     .0;
             }
+        }
+        if state.is_over() {
+            return Err(state.why_unsaved());
         }
         Self::push_locked(&mut state, ticket, change);
         self.moved.notify_all();
@@ -143,30 +156,43 @@ impl Queue {
     }
 
     /// For the writer: the batch could not be saved. Waits before the next attempt, shorter when somebody closes the
-    /// project or waits for it to be saved.
-    pub(super) fn wait_after_failure(&self, reason: &str, delay: Duration) -> AfterWait {
+    /// project or waits for it to be saved; where no attempt can succeed, until [`Queue::try_again`].
+    pub(super) fn wait_after_failure(&self, failure: &Failure, delay: Duration) -> AfterWait {
         let mut state = self.lock();
-        state.failure = Some(reason.to_owned());
+        state.failure = Some(failure.clone());
         state.failures += 1;
         self.moved.notify_all();
-        let flushers = state.flushers;
-        let idle = |state: &mut State| !state.is_closing && state.flushers <= flushers;
-        let state = self.moved.wait_timeout_while(state, delay, idle);
-        if state.unwrap_or_else(PoisonError::into_inner).0.is_closing {
+        let state = if failure.may_pass {
+            let flushers = state.flushers;
+            let idle = |state: &mut State| !state.is_closing && state.flushers <= flushers;
+            let waited = self.moved.wait_timeout_while(state, delay, idle);
+            waited.unwrap_or_else(PoisonError::into_inner).0
+        } else {
+            let idle = |state: &mut State| !state.is_closing && state.failure.is_some();
+            let waited = self.moved.wait_while(state, idle);
+            waited.unwrap_or_else(PoisonError::into_inner)
+        };
+        if state.is_closing {
             AfterWait::Closing
         } else {
             AfterWait::TryAgain
         }
     }
 
+    /// What could never be saved so far may be now: the project lies in another file.
+    pub(super) fn try_again(&self) {
+        self.lock().failure = None;
+        self.moved.notify_all();
+    }
+
     /// Waits until everything queued so far is saved, or an attempt to save it has failed.
-    pub(super) fn flush(&self) -> Result<(), String> {
+    pub(super) fn flush(&self) -> Result<(), StoreError> {
         let mut state = self.lock();
         let (target, failures) = (state.queued, state.failures);
         state.flushers += 1;
         self.moved.notify_all();
         let waits = |state: &mut State| {
-            state.settled < target && state.failures == failures && !state.is_dead
+            state.settled < target && state.failures == failures && !state.is_over()
         };
         let mut state = self
             .moved
@@ -176,10 +202,7 @@ impl Queue {
         if state.settled >= target {
             return Ok(());
         }
-        Err(state
-            .failure
-            .clone()
-            .unwrap_or_else(|| WRITER_GONE.to_owned()))
+        Err(state.why_unsaved())
     }
 
     /// No more changes come; the writer ends once everything is saved.
@@ -217,6 +240,27 @@ impl Queue {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Nothing that is queued will be saved in this file.
+    fn is_over(&self) -> bool {
+        self.is_dead
+            || self
+                .failure
+                .as_ref()
+                .is_some_and(|failure| !failure.may_pass)
+    }
+
+    fn why_unsaved(&self) -> StoreError {
+        match &self.failure {
+            _ if self.is_dead => StoreError::Stopped(WRITER_GONE.to_owned()),
+            Some(failure) if failure.may_pass => StoreError::Unsaved(failure.reason.clone()),
+            Some(failure) => StoreError::Stopped(failure.reason.clone()),
+            // Another attempt is under way.
+            None => StoreError::Unsaved("the disk has not answered yet".to_owned()),
+        }
     }
 }
 

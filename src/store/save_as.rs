@@ -54,6 +54,7 @@ impl Project {
         self.0.readers.forget_connections();
         drop(connection);
         drop(former);
+        writing.queue.try_again();
         let former_lock = lock(&self.0.lock).replace(file_lock);
         drop(former_lock);
         Ok(target)
@@ -134,7 +135,7 @@ impl Project {
     /// Slow; do it while no run is writing.
     pub fn relocate(&self, new_root: &str) -> Result<(), StoreError> {
         let writing = self.writing()?;
-        writing.queue.flush().map_err(StoreError::Unsaved)?;
+        writing.queue.flush()?;
         let mut connection = lock(&writing.connection);
         let mut relocate = || {
             let transaction = connection.transaction()?;

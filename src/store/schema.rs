@@ -3,6 +3,8 @@
 //! A change of the tables, or of the JSON in them, is a new version: add a step to [`MIGRATIONS`] and a file of the
 //! version before to `tests/projects/`.
 
+use std::collections::BTreeSet;
+
 use rusqlite::{Connection, Transaction};
 
 /// `PRAGMA application_id` of a project: “spot” in ASCII.
@@ -122,17 +124,57 @@ pub(super) fn prepare_writer(connection: &Connection) -> rusqlite::Result<()> {
 
 /// Brings a file of any older version, or an empty one, to today's, in one transaction.
 pub(super) fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
+    migrate_to(connection, VERSION)
+}
+
+fn migrate_to(connection: &mut Connection, wanted: u32) -> rusqlite::Result<()> {
     let found = version(connection)?;
-    if found == VERSION {
+    if found == wanted {
         return Ok(());
     }
     let transaction =
         connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-    for step in &MIGRATIONS[found as usize..] {
+    for step in &MIGRATIONS[found as usize..wanted as usize] {
         transaction.execute_batch(step)?;
     }
-    set_version(&transaction, VERSION)?;
+    set_version(&transaction, wanted)?;
     transaction.commit()
+}
+
+/// Where the tables of a file of this or an older version are not those that the program made then, in words; `None` where they are.
+/// SQLite's own checks do not see it: a table of another name, or a reference to nothing, is whole as a database.
+pub(super) fn fault(connection: &Connection) -> rusqlite::Result<Option<String>> {
+    let mut made = Connection::open_in_memory()?;
+    migrate_to(&mut made, version(connection)?)?;
+    for table in TABLES {
+        let (found, expected) = (shape(connection, table)?, shape(&made, table)?);
+        if found.is_empty() && !expected.is_empty() {
+            return Ok(Some(format!("the table {table} is missing")));
+        }
+        if let Some(lost) = expected.difference(&found).next() {
+            return Ok(Some(format!("the table {table} lacks {lost}")));
+        }
+        if let Some(strange) = found.difference(&expected).next() {
+            return Ok(Some(format!("the table {table} has a strange {strange}")));
+        }
+    }
+    Ok(None)
+}
+
+/// What of a table decides whether the program's statements fit it, a line each; none for a table that is not there.
+fn shape(connection: &Connection, table: &str) -> rusqlite::Result<BTreeSet<String>> {
+    let sql = "
+        SELECT concat_ws(' ', 'column', name, type, iif(\"notnull\", 'not null', NULL), iif(pk, concat('key ', pk), NULL))
+        FROM pragma_table_info(?1)
+        UNION ALL
+        SELECT concat('reference from ', \"from\", ' to ', \"table\", '.', \"to\", ' on delete ', on_delete)
+        FROM pragma_foreign_key_list(?1)
+        UNION ALL
+        SELECT concat('unique ', (SELECT group_concat(name) FROM pragma_index_info(list.name)))
+        FROM pragma_index_list(?1) AS list WHERE \"unique\"";
+    let mut statement = connection.prepare(sql)?;
+    let lines = statement.query_map([table], |row| row.get(0))?;
+    lines.collect()
 }
 
 pub(super) fn version(connection: &Connection) -> rusqlite::Result<u32> {

@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 use rusqlite::{Connection, OptionalExtension, Statement, TransactionBehavior, params};
 
 use super::columns::{Columns, Kind};
-use super::error::{explain, is_of_the_change};
+use super::error::{explain, is_of_the_change, may_pass};
 use super::names::{StoredName, to_stored};
 use super::place::Place;
-use super::queue::{AfterWait, Queue, Queued, WRITER_GONE};
+use super::queue::{AfterWait, Failure, Queue, Queued, WRITER_GONE};
 use super::{Root, SaveEvent};
 use crate::domain::{
     Change, LabelSet, RunId, RunInfo, SampleAnswer, SampleUri, Verdict, VerdictTarget,
@@ -48,7 +48,7 @@ impl Writer {
         let queue = Arc::clone(&self.queue);
         let work = std::panic::AssertUnwindSafe(|| self.save_all());
         if std::panic::catch_unwind(work).is_err() {
-            (self.on_save)(SaveEvent::Failed {
+            (self.on_save)(SaveEvent::Stopped {
                 reason: WRITER_GONE.to_owned(),
             });
         }
@@ -65,13 +65,14 @@ impl Writer {
         }
     }
 
-    /// Tries until it succeeds. False where the project was closed meanwhile and the last attempts failed, too.
+    /// Tries until it succeeds; where no attempt can, only once the project lies in another file. False where the project was closed
+    /// meanwhile and the last attempts failed, too.
     fn save(&mut self, batch: &[Queued]) -> bool {
         let mut delay = FIRST_RETRY;
         let mut told = None;
         let mut attempts_left = LAST_ATTEMPTS;
         loop {
-            let reason = match self.commit(batch) {
+            let failure = match self.commit(batch) {
                 Ok(rejected) => {
                     for (ticket, reason) in rejected {
                         (self.on_save)(SaveEvent::Rejected { ticket, reason });
@@ -83,17 +84,21 @@ impl Writer {
                     self.queue.settle();
                     return true;
                 }
-                Err(reason) => reason,
+                Err(failure) => failure,
             };
-            if told.as_ref() != Some(&reason) {
+            let Failure { reason, may_pass } = failure.clone();
+            if told.as_ref() != Some(&failure) {
                 log::error!("could not save: {reason}");
-                (self.on_save)(SaveEvent::Failed {
-                    reason: reason.clone(),
+                told = Some(failure.clone());
+                let reason = reason.clone();
+                (self.on_save)(if may_pass {
+                    SaveEvent::Failed { reason }
+                } else {
+                    SaveEvent::Stopped { reason }
                 });
-                told = Some(reason.clone());
             }
-            if self.queue.wait_after_failure(&reason, delay) == AfterWait::Closing {
-                if attempts_left == 0 {
+            if self.queue.wait_after_failure(&failure, delay) == AfterWait::Closing {
+                if attempts_left == 0 || !may_pass {
                     log::error!(
                         "closed with {} changes that could not be saved: {reason}",
                         self.queue.unsaved()
@@ -108,12 +113,20 @@ impl Writer {
     }
 
     /// All of `batch` in one transaction, or nothing. What can never be saved is left out and given back.
-    fn commit(&mut self, batch: &[Queued]) -> Result<Vec<Rejected>, String> {
-        self.place.check_still_there()?;
+    fn commit(&mut self, batch: &[Queued]) -> Result<Vec<Rejected>, Failure> {
+        // Who removed it can put it back.
+        let removed = |reason| Failure {
+            reason,
+            may_pass: true,
+        };
+        self.place.check_still_there().map_err(removed)?;
         let attempt = self.commit_to_database(batch);
-        let rejected = attempt.map_err(|error| explain(&error))?;
+        let rejected = attempt.map_err(|error| Failure {
+            reason: explain(&error),
+            may_pass: may_pass(&error),
+        })?;
         // Saved to a file that somebody removed meanwhile is not saved.
-        self.place.check_still_there()?;
+        self.place.check_still_there().map_err(removed)?;
         Ok(rejected)
     }
 

@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use egui::{ViewportCommand, ViewportEvent, ViewportId};
 use egui_kittest::Harness;
 use spotcheck::app::App;
+use spotcheck::review::VerdictKind;
 use spotcheck::state::{Action, Command};
 
-use super::window::{click, folder_of, open_in, sees, wait_for, wait_until};
+use super::window::{click, folder_of, open_in, sees, wait_for, wait_until, wait_until_idle};
 
 const CLASSIFIER: &str = "efficientnet-lite0";
 
@@ -114,6 +115,54 @@ fn closing_asks_once_before_it_loses_what_cannot_be_saved() {
         window.state().state().project.trouble.is_some()
     });
     assert!(close(&mut window));
+}
+
+#[test]
+fn a_damaged_project_is_put_aside_and_what_can_be_read_of_it_is_there() {
+    let (images, projects) = (folder_of(1, "chelsea.png"), home());
+    let mut window = open_in(projects.path(), Some(images.path()), CLASSIFIER);
+    wait_for(&mut window, "1 predicted");
+    window.state_mut().command(Action::Accept.into());
+    wait_for(&mut window, "All saved");
+    drop(window);
+
+    let project = project_files(projects.path()).remove(0);
+    let connection = rusqlite::Connection::open(project).unwrap();
+    let sql = "PRAGMA foreign_keys = off; DROP TABLE answers; DROP TABLE boxes";
+    connection.execute_batch(sql).unwrap();
+    drop(connection);
+    let mut again = open_in(projects.path(), Some(images.path()), CLASSIFIER);
+    wait_for(&mut again, "1 predicted");
+    wait_until_idle(&mut again);
+    assert_eq!(project_files(projects.path()).len(), 2);
+    let state = again.state().state();
+    assert_eq!(state.problems.len(), 2, "{:?}", state.problems.entries());
+    let first = state.samples.ids().next().unwrap();
+    assert!(state.judgements.marks().get(first).has(VerdictKind::Accept));
+}
+
+#[test]
+fn what_can_never_be_saved_is_not_tried_again_and_goes_into_another_file() {
+    let (images, projects) = (folder_of(1, "chelsea.png"), home());
+    let mut window = open_in(projects.path(), Some(images.path()), CLASSIFIER);
+    wait_for(&mut window, "1 predicted");
+    wait_for(&mut window, "All saved");
+    let project = project_files(projects.path()).remove(0);
+    let connection = rusqlite::Connection::open(project).unwrap();
+    let sql = "CREATE TRIGGER t AFTER INSERT ON verdicts BEGIN INSERT INTO nowhere VALUES (1); END";
+    connection.execute_batch(sql).unwrap();
+    window.state_mut().command(Action::Accept.into());
+    wait_for(&mut window, "it is not tried again");
+    assert_eq!(window.state().state().project.unsaved(), 1);
+
+    connection.execute_batch("DROP TRIGGER t").unwrap();
+    drop(connection);
+    let copy = projects.path().join("copy.spotcheck");
+    let save = Command::SaveProjectAs(copy.clone());
+    window.state_mut().command(save);
+    wait_for(&mut window, "All saved");
+    assert_eq!(window.state().state().project.path, Some(copy));
+    assert!(!sees(&window, "it is not tried again"));
 }
 
 #[test]

@@ -299,6 +299,7 @@ impl Saving {
         {
             // The run ends anyway, and says what is not saved.
             Err(StoreError::Cancelled(_)) => Ok(()),
+            Err(error @ StoreError::Stopped(_)) => Err(self.lost(&error)),
             queued => Ok(queued?),
         }
     }
@@ -361,20 +362,27 @@ impl Saving {
         Ok(())
     }
 
+    /// What is not saved, and why.
+    fn lost(&self, error: &StoreError) -> anyhow::Error {
+        let path = self.project.path().unwrap_or_default();
+        anyhow::anyhow!(
+            "{} not saved, and will not be: {error}. --resume puts a damaged project aside, rescues what can be read of it, and predicts \
+             what is missing: {}",
+            changes_are(self.project.unsaved()),
+            path.display()
+        )
+    }
+
     /// Waits until everything is saved, however long the disk refuses it, or until the user gives up; and says what waits, and for what.
+    /// Where nothing can be saved any more, it ends.
     pub(in crate::cli) fn finish(self, interrupt: &TaskControl) -> anyhow::Result<()> {
         let path = self.project.path().unwrap_or_default();
         let mut told = None;
         while let Err(error) = self.project.flush() {
-            let unsaved = self.project.unsaved();
-            let unsaved = format!(
-                "{unsaved} {}",
-                if unsaved == 1 {
-                    "change is"
-                } else {
-                    "changes are"
-                }
-            );
+            if matches!(error, StoreError::Stopped(_)) {
+                return Err(self.lost(&error));
+            }
+            let unsaved = changes_are(self.project.unsaved());
             if interrupt.is_cancelled() {
                 bail!(
                     "{unsaved} not saved in {}, and given up; --resume predicts what is missing: {error}",
@@ -393,6 +401,13 @@ impl Saving {
             let _ = interrupt.sleep(RETRY_EVERY);
         }
         self.teller.conclude(&self.project)
+    }
+}
+
+fn changes_are(count: usize) -> String {
+    match count {
+        1 => "1 change is".to_owned(),
+        count => format!("{count} changes are"),
     }
 }
 
@@ -615,6 +630,8 @@ impl Teller {
                     control.set_step("waiting for the disk, to save answers");
                 }
             }
+            // Told where the run ends because of it.
+            SaveEvent::Stopped { .. } => {}
             SaveEvent::Rejected { reason, .. } => {
                 telling.rejected += 1;
                 eprintln!("an answer cannot be saved: {reason}");

@@ -25,9 +25,10 @@ pub(super) fn project_banners_ui(ui: &mut Ui, state: &State, commands: &mut Vec<
     }
     if let Some(reason) = &state.project.trouble {
         let unsaved = state.project.unsaved();
-        let message =
-            format!("Not saved yet ({unsaved} changes), tried again all the time: {reason}");
-        banner_ui(ui, Tone::Error, &message, |_| {});
+        let message = format!("Not saved yet ({unsaved} changes): {reason}");
+        banner_ui(ui, Tone::Error, &message, |ui| {
+            action_button_ui(ui, state, Action::SaveProjectAs, commands);
+        });
     }
 }
 
