@@ -79,7 +79,8 @@ fn the_preview_is_what_the_model_sees_in_the_cards_channel_order() {
     let common = ["models", "inspect", CIFAR, "--image", IMAGE, "--preview"];
     let shown = ended(support::spotcheck(&[&common[..], &[preview]].concat()));
     assert_eq!(shown.code, Some(0), "{}", shown.stderr);
-    let picture = decode(&std::fs::read(&target).unwrap(), &DecodeLimits::default()).unwrap();
+    let bytes = std::fs::read(&target).unwrap();
+    let picture = decode(&bytes, &DecodeLimits::default()).unwrap().picture;
     assert_eq!((picture.width(), picture.height()), (32, 32));
     let reds = || picture.rgb().iter().step_by(3).copied();
     let red_line = format!(

@@ -7,7 +7,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use spotcheck::decode::{
-    DecodeLimits, MemoryBudget, decode, decode_for_display, decode_reserved, details, thumbnail,
+    DecodeError, DecodeLimits, MemoryBudget, decode, decode_for_display, decode_reserved, details,
+    thumbnail,
 };
 use spotcheck::domain::Picture;
 
@@ -18,6 +19,8 @@ struct Case {
     /// Largest difference of a channel; `None` where nothing is decoded for models.
     tolerance: Option<u64>,
     error: Option<String>,
+    /// Part of the warning of an image that is damaged and decoded all the same.
+    warning: Option<String>,
     /// As `tolerance`, for what people are shown of a broken image.
     shown: Option<u64>,
 }
@@ -49,6 +52,7 @@ fn read_case(folder: &Path) -> Case {
             .map(|ppm| read_ppm(&ppm)),
         tolerance: facts["tolerance"].as_u64(),
         error: facts["error"].as_str().map(str::to_owned),
+        warning: facts["warning"].as_str().map(str::to_owned),
         shown: facts["shown"].as_u64(),
     }
 }
@@ -90,7 +94,7 @@ fn every_kind_of_image_has_the_pixels_of_the_reference() {
             continue;
         };
         match decode(&case.bytes, &DecodeLimits::default()) {
-            Ok(picture) => match difference(&picture, expected) {
+            Ok(image) => match difference(&image.picture, expected) {
                 Ok(worst) if worst <= tolerance => {}
                 Ok(worst) => failures.push(format!(
                     "{}: a channel differs by {worst}, tolerance {tolerance}",
@@ -105,6 +109,55 @@ fn every_kind_of_image_has_the_pixels_of_the_reference() {
 }
 
 #[test]
+fn damage_that_pillow_decodes_is_warned_of_and_nothing_else_is() {
+    for case in cases().iter().filter(|case| case.tolerance.is_some()) {
+        let image = decode(&case.bytes, &DecodeLimits::default()).unwrap();
+        match &case.warning {
+            None => assert_eq!(image.warning, None, "{}", case.name),
+            Some(part) => {
+                let warning = image.warning.expect(&case.name);
+                assert!(warning.starts_with("is damaged"), "{}", case.name);
+                assert!(warning.contains(part), "{}: {warning}", case.name);
+            }
+        }
+    }
+}
+
+/// Whatever `decode`, `decode_for_display` and `thumbnail` make of a file.
+fn all_results(bytes: &[u8]) -> impl PartialEq + std::fmt::Debug + Send {
+    let limits = DecodeLimits::default();
+    (
+        decode(bytes, &limits),
+        decode_for_display(bytes, &limits),
+        thumbnail(bytes, 16, &limits),
+    )
+}
+
+#[test]
+fn no_image_depends_on_the_file_before_it() {
+    let small = |case: &Case| case.bytes.len() < 20_000 && case.name.starts_with("jpeg");
+    let cases: Vec<Case> = cases().into_iter().filter(small).collect();
+    assert!(cases.len() > 40, "the cases are missing");
+    for odd in cases.iter().filter(|case| !is_plain(case)) {
+        let alone = std::thread::scope(|scope| {
+            let fresh = scope.spawn(|| all_results(&odd.bytes));
+            fresh.join().unwrap()
+        });
+        for before in &cases {
+            all_results(&before.bytes);
+            let after = all_results(&odd.bytes);
+            assert!(after == alone, "{} after {}", odd.name, before.name);
+        }
+    }
+}
+
+/// Undamaged, with all its tables.
+fn is_plain(case: &Case) -> bool {
+    let lacks_tables = case.name.contains("without");
+    case.error.is_none() && case.warning.is_none() && !lacks_tables
+}
+
+#[test]
 fn a_broken_image_is_refused_for_models_with_its_reason() {
     let mut failures = Vec::new();
     for case in cases() {
@@ -112,7 +165,7 @@ fn a_broken_image_is_refused_for_models_with_its_reason() {
             continue;
         };
         match decode(&case.bytes, &DecodeLimits::default()) {
-            Ok(picture) => failures.push(format!("{}: decoded as {picture:?}", case.name)),
+            Ok(image) => failures.push(format!("{}: decoded as {image:?}", case.name)),
             Err(error) if error.to_string().contains(&expected) => {}
             Err(error) => failures.push(format!("{}: “{error}”, not “{expected}”", case.name)),
         }
@@ -149,23 +202,19 @@ fn error_of(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn a_whole_image_is_shown_as_models_see_it_and_without_warning() {
+fn people_and_models_see_the_same_image_with_the_same_warning() {
     for case in cases().iter().filter(|case| case.tolerance.is_some()) {
-        let picture = decode(&case.bytes, &DecodeLimits::default()).unwrap();
-        let shown = decode_for_display(&case.bytes, &DecodeLimits::default()).unwrap();
-        assert_eq!(
-            (shown.picture, shown.warning),
-            (picture, None),
-            "{}",
-            case.name
-        );
+        let decoded = decode(&case.bytes, &DecodeLimits::default());
+        let shown = decode_for_display(&case.bytes, &DecodeLimits::default());
+        assert_eq!(shown, decoded, "{}", case.name);
     }
 }
 
 #[test]
 fn a_thumbnail_is_upright_keeps_the_shape_and_looks_like_the_picture() {
     for case in cases().iter().filter(|case| case.tolerance.is_some()) {
-        let picture = decode(&case.bytes, &DecodeLimits::default()).unwrap();
+        let image = decode(&case.bytes, &DecodeLimits::default()).unwrap();
+        let picture = image.picture;
         let small = thumbnail(&case.bytes, 16, &DecodeLimits::default()).unwrap();
         let longer = picture.width().max(picture.height());
         let scale = f64::from(16.min(longer)) / f64::from(longer);
@@ -219,6 +268,43 @@ fn an_image_over_the_limit_is_refused_before_memory_is_taken_for_it() {
     }
 }
 
+/// The case as if it were an image of this width and height without subsampling, and as long as such a file may be.
+fn enlarged(name: &str, start_of_frame: u8, side: u16) -> Vec<u8> {
+    let case = cases().into_iter().find(|case| case.name == name).unwrap();
+    let mut bytes = case.bytes;
+    let at = position(&bytes, start_of_frame);
+    bytes[at + 5..at + 7].copy_from_slice(&side.to_be_bytes());
+    bytes[at + 7..at + 9].copy_from_slice(&side.to_be_bytes());
+    // The sampling factors of the brightness.
+    bytes[at + 11] = 0x11;
+    bytes.resize(
+        bytes.len() + usize::from(side) * usize::from(side) / 1000,
+        0,
+    );
+    bytes
+}
+
+fn position(bytes: &[u8], marker: u8) -> usize {
+    let mut pairs = bytes.windows(2);
+    pairs.position(|pair| pair == [0xff, marker]).unwrap()
+}
+
+#[test]
+fn an_image_in_several_scans_is_refused_if_its_coefficients_do_not_fit() {
+    let progressive = enlarged("jpeg-progressive", 0xc2, 22_600);
+    let mut one_component_a_scan = enlarged("jpeg-444", 0xc0, 22_600);
+    let scan = position(&one_component_a_scan, 0xda);
+    let header_of_one = [0xff, 0xda, 0, 8, 1, 1, 0, 0, 63, 0];
+    one_component_a_scan.splice(scan..scan + 14, header_of_one);
+    for bytes in [progressive, one_component_a_scan] {
+        let limits = DecodeLimits::default();
+        let is_refused = |result: Result<(), DecodeError>| matches!(result, Err(DecodeError::TooMuchMemory { bytes, .. }) if bytes > 3_000_000_000);
+        assert!(is_refused(decode(&bytes, &limits).map(drop)));
+        assert!(is_refused(decode_for_display(&bytes, &limits).map(drop)));
+        assert!(is_refused(thumbnail(&bytes, 192, &limits).map(drop)));
+    }
+}
+
 #[test]
 fn the_memory_of_a_picture_stays_taken_as_long_as_its_reservation() {
     let limits = DecodeLimits {
@@ -229,8 +315,8 @@ fn the_memory_of_a_picture_stays_taken_as_long_as_its_reservation() {
         .into_iter()
         .find(|case| case.name == "jpeg-orientation-6")
         .unwrap();
-    let (picture, reservation) = decode_reserved(&case.bytes, &limits).unwrap();
-    assert_eq!(limits.budget.used_bytes(), picture.rgb().len() as u64);
+    let (image, reservation) = decode_reserved(&case.bytes, &limits).unwrap();
+    assert_eq!(limits.budget.used_bytes(), image.picture.rgb().len() as u64);
     drop(reservation);
     assert_eq!(limits.budget.used_bytes(), 0);
 }
@@ -318,8 +404,8 @@ fn mutated_files_never_panic_and_never_take_much_memory() {
         }
         for _ in 0..40 {
             let bytes = random.mutated(&case.bytes);
-            if let Ok(picture) = decode(&bytes, &limits) {
-                assert!(picture.rgb().len() <= 4_000_000 * 3, "{}", case.name);
+            if let Ok(image) = decode(&bytes, &limits) {
+                assert!(image.picture.rgb().len() <= 4_000_000 * 3, "{}", case.name);
             }
             let _ = decode_for_display(&bytes, &limits);
             let _ = thumbnail(&bytes, 16, &limits);

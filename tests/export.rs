@@ -183,6 +183,7 @@ fn answer_of_line(line: &Value) -> SampleAnswer {
         width: side("width"),
         height: side("height"),
         answer,
+        warnings: Vec::new(),
     };
     let result = if let Some(error) = line["error"].as_str() {
         Err(error.to_owned())

@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import math
 import os
 import sys
 import threading
@@ -19,7 +20,10 @@ Image.MAX_IMAGE_PIXELS = None
 # More pixels than this a byte of the file cannot hold: the data is not there, and memory need not be taken for it.
 MAX_PIXELS_PER_BYTE = {"JPEG": 1024, "PNG": 8 * 1032}
 # A progressive JPEG of normal tools has about ten scans; each of thousands would be as much work as the whole image.
-MAX_SCANS = 200
+MIN_SCANS, MAX_SCANS = 20, 200
+MAX_SCANNED_PIXELS = 2_000_000_000
+# What one decode may take: the largest allowed picture, and never less than this.
+MAX_BYTES = max(3 << 29, MAX_MEGAPIXELS * 3_000_000)
 # Pictures above this size are decoded one after the other, however many requests there are at once.
 GIANT_PIXELS = 50_000_000
 _room_for_a_giant = threading.Lock()
@@ -70,9 +74,24 @@ def _open(encoded):
         raise Refused(f"is too large: {size}, more than the limit of {MAX_MEGAPIXELS} (SPOTCHECK_MAX_MEGAPIXELS)")
     if pixels > len(encoded) * MAX_PIXELS_PER_BYTE.get(image.format, pixels):
         raise Refused(f"is truncated: the {image.format} ends before its pixels do")
-    if image.format == "JPEG" and encoded.count(b"\xff\xda") > MAX_SCANS:
-        raise Refused(f"is damaged: a JPEG with more than {MAX_SCANS} scans")
+    if image.format == "JPEG":
+        _check_scans(image, encoded.count(b"\xff\xda"))
     return image
+
+
+def _check_scans(image, scans):
+    """Of several scans libjpeg keeps all coefficients, in two bytes each, and each scan goes through all of them."""
+    pixels = image.width * image.height
+    max_scans = min(max(MAX_SCANNED_PIXELS // max(pixels, 1), MIN_SCANS), MAX_SCANS)
+    if scans > max_scans:
+        raise Refused(f"is damaged: a JPEG with more than {max_scans} scans")
+    if scans > 1 or image.info.get("progressive"):
+        across, down = (max(layer[axis] for layer in image.layer) for axis in (1, 2))
+        units = math.ceil(image.width / (8 * across)) * math.ceil(image.height / (8 * down))
+        needed = pixels * 3 + sum(units * layer[1] * layer[2] * 64 * 2 for layer in image.layer)
+        if needed > MAX_BYTES:
+            megabytes = f"{needed // 1_000_000} MB to decode, more than the limit of {MAX_BYTES // 1_000_000}"
+            raise Refused(f"needs too much memory: {megabytes}; save it as a JPEG that is not progressive")
 
 
 def _rgb(image, encoded):

@@ -397,13 +397,11 @@ impl Known {
                     continue;
                 };
                 match summary.result {
-                    Ok(found) => answers.record_summary(
-                        id,
-                        found.width,
-                        found.height,
-                        &found.classes,
-                        &found.scores,
-                    ),
+                    Ok(found) => {
+                        let (width, height) = (found.width, found.height);
+                        answers.record_summary(id, width, height, &found.classes, &found.scores);
+                        answers.set_warnings(id, found.warnings);
+                    }
                     Err(reason) => answers.record_failure(id, reason),
                 }
             }

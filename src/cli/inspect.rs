@@ -265,9 +265,12 @@ fn preview_tensor(args: &InspectArgs, card: &ModelCard) -> anyhow::Result<()> {
     };
     let bytes =
         std::fs::read(image).with_context(|| format!("Could not read {}", image.display()))?;
-    let picture = decode(&bytes, &DecodeLimits::default())
+    let decoded = decode(&bytes, &DecodeLimits::default())
         .with_context(|| format!("Could not decode {}", image.display()))?;
-    let prepared = preprocess(&card.input, &picture)?;
+    if let Some(warning) = &decoded.warning {
+        eprintln!("note: {} {warning}", image.display());
+    }
+    let prepared = preprocess(&card.input, &decoded.picture)?;
     let preview = preview(&card.input, &prepared.tensor)?;
     write_picture(&preview.picture, target)
         .with_context(|| format!("Could not write {}", target.display()))?;

@@ -34,6 +34,11 @@ pub enum DecodeError {
         height: u64,
         max_megapixels: u64,
     },
+    #[error(
+        "needs too much memory: {} MB to decode, more than the limit of {}; raise the limit (“Refuse images above” under Device in the window, `--max-megapixels` on the command line: 3 MB a megapixel), or save it as a JPEG that is not progressive, or smaller",
+        bytes.div_ceil(1_000_000), max_bytes / 1_000_000
+    )]
+    TooMuchMemory { bytes: u64, max_bytes: u64 },
     #[error("has no pixels: its width or height is zero")]
     NoPixels,
     #[error("does not fit into memory: it needs {} MiB; close other programs or scale the image down", bytes >> 20)]

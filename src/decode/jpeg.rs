@@ -6,16 +6,21 @@ mod huffman;
 mod reduced;
 
 use std::borrow::Cow;
-use std::cell::RefCell;
 
 use turbojpeg::{Colorspace, DecompressHeader, Decompressor, Image, PixelFormat, ScalingFactor};
 
 use super::limits::zeroed;
-use super::{DecodeError, DecodeLimits, Decoded, Format, Scale, metadata};
+use super::{DecodeError, DecodeLimits, Decoded, Flaw, Format, Scale, metadata};
 
 /// A progressive image of normal tools has about ten scans, and a hostile one can have thousands, each as much work as all
-/// the image.
-const MAX_SCANS: u32 = 200;
+/// the image: so few large images may have `MIN_SCANS`, small ones more, up to `MAX_SCANS`.
+const MIN_SCANS: u64 = 20;
+const MAX_SCANS: u64 = 200;
+/// Pixels times scans of an image with more scans than `MIN_SCANS`.
+const MAX_SCANNED_PIXELS: u64 = 2_000_000_000;
+
+/// What libjpeg keeps of each coefficient until the last scan.
+const BYTES_PER_COEFFICIENT: u64 = 2;
 
 /// Each 8 x 8 block of the brightness takes at least one bit in a Huffman-coded scan; twice that for odd sampling factors. An
 /// image that claims more pixels than this a byte is not there.
@@ -35,7 +40,7 @@ pub(super) fn decode(
     limits: &DecodeLimits,
     scale: Scale,
 ) -> Result<Decoded, DecodeError> {
-    let bytes = with_known_versions(bytes);
+    let bytes = with_plain_header(bytes);
     let header = read_header(&bytes)?;
     check_header(&header, bytes.len(), limits)?;
     let orientation = metadata::orientation(&bytes, Format::Jpeg);
@@ -47,19 +52,19 @@ pub(super) fn decode(
         2
     };
     let is_thumbnail = matches!(scale, Scale::AtLeast(_));
-    let mut needed_bytes = estimated_bytes(&header, &scaled, copies);
+    let mut needed_bytes = pixel_bytes(&scaled, copies) + coefficient_bytes(&bytes, &header);
     if is_thumbnail {
         needed_bytes += reduced::working_bytes(&bytes);
     }
-    let reservation = limits.budget.acquire(needed_bytes);
+    let reservation = limits.reserve(needed_bytes)?;
     let reduced = if is_thumbnail {
         reduced::decode(&bytes, &header, factor)
     } else {
         None
     };
-    let (rgb, loss) = match reduced {
+    let (rgb, flaw) = match reduced {
         Some(rgb) => (rgb, None),
-        None => decompress(&bytes, &scaled, factor)?,
+        None => decompress(&bytes, &header, factor)?,
     };
     Ok(Decoded {
         width: scaled.width as u32,
@@ -67,14 +72,15 @@ pub(super) fn decode(
         full_size: [header.width as u32, header.height as u32],
         rgb,
         orientation,
-        loss,
+        flaw,
         reservation,
     })
 }
 
 /// Width, height and kind from the header alone.
 pub(super) fn read_header(bytes: &[u8]) -> Result<DecompressHeader, DecodeError> {
-    with_decompressor(|decompressor| decompressor.read_header(bytes)).map_err(|error| {
+    let header = Decompressor::new().and_then(|mut decompressor| decompressor.read_header(bytes));
+    header.map_err(|error| {
         // Where no frame header comes up to the end of the file, libjpeg has no size to report.
         let is_sizeless = matches!(error, turbojpeg::Error::IntegerOverflow(_));
         match Trouble::of(&error) {
@@ -99,23 +105,53 @@ fn check_header(
     Ok(())
 }
 
-/// Pixels, and for a progressive image the coefficients that libjpeg keeps until the last scan.
-fn estimated_bytes(header: &DecompressHeader, scaled: &DecompressHeader, copies: u64) -> u64 {
-    let stored_pixels = (header.width * header.height) as u64;
-    let scaled_pixels = (scaled.width * scaled.height) as u64;
-    let bytes_per_coefficient = 2;
-    let channels = match header.colorspace {
-        Colorspace::Gray => 1,
-        Colorspace::CMYK | Colorspace::YCCK => 4,
-        Colorspace::RGB | Colorspace::YCbCr => 3,
-    };
-    let coefficients = if header.is_progressive {
-        stored_pixels * channels * bytes_per_coefficient
-    } else {
-        0
-    };
-    let ink = if is_ink(header) { scaled_pixels * 4 } else { 0 };
-    scaled_pixels * 3 * copies + ink + coefficients
+/// The decoded pixels as often as they are held at once.
+fn pixel_bytes(scaled: &DecompressHeader, copies: u64) -> u64 {
+    let pixels = (scaled.width * scaled.height) as u64;
+    let ink = if is_ink(scaled) { pixels * 4 } else { 0 };
+    pixels * 3 * copies + ink
+}
+
+/// Sampling factors of each component across and down, from the frame header (ITU-T T.81, B.2.2).
+fn sampling_factors(bytes: &[u8]) -> Vec<[u64; 2]> {
+    let frame = segments(bytes).find(|segment| is_start_of_frame(segment.marker));
+    let content = frame.map_or(&[][..], |frame| &bytes[frame.payload]);
+    let components = content.get(6..).unwrap_or_default().as_chunks::<3>().0;
+    let factors =
+        |[_, factors, _]: &[u8; 3]| [factors >> 4, factors & 15].map(|it| it.max(1).into());
+    components.iter().map(factors).collect()
+}
+
+/// Whether libjpeg shows pixels only after the last scan: of a progressive image, and of one whose components come one
+/// after the other.
+fn has_several_scans(bytes: &[u8], header: &DecompressHeader) -> bool {
+    let first = segments(bytes).find(|segment| segment.marker == START_OF_SCAN);
+    let in_first = first.and_then(|scan| bytes[scan.payload].first());
+    let components = sampling_factors(bytes).len();
+    header.is_progressive || in_first.is_none_or(|&count| usize::from(count) < components)
+}
+
+/// All coefficients of an image in several scans, which libjpeg keeps until the last one; 0 for one scan.
+fn coefficient_bytes(bytes: &[u8], header: &DecompressHeader) -> u64 {
+    if !has_several_scans(bytes, header) {
+        return 0;
+    }
+    let factors = sampling_factors(bytes);
+    let [across, down] =
+        [0, 1].map(|axis| factors.iter().map(|pair| pair[axis]).max().unwrap_or(1));
+    let (width, height) = (header.width as u64, header.height as u64);
+    // A unit holds as many blocks of each component as its factors say (A.2.3).
+    let units = width.div_ceil(8 * across) * height.div_ceil(8 * down);
+    let blocks: u64 = factors
+        .iter()
+        .map(|[across, down]| units * across * down)
+        .sum();
+    blocks * 64 * BYTES_PER_COEFFICIENT
+}
+
+fn max_scans(header: &DecompressHeader) -> u32 {
+    let pixels = (header.width * header.height).max(1) as u64;
+    (MAX_SCANNED_PIXELS / pixels).clamp(MIN_SCANS, MAX_SCANS) as u32
 }
 
 /// The smallest of the sizes for which libjpeg-turbo has fast code that is still large enough.
@@ -141,13 +177,17 @@ fn scaling_factor(header: &DecompressHeader, scale: Scale) -> ScalingFactor {
     .unwrap_or(ScalingFactor::ONE)
 }
 
-/// RGB pixels, and why they are not all there.
+/// RGB pixels, and what is wrong with them.
+///
+/// Each run has a decompressor of its own: libjpeg keeps the tables of the image before, with which a file that lacks them
+/// would be decoded, into pixels that depend on the order of files.
 fn decompress(
     bytes: &[u8],
-    scaled: &DecompressHeader,
+    header: &DecompressHeader,
     factor: ScalingFactor,
-) -> Result<(Vec<u8>, Option<DecodeError>), DecodeError> {
-    let format = if is_ink(scaled) {
+) -> Result<(Vec<u8>, Option<Flaw>), DecodeError> {
+    let scaled = header.scaled(factor);
+    let format = if is_ink(header) {
         PixelFormat::CMYK
     } else {
         PixelFormat::RGB
@@ -162,34 +202,35 @@ fn decompress(
             height: scaled.height,
             format,
         };
-        with_decompressor(|decompressor| {
-            decompressor.set_scaling_factor(factor)?;
-            decompressor.decompress(bytes, output)
-        })
+        let mut decompressor = Decompressor::new()?;
+        decompressor.set_scan_limit(max_scans(header))?;
+        decompressor.set_scaling_factor(factor)?;
+        decompressor.decompress(bytes, output)
     };
-    let loss = match run(bytes) {
+    let flaw = match run(bytes) {
         Ok(()) => None,
-        Err(error) => match Trouble::of(&error) {
-            // libjpeg reports only its first warning: what looks harmless may hide that the end is missing.
-            Trouble::Harmless => (!has_end(bytes)).then(truncated),
-            Trouble::Truncated => Some(truncated()),
+        // libjpeg reports only its first warning: what looks harmless may hide that the end is missing.
+        Err(error) => match (Trouble::of(&error), is_complete(bytes, header)) {
+            (Trouble::Harmless | Trouble::Truncated, true) => None,
+            (Trouble::Lost, true) => Some(Flaw::Damage(damage(&error))),
+            (Trouble::Fatal, true) => Some(Flaw::Loss(damaged(&error))),
             // A cut between two scans leaves half a table, over which libjpeg stops before it shows anything.
-            Trouble::Fatal if !has_end(bytes) => {
+            (Trouble::Fatal, false) => {
                 let _shows_what_it_can = run(&up_to_last_marker(bytes));
-                Some(truncated())
+                Some(Flaw::Loss(truncated()))
             }
-            Trouble::Lost | Trouble::Fatal => Some(damaged(&error)),
+            (_, false) => Some(Flaw::Loss(truncated())),
         },
     };
-    if let Some(loss) = &loss
+    if let Some(Flaw::Loss(loss)) = &flaw
         && pixels.iter().all(|byte| *byte == 0)
     {
         return Err(loss.clone());
     }
     if format == PixelFormat::CMYK {
-        return Ok((rgb_from_inverted_cmyk(&pixels), loss));
+        return Ok((rgb_from_inverted_cmyk(&pixels), flaw));
     }
-    Ok((pixels, loss))
+    Ok((pixels, flaw))
 }
 
 /// libjpeg tells warnings from errors, and lost pixels from oddities, by its text only.
@@ -199,7 +240,7 @@ enum Trouble {
     Harmless,
     /// The file ends early.
     Truncated,
-    /// Some pixels were made up.
+    /// Some pixels were made up; Pillow makes up the same ones and says nothing.
     Lost,
     /// Decoding stopped.
     Fatal,
@@ -235,12 +276,17 @@ fn truncated() -> DecodeError {
     DecodeError::Truncated { format: "JPEG" }
 }
 
-fn damaged(error: &turbojpeg::Error) -> DecodeError {
+/// libjpeg's words for what is wrong.
+fn damage(error: &turbojpeg::Error) -> String {
     let message = error.to_string();
-    let reason = message
+    message
         .trim_start_matches("TurboJPEG error: ")
         .trim_start_matches("Corrupt JPEG data: ")
-        .to_owned();
+        .to_owned()
+}
+
+fn damaged(error: &turbojpeg::Error) -> DecodeError {
+    let reason = damage(error);
     let is_exotic = [
         "Unsupported JPEG",
         "precision",
@@ -256,30 +302,6 @@ fn damaged(error: &turbojpeg::Error) -> DecodeError {
         };
     }
     DecodeError::Damaged { reason }
-}
-
-thread_local! {
-    /// Making a decompressor costs more than a small image.
-    static DECOMPRESSOR: RefCell<Option<Decompressor>> = const { RefCell::new(None) };
-}
-
-/// Lends this thread's decompressor. After an error it is thrown away: libjpeg may be in the middle of a header.
-fn with_decompressor<T>(
-    work: impl FnOnce(&mut Decompressor) -> turbojpeg::Result<T>,
-) -> turbojpeg::Result<T> {
-    let mut decompressor = match DECOMPRESSOR.take() {
-        Some(decompressor) => decompressor,
-        None => new_decompressor()?,
-    };
-    let result = work(&mut decompressor)?;
-    DECOMPRESSOR.set(Some(decompressor));
-    Ok(result)
-}
-
-fn new_decompressor() -> turbojpeg::Result<Decompressor> {
-    let mut decompressor = Decompressor::new()?;
-    decompressor.set_scan_limit(MAX_SCANS)?;
-    Ok(decompressor)
 }
 
 fn is_ink(header: &DecompressHeader) -> bool {
@@ -300,15 +322,23 @@ fn rgb_from_inverted_cmyk(cmyk: &[u8]) -> Vec<u8> {
     rgb
 }
 
+const START_OF_IMAGE: u8 = 0xd8;
 const START_OF_SCAN: u8 = 0xda;
+const END_OF_IMAGE: u8 = 0xd9;
 
-/// A segment before the first scan: its marker and where its payload lies.
+/// DHT, JPG and DAC lie in the same range.
+fn is_start_of_frame(marker: u8) -> bool {
+    matches!(marker, 0xc0..=0xcf) && !matches!(marker, 0xc4 | 0xc8 | 0xcc)
+}
+
+/// A segment before the first scan: where it begins, its marker, and where its payload lies.
 struct Segment {
+    start: usize,
     marker: u8,
     payload: std::ops::Range<usize>,
 }
 
-/// The segments up to and with the first start of scan.
+/// The segments up to and with the first start of scan. Bytes between two segments are skipped, as libjpeg does.
 fn segments(bytes: &[u8]) -> impl Iterator<Item = Segment> + '_ {
     let mut position = 2;
     let mut finished = false;
@@ -316,22 +346,37 @@ fn segments(bytes: &[u8]) -> impl Iterator<Item = Segment> + '_ {
         if finished {
             return None;
         }
-        while bytes.get(position) == Some(&0xff) && bytes.get(position + 1) == Some(&0xff) {
-            position += 1;
+        let mut at = next_marker(bytes, position)?;
+        // These two kinds have no payload.
+        while matches!(bytes[at], 1 | 0xd0..=0xd7) {
+            at = next_marker(bytes, at + 1)?;
         }
-        let head = bytes.get(position..position + 4)?;
-        let length = usize::from(u16::from_be_bytes([head[2], head[3]]));
-        if head[0] != 0xff || length < 2 {
+        let length = bytes.get(at + 1..at + 3)?;
+        let length = usize::from(u16::from_be_bytes([length[0], length[1]]));
+        if length < 2 || matches!(bytes[at], START_OF_IMAGE | END_OF_IMAGE) {
             return None;
         }
-        let payload = position + 4..(position + 2 + length).min(bytes.len());
-        position += 2 + length;
-        finished = head[1] == START_OF_SCAN;
+        let payload = at + 3..(at + 1 + length).min(bytes.len());
+        position = at + 1 + length;
+        finished = bytes[at] == START_OF_SCAN;
         (payload.start <= payload.end).then_some(Segment {
-            marker: head[1],
+            start: at - 1,
+            marker: bytes[at],
             payload,
         })
     })
+}
+
+/// Where the code of the next marker is: after any number of `ff`, and neither that nor a zero.
+fn next_marker(bytes: &[u8], mut at: usize) -> Option<usize> {
+    loop {
+        at += bytes.get(at..)?.iter().position(|byte| *byte == 0xff)?;
+        at += bytes[at..].iter().position(|byte| *byte != 0xff)?;
+        if bytes[at] != 0 {
+            return Some(at);
+        }
+        at += 1;
+    }
 }
 
 /// The file without its first scan and all that follows.
@@ -346,9 +391,40 @@ fn first_scan(bytes: &[u8]) -> Option<&[u8]> {
         .map(|segment| &bytes[segment.payload.end..])
 }
 
-/// Whether an end-of-image marker follows the first scan.
-fn has_end(bytes: &[u8]) -> bool {
-    first_scan(bytes).is_some_and(|scan| scan.windows(2).any(|pair| pair == [0xff, 0xd9]))
+/// Whether Pillow takes the file for complete. Of one scan it does as soon as there is any marker behind the coded data:
+/// whatever is missing before it is made up. Of several scans it wants the end of the image, for a reader that leaps from
+/// marker to marker.
+fn is_complete(bytes: &[u8], header: &DecompressHeader) -> bool {
+    let Some(scan) = first_scan(bytes) else {
+        return false;
+    };
+    if !has_several_scans(bytes, header) {
+        return marker_after_data(scan, 0).is_some();
+    }
+    let mut from = 0;
+    while let Some(at) = marker_after_data(scan, from) {
+        let length = match scan[at] {
+            END_OF_IMAGE => return true,
+            // Reserved: nothing follows them.
+            ..0xc0 => 0,
+            _ => match scan[at + 1..] {
+                [high, low, ..] => usize::from(u16::from_be_bytes([high, low])),
+                _ => return false,
+            },
+        };
+        from = at + 1 + length;
+    }
+    false
+}
+
+/// Where the code of the next marker behind coded data is, which may hold restarts.
+fn marker_after_data(bytes: &[u8], mut at: usize) -> Option<usize> {
+    loop {
+        at = next_marker(bytes, at)?;
+        if !matches!(bytes[at], 0xd0..=0xd7) {
+            return Some(at);
+        }
+    }
 }
 
 /// The file without the segment that the cut fell into, properly ended.
@@ -360,15 +436,24 @@ fn up_to_last_marker(bytes: &[u8]) -> Vec<u8> {
     whole
 }
 
-/// The binding takes libjpeg's warnings about unknown JFIF and Adobe versions for errors, where libjpeg itself
-/// and Pillow go on with the last version they know. So those numbers are set to the known ones, in a copy.
-fn with_known_versions(bytes: &[u8]) -> Cow<'_, [u8]> {
+/// The binding takes libjpeg's warnings about a header for errors, where libjpeg itself and Pillow go on: with the last JFIF
+/// or Adobe version that they know, and without what lies between two segments. So those numbers are set to the known
+/// ones and those bytes are left out, in a copy.
+fn with_plain_header(bytes: &[u8]) -> Cow<'_, [u8]> {
     const APP0: u8 = 0xe0;
     const APP14: u8 = 0xee;
     let mut components = 0;
     let mut jfif_version = None;
     let mut adobe_transform = None;
-    for Segment { marker, payload } in segments(bytes) {
+    let mut end = 2;
+    // What lies between segments, the last first.
+    let mut strays = Vec::new();
+    for Segment {
+        start,
+        marker,
+        payload,
+    } in segments(bytes)
+    {
         let content = &bytes[payload.clone()];
         match marker {
             APP0 if content.starts_with(b"JFIF\0") && content.len() >= 14 && content[5] != 1 => {
@@ -377,13 +462,17 @@ fn with_known_versions(bytes: &[u8]) -> Cow<'_, [u8]> {
             APP14 if content.starts_with(b"Adobe") && content.len() >= 12 && content[11] > 2 => {
                 adobe_transform = Some(payload.start + 11);
             }
-            0xc0..=0xcf if !matches!(marker, 0xc4 | 0xc8 | 0xcc) => {
+            _ if is_start_of_frame(marker) => {
                 components = content.get(5).copied().unwrap_or_default();
             }
             _ => {}
         }
+        if bytes[end..start].iter().any(|byte| *byte != 0xff) {
+            strays.insert(0, end..start);
+        }
+        end = payload.end;
     }
-    if jfif_version.is_none() && adobe_transform.is_none() {
+    if jfif_version.is_none() && adobe_transform.is_none() && strays.is_empty() {
         return Cow::Borrowed(bytes);
     }
     let mut repaired = bytes.to_vec();
@@ -393,6 +482,9 @@ fn with_known_versions(bytes: &[u8]) -> Cow<'_, [u8]> {
     if let Some(position) = adobe_transform {
         // What libjpeg assumes: YCbCr, and YCCK for four components.
         repaired[position] = if components == 4 { 2 } else { 1 };
+    }
+    for stray in strays {
+        repaired.drain(stray);
     }
     Cow::Owned(repaired)
 }

@@ -51,7 +51,8 @@ impl ThumbnailCache {
     /// The kept thumbnail; `None` where there is none, or a damaged one.
     pub fn get(&self, key: &ThumbnailKey) -> Option<Picture> {
         let jpeg = self.0.get(&key.0)?;
-        decode(&jpeg, &DecodeLimits::default()).ok()
+        let image = decode(&jpeg, &DecodeLimits::default()).ok()?;
+        Some(image.picture)
     }
 
     /// Keeps a thumbnail, and drops others where there is no room.

@@ -36,6 +36,19 @@ impl DecodeLimits {
         }
         Ok(())
     }
+
+    /// Takes `bytes` for one decode from the budget, waiting until they are free.
+    ///
+    /// # Errors
+    /// The decode alone would take more than the largest allowed picture, and more than the usual budget.
+    pub(super) fn reserve(&self, bytes: u64) -> Result<Reservation, DecodeError> {
+        let largest_picture = self.max_megapixels.saturating_mul(3_000_000);
+        let max_bytes = largest_picture.max(MemoryBudget::DEFAULT_CAPACITY);
+        if bytes > max_bytes {
+            return Err(DecodeError::TooMuchMemory { bytes, max_bytes });
+        }
+        Ok(self.budget.acquire(bytes))
+    }
 }
 
 /// Bytes that all holders of one budget may have in use at the same time. First come, first served, so that a giant

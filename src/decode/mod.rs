@@ -31,19 +31,20 @@ pub use thumbnail::thumbnail;
 
 use crate::domain::Picture;
 
-/// A picture for people, which may be incomplete.
-#[derive(Debug, Clone)]
-pub struct Displayed {
+/// An upright image, and what is wrong with its file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DecodedImage {
     pub picture: Picture,
-    /// What is missing and why; the same words with which [`decode`] refuses the file.
+    /// What is damaged or missing and why, in words that follow the file's name; `None` for a whole image.
     pub warning: Option<String>,
 }
 
-/// Decodes a whole image for a model: every pixel as it was encoded, or an error.
+/// Decodes an image for a model: the pixels of Pillow, or an error where Pillow has none. Where bytes inside the data are
+/// missing or wrong, Pillow makes up pixels and says nothing; here the image has a [`DecodedImage::warning`].
 ///
 /// Blocks while other decodes hold the memory that this one needs.
-pub fn decode(bytes: &[u8], limits: &DecodeLimits) -> Result<Picture, DecodeError> {
-    decode_reserved(bytes, limits).map(|(picture, _)| picture)
+pub fn decode(bytes: &[u8], limits: &DecodeLimits) -> Result<DecodedImage, DecodeError> {
+    decode_reserved(bytes, limits).map(|(image, _)| image)
 }
 
 /// As [`decode`]; the picture's share of the memory budget stays taken until the reservation is dropped. Keep it as
@@ -51,20 +52,21 @@ pub fn decode(bytes: &[u8], limits: &DecodeLimits) -> Result<Picture, DecodeErro
 pub fn decode_reserved(
     bytes: &[u8],
     limits: &DecodeLimits,
-) -> Result<(Picture, Reservation), DecodeError> {
+) -> Result<(DecodedImage, Reservation), DecodeError> {
     let decoded = decode_stored(bytes, limits, Scale::Full)?;
-    match decoded.loss {
-        Some(loss) => Err(loss),
-        None => decoded.into_upright(),
+    match decoded.flaw {
+        Some(Flaw::Loss(loss)) => Err(loss),
+        _ => decoded.into_image(),
     }
 }
 
-/// Decodes as much as there is: a truncated JPEG or PNG is shown as far as it goes, with a warning.
-pub fn decode_for_display(bytes: &[u8], limits: &DecodeLimits) -> Result<Displayed, DecodeError> {
+/// Decodes as much as there is for people: a truncated JPEG or PNG is shown as far as it goes, with a warning.
+pub fn decode_for_display(
+    bytes: &[u8],
+    limits: &DecodeLimits,
+) -> Result<DecodedImage, DecodeError> {
     let decoded = decode_stored(bytes, limits, Scale::Full)?;
-    let warning = decoded.loss.as_ref().map(DecodeError::to_string);
-    let (picture, _) = decoded.into_upright()?;
-    Ok(Displayed { picture, warning })
+    decoded.into_image().map(|(image, _)| image)
 }
 
 /// How many of the stored pixels are wanted.
@@ -94,12 +96,39 @@ struct Decoded {
     full_size: [u32; 2],
     rgb: Vec<u8>,
     orientation: Orientation,
-    /// Why the pixels are not all there.
-    loss: Option<DecodeError>,
+    flaw: Option<Flaw>,
     reservation: Reservation,
 }
 
+/// What is wrong with pixels that were decoded all the same.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Flaw {
+    /// Bytes inside the data are missing or wrong; the decoder's reason. Pillow makes up the same pixels, so models saw
+    /// them in training, too.
+    Damage(String),
+    /// The pixels are not all there, and Pillow refuses the file: for people alone.
+    Loss(DecodeError),
+}
+
+impl Flaw {
+    /// In words that follow the file's name.
+    fn warning(&self) -> String {
+        match self {
+            Self::Damage(reason) => {
+                format!("is damaged, some pixels may be wrong: {reason}. A fresh copy may help")
+            }
+            Self::Loss(error) => error.to_string(),
+        }
+    }
+}
+
 impl Decoded {
+    fn into_image(self) -> Result<(DecodedImage, Reservation), DecodeError> {
+        let warning = self.flaw.as_ref().map(Flaw::warning);
+        let (picture, reservation) = self.into_upright()?;
+        Ok((DecodedImage { picture, warning }, reservation))
+    }
+
     fn into_upright(self) -> Result<(Picture, Reservation), DecodeError> {
         let Self {
             width,

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::limits::{Lending, Reservation};
 use super::orientation::Walk;
-use super::{DecodeError, DecodeLimits, Decoded, Orientation, Scale, decode_stored};
+use super::{DecodeError, DecodeLimits, Decoded, Flaw, Orientation, Scale, decode_stored};
 use crate::domain::{PixelSource, Tile, TileKey, TileLayout};
 
 /// One picture. Everything but [`PixelSource::pixel`], [`Self::is_loaded`] and [`Self::layout`] takes its time.
@@ -53,7 +53,7 @@ impl PicturePyramid {
             bytes,
             limits: limits.clone(),
             layout,
-            warning: decoded.loss.as_ref().map(DecodeError::to_string),
+            warning: decoded.flaw.as_ref().map(Flaw::warning),
             _lending: limits.budget.lend(move || lender.lock().clear()),
             held,
         };

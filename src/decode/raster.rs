@@ -6,7 +6,7 @@ use std::io::{self, Cursor};
 use image::{ColorType, ImageDecoder, ImageError, ImageReader, Limits};
 
 use super::limits::zeroed;
-use super::{DecodeError, DecodeLimits, Decoded, Format, Orientation, metadata};
+use super::{DecodeError, DecodeLimits, Decoded, Flaw, Format, Orientation, metadata};
 
 /// Decodes the first frame. Grey becomes three equal channels, 16 bits are divided by 257, alpha is laid over white.
 pub(super) fn decode(
@@ -25,8 +25,9 @@ pub(super) fn decode(
         metadata::orientation(bytes, format)
     };
     let stored_bytes = decoder.total_bytes();
-    let estimated_bytes = stored_bytes * 2 + u64::from(width) * u64::from(height) * 6;
-    let reservation = limits.budget.acquire(estimated_bytes);
+    let rgb_bytes = u64::from(width) * u64::from(height) * 3;
+    let estimated_bytes = estimated_bytes(format, stored_bytes, rgb_bytes, orientation);
+    let reservation = limits.reserve(estimated_bytes)?;
     let mut allocations = Limits::no_limits();
     // Head room for tables and rows; a stream that asks for more than that is a bomb.
     allocations.max_alloc = Some(estimated_bytes + (64 << 20));
@@ -50,9 +51,25 @@ pub(super) fn decode(
         full_size: [width, height],
         rgb: rgb8_over_white(stored, colour, format)?,
         orientation,
-        loss,
+        flaw: loss.map(Flaw::Loss),
         reservation,
     })
+}
+
+/// The most that is in memory at once: while the stored pixels are decoded, become RGB, and are turned upright.
+fn estimated_bytes(format: Format, stored: u64, rgb: u64, orientation: Orientation) -> u64 {
+    let decoding = match format {
+        // These decoders fill a buffer of their own first.
+        Format::WebP | Format::Tiff | Format::Gif => stored * 2,
+        _ => stored,
+    };
+    // RGB is made in place where it is not larger.
+    let converting = if stored < rgb { stored + rgb } else { stored };
+    let turning = match orientation {
+        Orientation::Upright => 0,
+        _ => stored.max(rgb) + rgb,
+    };
+    decoding.max(converting).max(turning)
 }
 
 /// Reads the header.
@@ -135,29 +152,25 @@ fn rgb8_over_white(
 ) -> Result<Vec<u8>, DecodeError> {
     Ok(match colour {
         ColorType::Rgb8 => stored,
-        ColorType::L8 => stored.iter().flat_map(|&grey| [grey; 3]).collect(),
-        ColorType::La8 => pixels::<2>(&stored)
-            .flat_map(|[grey, alpha]| [over_white(grey, alpha); 3])
-            .collect(),
-        ColorType::Rgba8 => pixels::<4>(&stored)
-            .flat_map(|[red, green, blue, alpha]| {
-                [red, green, blue].map(|value| over_white(value, alpha))
-            })
-            .collect(),
-        ColorType::L16 => pixels16::<1, 2>(&stored)
-            .flat_map(|[grey]| [scaled_to_8_bits(grey); 3])
-            .collect(),
-        ColorType::La16 => pixels16::<2, 4>(&stored)
-            .flat_map(|[grey, alpha]| [over_white16(grey, alpha); 3])
-            .collect(),
-        ColorType::Rgb16 => pixels16::<3, 6>(&stored)
-            .flat_map(|rgb| rgb.map(scaled_to_8_bits))
-            .collect(),
-        ColorType::Rgba16 => pixels16::<4, 8>(&stored)
-            .flat_map(|[red, green, blue, alpha]| {
-                [red, green, blue].map(|value| over_white16(value, alpha))
-            })
-            .collect(),
+        ColorType::L8 => converted(stored, |[grey]: &[u8; 1]| [*grey; 3]),
+        ColorType::La8 => converted(stored, |[grey, alpha]: &[u8; 2]| {
+            [over_white(*grey, *alpha); 3]
+        }),
+        ColorType::Rgba8 => converted(stored, |[red, green, blue, alpha]: &[u8; 4]| {
+            [red, green, blue].map(|value| over_white(*value, *alpha))
+        }),
+        ColorType::L16 => converted(stored, |pixel: &[u8; 2]| {
+            [scaled_to_8_bits(wide(pixel, 0)); 3]
+        }),
+        ColorType::La16 => converted(stored, |pixel: &[u8; 4]| {
+            [over_white16(wide(pixel, 0), wide(pixel, 1)); 3]
+        }),
+        ColorType::Rgb16 => converted(stored, |pixel: &[u8; 6]| {
+            [0, 1, 2].map(|channel| scaled_to_8_bits(wide(pixel, channel)))
+        }),
+        ColorType::Rgba16 => converted(stored, |pixel: &[u8; 8]| {
+            [0, 1, 2].map(|channel| over_white16(wide(pixel, channel), wide(pixel, 3)))
+        }),
         _ => {
             return Err(DecodeError::UnsupportedKind {
                 format: format.name(),
@@ -167,19 +180,28 @@ fn rgb8_over_white(
     })
 }
 
-fn pixels<const CHANNELS: usize>(stored: &[u8]) -> impl Iterator<Item = [u8; CHANNELS]> {
-    stored.as_chunks::<CHANNELS>().0.iter().copied()
+/// Each pixel of `BYTES` bytes becomes RGB, in place if that is not larger: a second copy of a large image may be a
+/// gigabyte.
+fn converted<const BYTES: usize>(
+    mut stored: Vec<u8>,
+    rgb: impl Fn(&[u8; BYTES]) -> [u8; 3],
+) -> Vec<u8> {
+    if BYTES < 3 {
+        return stored.as_chunks().0.iter().flat_map(rgb).collect();
+    }
+    let count = stored.len() / BYTES;
+    let mut pixel = [0; BYTES];
+    for index in 0..count {
+        pixel.copy_from_slice(&stored[index * BYTES..][..BYTES]);
+        stored[index * 3..][..3].copy_from_slice(&rgb(&pixel));
+    }
+    stored.truncate(count * 3);
+    stored
 }
 
-/// `BYTES` is twice `CHANNELS`.
-fn pixels16<const CHANNELS: usize, const BYTES: usize>(
-    stored: &[u8],
-) -> impl Iterator<Item = [u16; CHANNELS]> {
-    pixels::<BYTES>(stored).map(|bytes| {
-        std::array::from_fn(|channel| {
-            u16::from_ne_bytes([bytes[channel * 2], bytes[channel * 2 + 1]])
-        })
-    })
+/// A 16-bit channel in the machine's byte order.
+fn wide(pixel: &[u8], channel: usize) -> u16 {
+    u16::from_ne_bytes([pixel[channel * 2], pixel[channel * 2 + 1]])
 }
 
 /// Divides by 257, to the nearest.

@@ -11,6 +11,9 @@ pub struct Prediction {
     pub width: u32,
     pub height: u32,
     pub answer: Answer,
+    /// What is wrong with the image that was predicted all the same, such as “is damaged: …”: words that follow its name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -145,6 +145,7 @@ mod tests {
             width: 10,
             height: 10,
             answer: Answer::Detections(detections.collect()),
+            warnings: Vec::new(),
         }
     }
 
@@ -205,6 +206,7 @@ mod tests {
             width: 1,
             height: 1,
             answer: Answer::Classes(vec![class("cat", 0.6), class("dog", 0.3)]),
+            warnings: Vec::new(),
         };
         let mut view = ViewSettings::default();
         assert_eq!(view.visible_classes(&prediction).len(), 2);

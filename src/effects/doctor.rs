@@ -129,7 +129,7 @@ fn try_input(
     let source = shared
         .source(source)
         .ok_or_else(|| anyhow::anyhow!("the folder has been closed"))?;
-    let picture = decode::decode(&source.read(uri)?, &shared.limits())?;
+    let picture = decode::decode(&source.read(uri)?, &shared.limits())?.picture;
     let prepared = preprocess(&card.input, &picture)?;
     let seen = preview(&card.input, &prepared.tensor)?;
     let mut lines = vec![format!(

@@ -432,6 +432,9 @@ fn task_outcome(outcome: &PredictOutcome, secs: f64) -> TaskOutcome {
             if outcome.failed > 0 {
                 parts.push(format!("{} failed", outcome.failed));
             }
+            if outcome.warned > 0 {
+                parts.push(format!("{} damaged", outcome.warned));
+            }
             if let Some(stage) = outcome.stages.slowest() {
                 parts.push(format!("most time went into {}", stage.name()));
             }

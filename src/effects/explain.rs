@@ -51,12 +51,12 @@ fn search(
         Err(SourceError::Cancelled) => return Err(TaskOutcome::Cancelled),
         read => read.map_err(|error| failed(error.to_string()))?,
     };
-    let (picture, _reservation) = decode::decode_reserved(&bytes, &shared.limits())
+    let (image, _reservation) = decode::decode_reserved(&bytes, &shared.limits())
         .map_err(|error| failed(error.to_string()))?;
     drop(bytes);
     let grid = OcclusionGrid::default();
     let control = &request.control;
-    occlusion_saliency(&picture, request.target, grid, predictor, control).map_err(|error| {
+    occlusion_saliency(&image.picture, request.target, grid, predictor, control).map_err(|error| {
         match error {
             PredictError::Cancelled => TaskOutcome::Cancelled,
             error => failed(error.to_string()),

@@ -322,6 +322,7 @@ fn stored_answer(result: Result<Summary, String>) -> StoredAnswer {
             height: summary.height,
             classes: summary.classes,
             scores: summary.scores,
+            warnings: summary.warnings,
         },
         Err(reason) => StoredAnswer::Failed(reason),
     }

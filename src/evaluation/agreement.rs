@@ -384,6 +384,7 @@ mod tests {
             width: 300,
             height: 300,
             answer,
+            warnings: Vec::new(),
         }
     }
 

@@ -244,6 +244,7 @@ mod tests {
             width: picture.width(),
             height: picture.height(),
             answer: Answer::Detections(detections.collect()),
+            warnings: Vec::new(),
         }
     }
 
@@ -257,6 +258,7 @@ mod tests {
             width: picture.width(),
             height: picture.height(),
             answer: Answer::Classes(classes.collect()),
+            warnings: Vec::new(),
         }
     }
 

@@ -40,6 +40,8 @@ struct Answered<'r> {
     classes: Option<&'r [ClassScore]>,
     #[serde(skip_serializing_if = "Option::is_none")]
     detections: Option<Vec<JudgedBox<'r>>>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    warnings: &'r [String],
 }
 
 #[derive(Serialize)]
@@ -114,7 +116,10 @@ impl<'r> Line<'r> {
     fn of_image(image: &'r ChosenImage<'_>, model: &'r ModelCard) -> Self {
         let row = image.row;
         let uri = &row.sample.uri;
-        let answered = |width: u32, height: u32| Answered::empty(width, height, model);
+        let answered = |width: u32, height: u32| Answered {
+            warnings: row.warnings(),
+            ..Answered::empty(width, height, model)
+        };
         let line = match &image.answer {
             ChosenAnswer::Unasked => Self::new(uri, "unasked"),
             ChosenAnswer::Outdated => Self::new(uri, "outdated"),
@@ -169,6 +174,7 @@ impl<'r> Answered<'r> {
             task: model.task.word(),
             classes: None,
             detections: None,
+            warnings: &[],
         }
     }
 }
@@ -183,7 +189,10 @@ pub fn jsonl_line(
     let line = match result {
         Err(problem) => Line::failed(uri, &problem.message),
         Ok(prediction) => {
-            let answered = Answered::empty(prediction.width, prediction.height, model);
+            let answered = Answered {
+                warnings: &prediction.warnings,
+                ..Answered::empty(prediction.width, prediction.height, model)
+            };
             let answered = match &prediction.answer {
                 Answer::Classes(classes) => Answered {
                     classes: Some(classes),

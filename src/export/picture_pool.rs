@@ -122,8 +122,8 @@ impl Shared {
     fn draw(&self, job: &Job) -> Result<(), String> {
         let source = &self.source;
         let bytes = source.read(&job.uri).map_err(|error| error.to_string())?;
-        let picture = decode(&bytes, &self.limits).map_err(|error| error.to_string())?;
-        let drawn = annotate(&picture, &job.prediction, &self.view);
+        let image = decode(&bytes, &self.limits).map_err(|error| error.to_string())?;
+        let drawn = annotate(&image.picture, &job.prediction, &self.view);
         let written = match job.target.parent() {
             Some(parent) => std::fs::create_dir_all(parent).map_err(PictureFileError::from),
             None => Ok(()),

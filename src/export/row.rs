@@ -41,6 +41,14 @@ impl ExportRow {
             tags: BTreeSet::new(),
         }
     }
+
+    /// What is wrong with an image that was predicted all the same.
+    pub(super) fn warnings(&self) -> &[String] {
+        match &self.result {
+            Some(Ok(prediction)) => &prediction.warnings,
+            _ => &[],
+        }
+    }
 }
 
 /// What all rows share.
@@ -144,6 +152,7 @@ impl ChosenAnswer<'_> {
             width: *width,
             height: *height,
             answer,
+            warnings: Vec::new(),
         })
     }
 }

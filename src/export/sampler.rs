@@ -62,6 +62,7 @@ pub(super) fn row(name: &str, boxes: &[(u32, f32, [f32; 4])]) -> ExportRow {
         width: 100,
         height: 80,
         answer: Answer::Detections(detections.collect()),
+        warnings: Vec::new(),
     };
     let sample = Sample {
         uri: SampleUri::new(format!("/photos/{name}")),

@@ -47,6 +47,8 @@ pub struct PredictOutcome {
     pub done: usize,
     /// Images that have a problem instead.
     pub failed: usize,
+    /// Those of `done` whose prediction has a warning.
+    pub warned: usize,
     pub stages: StageTimes,
     /// What was done differently from what was asked, for people: a batch that had to be halved.
     pub notes: Vec<String>,
@@ -151,6 +153,7 @@ pub fn predict_some(
         room: &room,
         clock: StageClock::default(),
         notes: Mutex::default(),
+        warnings: Mutex::default(),
         stopped: Mutex::default(),
     };
 
@@ -234,7 +237,10 @@ fn hand_over(
 ) -> PredictOutcome {
     let mut outcome = PredictOutcome::default();
     let mut count = |result: &SampleResult| match result {
-        Ok(_) => outcome.done += 1,
+        Ok(prediction) => {
+            outcome.done += 1;
+            outcome.warned += usize::from(!prediction.warnings.is_empty());
+        }
         Err(_) => outcome.failed += 1,
     };
     let is_wanted = |index: usize| wanted.contains(SampleId::from_index(index));

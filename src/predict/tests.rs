@@ -137,6 +137,7 @@ impl Predictor for TestPredictor {
             width,
             height: 1,
             answer: Answer::Detections(Vec::new()),
+            warnings: Vec::new(),
         };
         Ok(widths.into_iter().map(prediction).collect())
     }
@@ -517,6 +518,7 @@ impl EncodedPredictor for FilePredictor {
             width,
             height,
             answer: Answer::Classes(Vec::new()),
+            warnings: Vec::new(),
         })
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crossbeam_channel::{Receiver, Sender};
 
@@ -27,6 +27,8 @@ pub(super) struct Shared<'r> {
     pub(super) room: &'r ByteBudget,
     pub(super) clock: StageClock,
     pub(super) notes: Mutex<Vec<String>>,
+    /// What is wrong with images that are under way, by their place in the samples.
+    pub(super) warnings: Mutex<BTreeMap<usize, String>>,
     /// Why the run ends before its last image, where the model or the source says so.
     pub(super) stopped: Mutex<Option<Stopped>>,
 }
@@ -83,7 +85,7 @@ impl<'r> Shared<'r> {
                 return;
             }
             if prepared
-                .send((index, self.prepare(predictor, bytes)))
+                .send((index, self.prepare(predictor, index, bytes)))
                 .is_err()
             {
                 return;
@@ -132,7 +134,7 @@ impl<'r> Shared<'r> {
             if self.control.checkpoint().is_err() {
                 return;
             }
-            let result = match self.prepare(predictor, bytes) {
+            let result = match self.prepare(predictor, index, bytes) {
                 Ok(prepared) => match self.call_model(predictor, lane, &[prepared]) {
                     Ok(mut predictions) => predictions.pop().ok_or_else(|| NO_ANSWER.to_owned()),
                     Err(error) => match self.message_or_end(error) {
@@ -205,19 +207,23 @@ impl<'r> Shared<'r> {
     fn prepare(
         &self,
         predictor: &dyn Predictor,
+        index: usize,
         bytes: Result<(Vec<u8>, Room<'r>), String>,
     ) -> Result<Prepared, String> {
         let (bytes, room) = bytes?;
-        let (picture, _reservation) = self.clock.measure(Stage::Decode, || {
+        let (image, _reservation) = self.clock.measure(Stage::Decode, || {
             guarded(|| {
                 decode_reserved(&bytes, &self.request.limits).map_err(|error| error.to_string())
             })
         })?;
         drop((bytes, room));
+        if let Some(warning) = image.warning {
+            self.warnings().insert(index, warning);
+        }
         self.clock.measure(Stage::Prepare, || {
             guarded(|| {
                 predictor
-                    .prepare(&picture)
+                    .prepare(&image.picture)
                     .map_err(|error| error.to_string())
             })
         })
@@ -318,8 +324,17 @@ impl<'r> Shared<'r> {
         finished: &Sender<Finished>,
     ) -> Result<(), Ended> {
         let uri = &self.request.samples[index].uri;
+        let warning = self.warnings().remove(&index);
+        let result = result.map(|mut prediction| {
+            prediction.warnings.extend(warning);
+            prediction
+        });
         let result = result.map_err(|message| Problem::of_sample(uri.clone(), message));
         finished.send((index, result)).map_err(|_| Ended)
+    }
+
+    fn warnings(&self) -> MutexGuard<'_, BTreeMap<usize, String>> {
+        self.warnings.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn stop(&self, why: Stopped) {

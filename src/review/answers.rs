@@ -57,6 +57,8 @@ struct Piece {
     settled: usize,
     /// Why there is no answer, by row.
     failures: BTreeMap<usize, String>,
+    /// What is wrong with images that have an answer, by row.
+    warnings: BTreeMap<usize, Vec<String>>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -108,6 +110,16 @@ impl Answers {
         let (piece, row) = position(id);
         let failures = &self.pieces.get(piece)?.failures;
         failures.get(&row).map(String::as_str)
+    }
+
+    /// What is wrong with an image that was predicted all the same, in words that follow its name.
+    pub fn warnings(&self, id: SampleId) -> &[String] {
+        let (piece, row) = position(id);
+        let warnings = self
+            .pieces
+            .get(piece)
+            .and_then(|piece| piece.warnings.get(&row));
+        warnings.map_or(&[], Vec::as_slice)
     }
 
     /// `None` where there is no answer.
@@ -172,6 +184,7 @@ impl Answers {
                 self.record_entries(id, width, height, entries);
             }
         }
+        self.set_warnings(id, prediction.warnings.clone());
     }
 
     /// The same from columns, as the project keeps them. `classes` and `scores` have one entry a box (or class) each;
@@ -186,6 +199,13 @@ impl Answers {
     ) {
         let entries = classes.iter().copied().zip(scores.iter().copied());
         self.record_entries(id, width, height, entries);
+    }
+
+    /// Of an answer that is recorded already.
+    pub fn set_warnings(&mut self, id: SampleId, warnings: Vec<String>) {
+        if !warnings.is_empty() {
+            self.piece_mut(id).warnings.insert(position(id).1, warnings);
+        }
     }
 
     /// Keeps why there is no answer. Replaces an answer or an earlier reason.
@@ -261,6 +281,7 @@ impl Piece {
             left_behind: 0,
             settled: 0,
             failures: BTreeMap::new(),
+            warnings: BTreeMap::new(),
         }
     }
 
@@ -288,6 +309,7 @@ impl Piece {
             self.settled -= 1;
         }
         self.failures.remove(&row);
+        self.warnings.remove(&row);
         self.left_behind += old.len as usize;
         if self.left_behind * 2 > self.classes.len() {
             self.compact();
@@ -348,6 +370,7 @@ mod tests {
             width: 30,
             height: 20,
             answer: Answer::Detections(detections.collect()),
+            warnings: Vec::new(),
         }
     }
 
@@ -384,6 +407,7 @@ mod tests {
             width: 1,
             height: 1,
             answer: Answer::Classes(vec![class(281, 0.5), class(3, 0.25)]),
+            warnings: Vec::new(),
         };
         answers.record(SampleId(0), &prediction);
         assert_eq!(answers.summary(SampleId(0)).unwrap().classes, [281, 3]);

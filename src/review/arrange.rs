@@ -50,6 +50,8 @@ pub struct FilterCounts {
     pub answered: usize,
     /// Could not be shown or predicted.
     pub problems: usize,
+    /// Predicted although the file is damaged.
+    pub damaged: usize,
     /// The answer is about an older version of the file.
     pub outdated: usize,
     /// Answered by a detector, and no box is shown.
@@ -139,6 +141,7 @@ impl ArrangeRequest {
                 .map(|(summary, gate)| (summary, gate.facts(id, summary))),
             mark: self.marks.of(id),
             has_problem: failed || self.unreadable.contains(id),
+            is_damaged: answers.is_some_and(|answers| !answers.warnings(id).is_empty()),
             is_outdated: self.outdated.contains(id),
         }
     }
@@ -174,6 +177,7 @@ impl FilterCounts {
     fn add(&mut self, look: &Look<'_>, gate: Option<&Gate<'_>>, view: &ViewSettings) {
         self.all += 1;
         self.problems += usize::from(look.has_problem);
+        self.damaged += usize::from(look.is_damaged);
         self.outdated += usize::from(look.is_outdated);
         self.unjudged += usize::from(!look.mark.is_some_and(Mark::is_judged));
         if let Some(mark) = look.mark {

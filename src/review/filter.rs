@@ -25,6 +25,7 @@ enum Test {
     Note(Option<String>),
     Problem,
     Answered,
+    Damaged,
     Outdated,
 }
 
@@ -42,6 +43,7 @@ pub(super) struct Look<'a> {
     pub(super) answer: Option<(Summary<'a>, Facts)>,
     pub(super) mark: Option<&'a Mark>,
     pub(super) has_problem: bool,
+    pub(super) is_damaged: bool,
     pub(super) is_outdated: bool,
 }
 
@@ -79,6 +81,7 @@ impl Test {
                 Term::Note(part) => Self::Note(part.clone()),
                 Term::Problem => Self::Problem,
                 Term::Answered => Self::Answered,
+                Term::Damaged => Self::Damaged,
                 Term::Outdated => Self::Outdated,
             },
         }
@@ -115,6 +118,7 @@ impl Test {
             }
             Self::Problem => look.has_problem,
             Self::Answered => look.answer.is_some(),
+            Self::Damaged => look.is_damaged,
             Self::Outdated => look.is_outdated,
         }
     }

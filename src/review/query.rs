@@ -66,6 +66,8 @@ pub(super) enum Term {
     Note(Option<String>),
     Problem,
     Answered,
+    /// Predicted although its file is damaged.
+    Damaged,
     /// The answer is about an older version of the file.
     Outdated,
 }
@@ -129,7 +131,7 @@ impl Query {
     }
 }
 
-const HELP: [(&str, &str); 18] = [
+const HELP: [(&str, &str); 19] = [
     ("beach", "“beach” in the name, small or capital letters"),
     ("\"two words\"", "Both words, with the space, in the name"),
     ("class:cat", "A cat is shown; for a classifier: comes first"),
@@ -152,6 +154,7 @@ const HELP: [(&str, &str); 18] = [
     ("note:blurry", "Has this in its note; note alone: any note"),
     ("problem", "Could not be shown or predicted"),
     ("!answered", "The model has not answered yet"),
+    ("damaged", "Predicted although data is missing in the file"),
     ("outdated", "The file was written to since the model saw it"),
     (
         "class:cat or (dog !tag)",

@@ -154,6 +154,7 @@ mod tests {
                 width: 40,
                 height: 40,
                 answer: Answer::Detections(detections),
+                warnings: Vec::new(),
             };
             for min_score in [0.0, 0.3, 0.5, 0.95] {
                 let view = ViewSettings {

@@ -481,6 +481,7 @@ pub enum StoredAnswer {
         height: u32,
         classes: Vec<u32>,
         scores: Vec<f32>,
+        warnings: Vec<String>,
     },
     Failed(String),
 }

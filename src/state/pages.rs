@@ -72,6 +72,7 @@ mod tests {
             width: 1,
             height: 1,
             answer: Answer::Detections(Vec::new()),
+            warnings: Vec::new(),
         });
         let mut pages = AnswerPages::default();
         let run = RunId(1);

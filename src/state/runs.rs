@@ -241,6 +241,11 @@ impl Run {
     }
 
     /// Why the prediction of this sample failed.
+    /// What is wrong with an image that was predicted all the same, in words that follow its name.
+    pub fn warnings(&self, sample: SampleId) -> &[String] {
+        self.answers.warnings(sample)
+    }
+
     pub fn failure(&self, sample: SampleId) -> Option<&str> {
         self.answers.failure(sample)
     }

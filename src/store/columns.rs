@@ -39,6 +39,8 @@ pub struct Summary {
     pub classes: Vec<u32>,
     /// `0.0..=1.0`, one for each of `classes`.
     pub scores: Vec<f32>,
+    /// Those of the prediction.
+    pub warnings: Vec<String>,
 }
 
 /// What is stored of one image.

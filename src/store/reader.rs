@@ -349,10 +349,10 @@ pub struct StoredStamp {
     pub is_failure: bool,
 }
 
-const SUMMARIES: &str = "SELECT answers.sample AS sample, name, is_below_root, kind, width, height, classes, scores, failure
+const SUMMARIES: &str = "SELECT answers.sample AS sample, name, is_below_root, kind, width, height, classes, scores, failure, warnings
      FROM answers JOIN samples ON samples.id = answers.sample";
 
-const ANSWERS: &str = "SELECT answers.sample AS sample, name, is_below_root, kind, width, height, classes, scores, failure,
+const ANSWERS: &str = "SELECT answers.sample AS sample, name, is_below_root, kind, width, height, classes, scores, failure, warnings,
      size_bytes, modified_ns, etag, bounds FROM answers JOIN samples ON samples.id = answers.sample AND answers.run = ?1
      LEFT JOIN boxes ON boxes.run = answers.run AND boxes.sample = answers.sample";
 
@@ -452,6 +452,7 @@ fn summary_of_row(row: &Row<'_>, root: Option<&str>) -> rusqlite::Result<SampleS
         height: row.get("height")?,
         classes,
         scores,
+        warnings: warnings_of_row(row)?,
     };
     Ok(SampleSummary {
         sample,
@@ -478,6 +479,7 @@ fn answer_of_row(
             width: row.get("width")?,
             height: row.get("height")?,
             answer: columns.to_answer(labels).ok_or_else(misfit)?,
+            warnings: warnings_of_row(row)?,
         })
     };
     let size_bytes: Option<i64> = row.get("size_bytes")?;
@@ -486,6 +488,13 @@ fn answer_of_row(
         stamp: stamp_of(size_bytes.unwrap_or_default(), row)?,
         result,
     })
+}
+
+fn warnings_of_row(row: &Row<'_>) -> rusqlite::Result<Vec<String>> {
+    let text: Option<String> = row.get("warnings")?;
+    let warnings = text.map(|text| serde_json::from_str(&text)).transpose();
+    let warnings = warnings.map_err(|error| damaged("warnings", error.to_string()))?;
+    Ok(warnings.unwrap_or_default())
 }
 
 fn misfit() -> rusqlite::Error {

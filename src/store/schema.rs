@@ -15,7 +15,7 @@ pub(super) const VERSION: u32 = MIGRATIONS.len() as u32;
 
 /// The step at place `n` makes a file of version `n + 1` from one of version `n`; 0 is an empty file. Never change a step
 /// that was released.
-const MIGRATIONS: [&str; 4] = [VERSION_1, VERSION_2, VERSION_3, VERSION_4];
+const MIGRATIONS: [&str; 5] = [VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5];
 
 const VERSION_1: &str = "
 CREATE TABLE facts (
@@ -101,6 +101,11 @@ ALTER TABLE answers ADD COLUMN etag TEXT;
 /// Where a run was made: until then always here.
 const VERSION_4: &str = "
 UPDATE runs SET run_key = json_set(run_key, '$.made', 'here');
+";
+
+/// What is wrong with an image that was predicted all the same: a JSON list of texts, or nothing.
+const VERSION_5: &str = "
+ALTER TABLE answers ADD COLUMN warnings TEXT;
 ";
 
 /// The tables in an order in which what is referred to comes first.

@@ -117,6 +117,7 @@ fn prediction(boxes: &[(u32, f32, [f32; 4])]) -> Prediction {
         width: 640,
         height: 480,
         answer: Answer::Detections(boxes.iter().map(detection).collect()),
+        warnings: Vec::new(),
     }
 }
 
@@ -270,6 +271,7 @@ fn floats_keep_every_bit_and_failures_their_reason() {
             label: "class 7".to_owned(),
             score: 0.3,
         }]),
+        warnings: vec!["is damaged: “why”".to_owned()],
     };
     let bench = Bench::new();
     bench.with(|project| {
@@ -293,6 +295,14 @@ fn floats_keep_every_bit_and_failures_their_reason() {
             assert_eq!(given.1.to_bits(), stored.score.to_bits());
             assert_eq!(given.2[0].to_bits(), stored.bounds.x1.to_bits());
         }
+        let mut warned = Vec::new();
+        let control = TaskControl::new(ProgressUnit::Images);
+        let read = project.each_summary(run, &control, |page| {
+            let found = page.into_iter().filter_map(|row| row.result.ok());
+            warned.extend(found.map(|summary| summary.warnings));
+        });
+        read.unwrap();
+        assert_eq!(warned, [vec![], vec![], classes.warnings.clone()]);
         let unknown = SampleUri::new("/photos/unknown.jpg");
         assert_eq!(project.answer(run, &unknown).unwrap(), None);
         assert_eq!(project.answer(RunId(99), &samples[0]).unwrap(), None);
@@ -660,7 +670,7 @@ fn a_file_of_the_first_format_is_brought_up_to_date() {
 
     let opened = bench.open();
     assert!(
-        opened.notes[0].contains("from format 1 to 4"),
+        opened.notes[0].contains("from format 1 to 5"),
         "{:?}",
         opened.notes
     );
@@ -697,7 +707,7 @@ fn a_file_of_the_second_format_still_knows_which_files_its_answers_belong_to() {
     drop(reader);
     let opened = bench.open();
     assert!(
-        opened.notes[0].contains("from format 2 to 4"),
+        opened.notes[0].contains("from format 2 to 5"),
         "{:?}",
         opened.notes
     );
@@ -723,7 +733,7 @@ fn runs_of_the_third_format_were_made_here() {
     drop(reader);
     let opened = bench.open();
     assert!(
-        opened.notes[0].contains("from format 3 to 4"),
+        opened.notes[0].contains("from format 3 to 5"),
         "{:?}",
         opened.notes
     );
@@ -736,6 +746,22 @@ fn runs_of_the_third_format_were_made_here() {
     opened.project.write(1, again).unwrap();
     opened.project.flush().unwrap();
     assert_eq!(opened.project.runs().unwrap()[0].name, "renamed");
+}
+
+#[test]
+fn answers_of_the_fourth_format_have_no_warnings() {
+    let bench = Bench::new();
+    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/projects/version-4.spotcheck");
+    std::fs::copy(fixture, bench.path()).unwrap();
+    let (run, cat) = (RunId(3), SampleUri::new("s3://photos/a/cat.jpg"));
+    let opened = bench.open();
+    assert!(
+        opened.notes[0].contains("from format 4 to 5"),
+        "{:?}",
+        opened.notes
+    );
+    let answer = opened.project.answer(run, &cat).unwrap().unwrap().unwrap();
+    assert_eq!((answer.detections().len(), answer.warnings.len()), (2, 0));
 }
 
 #[test]

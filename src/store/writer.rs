@@ -201,12 +201,12 @@ impl<'t> Statements<'t> {
             find_sample: connection
                 .prepare("SELECT id FROM samples WHERE name = ?1 AND is_below_root = ?2")?,
             set_answer: connection.prepare(
-                "INSERT INTO answers (run, sample, kind, width, height, classes, scores, failure, size_bytes, modified_ns, etag)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
+                "INSERT INTO answers (run, sample, kind, width, height, classes, scores, failure, size_bytes, modified_ns, etag, warnings)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
                  ON CONFLICT (run, sample) DO UPDATE SET kind = excluded.kind, width = excluded.width,
                  height = excluded.height, classes = excluded.classes, scores = excluded.scores,
                  failure = excluded.failure, size_bytes = excluded.size_bytes, modified_ns = excluded.modified_ns,
-                 etag = excluded.etag",
+                 etag = excluded.etag, warnings = excluded.warnings",
             )?,
             set_boxes: connection.prepare(
                 "INSERT INTO boxes (run, sample, bounds) VALUES (?1, ?2, ?3)
@@ -322,6 +322,8 @@ impl<'t> Statements<'t> {
         match &answer.result {
             Ok(prediction) => {
                 let columns = Columns::of(prediction);
+                let warnings = (!prediction.warnings.is_empty())
+                    .then(|| serde_json::to_string(&prediction.warnings).expect("a list of texts"));
                 self.set_answer.execute(params![
                     run,
                     sample,
@@ -334,6 +336,7 @@ impl<'t> Statements<'t> {
                     size_bytes,
                     modified_ns,
                     etag,
+                    warnings,
                 ])?;
                 if columns.boxes.is_empty() {
                     self.remove_boxes.execute(params![run, sample])?;
@@ -356,6 +359,7 @@ impl<'t> Statements<'t> {
                     size_bytes,
                     modified_ns,
                     etag,
+                    None::<&str>,
                 ])?;
                 self.remove_boxes.execute(params![run, sample])?;
             }

@@ -505,7 +505,10 @@ fn headline(state: &State, sample: SampleId) -> Headline {
                 };
                 return problem(&text, tooltip);
             }
-            plain(&headline)
+            match run.warnings(sample) {
+                [] => plain(&headline),
+                warnings => problem(&headline, &warnings.join("\n")),
+            }
         }
         AnswerStatus::Failed => problem("failed", run.failure(sample).unwrap_or_default()),
     }

@@ -382,6 +382,7 @@ mod tests {
                 width,
                 height,
                 answer,
+                warnings: Vec::new(),
             }
         }
     }

@@ -35,6 +35,7 @@ pub fn postprocess(
             width,
             height,
             answer,
+            warnings: Vec::new(),
         }
     });
     Ok(predictions.collect())

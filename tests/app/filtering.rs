@@ -5,9 +5,10 @@ use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable;
 use spotcheck::app::App;
 use spotcheck::domain::SampleId;
-use spotcheck::review::Query;
-use spotcheck::state::{Command, ViewChange};
+use spotcheck::review::{AnswerStatus, Query};
+use spotcheck::state::{Command, Display, ViewChange};
 
+use crate::support::repository;
 use crate::window::{click, folder_of, open, samples, sees, wait_for, wait_until, wait_until_idle};
 
 const CLASSIFIER: &str = "efficientnet-lite0";
@@ -168,6 +169,31 @@ fn a_quick_filter_shows_the_broken_images_and_goes_again() {
     click(&mut window, "Problems 1");
     wait_until(&mut window, "all images", |window| {
         names_on_screen(window).len() == 3
+    });
+}
+
+#[test]
+fn a_damaged_image_is_predicted_marked_and_found() {
+    let folder = folder_of(2, "chelsea.png");
+    let case = repository().join("tests/cases/decode/jpeg-hole-in-the-data/image.jpg");
+    std::fs::copy(case, folder.path().join("damaged.jpg")).unwrap();
+    let mut window = open(Some(folder.path()), CLASSIFIER);
+    wait_for(&mut window, "3 images");
+    click(&mut window, "Predict all");
+    wait_for(&mut window, "Damaged 1");
+    click(&mut window, "Damaged 1");
+    wait_for(&mut window, "1 of 3 images");
+    assert_eq!(names_on_screen(&window), ["damaged.jpg"]);
+    let state = window.state().state();
+    let run = state.run().unwrap();
+    let id = state.order().ids().next().unwrap();
+    assert_eq!(run.status(id), AnswerStatus::Answered);
+    assert_eq!(run.warnings(id).len(), 1);
+    // The picture is shown by itself, with its warning.
+    window.state_mut().command(Command::Show(id));
+    wait_until(&mut window, "the warning of the picture", |window| {
+        let display = &window.state().state().shown.display;
+        matches!(display, Display::Ready(info) if info.warning.is_some())
     });
 }
 

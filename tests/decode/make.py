@@ -4,6 +4,7 @@ usage: python make.py           (pip install pillow==13.0.0 numpy; Pillow's libj
 
 Each case is a folder with one file `image.*` and `case.json`:
   {"tolerance": T}                  decodes for models; no channel of `expected.ppm` is missed by more than T
+  {"tolerance": T, "warning": "…"}  the same, with a warning that contains the text
   {"error": "…", "shown": T}        refused for models with a message that contains the text; shown to people as
                                     `expected.ppm` within T, or not at all where "shown" is missing
 Expected pixels come from Pillow, except for 16 bit, which Pillow cannot keep: those come from NumPy.
@@ -72,11 +73,13 @@ def to_8_bits(values):
     return np.rint(values / 257.0).astype(np.uint8)
 
 
-def write(name, data, extension, expected=None, tolerance=0, error=None):
+def write(name, data, extension, expected=None, tolerance=0, error=None, warning=None):
     folder = CASES / name
     folder.mkdir(parents=True)
     (folder / f"image.{extension}").write_bytes(data)
     case = {"error": error} if error else {"tolerance": tolerance}
+    if warning is not None:
+        case["warning"] = warning
     if expected is not None:
         height, width, _ = expected.shape
         (folder / "expected.ppm").write_bytes(b"P6 %d %d 255\n" % (width, height) + expected.tobytes())
@@ -87,6 +90,11 @@ def write(name, data, extension, expected=None, tolerance=0, error=None):
 
 def good(name, data, extension, tolerance=0, expected=None):
     write(name, data, extension, reference(data) if expected is None else expected, tolerance)
+
+
+def warned(name, data, extension, warning):
+    """Pillow decodes it and says nothing."""
+    write(name, data, extension, reference(data), warning=warning)
 
 
 def bad(name, data, extension, error):
@@ -104,6 +112,14 @@ def segments(jpeg):
         position += 2 + length
         if marker == 0xDA:
             return
+
+
+def without(jpeg, kind):
+    """The file without its segments of a kind."""
+    for marker, start, end in reversed(list(segments(jpeg))):
+        if marker == kind:
+            jpeg = jpeg[:start] + jpeg[end:]
+    return jpeg
 
 
 def patched(data, position, new):
@@ -155,6 +171,10 @@ def jpeg_cases():
     each_unit = encoded(rgb, "JPEG", quality=80, subsampling="4:4:4", restart_marker_blocks=1)
     good("jpeg-restart-each-unit", each_unit, "jpg")
     good("jpeg-restart-each-row", encoded(rgb, "JPEG", quality=90, restart_marker_rows=1), "jpg")
+    for subsampling in ["4:4:4", "4:2:2", "4:2:0"]:
+        for units in [1, 3, 7]:
+            data = encoded(picture(width=61, height=45), "JPEG", subsampling=subsampling, restart_marker_blocks=units)
+            good(f"jpeg-restart-{subsampling.replace(':', '')}-every-{units}", data, "jpg")
     good("jpeg-grey", encoded(grey, "JPEG", quality=85), "jpg")
     good("jpeg-grey-progressive", encoded(grey, "JPEG", quality=85, progressive=True), "JPG")
     good("jpeg-rgb", encoded(rgb, "JPEG", quality=90, keep_rgb=True), "jpg")
@@ -175,6 +195,8 @@ def jpeg_cases():
     good("jpeg-40000x10", wide, "jpg", expected=reference(wide)[:, :1])
     good("jpeg-trailing-junk", base + b"some words a tool left behind", "jpg")
     good("jpeg-extraneous-bytes-before-the-end", base[:-2] + b"\x00\x01\x02" + base[-2:], "jpg")
+    table = next(start for marker, start, _ in segments(base) if marker == 0xC4)
+    good("jpeg-extraneous-bytes-in-the-header", base[:table] + b"\x12\xff\x00\x34" + base[table:], "jpg")
     good("jpeg-two-pictures-in-one-file", base + encoded(grey, "JPEG"), "jpg")
     good("jpeg-named-png", base, "png")
     large = picture(width=96, height=80)
@@ -189,7 +211,8 @@ def jpeg_cases():
     expected = reference(scans[: starts[4]] + b"\xff\xd9")
     write("jpeg-truncated-between-scans", scans[: starts[4] + 4], "jpg", expected, error="is truncated")
     holed = whole[:middle] + whole[middle + 60 :]
-    write("jpeg-hole-in-the-data", holed, "jpg", reference(holed), error="is damaged")
+    warned("jpeg-hole-in-the-data", holed, "jpg", "premature end of data segment")
+    damaged_jpeg_cases(large)
     bad("jpeg-header-only", base[: data_start(base)], "jpg", "is truncated")
     bad("jpeg-three-bytes", base[:3], "jpg", "is truncated")
     bad("jpeg-before-the-first-scan", base[: next(start for marker, start, _ in segments(base) if marker == 0xDA)], "jpg", "is truncated")
@@ -198,6 +221,40 @@ def jpeg_cases():
     scan = max(i for i in range(len(progressive) - 1) if progressive[i : i + 2] == b"\xff\xda")
     body = progressive[scan:-2]
     bad("jpeg-scan-bomb", progressive[:scan] + body * 250 + b"\xff\xd9", "jpg", "more than 200 scans")
+
+
+def damaged_jpeg_cases(large):
+    """Each is decoded or refused in the same way whatever was decoded before it."""
+    standard = encoded(large, "JPEG", quality=75)
+    # As a frame of Motion JPEG: decoders know the tables of the standard.
+    good("jpeg-without-huffman-tables", without(standard, 0xC4), "jpg")
+    own = encoded(large, "JPEG", quality=75, optimize=True)
+    # Those of the standard do not fit, and Pillow says nothing.
+    warned("jpeg-without-its-own-huffman-tables", without(own, 0xC4), "jpg", "")
+    bad("jpeg-without-quantisation-tables", without(standard, 0xDB), "jpg", "is damaged")
+
+    black = encoded(Image.new("RGB", large.size), "JPEG", quality=75)
+    middle = (data_start(black) + len(black)) // 2
+    warned("jpeg-black-with-a-hole", black[:middle] + black[-2:], "jpg", "premature end of data segment")
+    restarts = encoded(large, "JPEG", quality=75, restart_marker_blocks=5)
+    second = restarts.index(b"\xff\xd1", data_start(restarts))
+    warned("jpeg-wrong-restart-marker", patched(restarts, second + 1, b"\xd5"), "jpg", "instead of RST")
+    inks = Image.fromarray(eight(scene(96, 80, channels=4)), "CMYK")
+    cmyk = encoded(inks, "JPEG", quality=75)
+    middle = (data_start(cmyk) + len(cmyk)) // 2
+    warned("jpeg-cmyk-with-a-hole", cmyk[:middle] + cmyk[middle + 40 :], "jpg", "")
+    scans = encoded(large, "JPEG", quality=75, progressive=True)
+    starts = [i for i in range(len(scans)) if scans[i : i + 2] == b"\xff\xda"]
+    middle = (starts[1] + starts[2]) // 2
+    warned("jpeg-progressive-with-a-hole", scans[:middle] + scans[middle + 20 :], "jpg", "")
+    flipped = bytearray(standard)
+    for at in range(data_start(standard) + 20, len(standard) - 20, 97):
+        flipped[at] ^= 0x08
+    # Codes that are none of the file's, but codes: no decoder can tell.
+    good("jpeg-flipped-bits", bytes(flipped), "jpg")
+    # A hole and no end: the made-up pixels do not make it whole.
+    holed = standard[: data_start(standard) + 300] + standard[data_start(standard) + 340 : -2]
+    bad("jpeg-hole-and-no-end", holed, "jpg", "is truncated")
 
 
 # --- PNG ------------------------------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 """Writes version-N.spotcheck beside itself for each N before today's: a project as that format had it. Independent of Spotcheck's own code.
 
 1 has no tags and not the state of the files that the answers belong to; 2 has both, but no ETags; 3 has them, but not where a run was
-made."""
+made; 4 has that, but no warnings."""
 
 import json
 import sqlite3
@@ -11,8 +11,10 @@ from pathlib import Path
 
 # What else the table of answers has.
 STAMP_COLUMNS = {1: "", 2: "size_bytes INTEGER, modified_ns INTEGER, ", 3: "size_bytes INTEGER, modified_ns INTEGER, etag TEXT, "}
+STAMP_COLUMNS[4] = STAMP_COLUMNS[3]
 # Of the two images that have an answer.
 STAMPS = {1: ((), ()), 2: ((4711, 1700000000000000001), (12, None)), 3: ((4711, None, "abc"), (12, None, None))}
+STAMPS[4] = STAMPS[3]
 TAGS = """CREATE TABLE tags (
     sample INTEGER NOT NULL REFERENCES samples (id), tag TEXT NOT NULL, PRIMARY KEY (sample, tag)) WITHOUT ROWID;
 """
@@ -53,11 +55,13 @@ def write(version):
     db = sqlite3.connect(path)
     tags = TAGS if version > 1 else ""
     db.executescript(TABLES % {"version": version, "stamp_columns": STAMP_COLUMNS[version], "tags": tags})
-    in_s3 = version == 3
+    in_s3 = version >= 3
     key = {
         "model_id": "toy", "weights_sha256": "00", "device": {"only": "cpu"}, "batch": None, "threads": 2,
         "keep": {"min_score": 0.005 if in_s3 else 0.25, "top_k": 5},
     }
+    if version == 4:
+        key["made"] = "here"
     key = json.dumps(key, separators=(",", ":") if in_s3 else None)
     db.execute("INSERT INTO facts VALUES ('root', ?)", ("s3://photos/" if in_s3 else "/photos",))
     db.execute(

@@ -53,7 +53,7 @@ pub(crate) fn model_of_card(card: &Path) -> Model {
 
 pub(crate) fn predict(predictor: &OnnxPredictor, image: &Path) -> Prediction {
     let bytes = std::fs::read(image).unwrap();
-    let picture = decode(&bytes, &DecodeLimits::default()).unwrap();
+    let picture = decode(&bytes, &DecodeLimits::default()).unwrap().picture;
     let prepared = predictor.prepare(&picture).unwrap();
     predictor
         .predict(0, &[prepared], &control())

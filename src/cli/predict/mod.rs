@@ -464,6 +464,17 @@ fn conclude(
     if let Some(slowest) = outcome.stages.slowest() {
         eprintln!("the slowest stage was {}", slowest.name());
     }
+    if outcome.warned > 0 {
+        eprintln!(
+            "note: {} damaged {} predicted from what can still be read, as Pillow does; “warnings” in the output and the search word “damaged” name them",
+            outcome.warned,
+            if outcome.warned == 1 {
+                "image was"
+            } else {
+                "images were"
+            },
+        );
+    }
     for problem in failures {
         eprintln!("failed {problem}");
     }

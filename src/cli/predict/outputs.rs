@@ -157,7 +157,11 @@ impl Lines {
 /// `chelsea.png            tiger cat 0.38, Egyptian cat 0.37`
 fn print_row(sample: &Sample, result: &SampleResult, view: &ViewSettings) -> anyhow::Result<()> {
     let seen = match result {
-        Ok(prediction) => describe(prediction, view),
+        Ok(prediction) => {
+            let is_damaged = !prediction.warnings.is_empty();
+            let mark = if is_damaged { "damaged; " } else { "" };
+            format!("{mark}{}", describe(prediction, view))
+        }
         Err(problem) => format!("failed: {}", visible(&problem.message)),
     };
     let name = visible(&sample.name);

@@ -61,7 +61,10 @@ impl<'a> Tables<'a> {
             scan: &[],
             coded: &[],
         };
-        for Segment { marker, payload } in segments(bytes) {
+        for Segment {
+            marker, payload, ..
+        } in segments(bytes)
+        {
             let content = &bytes[payload.clone()];
             match marker {
                 0xc0 | 0xc1 if tables.frame.is_empty() => tables.frame = content,

@@ -210,6 +210,7 @@ impl OutputReader {
             width: size[0],
             height: size[1],
             answer,
+            warnings: Vec::new(),
         })
     }
 
@@ -289,6 +290,7 @@ impl OutputReader {
             width,
             height,
             answer,
+            warnings: Vec::new(),
         })
     }
 

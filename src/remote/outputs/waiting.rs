@@ -127,6 +127,7 @@ mod tests {
             width: 3,
             height: 2,
             answer,
+            warnings: Vec::new(),
         })
     }
 

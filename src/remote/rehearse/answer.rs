@@ -12,6 +12,8 @@ struct Line {
     height: Option<u32>,
     classes: Option<Vec<ClassScore>>,
     detections: Option<Vec<Detection>>,
+    #[serde(default)]
+    warnings: Vec<String>,
 }
 
 /// The prediction, or why the handler refuses the image.
@@ -39,6 +41,7 @@ pub(super) fn read(body: &[u8]) -> Result<Result<Prediction, String>, String> {
             width,
             height,
             answer,
+            warnings: line.warnings,
         })),
         _ => Err(format!(
             "the answer does not say how large the image is: {}",

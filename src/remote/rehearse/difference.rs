@@ -145,6 +145,7 @@ mod tests {
             width: 20,
             height: 20,
             answer,
+            warnings: Vec::new(),
         }
     }
 

@@ -54,6 +54,7 @@ fn prediction(random: &mut Random, task: ModelTask) -> Prediction {
                     .collect(),
             ),
         },
+        warnings: Vec::new(),
     }
 }
 
@@ -81,7 +82,10 @@ fn world(task: ModelTask, view: ViewSettings) -> World {
             1 => drop(request.unreadable.insert(id)),
             2 => {}
             _ => {
-                let answer = prediction(&mut random, task);
+                let mut answer = prediction(&mut random, task);
+                if index % 5 == 2 {
+                    answer.warnings.push("is damaged".to_owned());
+                }
                 answers.record(id, &answer);
                 let found = answer.detections();
                 let bounds: Vec<_> = found.iter().map(|found| found.bounds).collect();
@@ -241,6 +245,10 @@ fn a_query_finds_what_a_plain_look_at_every_prediction_finds() {
     world.check("tag:night", |id| !world.mark(id).tags.is_empty());
     world.check("note:dark", |id| world.mark(id).note.is_some());
     world.check("problem", |id| world.problem(id));
+    world.check("damaged", |id| {
+        let prediction = world.prediction(id);
+        prediction.is_some_and(|prediction| !prediction.warnings.is_empty())
+    });
     world.check("outdated", |id| id.0 % 7 == 3);
     world.check("!answered !problem", |id| {
         world.prediction(id).is_none() && !world.problem(id)
@@ -352,6 +360,8 @@ fn the_counts_are_those_of_the_queries_that_the_quick_filters_make() {
     assert_eq!(counts.all, found(""));
     assert_eq!(counts.answered, found("answered"));
     assert_eq!(counts.problems, found("problem"));
+    assert_eq!(counts.damaged, found("damaged"));
+    assert!(counts.damaged > 10);
     assert_eq!(counts.outdated, found("outdated"));
     assert_eq!(counts.no_box, found("boxes:0"));
     assert_eq!(counts.unjudged, found("!verdict"));

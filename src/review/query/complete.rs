@@ -73,7 +73,7 @@ fn keys(typed: &str, replaces: Range<usize>) -> Vec<Completion> {
         .collect()
 }
 
-const KEY_COMPLETIONS: [(&str, &str); 11] = [
+const KEY_COMPLETIONS: [(&str, &str); 12] = [
     ("class:", "with this class"),
     ("score>", "best score"),
     ("boxes>", "number of boxes"),
@@ -82,6 +82,7 @@ const KEY_COMPLETIONS: [(&str, &str); 11] = [
     ("note:", "with this in its note"),
     ("problem", "could not be shown or predicted"),
     ("answered", "the model has answered"),
+    ("damaged", "predicted although data is missing"),
     ("outdated", "the file was written to since"),
     ("margin<", "nearly another answer"),
     ("name:", "with this in its name"),

@@ -9,7 +9,7 @@ use crate::review::VerdictKind;
 const MAX_DEPTH: usize = 64;
 
 /// Keys as they are typed. Those that may stand alone ask whether there is any.
-const KEYS: [(&str, Key); 14] = [
+const KEYS: [(&str, Key); 15] = [
     ("class", Key::Class),
     ("score", Key::Score),
     ("boxes", Key::Boxes),
@@ -18,6 +18,7 @@ const KEYS: [(&str, Key); 14] = [
     ("note", Key::Note),
     ("problem", Key::Problem),
     ("answered", Key::Answered),
+    ("damaged", Key::Damaged),
     ("outdated", Key::Outdated),
     ("margin", Key::Margin),
     ("name", Key::Name),
@@ -38,6 +39,7 @@ enum Key {
     Note,
     Problem,
     Answered,
+    Damaged,
     Outdated,
 }
 
@@ -59,6 +61,7 @@ impl Key {
             Self::Note => Some(Term::Note(None)),
             Self::Problem => Some(Term::Problem),
             Self::Answered => Some(Term::Answered),
+            Self::Damaged => Some(Term::Damaged),
             Self::Outdated => Some(Term::Outdated),
             Self::Name | Self::Class | Self::Score | Self::Margin => None,
         }
@@ -581,6 +584,7 @@ fn example(key: Key) -> &'static str {
         Key::Note => "note:blurry",
         Key::Problem => "problem",
         Key::Answered => "answered",
+        Key::Damaged => "damaged",
         Key::Outdated => "outdated",
     }
 }

@@ -179,9 +179,12 @@ pub(super) fn run_loaded(
                 height,
                 classes,
                 scores,
-            } => run
-                .answers
-                .record_summary(sample, width, height, &classes, &scores),
+                warnings,
+            } => {
+                run.answers
+                    .record_summary(sample, width, height, &classes, &scores);
+                run.answers.set_warnings(sample, warnings);
+            }
             StoredAnswer::Failed(reason) => run.answers.record_failure(sample, reason),
         }
     }

@@ -158,6 +158,7 @@ fn cat() -> Prediction {
             label: "cat".to_owned(),
             score: 0.9,
         }]),
+        warnings: Vec::new(),
     }
 }
 

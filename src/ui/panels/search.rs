@@ -267,6 +267,7 @@ fn chips(counts: &FilterCounts, task: Option<ModelTask>) -> Vec<Chip> {
             "verdict:wrong",
         ),
         chip("Problems", counts.problems, "problem"),
+        chip("Damaged", counts.damaged, "damaged"),
         chip("Older file", counts.outdated, "outdated"),
     ];
     if counts.answered > 0 {

@@ -6,7 +6,7 @@ use turbojpeg::{Compressor, Image, PixelFormat, Subsamp};
 
 use super::super::super::Scale;
 use super::super::cosines::ZIGZAG;
-use super::super::{decompress, read_header, scaling_factor, with_known_versions};
+use super::super::{decompress, read_header, scaling_factor, with_plain_header};
 use super::*;
 use crate::decode::{self, DecodeLimits};
 use crate::domain::Picture;
@@ -48,8 +48,8 @@ fn photographs(width: u32, height: u32) -> Vec<Picture> {
     let photographs: Vec<Picture> = images
         .map(|path| {
             let bytes = std::fs::read(path).unwrap();
-            let picture = decode::decode(&bytes, &DecodeLimits::default()).unwrap();
-            cut(&picture, width, height)
+            let image = decode::decode(&bytes, &DecodeLimits::default()).unwrap();
+            cut(&image.picture, width, height)
         })
         .collect();
     assert!(photographs.len() > 10, "the photographs are missing");
@@ -94,14 +94,13 @@ fn encoded(picture: &Picture, quality: i32, sampling: Subsamp, codes: Codes) -> 
 }
 
 fn reduced(file: &[u8], factor: ScalingFactor) -> Option<Vec<u8>> {
-    let file = with_known_versions(file);
+    let file = with_plain_header(file);
     decode(&file, &read_header(&file).ok()?, factor)
 }
 
 fn reduced_by_libjpeg(file: &[u8], factor: ScalingFactor) -> Vec<u8> {
-    let scaled = read_header(file).unwrap().scaled(factor);
-    let (rgb, loss) = decompress(file, &scaled, factor).unwrap();
-    assert_eq!(loss, None);
+    let (rgb, flaw) = decompress(file, &read_header(file).unwrap(), factor).unwrap();
+    assert_eq!(flaw, None);
     rgb
 }
 
@@ -197,23 +196,41 @@ fn colours_that_are_halved_in_one_direction_lie_in_their_places() {
 
 #[test]
 fn a_photograph_looks_as_libjpeg_reduces_it() {
-    // libjpeg's pixels are means over all frequencies. Those that are left out take part in a mean with at most a third of their
-    // strength, so they are missed at hard edges only; and where it enlarges colours, it smooths them.
-    let [mean_tolerance, largest_tolerance] = [6.0, 72.0];
     for (number, picture) in photographs(200, 150).iter().enumerate() {
         for sampling in SAMPLINGS {
             for quality in [30, 95] {
+                let what = format!("photograph {number}, {sampling:?}, {quality}");
                 let file = encoded(picture, quality, sampling, Codes::OfTheStandard);
-                for factor in FACTORS {
-                    let got = reduced(&file, factor).unwrap();
-                    let [mean, largest] = differences(&got, &reduced_by_libjpeg(&file, factor));
-                    assert!(
-                        mean <= mean_tolerance && largest <= largest_tolerance,
-                        "photograph {number}, {sampling:?}, {quality} at {factor}: {mean} and {largest}"
-                    );
-                }
+                check_likeness(&file, &what);
             }
         }
+    }
+}
+
+#[test]
+fn odd_sizes_of_every_subsampling_look_as_libjpeg_reduces_them() {
+    let photograph = photographs(200, 150).swap_remove(0);
+    for [width, height] in [[1, 1], [2, 31], [7, 9], [17, 33], [61, 45], [199, 149]] {
+        for sampling in SAMPLINGS {
+            let what = format!("{width}x{height}, {sampling:?}");
+            let part = cut(&photograph, width, height);
+            let file = encoded(&part, 90, sampling, Codes::OfTheFile);
+            check_likeness(&file, &what);
+        }
+    }
+}
+
+/// libjpeg's pixels are means over all frequencies. Those that are left out take part in a mean with at most a third of
+/// their strength, so they are missed at hard edges only; and if libjpeg enlarges colours, it smooths them.
+fn check_likeness(file: &[u8], what: &str) {
+    let [mean_tolerance, largest_tolerance] = [6.0, 72.0];
+    for factor in FACTORS {
+        let got = reduced(file, factor).expect(what);
+        let [mean, largest] = differences(&got, &reduced_by_libjpeg(file, factor));
+        assert!(
+            mean <= mean_tolerance && largest <= largest_tolerance,
+            "{what} at {factor}: {mean} and {largest}"
+        );
     }
 }
 
@@ -230,6 +247,20 @@ fn restart_markers_are_followed() {
     check_low_frequencies(&case("jpeg-restart-markers"), Subsamp::Sub2x2, "two units");
     check_low_frequencies(&case("jpeg-restart-each-unit"), Subsamp::None, "a unit");
     check_low_frequencies(&case("jpeg-restart-each-row"), Subsamp::Sub2x2, "a row");
+    for (kind, sampling) in [("444", Subsamp::None), ("420", Subsamp::Sub2x2)] {
+        for units in [1, 3, 7] {
+            let name = format!("jpeg-restart-{kind}-every-{units}");
+            check_low_frequencies(&case(&name), sampling, &name);
+        }
+    }
+    // The same coefficients, whatever the interval.
+    for factor in FACTORS {
+        let of_interval =
+            |units| reduced(&case(&format!("jpeg-restart-422-every-{units}")), factor);
+        let each_unit = of_interval(1).unwrap();
+        assert!(of_interval(3).unwrap() == each_unit, "3 at {factor}");
+        assert!(of_interval(7).unwrap() == each_unit, "7 at {factor}");
+    }
 }
 
 #[test]
@@ -248,20 +279,28 @@ fn whatever_is_not_of_the_common_kind_is_left_to_libjpeg() {
             "jpeg-20000x20000-without-data",
             "jpeg-65500x65500",
             "jpeg-before-the-first-scan",
+            "jpeg-black-with-a-hole",
             "jpeg-cmyk",
             "jpeg-cmyk-progressive",
             "jpeg-cmyk-unknown-adobe-transform",
+            "jpeg-cmyk-with-a-hole",
             "jpeg-extraneous-bytes-before-the-end",
             "jpeg-grey-progressive",
             "jpeg-header-only",
+            "jpeg-hole-and-no-end",
             "jpeg-hole-in-the-data",
             "jpeg-progressive",
+            "jpeg-progressive-with-a-hole",
             "jpeg-rgb",
             "jpeg-scan-bomb",
             "jpeg-three-bytes",
             "jpeg-truncated",
             "jpeg-truncated-between-scans",
             "jpeg-truncated-progressive",
+            "jpeg-without-huffman-tables",
+            "jpeg-without-its-own-huffman-tables",
+            "jpeg-without-quantisation-tables",
+            "jpeg-wrong-restart-marker",
             "jpeg-ycck",
         ]
     );
@@ -294,7 +333,7 @@ fn small_files() -> Vec<Vec<u8>> {
 /// A thumbnail as it is made, held against libjpeg alone: where a file is not as it should be, pixels and words are the same.
 fn check_damaged(file: &[u8], what: &str) {
     let thumbnail = super::super::decode(file, &DecodeLimits::default(), Scale::AtLeast(8));
-    let file = with_known_versions(file);
+    let file = with_plain_header(file);
     let Ok(header) = read_header(&file) else {
         assert!(thumbnail.is_err(), "{what}");
         return;
@@ -306,10 +345,10 @@ fn check_damaged(file: &[u8], what: &str) {
         assert_eq!(got, Ok([scaled.width, scaled.height]), "{what}");
         return;
     }
-    match (thumbnail, decompress(&file, &scaled, factor)) {
-        (Ok(got), Ok((rgb, loss))) => {
+    match (thumbnail, decompress(&file, &header, factor)) {
+        (Ok(got), Ok((rgb, flaw))) => {
             assert!(got.rgb == rgb, "{what}: other pixels");
-            assert_eq!(got.loss, loss, "{what}");
+            assert_eq!(got.flaw, flaw, "{what}");
         }
         (Err(got), Err(expected)) => assert_eq!(got, expected, "{what}"),
         (got, _) => assert!(got.is_err(), "{what}: libjpeg refuses it"),

@@ -40,6 +40,7 @@ fn boxes(count: usize) -> Prediction {
         width: 3,
         height: 2,
         answer: Answer::Detections(detections.collect()),
+        warnings: Vec::new(),
     }
 }
 
@@ -212,6 +213,7 @@ fn a_judged_answer_about_an_older_file_is_there_when_the_project_is_opened_again
             height: 2,
             classes: vec![0],
             scores: vec![0.9],
+            warnings: Vec::new(),
         },
     };
     let answers = vec![row("a.jpg"), row("b.jpg")];
