@@ -541,7 +541,11 @@ fn photographs_are_predicted_through_an_endpoint_of_a_model_that_is_packed_as_on
         .endpoint(&[&deploy[..], &more].concat())
         .must(0, "photos\tInService\n");
     let there = ["predict", "assets/samples", "--endpoint", "photos"];
-    let there = answers(&account.run(&[&there[..], &["--out", "-"]].concat()));
+    let there =
+        |more: &[&str]| answers(&account.run(&[&there[..], &["--out", "-"], more].concat()));
+    let in_json = ["instances", "inputs"].map(|form| there(&["--send", form]));
+    let there = there(&[]);
+    assert_eq!(in_json, [there.clone(), there.clone()]);
     let here = ["predict", "assets/samples", "--model", MODEL, "--device"];
     let mut here = spotcheck(&[&here[..], &["cpu", "--out", "-"]].concat());
     let here = answers(&Ended::of(&here.output().unwrap()));

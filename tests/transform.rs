@@ -501,6 +501,69 @@ fn the_lines_of_a_list_are_answered_beside_their_photos_by_name_or_by_their_byte
     }
 }
 
+#[test]
+fn what_the_handler_answers_to_json_and_to_lines_is_read_back_with_its_failures() {
+    let desk = Desk::new();
+    desk.put_photos();
+    std::fs::write(desk.path("photos/broken.jpg"), b"no picture").unwrap();
+    let photos = desk.text("photos");
+    let local = ["predict", &photos, "--model", MODEL, "--out", "-"];
+    let here = lines(&desk.run_model(3, &local).stdout);
+    desk.package();
+    let b64 = |name: &str| {
+        let content = std::fs::read(desk.path("photos").join(name)).unwrap();
+        json!({"b64": base64::engine::general_purpose::STANDARD.encode(content)})
+    };
+    // Not in the order of the folder, and one of them is no picture.
+    let several = ["rocket.jpg", "broken.jpg", "chelsea.png"];
+    let several: Vec<Value> = several.iter().map(|name| b64(name)).collect();
+    let documents = [
+        ("several", json!({"instances": several})),
+        ("one", json!({"instances": [b64("coffee.png")]})),
+        ("plain", b64("flower.jpg")),
+    ];
+    for (name, document) in &documents {
+        let key = format!("documents/{name}.json");
+        desk.bucket.put(&key, document.to_string().as_bytes());
+    }
+    let as_json = ["--content-type", "application/json"];
+    desk.start_in_s3("documents", "documents/", &as_json);
+    let joined = [&as_json[..], &["--join-input"]].concat();
+    desk.start_in_s3("joined", "documents/", &joined);
+    // The same documents, one a line.
+    let text: String = documents
+        .iter()
+        .map(|(_, document)| format!("{document}\n"))
+        .collect();
+    desk.bucket.put("lines/documents.jsonl", text.as_bytes());
+    let by_line = ["--input-kind", "lines", "--content-type"];
+    let by_line = [&by_line[..], &["application/json"]].concat();
+    desk.start_in_s3("by-line", "lines/", &by_line);
+    // An image a line, as JSON Lines.
+    let each = std::fs::read_dir(&photos).unwrap();
+    let each = each.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let each: String = each.map(|name| format!("{}\n", b64(&name))).collect();
+    desk.bucket.put("each/photos.jsonl", each.as_bytes());
+    desk.start_in_s3("each", "each/", &["--input-kind", "lines"]);
+    for job in ["documents", "joined", "by-line", "each"] {
+        let fetched = desk.fetch_to_stdout(3, job, &photos);
+        fetched.must_say("1 of 5 images failed");
+        let there = lines(&fetched.stdout);
+        assert_eq!(there.len(), here.len(), "{job}: {fetched:#?}");
+        for there in &there {
+            let uri = there["uri"].as_str().unwrap();
+            let here = answer_about(&here, uri);
+            assert_eq!(here["status"], there["status"], "{job}: {there}");
+            if there["status"] == "ok" {
+                assert_same_classes(here, there, uri);
+            } else {
+                let error = there["error"].as_str().unwrap();
+                assert!(error.contains("the model failed: "), "{error}");
+            }
+        }
+    }
+}
+
 /// Three photos of the same name, in a folder and in two of its folders.
 const NAMESAKES: [(&str, &str); 3] = [
     ("1.png", "chelsea.png"),

@@ -2,7 +2,8 @@
 
 `application/x-image` and `image/*`: one encoded image. `application/x-tfexample`: a tf.Example, or a TFRecord file of them.
 `application/jsonlines`: `{"b64": "…"}` a line. `application/json`: the same once, or `{"instances": [{"b64": "…"}, …]}`.
-Records and lines are answered one a line, in their order; one that cannot be read does not spoil the others.
+Records and lines are answered one a line, instances as `{"predictions": […]}`, in their order; one that cannot be read does not spoil
+the others.
 """
 
 import json
@@ -43,23 +44,29 @@ def respond(model, body, content_type):
 
 def _answer_json(model, request):
     if isinstance(request, dict) and isinstance(request.get("instances"), list):
-        return {"predictions": [model.answer(image_of_base64(instance)) for instance in request["instances"]]}
+        return {"predictions": [_answer_one(model, instance, image_of_base64) for instance in request["instances"]]}
     inputs = request.get("inputs", request) if isinstance(request, dict) else request
     return model.answer(image_of_base64(inputs))
 
 
 def _lines(model, parts, image_of):
-    lines = []
-    for part in parts:
-        try:
-            lines.append(_json(model.answer(image_of(part))))
-        except (Refused, RuntimeError) as error:
-            lines.append(_failed(error))
-    return b"\n".join(lines)
+    return b"\n".join(_json(_answer_one(model, part, image_of)) for part in parts)
+
+
+def _answer_one(model, part, image_of):
+    """The answer about one of several images: one that cannot be read does not spoil the others."""
+    try:
+        return model.answer(image_of(part))
+    except (Refused, RuntimeError) as error:
+        return _failure(error)
 
 
 def _failed(error):
-    return _json({"status": "failed", "error": str(error)})
+    return _json(_failure(error))
+
+
+def _failure(error):
+    return {"status": "failed", "error": str(error)}
 
 
 def _json(value):

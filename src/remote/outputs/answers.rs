@@ -12,6 +12,8 @@ use super::folder::{OutputFile, OutputFolder};
 use super::json::{Json, MAX_ANSWER_BYTES, too_long};
 use crate::tasks::TaskControl;
 
+/// Where SageMaker puts an answer that it joins with its input.
+const JOINED: &str = "SageMakerOutput";
 /// Outputs up to this size are taken as a whole.
 const WHOLE_BYTES: u64 = 8 << 20;
 const BLOCK_BYTES: u64 = 4 << 20;
@@ -37,7 +39,7 @@ impl Answers<'_> {
         Ok(count)
     }
 
-    /// Hands over all of them in their order, each whole, though what comes before it is broken: with line breaks between them, and one
+    /// Hands over all of them in their order, also those that one answer holds about several images, each whole, though what comes before it is broken: with line breaks between them, and one
     /// behind the other, where each begins as the first does.
     ///
     /// # Errors
@@ -57,6 +59,12 @@ impl Answers<'_> {
         &self,
         mut visit: impl FnMut(OneAnswer) -> ControlFlow<()>,
     ) -> Result<(), String> {
+        let mut visit = |answer: OneAnswer| match answer {
+            Ok(answer) => one_by_one(answer)
+                .into_iter()
+                .try_for_each(|one| visit(Ok(one))),
+            broken => visit(broken),
+        };
         // Who has seen enough knows it.
         let _ = if is_csv(&self.file.key) {
             self.visit_csv(&mut visit)?
@@ -102,6 +110,56 @@ impl Answers<'_> {
             }
         }
         Ok(line.end(visit))
+    }
+}
+
+/// What is asked and answered about several images at once, as `instances` and `predictions`, as one for each; anything else as it is.
+fn one_by_one(whole: Json) -> Vec<Json> {
+    let holds_image = |value: &Json| value.get("b64").and_then(Json::text).is_some();
+    let instances = match whole.get("instances") {
+        Some(Json::List(list)) if list.iter().any(holds_image) => Some(&**list),
+        _ => None,
+    };
+    let output = whole.get(JOINED);
+    let predictions = output.unwrap_or(&whole);
+    let predictions = predictions.get("predictions").and_then(several_answers);
+    let field = |name: &str, value: Json| (Box::from(name), value);
+    let prediction = |one: &Json| Json::Object([field("predictions", list_of(one))].into());
+    let joined = |(instance, one): (&Json, &Json)| {
+        let mut fields = match instance {
+            Json::Object(fields) => fields.to_vec(),
+            _ => Vec::new(),
+        };
+        fields.push(field(JOINED, prediction(one)));
+        Json::Object(fields.into())
+    };
+    match (instances, predictions) {
+        (Some(instances), Some(answers)) if instances.len() == answers.len() => {
+            instances.iter().zip(answers).map(joined).collect()
+        }
+        (None, Some(answers)) if output.is_none() => answers.iter().map(prediction).collect(),
+        (Some(instances), None) if output.is_none() => instances.to_vec(),
+        _ => match whole.get("inputs") {
+            Some(inputs) if holds_image(inputs) => vec![inputs.clone()],
+            _ => vec![whole],
+        },
+    }
+}
+
+fn list_of(one: &Json) -> Json {
+    Json::List([one.clone()].into())
+}
+
+/// The answers about several images: those of our own container, and of a model in TensorFlow Serving behind our handler. Other models
+/// may mean the boxes of one image by such a list.
+fn several_answers(predictions: &Json) -> Option<&[Json]> {
+    let is_answer = |one: &Json| {
+        let fields = ["status", "probabilities", "detection_boxes"];
+        fields.iter().any(|field| one.get(field).is_some())
+    };
+    match predictions {
+        Json::List(list) if list.iter().all(is_answer) => Some(list),
+        _ => None,
     }
 }
 

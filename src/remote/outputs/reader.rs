@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::json::{Json, Name, excerpt};
-use super::recognise::{OutputShape, answer_within};
+use super::recognise::{OutputShape, answer_within, own_predictions};
 use crate::domain::{
     Answer, BoundingBox, ClassScore, Detection, JsonPointer, KeepRule, LabelSet, MappedAnswer,
     MappedBoxFormat, MappedBoxSpace, MappedBoxes, MappedClasses, ModelTask, OutputMapping,
@@ -159,7 +159,10 @@ impl OutputReader {
                 return Err(format!("the model failed: {}", excerpt(reason)));
             }
             _ => {
-                return Err("the output has no status; the others have one".to_owned());
+                return Err(match own_predictions(output) {
+                    Some(several) => wrong_count(several.len()),
+                    None => "the output has no status; the others have one".to_owned(),
+                });
             }
         }
         let found = excerpt(output.get("model").and_then(Json::text).unwrap_or_default());
@@ -501,10 +504,12 @@ fn one_answer(mapping: &OutputMapping, output: &Json) -> Result<(), String> {
         .find(|count| *count != 1);
     match count {
         None => Ok(()),
-        Some(count) => Err(format!(
-            "the output has {count} answers where one image was sent"
-        )),
+        Some(count) => Err(wrong_count(count)),
     }
+}
+
+fn wrong_count(count: usize) -> String {
+    format!("the output has {count} answers where one image was sent")
 }
 
 fn entries<'j>(output: &'j Json, key: &str) -> Result<&'j [Json], String> {

@@ -95,8 +95,11 @@ impl Recognition {
 
     pub(super) fn of_json(json: &Json, output: &[u8]) -> Result<Self, Unrecognised> {
         let inner = answer_within(json);
-        if let Some(status) = inner.get("status") {
-            return own(inner, status);
+        // How many there are is a matter of the reader's.
+        let first = own_predictions(inner).and_then(<[Json]>::first);
+        let first = first.unwrap_or(inner);
+        if let Some(status) = first.get("status") {
+            return own(first, status);
         }
         if let Some(error) = inner.get("error")
             && let Json::Object(fields) = inner
@@ -115,9 +118,22 @@ impl Recognition {
     }
 }
 
-/// What the model answered, where SageMaker has put it beside its input (`JoinSource: Input`).
+/// What the model answered about one image: where SageMaker has put it beside its input (`JoinSource: Input`), and where our own
+/// container was asked with `instances`.
 pub(super) fn answer_within(output: &Json) -> &Json {
-    output.get("SageMakerOutput").unwrap_or(output)
+    let output = output.get("SageMakerOutput").unwrap_or(output);
+    match own_predictions(output) {
+        Some([only]) => only,
+        _ => output,
+    }
+}
+
+/// What our own container answers to `instances`, one for each: as `spotcheck predict` writes them, each with a status.
+pub(super) fn own_predictions(output: &Json) -> Option<&[Json]> {
+    match output.get("predictions")? {
+        Json::List(list) if list.iter().all(|each| each.get("status").is_some()) => Some(list),
+        _ => None,
+    }
 }
 
 fn own(output: &Json, status: &Json) -> Result<Recognition, Unrecognised> {
