@@ -136,7 +136,10 @@ fn what_is_left_out_of_a_prefix_is_said() {
         .collect();
     assert_eq!(
         notes,
-        ["2 objects were left out, as their names are not those of images: _SUCCESS, labels.csv"]
+        [
+            "2 objects were left out, as their names are not those of images: _SUCCESS, labels.csv",
+            "One object was left out, as it is hidden (a part of its name begins with a dot): .cache/x.jpg",
+        ]
     );
 }
 

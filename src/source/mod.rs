@@ -14,7 +14,7 @@ mod twice;
 pub use lines::LinesSource;
 pub use local::LocalSource;
 pub use memory::MemorySource;
-pub use s3::S3Source;
+pub use s3::{S3Source, is_folder_marker, is_hidden_name};
 pub use tfrecord::{RECORD_EXTENSIONS, WithRecords, framed_record};
 pub use twice::ReadTwice;
 

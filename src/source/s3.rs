@@ -9,6 +9,7 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use self::choose::Choice;
+pub use self::choose::{is_folder_marker, is_hidden_name};
 use self::kept::Kept;
 use super::{ListingChange, Page, Source, SourceError};
 use crate::aws::{Aws, AwsError, AwsErrorKind, ListRequest, ListedPage, Listing, ObjectInfo, S3};
@@ -451,7 +452,7 @@ impl Iterator for Pages {
                 None => {
                     self.rest = None;
                     Page {
-                        notes: self.choice.note().into_iter().collect(),
+                        notes: self.choice.notes(),
                         ..Page::default()
                     }
                 }

@@ -8,9 +8,26 @@ use crate::source::is_listed;
 pub(super) struct Choice {
     /// Whether keys without an extension count as images; `None` before the first keys were seen.
     takes_bare_names: Option<bool>,
-    left_out: u64,
-    /// Names of the first that were left out.
+    hidden: LeftOut,
+    /// Whose names are not those of images.
+    others: LeftOut,
+}
+
+/// How many names were left out, and the first of them.
+#[derive(Debug, Default)]
+struct LeftOut {
+    count: u64,
     examples: Vec<String>,
+}
+
+/// Whether this is what programs make so that an empty folder can be seen.
+pub fn is_folder_marker(key: &str, size_bytes: u64) -> bool {
+    size_bytes == 0 && (key.is_empty() || key.ends_with('/'))
+}
+
+/// Whether a part of the name begins with a dot. `name` is the key behind the prefix of what is looked at.
+pub fn is_hidden_name(name: &str) -> bool {
+    name.split('/').any(|part| part.starts_with('.'))
 }
 
 impl Choice {
@@ -23,10 +40,11 @@ impl Choice {
 
     /// Whether the key is an image. `name` is the key behind the folder's prefix.
     pub(super) fn takes(&mut self, name: &str, size_bytes: u64) -> bool {
-        let is_hidden = name.split('/').any(|part| part.starts_with('.'));
-        // What programs make so that an empty folder can be seen.
-        let is_folder_marker = size_bytes == 0 && (name.is_empty() || name.ends_with('/'));
-        if is_hidden || is_folder_marker {
+        if is_folder_marker(name, size_bytes) {
+            return false;
+        }
+        if is_hidden_name(name) {
+            self.hidden.add(name);
             return false;
         }
         let last = name.rsplit('/').next().unwrap_or_default();
@@ -35,25 +53,49 @@ impl Choice {
         if is_listed(last) || is_bare && takes_bare_names && size_bytes > 0 {
             return true;
         }
-        self.left_out += 1;
-        if self.examples.len() < EXAMPLES {
-            self.examples.push(name.to_owned());
-        }
+        self.others.add(name);
         false
     }
 
-    /// What was left out, for people; `None` where nothing was.
-    pub(super) fn note(&self) -> Option<String> {
+    /// What was left out, for people.
+    pub(super) fn notes(&self) -> Vec<String> {
+        let because = [
+            (
+                &self.others,
+                "as its name is not that of an image",
+                "as their names are not those of images",
+            ),
+            (
+                &self.hidden,
+                "as it is hidden (a part of its name begins with a dot)",
+                "as they are hidden (a part of their names begins with a dot)",
+            ),
+        ];
+        let notes = because
+            .into_iter()
+            .filter_map(|(left_out, one, several)| left_out.note(one, several));
+        notes.collect()
+    }
+}
+
+impl LeftOut {
+    fn add(&mut self, name: &str) {
+        self.count += 1;
+        if self.examples.len() < EXAMPLES {
+            self.examples.push(name.to_owned());
+        }
+    }
+
+    /// `None` where nothing was left out.
+    fn note(&self, one: &str, several: &str) -> Option<String> {
         let examples = self.examples.join(", ");
-        match self.left_out {
+        match self.count {
             0 => None,
-            1 => Some(format!(
-                "One object was left out, as its name is not that of an image: {examples}"
-            )),
+            1 => Some(format!("One object was left out, {one}: {examples}")),
             count => {
                 let more = if count > EXAMPLES as u64 { ", …" } else { "" };
                 Some(format!(
-                    "{count} objects were left out, as their names are not those of images: {examples}{more}"
+                    "{count} objects were left out, {several}: {examples}{more}"
                 ))
             }
         }
@@ -84,9 +126,16 @@ mod tests {
         ];
         assert_eq!(chosen(&mut choice, &names), ["a.jpg", "b/C.PNG"]);
         assert_eq!(chosen(&mut choice, &["labels.csv", "x/"]), [""; 0]);
-        let note = choice.note().unwrap();
-        assert!(note.contains("4 objects"), "{note}");
-        assert!(note.contains("notes.txt, 0a1b2c, labels.csv, …"), "{note}");
+        let [others, hidden] = &choice.notes()[..] else {
+            panic!("{choice:?}");
+        };
+        assert!(others.contains("4 objects"), "{others}");
+        assert!(
+            others.contains("notes.txt, 0a1b2c, labels.csv, …"),
+            "{others}"
+        );
+        assert!(hidden.starts_with("2 objects"), "{hidden}");
+        assert!(hidden.ends_with(".git/x.png, b/.x.jpg"), "{hidden}");
     }
 
     #[test]
@@ -104,6 +153,6 @@ mod tests {
         choice.see([""].into_iter());
         assert!(!choice.takes("", 0) && !choice.takes("sub/", 0));
         assert!(choice.takes("empty.jpg", 0), "as in a local folder");
-        assert_eq!(choice.note(), None);
+        assert!(choice.notes().is_empty());
     }
 }
