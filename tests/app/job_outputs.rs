@@ -87,6 +87,11 @@ fn outputs_of_selected_images_are_theirs_with_those_of_the_retry_and_the_page_le
                 notice.is_some_and(|notice| notice.text.contains(&said))
             });
             wait_for(&mut window, "espresso");
+            // Whose answers they are stands beside them.
+            wait_for(
+                &mut window,
+                &format!("From Batch Transform job {}", job.name),
+            );
 
             // From somewhere else, the page leads back to the images.
             let elsewhere = S3Place {

@@ -104,6 +104,7 @@ fn preparing_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
 }
 
 fn prediction_ui(ui: &mut Ui, state: &State, prediction: &Prediction, commands: &mut Vec<Command>) {
+    made_ui(ui, state);
     match &prediction.answer {
         Answer::Classes(_) => classes_ui(ui, state, prediction, commands),
         Answer::Detections(_) => detections_ui(ui, state, prediction, commands),
@@ -111,6 +112,15 @@ fn prediction_ui(ui: &mut Ui, state: &State, prediction: &Prediction, commands: 
     latency_ui(ui, state);
     ui.add_space(4.0);
     explanation_ui(ui, state, commands);
+}
+
+/// Whose answer it is, where it was not made on this machine.
+fn made_ui(ui: &mut Ui, state: &State) {
+    let made = state.run().map(|run| &run.info.key.made);
+    if let Some(made) = made.filter(|made| !made.is_here()) {
+        let text = RichText::new(format!("From {made}")).small().weak();
+        ui.add(Label::new(text).wrap());
+    }
 }
 
 fn classes_ui(ui: &mut Ui, state: &State, prediction: &Prediction, commands: &mut Vec<Command>) {
