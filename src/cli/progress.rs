@@ -104,6 +104,7 @@ fn describe(progress: &Progress) -> String {
     {
         parts.push(format!("{} left", HumanDuration(left)));
     }
+    parts.extend(progress.count_age_text());
     let texts = [&progress.step, &progress.detail];
     parts.extend(texts.into_iter().filter(|text| !text.is_empty()).cloned());
     parts.join(", ")

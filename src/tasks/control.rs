@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::{Progress, ProgressUnit};
+use super::{Counted, Progress, ProgressUnit};
 
 /// Pause, cancel and progress of one task. Clones are handles of the same task.
 #[derive(Clone)]
@@ -32,6 +32,8 @@ struct Inner {
     worked: Duration,
     /// Since when the task has been running without a pause.
     running_since: Option<Instant>,
+    /// The rate that was counted elsewhere, and when.
+    counted: Option<(Option<f64>, Instant)>,
     hooks: BTreeMap<u64, Box<dyn Fn() + Send>>,
     next_hook: u64,
 }
@@ -56,6 +58,7 @@ impl TaskControl {
             notes: Vec::new(),
             worked: Duration::ZERO,
             running_since: Some(Instant::now()),
+            counted: None,
             hooks: BTreeMap::new(),
             next_hook: 0,
         };
@@ -152,6 +155,15 @@ impl TaskControl {
         self.lock().done = done;
     }
 
+    /// Takes over a count that was made elsewhere: from here on the rate is that of the count, and not of this task's clock.
+    pub fn set_counted(&self, done: u64, counted: Counted) {
+        let now = Instant::now();
+        let at = now.checked_sub(counted.age).unwrap_or(now);
+        let mut inner = self.lock();
+        inner.done = done;
+        inner.counted = Some((counted.per_s, at));
+    }
+
     /// Begins a stretch of the work at `done`: the rate is measured from here, and from now.
     pub fn set_done_before(&self, done: u64) {
         let mut inner = self.lock();
@@ -196,6 +208,10 @@ impl TaskControl {
             step: inner.step.clone(),
             detail: inner.detail.clone(),
             elapsed: inner.worked + running,
+            counted: inner.counted.map(|(per_s, at)| Counted {
+                per_s,
+                age: at.elapsed(),
+            }),
         }
     }
 

@@ -10,7 +10,7 @@ mod waker;
 
 pub use clock::{clock_text, now_ms};
 pub use control::{CancelHook, Cancelled, TaskControl};
-pub use progress::{Progress, ProgressUnit};
+pub use progress::{Counted, Progress, ProgressUnit};
 pub use waker::Waker;
 
 /// Starts a named thread. A panic in `work` is caught and handed to `on_panic` as text, so that no task ever vanishes

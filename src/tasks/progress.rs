@@ -17,6 +17,17 @@ pub struct Progress {
     pub detail: String,
     /// Time worked since `done_before`, pauses left out.
     pub elapsed: Duration,
+    /// Where `done` was counted elsewhere, and not by this task as it works.
+    pub counted: Option<Counted>,
+}
+
+/// A count that is only made anew now and then. Between two counts the task's own clock says nothing of the rate.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Counted {
+    /// Units a second, as they were measured with the count.
+    pub per_s: Option<f64>,
+    /// How long ago it was made.
+    pub age: Duration,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,8 +38,11 @@ pub enum ProgressUnit {
 }
 
 impl Progress {
-    /// Units a second since the clock was started; `None` before anything was done.
+    /// Units a second: as they were counted, or since the clock was started; `None` before anything was done.
     pub fn rate(&self) -> Option<f64> {
+        if let Some(counted) = self.counted {
+            return counted.per_s;
+        }
         let secs = self.elapsed.as_secs_f64();
         let done = self.done.saturating_sub(self.done_before);
         (done > 0 && secs > 0.0).then(|| done as f64 / secs)
@@ -37,7 +51,15 @@ impl Progress {
     /// Time left at the rate so far; `None` where rate or total are not known.
     pub fn time_left(&self) -> Option<Duration> {
         let left = self.total?.saturating_sub(self.done) as f64;
-        Duration::try_from_secs_f64(left / self.rate()?).ok()
+        let since_done = self.counted.map_or(Duration::ZERO, |counted| counted.age);
+        let of_done = Duration::try_from_secs_f64(left / self.rate()?).ok()?;
+        Some(of_done.saturating_sub(since_done))
+    }
+
+    /// “counted 40 s ago”; `None` where nothing was counted, or just now.
+    pub fn count_age_text(&self) -> Option<String> {
+        let seconds = self.counted?.age.as_secs();
+        (seconds >= 1).then(|| format!("counted {seconds} s ago"))
     }
 
     /// `0.0..=1.0`; `None` while the total is not known.
@@ -61,6 +83,7 @@ mod tests {
             step: String::new(),
             detail: String::new(),
             elapsed: Duration::from_secs(5),
+            counted: None,
         };
         assert_eq!(progress.rate(), Some(5.0));
         assert_eq!(progress.time_left(), Some(Duration::from_secs(15)));
@@ -76,8 +99,36 @@ mod tests {
             step: String::new(),
             detail: String::new(),
             elapsed: Duration::from_secs(5),
+            counted: None,
         };
         assert_eq!(progress.rate(), Some(2.0));
         assert_eq!(progress.fraction(), Some(0.9));
+    }
+
+    #[test]
+    fn an_older_count_keeps_its_rate_and_less_time_is_left() {
+        let counted = |age_secs: u64| Progress {
+            done: 200,
+            done_before: 0,
+            total: Some(1000),
+            unit: ProgressUnit::Images,
+            step: String::new(),
+            detail: String::new(),
+            elapsed: Duration::from_secs(5 + age_secs),
+            counted: Some(Counted {
+                per_s: Some(100.0),
+                age: Duration::from_secs(age_secs),
+            }),
+        };
+        for (age_secs, left_secs, text) in [
+            (0, 8, None),
+            (3, 5, Some("counted 3 s ago")),
+            (20, 0, Some("counted 20 s ago")),
+        ] {
+            let progress = counted(age_secs);
+            assert_eq!(progress.rate(), Some(100.0));
+            assert_eq!(progress.time_left(), Some(Duration::from_secs(left_secs)));
+            assert_eq!(progress.count_age_text().as_deref(), text);
+        }
     }
 }

@@ -115,6 +115,7 @@ fn progress_text(progress: &Progress, is_paused: bool) -> String {
     if let Some(left) = progress.time_left() {
         parts.push(format!("{} left", human_duration(left)));
     }
+    parts.extend(progress.count_age_text());
     parts.join(", ")
 }
 
@@ -200,6 +201,7 @@ mod tests {
             detail: String::new(),
             done_before: 0,
             elapsed: Duration::from_secs(4),
+            counted: None,
         };
         let text = progress_text(&progress, false);
         assert_eq!(text, "20 of 100, 5.0 images/s, 16 s left");
