@@ -503,6 +503,7 @@ fn the_preflight_finds_traps_of_the_input() {
     transform.bucket.put("photos/Thumbs.db", b"nor this");
     let objects = |said| transform.must_find("photos/", &[], "Objects", "warning", said);
     objects("1 object without content: photos/.keep");
+    objects("1 hidden object");
     objects("photos/Thumbs.db");
     objects("3 images, 0 TFRecord files and 1 text file lie");
     transform.bucket.put("photos/out/trap/a.jpg.out", b"old");
@@ -672,6 +673,18 @@ fn the_preflight_finds_traps_of_model_container_and_instance() {
         "Instance",
         "warning",
         "does not know",
+    );
+    find(
+        &["--instance-count", "2"],
+        "Instance",
+        "warning",
+        "1 instance would be paid for and do nothing",
+    );
+    find(
+        &["--tfs-batching", "small"],
+        "Container",
+        "warning",
+        "SAGEMAKER_TFS_",
     );
     find(&[], "Cost", "warning", "No price of ml.m5.xlarge is known");
     find(
@@ -1037,6 +1050,21 @@ fn a_partly_failed_job_names_the_failures_and_only_those_are_sent_again() {
     transform
         .run(&["retry", &job])
         .must(1, &["nothing to send again"]);
+    // The first job has all it needs now, too; that of another machine is found by its looks.
+    let by_retry = format!("by the retry {job}");
+    let elsewhere = tempfile::tempdir().unwrap();
+    let ask_at = |home: &std::path::Path, args: &[&str]| {
+        let mut command = spotcheck_at(home, &["transform"]);
+        command.args(args).stdin(Stdio::null());
+        transform.plane.sign_in(&mut command, ADMIN);
+        Ended::of(&command.output().unwrap())
+    };
+    let asked = transform.plane.count("CreateTransformJob");
+    for home in [transform.home.path(), elsewhere.path()] {
+        ask_at(home, &["status", "partly"]).must(0, &["status     failed", &by_retry]);
+        ask_at(home, &["retry", "partly"]).must(1, &["nothing to send again", &by_retry]);
+    }
+    assert_eq!(transform.plane.count("CreateTransformJob"), asked);
 
     // The retry needs its manifest no longer, and the model was made for the first job.
     transform
@@ -1045,7 +1073,10 @@ fn a_partly_failed_job_names_the_failures_and_only_those_are_sent_again() {
     transform
         .run(&["clean-up", "partly", "--yes"])
         .must(0, &["model partly", "1 deleted"]);
-    // The record still knows how to make the model again.
+    // The record still knows how to make the model again, where something is to be sent again.
+    transform
+        .bucket
+        .delete(&format!("out/{job}/bad: one.jpg.out"));
     transform.run(&["retry", "partly", "--watch"]).must(0, &[]);
     assert_eq!(transform.plane.count("CreateModel"), 2);
 }
@@ -1068,6 +1099,270 @@ fn completed_with_fewer_outputs_than_inputs_is_said_loudly() {
     transform
         .run(&["retry", "short", "--not-refused", "--watch"])
         .must(0, &["1 image without an output is sent again"]);
+    transform
+        .run(&["status", "short"])
+        .must(0, &["all 4 images of the job short have an output, 1 by"]);
+}
+
+#[test]
+fn images_of_a_retry_that_still_runs_are_not_sent_a_second_time() {
+    let transform = Transform::with_images("twice", 3);
+    transform.plane.fail(Failure::NoOutput("002.jpg"));
+    transform
+        .start("twice", "photos/", &["--watch"])
+        .must(3, &[]);
+    transform.plane.heal();
+    transform.plane.pause_jobs();
+    let retried = transform.run(&["retry", "twice"]).must(0, &[]);
+    let job = retried.stdout.lines().next().unwrap().to_owned();
+    let at_work = format!("{job} is still at work on 1 of");
+    transform.run(&["retry", "twice"]).must(1, &[&at_work]);
+    transform.run(&["status", "twice"]).must(3, &[&at_work]);
+    assert_eq!(transform.plane.count("CreateTransformJob"), 2);
+    transform.plane.resume_jobs();
+    transform.plane.wait_until_over(&job);
+    transform.run(&["status", "twice"]).must(0, &[]);
+}
+
+/// What a container of Spotcheck's answers about an image.
+const OWN_ANSWER: &str = r#"{"status":"ok","width":4,"height":3,"model":"toy","task":"classification","classes":[{"index":1,"label":"cat","score":0.75}]}"#;
+
+impl Transform {
+    /// Puts an answer that can be read in the place of each output of the job that is there; how many there are.
+    fn make_readable(&self, job: &str, images: &[&str]) -> usize {
+        let keys = images.iter().map(|image| format!("out/{job}/{image}.out"));
+        let there = keys.filter(|key| self.bucket.get(key).is_some());
+        let put = there.map(|key| self.bucket.put(&key, OWN_ANSWER.as_bytes()));
+        put.count()
+    }
+
+    /// The lines of `fetch JOB PHOTOS --out -`, by the names of their images, and what else it said.
+    fn fetch(&self, job: &str, code: i32) -> (Vec<(String, Value)>, Ended) {
+        let photos = self.bucket.uri("photos/");
+        let ended = self.run(&["fetch", job, &photos, "--out", "-"]);
+        let ended = ended.must(code, &[]);
+        let line = |line: &str| {
+            let line: Value = serde_json::from_str(line).unwrap();
+            let name = line["uri"].as_str().unwrap().strip_prefix(&photos);
+            (name.unwrap().to_owned(), line)
+        };
+        (ended.stdout.lines().map(line).collect(), ended)
+    }
+}
+
+#[test]
+fn an_image_without_an_output_has_a_line_with_the_reason_and_the_counts_add_up() {
+    let transform = Transform::new("reasons");
+    let images = ["0.jpg", "1.jpg", "2.jpg", "3.jpg", "4.jpg"];
+    for image in images {
+        let content: &[u8] = if image < "2" { b"fail 400" } else { b"good" };
+        transform.bucket.put(&format!("photos/{image}"), content);
+    }
+    transform.plane.fail(Failure::NoOutput("3.jpg"));
+    let more = ["--max-concurrent", "1", "--watch"];
+    transform.start("reasons", "photos/", &more).must(3, &[]);
+    assert_eq!(transform.make_readable("reasons", &images), 2);
+    let (lines, said) = transform.fetch("reasons", 3);
+    let names: Vec<&str> = lines.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, images, "one line an image, in the listing's order");
+    let status = |line: &Value| line["status"].as_str().unwrap().to_owned();
+    let statuses: Vec<String> = lines.iter().map(|(_, line)| status(line)).collect();
+    assert_eq!(statuses, ["failed", "failed", "ok", "failed", "ok"]);
+    for (_, line) in &lines[..2] {
+        let error = line["error"].as_str().unwrap();
+        assert!(error.contains("ClientError: 400"), "{error}");
+    }
+    let error = lines[3].1["error"].as_str().unwrap();
+    assert!(error.contains("says nothing of it"), "{error}");
+    said.must_say("3 of 5 images failed");
+    said.must_say("WITHOUT OUTPUT: 3 of 5");
+}
+
+#[test]
+fn images_that_were_never_sent_are_not_missing() {
+    let transform = Transform::with_images("not-sent", 6);
+    let list = transform.home.path().join("list.txt");
+    let sent = ["day 0/000.jpg", "day 2/005.jpg"];
+    std::fs::write(&list, sent.join("\n")).unwrap();
+    let list = list.to_str().unwrap();
+    let more = ["--images", list, "--watch"];
+    transform.start("not-sent", "photos/", &more).must(0, &[]);
+    assert_eq!(transform.make_readable("not-sent", &sent), 2);
+    let (lines, said) = transform.fetch("not-sent", 0);
+    let names: Vec<&str> = lines.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, sent);
+    said.must_say("4 images were not sent to the job");
+    // Nor when the manifest is gone.
+    transform
+        .run(&["clean-up", "not-sent", "--yes"])
+        .must(0, &["manifest"]);
+    assert_eq!(transform.fetch("not-sent", 0).0.len(), 2);
+
+    // One that was sent, and got no output, is.
+    transform.plane.fail(Failure::NoOutput("005"));
+    let more = ["--images", list, "--watch"];
+    transform.start("one-short", "photos/", &more).must(3, &[]);
+    transform.make_readable("one-short", &sent);
+    let (lines, said) = transform.fetch("one-short", 3);
+    assert_eq!(lines.len(), 2);
+    said.must_say("WITHOUT OUTPUT: 1 of 6");
+    said.must_say("1 of 6 images failed");
+}
+
+#[test]
+fn hidden_objects_are_told_of_and_answered_like_any_other_and_folder_markers_are_no_images() {
+    let transform = Transform::with_images("hidden", 3);
+    for hidden in ["photos/.x.jpg", "photos/.thumbs/000.jpg"] {
+        transform.bucket.put(hidden, b"a hidden one");
+    }
+    for marker in ["photos/", "photos/empty/"] {
+        transform.bucket.put(marker, b"");
+    }
+    let found = transform.preflight("hidden", "photos/", &[]);
+    let (grade, objects) = check(&found, "Objects");
+    assert_eq!(grade, "warning");
+    for said in ["5 objects", "2 hidden objects", ".x.jpg", "folder marker"] {
+        assert!(objects.contains(said), "no “{said}” in {objects}");
+    }
+    transform
+        .start("hidden", "photos/", &["--watch"])
+        .must(0, &["started over 5 objects", "5 of 5 (100 %)"]);
+    // Where a job answers a marker, too, that is nothing strange.
+    let images = ["day 0/000.jpg", "day 1/001.jpg", "day 2/002.jpg"];
+    let all = [&images[..], &[".x.jpg", ".thumbs/000.jpg"]].concat();
+    assert_eq!(transform.make_readable("hidden", &all), 5);
+    for with_markers in [false, true] {
+        if with_markers {
+            for output in ["out/hidden/.out", "out/hidden/empty/.out"] {
+                transform.bucket.put(output, b"{}");
+            }
+        }
+        transform.run(&["status", "hidden"]).must(0, &["5 of 5"]);
+        transform
+            .run(&["retry", "hidden"])
+            .must(1, &["nothing to send again"]);
+        let (lines, said) = transform.fetch("hidden", 0);
+        let names: Vec<&str> = lines.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, images);
+        said.must_say("2 objects were left out, as they are hidden");
+    }
+    // What lies there and is of nothing that the job was given is strange all the same.
+    transform.bucket.put("out/hidden/else.jpg.out", b"{}");
+    let (_, said) = transform.fetch("hidden", 3);
+    said.must_say("else.jpg.out");
+    // Nothing but markers is nothing to transform.
+    transform.bucket.put("bare/", b"");
+    transform.must_find("bare/", &[], "Input", "problem", "nothing to transform");
+}
+
+#[test]
+fn a_watcher_tells_the_rate_of_the_outputs_and_not_of_its_own_clock() {
+    let transform = Transform::with_images("rate", 6);
+    let next_second = || {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+        // S3 tells to the second when an object was written.
+        let then = UNIX_EPOCH + Duration::from_secs(now.as_secs() + 2);
+        while SystemTime::now() < then {
+            std::thread::sleep(POLL);
+        }
+    };
+    transform.plane.pause_jobs_after(2);
+    transform
+        .start("rate", "photos/", &["--max-concurrent", "1"])
+        .must(0, &[]);
+    transform.plane.wait_until_paused();
+    next_second();
+    transform.plane.pause_jobs_after(1);
+    transform.plane.wait_until_paused();
+    let watcher = transform.spawn(&["status", "rate", "--watch"]);
+    // Long enough for several lines about one and the same count.
+    transform.wait_until_looked_at(5);
+    transform.plane.resume_jobs();
+    let ended = Ended::of(&watcher.wait_with_output().unwrap()).must(0, &[]);
+    let number_before = |line: &str, unit: &str| -> Option<f64> {
+        let (before, _) = line.split_once(unit)?;
+        before.rsplit([' ', ',']).next()?.parse().ok()
+    };
+    let lines = ended.stderr.lines().filter(|line| line.contains("3 of 6"));
+    let rates: Vec<Option<f64>> = lines.map(|line| number_before(line, " images/s")).collect();
+    assert!(rates.len() >= 2, "{ended:#?}");
+    let first = rates[0];
+    assert!(first.is_some_and(|rate| rate > 0.0), "{ended:#?}");
+    assert!(rates.iter().all(|rate| *rate == first), "{rates:?}");
+}
+
+#[test]
+fn jobs_are_told_as_json() {
+    let transform = Transform::with_images("as-json", 3);
+    transform.bucket.put("photos/bad.jpg", b"fail 400");
+    transform
+        .start("as-json", "photos/", &["--max-concurrent", "1", "--watch"])
+        .must(3, &[]);
+    let status = transform.run(&["status", "as-json", "--output", "json"]);
+    let status = status.must(3, &[]);
+    let told: Value = serde_json::from_str(&status.stdout).unwrap();
+    assert_eq!(told["job"], "as-json");
+    assert_eq!(told["status"], "failed");
+    assert_eq!(told["inputs"], 4);
+    let without = told["without_output"].as_array().unwrap();
+    assert_eq!(without[0]["uri"], transform.bucket.uri("photos/bad.jpg"));
+    assert_eq!(
+        4 - without.len() as u64,
+        told["outputs"].as_u64().unwrap(),
+        "{told}"
+    );
+    let list = transform.run(&["list", "--output", "json"]).must(0, &[]);
+    let told: Value = serde_json::from_str(&list.stdout).unwrap();
+    assert_eq!(told[0]["job"], "as-json");
+    assert!(told[0]["created"].as_str().unwrap().ends_with('Z'));
+    let none = transform.run(&["list", "--name", "nothing", "--output", "json"]);
+    assert_eq!(none.must(0, &[]).stdout.trim(), "[]");
+}
+
+#[test]
+fn what_the_container_said_is_told_also_where_the_job_never_says_that_it_started() {
+    let transform = Transform::with_images("unstarted", 1);
+    let script = b"print('no model in /opt/ml/model', flush=True)";
+    let ends_at_once = archive(&[("code/serve.py", script)]);
+    transform.bucket.put("models/model.tar.gz", &ends_at_once);
+    transform.plane.fail(Failure::NoStartTime);
+    transform.start("unstarted", "photos/", &[]).must(0, &[]);
+    transform.plane.wait_until_over("unstarted");
+    transform.run(&["status", "unstarted"]).must(
+        1,
+        &[
+            "log        no model in /opt/ml/model",
+            "spotcheck transform logs unstarted",
+            "--data-log",
+        ],
+    );
+}
+
+#[test]
+fn a_job_that_failed_before_any_image_is_not_sent_again_as_it_is() {
+    let transform = Transform::with_images("no-answer", 2);
+    transform.plane.fail(Failure::NoPing);
+    transform
+        .start("no-answer", "photos/", &["--watch"])
+        .must(1, &[]);
+    transform.plane.heal();
+    transform.run(&["retry", "no-answer"]).must(
+        1,
+        &["ping health check", "transform logs no-answer", "--all"],
+    );
+    assert_eq!(transform.plane.count("CreateTransformJob"), 1);
+    transform
+        .run(&["retry", "no-answer", "--all", "--watch"])
+        .must(0, &["2 images without an output are sent again"]);
+    // Where no instances were free, the container is not to blame.
+    transform.plane.fail(Failure::NoCapacity);
+    transform
+        .start("no-capacity", "photos/", &["--watch"])
+        .must(1, &[]);
+    transform.plane.heal();
+    transform
+        .run(&["retry", "no-capacity", "--watch"])
+        .must(0, &["2 images without an output are sent again"]);
 }
 
 #[test]
@@ -1264,9 +1559,11 @@ fn a_retry_of_a_job_that_was_started_elsewhere_has_its_tags() {
         home: tempfile::tempdir().unwrap(),
         ..transform
     };
-    elsewhere
+    let retried = elsewhere
         .run(&["retry", "tagged"])
         .must(0, &["is sent again"]);
+    let retry = retried.stdout.lines().next().unwrap();
+    elsewhere.plane.wait_until_over(retry);
     let tags = &elsewhere.asked("CreateTransformJob")["Tags"];
     assert_eq!(*tags, json!([{"Key": "team", "Value": "vision"}]));
     let operation = "ListTags";

@@ -84,13 +84,13 @@ pub use transform::{
     CostEstimate, DEFAULT_PAYLOAD_MB, DataCapture, DataProcessing, EXAMPLE_CONTENT_TYPE, EcrImage,
     Experiment, FailedObject, FieldProblem, HEADLINE, Headline, IMAGE_CONTENT_TYPE, ImagesInside,
     InputObjects, InputSurvey, InstanceType, JobOutcome, JobPage, JobPhase, JobProgress, JobQuery,
-    JobRecord, KeySample, LINES_CONTENT_TYPE, LeftBehind, LogLine, MAX_PAYLOAD_IN_FLIGHT_MB,
-    ManifestPlan, ModelClient, ModelSource, ModelSpec, PayloadSuggestion, Preflight, Price,
-    PriceChange, PriceTable, SageMakerAccess, SplitType, TfsBatching, TransformInput, TransformJob,
-    TransformOutput, TransformPlan, TransformSpec, TransformStatus, TransformSummary,
-    USUAL_INSTANCE, archive_address, cost_usd, dated_name, default_image, human_usd, image_problem,
-    in_flight_problem, known_images, known_instance_types, manifest_address, name_problem,
-    needed_payload_mb, output_folder, role_problem, support_folder,
+    JobRecord, JobRetry, KeySample, LINES_CONTENT_TYPE, LeftBehind, LogLine,
+    MAX_PAYLOAD_IN_FLIGHT_MB, ManifestPlan, ModelClient, ModelSource, ModelSpec, PayloadSuggestion,
+    Preflight, Price, PriceChange, PriceTable, SageMakerAccess, SplitType, TfsBatching,
+    TransformInput, TransformJob, TransformOutput, TransformPlan, TransformSpec, TransformStatus,
+    TransformSummary, USUAL_INSTANCE, archive_address, cost_usd, dated_name, default_image,
+    human_usd, image_problem, in_flight_problem, known_images, known_instance_types,
+    manifest_address, name_problem, needed_payload_mb, output_folder, role_problem, support_folder,
 };
 pub use truth::{Truth, TruthBox, TruthLabel};
 pub use upload::{

@@ -9,7 +9,7 @@ use egui_kittest::{Harness, Node};
 use spotcheck::app::App;
 use spotcheck::dirs::AppDirs;
 use spotcheck::domain::{S3Access, S3Address, S3Place};
-use spotcheck::state::{Action, Command, Overlay, SendStage};
+use spotcheck::state::{Action, Command, JobId, Overlay, SendStage};
 
 use crate::support::alone::alone;
 use crate::support::control_plane::{ControlPlane, REGION, ROLE};
@@ -163,6 +163,21 @@ fn a_job_that_fails_in_part_says_which_image_and_why_and_only_that_one_is_sent_a
                     .get(&format!("spotcheck/{second}/a.png.out"))
                     .is_none()
             );
+
+            // The page of the first job knows of it.
+            let open = window.state().state().remote.open.clone().unwrap();
+            let first_id = JobId {
+                name: first.clone(),
+                ..open.clone()
+            };
+            window.state_mut().command(Command::OpenJob(first_id));
+            wait_for(
+                &mut window,
+                &format!("All 3 images have an output, 1 by the retry {second}"),
+            );
+            assert!(!sees(&window, "Retry only the failed ones…"));
+            window.state_mut().command(Command::OpenJob(open));
+            wait_for(&mut window, "1 of 1 outputs");
 
             // What is left behind is told before it is deleted.
             wait_for(&mut window, "The manifest s3://");

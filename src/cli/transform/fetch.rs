@@ -123,6 +123,9 @@ pub(super) fn run(args: &FetchArgs) -> anyhow::Result<Outcome> {
     if let Some(retries) = found.retries_text() {
         eprintln!("what had failed was answered later: {retries}");
     }
+    for note in found.notes() {
+        eprintln!("note: {note}");
+    }
     let run = describe(args, &found, &origin.made, choice, &library, &control)?;
     eprintln!("{}", run.card.origin);
     for assumed in &run.card.assumed {
@@ -431,12 +434,13 @@ fn conclude(
     if let Some(unchecked) = outcome.unchecked_text() {
         eprintln!("note: {unchecked}");
     }
-    let missing = outcome.without_output.len();
-    if let Some(first) = outcome.without_output.first()
+    let without = &outcome.without_output;
+    if let Some(first) = without.first()
         && !outcome.is_cancelled
     {
         eprintln!(
-            "WITHOUT OUTPUT: {missing} of {images} images, such as {}; they have no answer, and --resume reads outputs that come later",
+            "WITHOUT OUTPUT: {} of {images} images, such as {}; they have no answer, and --resume reads outputs that come later",
+            without.len(),
             found.samples()[*first].uri
         );
     }
@@ -446,9 +450,23 @@ fn conclude(
             outcome.done + outcome.failed
         );
     }
-    if failures.is_empty() && outcome.problems.is_empty() && missing == 0 {
+    if failures.is_empty() && outcome.problems.is_empty() && without.is_empty() {
         return Ok(Outcome::AllWell);
     }
-    eprintln!("{} of {images} images failed", failures.len());
+    // Those of a job that is over have a line as failed images do.
+    let told = |place: &&usize| found.why_without_output(**place).is_some();
+    let told = without.iter().filter(told).count();
+    let unreadable = failures.len() - told.min(failures.len());
+    let mut counts = vec![format!(
+        "{} of {images} images failed",
+        unreadable + without.len()
+    )];
+    if !without.is_empty() {
+        counts.push(format!(
+            "{unreadable} with an output that is no answer, {} without an output",
+            without.len()
+        ));
+    }
+    eprintln!("{}", counts.join(": "));
     Ok(Outcome::SomeImagesFailed)
 }

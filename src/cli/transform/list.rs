@@ -4,6 +4,7 @@ use std::io::Write;
 
 use clap::{Args, ValueEnum};
 
+use super::json::{Format, list_json};
 use crate::aws::Aws;
 use crate::cli::Outcome;
 use crate::cli::account::{Account, AccountArgs};
@@ -23,6 +24,9 @@ pub(super) struct ListArgs {
     /// At most so many, the newest first
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
+    /// JSON is a list with an object for each job
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
+    output: Format,
     #[command(flatten)]
     account: AccountArgs,
 }
@@ -70,7 +74,12 @@ pub(super) fn run(args: &ListArgs) -> anyhow::Result<Outcome> {
         }
     })?;
     let mut out = stdout();
-    for job in jobs.iter().take(limit) {
+    jobs.truncate(limit);
+    if args.output == Format::Json {
+        writeln!(out, "{:#}", list_json(&jobs))?;
+        return Ok(Outcome::AllWell);
+    }
+    for job in &jobs {
         let failure = job.failure.as_deref().unwrap_or_default();
         writeln!(
             out,

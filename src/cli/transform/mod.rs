@@ -4,6 +4,7 @@ mod clean_up;
 mod compare;
 mod fetch;
 mod job_args;
+mod json;
 mod list;
 mod logs;
 mod named_truth;

@@ -24,6 +24,9 @@ pub(super) struct RetryArgs {
     /// Leaves out the images that the model refused: only those that the job did not come to
     #[arg(long)]
     not_refused: bool,
+    /// Sends all images again also where the job failed before it answered a single one
+    #[arg(long)]
+    all: bool,
     /// The largest request, in place of the job's, or of what the largest of the failed images needs
     #[arg(long, value_name = "MB")]
     max_payload_mb: Option<u32>,
@@ -43,13 +46,21 @@ pub(super) fn run(args: &RetryArgs) -> anyhow::Result<Outcome> {
     let dirs = AppDirs::find()?;
     let control = interruptible(ProgressUnit::Bytes)?;
     let named = NamedJob::find(&args.job, &args.s3, &dirs, &control)?;
-    let PlannedRetry { plan, notes } = with_progress("Looking for failures", &control, || {
-        plan_of(args, &named, &control)
-    })?;
+    let PlannedRetry { plan, notes, doubt } =
+        with_progress("Looking for failures", &control, || {
+            plan_of(args, &named, &control)
+        })?;
     let count = plan
         .manifest
         .as_ref()
         .map_or(0, |manifest| manifest.names.len());
+    match doubt {
+        Some(doubt) if !args.all => {
+            anyhow::bail!("{doubt}. Nothing was started; --all sends them all the same")
+        }
+        Some(doubt) => eprintln!("note: {doubt}"),
+        None => {}
+    }
     let (s, are) = if count == 1 { ("", "is") } else { ("s", "are") };
     eprintln!("{count} image{s} without an output {are} sent again");
     for note in notes {
@@ -80,20 +91,13 @@ fn plan_of(
             job.status.word()
         );
     }
-    let record = named.record.as_ref();
-    let found = outcome(
-        &named.aws,
-        &named.sagemaker,
-        &named.s3,
-        &job,
-        record,
-        control,
-    )?;
+    let asked = (&named.sagemaker, &named.s3);
+    let found = outcome(&named.aws, asked, &job, &named.records, control)?;
     let retry = Retry {
         sagemaker: &named.sagemaker,
         s3: &named.s3,
         job: &job,
-        record,
+        record: named.record.as_ref(),
         outcome: &found,
         choice: if args.not_refused {
             RetryChoice::NotRefused

@@ -6,6 +6,7 @@ use anyhow::bail;
 use clap::Args;
 
 use super::job_args::{JobArgs, Planned};
+use super::json::Format;
 use super::package::Packing;
 use super::preflight::write_noteworthy;
 use super::status::{Watched, watch_to_the_end};
@@ -100,8 +101,10 @@ pub(super) fn start(
         s3: &record.s3,
         job_name: &record.spec.job_name,
         record: Some(record.clone()),
+        records: &records,
         prices,
         usd_per_hour: None,
+        format: Format::Text,
     };
     watch_to_the_end(&watched, control)
 }

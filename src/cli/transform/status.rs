@@ -5,6 +5,7 @@ use std::io::Write;
 use anyhow::bail;
 use clap::Args;
 
+use super::json::{Format, status_json};
 use super::who::NamedJob;
 use crate::aws::Aws;
 use crate::cli::Outcome;
@@ -14,10 +15,10 @@ use crate::cli::terminal::{interruptible, local_time, stdout};
 use crate::cli::values::{parse_job_name, parse_positive};
 use crate::dirs::AppDirs;
 use crate::domain::{
-    JobOutcome, JobProgress, JobRecord, PriceTable, S3Access, SageMakerAccess, TransformStatus,
-    human_usd,
+    JobOutcome, JobProgress, JobRecord, PriceTable, S3Access, SageMakerAccess, TransformJob,
+    TransformStatus, human_usd,
 };
-use crate::remote::transform::{Watch, WatchEvent, outcome, read_prices};
+use crate::remote::transform::{JobRecords, Watch, WatchEvent, outcome, read_prices};
 use crate::tasks::{ProgressUnit, TaskControl};
 
 /// Lines of the container's log that are shown.
@@ -36,6 +37,9 @@ pub(super) struct StatusArgs {
     /// What an hour of one instance costs; from the table of prices where it is not given
     #[arg(long, value_name = "USD", value_parser = parse_positive)]
     hourly_price: Option<f64>,
+    /// JSON is one object, with every image that has no output and why; with --watch it comes at the end
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
+    output: Format,
     #[command(flatten)]
     account: AccountArgs,
 }
@@ -51,8 +55,10 @@ pub(super) fn run(args: &StatusArgs) -> anyhow::Result<Outcome> {
         s3: &named.s3,
         job_name: &args.job,
         record: named.record.clone(),
+        records: &named.records,
         prices: read_prices(&dirs.prices())?,
         usd_per_hour: args.hourly_price,
+        format: args.output,
     };
     if args.watch {
         return watch(&watched, &control);
@@ -69,8 +75,10 @@ pub(super) struct Watched<'w> {
     pub(super) s3: &'w S3Access,
     pub(super) job_name: &'w str,
     pub(super) record: Option<JobRecord>,
+    pub(super) records: &'w JobRecords,
     pub(super) prices: PriceTable,
     pub(super) usd_per_hour: Option<f64>,
+    pub(super) format: Format,
 }
 
 impl Watched<'_> {
@@ -100,23 +108,11 @@ pub(super) fn watch_to_the_end(
 
 fn watch(watched: &Watched<'_>, control: &TaskControl) -> anyhow::Result<Outcome> {
     let mut watch = watched.watch();
-    let mut counted = false;
     let progress = with_progress("Watching", control, || {
         watch.follow(control, |event| match event {
             WatchEvent::Progress(progress) => {
                 control.set_step(step_text(progress));
-                control.set_total(progress.inputs);
-                let done = progress.outputs.unwrap_or_default();
-                // The rate on screen is that from here on.
-                if counted {
-                    control.set_done(done);
-                } else {
-                    control.set_done_before(done);
-                    counted = progress.outputs.is_some();
-                }
-                let details = [progress.count_age_text(), cost_text(progress)];
-                let details: Vec<String> = details.into_iter().flatten().collect();
-                control.set_detail(details.join(", "));
+                control.set_detail(cost_text(progress).unwrap_or_default());
             }
             WatchEvent::Trouble { why, again_in } => {
                 control.set_step(format!("{why}; trying again in {} s", again_in.as_secs()));
@@ -152,64 +148,80 @@ fn conclude(
     progress: &JobProgress,
     control: &TaskControl,
 ) -> anyhow::Result<Outcome> {
-    write(&mut stdout(), progress)?;
+    let job = &progress.job;
+    if watched.format == Format::Text {
+        write(&mut stdout(), progress)?;
+    }
     for note in &progress.notes {
         eprintln!("note: {note}");
     }
-    let job = &progress.job;
-    if !job.status.is_over() {
-        return Ok(Outcome::AllWell);
+    let is_well = progress.missing() == Some(0) && job.status == TransformStatus::Completed;
+    let asks = job.status.is_over() && !is_well;
+    let found = asks.then(|| {
+        with_progress("Looking for failures", control, || {
+            let asked = (watched.sagemaker, watched.s3);
+            outcome(watched.aws, asked, job, watched.records, control)
+        })
+    });
+    if watched.format == Format::Json {
+        let known = found.as_ref().and_then(|found| found.as_ref().ok());
+        writeln!(stdout(), "{:#}", status_json(progress, known))?;
     }
-    let outcome = conclude_images(watched, progress, control);
-    tell_left_behind(watched);
+    let outcome = match found.transpose() {
+        Ok(None) => Ok(Outcome::AllWell),
+        Ok(Some(found)) => conclude_images(job, &found),
+        Err(error) => Err(error.into()),
+    };
+    if asks || !progress.log_tail.is_empty() {
+        eprintln!(
+            "spotcheck transform logs {0} shows all that the container says, and with --data-log what SageMaker says of the images",
+            watched.job_name
+        );
+    }
+    if job.status.is_over() {
+        tell_left_behind(watched);
+    }
     outcome
 }
 
 /// What became of the images of a job that is over.
-fn conclude_images(
-    watched: &Watched<'_>,
-    progress: &JobProgress,
-    control: &TaskControl,
-) -> anyhow::Result<Outcome> {
-    let job = &progress.job;
-    if progress.missing() == Some(0) && job.status == TransformStatus::Completed {
+fn conclude_images(job: &TransformJob, found: &JobOutcome) -> anyhow::Result<Outcome> {
+    tell_failures(found);
+    let retried = found.retries_text();
+    let retried = retried.map_or_else(String::new, |retried| format!(", {retried}"));
+    let name = &job.spec.job_name;
+    if found.failed.is_empty() {
+        eprintln!(
+            "all {} images of the job {name} have an output{retried}",
+            found.inputs
+        );
         return Ok(Outcome::AllWell);
     }
-    let found = with_progress("Looking for failures", control, || {
-        outcome(
-            watched.aws,
-            watched.sagemaker,
-            watched.s3,
-            job,
-            watched.record.as_ref(),
-            control,
-        )
-    })?;
-    tell_failures(&found);
-    match (job.status, found.outputs) {
-        (TransformStatus::Completed, _) if found.failed.is_empty() => Ok(Outcome::AllWell),
-        (TransformStatus::Completed, outputs) => {
-            eprintln!(
-                "SageMaker says “Completed”, BUT ONLY {outputs} OF {} INPUTS HAVE AN OUTPUT; spotcheck transform retry {} sends the others again",
-                found.inputs, job.spec.job_name
-            );
-            Ok(Outcome::SomeImagesFailed)
-        }
-        (status, 0) => bail!(
-            "the job {} {}, and no image has an output",
-            job.spec.job_name,
-            past(status)
+    let what_next = match found.retry_under_way() {
+        Some(retry) => format!(
+            "the retry {} is still at work on {} of them",
+            retry.job_name, retry.under_way
         ),
-        (status, outputs) => {
-            eprintln!(
-                "the job {} {}; {outputs} of {} inputs have an output, and spotcheck transform retry {0} sends the others again",
-                job.spec.job_name,
-                past(status),
-                found.inputs
-            );
-            Ok(Outcome::SomeImagesFailed)
+        None => format!("spotcheck transform retry {name} sends the others again"),
+    };
+    match (job.status, found.outputs) {
+        (TransformStatus::Completed, outputs) => eprintln!(
+            "SageMaker says “Completed”, BUT ONLY {outputs} OF {} INPUTS HAVE AN OUTPUT{retried}; {what_next}",
+            found.inputs
+        ),
+        (status, 0) if retried.is_empty() => {
+            bail!(
+                "the job {name} {}, and no image has an output",
+                past(status)
+            )
         }
+        (status, outputs) => eprintln!(
+            "the job {name} {}; {outputs} of {} inputs have an output{retried}, and {what_next}",
+            past(status),
+            found.inputs
+        ),
     }
+    Ok(Outcome::SomeImagesFailed)
 }
 
 fn tell_left_behind(watched: &Watched<'_>) {
@@ -297,9 +309,10 @@ fn outputs_text(progress: &JobProgress) -> String {
         .outputs_per_s
         .map(|rate| format!(", {rate:.1} a second"));
     let left = progress
-        .seconds_left
+        .seconds_left(progress.seen_at_ms)
         .map(|left| format!(", {left:.0} s left"));
-    let age = progress.count_age_text().map(|age| format!(", {age}"));
+    let age = progress.count_age_text(progress.seen_at_ms);
+    let age = age.map(|age| format!(", {age}"));
     [Some(counted), percent, rate, left, age]
         .into_iter()
         .flatten()
@@ -311,7 +324,11 @@ fn billed_text(progress: &JobProgress) -> String {
     let spec = &progress.job.spec;
     let instances = format!("{} × {}", spec.instance_count, spec.instance_type);
     let Some(billed_s) = progress.billed_s else {
-        return format!("nothing yet, for {instances}");
+        let nothing = match progress.job.status.is_over() {
+            true => "SageMaker does not tell",
+            false => "nothing yet",
+        };
+        return format!("{nothing}, for {instances}");
     };
     let cost = match progress.cost_usd {
         Some(usd) => human_usd(usd),

@@ -71,8 +71,12 @@ pub struct InputSurvey {
     pub texts: u64,
     /// What is none of these.
     pub others: KeySample,
-    /// Of no bytes: folders that a program made visible, among others.
+    /// Of no bytes, without folder markers, which are no objects that a model is asked about.
     pub empty: KeySample,
+    /// Those with a part of their name that begins with a dot: no listing of images shows them, and a job takes them like any other.
+    pub hidden: KeySample,
+    /// Folders that a program made visible, and that are none of the objects.
+    pub folder_markers: u64,
 }
 
 /// How many keys there are, and the first of them.

@@ -1,5 +1,7 @@
 //! How far a job is, and what became of its images.
 
+use std::time::Duration;
+
 use super::{TransformJob, TransformStatus};
 use crate::domain::{S3Address, SampleUri};
 
@@ -56,10 +58,8 @@ pub struct JobProgress {
     pub outputs: Option<u64>,
     /// When they were counted: many outputs are not listed at every look. Milliseconds since 1970-01-01 UTC.
     pub counted_at_ms: Option<i64>,
-    /// Measured by when the outputs were written, so a break in watching does not matter.
+    /// Of the outputs that were counted, measured by when they were written, so a break in watching does not matter.
     pub outputs_per_s: Option<f64>,
-    /// At that rate.
-    pub seconds_left: Option<f64>,
     /// What is billed until now; `None` before the instances run.
     pub billed_s: Option<f64>,
     /// `None` where no price is known.
@@ -96,10 +96,26 @@ impl JobProgress {
             && self.missing().is_some_and(|missing| missing > 0)
     }
 
-    /// “counted 40 s ago”; `None` where the outputs were counted at this very look.
-    pub fn count_age_text(&self) -> Option<String> {
-        let age_ms = self.seen_at_ms - self.counted_at_ms?;
-        (age_ms >= 1000).then(|| format!("counted {} s ago", age_ms / 1000))
+    /// “counted 40 s ago”; `None` where the outputs were counted just before `now_ms`.
+    pub fn count_age_text(&self, now_ms: i64) -> Option<String> {
+        let seconds = self.count_age(now_ms)?.as_secs();
+        (seconds >= 1).then(|| format!("counted {seconds} s ago"))
+    }
+
+    /// At the rate of the count; `None` where the job is over, or nothing tells.
+    pub fn seconds_left(&self, now_ms: i64) -> Option<f64> {
+        if self.job.status.is_over() {
+            return None;
+        }
+        let since_count = self.count_age(now_ms).unwrap_or_default();
+        let of_count = self.missing()? as f64 / self.outputs_per_s?;
+        Some((of_count - since_count.as_secs_f64()).max(0.0))
+    }
+
+    /// How old the count is. A clock that was set back says nothing.
+    pub fn count_age(&self, now_ms: i64) -> Option<Duration> {
+        let age_ms = u64::try_from(now_ms - self.counted_at_ms?);
+        Some(Duration::from_millis(age_ms.unwrap_or_default()))
     }
 
     /// `0.0..=1.0`
@@ -115,12 +131,24 @@ pub struct JobOutcome {
     /// The prefix that was read, or the folder of the manifest.
     pub place: S3Address,
     pub inputs: u64,
-    /// Those that have an output.
+    /// Those that have an output of this job.
     pub outputs: u64,
-    /// Those that have none, in the order of the listing.
+    /// Jobs that took up again what had failed, as far as they have answered something or still may; the oldest first.
+    pub retries: Vec<JobRetry>,
+    /// Those that have an output of neither this job nor a retry, in the order of the listing.
     pub failed: Vec<FailedObject>,
     /// What the data-log says of objects that could not be told, and what could not be found out.
     pub notes: Vec<String>,
+}
+
+/// What a retry has done for the images of a job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JobRetry {
+    pub job_name: String,
+    /// Images that had no output before it.
+    pub answered: u64,
+    /// Images without an output that it was given and has not come to: it still runs.
+    pub under_way: u64,
 }
 
 /// An input without an output.
@@ -128,6 +156,8 @@ pub struct JobOutcome {
 pub struct FailedObject {
     /// The whole key.
     pub key: String,
+    /// The whole key that its output would have; `None` where nothing tells.
+    pub output_key: Option<String>,
     /// What the data-log says of it; `None` where it says nothing: the job may have ended before it came to this object.
     pub reason: Option<String>,
     pub size_bytes: u64,
@@ -137,6 +167,20 @@ impl JobOutcome {
     /// Of an object that has no output.
     pub fn uri_of(&self, failed: &FailedObject) -> SampleUri {
         self.place.uri_of(&failed.key)
+    }
+
+    /// “2 by the retry cats-retry-20261121-140509007”, as far as retries have answered something.
+    pub fn retries_text(&self) -> Option<String> {
+        let answered = self.retries.iter().filter(|retry| retry.answered > 0);
+        let texts: Vec<String> = answered
+            .map(|retry| format!("{} by the retry {}", retry.answered, retry.job_name))
+            .collect();
+        (!texts.is_empty()).then(|| texts.join(", "))
+    }
+
+    /// The first retry that still runs for some of the images without an output.
+    pub fn retry_under_way(&self) -> Option<&JobRetry> {
+        self.retries.iter().find(|retry| retry.under_way > 0)
     }
 
     /// Those that the data-log gives a reason for.

@@ -82,8 +82,6 @@ fn follow(
         None,
     );
     let seen = |progress: &JobProgress| {
-        control.set_total(progress.inputs);
-        control.set_done(progress.outputs.unwrap_or_default());
         control.set_step(progress.phase.word());
         let is_open = shared.report(Event::JobSeen {
             id: id.clone(),
@@ -166,9 +164,8 @@ pub(in super::super) fn find_outcome(
     let work = move |shared: &Shared, id: &JobId| {
         let sagemaker = shared.aws.sagemaker(&id.sagemaker);
         let job = sagemaker.describe_transform_job(&id.name, Some(&control))?;
-        let record = record_of(shared, id, &control)?;
-        let record = record.as_ref();
-        outcome(&shared.aws, &id.sagemaker, &id.s3, &job, record, &control)
+        let asked = (&id.sagemaker, &id.s3);
+        outcome(&shared.aws, asked, &job, &records(shared), &control)
     };
     answer(
         shared,
@@ -200,8 +197,9 @@ pub(in super::super) fn plan_retry(
             choice: RetryChoice::Missing,
             changes: RetryChanges::default(),
         };
-        let PlannedRetry { plan, notes } =
+        let PlannedRetry { plan, notes, doubt } =
             transform::plan_retry(&shared.aws, &again, now_ms(), &control)?;
+        let notes = doubt.into_iter().chain(notes).collect();
         let prices = read_prices(&shared.dirs.prices())?;
         let Checked { plan, preflight } = preflight(&shared.aws, plan, &prices, &control)?;
         Ok(Box::new(RetryPlan {

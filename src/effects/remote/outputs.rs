@@ -227,6 +227,7 @@ fn ended(outcome: &ReadOutcome, found: &FoundOutputs, notes: Vec<String>) -> Tas
     if without > 0 {
         parts.push(format!("{without} images have no output"));
     }
+    parts.extend(found.notes());
     parts.extend(outcome.unchecked_text());
     parts.extend(notes);
     let problems = outcome.problems.iter();

@@ -3,8 +3,10 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::folder::OutputFile;
+use super::of_job::Sent;
 use crate::domain::{S3Address, Sample};
 use crate::remote::transform::{NamedFrom, OUT, OutputKeys, folders_around};
+use crate::source::is_hidden_name;
 
 /// Outputs that are looked at to find out what their keys are relative to.
 const LOOKED_AT: usize = 1000;
@@ -16,8 +18,14 @@ pub(super) struct Joined {
     pub(super) works: Vec<Work>,
     /// Places in the listing of the images that no output is about.
     pub(super) without_output: Vec<usize>,
+    /// Why, by the place, where the job was asked.
+    pub(super) reasons: BTreeMap<usize, String>,
+    /// Places of images that the job was never given.
+    pub(super) not_sent: Vec<usize>,
     /// Outputs that are about none of the images, by their number.
     pub(super) strays: Vec<usize>,
+    /// Outputs about what the job was given and what is not among the images.
+    pub(super) unlisted: Vec<usize>,
 }
 
 /// An output (by its number) and the images (by their place in the listing) that it is about.
@@ -66,14 +74,24 @@ pub(super) struct Images<'s> {
     pub(super) root: &'s str,
 }
 
-/// Joins the outputs of one folder, `first` being the number of the first of them.
-pub(super) fn join(
-    images: &Images<'_>,
-    outputs: &[OutputFile],
-    first: usize,
-    named_from: Option<&NamedFrom>,
-    folder: &S3Address,
-) -> Joined {
+/// A folder of outputs, and what is known of them.
+pub(super) struct Written<'w> {
+    pub(super) outputs: &'w [OutputFile],
+    /// The number of the first of them.
+    pub(super) first: usize,
+    pub(super) named_from: Option<&'w NamedFrom>,
+    pub(super) sent: Option<&'w Sent>,
+    pub(super) folder: &'w S3Address,
+}
+
+/// Joins the outputs of one folder.
+pub(super) fn join(images: &Images<'_>, written: &Written<'_>) -> Joined {
+    let &Written {
+        outputs,
+        first,
+        named_from,
+        ..
+    } = written;
     let samples = images.samples;
     let keys: Vec<String> = samples
         .iter()
@@ -91,7 +109,8 @@ pub(super) fn join(
     }
     let looked_at = outputs.iter().step_by(outputs.len() / LOOKED_AT + 1);
     let looked_at = looked_at.map(|output| output.key.as_str());
-    let rule = images.rule(named_from, &inputs, folder, looked_at);
+    let rule = images.rule(named_from, &inputs, written.folder, looked_at);
+    let given = written.given(&rule);
 
     let of_input: HashMap<String, usize> = outputs
         .iter()
@@ -106,7 +125,7 @@ pub(super) fn join(
     let mut records: HashMap<usize, usize> = HashMap::new();
     for (place, (sample, key)) in samples.iter().zip(&keys).enumerate() {
         let Some(&output) = of_input.get(key) else {
-            joined.without_output.push(place);
+            joined.add_without(place, given.as_ref().map(|given| given.get(key).copied()));
             continue;
         };
         is_used[output - first] = true;
@@ -131,10 +150,47 @@ pub(super) fn join(
             () if is_list(&file.key) => joined.works.push(Work::Named {
                 output: first + number,
             }),
+            () if written.was_given(&file.key) => joined.unlisted.push(first + number),
             () => joined.strays.push(first + number),
         }
     }
     joined
+}
+
+impl Written<'_> {
+    /// What the job was given and has no output, by the keys of the images, with why not; `None` where nobody knows, or only lists do.
+    fn given(&self, rule: &OutputKeys) -> Option<HashMap<String, &str>> {
+        let without = &self.sent?.without_output;
+        let mut keys = self.outputs.iter().map(|output| &output.key);
+        if keys.any(|key| is_list(key)) || without.iter().any(|(key, _)| is_list(key)) {
+            return None;
+        }
+        let without = without.iter();
+        let by_input = without.filter_map(|(key, why)| Some((rule.input_of(key)?, why.as_str())));
+        Some(by_input.collect())
+    }
+
+    /// Whether an output is of something that the job was given.
+    fn was_given(&self, output: &str) -> bool {
+        if let Some(sent) = self.sent {
+            return !sent.strange.contains(output);
+        }
+        let Some(name) = output.strip_prefix(&self.folder.prefix) else {
+            return false;
+        };
+        match self.named_from {
+            Some(NamedFrom::Manifest {
+                folder,
+                keys: Some(keys),
+                ..
+            }) => name.strip_suffix(OUT).is_some_and(|name| {
+                let key = format!("{}{name}", folder.prefix);
+                keys.binary_search(&key).is_ok()
+            }),
+            // A job takes hidden objects like any other, and may take folder markers: `folder/.out`.
+            _ => is_hidden_name(name) && name.split('/').all(|part| !part.starts_with("..")),
+        }
+    }
 }
 
 impl Images<'_> {
@@ -190,6 +246,18 @@ fn folders_within(prefix: &str) -> impl Iterator<Item = &str> {
 }
 
 impl Joined {
+    /// Notes an image without an output. `given`: what the job was given and did not answer, where that is known, and why not.
+    fn add_without(&mut self, place: usize, given: Option<Option<&str>>) {
+        match given {
+            Some(None) => self.not_sent.push(place),
+            None => self.without_output.push(place),
+            Some(Some(why)) => {
+                self.without_output.push(place);
+                self.reasons.insert(place, why.to_owned());
+            }
+        }
+    }
+
     /// With what a later job has to say of the same images: it counts where both have an output, as it was only asked because the
     /// first had none.
     pub(super) fn then(self, later: Self) -> Self {
@@ -205,12 +273,17 @@ impl Joined {
         let mut works: Vec<Work> = earlier.chain(later.works).collect();
         works.sort_by_key(|work| work.places().min().unwrap_or(usize::MAX));
         let still_without: HashSet<usize> = later.without_output.into_iter().collect();
-        let mut without_output = self.without_output;
-        without_output.retain(|place| still_without.contains(place));
+        let [mut without_output, mut not_sent] = [self.without_output, self.not_sent];
+        for places in [&mut without_output, &mut not_sent] {
+            places.retain(|place| still_without.contains(place));
+        }
         Self {
             works,
             without_output,
+            reasons: self.reasons,
+            not_sent,
             strays: self.strays.into_iter().chain(later.strays).collect(),
+            unlisted: self.unlisted.into_iter().chain(later.unlisted).collect(),
         }
     }
 }
@@ -231,7 +304,7 @@ impl Joined {
         let of_gaps = Self {
             works: works.collect(),
             without_output: other.without_output,
-            strays: Vec::new(),
+            ..Self::default()
         };
         self.then(of_gaps)
     }
@@ -295,6 +368,20 @@ mod tests {
         keys.iter().map(file).collect()
     }
 
+    fn written<'w>(
+        outputs: &'w [OutputFile],
+        named_from: Option<&'w NamedFrom>,
+        folder: &'w S3Address,
+    ) -> Written<'w> {
+        Written {
+            outputs,
+            first: 0,
+            named_from,
+            sent: None,
+            folder,
+        }
+    }
+
     #[test]
     fn outputs_find_their_images_and_what_is_missing_or_strange_is_told() {
         let samples = ["/photos/a.jpg", "/photos/b/c.jpg", "/photos/d.jpg"].map(sample);
@@ -302,19 +389,14 @@ mod tests {
             samples: &samples,
             root: "/photos",
         };
-        let found = join(
-            &images,
-            &outputs(&[
-                "a.jpg.out",
-                "b/c.jpg.out",
-                "../../etc/passwd.out",
-                "/photos/d.jpg.out",
-                "list.jsonl.out",
-            ]),
-            0,
-            None,
-            &S3Address::new("", ""),
-        );
+        let outputs = outputs(&[
+            "a.jpg.out",
+            "b/c.jpg.out",
+            "../../etc/passwd.out",
+            "/photos/d.jpg.out",
+            "list.jsonl.out",
+        ]);
+        let found = join(&images, &written(&outputs, None, &S3Address::new("", "")));
         assert_eq!(
             found,
             Joined {
@@ -331,6 +413,7 @@ mod tests {
                 ],
                 without_output: vec![2],
                 strays: vec![2, 3],
+                ..Joined::default()
             }
         );
     }
@@ -347,13 +430,10 @@ mod tests {
             samples: &samples,
             root: "s3://b/all/photos/",
         };
-        let found = join(
-            &images,
-            &outputs(&["out/photos/t.tfrecord.out", "out/photos/x.jpg.out"]),
-            0,
-            Some(&NamedFrom::Prefix(S3Address::new("b", "all/photos/"))),
-            &S3Address::new("b", "out/"),
-        );
+        let outputs = outputs(&["out/photos/t.tfrecord.out", "out/photos/x.jpg.out"]);
+        let named_from = NamedFrom::Prefix(S3Address::new("b", "all/photos/"));
+        let folder = S3Address::new("b", "out/");
+        let found = join(&images, &written(&outputs, Some(&named_from), &folder));
         assert_eq!(
             found.works,
             [
@@ -387,7 +467,7 @@ mod tests {
         let images = Images { samples, root };
         let files = outputs(written);
         let folder = S3Address::new("b", "out/");
-        let found = join(&images, &files, 0, Some(named_from), &folder);
+        let found = join(&images, &self::written(&files, Some(named_from), &folder));
         let place = |number: usize| {
             let mut works = found.works.iter();
             let work = works.find(|work| work.output() == number)?;
@@ -461,12 +541,13 @@ mod tests {
         let first = Joined {
             works: vec![one(0, 0), one(1, 1)],
             without_output: vec![2, 3, 4],
-            strays: Vec::new(),
+            ..Joined::default()
         };
         let other = Joined {
             works: vec![one(5, 1), one(6, 2), Work::Named { output: 7 }],
             without_output: vec![0, 3, 4],
             strays: vec![8],
+            ..Joined::default()
         };
         let filled = first.filled_by(other);
         assert_eq!(filled.works, [one(0, 0), one(1, 1), one(6, 2)]);
@@ -488,8 +569,10 @@ mod tests {
                 },
                 Work::Named { output: 2 },
             ],
-            without_output: vec![1, 4, 5],
+            without_output: vec![1, 4],
+            not_sent: vec![5],
             strays: vec![3],
+            ..Joined::default()
         };
         let later = Joined {
             works: vec![
@@ -504,11 +587,51 @@ mod tests {
             ],
             without_output: vec![0, 4, 5],
             strays: vec![6],
+            ..Joined::default()
         };
         let both = first.then(later);
         let outputs: Vec<usize> = both.works.iter().map(Work::output).collect();
         assert_eq!(outputs, [0, 4, 5, 2]);
-        assert_eq!(both.without_output, [4, 5]);
+        assert_eq!((both.without_output, both.not_sent), (vec![4], vec![5]));
         assert_eq!(both.strays, [3, 6]);
+    }
+
+    #[test]
+    fn what_a_job_was_given_tells_missing_images_from_those_that_it_never_saw() {
+        let samples = ["a.jpg", "b.jpg", "c.jpg"].map(|name| sample(&format!("/photos/{name}")));
+        let images = Images {
+            samples: &samples,
+            root: "/photos",
+        };
+        let outputs = outputs(&["out/.x.jpg.out", "out/a.jpg.out", "out/else.jpg.out"]);
+        let folder = S3Address::new("b", "out/");
+        let named_from = NamedFrom::Prefix(S3Address::new("b", "uploaded/"));
+        let sent = Sent {
+            is_final: true,
+            without_output: vec![("out/b.jpg.out".to_owned(), "refused".to_owned())],
+            strange: ["out/else.jpg.out".to_owned()].into(),
+        };
+        let known = written(&outputs, Some(&named_from), &folder);
+        let found = join(
+            &images,
+            &Written {
+                sent: Some(&sent),
+                ..known
+            },
+        );
+        assert_eq!(
+            found,
+            Joined {
+                works: vec![Work::One {
+                    output: 1,
+                    place: 0
+                }],
+                without_output: vec![1],
+                reasons: [(1, "refused".to_owned())].into(),
+                not_sent: vec![2],
+                strays: vec![2],
+                unlisted: vec![0],
+            }
+        );
     }
 }

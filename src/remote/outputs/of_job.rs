@@ -1,21 +1,18 @@
 //! The outputs of a job, and those of the jobs that took up again what had failed in it.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::folder::OutputFolder;
-use crate::aws::{Aws, AwsError, AwsErrorKind, SageMaker};
+use crate::aws::Aws;
 use crate::domain::{
-    JobQuery, JobRecord, MadeAt, S3Access, S3Address, S3Place, SageMakerAccess, TransformJob,
-    TransformSpec,
+    JobRecord, MadeAt, S3Access, S3Address, S3Place, SageMakerAccess, TransformJob, TransformSpec,
 };
 use crate::remote::transform::{
-    JobError, JobRecords, NamedFrom, beginning_of_retries, find_record, looks_like_retry,
+    Account, FoundRetries, FoundRetry, JobError, JobRecords, NamedFrom, find_record,
 };
 use crate::source::folder_of;
 use crate::tasks::TaskControl;
-
-/// Jobs that are called like retries and are looked at, a request each.
-const LOOKED_AT: usize = 50;
 
 /// A folder of outputs, and what is known of who wrote them.
 pub struct OutputsPart {
@@ -24,6 +21,46 @@ pub struct OutputsPart {
     pub named_from: Option<NamedFrom>,
     /// `None` for the outputs of the job itself.
     pub retry: Option<RetryPart>,
+    /// What the job was given; `None` where nobody knows.
+    pub sent: Option<Sent>,
+}
+
+/// What a job was given, as far as there is no output of it, or its outputs do not tell.
+#[derive(Debug, Clone, Default)]
+pub struct Sent {
+    /// The job is over: what has no output now gets none.
+    pub is_final: bool,
+    /// The keys that outputs would have which the job has not written, and why an image has none where no retry has one either.
+    pub(super) without_output: Vec<(String, String)>,
+    /// Keys of outputs that are of nothing that the job was given.
+    pub(super) strange: BTreeSet<String>,
+}
+
+impl Sent {
+    fn of(job: &TransformJob, account: Account) -> Self {
+        let Account {
+            outcome,
+            retried,
+            strange,
+        } = account;
+        let why = |reason: Option<String>| match reason {
+            Some(reason) => format!("no output: {reason}"),
+            None => format!(
+                "no output, and the data-log of the job {} says nothing of it",
+                job.spec.job_name
+            ),
+        };
+        let failed = outcome.failed.into_iter();
+        let failed = failed.filter_map(|failed| Some((failed.output_key?, why(failed.reason))));
+        // Its outputs are read, too.
+        let retried = retried.into_iter();
+        let retried = retried.map(|key| (key, "the output of a retry cannot be read".to_owned()));
+        Self {
+            is_final: job.status.is_over(),
+            without_output: failed.chain(retried).collect(),
+            strange,
+        }
+    }
 }
 
 /// A job that took up again what had failed in the first one.
@@ -42,6 +79,7 @@ impl OutputsPart {
             folder,
             named_from: None,
             retry: None,
+            sent: None,
         }
     }
 
@@ -113,38 +151,46 @@ impl JobOutputs {
                 folder: OutputFolder::in_s3(aws, &place),
                 named_from: Some(named_from),
                 retry: None,
+                sent: None,
             })
         };
-        let mut parts = vec![part(&job.spec, record.as_ref())?];
-        for retry in retries_of(job_name, &region, records.all().0) {
-            parts.push(OutputsPart {
-                retry: Some(RetryPart::Known(retry.spec.job_name.clone())),
-                ..part(&retry.spec, Some(&retry))?
-            });
-        }
-        let mut notes = Vec::new();
-        match alike(&asked, &job, &records.all().0, control) {
-            Ok(Alike { found, unseen }) => {
-                if unseen > 0 {
-                    notes.push(format!(
-                        "{unseen} more jobs are called as a retry of this one would be, and were not looked at"
-                    ));
-                }
-                for spec in found {
-                    match part(&spec, None) {
-                        Ok(part) => parts.push(part.by_its_looks(&spec.job_name)),
-                        Err(JobError::Cancelled) => return Err(JobError::Cancelled),
-                        Err(error) => notes.push(format!(
-                            "The job {} looks like a retry, and what it answered is left out: {error}",
-                            spec.job_name
-                        )),
-                    }
-                }
+        let found = FoundRetries::find(&asked, &job, records, control)?;
+        let mut notes = found.notes.clone();
+        let account = Account::of(
+            aws,
+            (sagemaker, s3),
+            (&job, record.as_ref()),
+            &found,
+            control,
+        );
+        let sent = match account {
+            Ok(account) => Some(Sent::of(&job, account)),
+            Err(JobError::Cancelled) => return Err(JobError::Cancelled),
+            Err(error) => {
+                notes.push(format!(
+                    "Which images the job was given cannot be told: {error}"
+                ));
+                None
             }
-            Err(error) if error.kind == AwsErrorKind::Cancelled => return Err(error.into()),
-            Err(error) => notes.push(format!(
-                "Retries of the job that were started on other machines could not be looked for: {error}"
-            )),
+        };
+        let mut parts = vec![OutputsPart {
+            sent,
+            ..part(&job.spec, record.as_ref())?
+        }];
+        for FoundRetry { spec, record, .. } in &found.retries {
+            let name = &spec.job_name;
+            match (part(spec, record.as_ref()), record) {
+                (Ok(part), Some(_)) => parts.push(OutputsPart {
+                    retry: Some(RetryPart::Known(name.clone())),
+                    ..part
+                }),
+                (Ok(part), None) => parts.push(part.by_its_looks(name)),
+                (Err(error), Some(_)) => return Err(error),
+                (Err(JobError::Cancelled), None) => return Err(JobError::Cancelled),
+                (Err(error), None) => notes.push(format!(
+                    "The job {name} looks like a retry, and what it answered is left out: {error}"
+                )),
+            }
         }
         let made = MadeAt::TransformJob {
             name: job_name.to_owned(),
@@ -156,132 +202,5 @@ impl JobOutputs {
             parts,
             notes,
         })
-    }
-}
-
-/// Jobs of SageMaker's that look like retries of another one and that nothing here knows.
-struct Alike {
-    /// The oldest first.
-    found: Vec<TransformSpec>,
-    /// Others of such a name that were not looked at.
-    unseen: usize,
-}
-
-fn alike(
-    sagemaker: &SageMaker,
-    job: &TransformJob,
-    known: &[JobRecord],
-    control: &TaskControl,
-) -> Result<Alike, AwsError> {
-    let mut query = JobQuery {
-        name_contains: Some(beginning_of_retries(&job.spec.job_name)),
-        ..JobQuery::default()
-    };
-    let mut names = Vec::new();
-    loop {
-        let page = sagemaker.list_transform_jobs(&query, Some(control))?;
-        // The newest come first: behind the job itself there is no retry of it.
-        let is_last = page
-            .jobs
-            .iter()
-            .any(|other| other.created_ms < job.created_ms);
-        let later = page.jobs.into_iter();
-        let later = later.filter(|other| other.created_ms >= job.created_ms);
-        names.extend(later.map(|other| other.name));
-        query.page_token = page.next;
-        if is_last || query.page_token.is_none() {
-            break;
-        }
-    }
-    names.retain(|name| {
-        *name != job.spec.job_name && known.iter().all(|known| known.spec.job_name != *name)
-    });
-    let unseen = names.len().saturating_sub(LOOKED_AT);
-    let mut found = Vec::new();
-    for name in names.iter().rev().take(LOOKED_AT) {
-        match sagemaker.describe_transform_job(name, Some(control)) {
-            Ok(other) if looks_like_retry(&job.spec, &other.spec) => found.push(other.spec),
-            // What Spotcheck does not understand it has not started.
-            Err(error) if error.kind != AwsErrorKind::Unsupported => return Err(error),
-            Ok(_) | Err(_) => {}
-        }
-    }
-    Ok(Alike { found, unseen })
-}
-
-/// The jobs that took up again what had failed in a job, or in one of them; the oldest first.
-fn retries_of(job_name: &str, region: &str, records: Vec<JobRecord>) -> Vec<JobRecord> {
-    let mut rest: Vec<JobRecord> = records
-        .into_iter()
-        .filter(|record| record.is_started && record.sagemaker.region.as_deref() == Some(region))
-        .collect();
-    rest.sort_by_key(|record| record.begun_ms);
-    let mut names = vec![job_name.to_owned()];
-    let mut found = Vec::new();
-    // A retry is younger than what it takes up again, so one way through them finds all.
-    for record in rest {
-        let is_ours = record
-            .retry_of
-            .as_ref()
-            .is_some_and(|first| names.contains(first));
-        if is_ours {
-            names.push(record.spec.job_name.clone());
-            found.push(record);
-        }
-    }
-    found
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn record(name: &str, retry_of: Option<&str>, begun_ms: i64) -> JobRecord {
-        JobRecord {
-            sagemaker: SageMakerAccess {
-                region: Some("eu-west-1".to_owned()),
-                ..SageMakerAccess::default()
-            },
-            s3: S3Access::default(),
-            spec: TransformSpec {
-                job_name: name.to_owned(),
-                ..TransformSpec::example()
-            },
-            begun_ms,
-            is_started: true,
-            model: None,
-            input_objects: None,
-            manifest_folder: None,
-            left: Vec::new(),
-            usd_per_hour: None,
-            retry_of: retry_of.map(str::to_owned),
-        }
-    }
-
-    #[test]
-    fn retries_of_retries_are_found_and_no_others() {
-        let never_taken = JobRecord {
-            is_started: false,
-            ..record("refused", Some("first"), 6)
-        };
-        let elsewhere = JobRecord {
-            sagemaker: SageMakerAccess {
-                region: Some("us-east-1".to_owned()),
-                ..SageMakerAccess::default()
-            },
-            ..record("elsewhere", Some("first"), 7)
-        };
-        let records = vec![
-            record("again", Some("retry"), 5),
-            record("retry", Some("first"), 4),
-            record("of-another", Some("other"), 3),
-            record("other", None, 2),
-            record("first", None, 1),
-            never_taken,
-            elsewhere,
-        ];
-        let found = retries_of("first", "eu-west-1", records);
-        let names = found.iter().map(|record| record.spec.job_name.as_str());
-        assert_eq!(names.collect::<Vec<_>>(), ["retry", "again"]);
     }
 }

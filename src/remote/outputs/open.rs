@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::answers::Answers;
 use super::folder::{OutputFile, OutputFolder};
-use super::join::{Images, Joined, Work, join};
+use super::join::{Images, Joined, Work, Written, join};
 use super::json::Json;
 use super::of_job::{OutputsPart, RetryPart};
 use super::reader::{LabelSource, OutputReader};
@@ -104,6 +104,8 @@ struct FoundPart {
     /// Where the lists may lie that its job read.
     lists: Vec<OutputFolder>,
     retry: Option<RetryPart>,
+    /// Its job is over, and it is known what that was given.
+    is_final: bool,
     /// The number of its first file.
     first: usize,
 }
@@ -137,7 +139,16 @@ impl FoundOutputs {
             let first = files.len();
             let listed = part.folder.list(control)?;
             let address = part.folder.address();
-            let of_part = join(&images, &listed, first, part.named_from.as_ref(), &address);
+            let of_part = join(
+                &images,
+                &Written {
+                    outputs: &listed,
+                    first,
+                    named_from: part.named_from.as_ref(),
+                    sent: part.sent.as_ref(),
+                    folder: &address,
+                },
+            );
             joined = Some(match (joined, &part.retry) {
                 (Some(earlier), Some(RetryPart::ByItsLooks(_))) => earlier.filled_by(of_part),
                 (Some(earlier), _) => earlier.then(of_part),
@@ -148,6 +159,7 @@ impl FoundOutputs {
                 lists: part.places_of_lists(root),
                 folder: part.folder,
                 retry: part.retry,
+                is_final: part.sent.is_some_and(|sent| sent.is_final),
                 first,
             });
         }
@@ -257,7 +269,19 @@ impl FoundOutputs {
 
     /// Images that have an output of their own, or one of the file that they are in.
     pub fn images(&self) -> usize {
-        self.samples.len() - self.joined.without_output.len()
+        self.samples.len() - self.joined.without_output.len() - self.not_sent()
+    }
+
+    /// Images that the job was never given.
+    pub fn not_sent(&self) -> usize {
+        self.joined.not_sent.len()
+    }
+
+    /// Why an image has no output, where that is final: its job is over, and knows it.
+    pub fn why_without_output(&self, place: usize) -> Option<&str> {
+        let is_final = self.parts.first().is_some_and(|part| part.is_final);
+        let why = self.joined.reasons.get(&place)?;
+        is_final.then_some(why)
     }
 
     /// Outputs whose lines alone tell which images they are about; those are counted in [`super::ReadOutcome::without_output`].
@@ -279,16 +303,37 @@ impl FoundOutputs {
         if strays.is_empty() {
             return Vec::new();
         }
-        let examples: Vec<String> = strays
-            .iter()
-            .take(EXAMPLES)
-            .map(|number| self.name_of(*number))
-            .collect();
         vec![Problem::general(format!(
             "outputs that are about none of the images, and were left out: {}, such as {}",
             strays.len(),
-            examples.join(", ")
+            self.examples_of(strays)
         ))]
+    }
+
+    /// What is as it should be and not among the answers, for people.
+    pub fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        match self.not_sent() {
+            0 => {}
+            1 => notes.push("1 image was not sent to the job".to_owned()),
+            count => notes.push(format!("{count} images were not sent to the job")),
+        }
+        let unlisted = &self.joined.unlisted;
+        if !unlisted.is_empty() {
+            notes.push(format!(
+                "outputs about objects that the job was given and that are not listed here as images (hidden ones, other files, other folders), and \
+                 were left out: {}, such as {}",
+                unlisted.len(),
+                self.examples_of(unlisted)
+            ));
+        }
+        notes
+    }
+
+    fn examples_of(&self, outputs: &[usize]) -> String {
+        let examples = outputs.iter().take(EXAMPLES);
+        let examples: Vec<String> = examples.map(|number| self.name_of(*number)).collect();
+        examples.join(", ")
     }
 
     /// Looks at the first outputs to find out what they are, and makes a run of it. `known` knows models by their id.

@@ -108,6 +108,8 @@ struct Shared<'r> {
 impl FoundOutputs {
     /// Reads the outputs of the images in `wanted` (places in the listing) and hands the results over: as they come, and in the order
     /// of the images as far as each image has an output of its own. An output that is broken is a problem of its image; the rest goes on.
+    /// Why a job that is over gave no output for an image comes in the order, too, and not as a result that has arrived: a retry may
+    /// bring one.
     pub fn read(
         &self,
         reader: &OutputReader,
@@ -126,11 +128,8 @@ impl FoundOutputs {
                 work => work.places().any(|place| is_wanted(&place)),
             })
             .collect();
-        let places: Vec<usize> = works
-            .iter()
-            .flat_map(|work| work.places())
-            .filter(is_wanted)
-            .collect();
+        let answered = works.iter().flat_map(|work| work.places());
+        let mut places: Vec<usize> = answered.filter(is_wanted).collect();
         let names_images = works.iter().any(|work| matches!(work, Work::Named { .. }));
         let names = Names::of(if names_images { &self.samples[..] } else { &[] });
         let all = if names_images {
@@ -140,6 +139,11 @@ impl FoundOutputs {
         };
         control.set_total(Some(all as u64));
         control.set_done_before(0);
+        let without = self.joined.without_output.iter().copied();
+        places.extend(
+            without.filter(|place| is_wanted(place) && self.why_without_output(*place).is_some()),
+        );
+        places.sort_unstable();
         let readers = self.useful_reads().clamp(1, works.len().max(1));
         let gate = Arc::new(Gate::new(works.len(), WINDOW));
         let room = Arc::new(ByteBudget::new(MAX_BYTES));
@@ -229,7 +233,7 @@ fn hand_over(
             waiting.insert(place, result);
         }
         while let Some(&place) = places.get(written)
-            && let Some(result) = waiting.remove(place)
+            && let Some(result) = waiting.remove(place).or_else(|| shared.failed_there(place))
         {
             sink.in_order(place, result);
             written += 1;
@@ -245,7 +249,13 @@ fn hand_over(
     outcome.without_output = without
         .filter(|place| !named.contains(SampleId::from_index(*place)))
         .collect();
-    // Those that were named by lines, and what lies behind a gap.
+    // What lies behind a gap, and what has no output there.
+    for &place in places.get(written..).unwrap_or_default() {
+        if let Some(result) = waiting.remove(place).or_else(|| shared.failed_there(place)) {
+            sink.in_order(place, result);
+        }
+    }
+    // Those that were named by lines.
     while let Some((place, result)) = waiting.remove_first() {
         sink.in_order(place, result);
     }
@@ -294,6 +304,13 @@ impl Shared<'_> {
                 return;
             }
         }
+    }
+
+    /// What became of an image that has no output and gets none.
+    fn failed_there(&self, place: usize) -> Option<SampleResult> {
+        let why = self.found.why_without_output(place)?;
+        let uri = self.found.samples[place].uri.clone();
+        Some(Err(Problem::of_sample(uri, why.to_owned())))
     }
 
     fn one(&self, work: &Work, place: usize) -> SampleResult {

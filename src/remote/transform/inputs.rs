@@ -3,7 +3,8 @@
 use super::manifest::read_manifest;
 use super::{JobError, OutputKeys};
 use crate::aws::{ListRequest, ObjectInfo, S3};
-use crate::domain::{InputObjects, KeySample, ManifestPlan, S3Address, TransformSpec};
+use crate::domain::{InputObjects, KeySample, ManifestPlan, S3Address};
+use crate::source::is_folder_marker;
 use crate::tasks::TaskControl;
 
 /// A manifest of a million images has about a hundred megabytes; nothing that anybody wrote by hand comes near.
@@ -16,6 +17,9 @@ pub(super) struct Inputs {
     pub(super) place: S3Address,
     /// In the order of the bytes of their keys.
     pub(super) objects: Vec<InputObject>,
+    /// Keys of folder markers, which are no images. Whether a job answers them nobody here knows, so an output for one is neither
+    /// missing nor strange.
+    pub(super) markers: Vec<String>,
     /// Keys that a manifest names and that are not there.
     pub(super) missing: KeySample,
 }
@@ -43,8 +47,8 @@ impl From<ObjectInfo> for InputObject {
 pub(super) struct Outputs {
     /// Whole keys, in the order of their bytes.
     pub(super) keys: Vec<String>,
-    /// When the first and the last were written, in milliseconds since 1970-01-01 UTC.
-    pub(super) written_ms: Option<(i64, i64)>,
+    /// When each of them was written, in milliseconds since 1970-01-01 UTC, where S3 says so.
+    pub(super) written_ms: Vec<Option<i64>>,
 }
 
 impl Inputs {
@@ -52,7 +56,16 @@ impl Inputs {
         Self {
             place: place.clone(),
             objects: Vec::new(),
+            markers: Vec::new(),
             missing: KeySample::default(),
+        }
+    }
+
+    fn add(&mut self, object: ObjectInfo) {
+        if is_folder_marker(&object.key, object.size_bytes) {
+            self.markers.push(object.key);
+        } else {
+            self.objects.push(object.into());
         }
     }
 
@@ -65,9 +78,7 @@ impl Inputs {
         match objects {
             InputObjects::Prefix(address) => {
                 let mut inputs = Self::none_of(address);
-                each_object(s3, address, control, |object| {
-                    inputs.objects.push(object.into());
-                })?;
+                each_object(s3, address, control, |object| inputs.add(object))?;
                 Ok(inputs)
             }
             InputObjects::Manifest(address) => {
@@ -95,7 +106,7 @@ impl Inputs {
                 inputs.missing.add(key);
             }
             if next.next_if(|key| **key == object.key).is_some() {
-                inputs.objects.push(object.into());
+                inputs.add(object);
             }
         })?;
         next.for_each(|key| inputs.missing.add(key));
@@ -149,10 +160,8 @@ impl Outputs {
             if !object.key.ends_with(super::OUT) {
                 return;
             }
-            if let Some(at_ms) = object.modified_ns.map(|ns| ns / 1_000_000) {
-                let (first, last) = outputs.written_ms.unwrap_or((at_ms, at_ms));
-                outputs.written_ms = Some((first.min(at_ms), last.max(at_ms)));
-            }
+            let written_ns = object.modified_ns;
+            outputs.written_ms.push(written_ns.map(|ns| ns / 1_000_000));
             outputs.keys.push(object.key);
         })?;
         Ok(outputs)
@@ -174,19 +183,6 @@ pub(super) fn manifest_at(
     }
     let content = s3.read(&address.bucket, &address.prefix, None, Some(control))?;
     read_manifest(&content, address)
-}
-
-/// The inputs of a job and what has become of them.
-pub(super) fn inputs_and_outputs(
-    s3: &S3,
-    spec: &TransformSpec,
-    control: &TaskControl,
-) -> Result<(Inputs, Outputs), JobError> {
-    control.set_step(format!("listing {}", spec.input.objects.address()));
-    let inputs = Inputs::list(s3, &spec.input.objects, control)?;
-    control.set_step(format!("listing {}", spec.output.folder));
-    let outputs = Outputs::list(s3, &spec.output.folder, control)?;
-    Ok((inputs, outputs))
 }
 
 /// Everything whose key begins with the prefix, in the order of the bytes.

@@ -18,6 +18,7 @@ mod output_keys;
 mod preflight;
 mod prices;
 mod records;
+mod retries;
 mod retry;
 mod start;
 mod watch;
@@ -29,11 +30,12 @@ pub use logs::{LogKind, LogReader};
 pub use manifest::manifest_of;
 pub use named_from::NamedFrom;
 pub use new_model::{NewArchive, NewModel};
-pub use outcome::outcome;
+pub use outcome::{Account, outcome};
 pub use output_keys::{OUT, OutputKeys, folders_around};
 pub use preflight::{Checked, ModelPlan, has_input, preflight, preflight_model};
 pub use prices::{add_price, change_price, read_prices};
 pub use records::JobRecords;
+pub use retries::{FoundRetries, FoundRetry};
 pub use retry::{
     PlannedRetry, Retry, RetryChanges, RetryChoice, beginning_of_retries, looks_like_retry,
     plan_retry,

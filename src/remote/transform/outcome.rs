@@ -1,13 +1,14 @@
 //! What became of the images of a job: which have no output, and why.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use super::inputs::inputs_and_outputs;
+use super::inputs::{Inputs, Outputs};
 use super::latecomers::InputListed;
-use super::{JobError, LogKind, LogReader};
-use crate::aws::Aws;
+use super::retries::{FoundRetries, FoundRetry};
+use super::{JobError, JobRecords, LogKind, LogReader, NamedFrom, OutputKeys, find_record};
+use crate::aws::{Aws, AwsErrorKind, S3};
 use crate::domain::{
-    FailedObject, JobOutcome, JobRecord, LogLine, S3Access, SageMakerAccess, TransformJob,
+    FailedObject, JobOutcome, JobRecord, JobRetry, LogLine, S3Access, SageMakerAccess, TransformJob,
 };
 use crate::tasks::TaskControl;
 
@@ -18,68 +19,249 @@ const LONGEST_REASON: usize = 500;
 /// Lines of the data-log that concern no object and are shown.
 const MAX_NOTES: usize = 20;
 
-/// Holds the inputs of a job against its outputs, and asks the data-log about those that have none. Where the log cannot be read, the
-/// notes say so and the images are told without reasons. What came below the prefix after the job had begun is neither.
+/// Holds the inputs of a job against its outputs and those of its retries, and asks the data-log about those that have none. Where the
+/// log cannot be read, the notes say so and the images are told without reasons. What came below the prefix after the job had begun is
+/// neither, and so are folder markers.
 ///
 /// # Errors
 /// Inputs or outputs cannot be listed, or the task was cancelled.
 pub fn outcome(
     aws: &Aws,
-    sagemaker: &SageMakerAccess,
-    s3: &S3Access,
+    (sagemaker, s3): (&SageMakerAccess, &S3Access),
     job: &TransformJob,
-    record: Option<&JobRecord>,
+    records: &JobRecords,
     control: &TaskControl,
 ) -> Result<JobOutcome, JobError> {
-    let spec = &job.spec;
-    let (inputs, outputs) = inputs_and_outputs(&aws.s3(s3), spec, control)?;
-    let keys = inputs.output_keys(&spec.output.folder, &outputs);
-    let written: HashSet<String> = outputs
-        .keys
-        .iter()
-        .filter_map(|key| keys.input_of(key))
-        .collect();
-    let all = inputs.objects.iter().map(|object| object.key.as_str());
-    let missing: Vec<&str> = all.filter(|key| !written.contains(*key)).collect();
-    let mut outcome = JobOutcome {
-        place: inputs.place.clone(),
-        inputs: 0,
-        outputs: (inputs.objects.len() - missing.len()) as u64,
-        failed: Vec::new(),
-        notes: Vec::new(),
-    };
-    if inputs.missing.count > 0 {
-        outcome.notes.push(format!(
+    let record = find_record(aws, records, sagemaker, &job.spec.job_name, control)?;
+    let retries = FoundRetries::find(&aws.sagemaker(sagemaker), job, records, control)?;
+    let record = record.as_ref();
+    let Account { mut outcome, .. } =
+        Account::of(aws, (sagemaker, s3), (job, record), &retries, control)?;
+    outcome.notes.extend(retries.notes);
+    Ok(outcome)
+}
+
+/// Inputs and outputs of a job, held against each other.
+pub struct Account {
+    pub outcome: JobOutcome,
+    /// The keys that outputs would have which a retry has written in place of the job.
+    pub retried: Vec<String>,
+    /// Keys of outputs that are of nothing that the job was given.
+    pub strange: BTreeSet<String>,
+}
+
+impl Account {
+    /// # Errors
+    /// As [`outcome`].
+    pub fn of(
+        aws: &Aws,
+        (sagemaker, s3): (&SageMakerAccess, &S3Access),
+        (job, record): (&TransformJob, Option<&JobRecord>),
+        retries: &FoundRetries,
+        control: &TaskControl,
+    ) -> Result<Self, JobError> {
+        let s3 = aws.s3(s3);
+        let spec = &job.spec;
+        control.set_step(format!("listing {}", spec.output.folder));
+        let outputs = Outputs::list(&s3, &spec.output.folder, control)?;
+        control.set_step(format!("listing {}", spec.input.objects.address()));
+        let inputs = match Inputs::list(&s3, &spec.input.objects, control) {
+            Err(error) if error.aws_kind() == Some(AwsErrorKind::NotFound) => {
+                return Self::by_count(record, &outputs).ok_or(error);
+            }
+            inputs => inputs?,
+        };
+        let keys = inputs.output_keys(&spec.output.folder, &outputs);
+        let mut missing = Missing::of(&inputs, &keys, &outputs);
+        let strange = missing.strange(&keys, &outputs);
+        let without = missing.keys.clone();
+        let mut notes = gone_note(&inputs);
+        let of_retries = missing.take_retried(&s3, retries, &mut notes, control)?;
+        let mut reasons = Reasons::default();
+        if !missing.keys.is_empty() {
+            control.set_step("reading the data-log");
+            let mut log = LogReader::new(&spec.job_name, LogKind::Data);
+            match log.read(&aws.sagemaker(sagemaker), control) {
+                Ok(lines) => reasons = Reasons::of(&lines, &inputs.place.bucket, &missing.keys),
+                Err(JobError::Cancelled) => return Err(JobError::Cancelled),
+                Err(error) => notes.push(error.to_string()),
+            }
+        }
+        let late = InputListed::by(job, record).latecomers(&inputs, |key| {
+            !missing.contains(key) || reasons.by_key.contains_key(key)
+        });
+        notes.extend(late.note());
+        notes.append(&mut reasons.notes);
+        let failed = missing.keys.iter().filter(|key| !late.contains(key));
+        let failed = failed.map(|key| FailedObject {
+            key: (*key).to_owned(),
+            output_key: keys.output_of(key),
+            reason: reasons.by_key.remove(*key),
+            size_bytes: inputs.size_of(key),
+        });
+        let outcome = JobOutcome {
+            place: inputs.place.clone(),
+            inputs: (inputs.objects.len() - late.len()) as u64,
+            outputs: (inputs.objects.len() - without.len()) as u64,
+            retries: of_retries,
+            failed: failed.collect(),
+            notes,
+        };
+        let retried = without.iter().filter(|key| !missing.contains(key));
+        Ok(Self {
+            outcome,
+            retried: retried.filter_map(|key| keys.output_of(key)).collect(),
+            strange,
+        })
+    }
+
+    /// Of a job whose manifest is gone, where it has written as many outputs as it was given images.
+    fn by_count(record: Option<&JobRecord>, outputs: &Outputs) -> Option<Self> {
+        let record = record?;
+        let (count, place) = (record.input_objects?, record.manifest_folder.clone()?);
+        (outputs.keys.len() as u64 == count).then(|| Self {
+            outcome: JobOutcome {
+                place,
+                inputs: count,
+                outputs: count,
+                retries: Vec::new(),
+                failed: Vec::new(),
+                notes: Vec::new(),
+            },
+            retried: Vec::new(),
+            strange: BTreeSet::new(),
+        })
+    }
+}
+
+fn gone_note(inputs: &Inputs) -> Vec<String> {
+    let note = || {
+        format!(
             "{} objects of the manifest are not there any more: {}",
             inputs.missing.count, inputs.missing
-        ));
-    }
-    let mut reasons = Reasons::default();
-    if !missing.is_empty() {
-        control.set_step("reading the data-log");
-        let mut log = LogReader::new(&spec.job_name, LogKind::Data);
-        match log.read(&aws.sagemaker(sagemaker), control) {
-            Ok(lines) => reasons = Reasons::of(&lines, &inputs.place.bucket, &missing),
-            Err(JobError::Cancelled) => return Err(JobError::Cancelled),
-            Err(error) => outcome.notes.push(error.to_string()),
+        )
+    };
+    (inputs.missing.count > 0).then(note).into_iter().collect()
+}
+
+/// Inputs without an output, and what has become of the outputs.
+struct Missing<'i> {
+    inputs: &'i Inputs,
+    /// Whole keys, in the order of their bytes.
+    keys: Vec<&'i str>,
+}
+
+impl<'i> Missing<'i> {
+    fn of(inputs: &'i Inputs, keys: &OutputKeys, outputs: &Outputs) -> Self {
+        let written: HashSet<String> = outputs
+            .keys
+            .iter()
+            .filter_map(|key| keys.input_of(key))
+            .collect();
+        let all = inputs.objects.iter().map(|object| object.key.as_str());
+        Self {
+            inputs,
+            keys: all.filter(|key| !written.contains(*key)).collect(),
         }
     }
-    let late = InputListed::by(job, record).latecomers(&inputs, |key| {
-        written.contains(key) || reasons.by_key.contains_key(key)
-    });
-    outcome.inputs = (inputs.objects.len() - late.len()) as u64;
-    outcome.notes.extend(late.note());
-    outcome.notes.append(&mut reasons.notes);
-    outcome.failed = missing
-        .into_iter()
-        .filter(|key| !late.contains(key))
-        .map(|key| FailedObject {
-            key: key.to_owned(),
-            reason: reasons.by_key.remove(key),
-            size_bytes: inputs.size_of(key),
+
+    fn contains(&self, key: &str) -> bool {
+        self.keys.binary_search(&key).is_ok()
+    }
+
+    /// Outputs that are of no input, nor of a folder marker.
+    fn strange(&self, keys: &OutputKeys, outputs: &Outputs) -> BTreeSet<String> {
+        let markers = self.inputs.markers.iter();
+        let of_markers: HashSet<String> = markers.filter_map(|key| keys.output_of(key)).collect();
+        let is_of_input = |output: &String| {
+            let input = keys.input_of(output);
+            input.is_some_and(|input| self.inputs.contains(&input)) || of_markers.contains(output)
+        };
+        let strange = outputs.keys.iter().filter(|output| !is_of_input(output));
+        strange.cloned().collect()
+    }
+
+    /// Takes away what retries have answered, and tells of them.
+    fn take_retried(
+        &mut self,
+        s3: &S3,
+        retries: &FoundRetries,
+        notes: &mut Vec<String>,
+        control: &TaskControl,
+    ) -> Result<Vec<JobRetry>, JobError> {
+        let mut told = Vec::new();
+        for retry in &retries.retries {
+            if self.keys.is_empty() {
+                break;
+            }
+            let given = match GivenAgain::of(s3, retry, self.inputs, control) {
+                Ok(given) => given,
+                Err(JobError::Cancelled) => return Err(JobError::Cancelled),
+                Err(error) => {
+                    notes.push(format!(
+                        "What the retry {} answered is left out: {error}",
+                        retry.spec.job_name
+                    ));
+                    continue;
+                }
+            };
+            let before = self.keys.len();
+            self.keys.retain(|key| !given.answered.contains(*key));
+            let runs = retry.status.is_some_and(|status| !status.is_over());
+            let still = self.keys.iter().filter(|key| given.all.contains(**key));
+            let told_of = JobRetry {
+                job_name: retry.spec.job_name.clone(),
+                answered: (before - self.keys.len()) as u64,
+                under_way: if runs { still.count() as u64 } else { 0 },
+            };
+            if told_of.answered > 0 || told_of.under_way > 0 {
+                told.push(told_of);
+            }
+        }
+        Ok(told)
+    }
+}
+
+/// The images of a retry, as whole keys.
+struct GivenAgain {
+    all: HashSet<String>,
+    answered: HashSet<String>,
+}
+
+impl GivenAgain {
+    fn of(
+        s3: &S3,
+        retry: &FoundRetry,
+        inputs: &Inputs,
+        control: &TaskControl,
+    ) -> Result<Self, JobError> {
+        let named_from = NamedFrom::of_job(s3, &retry.spec, retry.record.as_ref(), control)?;
+        let place = named_from.place();
+        let mut keys: Vec<&str> = match &named_from {
+            NamedFrom::Manifest {
+                keys: Some(keys), ..
+            } => keys.iter().map(String::as_str).collect(),
+            // What it was given is not told any more: something of what the first job was given.
+            _ => inputs
+                .objects
+                .iter()
+                .map(|object| object.key.as_str())
+                .collect(),
+        };
+        if place.bucket != inputs.place.bucket {
+            keys.clear();
+        }
+        let outputs = Outputs::list(s3, &retry.spec.output.folder, control)?;
+        let written = outputs.keys.iter().map(String::as_str);
+        let folder = &retry.spec.output.folder;
+        let rule = OutputKeys::confirmed(&place.prefix, &keys, folder, written);
+        let all: HashSet<String> = keys.into_iter().map(str::to_owned).collect();
+        let answered = outputs.keys.iter().filter_map(|key| rule.input_of(key));
+        Ok(Self {
+            answered: answered.filter(|key| all.contains(key)).collect(),
+            all,
         })
-        .collect();
-    Ok(outcome)
+    }
 }
 
 /// What the data-log says.

@@ -7,8 +7,8 @@ use crate::domain::{
     DEFAULT_PAYLOAD_MB, FailedObject, InputObjects, InstanceType, JobOutcome, JobRecord,
     MAX_PAYLOAD_IN_FLIGHT_MB, ManifestPlan, ModelSource, PayloadSuggestion, S3Access, S3Address,
     SageMakerAccess, SampleUri, SplitType, TransformInput, TransformJob, TransformOutput,
-    TransformPlan, TransformSpec, dated_name, human_bytes, manifest_address, needed_payload_mb,
-    output_folder,
+    TransformPlan, TransformSpec, TransformStatus, dated_name, human_bytes, manifest_address,
+    needed_payload_mb, output_folder,
 };
 use crate::tasks::TaskControl;
 
@@ -49,6 +49,8 @@ pub struct PlannedRetry {
     pub plan: TransformPlan,
     /// What is not as in the job, and why, for people.
     pub notes: Vec<String>,
+    /// Why the same may happen again to all of the images, for people.
+    pub doubt: Option<String>,
 }
 
 /// The plan of a job over the failed images of another one: the same model, the same parameters, the same tags, a name and a folder of
@@ -56,7 +58,7 @@ pub struct PlannedRetry {
 /// deleted it meanwhile and the record tells how.
 ///
 /// # Errors
-/// No image is left to send, or there is no model any more.
+/// No image is left to send, another retry still runs for some of them, or there is no model any more.
 pub fn plan_retry(
     aws: &Aws,
     retry: &Retry<'_>,
@@ -65,6 +67,7 @@ pub fn plan_retry(
 ) -> Result<PlannedRetry, JobError> {
     let spec = &retry.job.spec;
     let chosen = retry.chosen()?;
+    let doubt = retry.doubt();
     let sagemaker = aws.sagemaker(retry.sagemaker);
     let there = match sagemaker.describe_model(&spec.model_name, Some(control)) {
         // It is there, and of a kind that only SageMaker needs to understand.
@@ -122,7 +125,7 @@ pub fn plan_retry(
         inside: None,
         retry_of: Some(spec.job_name.clone()),
     };
-    Ok(PlannedRetry { plan, notes })
+    Ok(PlannedRetry { plan, notes, doubt })
 }
 
 impl RetryChanges {
@@ -159,6 +162,12 @@ impl RetryChanges {
 
 impl Retry<'_> {
     fn chosen(&self) -> Result<Vec<&FailedObject>, JobError> {
+        if let Some(running) = self.outcome.retry_under_way() {
+            return Err(JobError::Plan(format!(
+                "The retry {} is still at work on {} of these images; wait until it is over",
+                running.job_name, running.under_way
+            )));
+        }
         let failed = &self.outcome.failed;
         let is_chosen =
             |failed: &&FailedObject| self.choice == RetryChoice::Missing || failed.reason.is_none();
@@ -167,13 +176,38 @@ impl Retry<'_> {
         match (chosen.is_empty(), failed.len()) {
             (false, _) => Ok(chosen),
             (true, 0) => Err(JobError::Plan(format!(
-                "All images of the job {job} have an output; there is nothing to send again"
+                "All images of the job {job} have an output{}; there is nothing to send again",
+                match self.outcome.retries_text() {
+                    Some(retries) => format!(", {retries}"),
+                    None => String::new(),
+                }
             ))),
             (true, refused) => Err(JobError::Plan(format!(
                 "The {refused} images of the job {job} without an output were all refused, for reasons that its status names; there is \
                  nothing else to send again"
             ))),
         }
+    }
+}
+
+impl Retry<'_> {
+    /// A job that failed without a word about any image has not failed because of its images. Another instance type may be the remedy, and
+    /// a lack of instances passes.
+    fn doubt(&self) -> Option<String> {
+        let (job, outcome) = (self.job, self.outcome);
+        let has_answered = outcome.outputs > 0 || outcome.retries_text().is_some();
+        let reason = job.failure.as_deref().unwrap_or("no reason is given");
+        let is_of_container = job.status == TransformStatus::Failed
+            && !reason.contains("CapacityError")
+            && self.changes.instance_type.is_none();
+        if has_answered || outcome.refused() > 0 || !is_of_container {
+            return None;
+        }
+        Some(format!(
+            "The job {0} failed before it answered a single image ({reason}), so all {1} images would go to the same container again, and be              paid for again. The log of the container says what was wrong with it: spotcheck transform logs {0}",
+            job.spec.job_name,
+            outcome.failed.len()
+        ))
     }
 }
 
@@ -257,6 +291,7 @@ mod tests {
     fn failed(keys: &[&str]) -> Vec<FailedObject> {
         let failed = |key: &&str| FailedObject {
             key: (*key).to_owned(),
+            output_key: None,
             reason: None,
             size_bytes: 1,
         };

@@ -14,7 +14,7 @@ use crate::domain::{
     InputObjects, JobPhase, JobProgress, JobRecord, LogLine, PriceTable, S3Access, S3Address,
     SageMakerAccess, TransformJob, TransformStatus, cost_usd,
 };
-use crate::tasks::{TaskControl, now_ms};
+use crate::tasks::{Counted, TaskControl, now_ms};
 
 /// Lines of the log that are kept.
 const LOG_TAIL: u32 = 100;
@@ -45,7 +45,7 @@ pub struct Watch {
     /// Listed once; `None` until that worked.
     inputs: Option<Inputs>,
     /// As they were listed last.
-    counted: Option<Counted>,
+    counted: Option<OutputCount>,
     log: LogReader,
     log_tail: VecDeque<LogLine>,
     /// Why the log is not asked for any more.
@@ -107,7 +107,7 @@ impl Watch {
         }
         let mut notes = Vec::new();
         let outputs = self.count_outputs(&job, &mut notes, control)?;
-        self.read_log(&job, &mut notes, control)?;
+        self.read_log(&mut notes, control)?;
         notes.extend(outputs.as_ref().and_then(|found| found.note.clone()));
         let of_job = outputs.as_ref().and_then(|found| found.inputs);
         let listed = self
@@ -117,7 +117,7 @@ impl Watch {
         let of_record = self.record.as_ref().and_then(|record| record.input_objects);
         let seen_at_ms = now_ms();
         let billed_s = billed_s(&job, seen_at_ms);
-        let progress = JobProgress {
+        Ok(JobProgress {
             phase: phase(
                 &job,
                 outputs.as_ref().is_some_and(|found| found.count > 0) || self.has_seen_request,
@@ -126,7 +126,6 @@ impl Watch {
             outputs: outputs.as_ref().map(|found| found.count),
             counted_at_ms: outputs.as_ref().map(|found| found.at_ms),
             outputs_per_s: outputs.as_ref().and_then(|found| found.per_s),
-            seconds_left: None,
             billed_s,
             cost_usd: self
                 .usd_per_hour(&job)
@@ -137,16 +136,6 @@ impl Watch {
             images_in: self.images_in(&job),
             seen_at_ms,
             job,
-        };
-        let left = progress
-            .missing()
-            .zip(progress.outputs_per_s)
-            .filter(|_| !progress.job.status.is_over());
-        let age_ms = progress.counted_at_ms.map_or(0, |at_ms| seen_at_ms - at_ms);
-        let of_count = left.map(|(missing, per_s)| missing as f64 / per_s);
-        Ok(JobProgress {
-            seconds_left: of_count.map(|left| (left - age_ms as f64 / 1000.0).max(0.0)),
-            ..progress
         })
     }
 
@@ -159,7 +148,7 @@ impl Watch {
         }
     }
 
-    /// Looks until the job is over, and tells each time. A network that is gone for a while, a sleeping machine and a server that has
+    /// Looks until the job is over, and tells each time: `see`, and `control` how many outputs there are and how fast they came. A network that is gone for a while, a sleeping machine and a server that has
     /// too much to do are waited for.
     ///
     /// # Errors
@@ -172,7 +161,8 @@ impl Watch {
         let mut pace = Pace::default();
         loop {
             let begun = Instant::now();
-            let wait = match self.look(control) {
+            let looked = self.look(control).inspect(|seen| tell(control, seen));
+            let wait = match looked {
                 Ok(progress) if progress.job.status.is_over() => return Ok(progress),
                 Ok(progress) => {
                     see(WatchEvent::Progress(&progress));
@@ -205,7 +195,7 @@ impl Watch {
         job: &TransformJob,
         notes: &mut Vec<String>,
         control: &TaskControl,
-    ) -> Result<Option<Counted>, JobError> {
+    ) -> Result<Option<OutputCount>, JobError> {
         let unless_cancelled = |error: JobError, notes: &mut Vec<String>| match error {
             JobError::Cancelled => Err(JobError::Cancelled),
             error => {
@@ -222,14 +212,15 @@ impl Watch {
             }
         }
         let is_new_enough =
-            |counted: &Counted| !job.status.is_over() && counted.is_new_enough(now_ms());
+            |counted: &OutputCount| !job.status.is_over() && counted.is_new_enough(now_ms());
         if let Some(counted) = self.counted.clone().filter(is_new_enough) {
             return Ok(Some(counted));
         }
         match Outputs::list(&self.s3, &job.spec.output.folder, control) {
             Ok(outputs) => {
                 let listed = InputListed::by(job, self.record.as_ref());
-                let counted = Counted::of(self.inputs.as_ref(), listed, job, &outputs, now_ms());
+                let counted =
+                    OutputCount::of(self.inputs.as_ref(), listed, job, &outputs, now_ms());
                 self.counted = Some(counted.clone());
                 Ok(Some(counted))
             }
@@ -237,13 +228,9 @@ impl Watch {
         }
     }
 
-    fn read_log(
-        &mut self,
-        job: &TransformJob,
-        notes: &mut Vec<String>,
-        control: &TaskControl,
-    ) -> Result<(), JobError> {
-        if self.log_trouble.is_none() && job.started_ms.is_some() {
+    fn read_log(&mut self, notes: &mut Vec<String>, control: &TaskControl) -> Result<(), JobError> {
+        // A container may say something before SageMaker calls the job started, and where it never does.
+        if self.log_trouble.is_none() {
             match self.log.read(&self.sagemaker, control) {
                 Ok(lines) => {
                     self.has_seen_request |=
@@ -260,6 +247,18 @@ impl Watch {
         }
         notes.extend(self.log_trouble.clone());
         Ok(())
+    }
+}
+
+/// Between two counts nothing is known to have happened, so the rate is that of the count.
+fn tell(control: &TaskControl, seen: &JobProgress) {
+    control.set_total(seen.inputs);
+    if let Some(outputs) = seen.outputs {
+        let counted = Counted {
+            per_s: seen.outputs_per_s,
+            age: seen.count_age(seen.seen_at_ms).unwrap_or_default(),
+        };
+        control.set_counted(outputs, counted);
     }
 }
 
@@ -280,7 +279,7 @@ pub fn find_record(
 
 /// Outputs of a job at one moment.
 #[derive(Debug, Clone)]
-struct Counted {
+struct OutputCount {
     count: u64,
     /// With those that are of no input.
     listed: u64,
@@ -292,7 +291,7 @@ struct Counted {
     note: Option<String>,
 }
 
-impl Counted {
+impl OutputCount {
     /// Whether the next look may do with it: the more there are, the less often they are listed.
     fn is_new_enough(&self, now_ms: i64) -> bool {
         let pages = i64::try_from(self.listed / PAGE).unwrap_or(i64::MAX);
@@ -309,40 +308,47 @@ impl Counted {
         at_ms: i64,
     ) -> Self {
         let listed = outputs.keys.len() as u64;
-        let (mut count, mut of_inputs, mut note) = (listed, None, None);
+        let mut written_ms: Vec<Option<i64>> = outputs.written_ms.clone();
+        let (mut of_inputs, mut note) = (None, None);
         if let Some(inputs) = inputs {
             let keys = inputs.output_keys(&job.spec.output.folder, outputs);
             let late = input_listed.latecomers(inputs, |key| {
                 let output = keys.output_of(key);
                 output.is_some_and(|output| outputs.contains(&output))
             });
-            count = count_of(inputs, &keys, outputs);
+            written_ms = written_of(inputs, &keys, outputs);
             of_inputs = Some((inputs.objects.len() - late.len()) as u64);
             note = late.note();
         }
-        let per_s = outputs.written_ms.and_then(|(first, last)| {
-            let seconds = (last - first) as f64 / 1000.0;
-            // The first one ends a stretch of which nobody knows the beginning.
-            (seconds > 0.0 && outputs.keys.len() > 1)
-                .then(|| (outputs.keys.len() - 1) as f64 / seconds)
-        });
         Self {
-            count,
+            count: written_ms.len() as u64,
             listed,
             inputs: of_inputs,
-            per_s,
+            per_s: rate_of(&written_ms),
             at_ms,
             note,
         }
     }
 }
 
-fn count_of(inputs: &Inputs, keys: &OutputKeys, outputs: &Outputs) -> u64 {
-    let is_of_input = |output: &&String| {
-        keys.input_of(output)
-            .is_some_and(|input| inputs.contains(&input))
+/// When the outputs of these inputs were written, one for each.
+fn written_of(inputs: &Inputs, keys: &OutputKeys, outputs: &Outputs) -> Vec<Option<i64>> {
+    let is_of_input = |output: &str| {
+        let input = keys.input_of(output);
+        input.is_some_and(|input| inputs.contains(&input))
     };
-    outputs.keys.iter().filter(is_of_input).count() as u64
+    let all = outputs.keys.iter().zip(&outputs.written_ms);
+    all.filter(|(output, _)| is_of_input(output))
+        .map(|(_, written_ms)| *written_ms)
+        .collect()
+}
+
+/// Outputs a second, from the first that was written to the last. The first one ends a stretch of which nobody knows the beginning.
+fn rate_of(written_ms: &[Option<i64>]) -> Option<f64> {
+    let dated = || written_ms.iter().flatten();
+    let seconds = (dated().max()? - dated().min()?) as f64 / 1000.0;
+    let count = dated().count() - 1;
+    (seconds > 0.0).then(|| count as f64 / seconds)
 }
 
 /// Billed is from the start of the instances to their end, or to now.
@@ -496,13 +502,14 @@ mod tests {
                 object("photos/b.jpg"),
                 object("photos/c.jpg"),
             ],
+            markers: Vec::new(),
             missing: KeySample::default(),
         };
         let outputs = Outputs {
             keys: ["a.jpg.out", "b.jpg.out", "stray.out"]
                 .map(|key| format!("out/job/{key}"))
                 .to_vec(),
-            written_ms: Some((10_000, 14_000)),
+            written_ms: vec![Some(10_000), Some(14_000), Some(70_000)],
         };
         let job = job(TransformStatus::InProgress, Some(1), None);
         let counted = |created_ms: i64| {
@@ -511,10 +518,10 @@ mod tests {
                 ..job.clone()
             };
             let listed = InputListed::by(&job, None);
-            Counted::of(Some(&inputs), listed, &job, &outputs, 20_000)
+            OutputCount::of(Some(&inputs), listed, &job, &outputs, 20_000)
         };
         let found = counted(8);
-        assert_eq!((found.count, found.per_s), (2, Some(0.5)));
+        assert_eq!((found.count, found.per_s), (2, Some(0.25)));
         assert_eq!((found.listed, found.at_ms), (3, 20_000));
         assert_eq!((found.inputs, found.note), (Some(3), None));
         // The third was written after the job had begun.
@@ -533,7 +540,7 @@ mod tests {
             // The clock was set back.
             (100_000, -1, false),
         ] {
-            let counted = Counted {
+            let counted = OutputCount {
                 count: listed,
                 listed,
                 inputs: None,

@@ -49,6 +49,8 @@ pub(crate) enum Failure {
     NoCapacity,
     /// Containers start, but never answer their ping.
     NoPing,
+    /// Jobs do not say when they started.
+    NoStartTime,
     /// Objects whose key contains this reach the container broken, so that it refuses them.
     BadObject(&'static str),
     /// The container ends with an error of its own at objects whose key contains this.
@@ -189,6 +191,12 @@ impl Failures {
         self.0
             .iter()
             .any(|failure| matches!(failure, Failure::NoCapacity))
+    }
+
+    pub(super) fn no_start_time(&self) -> bool {
+        self.0
+            .iter()
+            .any(|failure| matches!(failure, Failure::NoStartTime))
     }
 
     pub(super) fn no_ping(&self) -> bool {

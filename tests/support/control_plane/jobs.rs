@@ -152,7 +152,8 @@ impl Shared {
         if let Some(failure) = &job.failure {
             answer["FailureReason"] = failure.clone().into();
         }
-        if let Some(started) = job.started_s {
+        let is_told = !self.failures.lock().unwrap().no_start_time();
+        if let Some(started) = job.started_s.filter(|_| is_told) {
             answer["TransformStartTime"] = started.into();
         }
         if let Some(ended) = job.ended_s {

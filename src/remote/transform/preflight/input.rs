@@ -4,14 +4,14 @@ use std::path::Path;
 
 use super::requests::Content;
 use super::{Checks, counted, told};
-use crate::aws::{Aws, ListRequest, S3};
+use crate::aws::{Aws, ListRequest, ObjectInfo, S3};
 use crate::domain::{
     CheckPoint, InputObjects, InputSurvey, KeySample, S3Address, Sample, SplitType, TransformPlan,
     human_bytes,
 };
 use crate::remote::transform::JobError;
 use crate::remote::transform::inputs::Inputs;
-use crate::source::{NamedKind, SourceError, kind_of_name};
+use crate::source::{NamedKind, SourceError, is_folder_marker, is_hidden_name, kind_of_name};
 use crate::tasks::{Cancelled, TaskControl};
 use crate::upload::files_below;
 
@@ -42,12 +42,12 @@ pub fn has_input(
     let request = ListRequest {
         bucket: prefix.bucket.clone(),
         prefix: prefix.prefix.clone(),
-        max_keys: Some(1),
         ..ListRequest::default()
     };
     let listed = aws.s3(&plan.s3).list_page(&request, Some(control));
     let listed = told(listed.map_err(JobError::from))?;
-    Ok(listed.is_ok_and(|page| !page.objects.is_empty()))
+    let is_input = |object: &ObjectInfo| !is_folder_marker(&object.key, object.size_bytes);
+    Ok(listed.is_ok_and(|page| page.objects.iter().any(is_input)))
 }
 
 /// `None` where it could not be found out.
@@ -215,9 +215,16 @@ fn survey_of_files(files: &[Sample]) -> InputSurvey {
 }
 
 fn survey_of(inputs: &Inputs) -> InputSurvey {
-    let mut survey = InputSurvey::default();
+    let mut survey = InputSurvey {
+        folder_markers: inputs.markers.len() as u64,
+        ..InputSurvey::default()
+    };
     for object in &inputs.objects {
         add(&mut survey, &object.key, object.size_bytes);
+        let name = object.key.strip_prefix(&inputs.place.prefix);
+        if is_hidden_name(name.unwrap_or(&object.key)) {
+            survey.hidden.add(&object.key);
+        }
     }
     survey
 }
@@ -257,8 +264,15 @@ fn check_objects(checks: &mut Checks, survey: &InputSurvey, plan: &TransformPlan
         .map_or_else(String::new, |(key, size)| {
             format!(", the largest {}: {key}", human_bytes(*size))
         });
+    let markers = match survey.folder_markers {
+        0 => String::new(),
+        count => format!(
+            "; {}, which are no images and count as none",
+            counted(count, "folder marker")
+        ),
+    };
     let summary = format!(
-        "{}, {}{largest}",
+        "{}, {}{largest}{markers}",
         counted(survey.objects, "object"),
         human_bytes(survey.bytes)
     );
@@ -275,6 +289,19 @@ fn check_objects(checks: &mut Checks, survey: &InputSurvey, plan: &TransformPlan
         )
     });
     let mut advice = Vec::new();
+    let hidden = (survey.hidden.count > 0).then(|| {
+        format!(
+            "{} (a part of the name begins with a dot), which Spotcheck does not list and the job sends to the model: {}",
+            counted(survey.hidden.count, "hidden object"),
+            survey.hidden
+        )
+    });
+    if hidden.is_some() {
+        advice.push(
+            "Send only the images that are listed, as a list, or their outputs cannot be shown"
+                .to_owned(),
+        );
+    }
     if !odd.is_empty() {
         let meant = Content::of(survey, &plan.spec).map_or("images", Content::words);
         advice.push(format!(
@@ -284,7 +311,7 @@ fn check_objects(checks: &mut Checks, survey: &InputSurvey, plan: &TransformPlan
     if whole.is_some() {
         advice.push("The others are answered, and paid for, too".to_owned());
     }
-    let odd: Vec<String> = odd.into_iter().chain(whole).collect();
+    let odd: Vec<String> = odd.into_iter().chain(hidden).chain(whole).collect();
     if odd.is_empty() {
         checks.ok(CheckPoint::Objects, summary);
     } else {

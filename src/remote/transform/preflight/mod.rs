@@ -14,9 +14,9 @@ use requests::WasChosen;
 use super::JobError;
 use crate::aws::Aws;
 use crate::domain::{
-    Check, CheckGrade, CheckPoint, CostEstimate, HEADLINE, InputSurvey, InstanceType, ModelSource,
-    PayloadSuggestion, Preflight, Price, PriceTable, S3Access, SageMakerAccess, SplitType,
-    TransformPlan, TransformSpec, human_usd,
+    ArchiveContent, Check, CheckGrade, CheckPoint, CostEstimate, EcrImage, HEADLINE, InputSurvey,
+    InstanceType, ModelSource, PayloadSuggestion, Preflight, Price, PriceTable, S3Access,
+    SageMakerAccess, SplitType, TransformPlan, TransformSpec, human_usd,
 };
 use crate::tasks::{Cancelled, TaskControl};
 
@@ -86,7 +86,8 @@ fn look_through(
     let seen = survey.as_ref();
     requests::check_requests(&mut checks, &filled_in, seen, suggestion, was_chosen);
     checks.limits(&filled_in, &plan.model);
-    checks.instance(plan);
+    checks.instance(plan, survey.as_ref());
+    checks.batching(plan);
     let region = region.ok();
     let known = known_price(plan, prices, region.as_deref());
     let records = records_of(plan, survey.as_ref());
@@ -295,7 +296,26 @@ impl Checks {
         }
     }
 
-    fn instance(&mut self, plan: &TransformPlan) {
+    /// What TensorFlow Serving is told to do with requests, nobody else understands.
+    fn batching(&mut self, plan: &TransformPlan) {
+        let is_of_serving = |name: &String| name.starts_with("SAGEMAKER_TFS_");
+        if !plan.spec.environment.keys().any(is_of_serving) {
+            return;
+        }
+        let image = match &plan.model {
+            ModelSource::New { spec, .. } => EcrImage::parse(&spec.image),
+            ModelSource::Existing => None,
+        };
+        if image.and_then(|image| image.serves(ArchiveContent::SavedModel)) == Some(false) {
+            self.warning(
+                CheckPoint::Image,
+                "The job sets how TensorFlow Serving puts requests together (SAGEMAKER_TFS_…), and this container is none of it",
+                "Leave that out: no other container understands it",
+            );
+        }
+    }
+
+    fn instance(&mut self, plan: &TransformPlan, survey: Option<&InputSurvey>) {
         let name = &plan.spec.instance_type;
         let Some(instance) = InstanceType::parse(name) else {
             return self.problem(
@@ -315,7 +335,19 @@ impl Checks {
         match instance.known_sizes() {
             _ if instance.is_known() => {
                 let count = plan.spec.instance_count;
-                self.ok(CheckPoint::Instance, format!("{count} × {name}{size}"));
+                let found = format!("{count} × {name}{size}");
+                match survey.map(|survey| survey.objects) {
+                    Some(objects @ 1..) if u64::from(count) > objects => self.warning(
+                        CheckPoint::Instance,
+                        format!(
+                            "{found}, for {}. An object is never shared, so {} would be paid for and do nothing",
+                            counted(objects, "object"),
+                            counted(u64::from(count) - objects, "instance")
+                        ),
+                        format!("Set the number of instances to {objects} at most"),
+                    ),
+                    _ => self.ok(CheckPoint::Instance, found),
+                }
             }
             Some(sizes) => self.warning(
                 CheckPoint::Instance,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::super::run_tasks;
 use super::{access_for_list, begin, end, finding, open_list};
 use crate::domain::{
-    JobOutcome, JobPage, JobProgress, JobQuery, LeftBehind, Problem, SageMakerAccess,
+    JobOutcome, JobPage, JobProgress, JobQuery, JobRetry, LeftBehind, Problem, SageMakerAccess,
     TransformStatus,
 };
 use crate::state::{
@@ -79,6 +79,15 @@ pub(in super::super) fn open(state: &mut State, id: &JobId, effects: &mut Vec<Ef
     if job.watching.is_none() && !job.is_over() {
         watch(state, id, effects);
     }
+    // What a retry has done meanwhile.
+    let known = job_outcome(state, id);
+    if known.is_some_and(|outcome| outcome.retry_under_way().is_some()) {
+        look_for_outcome(state, id, effects);
+    }
+}
+
+fn job_outcome<'s>(state: &'s State, id: &JobId) -> Option<&'s JobOutcome> {
+    state.remote.job(id)?.outcome.known()
 }
 
 /// Those that were watched when Spotcheck ended.
@@ -292,7 +301,7 @@ pub(in super::super) fn outcome_found(
 
 /// Plans a job of its own for only what failed.
 pub(in super::super) fn plan_retry(state: &mut State, id: &JobId, effects: &mut Vec<Effect>) {
-    let found = state.remote.job(id).and_then(|job| job.outcome.known());
+    let found = job_outcome(state, id);
     let Some(outcome) = found.filter(|found| !found.failed.is_empty()).cloned() else {
         return;
     };
@@ -374,6 +383,13 @@ pub(in super::super) fn retry_started(
     match result {
         Ok(name) => {
             job.retry = JobFinding::NotYet;
+            if let JobFinding::Known(outcome) = &mut job.outcome {
+                outcome.retries.push(JobRetry {
+                    job_name: name.clone(),
+                    answered: 0,
+                    under_way: outcome.failed.len() as u64,
+                });
+            }
             state.tell(format!("Started the job {name}"));
             let next = JobId { name, ..id.clone() };
             if state.remote.open.as_ref() == Some(id) {

@@ -107,7 +107,6 @@ fn progress(status: TransformStatus, inputs: u64, outputs: u64) -> Box<JobProgre
         outputs: Some(outputs),
         counted_at_ms: None,
         outputs_per_s: None,
-        seconds_left: None,
         billed_s: None,
         cost_usd: None,
         log_tail: Vec::new(),
@@ -364,8 +363,10 @@ fn what_failed_is_sent_again_as_a_job_that_is_watched_in_its_place() {
         place: S3Address::new("bucket", "photos/"),
         inputs: 3,
         outputs: 2,
+        retries: Vec::new(),
         failed: vec![FailedObject {
             key: "photos/b.jpg".to_owned(),
+            output_key: None,
             reason: None,
             size_bytes: 1,
         }],

@@ -22,8 +22,11 @@ use crate::state::{
     Action, Command, JobFinding, JobId, KnownJob, Leftovers, OutputsAt, OutputsWish, RetryPlan,
     S3Failure, State,
 };
+use crate::tasks::now_ms;
 
 const FAILED_HEIGHT: f32 = 140.0;
+/// Time left and the age of a count are told anew.
+const PERIOD: Duration = Duration::from_secs(1);
 
 /// What waits for a second click.
 #[derive(Default)]
@@ -61,7 +64,7 @@ pub(super) fn page_ui(
                 }
                 return;
             };
-            loud_ui(ui, progress);
+            loud_ui(ui, progress, job.outcome.known());
             progress_ui(ui, progress);
             missing_price_ui(ui, state, job, progress, memory, commands);
             actions_ui(ui, state, job, progress, memory, commands);
@@ -115,14 +118,17 @@ fn failure_ui(ui: &mut Ui, job: &KnownJob, commands: &mut Vec<Command>) {
     }
 }
 
-/// What must not be overlooked.
-fn loud_ui(ui: &mut Ui, progress: &JobProgress) {
-    let missing = progress.missing().unwrap_or_default();
+/// What must not be overlooked. What retries have answered is not missing any more.
+fn loud_ui(ui: &mut Ui, progress: &JobProgress, outcome: Option<&JobOutcome>) {
+    let missing = match outcome {
+        Some(outcome) => outcome.failed.len() as u64,
+        None => progress.missing().unwrap_or_default(),
+    };
     let missing_text = match missing {
         1 => "1 image has no output".to_owned(),
         count => format!("{} images have no output", grouped(count as usize)),
     };
-    if progress.is_short() {
+    if progress.is_short() && missing > 0 {
         let text = format!(
             "SageMaker calls this job completed, but {missing_text}. Find out below which they are, and send only those again"
         );
@@ -187,13 +193,15 @@ fn progress_ui(ui: &mut Ui, progress: &JobProgress) {
             .map(|rate| format!("{rate:.1} a second")),
     );
     if !progress.job.status.is_over() {
+        let now = now_ms();
         let left = progress
-            .seconds_left
+            .seconds_left(now)
             .filter(|secs| secs.is_finite() && *secs >= 0.0);
         let left = left.map(|secs| human_duration(Duration::from_secs_f64(secs.min(1e9))));
         parts.extend(left.map(|left| format!("{left} left")));
+        parts.extend(progress.count_age_text(now));
+        ui.ctx().request_repaint_after(PERIOD);
     }
-    parts.extend(progress.count_age_text());
     ui.label(parts.join(", "));
     ui.label(cost_text(progress));
     for note in &progress.notes {
@@ -419,9 +427,11 @@ fn known_outcome_ui(
     outcome: &JobOutcome,
     commands: &mut Vec<Command>,
 ) {
+    let retried = outcome.retries_text();
     if outcome.failed.is_empty() {
+        let retried = retried.map_or_else(String::new, |retried| format!(", {retried}"));
         ui.label(format!(
-            "All {} images have an output",
+            "All {} images have an output{retried}",
             grouped(outcome.inputs as usize)
         ));
         return;
@@ -431,6 +441,9 @@ fn known_outcome_ui(
         1 => "1 image has no output".to_owned(),
         count => format!("{} images have no output", grouped(count)),
     }));
+    if let Some(retried) = retried {
+        ui.label(format!("Of those without one, answered later: {retried}"));
+    }
     let row_height = ui.text_style_height(&egui::TextStyle::Body) + 2.0;
     ScrollArea::vertical()
         .id_salt("failed objects")
@@ -448,7 +461,19 @@ fn known_outcome_ui(
     for note in &outcome.notes {
         ui.add(Label::new(RichText::new(note).weak()).wrap());
     }
-    retry_ui(ui, job, commands);
+    let Some(running) = outcome.retry_under_way() else {
+        return retry_ui(ui, job, commands);
+    };
+    let text = format!(
+        "The retry {} is at work on {} of them",
+        running.job_name,
+        grouped(running.under_way as usize)
+    );
+    banner_ui(ui, Tone::Hint, &text, |ui| {
+        if ui.button("See what it has answered").clicked() {
+            commands.push(Command::FindOutcome(job.id.clone()));
+        }
+    });
 }
 
 /// A job of the same kind for these images alone: planned, looked through, shown, and only then started.

@@ -1,0 +1,82 @@
+//! Jobs as JSON, for programs.
+
+use clap::ValueEnum;
+use serde_json::{Value, json};
+
+use crate::domain::{JobOutcome, JobProgress, TransformSummary};
+
+/// How a command tells what it found.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(super) enum Format {
+    #[default]
+    Text,
+    Json,
+}
+
+/// A job at one moment. `outcome`: what became of its images, where that was asked for.
+pub(super) fn status_json(progress: &JobProgress, outcome: Option<&JobOutcome>) -> Value {
+    let job = &progress.job;
+    let spec = &job.spec;
+    let mut status = json!({
+        "job": spec.job_name,
+        "arn": job.arn,
+        "status": job.status.word(),
+        "phase": progress.phase.word(),
+        "failure": job.failure,
+        "model": spec.model_name,
+        "input": spec.input.objects.address().to_string(),
+        "output": spec.output.folder.to_string(),
+        "inputs": progress.inputs,
+        "outputs": progress.outputs,
+        "outputs_per_s": progress.outputs_per_s,
+        "seconds_left": progress.seconds_left(progress.seen_at_ms),
+        "counted": progress.counted_at_ms.map(time),
+        "created": time(job.created_ms),
+        "started": job.started_ms.map(time),
+        "ended": job.ended_ms.map(time),
+        "instance_type": spec.instance_type,
+        "instance_count": spec.instance_count,
+        "billed_s": progress.billed_s,
+        "cost_usd": progress.cost_usd,
+        "log": progress.log_tail.iter().map(|line| &line.message).collect::<Vec<_>>(),
+        "notes": progress.notes,
+    });
+    if let Some(outcome) = outcome {
+        status["without_output"] = outcome
+            .failed
+            .iter()
+            .map(|failed| json!({"uri": outcome.uri_of(failed).as_str(), "error": failed.reason}))
+            .collect();
+        let retries = outcome.retries.iter();
+        status["retries"] = retries
+            .map(|retry| {
+                json!({
+                    "job": retry.job_name,
+                    "answered": retry.answered,
+                    "under_way": retry.under_way,
+                })
+            })
+            .collect();
+    }
+    status
+}
+
+/// The jobs of a list.
+pub(super) fn list_json(jobs: &[TransformSummary]) -> Value {
+    let job = |job: &TransformSummary| {
+        json!({
+            "job": job.name,
+            "status": job.status.word(),
+            "created": time(job.created_ms),
+            "failure": job.failure,
+        })
+    };
+    jobs.iter().map(job).collect()
+}
+
+/// `2026-11-21T14:05:09.007Z`
+fn time(at_ms: i64) -> String {
+    jiff::Timestamp::from_millisecond(at_ms)
+        .unwrap_or_default()
+        .to_string()
+}
