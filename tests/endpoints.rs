@@ -4,6 +4,7 @@
 
 mod support;
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
@@ -74,6 +75,14 @@ impl Account {
         let sent = Command::new("kill").args(["-INT", &id]).status().unwrap();
         assert!(sent.success());
         Ended::of(&child.wait_with_output().unwrap())
+    }
+
+    /// No endpoint, and what was made for one stays.
+    fn cannot_be_undone(&self) {
+        self.plane.fail(Failure::ResourceLimit);
+        for operation in ["DeleteEndpointConfig", "DeleteModel"] {
+            self.plane.fail(Failure::AccessDenied { operation });
+        }
     }
 
     fn record(&self, name: &str) -> PathBuf {
@@ -161,6 +170,8 @@ fn an_endpoint_is_deployed_watched_listed_and_deleted_with_all_that_was_made_for
             "$0.25 an hour",
             "it costs money until: spotcheck endpoint delete cats",
         ]);
+    let mode = account.record("cats").metadata().unwrap().permissions();
+    assert_eq!(mode.mode() & 0o777, 0o600);
     let status = ["status", "cats", "--watch"];
     account
         .endpoint(&status)
@@ -298,7 +309,7 @@ fn a_model_of_tensorflow_gets_its_container_and_no_other() {
 #[test]
 fn what_is_left_of_an_earlier_endpoint_is_told_before_it_is_deleted() {
     let account = Account::new("endpoint-remains");
-    account.plane.fail(Failure::ResourceLimit);
+    account.cannot_be_undone();
     account.deploy("cats", &[]).must(1, "");
     account.plane.heal();
     let archive = account.bucket.uri(ARCHIVE);
@@ -392,11 +403,15 @@ fn what_never_became_an_endpoint_does_not_block_its_name() {
         .says(&["sagemaker:CreateModel", "nothing is left"]);
     assert!(!account.record("cats").exists());
     account.plane.heal();
-    account.plane.fail(Failure::ResourceLimit);
-    account
-        .deploy("cats", &[])
-        .must(1, "")
-        .says(&["a quota of the account", "spotcheck endpoint delete cats"]);
+    account.cannot_be_undone();
+    account.deploy("cats", &[]).must(1, "").says(&[
+        "a quota of the account",
+        "configuration cats (",
+        "sagemaker:DeleteEndpointConfig",
+        "model cats (",
+        "sagemaker:DeleteModel",
+        "spotcheck endpoint delete cats",
+    ]);
     assert!(account.has_model("cats") && account.has_config("cats"));
     account
         .endpoint(&["status", "cats"])
@@ -410,6 +425,70 @@ fn what_never_became_an_endpoint_does_not_block_its_name() {
             "deleted configuration cats, left of an earlier endpoint",
             "deleted model cats, left of an earlier endpoint",
         ]);
+}
+
+#[test]
+fn a_deployment_that_fails_is_undone_the_last_thing_first() {
+    let account = Account::new("endpoint-undone");
+    let packed = account.home.path().join("model.tar.gz");
+    std::fs::write(&packed, echo_archive()).unwrap();
+    let folder = account.bucket.uri("models/");
+    account.plane.fail(Failure::ResourceLimit);
+    let more = ["--upload-to", &folder];
+    account
+        .deploy_of("cats", packed.to_str().unwrap(), &more)
+        .must(1, "")
+        .says(&[
+            "a quota of the account",
+            "configuration cats, model cats, archive s3://",
+        ]);
+    assert!(!account.has_model("cats") && !account.has_config("cats"));
+    let key = "models/spotcheck-files/cats/model.tar.gz";
+    assert_eq!(account.bucket.get(key), None);
+    assert!(!account.record("cats").exists());
+    let requests = account.plane.requests();
+    let operations = requests.iter().map(|request| request.operation.as_str());
+    let deletions: Vec<&str> = operations
+        .filter(|name| name.starts_with("Delete"))
+        .collect();
+    assert_eq!(deletions, ["DeleteEndpointConfig", "DeleteModel"]);
+}
+
+#[test]
+fn a_deployment_that_is_interrupted_is_undone_and_one_that_is_killed_is_written_down() {
+    let account = Account::new("endpoint-killed");
+    account.plane.fail(Failure::Held {
+        operation: "CreateEndpoint",
+    });
+    let archive = account.bucket.uri(ARCHIVE);
+    let until_held = |signal: &str| {
+        let mut command = account.command(&deployment("cats", &archive));
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = command.spawn().unwrap();
+        let is_asked = || {
+            let record = std::fs::read_to_string(account.record("cats"));
+            record.is_ok_and(|record| record.contains("\"is_started\": true"))
+        };
+        while !is_asked() {
+            std::thread::sleep(POLL);
+        }
+        let id = child.id().to_string();
+        let sent = Command::new("kill").args([signal, &id]).status().unwrap();
+        assert!(sent.success());
+        Ended::of(&child.wait_with_output().unwrap())
+    };
+    until_held("-INT")
+        .must(1, "")
+        .says(&["cancelled", "configuration cats, model cats"]);
+    assert!(!account.has_model("cats") && !account.has_config("cats"));
+    assert!(!account.record("cats").exists());
+
+    assert_eq!(until_held("-KILL").code, None);
+    assert!(account.has_model("cats") && account.has_config("cats"));
+    account
+        .endpoint(&["delete", "cats", "--yes"])
+        .must(0, "deleted configuration cats\ndeleted model cats\n");
+    assert!(!account.has_model("cats") && !account.has_config("cats"));
 }
 
 #[test]

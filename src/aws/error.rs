@@ -95,6 +95,14 @@ impl AwsErrorKind {
                 | Self::Local
         )
     }
+
+    /// Whether the server may have done what was asked, and only its answer got lost.
+    pub fn is_in_doubt(self) -> bool {
+        matches!(
+            self,
+            Self::Cancelled | Self::Timeout | Self::Cut | Self::Server | Self::Unreachable
+        )
+    }
 }
 
 /// What was asked for.

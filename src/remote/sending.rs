@@ -72,6 +72,15 @@ impl Sender<'_> {
         Ok(self.carry_out(&plan)?)
     }
 
+    /// Whether there is surely nothing at an address that could not be sent to.
+    pub(super) fn is_absent(&self, address: &S3Address) -> bool {
+        let there =
+            self.aws
+                .s3(self.s3)
+                .object(&address.bucket, &address.prefix, Some(self.control));
+        there.is_err_and(|error| error.kind == AwsErrorKind::NotFound)
+    }
+
     fn plan(&self, folder: &S3Address, files: LocalFiles) -> Result<UploadPlan, SendError> {
         let place = S3Place {
             access: self.s3.clone(),

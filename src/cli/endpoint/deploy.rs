@@ -14,7 +14,7 @@ use crate::cli::progress::with_progress;
 use crate::cli::terminal::stdout;
 use crate::cli::transform::preflight::write_noteworthy;
 use crate::domain::{CheckGrade, EndpointStatus, Preflight};
-use crate::remote::endpoint::{Deletion, EndpointError, Material, Remains, deploy};
+use crate::remote::endpoint::{Deletion, DeployError, EndpointError, Material, Remains, deploy};
 use crate::tasks::now_ms;
 
 #[derive(Debug, Args)]
@@ -47,7 +47,7 @@ pub(super) fn run(args: &DeployArgs, desk: &Desk) -> anyhow::Result<Outcome> {
         deploy(&aws, &desk.records, &mut record, material, control)
     });
     if let Err(error) = deployed {
-        return Err(failed(&error, &planned, desk));
+        return Err(failed(&error, planned.name()));
     }
     CostSoFar::of_record(&record, None).tell(now_ms());
     tell_end(&record, now_ms());
@@ -109,13 +109,9 @@ fn must_be_well(found: &Preflight, args: &DeployArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn failed(error: &EndpointError, planned: &Planned, desk: &Desk) -> anyhow::Error {
-    let name = planned.name();
-    if desk.records.find(name, planned.region()).is_some() {
-        anyhow::anyhow!(
-            "{error}\nWhat was made for it before goes with: spotcheck endpoint delete {name}"
-        )
-    } else {
-        anyhow::anyhow!("{error}\nNothing was made for it, so nothing is left")
+fn failed(error: &DeployError, name: &str) -> anyhow::Error {
+    if error.kept.is_empty() {
+        return anyhow::anyhow!("{error}");
     }
+    anyhow::anyhow!("{error}\nDelete it with: spotcheck endpoint delete {name}")
 }

@@ -10,11 +10,11 @@ use crate::domain::{
     EndpointConfig, EndpointRecord, ModelSource, S3Access, S3Address, SageMakerAccess,
 };
 use crate::remote::endpoint::{
-    Deletion, EndpointError, EndpointPlan, Material, Remains, deploy, preflight,
+    DeployError, EndpointError, EndpointPlan, Material, Remains, deploy, preflight,
 };
 use crate::remote::transform::{JobError, NewModel, read_prices};
 use crate::state::{DeployCheck, DeployOrder, EndpointId, Event, TaskId, TaskOutcome};
-use crate::tasks::{ProgressUnit, TaskControl, now_ms};
+use crate::tasks::{TaskControl, now_ms};
 
 /// How an archive is called in S3.
 const ARCHIVE: &str = "model.tar.gz";
@@ -169,49 +169,15 @@ fn deploy_planned(
         material,
         control,
     );
-    match deployed {
-        Ok(()) => Ok(id),
-        Err(error) => undo(shared, id, &error),
-    }
+    deployed.map(|()| id).map_err(|error| failed(&error))
 }
 
-/// What was made before something went wrong goes again, also where the user has cancelled.
-fn undo(shared: &Shared, id: EndpointId, error: &EndpointError) -> Result<EndpointId, TaskOutcome> {
-    let is_cancelled = matches!(error, EndpointError::Cancelled);
-    let records = records(shared);
-    let failed =
-        |what_is_left: String| Err(TaskOutcome::Failed(format!("{error}. {what_is_left}")));
-    if records.find(&id.name, id.region()).is_none() {
-        if is_cancelled {
-            return Err(TaskOutcome::Cancelled);
-        }
-        return failed("Nothing was made for it, so nothing is left".to_owned());
-    }
-    let control = TaskControl::new(ProgressUnit::Steps);
-    let (aws, name) = (&shared.aws, &id.name);
-    let left = Deletion::of(aws, &records, &id.sagemaker, name, false, &control);
-    let done = match left {
-        // SageMaker took it all the same, and only its answer got lost.
-        Ok(deletion) if deletion.status().is_some() && !is_cancelled => return Ok(id),
-        Ok(deletion) => deletion.carry_out(aws, &records, &control),
-        Err(error) => Err(error),
-    };
-    match done {
-        Ok(done) if done.kept.is_empty() && is_cancelled => Err(TaskOutcome::Cancelled),
-        Ok(done) if done.kept.is_empty() => failed(format!(
-            "What was made for it before was deleted again: {}",
-            done.deleted.join(", ")
-        )),
-        Ok(done) => {
-            let kept = done.kept.iter();
-            let kept: Vec<String> = kept.map(|(what, why)| format!("{what} ({why})")).collect();
-            failed(format!(
-                "What was made for it before could not all be deleted again: {}; “Endpoints…” tries once more",
-                kept.join(", ")
-            ))
-        }
-        Err(second) => failed(format!(
-            "What was made for it before could not be deleted again ({second}); “Endpoints…” tries once more"
-        )),
+/// Where nothing is left and the user wanted it so, nothing has failed.
+fn failed(error: &DeployError) -> TaskOutcome {
+    let is_cancelled = matches!(error.error, EndpointError::Cancelled);
+    match error.kept.is_empty() {
+        true if is_cancelled => TaskOutcome::Cancelled,
+        true => TaskOutcome::Failed(error.to_string()),
+        false => TaskOutcome::Failed(format!("{error}; “Endpoints…” tries once more")),
     }
 }

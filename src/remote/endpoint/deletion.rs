@@ -79,6 +79,26 @@ impl Deletion {
         })
     }
 
+    /// What the record says was made, and nothing else: what stands under the same names besides is somebody else's. `status` is that of
+    /// the endpoint, where it was made.
+    pub(super) fn of_record(
+        aws: &Aws,
+        record: &EndpointRecord,
+        status: Option<EndpointStatus>,
+    ) -> Self {
+        let config = &record.config;
+        Self {
+            sagemaker: aws.sagemaker(&record.sagemaker),
+            name: record.name.clone(),
+            status,
+            configs: Vec::from_iter(record.owns_config.then(|| config.name.clone())),
+            model: record.owns_model.then(|| config.model_name.clone()),
+            takes_model: record.owns_model,
+            archive: record.archive.clone(),
+            record: Some(record.clone()),
+        }
+    }
+
     /// As it is now; `None` where SageMaker does not know it, or no longer.
     pub fn status(&self) -> Option<EndpointStatus> {
         self.status

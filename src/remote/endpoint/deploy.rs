@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use super::{EndpointError, EndpointRecords};
-use crate::aws::{Aws, AwsError, AwsErrorKind};
+use super::{Deletion, EndpointError, EndpointRecords};
+use crate::aws::{Aws, AwsError};
 use crate::domain::{
-    EndpointRecord, EndpointSpec, ModelSource, S3Access, S3Address, UploadedArchive,
+    EndpointRecord, EndpointSpec, EndpointStatus, ModelSource, S3Access, S3Address, UploadedArchive,
 };
 use crate::remote::sending::Sender;
-use crate::tasks::TaskControl;
+use crate::tasks::{ProgressUnit, TaskControl};
 
 /// What an endpoint is made of.
 #[derive(Debug, Clone, Copy)]
@@ -20,13 +20,92 @@ pub struct Material<'m> {
     pub unfinished: &'m Path,
 }
 
+/// Why a model was not deployed, and what became of what was made for it.
+#[derive(Debug, thiserror::Error)]
+#[error("{error}\n{}", self.undone())]
+pub struct DeployError {
+    pub error: EndpointError,
+    /// “model cats”: deleted again.
+    pub deleted: Vec<String>,
+    /// What could not be deleted again, and why. The record names it, for [`super::delete`].
+    pub kept: Vec<(String, String)>,
+}
+
+impl DeployError {
+    fn undone(&self) -> String {
+        if self.kept.is_empty() && self.deleted.is_empty() {
+            return "Nothing was made for it, so nothing is left".to_owned();
+        }
+        if self.kept.is_empty() {
+            let deleted = self.deleted.join(", ");
+            return format!("What was made for it before was deleted again: {deleted}");
+        }
+        let kept = self.kept.iter();
+        let kept: Vec<String> = kept.map(|(what, why)| format!("{what} ({why})")).collect();
+        let kept = kept.join(", ");
+        format!("What was made for it before could not all be deleted again: {kept}")
+    }
+}
+
 /// Sends the archive where it is one of this machine, and makes the model (unless SageMaker has it), the configuration and the endpoint, in
-/// this order, each written down before. What was made before a step failed stays in the record, for [`super::delete`]; where nothing was
-/// made there is no record.
+/// this order, each written down before. If a step fails or is cancelled, what was made before is deleted again, the last first; what
+/// cannot be deleted stays in the record, as does all of it if the program is killed.
 ///
 /// # Errors
 /// The archive cannot be read or sent, or something else stands there; SageMaker refuses a step; or the record cannot be written.
 pub fn deploy(
+    aws: &Aws,
+    records: &EndpointRecords,
+    record: &mut EndpointRecord,
+    material: Material<'_>,
+    control: &TaskControl,
+) -> Result<(), DeployError> {
+    match make_all(aws, records, record, material, control) {
+        Ok(()) => Ok(()),
+        Err(error) => undo(aws, records, record, error),
+    }
+}
+
+/// Also where the user has cancelled. `Ok` where SageMaker took the endpoint all the same, and only its answer got lost.
+fn undo(
+    aws: &Aws,
+    records: &EndpointRecords,
+    record: &EndpointRecord,
+    error: EndpointError,
+) -> Result<(), DeployError> {
+    let is_wanted = !matches!(error, EndpointError::Cancelled);
+    let mut failed = DeployError {
+        error,
+        deleted: Vec::new(),
+        kept: Vec::new(),
+    };
+    if !record.has_anything() {
+        return Err(failed);
+    }
+    let control = TaskControl::new(ProgressUnit::Steps);
+    let sagemaker = aws.sagemaker(&record.sagemaker);
+    let describe = || sagemaker.describe_endpoint(&record.name, Some(&control));
+    let status = match record.is_started.then(describe) {
+        Some(Ok(Some(_))) if is_wanted => return Ok(()),
+        Some(Ok(Some(endpoint))) => Some(endpoint.status),
+        // Nobody can tell: deleting it does.
+        Some(Err(_)) => Some(EndpointStatus::Creating),
+        Some(Ok(None)) | None => None,
+    };
+    let deletion = Deletion::of_record(aws, record, status);
+    let goes = deletion.goes();
+    match deletion.carry_out(aws, records, &control) {
+        Ok(done) => (failed.deleted, failed.kept) = (done.deleted, done.kept),
+        // Nothing was deleted, as the endpoint is still there.
+        Err(why) => {
+            let why = why.to_string();
+            failed.kept = goes.into_iter().map(|what| (what, why.clone())).collect();
+        }
+    }
+    Err(failed)
+}
+
+fn make_all(
     aws: &Aws,
     records: &EndpointRecords,
     record: &mut EndpointRecord,
@@ -95,13 +174,18 @@ fn send_archive(
         unfinished: material.unfinished,
         control,
     };
-    sender.send_file(path, address, || {
+    let sent = sender.send_file(path, address, || {
         record.archive = Some(UploadedArchive {
             address: address.clone(),
             s3: material.s3.clone(),
         });
         Ok(records.write(record)?)
-    })
+    });
+    if sent.is_err() && record.archive.is_some() && sender.is_absent(address) {
+        record.archive = None;
+        records.forget(record)?;
+    }
+    sent
 }
 
 /// Writes down that there is one more thing, makes it, and takes the note back where SageMaker has surely not made it: what is there
@@ -112,17 +196,15 @@ fn make(
     note: impl Fn(&mut EndpointRecord) -> &mut bool,
     call: impl FnOnce() -> Result<String, AwsError>,
 ) -> Result<(), EndpointError> {
-    use AwsErrorKind as Kind;
     *note(record) = true;
-    records.write(record)?;
+    if let Err(error) = records.write(record) {
+        *note(record) = false;
+        return Err(error.into());
+    }
     let Err(error) = call() else {
         return Ok(());
     };
-    let is_in_doubt = matches!(
-        error.kind,
-        Kind::Cancelled | Kind::Timeout | Kind::Cut | Kind::Server | Kind::Unreachable
-    );
-    if !is_in_doubt {
+    if !error.kind.is_in_doubt() {
         *note(record) = false;
         if record.has_anything() {
             records.write(record)?;

@@ -15,7 +15,7 @@ use crate::remote::SendError;
 
 pub use carrier::EndpointCarrier;
 pub use deletion::{Deleted, Deletion, delete, delete_due};
-pub use deploy::{Material, deploy};
+pub use deploy::{DeployError, Material, deploy};
 pub use log::log_tail;
 pub use preflight::{EndpointFindings, EndpointPlan, Remains, preflight};
 pub use records::EndpointRecords;
