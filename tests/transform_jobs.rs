@@ -6,6 +6,7 @@
 mod support;
 
 use std::collections::BTreeSet;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -425,6 +426,51 @@ fn all_parameters_of_a_job_reach_sagemaker() {
 }
 
 #[test]
+fn the_aws_commands_are_printed_of_a_job_that_would_do_well_and_end_with_the_first_failure() {
+    let transform = Transform::with_images("commands-of-problems", 1);
+    let print = |more: &[&str]| {
+        let more = [&["--print-aws"], more].concat();
+        transform.start("bad", "photos/", &more)
+    };
+    // Images are not cut into lines.
+    let bad = ["--split-type", "line"];
+    let refused = print(&bad).must(1, &["problem  Splitting", "nothing was printed", "--force"]);
+    assert_eq!(refused.stdout, "");
+    let forced = print(&[&bad[..], &["--force"]].concat()).must(0, &["problem  Splitting"]);
+    assert!(
+        forced.stdout.contains("create-transform-job"),
+        "{forced:#?}"
+    );
+
+    let printed = print(&[]).must(0, &[]);
+    let script = format!("aws() {{ echo \"$2\"; return 1; }}\n{}", printed.stdout);
+    let output = Command::new("sh").args(["-c", &script]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(output.stdout, b"create-model\n");
+}
+
+#[test]
+fn what_the_user_gave_as_secrets_is_kept_for_the_owner_alone_and_only_where_it_is_needed() {
+    let transform = Transform::with_images("secrets", 1);
+    let more = ["--env", "TOKEN=hunter2", "--model-env", "KEY=correct-horse"];
+    transform.start("kept", "photos/", &more).must(0, &[]);
+    assert_eq!(
+        transform.asked("CreateTransformJob")["Environment"]["TOKEN"],
+        "hunter2"
+    );
+    let [record] = <[PathBuf; 1]>::try_from(transform.records()).unwrap();
+    let mode = record.metadata().unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let kept = std::fs::read_to_string(&record).unwrap();
+    assert!(
+        kept.contains("TOKEN") && !kept.contains("hunter2"),
+        "{kept}"
+    );
+    // A retry makes a deleted model again.
+    assert!(kept.contains("correct-horse"), "{kept}");
+}
+
+#[test]
 fn the_aws_commands_that_are_printed_ask_for_the_very_same() {
     let transform = Transform::with_images("commands", 2);
     let more = [
@@ -596,6 +642,19 @@ fn the_preflight_finds_traps_of_the_requests() {
         transform.must_find("records/", more, "Splitting", grade, said);
     };
     records(&["--input-kind", "tfrecord"], "ok", "SplitType TFRecord");
+    let multi = [
+        "--input-kind",
+        "tfrecord",
+        "--batch-strategy",
+        "multi-record",
+    ];
+    records(&multi, "warning", "Set BatchStrategy to SingleRecord");
+    // The handler of this archive reads records with their framing.
+    let ours = archive(&[("spotcheck-model.json", b"{}"), ("model.onnx", b"graph")]);
+    transform.bucket.put("models/ours.tar.gz", &ours);
+    let ours = transform.bucket.uri("models/ours.tar.gz");
+    let multi = [&multi[..], &["--archive", &ours]].concat();
+    records(&multi, "ok", "BatchStrategy MultiRecord");
     records(&[], "warning", "Set SplitType to TFRecord");
     records(&["--split-type", "line"], "problem", "where the records");
     records(
@@ -1598,6 +1657,54 @@ fn logs_that_may_not_be_read_hide_nothing_else() {
 }
 
 #[test]
+fn what_a_refused_start_has_not_made_is_not_left_behind() {
+    let transform = Transform::with_images("not-made", 1);
+    let left = || {
+        let [record] = <[PathBuf; 1]>::try_from(transform.records()).unwrap();
+        let record: Value = serde_json::from_slice(&std::fs::read(record).unwrap()).unwrap();
+        record["left"].clone()
+    };
+    let says_left = |ended: &Ended| ended.stderr.contains("left behind");
+    let create = "CreateModel";
+    transform
+        .plane
+        .fail(Failure::AccessDenied { operation: create });
+    let refused = transform.start("cats", "photos/", &[]);
+    assert!(!says_left(&refused), "{refused:#?}");
+    refused.must(1, &["sagemaker:CreateModel"]);
+    assert_eq!(left(), json!([]));
+    // Whether a lost answer was a yes, nobody knows.
+    transform.plane.heal();
+    let lost = Failure::HangUp {
+        operation: create,
+        times: 100,
+    };
+    transform.plane.fail(lost);
+    let lost = transform.start("cats", "photos/", &[]);
+    assert!(says_left(&lost), "{lost:#?}");
+    assert_eq!(left(), json!([{"model": "cats"}]));
+
+    // The archive of this machine does not get there.
+    transform.plane.heal();
+    std::fs::remove_file(&transform.records()[0]).unwrap();
+    let archive = transform.home.path().join("model.tar.gz");
+    std::fs::write(&archive, echo_archive()).unwrap();
+    let proxy = FaultProxy::before(Seaweed::shared().address());
+    let denied = Fault::error("403 Forbidden", "AccessDenied");
+    proxy.inject(|request| request.method == "PUT", Often::Always, denied);
+    let mut args = transform.of_job("start", "cats", "photos/", &[]);
+    let flag = args.iter().position(|arg| arg == "--archive").unwrap();
+    args[flag + 1] = archive.to_str().unwrap().to_owned();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let mut command = transform.command(&args);
+    command.env("AWS_ENDPOINT_URL_S3", proxy.endpoint());
+    let refused = Ended::of(&command.output().unwrap());
+    assert!(!says_left(&refused), "{refused:#?}");
+    refused.must(1, &["s3:PutObject"]);
+    assert_eq!(left(), json!([]));
+}
+
+#[test]
 fn a_start_that_is_refused_says_why_and_what_it_made_and_goes_on_from_there() {
     let transform = Transform::with_images("refused", 2);
     let archive = transform.home.path().join("model.tar.gz");
@@ -1624,7 +1731,7 @@ fn a_start_that_is_refused_says_why_and_what_it_made_and_goes_on_from_there() {
         &[
             "ResourceLimitExceeded",
             "quota",
-            "made before that: archive s3://",
+            "left behind: archive s3://",
             "model refused",
             "clean-up refused",
         ],

@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::job_args::{JobArgs, Planned};
 use super::json::Format;
-use super::package::Packing;
+use super::package::{ARCHIVE, Packing};
 use super::preflight::write_noteworthy;
 use super::status::{Watched, watch_to_the_end};
 use crate::aws::Aws;
@@ -16,7 +16,9 @@ use crate::cli::progress::with_progress;
 use crate::cli::terminal::{interruptible, stdout};
 use crate::dirs::AppDirs;
 use crate::domain::{CheckGrade, JobRecord, LeftBehind, Preflight, PriceTable, TransformPlan};
-use crate::remote::transform::{self, JobRecords, StartFolders, aws_commands};
+use crate::remote::transform::{
+    self, JobRecords, StartFolders, aws_commands, quoted, shell_script,
+};
 use crate::tasks::{ProgressUnit, TaskControl, now_ms};
 
 #[derive(Debug, Args)]
@@ -30,10 +32,10 @@ pub(super) struct StartArgs {
 /// How a job is started.
 #[derive(Debug, Args)]
 pub(super) struct HowArgs {
-    /// Starts although the preflight finds problems
+    /// Starts, or prints the commands, although the preflight finds problems
     #[arg(long)]
     force: bool,
-    /// Prints what the `aws` command line would do, for a POSIX shell, and starts nothing
+    /// Prints what the `aws` command line would do, for a POSIX shell, and starts nothing. The values of --env and --model-env are in it
     #[arg(long)]
     print_aws: bool,
     /// Watches the job until it is over
@@ -62,12 +64,12 @@ pub(super) fn start(
     if how.print_aws {
         // For what is chosen by the objects that are there.
         let found = planned.preflight(aws, &prices, None, control)?;
-        write_noteworthy(&found)?;
+        must_be_well(&found, how, "printed")?;
         return print_commands(&planned.plan, planned.packing.as_ref());
     }
     let packed = planned.pack(aws, control)?;
     let found = planned.preflight(aws, &prices, packed.as_ref(), control)?;
-    must_be_well(&found, how)?;
+    must_be_well(&found, how, "started")?;
     if planned.packing.is_some() && packed.is_none() {
         bail!("nothing was started: there is nothing to send to the model, so it was not packed");
     }
@@ -109,10 +111,13 @@ pub(super) fn start(
     watch_to_the_end(&watched, control)
 }
 
-fn must_be_well(found: &Preflight, how: &HowArgs) -> anyhow::Result<()> {
+/// `done` is what happens otherwise: “started”.
+fn must_be_well(found: &Preflight, how: &HowArgs, done: &str) -> anyhow::Result<()> {
     write_noteworthy(found)?;
     if found.grade() == CheckGrade::Problem && !how.force {
-        bail!("nothing was started, because of the problems above; --force starts all the same");
+        bail!(
+            "nothing was {done}, because of the problems above; with --force it is {done} all the same"
+        );
     }
     Ok(())
 }
@@ -143,30 +148,21 @@ fn tell_what_is_left(records: &JobRecords, name: &str) {
     };
     let left: Vec<String> = left.iter().map(LeftBehind::to_string).collect();
     eprintln!(
-        "made before that: {}; the same command with --job-name {name} goes on with it, and spotcheck transform clean-up {name} deletes it",
+        "left behind: {}; the same command with --job-name {name} goes on with it, and spotcheck transform clean-up {name} deletes it",
         left.join(", ")
     );
 }
 
 fn print_commands(plan: &TransformPlan, packing: Option<&Packing>) -> anyhow::Result<Outcome> {
-    let mut out = stdout();
+    let mut commands = Vec::new();
     if let Some(packing) = packing {
         let (flag, model) = packing.flag();
-        let plain = model
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || b"-_./".contains(&byte));
-        let model = if plain {
-            model
-        } else {
-            format!("'{}'", model.replace('\'', r"'\''"))
-        };
-        writeln!(
-            out,
-            "spotcheck transform package {flag} {model} --out model.tar.gz"
-        )?;
+        commands.push(format!(
+            "spotcheck transform package {flag} {} --out {ARCHIVE}",
+            quoted(&model)
+        ));
     }
-    for command in aws_commands(plan) {
-        writeln!(out, "{command}")?;
-    }
+    commands.extend(aws_commands(plan));
+    writeln!(stdout(), "{}", shell_script(&commands))?;
     Ok(Outcome::AllWell)
 }

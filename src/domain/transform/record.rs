@@ -5,11 +5,13 @@ use serde::{Deserialize, Serialize};
 use super::{ModelSpec, SageMakerAccess, TransformSpec};
 use crate::domain::{S3Access, S3Address};
 
-/// A job that was started here, kept so that watching goes on after a restart and clean-up knows what was made. No secret.
+/// A job that was started here, kept so that watching goes on after a restart and clean-up knows what was made. No credentials, but the
+/// model's environment may hold secrets of the user.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct JobRecord {
     pub sagemaker: SageMakerAccess,
     pub s3: S3Access,
+    /// Read from a file, its environment has names alone.
     pub spec: TransformSpec,
     /// Milliseconds since 1970-01-01 UTC.
     pub begun_ms: i64,

@@ -13,7 +13,7 @@ use crate::domain::{
     archive_address,
 };
 use crate::remote::transform::{
-    Checked, JobError, NewModel, aws_commands, manifest_of, preflight, read_prices,
+    Checked, JobError, NewModel, aws_commands, manifest_of, preflight, read_prices, shell_script,
 };
 use crate::state::{Event, JobId, SendCheck, SendFrom, SendImages, SendOrder, TaskId, TaskOutcome};
 use crate::tasks::TaskControl;
@@ -49,9 +49,10 @@ fn check_order(
     let plan = plan_of(shared, order, control)?;
     let prices = read_prices(&shared.dirs.prices())?;
     let Checked { plan, preflight } = preflight(&shared.aws, plan, &prices, control)?;
+    let script = shell_script(&aws_commands(&plan));
     Ok(SendCheck {
         preflight,
-        commands: lines_of(&aws_commands(&plan)),
+        commands: script.split('\n').map(str::to_owned).collect(),
         plan: Arc::new(plan),
     })
 }
@@ -150,11 +151,6 @@ fn plan_of(
         inside,
         retry_of: None,
     })
-}
-
-fn lines_of(commands: &[String]) -> Vec<String> {
-    let lines = commands.iter().flat_map(|command| command.split('\n'));
-    lines.map(str::to_owned).collect()
 }
 
 /// The images in the files that are sent, where the images lie inside of files and all of those are listed.

@@ -23,7 +23,7 @@ mod retry;
 mod start;
 mod watch;
 
-pub use aws_commands::aws_commands;
+pub use aws_commands::{aws_commands, quoted, shell_script};
 pub use clean_up::{CleanedUp, clean_up};
 pub use error::JobError;
 pub use logs::{LogKind, LogReader};

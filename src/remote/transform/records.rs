@@ -18,13 +18,17 @@ impl JobRecords {
         }
     }
 
-    /// Replaces the record of this job in one step.
+    /// Replaces the record of this job in one step. Only its owner may read the file (a temporary file has mode 0600, and keeps it): a
+    /// retry makes a deleted model again, so the values of the model's environment are in it. Of the job's environment only the names
+    /// are kept, as SageMaker tells the values.
     pub fn write(&self, record: &JobRecord) -> Result<(), JobError> {
+        let mut record = record.clone();
+        record.spec.environment.values_mut().for_each(String::clear);
         let path = self.path_of(&record.spec.job_name, record.sagemaker.region.as_deref());
         let write = || -> std::io::Result<()> {
             std::fs::create_dir_all(&self.folder)?;
             let file = tempfile::NamedTempFile::new_in(&self.folder)?;
-            serde_json::to_writer_pretty(&file, record)?;
+            serde_json::to_writer_pretty(&file, &record)?;
             file.as_file().sync_all()?;
             file.persist(&path)?;
             Ok(())
@@ -102,7 +106,9 @@ fn read(path: &Path, content: &[u8]) -> Result<JobRecord, JobError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{LeftBehind, S3Access, SageMakerAccess, TransformSpec};
+    use crate::domain::{
+        LeftBehind, ModelSpec, S3Access, S3Address, SageMakerAccess, TransformSpec,
+    };
 
     fn record(job_name: &str, begun_ms: i64) -> JobRecord {
         JobRecord {
@@ -138,6 +144,37 @@ mod tests {
         assert_eq!(records.find("old", "us-east-1").unwrap(), None);
         assert_eq!(records.find("../old", "eu-west-1").unwrap(), None);
         assert_eq!(records.all().0, [new, old]);
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn values_are_kept_where_a_retry_needs_them_and_for_their_owner_alone() {
+        use std::os::unix::fs::PermissionsExt;
+
+        let folder = tempfile::tempdir().unwrap();
+        let records = JobRecords::in_folder(folder.path());
+        let secret = |value: &str| [("TOKEN".to_owned(), value.to_owned())].into();
+        let mut record = record("cats", 1);
+        record.spec.environment = secret("of the job");
+        record.model = Some(ModelSpec {
+            name: "model".to_owned(),
+            image: "image".to_owned(),
+            archive: S3Address::new("bucket", "model.tar.gz"),
+            role: "role".to_owned(),
+            environment: secret("of the model"),
+            tags: [].into(),
+        });
+        records.write(&record).unwrap();
+        let path = records.path_of("cats", Some("eu-west-1"));
+        let mode = || path.metadata().unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(), 0o600);
+        let kept = records.find("cats", "eu-west-1").unwrap().unwrap();
+        assert_eq!(kept.spec.environment, secret(""));
+        assert_eq!(kept.model.unwrap().environment, secret("of the model"));
+        // One that an earlier version left readable is tightened.
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o644)).unwrap();
+        records.write(&record).unwrap();
+        assert_eq!(mode(), 0o600);
     }
 
     #[test]

@@ -190,18 +190,20 @@ impl Start<'_> {
             return must_be_the_model(spec, &there);
         }
         let left = LeftBehind::Model(spec.name.clone());
-        will_leave(&mut self.record, self.records, left)?;
-        match sagemaker.create_model(spec, Some(self.control)) {
-            // Our own answer may have got lost, and the model been made all the same.
-            Err(error) if error.kind == AwsErrorKind::InUse => {
-                let there = sagemaker.describe_model(&spec.name, Some(self.control))?;
-                there.map_or_else(
-                    || Err(error.into()),
-                    |there| must_be_the_model(spec, &there),
-                )
-            }
-            made => Ok(made.map(|_| ())?),
+        will_leave(&mut self.record, self.records, left.clone())?;
+        let Err(error) = sagemaker.create_model(spec, Some(self.control)) else {
+            return Ok(());
+        };
+        // Our own answer may have got lost, and the model been made all the same.
+        let there = match error.kind {
+            AwsErrorKind::InUse => sagemaker.describe_model(&spec.name, Some(self.control))?,
+            _ => None,
+        };
+        let made = there.map_or(Err(error.into()), |there| must_be_the_model(spec, &there));
+        if made.as_ref().is_err_and(|error| !is_in_doubt(error)) {
+            self.has_not_made(&left)?;
         }
+        made
     }
 
     fn count_inputs(&mut self, plan: &TransformPlan) -> Result<(), JobError> {
@@ -250,9 +252,27 @@ impl Start<'_> {
         address: &S3Address,
         leaves: LeftBehind,
     ) -> Result<(), JobError> {
-        self.sender.send_file(path, address, || {
-            will_leave(&mut self.record, self.records, leaves)
-        })
+        let sent = self.sender.send_file(path, address, || {
+            will_leave(&mut self.record, self.records, leaves.clone())
+        });
+        let is_noted = self.record.left.contains(&leaves);
+        if sent.is_err() && is_noted && self.sender.is_absent(address) {
+            self.has_not_made(&leaves)?;
+        }
+        sent
+    }
+
+    fn has_not_made(&mut self, left: &LeftBehind) -> Result<(), JobError> {
+        self.record.left.retain(|other| other != left);
+        self.records.write(&self.record)
+    }
+}
+
+/// Whether SageMaker may have done all the same what ended like this.
+fn is_in_doubt(error: &JobError) -> bool {
+    match error {
+        JobError::Cancelled => true,
+        error => error.aws_kind().is_some_and(AwsErrorKind::is_in_doubt),
     }
 }
 

@@ -56,7 +56,7 @@ fn look_through(
     let region = told(sagemaker.region(Some(control)).map_err(JobError::from))?;
     let mut checks = Checks::default();
     control.set_step("looking at the model");
-    match &region {
+    let content = match &region {
         Ok(region) => {
             model::check_job_name(&mut checks, &sagemaker, plan, region, control)?;
             let of_model = ModelPlan {
@@ -64,10 +64,13 @@ fn look_through(
                 source: &plan.model,
                 instance_type: &plan.spec.instance_type,
             };
-            model::check_model(&mut checks, &sagemaker, &s3, of_model, region, control)?;
+            model::check_model(&mut checks, &sagemaker, &s3, of_model, region, control)?
         }
-        Err(why) => checks.problem(CheckPoint::JobName, why.clone(), ""),
-    }
+        Err(why) => {
+            checks.problem(CheckPoint::JobName, why.clone(), "");
+            None
+        }
+    };
     let survey = input::check_input(&mut checks, &s3, plan, control)?;
     output::check_output(&mut checks, &s3, plan, control)?;
     if let Ok(region) = &region {
@@ -83,8 +86,11 @@ fn look_through(
     } else {
         WasChosen::Yes
     };
-    let seen = survey.as_ref();
-    requests::check_requests(&mut checks, &filled_in, seen, suggestion, was_chosen);
+    let known = requests::Known {
+        survey: survey.as_ref(),
+        archive: content,
+    };
+    requests::check_requests(&mut checks, &filled_in, known, suggestion, was_chosen);
     checks.limits(&filled_in, &plan.model);
     checks.instance(plan, survey.as_ref());
     checks.batching(plan);

@@ -49,6 +49,7 @@ pub(super) fn check_job_name(
     Ok(())
 }
 
+/// What the model's archive holds, as far as that was found out.
 pub(super) fn check_model(
     checks: &mut Checks,
     sagemaker: &SageMaker,
@@ -56,10 +57,10 @@ pub(super) fn check_model(
     plan: ModelPlan<'_>,
     region: &str,
     control: &TaskControl,
-) -> Result<(), Cancelled> {
+) -> Result<Option<ArchiveContent>, Cancelled> {
     let name = plan.name;
     if name_problem(name).is_some() {
-        return Ok(());
+        return Ok(None);
     }
     let known = sagemaker.describe_model(name, Some(control));
     if let (ModelSource::Existing, Err(error)) = (plan.source, &known)
@@ -70,13 +71,13 @@ pub(super) fn check_model(
             error.to_string(),
             "A job of it runs all the same; only its role, container and archive were not looked at",
         );
-        return Ok(());
+        return Ok(None);
     }
     let place = Place {
         instance_type: plan.instance_type,
         region,
     };
-    match (plan.source, told(known.map_err(JobError::from))?) {
+    let content = match (plan.source, told(known.map_err(JobError::from))?) {
         (source, Err(why)) => {
             checks.problem(CheckPoint::Model, why, "");
             // What can be told without SageMaker is told.
@@ -93,17 +94,22 @@ pub(super) fn check_model(
                     check_local_archive(checks, path, &spec.archive, content);
                 }
             }
+            None
         }
-        (ModelSource::Existing, Ok(None)) => checks.problem(
-            CheckPoint::Model,
-            format!("There is no model {name} in {region}"),
-            "Look at how it is spelt, or have one made of an archive",
-        ),
+        (ModelSource::Existing, Ok(None)) => {
+            checks.problem(
+                CheckPoint::Model,
+                format!("There is no model {name} in {region}"),
+                "Look at how it is spelt, or have one made of an archive",
+            );
+            None
+        }
         (ModelSource::Existing, Ok(Some(model))) => {
             check_role(checks, &model.role);
             let content = content_in_s3(s3, &model.archive, control)?;
             check_image(checks, &model.image, content, place);
             check_archive(checks, s3, &model.archive, content, control)?;
+            content
         }
         (ModelSource::New { spec, .. }, Ok(Some(model))) if !is_same_model(spec, &model) => {
             checks.problem(
@@ -114,6 +120,7 @@ pub(super) fn check_model(
                 ),
                 "Choose another name, or use that model as it is",
             );
+            None
         }
         (
             ModelSource::New {
@@ -132,9 +139,10 @@ pub(super) fn check_model(
                 Some(path) => check_local_archive(checks, path, &spec.archive, content),
                 None => check_archive(checks, s3, &spec.archive, content, control)?,
             }
+            content
         }
-    }
-    Ok(())
+    };
+    Ok(content)
 }
 
 /// What a model is to run on, and where.

@@ -2,8 +2,8 @@
 
 use super::Checks;
 use crate::domain::{
-    AssembleWith, BatchStrategy, Check, CheckPoint, Compression, DEFAULT_PAYLOAD_MB,
-    EXAMPLE_CONTENT_TYPE, IMAGE_CONTENT_TYPE, InputSurvey, LINES_CONTENT_TYPE,
+    ArchiveContent, AssembleWith, BatchStrategy, Check, CheckPoint, Compression,
+    DEFAULT_PAYLOAD_MB, EXAMPLE_CONTENT_TYPE, IMAGE_CONTENT_TYPE, InputSurvey, LINES_CONTENT_TYPE,
     MAX_PAYLOAD_IN_FLIGHT_MB, PayloadSuggestion, SplitType, TransformSpec, human_bytes,
     needed_payload_mb,
 };
@@ -15,11 +15,18 @@ pub(super) enum WasChosen {
     No,
 }
 
+/// What was found out of the inputs and of the model.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Known<'k> {
+    pub(super) survey: Option<&'k InputSurvey>,
+    pub(super) archive: Option<ArchiveContent>,
+}
+
 /// `spec` as the job would be started.
 pub(super) fn check_requests(
     checks: &mut Checks,
     spec: &TransformSpec,
-    survey: Option<&InputSurvey>,
+    Known { survey, archive }: Known<'_>,
     suggestion: Option<PayloadSuggestion>,
     was_chosen: WasChosen,
 ) {
@@ -28,7 +35,7 @@ pub(super) fn check_requests(
     check_processing(checks, spec);
     if let Some(content) = survey.and_then(|survey| Content::of(survey, spec)) {
         check_content_type(checks, spec, content);
-        check_splitting(checks, spec, content);
+        check_splitting(checks, spec, content, archive);
         return;
     }
     checks.warning(
@@ -238,7 +245,12 @@ fn check_content_type(checks: &mut Checks, spec: &TransformSpec, content: Conten
     }
 }
 
-fn check_splitting(checks: &mut Checks, spec: &TransformSpec, content: Content) {
+fn check_splitting(
+    checks: &mut Checks,
+    spec: &TransformSpec,
+    content: Content,
+    archive: Option<ArchiveContent>,
+) {
     let before = checks.0.len();
     let input = &spec.input;
     let (split, strategy) = (input.split, spec.batch_strategy);
@@ -266,7 +278,7 @@ fn check_splitting(checks: &mut Checks, spec: &TransformSpec, content: Content) 
                 );
             }
         }
-        Content::Records => check_records(checks, spec),
+        Content::Records => check_records(checks, spec, archive),
         Content::Texts => {
             if matches!(split, SplitType::RecordIO | SplitType::TFRecord) {
                 checks.problem(
@@ -327,13 +339,16 @@ fn check_unknown_splitting(checks: &mut Checks, spec: &TransformSpec) {
     }
 }
 
-fn check_records(checks: &mut Checks, spec: &TransformSpec) {
+fn check_records(checks: &mut Checks, spec: &TransformSpec, archive: Option<ArchiveContent>) {
     match (spec.input.split, spec.batch_strategy) {
         (SplitType::TFRecord, BatchStrategy::SingleRecord) => {}
+        // The handler of an archive that Spotcheck packed takes records with their framing, and answers each on a line.
+        (SplitType::TFRecord, BatchStrategy::MultiRecord)
+            if archive == Some(ArchiveContent::Onnx) => {}
         (SplitType::TFRecord, BatchStrategy::MultiRecord) => checks.warning(
             CheckPoint::Splitting,
-            "BatchStrategy MultiRecord sends several records in one request, with their framing",
-            "Set BatchStrategy to SingleRecord; the handler of Spotcheck's archives takes one record, without framing",
+            "BatchStrategy MultiRecord sends several records in one request, with their framing; whether the model's handler takes that is not known",
+            "Set BatchStrategy to SingleRecord, unless the handler takes several records and answers each on a line",
         ),
         (SplitType::None, _) => checks.warning(
             CheckPoint::Splitting,
