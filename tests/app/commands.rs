@@ -1,5 +1,9 @@
-use egui::{Key, Modifiers};
-use egui_kittest::kittest::Queryable;
+use egui::accesskit::{Role, Toggled};
+use egui::{AreaState, Id, Key, Modifiers};
+use egui_kittest::Harness;
+use egui_kittest::kittest::{NodeT, Queryable};
+use spotcheck::app::App;
+use spotcheck::state::{Action, Overlay};
 
 use crate::window::{click, open, samples, sees, wait_for, wait_until};
 
@@ -17,6 +21,80 @@ fn the_palette_finds_a_command_and_carries_it_out() {
     window.key_press(Key::Enter);
     wait_for(&mut window, "8 of 8 images");
     assert!(!sees(&window, "Type a command"));
+}
+
+#[test]
+fn the_palette_is_as_high_as_before_after_a_search_without_a_result() {
+    let mut window = open(Some(&samples()), CLASSIFIER);
+    wait_for(&mut window, "1 of 8 images");
+    window.key_press_modifiers(Modifiers::COMMAND, Key::K);
+    wait_for(&mut window, "Type a command");
+    window.run_steps(3);
+    let height = |window: &Harness<'static, App>| {
+        let area = AreaState::load(&window.ctx, Id::unique("command palette"));
+        area.unwrap().size.unwrap().y
+    };
+    let at_first = height(&window);
+    assert!(at_first > 300.0, "{at_first}");
+    window
+        .get_by_label("Type a command")
+        .type_text("no such thing");
+    wait_for(&mut window, "No command has this in its name");
+    window.run_steps(3);
+    assert!(height(&window) < 100.0);
+    window.key_press_modifiers(Modifiers::COMMAND, Key::A);
+    window.step();
+    window.key_press(Key::Backspace);
+    window.run_steps(3);
+    assert!((height(&window) - at_first).abs() < 1.0);
+}
+
+#[test]
+fn the_palette_preselects_only_what_can_be_done_now() {
+    let mut window = open(None, CLASSIFIER);
+    window.key_press_modifiers(Modifiers::COMMAND, Key::K);
+    wait_for(&mut window, "Type a command");
+    // What Enter would take: the lines that are pressed, and whether they are greyed.
+    let preselected = |window: &Harness<'static, App>| -> Vec<(String, bool)> {
+        let lines = window.query_all_by_role(Role::Button);
+        let lines = lines.map(|line| line.accesskit_node().clone());
+        lines
+            .filter(|line| line.toggled() == Some(Toggled::True))
+            .filter_map(|line| Some((line.label()?, line.is_disabled())))
+            .filter(|(name, _)| {
+                Action::ALL
+                    .iter()
+                    .any(|action| name.starts_with(action.label()))
+            })
+            .collect()
+    };
+    let mut type_text = |text: &str| {
+        window.key_press_modifiers(Modifiers::COMMAND, Key::A);
+        window.step();
+        window.get_by_label("Type a command").type_text(text);
+        window.run_steps(2);
+        preselected(&window)
+    };
+    // Nothing is open that could be looked at, compared or exported.
+    let state = spotcheck::state::State::default();
+    for text in ["e", "image", "export", "o"] {
+        let lines = type_text(text);
+        assert!(
+            lines.iter().all(|(_, is_disabled)| !is_disabled),
+            "{lines:?}"
+        );
+        let can_be_done = |action: &&Action| {
+            let label = action.label().to_lowercase();
+            label.contains(text) && action.check(&state).is_ok()
+        };
+        let is_any = Action::ALL.iter().any(|action| can_be_done(&action));
+        assert_eq!(lines.len(), usize::from(is_any), "{text}: {lines:?}");
+    }
+    // Enter leads nowhere if there is nothing to take.
+    assert_eq!(type_text("export comparison"), []);
+    window.key_press(Key::Enter);
+    window.run_steps(2);
+    assert_eq!(window.state().state().overlay, Overlay::Palette);
 }
 
 #[test]

@@ -7,12 +7,13 @@ use super::typing::Typing;
 use crate::state::{Action, Command, Overlay, State};
 
 const WIDTH: f32 = 460.0;
+const LIST_HEIGHT: f32 = 360.0;
 
 #[derive(Default)]
 pub(in super::super) struct PaletteMemory {
     typing: Typing,
-    /// Which line Enter takes.
-    line: usize,
+    /// Which of the commands that can be done now Enter takes.
+    place: usize,
 }
 
 pub(in super::super) fn palette_ui(
@@ -46,26 +47,32 @@ fn contents_ui(
     let what = "Type a command";
     let typed = memory.typing.field_ui(ui, what, what);
     if typed.is_changed {
-        memory.line = 0;
+        memory.place = 0;
     }
     let found = matching(memory.typing.text());
-    let last = found.len().saturating_sub(1);
+    let can_be_done = |line: &usize| found[*line].check(state).is_ok();
+    let choices: Vec<usize> = (0..found.len()).filter(can_be_done).collect();
     if typed.down {
-        memory.line += 1;
+        memory.place += 1;
     }
     if typed.up {
-        memory.line = memory.line.saturating_sub(1);
+        memory.place = memory.place.saturating_sub(1);
     }
-    memory.line = memory.line.min(last);
+    memory.place = memory.place.min(choices.len().saturating_sub(1));
+    let current = choices.get(memory.place).copied();
     ui.add_space(4.0);
     if found.is_empty() {
         ui.weak("No command has this in its name");
     }
-    let mut chosen = found.get(memory.line).copied().filter(|_| typed.enter);
-    ScrollArea::vertical().max_height(360.0).show(ui, |ui| {
+    let mut chosen = current.map(|line| found[line]).filter(|_| typed.enter);
+    // Not less where there is room: it would stay as low as the last list that was short.
+    let list = ScrollArea::vertical()
+        .max_height(LIST_HEIGHT)
+        .min_scrolled_height(LIST_HEIGHT);
+    list.show(ui, |ui| {
         ui.spacing_mut().item_spacing.y = 2.0;
         for (line, action) in found.iter().enumerate() {
-            let is_current = line == memory.line;
+            let is_current = current == Some(line);
             let response = line_ui(ui, state, *action, is_current);
             if is_current && (typed.up || typed.down) {
                 response.scroll_to_me(None);

@@ -9,6 +9,7 @@ use crate::domain::Verdict;
 use crate::state::{Command, Overlay, State};
 
 const MAX_LINES: usize = 50;
+const LIST_HEIGHT: f32 = 240.0;
 
 #[derive(Default)]
 pub(in super::super) struct WrongClassMemory {
@@ -67,7 +68,11 @@ fn contents_ui(
         .filter(|_| !classes.is_empty())
         .map(|line| line.min(classes.len() - 1));
     let mut chosen = None;
-    ScrollArea::vertical().max_height(240.0).show(ui, |ui| {
+    // Not less where there is room: it would stay as low as the last list that was short.
+    let list = ScrollArea::vertical()
+        .max_height(LIST_HEIGHT)
+        .min_scrolled_height(LIST_HEIGHT);
+    list.show(ui, |ui| {
         ui.spacing_mut().item_spacing.y = 2.0;
         for (line, class) in classes.iter().enumerate() {
             let is_current = memory.line == Some(line);
