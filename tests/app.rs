@@ -12,6 +12,8 @@ mod comparing;
 mod endpoints;
 #[path = "app/exporting.rs"]
 mod exporting;
+#[path = "app/failing.rs"]
+mod failing;
 #[path = "app/filtering.rs"]
 mod filtering;
 #[path = "support/http_server.rs"]

@@ -175,6 +175,9 @@ fn fetch(library: &Library, id: &str, from: Option<&PathBuf>) -> anyhow::Result<
         Err(FetchError::Cancelled(_)) => {
             bail!("cancelled; `spotcheck models fetch {id}` goes on where it stopped")
         }
+        Err(error @ FetchError::NoMirrorWorks { .. }) => bail!(
+            "{error}\nWithout a connection, get the file in another way and run `spotcheck models fetch {id} --from FILE`"
+        ),
         Err(error) => Err(error.into()),
     }
 }

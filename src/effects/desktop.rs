@@ -67,6 +67,17 @@ pub(super) fn pick_model(shared: &Arc<Shared>) {
     });
 }
 
+pub(super) fn pick_weights(shared: &Arc<Shared>, id: String) {
+    pick(shared, async move |dialog| {
+        let file = dialog
+            .set_title("Use a file of the model")
+            .add_filter("ONNX models", &["onnx"])
+            .pick_file()
+            .await?;
+        Some(FilePick::Weights(id, file.path().to_owned()))
+    });
+}
+
 pub(super) fn pick_mapping(shared: &Arc<Shared>) {
     pick(shared, async |dialog| {
         let file = dialog

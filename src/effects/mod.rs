@@ -535,7 +535,12 @@ impl Effects {
                 },
             ),
             Effect::ListModels => models::list(shared),
-            Effect::FetchModel { id, task, control } => models::fetch(shared, id, task, control),
+            Effect::FetchModel {
+                id,
+                from,
+                task,
+                control,
+            } => models::fetch(shared, id, from, task, control),
             Effect::RemoveModel { id } => models::remove(shared, id),
             Effect::LimitMegapixels(max) => shared.lock_limits().max_megapixels = max,
             Effect::Signal(control, signal) => match signal {
@@ -604,6 +609,7 @@ impl Effects {
             } => self.arrange.want(id, pace, run, request),
             Effect::AddModel { import } => self.doctor.add(shared, import),
             Effect::PickModel => desktop::pick_model(shared),
+            Effect::PickWeights(id) => desktop::pick_weights(shared, id),
             Effect::PredictOne {
                 source,
                 run,

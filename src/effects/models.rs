@@ -1,5 +1,6 @@
 //! The library, off the window's thread.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::Shared;
@@ -45,25 +46,31 @@ fn model_entry(entry: LibraryEntry) -> ModelEntry {
     }
 }
 
-pub(super) fn fetch(shared: &Arc<Shared>, id: String, task: TaskId, control: TaskControl) {
-    // A mirror that was given up is told, also where the next one did it.
-    let told = control.clone();
-    let ended = move |outcome| Event::TaskEnded {
+pub(super) fn fetch(
+    shared: &Arc<Shared>,
+    id: String,
+    from: Option<PathBuf>,
+    task: TaskId,
+    control: TaskControl,
+) {
+    let ended = move |outcome, notes| Event::TaskEnded {
         task,
         outcome,
-        notes: told.notes(),
+        notes,
     };
-    let ended_early = ended.clone();
     let work = move |shared: &Arc<Shared>| {
-        let outcome = match shared.library.fetch(&id, None, &control) {
-            Ok(model) => TaskOutcome::Done(format!("{} is ready", model.card.name)),
-            Err(FetchError::Cancelled(_)) => TaskOutcome::Cancelled,
-            Err(error) => TaskOutcome::Failed(error.to_string()),
-        };
-        ended(outcome)
+        match shared.library.fetch(&id, from.as_deref(), &control) {
+            // A mirror that was given up is told, although the next one did it. Where none did, the error names them.
+            Ok(model) => ended(
+                TaskOutcome::Done(format!("{} is ready", model.card.name)),
+                control.notes(),
+            ),
+            Err(FetchError::Cancelled(_)) => ended(TaskOutcome::Cancelled, Vec::new()),
+            Err(error) => ended(TaskOutcome::Failed(error.to_string()), Vec::new()),
+        }
     };
     shared.spawn_answer("download a model", work, move |mistake| {
-        ended_early(TaskOutcome::Failed(mistake))
+        ended(TaskOutcome::Failed(mistake), Vec::new())
     });
 }
 

@@ -46,13 +46,11 @@ pub enum FetchError {
     #[error(transparent)]
     Library(#[from] LibraryError),
     #[error(
-        "could not download {name} ({}). Without a connection, get the file in another way and run \
-         `spotcheck models fetch {id} --from FILE`; behind a proxy, set HTTPS_PROXY to its address.{}",
+        "could not download {name} ({}). Behind a proxy, set HTTPS_PROXY to its address.{}",
         human_bytes(*bytes),
         lines(failures)
     )]
     NoMirrorWorks {
-        id: String,
         name: String,
         bytes: u64,
         /// In the order in which they were tried.
@@ -147,7 +145,6 @@ fn from_mirrors(
         }
     }
     Err(FetchError::NoMirrorWorks {
-        id: card.id.clone(),
         name: card.name.clone(),
         bytes: card.file.bytes,
         failures,

@@ -491,7 +491,7 @@ fn check_size(path: &Path, card: &ModelCard) -> Result<bool, String> {
         Ok(metadata) if metadata.len() == card.file.bytes => Ok(true),
         Ok(metadata) => Err(format!(
             "the weights of {id} have {} bytes, its card says {}: the file is damaged or another one; \
-             `spotcheck models fetch {id}` gets it again: {}",
+             download it again: {}",
             metadata.len(),
             card.file.bytes,
             path.display()

@@ -223,6 +223,8 @@ pub enum Command {
     ChangeView(ViewChange),
     ChooseModel(String),
     FetchModel(String),
+    /// Ask for a file with the weights of a model that could not be downloaded.
+    PickWeights(String),
     RemoveModel(String),
     ChooseDevice(DeviceChoice),
     /// `None` leaves it to the device.

@@ -350,6 +350,8 @@ pub enum Effect {
     ListModels,
     FetchModel {
         id: String,
+        /// A file of the user's in place of a download.
+        from: Option<PathBuf>,
         task: TaskId,
         control: TaskControl,
     },
@@ -425,6 +427,8 @@ pub enum Effect {
         import: ImportId,
     },
     PickModel,
+    /// For the model of this id.
+    PickWeights(String),
     /// Predict one sample with the loaded model, before everything else. Replaces one that has not begun.
     PredictOne {
         source: SourceId,
@@ -663,6 +667,7 @@ impl std::fmt::Debug for Effect {
             Self::Arrange { id, pace, .. } => write!(formatter, "Arrange({id:?}, {pace:?})"),
             Self::AddModel { .. } => formatter.write_str("AddModel"),
             Self::PickModel => formatter.write_str("PickModel"),
+            Self::PickWeights(id) => write!(formatter, "PickWeights({id})"),
             Self::PickFolder => formatter.write_str("PickFolder"),
             Self::PickImages => formatter.write_str("PickImages"),
             Self::Reveal(uri) => write!(formatter, "Reveal({uri})"),

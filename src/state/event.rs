@@ -492,6 +492,8 @@ pub enum FilePick {
     Folder(PathBuf),
     Files(Vec<PathBuf>),
     Model(PathBuf),
+    /// The weights of the model of this id.
+    Weights(String, PathBuf),
     /// A mapping of outputs.
     Mapping(PathBuf),
     /// A project file to open.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::engine::RuntimeKind;
 use crate::domain::{RunId, SampleId, SampleSet};
 use crate::tasks::TaskControl;
 
@@ -41,7 +42,7 @@ pub enum TaskKind {
     LoadRun {
         run: RunId,
     },
-    InstallRuntime,
+    InstallRuntime(RuntimeKind),
     /// Asking who is signed in to S3.
     SignIn,
     /// Looking into buckets for a place to open.
@@ -95,6 +96,7 @@ pub enum TaskOutcome {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FinishedTask {
     pub id: TaskId,
+    pub kind: TaskKind,
     pub title: String,
     pub outcome: TaskOutcome,
     /// Time worked, pauses left out.
@@ -133,6 +135,31 @@ impl TaskList {
             .any(|task| matches!(&task.kind, TaskKind::Fetch { model_id: id } if id == model_id))
     }
 
+    /// Whether ONNX Runtime is being installed.
+    pub fn installs_runtime(&self) -> bool {
+        let is_it = |task: &TaskEntry| matches!(task.kind, TaskKind::InstallRuntime(_));
+        self.running.iter().any(is_it)
+    }
+
+    /// The last task of a kind, where it has failed: what it was, and why it failed.
+    pub fn failure(&self, is_it: impl Fn(&TaskKind) -> bool) -> Option<(&TaskKind, &str)> {
+        if self.running.iter().any(|task| is_it(&task.kind)) {
+            return None;
+        }
+        let last = self.finished().find(|task| is_it(&task.kind))?;
+        match &last.outcome {
+            TaskOutcome::Failed(why) => Some((&last.kind, why)),
+            TaskOutcome::Done(_) | TaskOutcome::Cancelled => None,
+        }
+    }
+
+    /// Why the last download of this model failed.
+    pub fn fetch_failure(&self, model_id: &str) -> Option<&str> {
+        let is_it =
+            |kind: &TaskKind| matches!(kind, TaskKind::Fetch { model_id: id } if id == model_id);
+        self.failure(is_it).map(|(_, why)| why)
+    }
+
     /// Whether this run waits for an answer from elsewhere about this sample.
     pub(super) fn asks(&self, run: RunId, sample: SampleId) -> bool {
         self.running.iter().any(|task| match &task.kind {
@@ -161,6 +188,7 @@ impl TaskList {
         let task = self.running.remove(position);
         self.finished.push(FinishedTask {
             id,
+            kind: task.kind.clone(),
             title: task.title.clone(),
             outcome,
             elapsed: task.control.progress().elapsed,

@@ -78,6 +78,9 @@ pub(super) fn picked(state: &mut State, pick: FilePick, effects: &mut Vec<Effect
         FilePick::Folder(path) | FilePick::Project(path) => open_path(state, path, effects),
         FilePick::Files(paths) => open_dropped(state, paths, effects),
         FilePick::Model(path) => super::import::open(state, path, effects),
+        FilePick::Weights(id, path) => {
+            super::predict::fetch_model(state, id, Some(path), effects);
+        }
         FilePick::Mapping(path) => super::remote::reading::load(state, path, effects),
         FilePick::ProjectTarget(path) => project::save_as(state, path, effects),
         FilePick::MovedFolder(folder) => project::move_to(state, folder, effects),

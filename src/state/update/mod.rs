@@ -206,7 +206,8 @@ fn on_command(state: &mut State, command: Command, effects: &mut Vec<Effect>) {
         Command::RemoveTag(tag) => judge::remove_tag(state, &tag, effects),
         Command::ChangeView(change) => view::change(state, change, effects),
         Command::ChooseModel(id) => predict::choose_model(state, id, effects),
-        Command::FetchModel(id) => predict::fetch_model(state, id, effects),
+        Command::FetchModel(id) => predict::fetch_model(state, id, None, effects),
+        Command::PickWeights(id) => effects.push(Effect::PickWeights(id)),
         Command::RemoveModel(id) => effects.push(Effect::RemoveModel { id }),
         Command::ChooseDevice(device) => {
             state.settings.device = device;
@@ -278,7 +279,7 @@ fn on_action(state: &mut State, action: Action, effects: &mut Vec<Effect>) {
         Action::PredictAtEndpoint => remote::edit_endpoint(state, effects),
         Action::PredictInTfServing => remote::edit_tf_serving(state, effects),
         Action::CompareWithLocal => remote::compare_with_local(state, effects),
-        Action::ExportComparison => state.overlay = Overlay::ExportComparison,
+        Action::ExportComparison => export::show(state, Overlay::ExportComparison),
         Action::SaveProjectAs => effects.push(Effect::PickProjectTarget),
         Action::MoveProject => effects.push(Effect::PickMovedFolder),
         Action::AddModel => effects.push(Effect::PickModel),

@@ -1,5 +1,6 @@
 //! Choosing a model and asking it.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::{project, remote};
@@ -662,11 +663,20 @@ fn other_size(state: &State, prediction: &Prediction) -> Option<String> {
     ))
 }
 
-pub(super) fn fetch_model(state: &mut State, id: String, effects: &mut Vec<Effect>) {
+/// Downloads the weights of a model, or takes them out of a file of the user's.
+pub(super) fn fetch_model(
+    state: &mut State,
+    id: String,
+    from: Option<PathBuf>,
+    effects: &mut Vec<Effect>,
+) {
     let Some(entry) = state.models.get(&id) else {
         return;
     };
-    let title = format!("Download {}", entry.card.name);
+    let title = match from {
+        None => format!("Download {}", entry.card.name),
+        Some(_) => format!("Copy {}", entry.card.name),
+    };
     if state.tasks.fetches(&id) {
         return;
     }
@@ -682,12 +692,16 @@ pub(super) fn fetch_model(state: &mut State, id: String, effects: &mut Vec<Effec
         control: control.clone(),
     });
     state.settings.show_tasks_panel = true;
-    effects.push(Effect::FetchModel { id, task, control });
+    effects.push(Effect::FetchModel {
+        id,
+        from,
+        task,
+        control,
+    });
 }
 
 pub(super) fn install_runtime(state: &mut State, kind: RuntimeKind, effects: &mut Vec<Effect>) {
-    let is_installing = |task: &TaskEntry| task.kind == TaskKind::InstallRuntime;
-    if state.tasks.running().iter().any(is_installing) {
+    if state.tasks.installs_runtime() {
         state.tell("An installation is already under way");
         return;
     }
@@ -695,7 +709,7 @@ pub(super) fn install_runtime(state: &mut State, kind: RuntimeKind, effects: &mu
     let task = TaskId(state.ids.next());
     state.tasks.start(TaskEntry {
         id: task,
-        kind: TaskKind::InstallRuntime,
+        kind: TaskKind::InstallRuntime(kind),
         title: format!("Install {}", kind.name()),
         control: control.clone(),
     });

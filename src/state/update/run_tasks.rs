@@ -128,8 +128,8 @@ pub(super) fn ended(
             effects.push(Effect::ListModels);
         }
         // What is new may be what the model runs on next.
-        TaskKind::InstallRuntime if is_done => super::predict::runtime_changed(state, effects),
-        TaskKind::InstallRuntime
+        TaskKind::InstallRuntime(_) if is_done => super::predict::runtime_changed(state, effects),
+        TaskKind::InstallRuntime(_)
         | TaskKind::Explain
         | TaskKind::Compare
         | TaskKind::Export

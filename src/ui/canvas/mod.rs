@@ -136,8 +136,10 @@ fn name_ui(ui: &mut Ui, state: &State) {
         None => "not in the search".to_owned(),
     };
     ui.add(egui::Label::new(RichText::new(position).weak()).truncate());
-    ui.add(egui::Label::new(strong(&entry.name)).truncate())
-        .on_hover_text(entry.uri.as_str());
+    let name = egui::Label::new(strong(&entry.name))
+        .truncate()
+        .show_tooltip_when_elided(false);
+    ui.add(name).on_hover_text(entry.uri.as_str());
 }
 
 /// Below the picture: what lies under the pointer, and the zoom. Gives the pointer's place of the last frame.
@@ -188,7 +190,10 @@ fn pixel_ui(ui: &mut Ui, textures: &Textures, at: Option<[u32; 2]>) {
     let picture = textures.picture.as_ref();
     let Some([red, green, blue]) = picture.and_then(|picture| picture.pixel(x, y)) else {
         let place = RichText::new(format!("x {x}  y {y}")).monospace();
-        ui.add(egui::Label::new(place).truncate())
+        let place = egui::Label::new(place)
+            .truncate()
+            .show_tooltip_when_elided(false);
+        ui.add(place)
             .on_hover_text("The colour is shown once the picture is in memory at full size");
         return;
     };

@@ -124,6 +124,7 @@ fn draft_ui(
             ScrollArea::vertical()
                 .auto_shrink([false, true])
                 .max_height(height)
+                .min_scrolled_height(height)
                 .show(ui, |ui| {
                     fields_ui(ui, &draft.findings, memory, commands);
                     ui.collapsing("All other fields", |ui| {
@@ -181,7 +182,7 @@ fn field_ui(
         Layout::left_to_right(Align::Center),
         |ui| {
             ui.set_min_width(NAME_WIDTH);
-            ui.add(name).on_hover_text(&field.field);
+            ui.add(name);
         },
     );
     let value = memory

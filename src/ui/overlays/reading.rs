@@ -235,8 +235,7 @@ fn files_ui(ui: &mut Ui, state: &State, memory: &mut ReadingMemory, commands: &m
     if let Some(saved) = same {
         doomed_ui(ui, saved, &mut memory.doomed, commands);
         let path = saved.path.display().to_string();
-        ui.add(Label::new(RichText::new(&path).small().weak()).truncate())
-            .on_hover_text(path);
+        ui.add(Label::new(RichText::new(path).small().weak()).truncate());
     }
     ui.horizontal(|ui| {
         let field = TextEdit::singleline(&mut memory.file)

@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
-use eframe::egui::{self, ComboBox, RichText, TextEdit, Ui};
+use eframe::egui::{self, Button, ComboBox, RichText, TextEdit, Ui};
 
 use super::super::widgets::{Tone, banner_ui, checkbox_ui, key_value_ui, strong};
 use crate::domain::{Device, DeviceChoice, DeviceReport};
-use crate::state::{Command, EngineStatus, MEGAPIXELS, RuntimeKind, State};
+use crate::state::{Command, EngineStatus, MEGAPIXELS, RuntimeKind, State, TaskKind};
 
 /// The draft of the path field.
 #[derive(Default)]
@@ -51,13 +51,27 @@ pub(super) fn device_ui(
 fn runtime_ui(ui: &mut Ui, state: &State, memory: &mut DeviceMemory, commands: &mut Vec<Command>) {
     ui.add_space(6.0);
     ui.label(RichText::new("Run on a graphics card").weak());
+    let is_free = !state.tasks.installs_runtime();
     ui.horizontal_wrapped(|ui| {
         for (label, kind, tooltip) in INSTALLABLE {
-            if ui.button(label).on_hover_text(tooltip).clicked() {
+            let button = ui.add_enabled(is_free, Button::new(label));
+            let button = button
+                .on_hover_text(tooltip)
+                .on_disabled_hover_text("An installation is under way");
+            if button.clicked() {
                 commands.push(Command::InstallRuntime(kind));
             }
         }
     });
+    let is_installation = |kind: &TaskKind| matches!(kind, TaskKind::InstallRuntime(_));
+    if let Some((TaskKind::InstallRuntime(kind), why)) = state.tasks.failure(is_installation) {
+        let message = format!("Could not install {}: {why}", kind.name());
+        banner_ui(ui, Tone::Error, &message, |ui| {
+            if ui.button("Retry").clicked() {
+                commands.push(Command::InstallRuntime(*kind));
+            }
+        });
+    }
     let chosen = state.settings.runtime_library.as_ref();
     let draft = memory
         .library

@@ -67,7 +67,7 @@ fn line_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Vec<Command>) {
                 |ui| buttons_ui(ui, endpoint, commands),
             );
             ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
-                ui.add(Label::new(&text).truncate()).on_hover_text(text);
+                ui.add(Label::new(text).truncate());
             });
         });
     });

@@ -77,8 +77,7 @@ fn contents_ui(
             unwatched_ui(ui, state, source, commands);
         }
         for note in &source.notes {
-            ui.add(Label::new(RichText::new(note).weak()).truncate())
-                .on_hover_text(note);
+            ui.add(Label::new(RichText::new(note).weak()).truncate());
         }
         if !state.samples.is_empty() {
             search_ui(ui, state, &mut memory.search, commands);

@@ -19,11 +19,15 @@ pub(super) fn model_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) 
         return;
     }
     picker_ui(ui, state, commands);
+    for entry in state.models.entries() {
+        fetch_failure_ui(ui, state, entry, commands);
+    }
     if let Some(chosen) = state.models.chosen() {
         chosen_ui(ui, state, chosen, commands);
     }
     engine_failure_ui(ui, state, commands);
-    if let Some(better) = state.models.offered_upgrade() {
+    let better = state.models.offered_upgrade();
+    if let Some(better) = better.filter(|better| !has_failed(state, better)) {
         upgrade_ui(ui, state, better, commands);
     }
     ui.collapsing("All models", |ui| {
@@ -95,7 +99,7 @@ fn chosen_ui(ui: &mut Ui, state: &State, chosen: &ModelEntry, commands: &mut Vec
     if let Some(problem) = &chosen.problem {
         banner_ui(ui, Tone::Error, problem, |_| {});
     }
-    if !chosen.is_ready {
+    if !chosen.is_ready && !has_failed(state, chosen) {
         let bytes = human_bytes(card.file.bytes);
         let message = format!("{} is not on this machine yet", card.name);
         banner_ui(ui, Tone::Hint, &message, |ui| {
@@ -163,6 +167,31 @@ fn fetch_button_ui(
     }
 }
 
+fn has_failed(state: &State, entry: &ModelEntry) -> bool {
+    state.tasks.fetch_failure(&entry.card.id).is_some()
+}
+
+/// Why a download failed, and what can be done about it. It stands in place of the hint that offered the download.
+fn fetch_failure_ui(ui: &mut Ui, state: &State, entry: &ModelEntry, commands: &mut Vec<Command>) {
+    let Some(why) = state.tasks.fetch_failure(&entry.card.id) else {
+        return;
+    };
+    banner_ui(ui, Tone::Error, &capitalised(why), |ui| {
+        ui.horizontal_wrapped(|ui| {
+            let id = &entry.card.id;
+            if ui.button("Retry").clicked() {
+                commands.push(Command::FetchModel(id.clone()));
+            }
+            let file = ui
+                .button("Use a file…")
+                .on_hover_text("For a file of this model that was downloaded in another way");
+            if file.clicked() {
+                commands.push(Command::PickWeights(id.clone()));
+            }
+        });
+    });
+}
+
 fn entry_ui(ui: &mut Ui, state: &State, entry: &ModelEntry, commands: &mut Vec<Command>) {
     // From the right, so that the words give way to the button.
     let height = ui.spacing().interact_size.y + 8.0;
@@ -176,8 +205,15 @@ fn entry_ui(ui: &mut Ui, state: &State, entry: &ModelEntry, commands: &mut Vec<C
             let mut facts = vec![capitalised(entry.card.task.word()), size];
             // A model that is not here has a button that says so.
             facts.extend(entry.is_ready.then(|| entry.origin.clone()));
-            let facts = facts.join(" · ");
-            ui.add(Label::new(RichText::new(facts).small().weak()).truncate());
+            let facts = RichText::new(facts.join(" · ")).small().weak();
+            let facts = match state.tasks.fetch_failure(&entry.card.id) {
+                Some(why) => {
+                    let color = ui.visuals().error_fg_color;
+                    RichText::new(format!("⚠ {why}")).small().color(color)
+                }
+                None => facts,
+            };
+            ui.add(Label::new(facts).truncate());
         });
     });
 }
@@ -192,7 +228,12 @@ fn entry_button_ui(ui: &mut Ui, state: &State, entry: &ModelEntry, commands: &mu
         }
         button.accessible_name(format!("Remove {}", entry.card.name));
     } else if !entry.is_ready && entry.can_fetch {
-        fetch_button_ui(ui, state, entry, "Download", commands);
+        let label = if has_failed(state, entry) {
+            "Retry"
+        } else {
+            "Download"
+        };
+        fetch_button_ui(ui, state, entry, label, commands);
     }
 }
 

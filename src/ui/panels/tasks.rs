@@ -128,8 +128,7 @@ fn finished_ui(ui: &mut Ui, task: &FinishedTask) {
     let elapsed = human_duration(task.elapsed);
     ui.add(Label::new(&task.title).truncate());
     let text = format!("{outcome} ({elapsed})");
-    ui.add(Label::new(RichText::new(&text).small().weak()).truncate())
-        .on_hover_text(text);
+    ui.add(Label::new(RichText::new(text).small().weak()).truncate());
     ui.add_space(4.0);
 }
 
@@ -169,7 +168,9 @@ fn problem_ui(ui: &mut Ui, entry: &ProblemEntry, row_height: f32, commands: &mut
         None => format!("⚠ {}", entry.problem.message),
     };
     let first_line = text.lines().next().unwrap_or_default().to_owned();
-    let label = Label::new(first_line).truncate();
+    let label = Label::new(first_line)
+        .truncate()
+        .show_tooltip_when_elided(false);
     let size = egui::vec2(ui.available_width(), row_height);
     ui.allocate_ui_with_layout(size, Layout::left_to_right(Align::Center), |ui| {
         let response = match entry.sample {

@@ -455,7 +455,7 @@ fn known_outcome_ui(
                 let why =
                     why.unwrap_or("the log says nothing of it; the job may have ended before");
                 let text = format!("{}: {why}", failed.key);
-                ui.add(Label::new(&text).truncate()).on_hover_text(text);
+                ui.add(Label::new(text).truncate());
             }
         });
     for note in &outcome.notes {

@@ -294,7 +294,7 @@ fn row_ui(
             if let S3Failure::Failed { message, .. } = failure {
                 let color = ui.visuals().error_fg_color;
                 let text = RichText::new(format!("⚠ {message}")).color(color);
-                ui.add(Label::new(text).truncate()).on_hover_text(message);
+                ui.add(Label::new(text).truncate());
             }
         }),
     }

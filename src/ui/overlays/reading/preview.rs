@@ -72,8 +72,10 @@ fn example_ui(
     read: &Result<Prediction, String>,
 ) {
     ui.add_space(4.0);
-    ui.add(Label::new(strong(&example.image).size(12.0)).truncate())
-        .on_hover_text(example.uri.as_str());
+    let name = Label::new(strong(&example.image).size(12.0))
+        .truncate()
+        .show_tooltip_when_elided(false);
+    ui.add(name).on_hover_text(example.uri.as_str());
     let prediction = match read {
         Ok(prediction) => prediction,
         Err(reason) => {
