@@ -85,11 +85,11 @@ impl ExportFormat {
         }
     }
 
-    /// A name for the file or folder to write.
-    pub fn suggested_name(self) -> String {
-        match self.extension() {
-            Some(extension) => format!("export.{extension}"),
-            None => format!("export-{}", self.word()),
+    /// What the name of the file or folder to write says of its content: `coco` in `photos-coco.json`.
+    pub fn content_word(self) -> &'static str {
+        match self {
+            Self::Jsonl | Self::Csv => "predictions",
+            format => format.word(),
         }
     }
 

@@ -239,7 +239,7 @@ fn common_folder(paths: &[PathBuf]) -> PathBuf {
 }
 
 /// People type `~/pictures`.
-fn with_home(path: &Path) -> PathBuf {
+pub(super) fn with_home(path: &Path) -> PathBuf {
     match (path.strip_prefix("~"), std::env::home_dir()) {
         (Ok(below), Some(home)) => home.join(below),
         _ => path.to_owned(),

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::browse::with_home;
 use super::latest::{LatestSender, latest};
 use super::{Shared, guarded};
 use crate::domain::{
@@ -85,6 +86,7 @@ pub(super) fn target(path: PathBuf, replaces: bool) -> ExportTarget {
     } else {
         Existing::Keep
     };
+    let path = with_home(&path);
     ExportTarget { path, existing }
 }
 

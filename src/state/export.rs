@@ -1,8 +1,8 @@
 //! The dialog about an export, and what came of the last one.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use super::{Order, State};
+use super::{Order, Overlay, State, TaskId};
 use crate::domain::{
     ComparisonFormat, ExportFormat, ExportOptions, RunId, SampleId, SampleSet, ViewSettings,
 };
@@ -17,6 +17,17 @@ pub struct ExportDraft {
     pub comparison: ComparisonFormat,
     /// Chosen in a file dialog; the path field takes it over once.
     pub picked: Option<PathBuf>,
+    pub stage: ExportStage,
+}
+
+/// What has become of the export that the dialog was confirmed with. The dialog stays open until it is whole.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum ExportStage {
+    #[default]
+    NotYet,
+    Running(TaskId),
+    /// What happened, and why.
+    Failed(String),
 }
 
 impl Default for ExportDraft {
@@ -26,7 +37,51 @@ impl Default for ExportDraft {
             scope: ExportScope::Filter,
             comparison: ComparisonFormat::default(),
             picked: None,
+            stage: ExportStage::NotYet,
         }
+    }
+}
+
+impl State {
+    /// Where the dialog that is open would write: beside what is open, and else in the user's home.
+    pub fn suggested_export(&self) -> PathBuf {
+        let (what, extension) = self.export_kind();
+        let (folder, stem) = match self.source.as_ref().map(|open| (&open.path, &open.place)) {
+            Some((Some(path), _)) => (path.parent(), self.stem_of(path)),
+            Some((None, Some(place))) => (None, Some(place.address.last_part().to_owned())),
+            _ => (None, None),
+        };
+        let stem = stem.filter(|stem| !stem.is_empty());
+        let stem = stem.unwrap_or_else(|| "images".to_owned());
+        let ending = extension.map_or_else(String::new, |extension| format!(".{extension}"));
+        let folder = folder.unwrap_or(Path::new("~"));
+        folder.join(format!("{stem}-{what}{ending}"))
+    }
+
+    /// The ending of the file that the dialog that is open writes; `None` for a folder.
+    pub fn export_extension(&self) -> Option<&'static str> {
+        self.export_kind().1
+    }
+
+    fn export_kind(&self) -> (&'static str, Option<&'static str>) {
+        if self.overlay == Overlay::ExportComparison {
+            return ("comparison", Some(self.export.comparison.extension()));
+        }
+        let format = self.export.options.format;
+        (format.content_word(), format.extension())
+    }
+
+    /// The name of the folder, or of the file without its ending, that is open.
+    fn stem_of(&self, path: &Path) -> Option<String> {
+        let first = self.samples.ids().next();
+        let first = first.and_then(|id| self.samples.get(id));
+        let is_file = first.is_some_and(|sample| Path::new(sample.uri.file()) == path);
+        let name = if is_file {
+            path.file_stem()
+        } else {
+            path.file_name()
+        };
+        Some(name?.to_string_lossy().into_owned())
     }
 }
 

@@ -43,7 +43,8 @@ pub use engine::{Engine, EngineStatus, Offer, RuntimeKind};
 pub use event::{DisplayInfo, Event, FilePick, ModelDefaults, NewAnswer, StoredAnswer, StoredRow};
 pub use explanation::{Explanation, Question};
 pub use export::{
-    BoxCountId, BoxCountRequest, BoxCounter, BoxCounts, ExportDraft, ExportScope, Exported,
+    BoxCountId, BoxCountRequest, BoxCounter, BoxCounts, ExportDraft, ExportScope, ExportStage,
+    Exported,
 };
 pub use filmstrip::{Filmstrip, FilmstripId};
 pub use import::{Import, ImportDraft, ImportField, ImportId, ImportStatus};

@@ -3,7 +3,7 @@ use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable;
 use spotcheck::app::App;
 use spotcheck::review::SortBy;
-use spotcheck::state::{Action, Command};
+use spotcheck::state::{Action, Command, Overlay};
 
 use crate::window::{click, folder_of, open, samples, sees, wait_for, wait_until};
 
@@ -145,6 +145,19 @@ fn a_comparison_is_exported_with_the_disagreement_of_each_image() {
     );
     let summary = std::fs::read_to_string(folder.path().join("comparison-summary.csv")).unwrap();
     assert!(summary.contains("agreement,,,1"), "{summary}");
+
+    // It is not replaced, and the dialog stays open with the way out.
+    click(&mut window, "Export comparison…");
+    click(&mut window, "Export now");
+    wait_for(&mut window, "already a file or folder of that name");
+    let overlay = |window: &Harness<'static, App>| window.state().state().overlay;
+    assert_eq!(overlay(&window), Overlay::ExportComparison);
+    click(&mut window, "JSON: ");
+    click(&mut window, "Export now");
+    wait_until(&mut window, "the dialog to close", |window| {
+        overlay(window) == Overlay::None
+    });
+    assert!(target.with_extension("json").exists());
 }
 
 #[test]

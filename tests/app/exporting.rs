@@ -7,7 +7,7 @@ use egui_kittest::Harness;
 use egui_kittest::kittest::{NodeT, Queryable};
 use spotcheck::app::App;
 use spotcheck::domain::{ExportFormat, ExportOptions};
-use spotcheck::state::{Action, Command, ExportScope, TaskOutcome};
+use spotcheck::state::{Action, Command, ExportScope, Overlay, TaskOutcome};
 
 use crate::window::{click, folder_of, open, samples, sees, wait_for, wait_until};
 
@@ -29,7 +29,13 @@ fn what_is_on_screen_is_exported_and_an_existing_file_is_kept() {
         window.step();
         click(&mut window, "Export now");
         if is_again {
+            // The dialog stays open, with what went wrong and a way out.
             wait_for(&mut window, "already a file or folder of that name");
+            assert_eq!(window.state().state().overlay, Overlay::Export);
+            click(&mut window, "Replace a file or an earlier export");
+            click(&mut window, "Export now");
+            wait_for(&mut window, "1 image and");
+            assert_eq!(window.state().state().overlay, Overlay::None);
         } else {
             wait_for(&mut window, "1 image and");
             click(&mut window, "Close");
@@ -114,6 +120,45 @@ fn fill(window: &mut Harness<'static, App>, label: &str, path: &Path) {
 }
 
 #[test]
+fn a_path_is_suggested_and_its_ending_follows_the_format() {
+    let mut window = open(Some(&samples().join("coffee.png")), "ssd-mobilenet-coco");
+    wait_for(&mut window, "cup");
+    window.key_press_modifiers(egui::Modifiers::COMMAND, egui::Key::E);
+    wait_for(&mut window, "Export now");
+    let path = |window: &Harness<'static, App>| {
+        let mut fields = window.query_all_by_role(Role::TextInput);
+        let field = fields.find(|field| {
+            let label = field.accesskit_node().label().unwrap_or_default();
+            label.ends_with(" to write")
+        });
+        field.unwrap().accesskit_node().value().unwrap()
+    };
+    let choose = |window: &mut Harness<'static, App>, format: ExportFormat| {
+        window.get_by_label(format.name()).click_accesskit();
+        window.run_steps(3);
+        path(window)
+    };
+    let suggested = |name: &str| samples().join(name).display().to_string();
+    assert_eq!(
+        choose(&mut window, ExportFormat::Coco),
+        suggested("coffee-coco.json")
+    );
+    assert_eq!(
+        choose(&mut window, ExportFormat::Csv),
+        suggested("coffee-predictions.csv")
+    );
+    assert_eq!(
+        choose(&mut window, ExportFormat::Yolo),
+        suggested("coffee-yolo")
+    );
+    fill(&mut window, "Folder to write", Path::new("/out/mine"));
+    assert_eq!(choose(&mut window, ExportFormat::Report), "/out/mine.html");
+    assert_eq!(choose(&mut window, ExportFormat::Jsonl), "/out/mine.jsonl");
+    fill(&mut window, "File to write", Path::new("/out/mine.txt"));
+    assert_eq!(choose(&mut window, ExportFormat::Csv), "/out/mine.txt");
+}
+
+#[test]
 fn every_format_is_written_from_the_dialog() {
     let folder = tempfile::tempdir().unwrap();
     let mut window = open(Some(&samples().join("coffee.png")), "ssd-mobilenet-coco");
@@ -149,6 +194,11 @@ fn a_classifier_is_not_offered_the_formats_of_boxes() {
     wait_for(&mut window, "tiger cat 38.3 %");
     window.key_press_modifiers(egui::Modifiers::COMMAND, egui::Key::E);
     wait_for(&mut window, "Export now");
+    // The first of those that it can be written in is chosen.
+    assert_eq!(
+        window.state().state().export.options.format,
+        ExportFormat::Csv
+    );
     for (format, is_offered) in [("YOLO", false), ("COCO", false), ("CSV", true)] {
         let entry = window.get_by_label(format);
         let is_disabled = entry.accesskit_node().is_disabled();

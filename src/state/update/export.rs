@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 
 use super::run_tasks;
-use crate::domain::{BoxChoice, ModelTask, Sample};
+use crate::domain::{BoxChoice, ExportFormat, ModelTask, Sample};
 use crate::review::Suppressed;
 use crate::state::export::CountBasis;
 use crate::state::{
-    BoxCountId, BoxCountRequest, Effect, ExportScope, Exported, Overlay, Run, State, TaskEntry,
-    TaskId, TaskKind, TaskOutcome,
+    BoxCountId, BoxCountRequest, Effect, ExportScope, ExportStage, Exported, Overlay, Run, State,
+    TaskEntry, TaskId, TaskKind, TaskOutcome,
 };
 use crate::tasks::{ProgressUnit, TaskControl};
 
@@ -18,7 +18,17 @@ pub(super) fn open(state: &mut State) {
     } else if state.export.scope == ExportScope::Selection {
         state.export.scope = ExportScope::Filter;
     }
-    state.overlay = Overlay::Export;
+    let task = state.run().map(Run::task);
+    if task.is_some_and(|task| !state.export.options.format.takes(task)) {
+        state.export.options.format = ExportFormat::Csv;
+    }
+    show(state, Overlay::Export);
+}
+
+/// What an earlier export came to is no longer of interest.
+pub(super) fn show(state: &mut State, overlay: Overlay) {
+    state.export.stage = ExportStage::NotYet;
+    state.overlay = overlay;
 }
 
 /// Counts the boxes of what could be exported, where that is not of the state as it is. After every message.
@@ -96,7 +106,7 @@ pub(super) fn confirm(
         ),
         control: control.clone(),
     });
-    state.overlay = Overlay::None;
+    state.export.stage = ExportStage::Running(task);
     effects.push(Effect::Export {
         source: source_id,
         source_name,
@@ -112,11 +122,9 @@ pub(super) fn confirm(
 }
 
 pub(super) fn pick_target(state: &State, effects: &mut Vec<Effect>) {
-    let name = if state.overlay == Overlay::ExportComparison {
-        format!("comparison.{}", state.export.comparison.extension())
-    } else {
-        state.export.options.format.suggested_name()
-    };
+    let suggested = state.suggested_export();
+    let name = suggested.file_name().unwrap_or_default();
+    let name = name.to_string_lossy().into_owned();
     effects.push(Effect::PickExportTarget(name));
 }
 
@@ -165,7 +173,7 @@ pub(super) fn confirm_comparison(
         title,
         control,
     });
-    state.overlay = Overlay::None;
+    state.export.stage = ExportStage::Running(task);
 }
 
 pub(super) fn ended(
@@ -174,15 +182,26 @@ pub(super) fn ended(
     result: Result<Exported, TaskOutcome>,
     effects: &mut Vec<Effect>,
 ) {
+    let is_open = matches!(state.overlay, Overlay::Export | Overlay::ExportComparison);
+    // Another dialog may have been opened meanwhile, and another export be under way.
+    let is_shown = is_open && state.export.stage == ExportStage::Running(task);
     match result {
         Ok(exported) => {
+            if is_shown {
+                state.overlay = Overlay::None;
+            }
             let outcome = TaskOutcome::Done(exported.summary.clone());
             run_tasks::ended(state, task, outcome, Vec::new(), effects);
             state.exported = Some(exported);
         }
         Err(outcome) => {
-            // Whoever waits for a file may have the list of problems closed.
-            if let TaskOutcome::Failed(message) = &outcome {
+            if is_shown {
+                state.export.stage = match &outcome {
+                    TaskOutcome::Failed(message) => ExportStage::Failed(message.clone()),
+                    TaskOutcome::Done(_) | TaskOutcome::Cancelled => ExportStage::NotYet,
+                };
+            } else if let TaskOutcome::Failed(message) = &outcome {
+                // Whoever waits for a file may have the list of problems closed.
                 state.tell(message.clone());
             }
             run_tasks::ended(state, task, outcome, Vec::new(), effects);

@@ -3,17 +3,23 @@
 use std::path::PathBuf;
 
 use eframe::egui::{
-    self, Align, Button, Frame, Label, Layout, RichText, ScrollArea, TextEdit, Ui, vec2,
+    self, Align, Button, Frame, Label, Layout, ProgressBar, RichText, ScrollArea, TextEdit, Ui,
+    text::{CCursor, CCursorRange},
+    vec2,
 };
 
 use super::super::theme;
-use super::super::widgets::{box_count, checkbox_ui, grouped, primary_button, radio_ui, strong};
+use super::super::widgets::{
+    Tone, banner_ui, box_count, checkbox_ui, grouped, primary_button, radio_ui, strong,
+};
 use super::dialog::dialog;
 use crate::domain::{
     BoxChoice, ClassChoice, ComparisonFormat, ExportFormat, ExportOptions, ModelTask, PictureKind,
     SampleUri, VerdictChoice,
 };
-use crate::state::{Command, ExportScope, Exported, Overlay, State};
+use crate::state::{
+    Command, ExportScope, ExportStage, Exported, Overlay, State, TaskId, TaskSignal,
+};
 
 const WIDTH: f32 = 600.0;
 const FORMATS_WIDTH: f32 = 160.0;
@@ -30,6 +36,10 @@ pub(in super::super) struct ExportMemory {
 #[derive(Default)]
 struct Target {
     path: String,
+    /// What was suggested last: as long as it stands there, it follows what is open and what is chosen.
+    suggested: String,
+    /// That of the format that the path was made for.
+    extension: Option<&'static str>,
     replaces: bool,
     /// Whether its field has had the keyboard since the dialog opened.
     has_had_keyboard: bool,
@@ -63,6 +73,7 @@ pub(in super::super) fn export_ui(
             target.path = path.display().to_string();
         }
     }
+    target.follow(state);
     let modal = dialog(ctx, "export").show(ctx, |ui| {
         ui.set_width(WIDTH.min(ctx.content_rect().width() - 60.0));
         if is_comparison {
@@ -73,6 +84,33 @@ pub(in super::super) fn export_ui(
     });
     if modal.should_close() {
         commands.push(Command::SetOverlay(Overlay::None));
+    }
+}
+
+impl Target {
+    /// Another format has another ending.
+    fn follow(&mut self, state: &State) {
+        let suggested = state.suggested_export().display().to_string();
+        let extension = state.export_extension();
+        if self.path == self.suggested {
+            self.path.clone_from(&suggested);
+        } else if self.extension != extension {
+            self.path = with_ending(&self.path, self.extension, extension);
+        }
+        (self.suggested, self.extension) = (suggested, extension);
+    }
+}
+
+/// A path for another format: of a file (`Some` ending) or a folder. What the user has given another ending keeps it.
+fn with_ending(path: &str, before: Option<&str>, now: Option<&str>) -> String {
+    let stem = match before.map(|before| format!(".{before}")) {
+        None => Some(path.trim_end_matches(['/', '\\'])),
+        Some(before) => path.strip_suffix(before.as_str()),
+    };
+    match (stem.filter(|stem| !stem.is_empty()), now) {
+        (None, _) => path.to_owned(),
+        (Some(stem), None) => stem.to_owned(),
+        (Some(stem), Some(now)) => format!("{stem}.{now}"),
     }
 }
 
@@ -108,7 +146,7 @@ fn contents_ui(ui: &mut Ui, state: &State, target: &mut Target, commands: &mut V
     };
     target_ui(ui, name, target, commands);
     let is_possible = task.is_some_and(|task| options.format.takes(task)) && scope.len(state) > 0;
-    if confirmed_ui(ui, target, is_possible, commands) {
+    if confirmed_ui(ui, state, target, is_possible, commands) {
         commands.push(Command::Export {
             path: PathBuf::from(target.path.trim()),
             replaces: target.replaces,
@@ -155,7 +193,7 @@ fn comparison_ui(ui: &mut Ui, state: &State, target: &mut Target, commands: &mut
         commands.push(Command::SetComparisonFormat(format));
     }
     target_ui(ui, "File to write", target, commands);
-    if confirmed_ui(ui, target, true, commands) {
+    if confirmed_ui(ui, state, target, true, commands) {
         commands.push(Command::ExportComparison {
             path: PathBuf::from(target.path.trim()),
             replaces: target.replaces,
@@ -265,11 +303,15 @@ fn target_ui(ui: &mut Ui, name: &str, target: &mut Target, commands: &mut Vec<Co
         let field = TextEdit::singleline(&mut target.path)
             .hint_text("Type a path, or choose one")
             .desired_width(f32::INFINITY);
-        let field = ui.add(field);
+        let mut output = field.show(ui);
         if !std::mem::replace(&mut target.has_had_keyboard, true) {
-            field.request_focus();
+            output.response.request_focus();
+            // What is typed replaces the suggestion.
+            let all = CCursorRange::two(CCursor::new(0), CCursor::new(target.path.chars().count()));
+            output.state.cursor.set_char_range(Some(all));
+            output.state.store(ui.ctx(), output.response.id);
         }
-        field.accessible_name(name);
+        output.response.response.accessible_name(name);
     });
     checkbox_ui(
         ui,
@@ -282,10 +324,22 @@ fn target_ui(ui: &mut Ui, name: &str, target: &mut Target, commands: &mut Vec<Co
 /// True where the export is to begin.
 fn confirmed_ui(
     ui: &mut Ui,
+    state: &State,
     target: &Target,
     is_possible: bool,
     commands: &mut Vec<Command>,
 ) -> bool {
+    match &state.export.stage {
+        ExportStage::NotYet => {}
+        ExportStage::Running(task) => {
+            running_ui(ui, state, *task, commands);
+            return false;
+        }
+        ExportStage::Failed(why) => {
+            banner_ui(ui, Tone::Error, why, |_| {});
+            ui.add_space(6.0);
+        }
+    }
     ui.horizontal(|ui| {
         let is_ready = is_possible && !target.path.trim().is_empty();
         let button = primary_button(ui, "Export now");
@@ -298,6 +352,24 @@ fn confirmed_ui(
         export.clicked()
     })
     .inner
+}
+
+/// In place of the buttons, while it is being written.
+fn running_ui(ui: &mut Ui, state: &State, task: TaskId, commands: &mut Vec<Command>) {
+    let fraction = state
+        .tasks
+        .get(task)
+        .and_then(|task| task.control.progress().fraction());
+    ui.horizontal(|ui| {
+        let bar = ProgressBar::new(fraction.unwrap_or(0.0)).desired_width(160.0);
+        ui.add(bar);
+        if ui.button("Cancel the export").clicked() {
+            commands.push(Command::SignalTask(task, TaskSignal::Cancel));
+        }
+        if ui.button("Go on in the background").clicked() {
+            commands.push(Command::SetOverlay(Overlay::None));
+        }
+    });
 }
 
 fn exported_ui(ctx: &egui::Context, exported: &Exported, commands: &mut Vec<Command>) {
@@ -329,5 +401,24 @@ fn exported_ui(ctx: &egui::Context, exported: &Exported, commands: &mut Vec<Comm
     });
     if modal.should_close() {
         commands.push(Command::DismissExported);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_format_changes_the_ending_that_it_is_about_and_no_other() {
+        for (path, before, now, expected) in [
+            ("/out/cats.json", Some("json"), Some("csv"), "/out/cats.csv"),
+            ("/out/cats.json", Some("json"), None, "/out/cats"),
+            ("/out/cats.v2/", None, Some("json"), "/out/cats.v2.json"),
+            ("/out/cats.txt", Some("json"), Some("csv"), "/out/cats.txt"),
+            ("/out/cats", Some("json"), Some("csv"), "/out/cats"),
+            ("", None, Some("csv"), ""),
+        ] {
+            assert_eq!(with_ending(path, before, now), expected, "{path}");
+        }
     }
 }
