@@ -499,6 +499,8 @@ fn a_saved_model_is_deployed_in_the_container_that_serves_it_with_what_advanced_
             wait_for(&mut window, "Say in which folder the SavedModel lies");
             let path = model.path().to_str().unwrap();
             type_into(&mut window, "Folder of the TensorFlow SavedModel", path);
+            wait_for(&mut window, " points passed");
+            click(&mut window, " points passed");
             wait_for(&mut window, "/tensorflow-inference:2.19.0-cpu");
 
             // A container that cannot serve it is not started.

@@ -63,6 +63,13 @@ fn open_form(window: &mut Harness<'static, App>) {
     wait_for(window, "Nothing speaks against it");
 }
 
+/// The form with a role, and what passed its check unfolded.
+fn open_unfolded_form(window: &mut Harness<'static, App>) {
+    open_form(window);
+    click(window, " points passed");
+    wait_for(window, "✓ Job name");
+}
+
 /// Starts the job as soon as the form, as it stands now, was checked.
 fn start(window: &mut Harness<'static, App>) {
     wait_until(window, "a form that can be started", |window| {
@@ -104,7 +111,7 @@ fn a_job_over_tfrecord_files_is_sent_with_the_payload_and_the_concurrency_that_a
             let records = std::fs::read(records).unwrap();
             bucket.put("records/photos.tfrecord", &records);
             let mut window = open_prefix(&bucket, "records/", 6);
-            open_form(&mut window);
+            open_unfolded_form(&mut window);
             assert!(sees(&window, "4 requests at once on each instance, chosen"));
             click(&mut window, "The same with the aws command line");
             wait_for(&mut window, r#""MaxConcurrentTransforms":4"#);
@@ -129,6 +136,31 @@ fn a_job_over_tfrecord_files_is_sent_with_the_payload_and_the_concurrency_that_a
 }
 
 #[test]
+fn the_check_tells_what_wants_attention_first_and_folds_what_passed() {
+    let mut plane = None;
+    alone(
+        "sending::the_check_tells_what_wants_attention_first_and_folds_what_passed",
+        serve_held(&mut plane),
+        || {
+            let bucket = Seaweed::shared().bucket("sending-check");
+            bucket.put("photos/a.png", &photograph());
+            let mut window = open_prefix(&bucket, "photos/", 1);
+            open_form(&mut window);
+            replace_in(&mut window, "Role that the container runs as", "nobody");
+            wait_for(&mut window, "One point would make the job fail");
+            let top = |label: &str| window.get_by_label(label).rect().top();
+            // No price is known, and what it costs is never folded.
+            let order = [top("✗ Role"), top("⚠ Cost")];
+            assert!(order.is_sorted(), "{order:?}");
+            assert!(top("⚠ Cost") < window.get_by_label_contains(" points passed").rect().top());
+            assert!(!sees(&window, "✓ Job name"));
+            click(&mut window, " points passed");
+            wait_for(&mut window, "✓ Job name");
+        },
+    );
+}
+
+#[test]
 fn a_payload_that_a_person_sets_lowers_the_concurrency_that_is_suggested() {
     let mut plane = None;
     alone(
@@ -138,7 +170,7 @@ fn a_payload_that_a_person_sets_lowers_the_concurrency_that_is_suggested() {
             let bucket = Seaweed::shared().bucket("sending-payload");
             bucket.put("photos/a.png", &photograph());
             let mut window = open_prefix(&bucket, "photos/", 1);
-            open_form(&mut window);
+            open_unfolded_form(&mut window);
             click(&mut window, "Known types");
             click(&mut window, "ml.m5.24xlarge");
             wait_for(&mut window, "96 requests at once on each instance, chosen");
@@ -210,7 +242,7 @@ fn what_few_jobs_need_reaches_sagemaker_too() {
             let manifest = format!(r#"[{{"prefix": "{}"}}, "b.png"]"#, bucket.uri("photos/"));
             bucket.put("lists/one.json", manifest.as_bytes());
             let mut window = open_prefix(&bucket, "photos/", 2);
-            open_form(&mut window);
+            open_unfolded_form(&mut window);
             click(&mut window, "Advanced");
             for (field, text) in [
                 ("ModelName, of the model that is made", "advanced-model"),
@@ -284,7 +316,7 @@ fn a_saved_model_of_this_machine_is_packed_for_tensorflow_serving() {
             std::fs::create_dir(folder.path().join("1")).unwrap();
             std::fs::write(folder.path().join("1/saved_model.pb"), "graph").unwrap();
             let mut window = open_prefix(&bucket, "photos/", 1);
-            open_form(&mut window);
+            open_unfolded_form(&mut window);
             let choice = window.get_by_role_and_label(Role::ComboBox, "What is sent");
             choice.click_accesskit();
             window.run_steps(2);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use eframe::egui::{self, Button, RichText, Ui, containers::menu::MenuButton};
 
 use super::{Tone, banner_ui, key_value_ui, strong};
-use crate::domain::{Identity, S3Access};
+use crate::domain::{Credentials, Identity, S3Access};
 use crate::state::{Action, Command, S3Failure, SignIn, State};
 use crate::tasks::now_ms;
 
@@ -42,6 +42,30 @@ fn sign_in_text(access: &S3Access, sign_in: Option<&SignIn>) -> String {
     }
 }
 
+/// “profile work”, “access key …0001”: what tells one sign-in from another at a glance; with a sign where something is wrong.
+fn short_text(access: &S3Access, sign_in: Option<&SignIn>) -> String {
+    let who = sign_in.and_then(|sign_in| sign_in.identity.as_ref());
+    let who = match (&access.credentials, who) {
+        // Behind its name stands what the tooltip says.
+        (Credentials::Ambient, Some(identity)) => {
+            let who = identity.who.split(" (").next().unwrap_or_default();
+            who.to_owned()
+        }
+        (Credentials::Ambient, None) => "AWS credentials".to_owned(),
+        (Credentials::Profile(_), _) => access.credentials.to_string(),
+        (Credentials::Anonymous, _) => "anonymous".to_owned(),
+    };
+    let Some(sign_in) = sign_in else {
+        return who;
+    };
+    match (sign_in.ending_ms(now_ms()), &sign_in.failure) {
+        (Some(left), _) => format!("⚠ {who}, {}", end_text(left)),
+        (None, Some(_)) if sign_in.identity.is_none() => "⚠ not signed in".to_owned(),
+        (None, Some(_)) => format!("⚠ {who}"),
+        (None, None) => who,
+    }
+}
+
 /// “alice, account 123456789012, ends in 2 h 10 min”; with a sign where something is wrong. `None` while nothing is known.
 pub(in super::super) fn who_text(sign_in: &SignIn) -> Option<String> {
     let now = now_ms();
@@ -72,15 +96,15 @@ pub(in super::super) fn sign_in_menu_ui(
     commands: &mut Vec<Command>,
 ) {
     let sign_in = state.sign_ins.get(access);
-    let text = sign_in_text(access, sign_in);
-    let button = Button::new(RichText::new(&text).weak()).truncate();
+    let text = short_text(access, sign_in);
+    let button = Button::new(RichText::new(text).weak()).truncate();
     let (response, _) = MenuButton::from_button(button).ui(ui, |ui| {
         // More than a menu: text, and buttons that look like buttons.
         ui.reset_style();
         ui.set_max_width(POPUP_WIDTH);
         ui.vertical(|ui| sign_in_details_ui(ui, access, state, commands));
     });
-    response.on_hover_text(text);
+    response.on_hover_text(sign_in_text(access, sign_in));
 }
 
 fn sign_in_details_ui(ui: &mut Ui, access: &S3Access, state: &State, commands: &mut Vec<Command>) {
@@ -246,7 +270,6 @@ pub(super) fn duration_text(ms: i64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::Credentials;
 
     #[test]
     fn the_time_that_is_left_is_said_as_people_do() {
@@ -278,6 +301,7 @@ mod tests {
             sign_in_text(&access, Some(&sign_in)),
             "alice, account 123456789012, ends in 2 h 10 min, profile work"
         );
+        assert_eq!(short_text(&access, Some(&sign_in)), "profile work");
         let anonymous = S3Access {
             credentials: Credentials::Anonymous,
             ..S3Access::default()
@@ -285,5 +309,12 @@ mod tests {
         let nobody = Credentials::Anonymous.to_string();
         sign_in.identity = Some(Identity::unasked(&nobody, None));
         assert_eq!(sign_in_text(&anonymous, Some(&sign_in)), nobody);
+        assert_eq!(short_text(&anonymous, Some(&sign_in)), "anonymous");
+        let usual = S3Access::default();
+        assert_eq!(short_text(&usual, None), "AWS credentials");
+        let key = "access key …0001";
+        let unasked = format!("{key} (not asked: custom endpoint)");
+        sign_in.identity = Some(Identity::unasked(unasked, None));
+        assert_eq!(short_text(&usual, Some(&sign_in)), key);
     }
 }

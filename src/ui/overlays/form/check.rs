@@ -1,9 +1,11 @@
 //! What the check of a form found, point by point.
 
-use eframe::egui::{self, Align, Label, Layout, RichText, Ui};
+use std::cmp::Reverse;
+
+use eframe::egui::{self, Align, CollapsingHeader, Label, Layout, RichText, Ui};
 
 use super::super::super::widgets::{Tone, banner_ui, strong};
-use crate::domain::{Check, CheckGrade, Preflight};
+use crate::domain::{Check, CheckGrade, CheckPoint, Preflight};
 use crate::state::{Command, SendStage};
 
 /// The half of a form that says how its check stands.
@@ -57,7 +59,8 @@ pub(in super::super) fn check_ui<C>(
     }
 }
 
-/// What was found, the worst in one line and then point by point. `what` is what would fail: “the job”.
+/// What was found: the worst in one line, then what wants attention, the worst first, then what it costs; the points that passed are
+/// folded. `what` is what would fail: “the job”.
 pub(in super::super) fn preflight_ui(ui: &mut Ui, preflight: &Preflight, what: &str) {
     let problems = preflight.count(CheckGrade::Problem);
     let warnings = preflight.count(CheckGrade::Warning);
@@ -69,9 +72,29 @@ pub(in super::super) fn preflight_ui(ui: &mut Ui, preflight: &Preflight, what: &
         (more, _) => format!("{more} points would make {what} fail"),
     });
     ui.add_space(4.0);
-    for point in &preflight.checks {
+    let (mut shown, passed): (Vec<&Check>, Vec<&Check>) =
+        preflight.checks.iter().partition(|check| is_shown(check));
+    shown.sort_by_key(|check| Reverse(check.grade));
+    for point in shown {
         point_ui(ui, point);
     }
+    let title = match passed.len() {
+        0 => return,
+        1 => "✓ 1 point passed".to_owned(),
+        count => format!("✓ {count} points passed"),
+    };
+    let fold = CollapsingHeader::new(title).id_salt(("passed points", what));
+    fold.show(ui, |ui| {
+        for point in passed {
+            point_ui(ui, point);
+        }
+    });
+}
+
+/// What it costs, and until when, is read before it is paid for, also where nothing is wrong with it.
+fn is_shown(check: &Check) -> bool {
+    let is_about_money = matches!(check.point, CheckPoint::Cost | CheckPoint::Deletion);
+    check.grade != CheckGrade::Ok || is_about_money
 }
 
 /// The verdict as a sign and as a colour, then what was found and what to do.
