@@ -218,8 +218,11 @@ fn what_is_no_image_is_refused_with_its_reason_and_the_next_one_is_answered() {
     let rocket = std::fs::read(repository().join("assets/samples/rocket.jpg")).unwrap();
     let huge = repository().join("tests/cases/decode/png-100000x100000/image.png");
     let bomb = repository().join("tests/cases/decode/jpeg-20000x20000-without-data/image.jpg");
+    let progressive = repository().join("tests/cases/decode/jpeg-progressive/image.jpg");
+    let progressive = support::jpeg::enlarged(&std::fs::read(progressive).unwrap(), 0xc2, 22_600);
     for (body, reason) in [
         (&rocket[..rocket.len() / 2], "truncated"),
+        (&progressive, "memory"),
         (b"", "empty"),
         (b"Dear diary, this is no photograph", "Dear diary"),
         (&std::fs::read(huge).unwrap(), "megapixels"),

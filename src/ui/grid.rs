@@ -507,7 +507,7 @@ fn headline(state: &State, sample: SampleId) -> Headline {
             }
             match run.warnings(sample) {
                 [] => plain(&headline),
-                warnings => problem(&headline, &warnings.join("\n")),
+                warnings => problem(&headline, &format!("This image {}", warnings.join(", "))),
             }
         }
         AnswerStatus::Failed => problem("failed", run.failure(sample).unwrap_or_default()),

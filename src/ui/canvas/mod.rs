@@ -351,11 +351,11 @@ fn warning_ui(ui: &Ui, state: &State, canvas: Rect) {
     let outdated = state
         .shown_is_outdated()
         .then_some("The answer is about an older version of the file");
-    let warnings: Vec<&str> = info
-        .warning
-        .as_deref()
+    let damage = info.warning.as_ref();
+    let damage = damage.map(|warning| format!("This image {warning}"));
+    let warnings: Vec<String> = damage
         .into_iter()
-        .chain(outdated)
+        .chain(outdated.map(str::to_owned))
         .collect();
     if warnings.is_empty() {
         return;

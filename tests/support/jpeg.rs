@@ -1,0 +1,22 @@
+//! JPEG files that claim more than they hold.
+
+/// The JPEG as if it were an image of this width and height without subsampling, and as long as such a file may be.
+pub(crate) fn enlarged(jpeg: &[u8], start_of_frame: u8, side: u16) -> Vec<u8> {
+    let mut bytes = jpeg.to_vec();
+    let at = position(&bytes, start_of_frame);
+    bytes[at + 5..at + 7].copy_from_slice(&side.to_be_bytes());
+    bytes[at + 7..at + 9].copy_from_slice(&side.to_be_bytes());
+    // The sampling factors of the brightness.
+    bytes[at + 11] = 0x11;
+    bytes.resize(
+        bytes.len() + usize::from(side) * usize::from(side) / 1000,
+        0,
+    );
+    bytes
+}
+
+/// Where the marker is first.
+pub(crate) fn position(bytes: &[u8], marker: u8) -> usize {
+    let mut pairs = bytes.windows(2);
+    pairs.position(|pair| pair == [0xff, marker]).unwrap()
+}
