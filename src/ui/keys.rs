@@ -69,14 +69,16 @@ fn consume(input: &mut egui::InputState, shortcut: KeyboardShortcut) -> bool {
     let before = input.events.len();
     input.events.retain(|event| {
         !matches!(event, egui::Event::Key { key, pressed: true, modifiers, .. }
-            if *key == shortcut.logical_key && is_exactly(*modifiers, shortcut.modifiers))
+            if *key == shortcut.logical_key && is_exactly(*modifiers, shortcut))
     });
     input.events.len() != before
 }
 
-fn is_exactly(pressed: Modifiers, wanted: Modifiers) -> bool {
-    // Plus is a shifted key on many keyboards.
-    let shift_is_free = !wanted.command && !wanted.alt && !wanted.shift;
+fn is_exactly(pressed: Modifiers, shortcut: KeyboardShortcut) -> bool {
+    let wanted = shortcut.modifiers;
+    // On many keyboards Plus is Equals with Shift, and either of the two is reported.
+    let may_need_shift = matches!(shortcut.logical_key, Key::Plus | Key::Equals);
+    let shift_is_free = may_need_shift || (!wanted.command && !wanted.alt && !wanted.shift);
     pressed.command == wanted.command
         && pressed.alt == wanted.alt
         && (pressed.shift == wanted.shift || shift_is_free)
@@ -148,9 +150,13 @@ mod tests {
 
     #[test]
     fn a_shortcut_is_not_a_longer_one() {
-        let wanted = Modifiers::COMMAND;
+        let with_shift = Modifiers::COMMAND | Modifiers::SHIFT;
+        let wanted = KeyboardShortcut::new(Modifiers::COMMAND, Key::P);
         assert!(is_exactly(Modifiers::COMMAND, wanted));
-        assert!(!is_exactly(Modifiers::COMMAND | Modifiers::SHIFT, wanted));
-        assert!(is_exactly(Modifiers::SHIFT, Modifiers::NONE));
+        assert!(!is_exactly(with_shift, wanted));
+        let bare = KeyboardShortcut::new(Modifiers::NONE, Key::Plus);
+        assert!(is_exactly(Modifiers::SHIFT, bare));
+        let plus = KeyboardShortcut::new(Modifiers::COMMAND, Key::Plus);
+        assert!(is_exactly(Modifiers::COMMAND, plus) && is_exactly(with_shift, plus));
     }
 }
