@@ -14,6 +14,7 @@ mod endpoint;
 mod export_options;
 mod geometry;
 mod label_map;
+mod label_places;
 mod label_set;
 mod log_events;
 mod model_card;
@@ -53,6 +54,7 @@ pub use export_options::{
     VerdictChoice,
 };
 pub use geometry::{AxisTransform, BoundingBox};
+pub use label_places::LabelPlaces;
 pub use label_set::{LabelError, LabelSet};
 pub use log_events::{LogEvent, LogFrom, LogPage, LogStream};
 pub use model_card::{

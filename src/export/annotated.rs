@@ -2,11 +2,12 @@
 
 use super::drawing::{Area, Canvas, Paint, TextSize};
 use crate::domain::{
-    ClassScore, Detection, Picture, Prediction, TEXT_ON_CLASS_COLOR, ViewSettings, class_color,
+    BoundingBox, ClassScore, Detection, LabelPlaces, Picture, Prediction, TEXT_ON_CLASS_COLOR,
+    ViewSettings, class_color,
 };
 
 /// Draws what `view` shows of the prediction: boxes with class and score, or the best classes in the upper left corner. Boxes are
-/// clipped to the picture; labels are moved, shortened or, in the tiniest pictures, left out to stay inside.
+/// clipped to the picture; labels are moved, shortened or, where there is no room, left out to stay inside and apart.
 pub fn annotate(picture: &Picture, prediction: &Prediction, view: &ViewSettings) -> Picture {
     annotate_in(picture, prediction, view, Style::of(picture))
 }
@@ -38,8 +39,15 @@ fn annotate_in(
     for detection in &visible {
         draw_box(&mut canvas, detection, style);
     }
-    for detection in &visible {
-        draw_label(&mut canvas, detection, style);
+    // The best first, so that they get the best places.
+    let mut places = LabelPlaces::new(BoundingBox::new(
+        0.0,
+        0.0,
+        canvas.width() as f32,
+        canvas.height() as f32,
+    ));
+    for detection in visible.iter().rev() {
+        draw_label(&mut canvas, &mut places, detection, style);
     }
     draw_classes(&mut canvas, view.visible_classes(prediction), style);
     canvas.into_picture()
@@ -114,30 +122,31 @@ fn area_of(canvas: &Canvas, detection: &Detection) -> Option<Area> {
     })
 }
 
-fn draw_label(canvas: &mut Canvas, detection: &Detection, style: Style) {
+fn draw_label(canvas: &mut Canvas, places: &mut LabelPlaces, detection: &Detection, style: Style) {
     let Some(area) = area_of(canvas, detection) else {
         return;
     };
-    if canvas.height() < style.line_height {
-        return;
-    }
     let text = format!("{} {}", detection.label, percent(detection.score));
     let room = (canvas.width() - 2 * style.padding) as f32;
-    let Some(text) = style.text.fitted(&text, room) else {
+    let texts = [text.as_str(), &detection.label]
+        .into_iter()
+        .filter_map(|text| style.text.fitted(text, room));
+    let width_of = |text: &str| style.text.width_of(text).ceil() as i64 + 2 * style.padding;
+    let size_of = |text: &String| [width_of(text) as f32, style.line_height as f32];
+    let around = BoundingBox::new(
+        area.left as f32,
+        area.top as f32,
+        area.right as f32,
+        area.bottom as f32,
+    );
+    let Some((text, place)) = places.take(around, texts, size_of) else {
         return;
     };
-    let width = style.text.width_of(&text).ceil() as i64 + 2 * style.padding;
-    let left = area.left.min(canvas.width() - width).max(0);
-    // On top of the box where there is room, else inside it.
-    let top = if area.top >= style.line_height {
-        area.top - style.line_height
-    } else {
-        area.top.min(canvas.height() - style.line_height)
-    };
+    let (left, top) = (place.x1 as i64, place.y1 as i64);
     let plate = Area {
         left,
         top,
-        right: left + width,
+        right: left + width_of(&text),
         bottom: top + style.line_height,
     };
     canvas.fill(plate, Paint::opaque(class_color(detection.class_id)));
@@ -227,7 +236,7 @@ fn percent(score: f32) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{Answer, BoundingBox};
+    use crate::domain::Answer;
 
     fn plain(width: u32, height: u32, value: u8) -> Picture {
         Picture::new(width, height, vec![value; (width * height * 3) as usize]).unwrap()

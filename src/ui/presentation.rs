@@ -6,7 +6,7 @@ use eframe::egui::{
     Ui, pos2, vec2,
 };
 
-use super::canvas::{Placement, paint_picture, picture_size};
+use super::canvas::{Labels, Placement, paint_picture, picture_size};
 use super::textures::Textures;
 use super::theme;
 use crate::domain::{Answer, Prediction, SampleId};
@@ -191,33 +191,37 @@ fn boxes_ui(
     seen_secs: f64,
 ) {
     let visible = state.view().visible_detections(prediction);
-    let large = (placement.canvas().height() / 36.0).clamp(16.0, 34.0);
-    // The surest first to light, and last to be painted: on top.
-    for (place, &index) in visible.iter().enumerate().rev() {
+    let drawn = |place: usize, index: usize| {
         let detection = &prediction.detections()[index];
         let clipped = detection
             .bounds
             .clipped(prediction.width, prediction.height);
         let rect = placement.screen_from_picture(clipped);
-        let light = light(place, seen_secs);
         let color = theme::class_color(detection.class_id);
-        let painter = ui.painter();
+        (detection, rect, color, light(place, seen_secs))
+    };
+    let painter = ui.painter();
+    // The surest first to light, and last to be painted: on top.
+    for (place, &index) in visible.iter().enumerate().rev() {
+        let (_, rect, color, light) = drawn(place, index);
         let dark = Stroke::new(7.0, Color32::from_black_alpha(150).gamma_multiply(light));
         painter.rect_stroke(rect, 4.0, dark, StrokeKind::Middle);
         let line = Stroke::new(4.0, color.gamma_multiply(light));
         painter.rect_stroke(rect, 4.0, line, StrokeKind::Middle);
+    }
+    let large = (placement.canvas().height() / 36.0).clamp(16.0, 34.0);
+    let mut labels = Labels::new(painter, placement.canvas(), large, vec2(8.0, 3.0));
+    for (place, &index) in visible.iter().enumerate() {
+        let (detection, rect, color, light) = drawn(place, index);
         let text = format!("{} {:.0} %", detection.label, detection.score * 100.0);
         let ink = theme::text_on(color).gamma_multiply(light);
-        let font = FontId::new(large, theme::strong_family());
-        let galley = painter.layout_no_wrap(text.clone(), font, ink);
-        let size = galley.size() + vec2(16.0, 6.0);
-        let top = (rect.top() - size.y).max(placement.canvas().top());
-        let right_most = (placement.canvas().right() - size.x).max(placement.canvas().left());
-        let left = rect.left().min(right_most);
-        let plate = Rect::from_min_size(pos2(left, top), size);
-        painter.rect_filled(plate, 5.0, color.gamma_multiply(light));
-        painter.galley(plate.min + vec2(8.0, 3.0), galley, ink);
-        said(ui, plate, index, &text);
+        let texts = [text, detection.label.clone()];
+        let Some(label) = labels.place(rect, &texts, ink) else {
+            continue;
+        };
+        painter.rect_filled(label.plate, 5.0, color.gamma_multiply(light));
+        said(ui, label.plate, index, &texts[0]);
+        painter.galley(label.at, label.galley, ink);
     }
 }
 

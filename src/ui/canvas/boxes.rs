@@ -1,22 +1,21 @@
 //! Boxes over the picture, each with its label: readable on any background, and never by colour alone.
 
 use eframe::egui::{
-    Color32, CornerRadius, FontId, Id, Painter, Pos2, Rect, Shape, Stroke, StrokeKind, Ui, pos2,
-    vec2,
+    Color32, CornerRadius, Id, Painter, Pos2, Rect, Shape, Stroke, StrokeKind, Ui, vec2,
 };
 
 use super::super::theme;
 use super::super::widgets::{box_count, verdict_sign};
 use super::compared;
+use super::labels::{Label, Labels};
 use super::placement::Placement;
 use crate::domain::{Answer, BoundingBox, Detection, Prediction, RunId, Verdict};
 use crate::evaluation::MATCHING_IOU;
 use crate::review::VerdictKind;
-use crate::state::{Display, State};
+use crate::state::{Display, DisplayInfo, State};
 
 const LINE: f32 = 2.0;
 const SELECTED_LINE: f32 = 3.5;
-const TAG_PADDING: f32 = 4.0;
 /// In points: some screens long.
 const LONGEST_BROKEN_LINE: f32 = 40_000.0;
 /// Stored boxes beyond these are drawn with whole lines and without labels, which is quick however many there are.
@@ -30,6 +29,7 @@ pub(super) fn boxes_ui(
     state: &State,
     placement: &Placement,
     pointer: Option<Pos2>,
+    labels: &mut Labels<'_>,
 ) -> Option<usize> {
     let prediction = state.shown.prediction.as_ref()?;
     let detections = prediction.detections();
@@ -64,24 +64,45 @@ pub(super) fn boxes_ui(
             line,
         );
     }
-    for &index in &order {
-        let is_dimmed = selected.is_some_and(|selected| selected != index);
-        if !is_dimmed || hovered == Some(index) {
-            tag(
-                painter,
-                placement.canvas(),
-                place(index),
-                &tag_text(&detections[index], verdict(index)),
-                theme::class_color(detections[index].class_id),
-            );
+    labels_ui(state, labels, &visible, [selected, hovered], place);
+    hovered
+}
+
+/// The best scores first, so that they get the best places, whatever is pointed at: labels that jumped could not be read. What is
+/// pointed at or selected is named even where there is no room; while a box is selected, no others are.
+fn labels_ui(
+    state: &State,
+    labels: &mut Labels<'_>,
+    visible: &[usize],
+    [selected, hovered]: [Option<usize>; 2],
+    place: impl Fn(usize) -> Rect,
+) {
+    let (Some(prediction), Some(sample)) = (&state.shown.prediction, state.shown_sample()) else {
+        return;
+    };
+    let is_raised = |index: usize| [selected, hovered].contains(&Some(index));
+    let mut without_room = Vec::new();
+    for &index in visible {
+        if selected.is_some() && !is_raised(index) {
+            continue;
+        }
+        let detection = &prediction.detections()[index];
+        let texts = tag_texts(detection, state.judgements.box_verdict(sample, index));
+        let color = theme::class_color(detection.class_id);
+        let is_placed = tag(labels, place(index), &texts, color);
+        if !is_placed && is_raised(index) {
+            without_room.push((index, texts, color));
         }
     }
-    hovered
+    for (index, [text, _], color) in without_room {
+        let label = labels.insist(place(index), &text, theme::text_on(color));
+        paint_label(labels.painter(), label, color);
+    }
 }
 
 /// The boxes of the run that is compared with, dashed, and which line is whose. Labels only where the run on screen has no
 /// such box.
-pub(super) fn compared_ui(ui: &Ui, state: &State, placement: &Placement) {
+pub(super) fn compared_ui(ui: &Ui, state: &State, placement: &Placement, labels: &mut Labels<'_>) {
     let (Some(comparing), Some(prediction)) = (&state.comparing, state.compared_answer()) else {
         return;
     };
@@ -98,8 +119,7 @@ pub(super) fn compared_ui(ui: &Ui, state: &State, placement: &Placement) {
         let color = theme::class_color(class);
         frame(&painter, place, color, 1.0, false, DASHED);
         if !is_matched(state, detection, class) {
-            let text = tag_text(detection, None);
-            tag(&painter, placement.canvas(), place, &text, color);
+            tag(labels, place, &tag_texts(detection, None), color);
         }
     }
     legend_ui(
@@ -113,38 +133,57 @@ pub(super) fn compared_ui(ui: &Ui, state: &State, placement: &Placement) {
 /// The boxes that were stored with the image, dashed in white, below those of the model. Not where two runs are compared: there, what is
 /// dashed is the other run's.
 pub(super) fn stored_ui(ui: &Ui, state: &State, placement: &Placement) {
-    let Display::Ready(info) = &state.shown.display else {
+    let Some(info) = info_of_stored(state) else {
         return;
     };
     let stored = &info.stored_boxes;
-    if !state.settings.show_stored_boxes || stored.is_empty() || state.comparing.is_some() {
-        return;
-    }
     let painter = ui.painter_at(placement.canvas());
-    let [width, height] = info.size;
-    let place = |bounds: BoundingBox| placement.screen_from_picture(bounds.clipped(width, height));
-    let places: Vec<Rect> = stored
-        .iter()
-        .map(|stored| place(BoundingBox::from(stored.in_pixels(info.size))))
-        .collect();
     let line = if stored.len() > MOST_DASHED {
         Line::Solid
     } else {
         DASHED
     };
-    for place in &places {
-        frame(&painter, *place, Color32::WHITE, 1.0, false, line);
-    }
-    for (stored, place) in stored.iter().zip(&places).take(MOST_DASHED) {
-        // At the bottom, where the model's label is not.
-        let text = stored.label.to_string();
-        let below = place.translate(vec2(0.0, place.height()));
-        tag(&painter, placement.canvas(), below, &text, Color32::WHITE);
+    for place in stored_places(info, placement) {
+        frame(&painter, place, Color32::WHITE, 1.0, false, line);
     }
     let boxes = box_count(stored.len());
     let text = format!("Dashed in white: {boxes} stored with the image");
     let id = Id::unique("legend of stored boxes");
     compared::plate_ui(ui, placement.canvas(), id, &text);
+}
+
+/// Their labels, where those of the model have left room.
+pub(super) fn stored_labels_ui(state: &State, placement: &Placement, labels: &mut Labels<'_>) {
+    let Some(info) = info_of_stored(state) else {
+        return;
+    };
+    let places = stored_places(info, placement);
+    for (stored, place) in info.stored_boxes.iter().zip(places).take(MOST_DASHED) {
+        // At the bottom, where the model's label is not.
+        let bottom = place.bottom().min(placement.canvas().bottom());
+        let edge = place.with_min_y(bottom).with_max_y(bottom);
+        tag(labels, edge, &[stored.label.to_string()], Color32::WHITE);
+    }
+}
+
+/// The picture on screen, where boxes that were stored with it are drawn.
+fn info_of_stored(state: &State) -> Option<&DisplayInfo> {
+    let Display::Ready(info) = &state.shown.display else {
+        return None;
+    };
+    let is_wanted = state.settings.show_stored_boxes && state.comparing.is_none();
+    (is_wanted && !info.stored_boxes.is_empty()).then_some(info)
+}
+
+fn stored_places(info: &DisplayInfo, placement: &Placement) -> Vec<Rect> {
+    let [width, height] = info.size;
+    let stored = info.stored_boxes.iter();
+    stored
+        .map(|stored| {
+            let bounds = BoundingBox::from(stored.in_pixels(info.size));
+            placement.screen_from_picture(bounds.clipped(width, height))
+        })
+        .collect()
 }
 
 /// Whether the run on screen shows a box of this class at this place.
@@ -214,13 +253,20 @@ fn line_of(verdict: Option<&Verdict>) -> Line {
     }
 }
 
-/// With the verdict's sign, and the class that would be right.
-pub(super) fn tag_text(detection: &Detection, verdict: Option<&Verdict>) -> String {
-    let text = format!("{} {:.0} %", detection.label, detection.score * 100.0);
+/// In full, with the verdict's sign and the class that would be right, and without the score where that is too long.
+pub(super) fn tag_texts(detection: &Detection, verdict: Option<&Verdict>) -> [String; 2] {
+    let label = &detection.label;
+    let text = format!("{label} {:.0} %", detection.score * 100.0);
     match verdict {
-        None => text,
-        Some(Verdict::WrongClass(right)) => format!("≠ {text} → {right}"),
-        Some(other) => format!("{} {text}", verdict_sign(VerdictKind::from(other))),
+        None => [text, label.clone()],
+        Some(Verdict::WrongClass(right)) => [
+            format!("≠ {text} → {right}"),
+            format!("≠ {label} → {right}"),
+        ],
+        Some(other) => {
+            let sign = verdict_sign(VerdictKind::from(other));
+            [format!("{sign} {text}"), format!("{sign} {label}")]
+        }
     }
 }
 
@@ -268,22 +314,25 @@ pub(super) fn frame(
     }
 }
 
-/// Text on the class's colour, above the box where there is room.
-pub(super) fn tag(painter: &Painter, canvas: Rect, rect: Rect, text: &str, background: Color32) {
-    let color = theme::text_on(background);
-    let font = FontId::new(12.0, theme::strong_family());
-    let galley = painter.layout_no_wrap(text.to_owned(), font, color);
-    let size = galley.size() + vec2(2.0 * TAG_PADDING, 3.0);
-    let fits_above = rect.top() - size.y >= canvas.top();
-    let top = if fits_above {
-        rect.top() - size.y
-    } else {
-        rect.top().max(canvas.top())
+/// The first of `texts` that has room, on the class's colour; false where none has.
+pub(super) fn tag(
+    labels: &mut Labels<'_>,
+    rect: Rect,
+    texts: &[String],
+    background: Color32,
+) -> bool {
+    let around = rect.translate(vec2(-LINE / 2.0, 0.0));
+    let label = labels.place(around, texts, theme::text_on(background));
+    let is_placed = label.is_some();
+    paint_label(labels.painter(), label, background);
+    is_placed
+}
+
+fn paint_label(painter: &Painter, label: Option<Label>, background: Color32) {
+    let Some(Label { plate, galley, at }) = label else {
+        return;
     };
-    let right_most = (canvas.right() - size.x).max(canvas.left());
-    let left = (rect.left() - LINE / 2.0).clamp(canvas.left(), right_most);
-    let place = Rect::from_min_size(pos2(left, top), size);
     let edge = Stroke::new(1.0, Color32::from_black_alpha(150));
-    painter.rect(place, 3.0, background, edge, StrokeKind::Outside);
-    painter.galley(place.min + vec2(TAG_PADDING, 1.5), galley, color);
+    painter.rect(plate, 3.0, background, edge, StrokeKind::Outside);
+    painter.galley(at, galley, Color32::PLACEHOLDER);
 }

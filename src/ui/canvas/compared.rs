@@ -4,6 +4,7 @@ use eframe::egui::{Color32, FontId, Id, Rect, Role, Sense, Ui, WidgetInfo, vec2}
 
 use super::super::textures::Textures;
 use super::super::theme;
+use super::labels::Labels;
 use super::placement::Placement;
 use super::{boxes, paint_picture};
 use crate::domain::{Prediction, RunId};
@@ -41,19 +42,26 @@ pub(super) fn picture_ui(
     paint_picture(state, textures, &painter, placement.on_screen);
     if let Some(prediction) = state.compared_answer() {
         let view = state.view_of_run(comparing.right);
-        for &index in view.visible_detections(prediction).iter().rev() {
+        let mut labels = Labels::on_canvas(&painter, half);
+        let visible = view.visible_detections(prediction);
+        let drawn = |index: usize| {
             let detection = &prediction.detections()[index];
             let clipped = detection
                 .bounds
                 .clipped(prediction.width, prediction.height);
-            let place = placement.screen_from_picture(clipped);
             let color = theme::class_color(comparing.classes.left_of(detection.class_id));
+            (detection, placement.screen_from_picture(clipped), color)
+        };
+        for &index in visible.iter().rev() {
+            let (_, place, color) = drawn(index);
             boxes::frame(&painter, place, color, 1.0, false, boxes::Line::Solid);
+        }
+        for &index in &visible {
+            let (detection, place, color) = drawn(index);
             boxes::tag(
-                &painter,
-                half,
+                &mut labels,
                 place,
-                &boxes::tag_text(detection, None),
+                &boxes::tag_texts(detection, None),
                 color,
             );
         }

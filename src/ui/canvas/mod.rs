@@ -3,21 +3,24 @@
 mod boxes;
 mod compared;
 mod heat;
+mod labels;
 mod placement;
 
 use eframe::egui::{
-    self, Align, CentralPanel, Color32, Frame, Id, Layout, Margin, Panel, Rect, RichText, Sense,
-    Ui, Vec2, vec2,
+    self, Align, CentralPanel, Color32, FontId, Frame, Id, Layout, Margin, Panel, Rect, RichText,
+    Sense, TextStyle, Ui, Vec2, vec2,
 };
 
+pub(super) use self::labels::Labels;
 pub(super) use self::placement::Placement;
 use super::grid;
 use super::textures::Textures;
 use super::theme;
 use super::widgets::{
-    action_button_ui, action_icon_ui, grouped, image_count, primary_action_button_ui, strong,
-    truncated,
+    action_button_ui, action_icon_ui, elided_in_middle, fitting, grouped, image_count,
+    primary_action_button_ui, strong, truncated,
 };
+use crate::domain::SampleId;
 use crate::state::{Action, Command, Display, Listing, Overlay, State};
 
 pub(super) fn canvas_ui(
@@ -90,6 +93,9 @@ fn row_of_buttons_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
     );
 }
 
+/// A name that is no longer than this is never cut for the position beside it, in points.
+const NAME_WIDTH: f32 = 160.0;
+
 fn bar_frame() -> Frame {
     Frame::new().inner_margin(Margin::symmetric(10, 6))
 }
@@ -127,19 +133,40 @@ fn name_ui(ui: &mut Ui, state: &State) {
     let Some(entry) = state.samples.get(sample) else {
         return;
     };
-    let order = state.order();
-    let position = match order.place_of(sample) {
-        Some(place) if state.arranging.is_filtered() => {
-            format!("{} of {} found", grouped(place + 1), grouped(order.len()))
-        }
-        Some(place) => format!("{} of {}", grouped(place + 1), image_count(order.len())),
-        None => "not in the search".to_owned(),
+    let size = TextStyle::Body.resolve(ui.style()).size;
+    let (font, color) = (
+        FontId::new(size, theme::strong_family()),
+        ui.visuals().text_color(),
+    );
+    let name = |ui: &Ui| {
+        let width = ui.available_width();
+        elided_in_middle(ui, &entry.name, font.clone(), color, width)
     };
-    ui.add(egui::Label::new(RichText::new(position).weak()).truncate());
-    let name = egui::Label::new(strong(&entry.name))
-        .truncate()
-        .show_tooltip_when_elided(false);
-    ui.add(name).on_hover_text(entry.uri.as_str());
+    // The name has the right of way over the position, which its tooltip tells, too.
+    let room =
+        ui.available_width() - name(ui).size().x.min(NAME_WIDTH) - ui.spacing().item_spacing.x;
+    let [position, short] = position_texts(state, sample);
+    if let Some(text) = fitting(ui, [&position, &short], room) {
+        ui.label(RichText::new(text).weak());
+    }
+    let shown = ui.add(egui::Label::new(name(ui)));
+    let shown = shown.on_hover_text(format!("{}\n{position}", entry.uri.as_str()));
+    shown.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Label, true, entry.name.as_str()));
+}
+
+/// Which image of how many, in full and as short as can be.
+fn position_texts(state: &State, sample: SampleId) -> [String; 2] {
+    let order = state.order();
+    let Some(place) = order.place_of(sample) else {
+        return ["not in the search".to_owned(), String::new()];
+    };
+    let (number, count) = (grouped(place + 1), order.len());
+    let full = if state.arranging.is_filtered() {
+        format!("{number} of {} found", grouped(count))
+    } else {
+        format!("{number} of {}", image_count(count))
+    };
+    [full, format!("{number}/{}", grouped(count))]
 }
 
 /// Below the picture: what lies under the pointer, and the zoom. Gives the pointer's place of the last frame.
@@ -183,8 +210,14 @@ fn zoom_id() -> Id {
 /// Position and value of a pixel: decimal, hexadecimal, and as a patch of its colour.
 fn pixel_ui(ui: &mut Ui, textures: &Textures, at: Option<[u32; 2]>) {
     let Some([x, y]) = at else {
-        let hint = "Wheel zooms, drag moves, double click fits, hold H hides the boxes";
-        ui.add(egui::Label::new(RichText::new(hint).weak()).truncate());
+        let hints = [
+            "Wheel zooms, drag moves, double click fits, hold H hides the boxes",
+            "Wheel zooms, drag moves, double click fits",
+            "Wheel zooms, drag moves",
+            "",
+        ];
+        let hint = fitting(ui, hints, ui.available_width()).unwrap_or_default();
+        ui.weak(hint);
         return;
     };
     let picture = textures.picture.as_ref();
@@ -253,11 +286,13 @@ fn picture_ui(
     let hovered = if hides_boxes {
         None
     } else {
+        let mut labels = Labels::on_canvas(&painter, canvas);
         boxes::stored_ui(ui, state, &placement);
-        let hovered = boxes::boxes_ui(&painter, state, &placement, pointer);
+        let hovered = boxes::boxes_ui(&painter, state, &placement, pointer, &mut labels);
+        boxes::stored_labels_ui(state, &placement, &mut labels);
         match state.side_by_side() {
             Some(comparing) => compared::caption_ui(ui, state, canvas, ("A", comparing.left)),
-            None => boxes::compared_ui(ui, state, &placement),
+            None => boxes::compared_ui(ui, state, &placement, &mut labels),
         }
         hovered
     };

@@ -24,7 +24,7 @@ pub(super) use sign_in::{
     sign_in_menu_ui, who_text,
 };
 pub(super) use text::{
-    Tone, ago_text, banner_ui, box_count, grouped, human_duration, image_count, key_value_ui,
-    section_ui, strong, truncated,
+    FIELD_PADDING, Tone, ago_text, banner_ui, box_count, elided_in_middle, fitting, grouped,
+    human_duration, image_count, key_value_ui, section_ui, strong, titled_section_ui, truncated,
 };
 pub(super) use verdict::{paint_verdict, verdict_color, verdict_sign, verdict_text, verdict_word};

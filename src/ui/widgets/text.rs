@@ -27,6 +27,55 @@ pub(in super::super) fn truncated(
     ui.painter().layout_job(job)
 }
 
+/// Around the text of a field, at both ends together.
+pub(in super::super) const FIELD_PADDING: f32 = 22.0;
+
+/// The first of `texts` that needs no more than this width as a line of the body: the longest comes first.
+pub(in super::super) fn fitting<T: AsRef<str>>(
+    ui: &egui::Ui,
+    texts: impl IntoIterator<Item = T>,
+    max_width: f32,
+) -> Option<T> {
+    let font = egui::TextStyle::Body.resolve(ui.style());
+    texts.into_iter().find(|text| {
+        let text = text.as_ref().to_owned();
+        let galley = ui
+            .painter()
+            .layout_no_wrap(text, font.clone(), Color32::PLACEHOLDER);
+        galley.size().x <= max_width
+    })
+}
+
+/// One line whose middle gives way to `…` where it is too long: the end of a file name tells as much as its beginning.
+pub(in super::super) fn elided_in_middle(
+    ui: &egui::Ui,
+    text: &str,
+    font: FontId,
+    color: Color32,
+    max_width: f32,
+) -> Arc<Galley> {
+    const DOTS: char = '…';
+    let line = |text: String| {
+        let job = LayoutJob::simple_singleline(text, font.clone(), color);
+        ui.painter().layout_job(job)
+    };
+    let whole = line(text.to_owned());
+    if whole.size().x <= max_width {
+        return whole;
+    }
+    let dots_width = ui.ctx().fonts_mut(|fonts| fonts.glyph_width(&font, DOTS));
+    let half = ((max_width - dots_width) / 2.0).max(0.0);
+    let glyphs = whole.rows.first().map_or(&[][..], |row| &row.row.glyphs);
+    let from = whole.size().x - half;
+    let head = glyphs.iter().take_while(|glyph| glyph.max_x() <= half);
+    let tail = glyphs.iter().rev().take_while(|glyph| glyph.pos.x >= from);
+    let (head, tail) = (head.count(), tail.count());
+    let mut short: String = text.chars().take(head).collect();
+    short.push(DOTS);
+    short.extend(text.chars().skip(glyphs.len() - tail));
+    line(short)
+}
+
 /// A part of a panel that can be folded; open at first where `default_open` says so.
 pub(in super::super) fn section_ui(
     ui: &mut egui::Ui,
@@ -34,8 +83,19 @@ pub(in super::super) fn section_ui(
     default_open: bool,
     contents: impl FnOnce(&mut egui::Ui),
 ) {
+    titled_section_ui(ui, title, title, default_open, contents);
+}
+
+/// As [`section_ui`], with a title that changes; `id` does not.
+pub(in super::super) fn titled_section_ui(
+    ui: &mut egui::Ui,
+    id: &str,
+    title: &str,
+    default_open: bool,
+    contents: impl FnOnce(&mut egui::Ui),
+) {
     egui::CollapsingHeader::new(strong(title).size(13.0))
-        .id_salt(title)
+        .id_salt(id)
         .default_open(default_open)
         .show_unindented(ui, |ui| {
             ui.add_space(2.0);

@@ -1,0 +1,200 @@
+//! Where the labels of boxes go, so that none covers another.
+
+use super::BoundingBox;
+
+/// No more labels are looked at: nobody reads more, and the time to place them grows with the square of their number.
+const MOST_LABELS: usize = 300;
+
+/// The places that labels have taken so far. Whoever asks first gets the better place, so the order of asking has to be the same
+/// each time, or labels jump.
+#[derive(Debug, Clone)]
+pub struct LabelPlaces {
+    within: BoundingBox,
+    taken: Vec<BoundingBox>,
+    asked: usize,
+}
+
+impl LabelPlaces {
+    /// Labels stay inside `within`.
+    pub fn new(within: BoundingBox) -> Self {
+        Self {
+            within,
+            taken: Vec::new(),
+            asked: 0,
+        }
+    }
+
+    /// The first of `labels` (longest first) that has room at a box, and its place; `size_of` gives width and height. `None` where
+    /// none has room, or nothing of the box is to be seen.
+    pub fn take<T>(
+        &mut self,
+        around: BoundingBox,
+        labels: impl IntoIterator<Item = T>,
+        size_of: impl Fn(&T) -> [f32; 2],
+    ) -> Option<(T, BoundingBox)> {
+        let around = self.seen_of(around)?;
+        if self.asked == MOST_LABELS {
+            return None;
+        }
+        self.asked += 1;
+        let (label, place) = labels.into_iter().find_map(|label| {
+            let place = self.free_place(around, size_of(&label))?;
+            Some((label, place))
+        })?;
+        self.taken.push(place);
+        Some((label, place))
+    }
+
+    /// The best place of a label whether or not others are there, for one that must be seen.
+    pub fn insist(&self, around: BoundingBox, size: [f32; 2]) -> Option<BoundingBox> {
+        let around = self.seen_of(around)?;
+        let mut places = candidates(self.within, around, size).into_iter();
+        places.find(|place| self.is_inside(place))
+    }
+
+    /// What of a box can be seen.
+    fn seen_of(&self, around: BoundingBox) -> Option<BoundingBox> {
+        let within = &self.within;
+        let seen = BoundingBox {
+            x1: around.x1.max(within.x1),
+            y1: around.y1.max(within.y1),
+            x2: around.x2.min(within.x2),
+            y2: around.y2.min(within.y2),
+        };
+        (around.is_finite() && seen.x1 <= seen.x2 && seen.y1 <= seen.y2).then_some(seen)
+    }
+
+    fn free_place(&self, around: BoundingBox, size: [f32; 2]) -> Option<BoundingBox> {
+        let mut places = candidates(self.within, around, size).into_iter();
+        places.find(|place| {
+            self.is_inside(place) && !self.taken.iter().any(|other| covers(other, place))
+        })
+    }
+
+    fn is_inside(&self, place: &BoundingBox) -> bool {
+        let within = &self.within;
+        place.x1 >= within.x1
+            && place.y1 >= within.y1
+            && place.x2 <= within.x2
+            && place.y2 <= within.y2
+    }
+}
+
+/// Above the box, inside it, below it, beside it; then the same at its other corners.
+fn candidates(
+    within: BoundingBox,
+    around: BoundingBox,
+    [width, height]: [f32; 2],
+) -> [BoundingBox; 7] {
+    let right_most = (within.x2 - width).max(within.x1);
+    let left = around.x1.min(right_most);
+    let right = (around.x2 - width).max(within.x1);
+    let (above, inside) = (around.y1 - height, around.y1);
+    [
+        [left, above],
+        [left, inside],
+        [left, around.y2],
+        [around.x2, inside],
+        [right, above],
+        [right, inside],
+        [left, around.y2 - height],
+    ]
+    .map(|[x, y]| BoundingBox::new(x, y, x + width, y + height))
+}
+
+/// Whether they have more in common than an edge.
+fn covers(left: &BoundingBox, right: &BoundingBox) -> bool {
+    left.x1 < right.x2 && right.x1 < left.x2 && left.y1 < right.y2 && right.y1 < left.y2
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SIZE: [f32; 2] = [60.0, 16.0];
+
+    fn places() -> LabelPlaces {
+        LabelPlaces::new(BoundingBox::new(0.0, 0.0, 400.0, 300.0))
+    }
+
+    fn left_top(found: Option<((), BoundingBox)>) -> Option<[f32; 2]> {
+        found.map(|(_, place)| [place.x1, place.y1])
+    }
+
+    #[test]
+    fn the_same_box_again_and_again_fills_the_places_around_it_in_a_fixed_order() {
+        let mut places = places();
+        let around = BoundingBox::new(100.0, 100.0, 200.0, 200.0);
+        let found: Vec<_> = (0..8)
+            .map(|_| left_top(places.take(around, [()], |()| SIZE)))
+            .collect();
+        let expected = [
+            Some([100.0, 84.0]),
+            Some([100.0, 100.0]),
+            Some([100.0, 200.0]),
+            Some([200.0, 100.0]),
+            // The right end above the box would cover the first one.
+            Some([100.0, 184.0]),
+            None,
+            None,
+            None,
+        ];
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_shorter_label_is_taken_where_the_longer_one_has_no_room() {
+        let mut places = places();
+        let lengths = [[60.0, 16.0], [28.0, 16.0]];
+        let wide = BoundingBox::new(0.0, 0.0, 100.0, 300.0);
+        let first = places.take(wide, lengths, |size| *size);
+        assert_eq!(first.map(|(size, _)| size), Some(lengths[0]));
+        let whole = BoundingBox::new(0.0, 0.0, 30.0, 16.0);
+        let mut narrow = LabelPlaces::new(whole);
+        let found = narrow.take(whole, lengths, |size| *size);
+        assert_eq!(found.map(|(size, _)| size), Some(lengths[1]));
+    }
+
+    #[test]
+    fn labels_stay_inside_and_a_box_out_of_sight_has_none() {
+        let mut places = places();
+        let corner = BoundingBox::new(390.0, 0.0, 500.0, 20.0);
+        let found = left_top(places.take(corner, [()], |()| SIZE));
+        assert_eq!(found, Some([340.0, 0.0]));
+        for outside in [
+            BoundingBox::new(401.0, 0.0, 500.0, 20.0),
+            BoundingBox::new(0.0, -50.0, 10.0, -1.0),
+            BoundingBox::new(f32::NAN, 0.0, f32::INFINITY, 3.0),
+        ] {
+            assert!(
+                places.take(outside, [()], |()| SIZE).is_none(),
+                "{outside:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn one_that_must_be_seen_has_a_place_where_others_are() {
+        let mut places = places();
+        let around = BoundingBox::new(0.0, 0.0, 60.0, 16.0);
+        while places.take(around, [()], |()| SIZE).is_some() {}
+        assert!(places.insist(around, SIZE).is_some());
+    }
+
+    #[test]
+    fn thousands_of_boxes_have_no_more_labels_than_are_looked_at_and_none_covers_another() {
+        let mut places = places();
+        let found: Vec<BoundingBox> = (0..5000)
+            .filter_map(|number| {
+                let (x, y) = ((number * 37 % 400) as f32, (number * 53 % 300) as f32);
+                let around = BoundingBox::new(x, y, x + 20.0, y + 20.0);
+                Some(places.take(around, [()], |()| [20.0, 8.0])?.1)
+            })
+            .collect();
+        assert!((50..=MOST_LABELS).contains(&found.len()), "{}", found.len());
+        assert_eq!(places.asked, MOST_LABELS);
+        for (at, place) in found.iter().enumerate() {
+            assert!(!found[..at].iter().any(|other| covers(other, place)));
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Labels of boxes over a picture: each at its box, and none over another.
+
+use std::sync::Arc;
+
+use eframe::egui::{Color32, FontId, Galley, Painter, Pos2, Rect, Vec2, pos2, vec2};
+
+use super::super::theme;
+use crate::domain::{BoundingBox, LabelPlaces};
+
+/// Places the labels over one picture. Best box first: it gets the best place.
+pub(in super::super) struct Labels<'p> {
+    painter: &'p Painter,
+    places: LabelPlaces,
+    font: FontId,
+    padding: Vec2,
+}
+
+/// On the canvas.
+const FONT_SIZE: f32 = 12.0;
+const PADDING: Vec2 = vec2(4.0, 1.5);
+
+/// A label that has a place.
+pub(in super::super) struct Label {
+    pub(in super::super) plate: Rect,
+    pub(in super::super) galley: Arc<Galley>,
+    /// Where the text begins.
+    pub(in super::super) at: Pos2,
+}
+
+impl<'p> Labels<'p> {
+    pub(super) fn on_canvas(painter: &'p Painter, canvas: Rect) -> Self {
+        Self::new(painter, canvas, FONT_SIZE, PADDING)
+    }
+
+    pub(in super::super) fn new(
+        painter: &'p Painter,
+        canvas: Rect,
+        font_size: f32,
+        padding: Vec2,
+    ) -> Self {
+        Self {
+            painter,
+            places: LabelPlaces::new(bounds_of(canvas)),
+            font: FontId::new(font_size, theme::strong_family()),
+            padding,
+        }
+    }
+
+    pub(super) fn painter(&self) -> &'p Painter {
+        self.painter
+    }
+
+    /// The first of `texts` (longest first) that has room at the box.
+    pub(in super::super) fn place(
+        &mut self,
+        around: Rect,
+        texts: &[String],
+        ink: Color32,
+    ) -> Option<Label> {
+        let Self {
+            painter,
+            places,
+            font,
+            padding,
+        } = self;
+        let galleys = texts
+            .iter()
+            .map(|text| painter.layout_no_wrap(text.clone(), font.clone(), ink));
+        let size_of = |galley: &Arc<Galley>| <[f32; 2]>::from(galley.size() + 2.0 * *padding);
+        let (galley, place) = places.take(bounds_of(around), galleys, size_of)?;
+        Some(self.label(galley, place))
+    }
+
+    /// A label that must be seen, over others where there is no room.
+    pub(in super::super) fn insist(&self, around: Rect, text: &str, ink: Color32) -> Option<Label> {
+        let galley = self
+            .painter
+            .layout_no_wrap(text.to_owned(), self.font.clone(), ink);
+        let size = galley.size() + 2.0 * self.padding;
+        let place = self.places.insist(bounds_of(around), size.into())?;
+        Some(self.label(galley, place))
+    }
+
+    fn label(&self, galley: Arc<Galley>, place: BoundingBox) -> Label {
+        let plate = Rect::from_min_max(pos2(place.x1, place.y1), pos2(place.x2, place.y2));
+        Label {
+            plate,
+            galley,
+            at: plate.min + self.padding,
+        }
+    }
+}
+
+fn bounds_of(rect: Rect) -> BoundingBox {
+    BoundingBox::new(rect.left(), rect.top(), rect.right(), rect.bottom())
+}
