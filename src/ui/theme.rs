@@ -1,5 +1,7 @@
 //! Colours, type and spacing, in light and in dark.
 
+use std::num::NonZeroUsize;
+
 use eframe::egui::{
     self, Color32, CornerRadius, FontData, FontDefinitions, FontFamily, FontId, Margin, Stroke,
     TextStyle, Theme, ThemePreference, Visuals,
@@ -164,6 +166,9 @@ pub(super) fn strong_family() -> FontFamily {
     FontFamily::Name("strong".into())
 }
 
+/// The first one measures, the next ones draw with the sizes of the one before; tables take the most.
+const PASSES: NonZeroUsize = NonZeroUsize::new(5).expect("five is not zero");
+
 /// Once, before the first frame.
 pub fn apply(ctx: &egui::Context) {
     ctx.set_fonts(fonts());
@@ -174,7 +179,11 @@ pub fn apply(ctx: &egui::Context) {
         });
     }
     // `Command::InterfaceLarger` and its kin do this, so that menus and help know of it.
-    ctx.options_mut(|options| options.zoom_with_keyboard = false);
+    ctx.options_mut(|options| {
+        options.zoom_with_keyboard = false;
+        // A dialog that opens is drawn until its size is known, before anybody sees it.
+        options.max_passes = PASSES;
+    });
 }
 
 fn fonts() -> FontDefinitions {

@@ -1,11 +1,21 @@
 //! The frame of every dialog.
 
-use eframe::egui::{Align2, AreaState, Context, Id, LayerId, Modal, Order, vec2};
+use eframe::egui::{Align2, AreaState, Context, Id, LayerId, Modal, Order, Vec2, vec2};
 
 use super::super::theme;
 
 /// Between a dialog and the edges of the window.
 const MARGIN: f32 = 12.0;
+
+/// Where a dialog was put in the last pass.
+#[derive(Debug, Clone, Copy)]
+struct Put {
+    top: f32,
+    /// How large it was before that.
+    size: Vec2,
+    /// Its size has been the same twice since it opened.
+    is_settled: bool,
+}
 
 /// A dialog over everything, in the middle when it opens. What it holds may come and go: its top stays where it is as long as there is
 /// room below, so that nothing moves under the pointer.
@@ -14,23 +24,38 @@ pub(super) fn dialog(ctx: &Context, id: &str) -> Modal {
     // Below its own lists: of layers of one order, the one that was clicked last is above.
     let order = Order::Middle;
     let area = Modal::default_area(id).order(order);
-    let height = AreaState::load(ctx, id)
-        .and_then(|state| state.size)
-        .map(|size| size.y);
-    let area = match height {
-        Some(height) => {
-            let lowest = ctx.content_rect().height() - MARGIN - height;
-            let was_open =
-                ctx.memory(|memory| memory.areas().visible_last_frame(&LayerId::new(order, id)));
-            let top = ctx.data_mut(|data| {
-                let before = data.get_temp(id).filter(|_| was_open);
-                let top = before.unwrap_or_else(|| f32::midpoint(MARGIN, lowest));
-                let top = top.min(lowest).max(MARGIN);
-                data.insert_temp(id, top);
-                top
-            });
-            area.anchor(Align2::CENTER_TOP, vec2(0.0, top))
-        }
+    let size = AreaState::load(ctx, id).and_then(|state| state.size);
+    let is_settled = size.map(|size| {
+        let lowest = ctx.content_rect().height() - MARGIN - size.y;
+        let middle = f32::midpoint(MARGIN, lowest);
+        let was_open =
+            ctx.memory(|memory| memory.areas().visible_last_frame(&LayerId::new(order, id)));
+        ctx.data_mut(|data| {
+            let before: Option<Put> = data.get_temp(id).filter(|_| was_open);
+            let top = before.filter(|before| before.is_settled);
+            let top = top
+                .map_or(middle, |before| before.top)
+                .min(lowest)
+                .max(MARGIN);
+            let is_settled = before.is_some_and(|before| before.is_settled || before.size == size);
+            data.insert_temp(
+                id,
+                Put {
+                    top,
+                    size,
+                    is_settled,
+                },
+            );
+            (top, is_settled)
+        })
+    });
+    if is_settled.is_none_or(|(_, is_settled)| !is_settled) {
+        // Only what was drawn once has a size; until it is known, nobody is to see it in another place.
+        ctx.request_discard("the size of a dialog that opens");
+        ctx.request_repaint();
+    }
+    let area = match is_settled {
+        Some((top, _)) => area.anchor(Align2::CENTER_TOP, vec2(0.0, top)),
         None => area,
     };
     Modal::new(id).area(area).frame(theme::dialog_frame(ctx))
