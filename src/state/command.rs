@@ -253,6 +253,8 @@ pub enum Command {
     Restart,
     SetOverlay(Overlay),
     DismissNotice,
+    /// The offer of this model, by its id, is not made again.
+    DismissOffer(String),
     ForgetRecent(PathBuf),
     /// This place, however it was reached.
     ForgetRecentPlace(Box<S3Place>),

@@ -277,6 +277,13 @@ impl State {
         self.models.chosen().filter(|_| is_here)
     }
 
+    /// A better model than the chosen one, unless its offer was dismissed.
+    pub fn offered_upgrade(&self) -> Option<&ModelEntry> {
+        let dismissed = &self.settings.dismissed_offers;
+        let better = self.models.offered_upgrade()?;
+        (!dismissed.contains(&better.card.id)).then_some(better)
+    }
+
     /// The card of that model.
     pub fn viewed_card(&self) -> Option<&ModelCard> {
         let run = self.run().map(|run| &run.info.card);

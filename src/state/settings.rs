@@ -1,6 +1,6 @@
 //! What is remembered from one start to the next.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -54,6 +54,8 @@ pub struct Settings {
     pub recent_remote_models: Vec<RemoteModel>,
     /// Id of the model that was used last.
     pub model: Option<String>,
+    /// Ids of the models that are not offered any more.
+    pub dismissed_offers: BTreeSet<String>,
     pub device: DeviceChoice,
     pub batch: Option<usize>,
     pub threads: Option<usize>,
@@ -110,6 +112,7 @@ impl Default for Settings {
             recent_places: Vec::new(),
             recent_remote_models: Vec::new(),
             model: None,
+            dismissed_offers: BTreeSet::new(),
             device: DeviceChoice::Auto,
             batch: None,
             threads: None,

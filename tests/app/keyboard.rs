@@ -201,6 +201,7 @@ fn what_has_the_keyboard_keeps_it_while_tasks_and_panels_come_and_go() {
     wait_until_idle(&mut window);
     let before = widgets(&window);
     window.get_by_label("Tasks and problems").focus();
+    window.state_mut().command(Action::ToggleTasks.into());
     window.state_mut().command(Action::PredictAll.into());
     wait_for(&mut window, "Cancel");
     must_be_the_same(&window, &before, "a task and its panel");

@@ -6,7 +6,7 @@ use egui_kittest::kittest::Queryable;
 use spotcheck::app::App;
 use spotcheck::decode::encode_jpeg;
 use spotcheck::domain::Picture;
-use spotcheck::state::{Action, CanvasView, Command, Explanation, ViewChange};
+use spotcheck::state::{CanvasView, Command, Explanation, ViewChange};
 
 use crate::window::{click, open, samples, sees, wait_for, wait_until};
 
@@ -128,7 +128,6 @@ fn the_filmstrip_shows_the_boxes_of_a_class_by_score_and_leads_to_their_images()
     wait_for(&mut window, "1 predicted");
     click(&mut window, "Predict all");
     wait_for(&mut window, "8 predicted");
-    window.state_mut().command(Action::ToggleTasks.into());
     click(&mut window, "coffee.png, ");
     wait_for(&mut window, "cup ");
     window
@@ -171,7 +170,6 @@ fn boxes_that_better_ones_hide_are_not_in_the_filmstrip_which_the_class_table_op
     click(&mut window, "Predict all");
     wait_for(&mut window, "8 predicted");
     wait_for(&mut window, "All saved");
-    window.state_mut().command(Action::ToggleTasks.into());
     let person = class_named(&window, "person");
     wait_for(&mut window, "Filmstrip of person");
     click(&mut window, "Filmstrip of person");

@@ -1,5 +1,6 @@
 use egui_kittest::kittest::Queryable;
 use spotcheck::domain::{Answer, SampleUri};
+use spotcheck::state::Action;
 
 use crate::support::spotcheck;
 use crate::window::{click, folder_of, open, samples, sees, wait_for, wait_until};
@@ -76,6 +77,7 @@ fn predict_all_answers_every_image() {
     wait_for(&mut window, "1 predicted");
     click(&mut window, "Predict all");
     wait_for(&mut window, "8 predicted");
+    window.state_mut().command(Action::ToggleTasks.into());
     wait_for(&mut window, "✓ ");
 }
 
@@ -115,6 +117,7 @@ fn a_long_prediction_can_be_cancelled_and_keeps_its_answers() {
     wait_until(&mut window, "some answers", |window| {
         window.state().state().run().unwrap().answers.answered() > 3
     });
+    click(&mut window, "Predict 399 images with ");
     click(&mut window, "Cancel");
     wait_for(&mut window, "Cancelled");
     let answered = window.state().state().run().unwrap().answers.answered();
@@ -128,6 +131,9 @@ fn a_paused_prediction_goes_on_where_it_was() {
     let mut window = open(Some(folder.path()), CLASSIFIER);
     wait_for(&mut window, "1 predicted");
     click(&mut window, "Predict all");
+    // What the status bar says leads to the tasks.
+    wait_for(&mut window, "Predict 59 images with ");
+    click(&mut window, "Predict 59 images with ");
     wait_for(&mut window, "Pause");
     click(&mut window, "Pause");
     wait_for(&mut window, "paused");

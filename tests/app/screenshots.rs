@@ -18,7 +18,7 @@ use crate::support::alone::alone;
 use crate::support::control_plane::ROLE;
 use crate::support::seaweed::{Bucket, Seaweed, without_aws};
 use crate::support::{repository, runtime_home};
-use crate::window::{click, open_at, open_with, samples, wait_for, wait_until};
+use crate::window::{click, open_at, open_with, samples, wait_for, wait_until, wait_until_idle};
 use crate::{endpoints, remote};
 
 const CLASSIFIER: &str = "efficientnet-lite0";
@@ -44,8 +44,7 @@ fn predicted(model: &str, theme: Theme, shown: &str, answer: &str) -> Harness<'s
     wait_for(&mut window, "1 predicted");
     click(&mut window, "Predict all");
     wait_for(&mut window, "8 predicted");
-    wait_for(&mut window, "✓ ");
-    window.state_mut().command(Action::ToggleTasks.into());
+    wait_until_idle(&mut window);
     click(&mut window, &format!("{shown}, "));
     wait_for(&mut window, answer);
     window
@@ -151,7 +150,6 @@ fn the_window_compares_two_runs() {
             window.state().state().tasks.is_idle()
         });
     }
-    window.state_mut().command(Action::ToggleTasks.into());
     click(&mut window, "Runs");
     click(&mut window, "Compare with ");
     wait_for(&mut window, "The same boxes (IoU at least 0.5) in ");
@@ -293,7 +291,6 @@ fn the_window_sends_to_sagemaker_and_compares_what_comes_back() {
             wait_for(&mut window, "8 images, 8 predicted");
             click(&mut window, "coffee.png, ");
             wait_for(&mut window, "cup ");
-            window.state_mut().command(Action::ToggleTasks.into());
             fill_in(&mut window);
             take(&mut window, "sagemaker-form-dark");
             click(&mut window, "Start the job");

@@ -247,6 +247,9 @@ fn on_command(state: &mut State, command: Command, effects: &mut Vec<Effect>) {
         Command::Restart => effects.push(Effect::Restart),
         Command::SetOverlay(overlay) => state.overlay = overlay,
         Command::DismissNotice => state.notice = None,
+        Command::DismissOffer(model_id) => {
+            state.settings.dismissed_offers.insert(model_id);
+        }
         Command::ForgetRecent(path) => state.settings.recent.retain(|known| *known != path),
         Command::ForgetRecentPlace(place) => state.settings.forget_place(&place),
     }

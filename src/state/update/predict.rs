@@ -250,7 +250,6 @@ pub(super) fn predict_filtered(state: &mut State, effects: &mut Vec<Effect>) {
 }
 
 fn predict_many(state: &mut State, wish: Wish, effects: &mut Vec<Effect>) {
-    state.settings.show_tasks_panel = true;
     state.engine.waiting = Some(wish);
     pursue_wish(state, effects);
 }
@@ -691,7 +690,6 @@ pub(super) fn fetch_model(
         title,
         control: control.clone(),
     });
-    state.settings.show_tasks_panel = true;
     effects.push(Effect::FetchModel {
         id,
         from,
@@ -713,7 +711,6 @@ pub(super) fn install_runtime(state: &mut State, kind: RuntimeKind, effects: &mu
         title: format!("Install {}", kind.name()),
         control: control.clone(),
     });
-    state.settings.show_tasks_panel = true;
     effects.push(Effect::InstallRuntime {
         kind,
         task,

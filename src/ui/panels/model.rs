@@ -26,7 +26,7 @@ pub(super) fn model_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) 
         chosen_ui(ui, state, chosen, commands);
     }
     engine_failure_ui(ui, state, commands);
-    let better = state.models.offered_upgrade();
+    let better = state.offered_upgrade();
     if let Some(better) = better.filter(|better| !has_failed(state, better)) {
         upgrade_ui(ui, state, better, commands);
     }
@@ -144,7 +144,16 @@ fn upgrade_ui(ui: &mut Ui, state: &State, better: &ModelEntry, commands: &mut Ve
     let bytes = human_bytes(better.card.file.bytes);
     let message = format!("{} is larger and more accurate", better.card.name);
     banner_ui(ui, Tone::Hint, &message, |ui| {
-        fetch_button_ui(ui, state, better, &format!("Download {bytes}"), commands);
+        ui.horizontal(|ui| {
+            fetch_button_ui(ui, state, better, &format!("Download {bytes}"), commands);
+            let dismiss = ui
+                .button("Dismiss")
+                .on_hover_text("Does not offer this model again; it stays in the list of models");
+            if dismiss.clicked() {
+                commands.push(Command::DismissOffer(better.card.id.clone()));
+            }
+            dismiss.accessible_name(format!("Dismiss the offer of {}", better.card.name));
+        });
     });
 }
 

@@ -1,6 +1,6 @@
 //! One line at the bottom: what goes on, where the model runs, what went wrong.
 
-use eframe::egui::{Align, Button, Label, Layout, Panel, ProgressBar, RichText, Ui, vec2};
+use eframe::egui::{Align, Button, Layout, Panel, ProgressBar, RichText, Ui, vec2};
 
 use super::super::open_place;
 use super::super::widgets::{human_duration, sign_in_menu_ui};
@@ -25,7 +25,7 @@ pub(in super::super) fn status_bar_ui(ui: &mut Ui, state: &State, commands: &mut
             }
             ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
                 match state.tasks.running().last() {
-                    Some(task) => running_ui(ui, state, task),
+                    Some(task) => running_ui(ui, state, task, commands),
                     None => idle_ui(ui, state),
                 }
             });
@@ -33,7 +33,8 @@ pub(in super::super) fn status_bar_ui(ui: &mut Ui, state: &State, commands: &mut
     });
 }
 
-fn running_ui(ui: &mut Ui, state: &State, task: &TaskEntry) {
+/// Leads to the panel with all tasks, which does not open by itself: it would take room from the picture.
+fn running_ui(ui: &mut Ui, state: &State, task: &TaskEntry, commands: &mut Vec<Command>) {
     let progress = task.control.progress();
     let fraction = progress.fraction();
     let bar = ProgressBar::new(fraction.unwrap_or(0.0))
@@ -57,7 +58,11 @@ fn running_ui(ui: &mut Ui, state: &State, task: &TaskEntry) {
     };
     ui.add(bar);
     let text = format!("{}{percent}{left}{paused}{more}", task.title);
-    ui.add(Label::new(text).truncate());
+    let button = Button::new(text).truncate().frame_when_inactive(false);
+    let response = ui.add(button).on_hover_text(Action::ToggleTasks.tooltip());
+    if response.clicked() {
+        commands.push(Action::ToggleTasks.into());
+    }
 }
 
 fn idle_ui(ui: &mut Ui, state: &State) {
