@@ -26,6 +26,8 @@ mod judging;
 mod kept_thumbnails;
 #[path = "app/keyboard.rs"]
 mod keyboard;
+#[path = "app/layout.rs"]
+mod layout;
 #[path = "app/looking.rs"]
 mod looking;
 #[path = "app/predicting.rs"]

@@ -7,7 +7,7 @@ use eframe::egui::{
 
 use super::textures::Textures;
 use super::theme;
-use super::widgets::{grouped, strong, truncated};
+use super::widgets::{elided_in_middle, grouped, strong};
 use crate::domain::ModelTask;
 use crate::review::{FilmFrame, FilmOrder};
 use crate::state::{Action, Command, Filmstrip, State};
@@ -206,7 +206,7 @@ fn frame_ui(
         ),
     ];
     for (number, (text, color)) in lines.into_iter().enumerate() {
-        let galley = truncated(ui, text, font.clone(), color, place.width());
+        let galley = elided_in_middle(ui, text, font.clone(), color, place.width());
         let at = pos2(place.left(), place.bottom() + 2.0 + number as f32 * 14.0);
         ui.painter().galley(at, galley, color);
     }

@@ -3,13 +3,13 @@
 use std::ops::Range;
 
 use eframe::egui::{
-    self, Color32, CornerRadius, EventFilter, FontId, Id, Key, Modifiers, Pos2, Rect, Response,
-    Sense, Stroke, StrokeKind, TextStyle, Ui, Vec2, epaint::RectShape, pos2, vec2,
+    self, Color32, CornerRadius, EventFilter, FontId, Id, Key, Modifiers, Painter, Pos2, Rect,
+    Response, Sense, Stroke, StrokeKind, TextStyle, Ui, Vec2, epaint::RectShape, pos2, vec2,
 };
 
 use super::textures::{Textures, Thumbnail, Thumbnails};
 use super::theme;
-use super::widgets::{paint_verdict, truncated, verdict_word};
+use super::widgets::{elided_in_middle, paint_verdict, truncated, verdict_word};
 use crate::domain::SampleId;
 use crate::review::{AnswerStatus, SortBy};
 use crate::state::{Action, Command, Overlay, SourceId, State, Step};
@@ -349,6 +349,9 @@ fn cell_ui<'state>(
     let is_hovered = response.hovered();
     response.on_hover_ui(|ui| {
         ui.label(name);
+        if !headline.text.is_empty() {
+            ui.label(&headline.text);
+        }
         if let Some(number) = headline.disagreement {
             ui.label(format!(
                 "Δ: the runs disagree by {number:.3} (0 not at all, 1 wholly)"
@@ -396,8 +399,9 @@ fn paint_cells(ui: &Ui, state: &State, cells: &[Cell<'_>]) {
         }
     }
     for cell in cells {
-        paint_frame_and_texts(ui, state, cell);
-        paint_judgement(ui, state, cell.sample, cell.picture_place.left_top());
+        paint_frame(ui, state, cell);
+        let signs_width = paint_signs(ui, state, cell);
+        paint_texts(ui, cell, signs_width);
     }
 }
 
@@ -423,22 +427,40 @@ fn judged_text(state: &State, sample: SampleId) -> String {
     text
 }
 
-/// In the corner of the thumbnail; a ring around it while it is not in the project file yet.
-fn paint_judgement(ui: &Ui, state: &State, sample: SampleId, left_top: Pos2) {
-    let mark = state.judgements.marks().get(sample);
-    let centre = left_top + Vec2::splat(12.0);
-    let is_saving = state.judgements.is_saving(sample);
-    if let Some(kind) = mark.worst() {
-        paint_verdict(ui.painter(), centre, 7.0, kind);
+/// Between the middles of two signs.
+const SIGN_WIDTH: f32 = 20.0;
+
+/// At the right end of the second line, from right to left, where they cover neither the picture nor its labels: a problem, the
+/// verdict with a ring around it while it is not in the project file yet, a note or tags. Gives how wide they are.
+fn paint_signs(ui: &Ui, state: &State, cell: &Cell<'_>) -> f32 {
+    let mark = state.judgements.marks().get(cell.sample);
+    let painter = ui.painter();
+    let line = cell
+        .rect
+        .with_min_y(cell.rect.bottom() - PADDING - HEADLINE_HEIGHT);
+    let mut width = 0.0;
+    let mut next_centre = || {
+        width += SIGN_WIDTH;
+        let right = cell.picture_place.right() - width;
+        pos2(right + SIGN_WIDTH / 2.0, line.top() + HEADLINE_HEIGHT / 2.0)
+    };
+    if cell.headline.is_problem {
+        paint_problem(ui, next_centre());
     }
-    if is_saving {
-        let ring = Stroke::new(1.5, theme::accent(ui.visuals()));
-        ui.painter().circle_stroke(centre, 10.5, ring);
+    let is_saving = state.judgements.is_saving(cell.sample);
+    if is_saving || mark.worst().is_some() {
+        let centre = next_centre();
+        if let Some(kind) = mark.worst() {
+            paint_verdict(painter, centre, 7.0, kind);
+        }
+        if is_saving {
+            let ring = Stroke::new(1.5, theme::accent(ui.visuals()));
+            painter.circle_stroke(centre, 9.5, ring);
+        }
     }
     if mark.note.is_some() || !mark.tags.is_empty() {
         // Lines of text on a sheet.
-        let sheet = Rect::from_min_size(left_top + vec2(5.0, 24.0), vec2(12.0, 13.0));
-        let painter = ui.painter();
+        let sheet = Rect::from_center_size(next_centre(), vec2(12.0, 13.0));
         painter.rect_filled(sheet, 2.0, Color32::from_black_alpha(200));
         for line in 0..3 {
             let y = sheet.top() + 3.5 + 3.0 * line as f32;
@@ -446,6 +468,20 @@ fn paint_judgement(ui: &Ui, state: &State, sample: SampleId, left_top: Pos2) {
             painter.hline((sheet.left() + 2.5)..=(sheet.right() - 2.5), y, pen);
         }
     }
+    width
+}
+
+/// A warning sign on a disc, readable in both themes.
+fn paint_problem(ui: &Ui, centre: Pos2) {
+    let painter = ui.painter();
+    painter.circle_filled(centre, 9.0, Color32::from_black_alpha(200));
+    painter.text(
+        centre,
+        egui::Align2::CENTER_CENTER,
+        "⚠",
+        FontId::proportional(11.0),
+        Color32::from_rgb(0xf2, 0xb1, 0x4c),
+    );
 }
 
 /// The second line under a thumbnail.
@@ -568,14 +604,22 @@ fn paint_boxes(ui: &Ui, state: &State, cell: &Cell<'_>) {
         let line = Stroke::new(1.5, color);
         painter.rect_stroke(on_screen, 1.0, line, StrokeKind::Inside);
         if place == 0 {
-            let font = FontId::new(9.5, theme::strong_family());
-            let ink = theme::text_on(color);
-            let galley = painter.layout_no_wrap(detection.label.clone(), font, ink);
-            let plate = Rect::from_min_size(on_screen.min, galley.size() + vec2(6.0, 1.0));
-            painter.rect_filled(plate, 2.0, color);
-            painter.galley(plate.min + vec2(3.0, 0.5), galley, ink);
+            paint_label(ui, &painter, rect, on_screen, &detection.label, color);
         }
     }
+}
+
+/// At the box, moved and shortened to stay inside the thumbnail.
+fn paint_label(ui: &Ui, painter: &Painter, thumbnail: Rect, at: Rect, label: &str, color: Color32) {
+    let padding = vec2(3.0, 0.5);
+    let font = FontId::new(9.5, theme::strong_family());
+    let ink = theme::text_on(color);
+    let galley = truncated(ui, label, font, ink, thumbnail.width() - 2.0 * padding.x);
+    let size = galley.size() + 2.0 * padding;
+    let left_top = at.min.min(thumbnail.max - size).max(thumbnail.min);
+    let plate = Rect::from_min_size(left_top, size);
+    painter.rect_filled(plate, 2.0, color);
+    painter.galley(plate.min + padding, galley, ink);
 }
 
 fn paint_thumbnail(ui: &Ui, cell: &Cell<'_>, thumbnail: Thumbnail) {
@@ -591,42 +635,24 @@ fn place_of_thumbnail(place: Rect, size: Vec2) -> Rect {
     Rect::from_center_size(place.center(), size * scale)
 }
 
-fn paint_frame_and_texts(ui: &Ui, state: &State, cell: &Cell<'_>) {
+fn paint_frame(ui: &Ui, state: &State, cell: &Cell<'_>) {
     if state.shown_sample() == Some(cell.sample) {
         let stroke = Stroke::new(2.0, theme::accent(ui.visuals()));
         let corner = CornerRadius::same(8);
         ui.painter()
             .rect_stroke(cell.rect, corner, stroke, StrokeKind::Inside);
     }
-    if cell.headline.is_problem {
-        paint_mark(ui, cell.picture_place.right_top() + vec2(-4.0, 4.0));
-    }
-    paint_texts(ui, cell);
 }
 
-/// A warning sign on a disc, readable on any picture.
-fn paint_mark(ui: &Ui, right_top: Pos2) {
-    let radius = 10.0;
-    let centre = right_top + vec2(-radius, radius);
-    let painter = ui.painter();
-    painter.circle_filled(centre, radius, Color32::from_black_alpha(200));
-    painter.text(
-        centre,
-        egui::Align2::CENTER_CENTER,
-        "⚠",
-        egui::FontId::proportional(12.0),
-        Color32::from_rgb(0xf2, 0xb1, 0x4c),
-    );
-}
-
-fn paint_texts(ui: &Ui, cell: &Cell<'_>) {
+/// Beside signs that are so wide.
+fn paint_texts(ui: &Ui, cell: &Cell<'_>, signs_width: f32) {
     let visuals = ui.visuals();
     let (left, top) = (cell.picture_place.left(), cell.picture_place.bottom());
     let width = cell.picture_place.width();
     let font = TextStyle::Small.resolve(ui.style());
     let name_color = visuals.text_color();
     let file_name = cell.name.rsplit('/').next().unwrap_or(cell.name);
-    let galley = truncated(ui, file_name, font.clone(), name_color, width);
+    let galley = elided_in_middle(ui, file_name, font.clone(), name_color, width);
     ui.painter()
         .galley(pos2(left, top + 4.0), galley, name_color);
     let headline_color = if cell.headline.is_problem {
@@ -638,7 +664,7 @@ fn paint_texts(ui: &Ui, cell: &Cell<'_>) {
         Some(number) => &format!("Δ {number:.2} · {}", cell.headline.text),
         None => &cell.headline.text,
     };
-    let galley = truncated(ui, text, font, headline_color, width);
+    let galley = truncated(ui, text, font, headline_color, width - signs_width);
     let position = pos2(left, top + 2.0 + NAME_HEIGHT);
     ui.painter().galley(position, galley, headline_color);
 }

@@ -203,7 +203,7 @@ fn comparison_ui(ui: &mut Ui, state: &State, target: &mut Target, commands: &mut
 
 fn heading_ui(ui: &mut Ui, title: &str, about: &str) {
     ui.label(strong(title).size(18.0));
-    ui.add(Label::new(RichText::new(about).weak()).truncate());
+    ui.add(Label::new(RichText::new(about).weak()).wrap());
     ui.add_space(8.0);
 }
 

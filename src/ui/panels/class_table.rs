@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use eframe::egui::{
-    self, Align2, CornerRadius, Rect, RichText, ScrollArea, Sense, Stroke, StrokeKind, TextStyle,
-    Ui, pos2, vec2,
+    self, Align2, CornerRadius, Rect, ScrollArea, Sense, Stroke, StrokeKind, TextStyle, Ui, Vec2,
+    containers::scroll_area::ScrollSource, pos2, vec2,
 };
 
 use super::super::theme;
@@ -14,9 +14,12 @@ use crate::review::{ClassRow, Statistics, class_term, has_term, with_term, witho
 use crate::state::{Command, Run, State};
 
 const ROW_HEIGHT: f32 = 22.0;
-const ROWS_SHOWN: usize = 10;
-const NUMBER_WIDTH: f32 = 54.0;
-const STRIP_WIDTH: f32 = 26.0;
+const ROW_GAP: f32 = 1.0;
+/// As many rows as there is room for, but never fewer or more than these.
+const ROWS_SHOWN: std::ops::RangeInclusive<usize> = 6..=20;
+/// For what follows the table.
+const FOOT_HEIGHT: f32 = 90.0;
+const STRIP_WIDTH: f32 = 24.0;
 /// Below this width three columns of numbers would leave next to nothing of the names.
 const NARROW: f32 = 280.0;
 
@@ -27,6 +30,29 @@ pub(super) struct ClassTableMemory {
     is_reversed: bool,
     /// Sorted anew only when the statistics or the sort change.
     sorted: Option<Sorted>,
+    wheel: Wheel,
+}
+
+/// Whose the wheel is. A table that comes under a resting pointer while the panel is scrolled does not take the wheel from it; whoever
+/// moves the pointer onto the table means the table.
+#[derive(Default)]
+struct Wheel {
+    /// Where the table was in the last frame.
+    top: f32,
+    is_panels: bool,
+}
+
+impl Wheel {
+    fn is_tables(&mut self, ui: &Ui) -> bool {
+        let top = ui.cursor().top();
+        if ui.input(|input| input.pointer.delta() != Vec2::ZERO) {
+            self.is_panels = false;
+        } else if self.top != top {
+            self.is_panels = true;
+        }
+        self.top = top;
+        !self.is_panels
+    }
 }
 
 struct Sorted {
@@ -55,6 +81,20 @@ impl Column {
         }
     }
 
+    /// Of a column of numbers: its title with the mark of the sort, and the numbers.
+    fn width(self, statistics: &Statistics) -> f32 {
+        const MANY: usize = 100_000;
+        let is_long = |count: usize| count >= MANY;
+        let rows = &statistics.classes.rows;
+        match self {
+            Self::Images if is_long(statistics.images) => 64.0,
+            Self::Boxes if rows.iter().any(|row| is_long(row.boxes)) => 64.0,
+            Self::Images => 52.0,
+            Self::Boxes => 50.0,
+            Self::Class | Self::Mean => 44.0,
+        }
+    }
+
     fn tooltip(self) -> &'static str {
         match self {
             Self::Class => "By name",
@@ -65,97 +105,142 @@ impl Column {
     }
 }
 
+/// “Classes in 8 images”
+pub(super) fn classes_title(state: &State) -> String {
+    counted(state).map_or_else(
+        || "Classes".to_owned(),
+        |(_, statistics)| format!("Classes in {}", image_count(statistics.images)),
+    )
+}
+
+/// The run on screen and what its answers come to, where there are any.
+fn counted(state: &State) -> Option<(&Run, &Arc<Statistics>)> {
+    let (run, statistics) = (state.run()?, state.arranging.statistics()?);
+    (statistics.images > 0 && statistics.task == run.task()).then_some((run, statistics))
+}
+
+/// As high as `room` and the number of the model's classes let it be, whatever is in it: nothing below it moves.
 pub(super) fn class_table_ui(
     ui: &mut Ui,
     state: &State,
     memory: &mut ClassTableMemory,
+    room: f32,
     commands: &mut Vec<Command>,
 ) {
-    let (Some(run), Some(statistics)) = (state.run(), state.arranging.statistics()) else {
+    let classes = state.viewed_labels().map_or(0, LabelSet::len);
+    let height = rows_height(room, classes);
+    ui.spacing_mut().item_spacing.y = ROW_GAP;
+    let rows = |statistics: &Statistics| statistics.classes.rows.len();
+    let found = counted(state).filter(|(_, statistics)| rows(statistics) > 0);
+    let Some((run, statistics)) = found else {
+        let text = match counted(state) {
+            Some(_) => "None above the threshold",
+            None => "No predictions yet",
+        };
+        let size = vec2(ui.available_width(), ROW_HEIGHT + ROW_GAP + height);
+        ui.allocate_ui(size, |ui| {
+            ui.set_min_size(size);
+            ui.weak(text);
+        });
         return;
     };
-    if statistics.images == 0 || statistics.task != run.task() {
-        return;
-    }
-    ui.add_space(4.0);
-    let title = format!("Classes in {}", image_count(statistics.images));
-    ui.label(RichText::new(title).weak());
-    if statistics.classes.rows.is_empty() {
-        ui.weak("None above the threshold");
-        return;
-    }
-    let columns: &[Column] = match statistics.task {
+    let shown: &[Column] = match statistics.task {
         ModelTask::Classification => &[Column::Images, Column::Mean],
         // The names come first.
         ModelTask::Detection if ui.available_width() < NARROW => &[Column::Boxes, Column::Mean],
         ModelTask::Detection => &[Column::Images, Column::Boxes, Column::Mean],
     };
-    header_ui(ui, memory, columns);
+    let widths = shown
+        .iter()
+        .map(|column| (*column, column.width(statistics)));
+    let columns: Vec<(Column, f32)> = widths.collect();
+    header_ui(ui, memory, &columns);
     sort(memory, statistics, run);
     let Some(sorted) = &memory.sorted else {
         return;
     };
-    ui.spacing_mut().item_spacing.y = 1.0;
+    let scroll = ScrollSource {
+        mouse_wheel: memory.wheel.is_tables(ui),
+        ..ScrollSource::default()
+    };
     ScrollArea::vertical()
         .id_salt("classes")
-        .max_height(ROW_HEIGHT * ROWS_SHOWN as f32)
+        .scroll_source(scroll)
+        .max_height(height)
         // The panel around it scrolls, too, and would leave it next to nothing.
-        .min_scrolled_height(ROW_HEIGHT * ROWS_SHOWN as f32)
-        .auto_shrink([false, true])
+        .min_scrolled_height(height)
+        .auto_shrink(false)
         .show_rows(ui, ROW_HEIGHT, sorted.rows.len(), |ui, visible| {
             for (row, name) in &sorted.rows[visible] {
-                row_ui(ui, state, columns, row, name, commands);
+                row_ui(ui, state, &columns, row, name, commands);
             }
         });
 }
 
-fn header_ui(ui: &mut Ui, memory: &mut ClassTableMemory, columns: &[Column]) {
+/// Of the rows on screen. `classes` is how many there can be; zero where nobody knows.
+fn rows_height(room: f32, classes: usize) -> f32 {
+    let row = ROW_HEIGHT + ROW_GAP;
+    // The header is a row, too.
+    let rows = ((room - FOOT_HEIGHT) / row).max(0.0) as usize;
+    let rows = rows
+        .saturating_sub(1)
+        .clamp(*ROWS_SHOWN.start(), *ROWS_SHOWN.end());
+    let rows = if classes > 0 { rows.min(classes) } else { rows };
+    row * rows as f32 - ROW_GAP
+}
+
+fn header_ui(ui: &mut Ui, memory: &mut ClassTableMemory, columns: &[(Column, f32)]) {
     let (rect, _) = ui.allocate_exact_size(vec2(ui.available_width(), ROW_HEIGHT), Sense::hover());
-    let numbers = NUMBER_WIDTH * columns.len() as f32;
-    let class = rect.with_max_x(rect.right() - numbers);
+    let class = rect.with_max_x(number_rect(rect, columns, 0).left());
     let of_numbers = columns
         .iter()
         .enumerate()
-        .map(|(at, column)| (*column, number_rect(rect, columns.len(), at)));
+        .map(|(at, (column, _))| (*column, number_rect(rect, columns, at)));
     for (column, place) in std::iter::once((Column::Class, class)).chain(of_numbers) {
-        let is_current = memory.column == column;
-        let response = ui
-            .interact(place, ui.scope_id().with(column.label()), Sense::click())
-            .on_hover_text(column.tooltip());
-        response.widget_info(|| {
-            let label = format!("Sort classes by {}", column.label().to_lowercase());
-            egui::WidgetInfo::selected(egui::Role::Button, true, is_current, label)
-        });
-        let mark = match (is_current, memory.is_reversed) {
-            (false, _) => "",
-            (true, false) => " ↓",
-            (true, true) => " ↑",
-        };
-        let text = format!("{}{mark}", column.label());
-        let color = if is_current || response.hovered() {
-            ui.visuals().text_color()
-        } else {
-            ui.visuals().weak_text_color()
-        };
-        let font = TextStyle::Small.resolve(ui.style());
-        let (position, align) = if column == Column::Class {
-            (place.left_center(), Align2::LEFT_CENTER)
-        } else {
-            (place.right_center(), Align2::RIGHT_CENTER)
-        };
-        ui.painter().text(position, align, text, font, color);
-        if response.clicked() {
-            memory.is_reversed = is_current && !memory.is_reversed;
-            memory.column = column;
-        }
+        title_ui(ui, memory, column, place);
+    }
+}
+
+/// A click sorts by the column, another one turns the order around.
+fn title_ui(ui: &Ui, memory: &mut ClassTableMemory, column: Column, place: Rect) {
+    let is_current = memory.column == column;
+    let response = ui
+        .interact(place, ui.scope_id().with(column.label()), Sense::click())
+        .on_hover_text(column.tooltip());
+    response.widget_info(|| {
+        let label = format!("Sort classes by {}", column.label().to_lowercase());
+        egui::WidgetInfo::selected(egui::Role::Button, true, is_current, label)
+    });
+    let mark = match (is_current, memory.is_reversed) {
+        (false, _) => "",
+        (true, false) => " ↓",
+        (true, true) => " ↑",
+    };
+    let text = format!("{}{mark}", column.label());
+    let color = if is_current || response.hovered() {
+        ui.visuals().text_color()
+    } else {
+        ui.visuals().weak_text_color()
+    };
+    let font = TextStyle::Small.resolve(ui.style());
+    let (position, align) = if column == Column::Class {
+        (place.left_center(), Align2::LEFT_CENTER)
+    } else {
+        (place.right_center(), Align2::RIGHT_CENTER)
+    };
+    ui.painter().text(position, align, text, font, color);
+    if response.clicked() {
+        memory.is_reversed = is_current && !memory.is_reversed;
+        memory.column = column;
     }
 }
 
 /// The columns of numbers stand at the right, the last one with room for the scroll bar.
-fn number_rect(row: Rect, columns: usize, at: usize) -> Rect {
-    let right = row.right() - 12.0 - NUMBER_WIDTH * (columns - 1 - at) as f32;
+fn number_rect(row: Rect, columns: &[(Column, f32)], at: usize) -> Rect {
+    let after: f32 = columns[at + 1..].iter().map(|(_, width)| width).sum();
+    let right = row.right() - 12.0 - after;
     Rect::from_min_max(
-        pos2(right - NUMBER_WIDTH, row.top()),
+        pos2(right - columns[at].1, row.top()),
         pos2(right, row.bottom()),
     )
 }
@@ -199,7 +284,7 @@ fn named(statistics: &Statistics, labels: &LabelSet) -> Vec<(ClassRow, String)> 
 fn row_ui(
     ui: &mut Ui,
     state: &State,
-    columns: &[Column],
+    columns: &[(Column, f32)],
     row: &ClassRow,
     name: &str,
     commands: &mut Vec<Command>,
@@ -210,7 +295,7 @@ fn row_ui(
     let size = vec2(ui.available_width(), ROW_HEIGHT);
     let (rect, response) = ui.allocate_exact_size(size, Sense::click());
     response.widget_info(|| {
-        let boxes = if columns.contains(&Column::Boxes) {
+        let boxes = if columns.iter().any(|(column, _)| *column == Column::Boxes) {
             format!(", {}", box_count(row.boxes))
         } else {
             String::new()
@@ -234,18 +319,18 @@ fn row_ui(
     let font = TextStyle::Body.resolve(ui.style());
     let color = visuals.text_color();
     let left = rect.left() + 20.0;
-    let strip = strip_ui(ui, rect, columns.len(), row.class, name);
+    let strip = strip_ui(ui, rect, columns, row.class, name);
     let galley = truncated(ui, name, font.clone(), color, strip.rect.left() - left);
     let top = rect.center().y - galley.size().y / 2.0;
     ui.painter().galley(pos2(left, top), galley, color);
-    for (at, column) in columns.iter().enumerate() {
+    for (at, (column, _)) in columns.iter().enumerate() {
         let text = match column {
             Column::Images => grouped(row.images),
             Column::Boxes => grouped(row.boxes),
             Column::Mean => format!("{:.2}", row.mean_score),
             Column::Class => continue,
         };
-        let place = number_rect(rect, columns.len(), at).right_center();
+        let place = number_rect(rect, columns, at).right_center();
         ui.painter()
             .text(place, Align2::RIGHT_CENTER, text, font.clone(), color);
     }
@@ -254,9 +339,9 @@ fn row_ui(
     }
     let clicked = response.clicked();
     let tooltip = if is_searched {
-        "Click to show the other images again".to_owned()
+        format!("{name}\nClick to show the other images again")
     } else {
-        format!("Click to search for {term}")
+        format!("{name}\nClick to search for {term}")
     };
     response.on_hover_text(tooltip);
     if clicked {
@@ -274,7 +359,13 @@ fn row_ui(
 }
 
 /// A button before the numbers, with three frames of a film on it.
-fn strip_ui(ui: &Ui, row: Rect, columns: usize, class: u32, name: &str) -> egui::Response {
+fn strip_ui(
+    ui: &Ui,
+    row: Rect,
+    columns: &[(Column, f32)],
+    class: u32,
+    name: &str,
+) -> egui::Response {
     let right = number_rect(row, columns, 0).left();
     let place = Rect::from_min_max(
         pos2(right - STRIP_WIDTH, row.top()),

@@ -33,14 +33,28 @@ pub(super) fn filters_ui(
         Some(ModelTask::Detection) => {
             threshold_ui(ui, state, memory, commands);
             overlap_ui(ui, state, commands);
-            classes_ui(ui, state, commands);
         }
         Some(ModelTask::Classification) => classifier_ui(ui, state, memory, commands),
         None => {}
     }
-    class_table_ui(ui, state, &mut memory.classes, commands);
     ui.add_space(2.0);
     action_button_ui(ui, state, Action::ResetView, commands);
+}
+
+/// The classes of the run, as a table that ends above `bottom` where it can, and those of the shown image.
+pub(super) fn classes_ui(
+    ui: &mut Ui,
+    state: &State,
+    memory: &mut FiltersMemory,
+    bottom: f32,
+    commands: &mut Vec<Command>,
+) {
+    let room = bottom - ui.cursor().top();
+    class_table_ui(ui, state, &mut memory.classes, room, commands);
+    if state.viewed_card().map(|card| card.task) == Some(ModelTask::Detection) {
+        // Below the table: what it lists changes with the image.
+        by_class_ui(ui, state, commands);
+    }
 }
 
 fn change(commands: &mut Vec<Command>, change: ViewChange) {
@@ -154,7 +168,7 @@ fn lowest_score(state: &State) -> f32 {
 }
 
 /// The classes of the shown picture, and those that have a setting of their own.
-fn classes_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+fn by_class_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
     let view = state.view();
     let mut classes: BTreeMap<u32, usize> = BTreeMap::new();
     if let Some(prediction) = &state.shown.prediction {

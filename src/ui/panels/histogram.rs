@@ -1,6 +1,9 @@
 //! How the scores are spread, with the threshold in it.
 
-use eframe::egui::{self, CornerRadius, CursorIcon, Rect, RichText, Sense, Stroke, Ui, pos2, vec2};
+use eframe::egui::{
+    self, Align, CornerRadius, CursorIcon, Label, Layout, Rect, Response, RichText, Sense, Stroke,
+    Ui, pos2, vec2,
+};
 
 use super::super::theme;
 use super::super::widgets::{box_count, grouped, image_count};
@@ -17,26 +20,62 @@ pub(super) struct HistogramMemory {
     is_linear: bool,
 }
 
-/// The bars, and below them what lies above the threshold. Gives a new threshold where the pointer sets one.
+/// The bars, and below them what lies above the threshold. Gives a new threshold where the pointer sets one. Its place is kept while
+/// there is nothing to show, so that nothing below it moves.
 pub(super) fn histogram_ui(
     ui: &mut Ui,
     state: &State,
     memory: &mut HistogramMemory,
     threshold: f32,
 ) -> Option<f32> {
-    let statistics = state.arranging.statistics()?;
-    if statistics.images == 0 {
-        return None;
-    }
+    let statistics = state.arranging.statistics();
+    let statistics = statistics.filter(|statistics| statistics.images > 0);
     let (rect, response) =
         ui.allocate_exact_size(vec2(ui.available_width(), HEIGHT), Sense::click_and_drag());
-    let summary = summary(statistics);
+    let summary =
+        statistics.map_or_else(|| "No predictions yet".to_owned(), |found| summary(found));
     response.widget_info(|| {
         let label = format!("Histogram of the scores; {summary}");
         egui::WidgetInfo::labeled(egui::Role::Image, true, label)
     });
+    let sunken = theme::sunken_fill(ui.visuals());
+    ui.painter()
+        .rect_filled(rect, CornerRadius::same(4), sunken);
+    let set = statistics.and_then(|statistics| {
+        bars_ui(
+            ui,
+            (rect, response),
+            statistics,
+            threshold,
+            memory.is_linear,
+        )
+    });
+    // From the right, so that the words take what the button leaves, and one line in any case.
+    let row = vec2(ui.available_width(), ui.spacing().interact_size.y);
+    ui.allocate_ui_with_layout(row, Layout::right_to_left(Align::Center), |ui| {
+        let mut is_logarithmic = !memory.is_linear;
+        let toggle = ui
+            .toggle_value(&mut is_logarithmic, RichText::new("Log scale").small())
+            .on_hover_text("Makes few boxes visible beside many");
+        if toggle.changed() {
+            memory.is_linear = !is_logarithmic;
+        }
+        ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
+            ui.add(Label::new(RichText::new(summary).small().weak()).truncate());
+        });
+    });
+    set
+}
+
+fn bars_ui(
+    ui: &Ui,
+    (rect, response): (Rect, Response),
+    statistics: &Statistics,
+    threshold: f32,
+    is_linear: bool,
+) -> Option<f32> {
     if ui.is_rect_visible(rect) {
-        paint(ui, rect, statistics, threshold, memory.is_linear);
+        paint(ui, rect, statistics, threshold, is_linear);
     }
     let pointer = response.interact_pointer_pos();
     let set = pointer.filter(|_| response.clicked() || response.dragged());
@@ -57,16 +96,6 @@ pub(super) fn histogram_ui(
             grouped(count)
         ));
     }
-    ui.horizontal_wrapped(|ui| {
-        ui.label(RichText::new(summary).small().weak());
-        let mut is_logarithmic = !memory.is_linear;
-        let toggle = ui
-            .toggle_value(&mut is_logarithmic, RichText::new("Log scale").small())
-            .on_hover_text("Makes few boxes visible beside many");
-        if toggle.changed() {
-            memory.is_linear = !is_logarithmic;
-        }
-    });
     set.map(|pointer| score_at(rect, pointer.x))
 }
 
@@ -102,7 +131,6 @@ fn bin_of(score: f32) -> usize {
 fn paint(ui: &Ui, rect: Rect, statistics: &Statistics, threshold: f32, is_linear: bool) {
     let visuals = ui.visuals();
     let painter = ui.painter().with_clip_rect(rect);
-    painter.rect_filled(rect, CornerRadius::same(4), theme::sunken_fill(visuals));
     let height = |count: u32| {
         let count = f64::from(count);
         if is_linear { count } else { count.ln_1p() }

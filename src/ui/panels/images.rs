@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
-use eframe::egui::{self, Align, Button, Label, Layout, Panel, RichText, TextEdit, Ui};
+use eframe::egui::{self, Align, Button, Label, Layout, Panel, RichText, TextEdit, Ui, vec2};
 
 use super::super::grid::{GridMemory, grid_ui};
 use super::super::textures::Textures;
 use super::super::widgets::{
-    RecentLine, Tone, action_button_ui, banner_ui, copy_renewal_ui, grouped, image_count,
-    recent_line_ui, sign_in_banner_ui,
+    FIELD_PADDING, RecentLine, Tone, action_button_ui, banner_ui, copy_renewal_ui, fitting,
+    grouped, image_count, recent_line_ui, sign_in_banner_ui,
 };
 use super::project::{moved_folder_ui, project_banners_ui};
 use super::search::{SearchMemory, found_ui, search_ui, sort_ui};
@@ -113,9 +113,15 @@ fn open_row_ui(ui: &mut Ui, state: &State, memory: &mut ImagesMemory, commands: 
             action_button_ui(ui, state, Action::PredictAll, commands);
         });
     });
+    let hints = [
+        "Path of a folder or image, or s3://bucket/folder/",
+        "Path of a folder, or s3://bucket/",
+        "Path of a folder",
+    ];
+    let hint = fitting(ui, hints, ui.available_width() - FIELD_PADDING).unwrap_or_default();
     let field = ui.add(
         TextEdit::singleline(&mut memory.path)
-            .hint_text("Path of a folder or image, or s3://bucket/folder/")
+            .hint_text(hint)
             .desired_width(f32::INFINITY),
     );
     let is_entered = field.lost_focus() && ui.input(|input| input.key_pressed(egui::Key::Enter));
@@ -191,9 +197,13 @@ fn nothing_found_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
 
 /// How many there are, how far the answers are, and how large the thumbnails.
 fn summary_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
-    ui.horizontal_wrapped(|ui| {
-        ui.label(RichText::new(summary(state)).weak());
+    // From the right, so that the words take what the button leaves, and one line in any case.
+    let row = vec2(ui.available_width(), ui.spacing().interact_size.y);
+    ui.allocate_ui_with_layout(row, Layout::right_to_left(Align::Center), |ui| {
         found_ui(ui, state, commands);
+        ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
+            summary_text_ui(ui, &summary_parts(state));
+        });
     });
     ui.horizontal(|ui| {
         if !state.samples.is_empty() {
@@ -212,7 +222,19 @@ fn summary_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
     });
 }
 
-fn summary(state: &State) -> String {
+/// As many of them as have room; the tooltip has all.
+fn summary_text_ui(ui: &mut Ui, parts: &[String]) {
+    let lengths = (1..=parts.len()).rev();
+    let texts = lengths.map(|length| parts[..length].join(", "));
+    let text = fitting(ui, texts, ui.available_width()).or(parts.first().cloned());
+    let label = Label::new(RichText::new(text.unwrap_or_default()).weak()).truncate();
+    let all = parts.join(", ");
+    let response = ui.add(label).on_hover_text(&all);
+    response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Label, true, all.as_str()));
+}
+
+/// How many images there are, then what is known of them.
+fn summary_parts(state: &State) -> Vec<String> {
     let all = image_count(state.samples.len());
     let count = if state.arranging.is_filtered() {
         format!("{} of {all}", grouped(state.order().len()))
@@ -234,7 +256,7 @@ fn summary(state: &State) -> String {
     if selected > 1 {
         parts.push(format!("{selected} selected"));
     }
-    parts.join(", ")
+    parts
 }
 
 /// What to do in an empty window.

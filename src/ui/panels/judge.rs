@@ -1,13 +1,16 @@
 //! Along the bottom: what people say of the answer, how much is judged, and whether it is saved.
 
+use std::sync::Arc;
+
 use eframe::egui::{
-    self, Align, Button, Id, Key, Label, Layout, Panel, Rect, RichText, Sense, TextEdit, TextStyle,
-    Ui, pos2, vec2,
+    self, Align, Button, Galley, Id, Key, Layout, Panel, Rect, RichText, Sense, TextEdit,
+    TextStyle, Ui, pos2, vec2,
 };
 
 use super::super::theme;
 use super::super::widgets::{
-    action_icon_ui, grouped, paint_verdict, verdict_color, verdict_sign, verdict_text, verdict_word,
+    action_icon_ui, grouped, paint_verdict, truncated, verdict_color, verdict_sign, verdict_text,
+    verdict_word,
 };
 use super::super::{keys, widgets};
 use crate::domain::{SampleId, SampleSet, Verdict};
@@ -17,6 +20,10 @@ use crate::state::{Action, Command, JudgeField, State, VerdictCounts};
 const MAX_SUGGESTIONS: usize = 6;
 /// From this width on, all of it stands on one line.
 const ONE_LINE_WIDTH: f32 = 1330.0;
+/// From this width on, all buttons do.
+const BUTTONS_WIDTH: f32 = 960.0;
+/// From this width on, the verdicts and what they are about do.
+const VERDICTS_WIDTH: f32 = 640.0;
 /// For the verdict in words: always the same, so that no button moves while one judges.
 const SUBJECT_WIDTH: f32 = 152.0;
 const TAG_WIDTH: f32 = 84.0;
@@ -47,22 +54,49 @@ pub(in super::super) fn judge_ui(
         let spacing = ui.spacing_mut();
         spacing.item_spacing = vec2(6.0, 4.0);
         spacing.button_padding.x = 8.0;
-        if ui.available_width() >= ONE_LINE_WIDTH {
-            ui.horizontal(|ui| {
-                verdicts_ui(ui, state, commands);
-                ui.separator();
-                words_and_progress_ui(ui, state, memory, commands);
-            });
-        } else {
-            ui.horizontal_wrapped(|ui| verdicts_ui(ui, state, commands));
-            ui.horizontal(|ui| words_and_progress_ui(ui, state, memory, commands));
-        }
+        lines_ui(ui, state, memory, commands);
         ui.add_space(2.0);
     });
 }
 
+/// On as many lines as it takes, so that what belongs together stays on one.
+fn lines_ui(ui: &mut Ui, state: &State, memory: &mut JudgeMemory, commands: &mut Vec<Command>) {
+    let width = ui.available_width();
+    if width >= ONE_LINE_WIDTH {
+        ui.horizontal(|ui| {
+            subject_ui(ui, state);
+            verdicts_ui(ui, state, commands);
+            walk_ui(ui, state, commands);
+            ui.separator();
+            words_and_progress_ui(ui, state, memory, commands);
+        });
+    } else if width >= BUTTONS_WIDTH {
+        ui.horizontal(|ui| {
+            subject_ui(ui, state);
+            verdicts_ui(ui, state, commands);
+            walk_ui(ui, state, commands);
+        });
+        ui.horizontal(|ui| words_and_progress_ui(ui, state, memory, commands));
+    } else if width >= VERDICTS_WIDTH {
+        ui.horizontal(|ui| {
+            subject_ui(ui, state);
+            verdicts_ui(ui, state, commands);
+        });
+        ui.horizontal(|ui| {
+            walk_ui(ui, state, commands);
+            words_and_progress_ui(ui, state, memory, commands);
+        });
+    } else {
+        ui.horizontal_wrapped(|ui| {
+            subject_ui(ui, state);
+            walk_ui(ui, state, commands);
+        });
+        ui.horizontal_wrapped(|ui| verdicts_ui(ui, state, commands));
+        ui.horizontal(|ui| words_and_progress_ui(ui, state, memory, commands));
+    }
+}
+
 fn verdicts_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
-    subject_ui(ui, state);
     let now = subject_verdict(state).map(VerdictKind::from);
     for (action, kind) in [
         (Action::Accept, VerdictKind::Accept),
@@ -74,6 +108,10 @@ fn verdicts_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
     }
     action_icon_ui(ui, state, Action::ClearVerdict, "⌫", commands);
     ui.add_space(6.0);
+}
+
+/// On to the next, and back.
+fn walk_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
     plain_button_ui(ui, state, Action::NextUnjudged, commands);
     plain_button_ui(ui, state, Action::NextUncertain, commands);
     ui.add_space(6.0);
@@ -140,19 +178,45 @@ fn subject_ui(ui: &mut Ui, state: &State) {
         .shown_sample()
         .is_some_and(|sample| state.judgements.is_saving(sample));
     let saving = if is_saving { ", saving…" } else { "" };
-    let text = format!("{}: {words}{saving}", subject(state));
+    let subject = subject(state);
+    let text = format!("{subject}: {words}{saving}");
     let size = vec2(SUBJECT_WIDTH, ui.spacing().interact_size.y);
-    ui.allocate_ui_with_layout(size, Layout::left_to_right(Align::Center), |ui| {
-        ui.set_min_width(SUBJECT_WIDTH);
-        let (rect, _) = ui.allocate_exact_size(vec2(18.0, 18.0), Sense::hover());
-        if let Some(verdict) = verdict {
-            paint_verdict(ui.painter(), rect.center(), 7.5, verdict.into());
-        } else {
-            let pen = egui::Stroke::new(1.5, theme::line(ui.visuals()));
-            ui.painter().circle_stroke(rect.center(), 7.0, pen);
-        }
-        ui.add(Label::new(text).truncate());
-    });
+    let (rect, response) = ui.allocate_exact_size(size, Sense::hover());
+    response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Label, true, text.as_str()));
+    let sign = pos2(rect.left() + 9.0, rect.center().y);
+    if let Some(verdict) = verdict {
+        paint_verdict(ui.painter(), sign, 7.5, verdict.into());
+    } else {
+        let pen = egui::Stroke::new(1.5, theme::line(ui.visuals()));
+        ui.painter().circle_stroke(sign, 7.0, pen);
+    }
+    // The sign says that it is another class.
+    let words = match verdict {
+        Some(Verdict::WrongClass(right)) => format!("is “{right}”"),
+        _ => words,
+    };
+    let place = rect.with_min_x(rect.left() + 24.0);
+    paint_subject(ui, place, &text, [&subject, &format!("{words}{saving}")]);
+    response.on_hover_text(text);
+}
+
+/// On one line where there is room, else on two small ones.
+fn paint_subject(ui: &Ui, place: Rect, text: &str, lines: [&str; 2]) {
+    let color = ui.visuals().text_color();
+    let paint = |galley: Arc<Galley>, top: f32| {
+        ui.painter().galley(pos2(place.left(), top), galley, color);
+    };
+    let font = TextStyle::Body.resolve(ui.style());
+    let whole = truncated(ui, text, font, color, place.width());
+    if !whole.elided {
+        let top = place.center().y - whole.size().y / 2.0;
+        paint(whole, top);
+        return;
+    }
+    let font = TextStyle::Small.resolve(ui.style());
+    for (line, top) in lines.into_iter().zip([place.top() - 1.0, place.center().y]) {
+        paint(truncated(ui, line, font.clone(), color, place.width()), top);
+    }
 }
 
 /// “Box 2, cup”, “3 images”, “Image”.

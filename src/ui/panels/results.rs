@@ -9,8 +9,8 @@ use super::super::widgets::{
 };
 use super::elsewhere::latency_ui;
 use super::explanation::explanation_ui;
-use crate::domain::{Answer, Prediction, RemoteModel, SampleId};
-use crate::review::{AnswerStatus, VerdictKind};
+use crate::domain::{Answer, Prediction, RemoteModel, SampleId, Verdict};
+use crate::review::AnswerStatus;
 use crate::state::{Action, Command, EngineStatus, State, TaskEntry, TaskKind, TaskSignal};
 
 pub(super) fn results_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
@@ -153,8 +153,9 @@ fn detections_ui(ui: &mut Ui, state: &State, prediction: &Prediction, commands: 
         let verdict = state
             .shown_sample()
             .and_then(|sample| state.judgements.box_verdict(sample, index));
-        let label = match verdict.map(VerdictKind::from) {
-            Some(kind) => format!("{} {}", verdict_sign(kind), detection.label),
+        let label = match verdict {
+            Some(Verdict::WrongClass(right)) => format!("≠ {} → {right}", detection.label),
+            Some(other) => format!("{} {}", verdict_sign(other.into()), detection.label),
             None => detection.label.clone(),
         };
         let response = score_row_ui(

@@ -2,12 +2,14 @@
 
 use eframe::egui::{
     self, Align, Button, Grid, Key, Layout, Modifiers, Popup, PopupCloseBehavior, Response,
-    RichText, TextEdit, Ui, text::CCursor, text_edit::TextEditState, text_selection::CCursorRange,
-    vec2,
+    RichText, ScrollArea, TextEdit, Ui, text::CCursor, text_edit::TextEditState,
+    text_selection::CCursorRange, vec2,
 };
 
 use super::super::theme;
-use super::super::widgets::{action_button_ui, action_icon_ui, grouped, strong};
+use super::super::widgets::{
+    FIELD_PADDING, action_button_ui, action_icon_ui, fitting, grouped, strong,
+};
 use crate::domain::ModelTask;
 use crate::review::{
     Completion, Direction, FilterCounts, Query, Sort, SortBy, VerdictKind, has_term, with_term,
@@ -86,10 +88,16 @@ fn field_ui(ui: &mut Ui, state: &State, memory: &mut SearchMemory, commands: &mu
     };
     memory.is_completing = !completions.is_empty();
     let mut chosen = take_keys(ui, memory, &completions, has_focus);
+    let hints = [
+        "Search: name, class:cat, score>0.8",
+        "Search: name, class:cat",
+        "Search",
+    ];
+    let hint = fitting(ui, hints, ui.available_width() - FIELD_PADDING).unwrap_or_default();
     let field = ui.add(
         TextEdit::singleline(&mut memory.draft)
             .id(id)
-            .hint_text("Search: name, class:cat, score>0.8")
+            .hint_text(hint)
             .desired_width(f32::INFINITY)
             .char_limit(MAX_LETTERS)
             .lock_focus(!completions.is_empty()),
@@ -244,6 +252,9 @@ fn help_ui(ui: &mut Ui) {
         });
 }
 
+/// The bar below the chips, where they are too many for the panel, in points.
+const CHIPS_BAR: f32 = 5.0;
+
 /// A filter that is one click away.
 struct Chip {
     label: &'static str,
@@ -280,7 +291,31 @@ fn chips(counts: &FilterCounts, task: Option<ModelTask>) -> Vec<Chip> {
     chips
 }
 
+/// One line, which moves where it is too long: chips that come and go do not move the thumbnails below.
 fn chips_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
+    let size = vec2(
+        ui.available_width(),
+        ui.spacing().interact_size.y + CHIPS_BAR,
+    );
+    ui.allocate_ui(size, |ui| {
+        ui.set_min_size(size);
+        let style = ui.style_mut();
+        style.always_scroll_the_only_direction = true;
+        let scroll = &mut style.spacing.scroll;
+        // Over the strip that is kept free for it.
+        (scroll.bar_width, scroll.floating_width) = (CHIPS_BAR, CHIPS_BAR);
+        scroll.floating_allocated_width = 0.0;
+        (scroll.bar_inner_margin, scroll.bar_outer_margin) = (0.0, 0.0);
+        ScrollArea::horizontal()
+            .id_salt("quick filters")
+            .auto_shrink(false)
+            .show(ui, |ui| {
+                ui.horizontal(|ui| line_of_chips_ui(ui, state, commands));
+            });
+    });
+}
+
+fn line_of_chips_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
     let Some(counts) = state.arranging.counts() else {
         return;
     };
@@ -288,34 +323,29 @@ fn chips_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
     let chips = chips(counts, state.run().map(crate::state::Run::task));
     let is_on = |chip: &Chip| has_term(text, chip.term);
     let is_useful = |chip: &Chip| is_on(chip) || (1..counts.all).contains(&chip.count);
-    if !chips.iter().any(is_useful) && !state.arranging.is_filtered() {
-        return;
-    }
     let without_chips = || {
         let terms = chips.iter().map(|chip| chip.term);
         terms.fold(text.to_owned(), |text, term| without_term(&text, term))
     };
-    ui.horizontal_wrapped(|ui| {
-        ui.spacing_mut().item_spacing = vec2(4.0, 4.0);
-        ui.spacing_mut().button_padding = vec2(7.0, 1.0);
-        let is_plain = text.is_empty();
-        if chip_ui(ui, is_plain, "All", counts.all).clicked() && !is_plain {
-            commands.push(Command::SetQuery(String::new()));
+    ui.spacing_mut().item_spacing.x = 4.0;
+    ui.spacing_mut().button_padding = vec2(7.0, 1.0);
+    let is_plain = text.is_empty();
+    if chip_ui(ui, is_plain, "All", counts.all).clicked() && !is_plain {
+        commands.push(Command::SetQuery(String::new()));
+    }
+    for chip in chips.iter().filter(|chip| is_useful(chip)) {
+        let is_on = is_on(chip);
+        let response = chip_ui(ui, is_on, chip.label, chip.count)
+            .on_hover_text(format!("Searches for {}", chip.term));
+        if response.clicked() {
+            let text = if is_on {
+                without_chips()
+            } else {
+                with_term(&without_chips(), chip.term)
+            };
+            commands.push(Command::SetQuery(text));
         }
-        for chip in chips.iter().filter(|chip| is_useful(chip)) {
-            let is_on = is_on(chip);
-            let response = chip_ui(ui, is_on, chip.label, chip.count)
-                .on_hover_text(format!("Searches for {}", chip.term));
-            if response.clicked() {
-                let text = if is_on {
-                    without_chips()
-                } else {
-                    with_term(&without_chips(), chip.term)
-                };
-                commands.push(Command::SetQuery(text));
-            }
-        }
-    });
+    }
 }
 
 fn chip_ui(ui: &mut Ui, is_on: bool, label: &str, count: usize) -> Response {

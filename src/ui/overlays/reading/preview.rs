@@ -89,7 +89,8 @@ fn example_ui(
             for class in classes.iter().take(NAMED) {
                 let color = theme::class_color(class.index);
                 let sense = Sense::hover();
-                score_row_ui(ui, &class.label, class.score, color, false, sense);
+                score_row_ui(ui, &class.label, class.score, color, false, sense)
+                    .on_hover_text(&class.label);
             }
         }
         Answer::Detections(boxes) => {
@@ -100,7 +101,8 @@ fn example_ui(
                     for found in boxes.iter().take(NAMED) {
                         let color = theme::class_color(found.class_id);
                         let sense = Sense::hover();
-                        score_row_ui(ui, &found.label, found.score, color, false, sense);
+                        score_row_ui(ui, &found.label, found.score, color, false, sense)
+                            .on_hover_text(&found.label);
                     }
                 });
             });

@@ -1,0 +1,582 @@
+//! Controls stay where they are, texts are whole, and nothing covers what has to be read.
+
+use egui::accesskit::Role;
+use egui::epaint::{ClippedShape, Shape};
+use egui::{AreaState, Color32, Event, Id, Key, Modifiers, Pos2, Rect, Vec2};
+use egui_kittest::Harness;
+use egui_kittest::kittest::Queryable;
+use spotcheck::app::App;
+use spotcheck::dirs::AppDirs;
+use spotcheck::domain::Verdict;
+use spotcheck::state::{Action, Command, ViewChange};
+
+use crate::comparing::two_runs;
+use crate::support::runtime_home;
+use crate::window::{
+    click, folder_of, open, open_at, open_with, samples, sees, wait_for, wait_until,
+    wait_until_idle,
+};
+
+const CLASSIFIER: &str = "efficientnet-lite0";
+const DETECTOR: &str = "ssd-mobilenet-coco";
+/// The fill of the sign of an accepted image.
+const ACCEPTED: Color32 = Color32::from_rgb(0x3d, 0xcf, 0x8e);
+
+/// A text as it was painted in the last frame.
+#[derive(Debug, Clone)]
+struct Painted {
+    text: String,
+    rect: Rect,
+    size: f32,
+    is_cut: bool,
+}
+
+fn shapes(window: &Harness<'static, App>) -> Vec<Shape> {
+    fn flat(shape: &Shape, into: &mut Vec<Shape>) {
+        match shape {
+            Shape::Vec(shapes) => shapes.iter().for_each(|shape| flat(shape, into)),
+            shape => into.push(shape.clone()),
+        }
+    }
+    let mut all = Vec::new();
+    for ClippedShape { shape, .. } in &window.output().shapes {
+        flat(shape, &mut all);
+    }
+    all
+}
+
+fn painted(window: &Harness<'static, App>) -> Vec<Painted> {
+    let texts = shapes(window).into_iter().filter_map(|shape| {
+        let Shape::Text(text) = shape else {
+            return None;
+        };
+        let sections = &text.galley.job.sections;
+        Some(Painted {
+            text: text.galley.text().to_owned(),
+            rect: text.galley.rect.translate(text.pos.to_vec2()),
+            size: sections
+                .first()
+                .map_or(0.0, |section| section.format.font_id.size),
+            is_cut: text.galley.elided,
+        })
+    });
+    texts.collect()
+}
+
+/// The whole of a text is on screen.
+#[track_caller]
+fn must_be_whole(window: &Harness<'static, App>, text: &str) {
+    let all = painted(window);
+    let found: Vec<_> = all
+        .iter()
+        .filter(|painted| painted.text.contains(text))
+        .collect();
+    assert!(!found.is_empty(), "“{text}” is not on screen: {all:#?}");
+    assert!(found.iter().any(|painted| !painted.is_cut), "{found:#?}");
+}
+
+#[track_caller]
+fn must_be_apart(labels: &[Painted]) {
+    for (at, label) in labels.iter().enumerate() {
+        for other in &labels[..at] {
+            let shared = label.rect.shrink(0.5).intersect(other.rect.shrink(0.5));
+            assert!(!shared.is_positive(), "{label:?} covers {other:?}");
+        }
+    }
+}
+
+fn sized(width: f32, height: f32, model: &str) -> Harness<'static, App> {
+    open_with(Some(&samples()), model, |builder| {
+        builder.with_size((width, height))
+    })
+}
+
+/// The detector has looked at all samples, and everything has come to rest.
+fn all_predicted(mut window: Harness<'static, App>) -> Harness<'static, App> {
+    wait_for(&mut window, "1 predicted");
+    window.state_mut().command(Action::PredictAll.into());
+    wait_for(&mut window, "8 predicted");
+    wait_until_idle(&mut window);
+    window.run_steps(4);
+    window
+}
+
+fn rect_of(window: &Harness<'static, App>, role: Role, name: &str) -> Rect {
+    let found = window.query_all_by_role(role).find(|node| {
+        use egui_kittest::kittest::NodeT;
+        node.accesskit_node()
+            .label()
+            .is_some_and(|label| label.starts_with(name))
+    });
+    found.unwrap_or_else(|| panic!("there is no {name}")).rect()
+}
+
+fn section(window: &Harness<'static, App>, name: &str) -> Rect {
+    let found = window.query_all_by_label(name).next();
+    found.unwrap_or_else(|| panic!("there is no {name}")).rect()
+}
+
+/// What one works with on image after image.
+fn controls(window: &Harness<'static, App>) -> [(&'static str, Rect); 4] {
+    [
+        ("threshold", rect_of(window, Role::Slider, "Score at least")),
+        (
+            "classes",
+            rect_of(window, Role::Button, "Sort classes by class"),
+        ),
+        ("grid", rect_of(window, Role::ListBox, "Images, ")),
+        ("picture", rect_of(window, Role::Image, "Picture ")),
+    ]
+}
+
+#[test]
+fn the_threshold_and_the_class_table_stay_where_they_are_from_image_to_image() {
+    let mut window = all_predicted(open(Some(&samples()), DETECTOR));
+    window.get_by_label("By class").scroll_to_me();
+    window.run_steps(20);
+    let before = controls(&window);
+    let results = section(&window, "Results");
+    for (name, rect) in &before[..2] {
+        assert!(
+            rect.bottom() <= results.top(),
+            "{name} is below the results"
+        );
+    }
+    window
+        .state_mut()
+        .command(Command::ChangeView(ViewChange::MinScore(0.05)));
+    let mut counts = std::collections::BTreeSet::new();
+    for _ in 0..8 {
+        wait_until_idle(&mut window);
+        window.run_steps(4);
+        assert_eq!(controls(&window), before);
+        let state = window.state().state();
+        let prediction = state.shown.prediction.as_ref().unwrap();
+        let visible = prediction
+            .detections()
+            .iter()
+            .filter(|found| found.score >= 0.05);
+        counts.insert(visible.count());
+        window.key_press(Key::CloseBracket);
+        window.run_steps(4);
+        assert_eq!(controls(&window), before, "with a box enlarged");
+        window.key_press(Key::Escape);
+        window.step();
+        window.key_press(Key::ArrowRight);
+        window.run_steps(4);
+    }
+    assert!(
+        counts.len() > 3,
+        "images with few and many results: {counts:?}"
+    );
+}
+
+#[test]
+fn the_first_predictions_come_without_moving_anything() {
+    let mut window = open(None, DETECTOR);
+    window.state_mut().command(Command::SetPredictOnOpen(false));
+    window.state_mut().command(Command::Open(samples()));
+    wait_for(&mut window, "8 images");
+    wait_for(&mut window, "All 8");
+    wait_until_idle(&mut window);
+    let [threshold, _, grid, picture] = {
+        let slider = rect_of(&window, Role::Slider, "Score at least");
+        let grid = rect_of(&window, Role::ListBox, "Images, ");
+        [
+            slider,
+            slider,
+            grid,
+            rect_of(&window, Role::Image, "Picture "),
+        ]
+    };
+    let results = section(&window, "Results");
+    window.state_mut().command(Action::PredictAll.into());
+    wait_for(&mut window, "8 predicted");
+    wait_until_idle(&mut window);
+    window.run_steps(4);
+    let now = controls(&window);
+    assert_eq!([now[0].1, now[2].1, now[3].1], [threshold, grid, picture]);
+    assert_eq!(section(&window, "Results"), results);
+}
+
+#[test]
+fn chips_and_buttons_that_appear_do_not_move_the_thumbnails() {
+    let mut window = all_predicted(open(Some(&samples()), DETECTOR));
+    let before = controls(&window);
+    window.key_press(Key::A);
+    wait_for(&mut window, "Accepted 1");
+    window.key_press(Key::R);
+    wait_for(&mut window, "Rejected 1");
+    wait_until_idle(&mut window);
+    window.run_steps(4);
+    assert_eq!(controls(&window), before, "with chips");
+    let query = Command::SetQuery("score>0.5".to_owned());
+    window.state_mut().command(query);
+    wait_for(&mut window, "of 8 images");
+    wait_for(&mut window, "Predict filtered");
+    wait_until_idle(&mut window);
+    window.run_steps(4);
+    assert_eq!(controls(&window), before, "with a search");
+}
+
+#[test]
+fn a_task_is_told_in_the_status_bar_and_takes_no_room_from_the_picture() {
+    let folder = folder_of(60, "coffee.png");
+    let mut window = open(Some(folder.path()), DETECTOR);
+    wait_for(&mut window, "1 predicted");
+    wait_until_idle(&mut window);
+    window.run_steps(4);
+    let before = controls(&window);
+    window.state_mut().command(Action::PredictAll.into());
+    wait_for(&mut window, "Predict 59 images with ");
+    assert_eq!(controls(&window), before, "as the task starts");
+    assert!(!window.state().state().settings.show_tasks_panel);
+    click(&mut window, "Predict 59 images with ");
+    wait_for(&mut window, "Pause");
+    assert!(window.state().state().settings.show_tasks_panel);
+    window.state_mut().command(Action::ToggleTasks.into());
+    wait_for(&mut window, "60 predicted");
+    wait_until_idle(&mut window);
+    window.run_steps(4);
+    assert_eq!(controls(&window), before, "after the task");
+}
+
+#[test]
+fn a_file_name_keeps_its_beginning_and_its_end() {
+    let folder = folder_of(1, "coffee.png");
+    let long = "street_camera_north_2024-05-17_14-03-22_frame_000123.png";
+    std::fs::rename(folder.path().join("0-coffee.png"), folder.path().join(long)).unwrap();
+    std::fs::copy(samples().join("coffee.png"), folder.path().join("b.png")).unwrap();
+    std::fs::copy(
+        samples().join("coffee.png"),
+        folder.path().join("grace_hopper.jpg"),
+    )
+    .unwrap();
+    let mut window = open_with(Some(folder.path()), DETECTOR, |builder| {
+        builder.with_size((1000.0, 700.0))
+    });
+    let title = |window: &Harness<'static, App>| {
+        let bar = rect_of(window, Role::Button, "Next image");
+        let mut texts = painted(window);
+        texts.retain(|painted| bar.y_range().contains(painted.rect.center().y));
+        texts
+            .into_iter()
+            .map(|painted| painted.text)
+            .collect::<Vec<_>>()
+    };
+    wait_for(&mut window, "3 images");
+    for (name, is_whole) in [("b.png", true), ("grace_hopper.jpg", true), (long, false)] {
+        click(&mut window, &format!("{name}, "));
+        wait_for(&mut window, "cup ");
+        window.run_steps(2);
+        let texts = title(&window);
+        let is_name = |text: &String| {
+            text == name
+                || text.split_once('…').is_some_and(|(head, tail)| {
+                    head.len() >= 6
+                        && name.starts_with(head)
+                        && name.ends_with(tail)
+                        && tail.len() >= 6
+                })
+        };
+        assert!(texts.iter().any(is_name), "{texts:?}");
+        assert_eq!(texts.contains(&name.to_owned()), is_whole, "{texts:?}");
+        assert!(sees(&window, name), "those who hear it hear all of it");
+    }
+}
+
+#[test]
+fn what_is_judged_and_how_is_told_whole() {
+    let mut window = sized(1440.0, 900.0, DETECTOR);
+    wait_for(&mut window, "8 images");
+    click(&mut window, "coffee.png, ");
+    wait_for(&mut window, "dining table ");
+    window.state_mut().command(Command::SelectBox(Some(1)));
+    wait_for(&mut window, "Box “dining table”");
+    must_be_whole(&window, "Box “dining table”");
+    must_be_whole(&window, "not judged");
+    let verdict = Verdict::WrongClass("refrigerator".to_owned());
+    window.state_mut().command(Command::SelectBox(Some(1)));
+    window
+        .state_mut()
+        .command(Command::SetVerdict(Some(verdict)));
+    window.run_steps(3);
+    // In the list of results.
+    must_be_whole(&window, "≠ dining table → refrigerator");
+    window.state_mut().command(Command::SelectBox(Some(1)));
+    wait_for(&mut window, "wrong class, is “refrigerator”");
+    must_be_whole(&window, "is “refrigerator”");
+}
+
+#[test]
+fn the_export_of_a_comparison_names_both_runs() {
+    let folder = folder_of(3, "chelsea.png");
+    let mut window = two_runs(CLASSIFIER, folder.path());
+    click(&mut window, "Compare with EfficientNet-Lite0");
+    wait_for(&mut window, "100.0 % agree");
+    window.state_mut().command(Action::ExportComparison.into());
+    wait_for(&mut window, "Export comparison");
+    window.run_steps(3);
+    let state = window.state().state();
+    let comparing = state.comparing.as_ref().unwrap();
+    let name = |run| state.runs.get(run).unwrap().info.name.clone();
+    let subtitle = format!("A: {}\nB: {}", name(comparing.left), name(comparing.right));
+    must_be_whole(&window, &subtitle);
+}
+
+/// The labels of boxes that are painted on the canvas.
+fn labels_on_canvas(window: &Harness<'static, App>) -> Vec<Painted> {
+    let canvas = rect_of(window, Role::Image, "Picture ");
+    let mut texts = painted(window);
+    texts.retain(|painted| painted.size == 12.0 && canvas.contains_rect(painted.rect));
+    texts
+}
+
+#[test]
+fn no_label_covers_another_in_a_crowd() {
+    let mut window = open(Some(&samples().join("grace_hopper.jpg")), DETECTOR);
+    wait_for(&mut window, "person ");
+    let lower = ViewChange::MinScore(0.03);
+    window.state_mut().command(Command::ChangeView(lower));
+    window.run_steps(3);
+    let labels = labels_on_canvas(&window);
+    assert!(labels.len() > 10, "{labels:#?}");
+    must_be_apart(&labels);
+    let best = window
+        .state()
+        .state()
+        .shown
+        .prediction
+        .as_ref()
+        .unwrap()
+        .detections()[0]
+        .clone();
+    let best = format!("{} {:.0} %", best.label, best.score * 100.0);
+    assert!(labels.iter().any(|label| label.text == best), "{labels:#?}");
+    // A box without a label of its own shows it while it is selected.
+    let last = window.state().state().shown.prediction.as_ref().unwrap();
+    let last = last
+        .detections()
+        .iter()
+        .rposition(|found| found.score >= 0.03)
+        .unwrap();
+    window.state_mut().command(Command::SelectBox(Some(last)));
+    window.run_steps(3);
+    assert_eq!(labels_on_canvas(&window).len(), 1);
+    window.state_mut().command(Command::SelectBox(None));
+    window.run_steps(3);
+    assert_eq!(
+        labels_on_canvas(&window).len(),
+        labels.len(),
+        "the same ones again"
+    );
+
+    window.key_press(Key::F11);
+    wait_for(&mut window, "Escape ends");
+    wait_for(&mut window, &best);
+    let mut labels = painted(&window);
+    labels.retain(|label| label.size >= 16.0 && label.text.chars().any(char::is_alphabetic));
+    labels.retain(|label| !label.text.contains("Escape"));
+    assert!(labels.len() > 5, "{labels:#?}");
+    must_be_apart(&labels);
+}
+
+#[test]
+fn the_sign_of_a_verdict_covers_neither_a_thumbnail_nor_its_label() {
+    let mut window = all_predicted(open(Some(&samples()), DETECTOR));
+    let boxes = Action::ToggleThumbnailBoxes.into();
+    window.state_mut().command(boxes);
+    window.key_press(Key::A);
+    wait_for(&mut window, "1 of 8 judged");
+    wait_until_idle(&mut window);
+    window.run_steps(4);
+    let grid = rect_of(&window, Role::ListBox, "Images, ");
+    let all = shapes(&window);
+    let signs: Vec<Rect> = all
+        .iter()
+        .filter_map(|shape| match shape {
+            Shape::Circle(circle) if circle.fill == ACCEPTED => Some(circle.visual_bounding_rect()),
+            _ => None,
+        })
+        .filter(|sign| grid.contains(sign.center()))
+        .collect();
+    assert_eq!(signs.len(), 1);
+    let thumbnails = all.iter().filter_map(|shape| match shape {
+        Shape::Rect(rect) if rect.brush.is_some() => Some(rect.rect),
+        _ => None,
+    });
+    let labels = painted(&window).into_iter().map(|painted| painted.rect);
+    let covered: Vec<Rect> = thumbnails
+        .chain(labels)
+        .filter(|rect| rect.intersect(signs[0]).is_positive())
+        .collect();
+    assert!(covered.is_empty(), "{signs:?} covers {covered:?}");
+}
+
+fn wheel(window: &mut Harness<'static, App>, points: f32) {
+    window.event(Event::MouseWheel {
+        unit: egui::MouseWheelUnit::Point,
+        delta: Vec2::new(0.0, points),
+        phase: egui::TouchPhase::Move,
+        source: egui::MouseWheelSource::Unknown,
+        modifiers: Modifiers::NONE,
+    });
+    // Until it has come to rest.
+    window.run_steps(20);
+}
+
+#[test]
+fn the_wheel_moves_the_class_table_only_for_who_points_at_it() {
+    let mut window = all_predicted(sized(1000.0, 500.0, DETECTOR));
+    let lower = ViewChange::MinScore(0.01);
+    window.state_mut().command(Command::ChangeView(lower));
+    wait_until_idle(&mut window);
+    window.run_steps(4);
+    let header =
+        |window: &Harness<'static, App>| rect_of(window, Role::Button, "Sort classes by class");
+    let first_row = |window: &Harness<'static, App>| {
+        let rows = window.query_all_by_label_contains(", mean score ");
+        let tops = rows.map(|row| row.rect().top());
+        tops.fold(f32::INFINITY, f32::min) - header(window).bottom()
+    };
+    let name_of_first = |window: &Harness<'static, App>| {
+        use egui_kittest::kittest::NodeT;
+        let mut rows = window.query_all_by_label_contains(", mean score ");
+        rows.next().and_then(|row| row.accesskit_node().label())
+    };
+    // The pointer rests in the panel, and the table comes under it.
+    let at_rest = first_row(&window);
+    let pointer = Pos2::new(header(&window).center().x, 130.0);
+    window.hover_at(pointer);
+    window.run_steps(4);
+    for _ in 0..60 {
+        if header(&window).bottom() < pointer.y - 30.0 {
+            break;
+        }
+        wheel(&mut window, -20.0);
+        assert_eq!(first_row(&window), at_rest, "the table moved");
+    }
+    let top = header(&window).top();
+    assert!(top < pointer.y, "the panel did not move");
+    // Who points at the table moves the table, and not the panel.
+    let first = name_of_first(&window);
+    window.hover_at(pointer + Vec2::new(3.0, 0.0));
+    window.run_steps(4);
+    for _ in 0..3 {
+        wheel(&mut window, -60.0);
+    }
+    assert_eq!(header(&window).top(), top);
+    assert_ne!(name_of_first(&window), first);
+}
+
+#[test]
+fn a_dialog_is_in_the_middle_from_its_first_frame_on() {
+    let mut window = open(Some(&samples()), DETECTOR);
+    wait_for(&mut window, "1 predicted");
+    wait_until_idle(&mut window);
+    let dialogs = [
+        (Action::Export, "export"),
+        (Action::Help, "help"),
+        (Action::WrongClass, "wrong class"),
+        (Action::OpenS3, "open s3"),
+        (Action::Upload, "upload"),
+    ];
+    // The second time its size of the first time is known, which may be another one now.
+    for (action, id) in dialogs.into_iter().chain(dialogs) {
+        window.state_mut().command(action.into());
+        for frame in 1..6 {
+            window.step();
+            let state = AreaState::load(&window.ctx, Id::unique(id)).expect("it is open");
+            let apart = state.rect().center() - window.ctx.content_rect().center();
+            assert!(
+                apart.x.abs() <= 1.0 && apart.y.abs() <= 1.0,
+                "{id}, frame {frame}: {apart:?} from the middle"
+            );
+        }
+        window.key_press(Key::Escape);
+        window.run_steps(3);
+        window.set_size(Vec2::new(1000.0, 700.0));
+        window.run_steps(3);
+    }
+}
+
+#[test]
+fn no_button_of_the_judging_bar_stands_alone_on_a_line() {
+    let mut window = sized(1000.0, 700.0, DETECTOR);
+    wait_for(&mut window, "1 predicted");
+    let buttons = [
+        "Accept",
+        "Reject",
+        "Unsure",
+        "Wrong class",
+        "Clear verdict",
+        "Next unjudged",
+        "Next uncertain",
+        "Undo",
+        "Redo",
+    ];
+    for step in 0..8 {
+        window.run_steps(4);
+        let mut lines: std::collections::BTreeMap<i32, Vec<&str>> =
+            std::collections::BTreeMap::new();
+        for button in buttons {
+            let found = window.query_all_by_role(Role::Button).find(|node| {
+                use egui_kittest::kittest::NodeT;
+                let label = node.accesskit_node().label().unwrap_or_default();
+                label.contains(button) && node.rect().top() > window.ctx.content_rect().center().y
+            });
+            let rect = found.unwrap_or_else(|| panic!("{button}")).rect();
+            assert!(
+                window.ctx.content_rect().contains_rect(rect),
+                "{button} {rect:?}"
+            );
+            lines
+                .entry(rect.center().y as i32)
+                .or_default()
+                .push(button);
+        }
+        let is_alone = lines.values().any(|line| line.len() == 1);
+        assert!(!is_alone, "step {step}: {lines:?}");
+        window.state_mut().command(Action::InterfaceLarger.into());
+    }
+}
+
+#[test]
+fn an_offer_that_was_dismissed_is_not_made_again() {
+    struct Nowhere;
+    impl eframe::Storage for Nowhere {
+        fn get_string(&self, _: &str) -> Option<String> {
+            None
+        }
+        fn set_string(&mut self, _: &str, _: String) {}
+        fn remove_string(&mut self, _: &str) {}
+        fn flush(&mut self) {}
+    }
+    let home = tempfile::tempdir().unwrap();
+    let dirs = AppDirs {
+        data: AppDirs::below(runtime_home()).data,
+        ..AppDirs::below(home.path())
+    };
+    let open = || {
+        let mut window = open_at(dirs.clone(), |builder| builder);
+        let choose = Command::ChooseModel(DETECTOR.to_owned());
+        window.state_mut().command(choose);
+        wait_until(&mut window, "the models", |window| {
+            window.state().state().models.is_listed()
+        });
+        window.run_steps(2);
+        window
+    };
+    let mut window = open();
+    wait_for(&mut window, "is larger and more accurate");
+    click(&mut window, "Dismiss the offer of");
+    wait_until(&mut window, "the offer to go", |window| {
+        !sees(window, "is larger and more accurate")
+    });
+    eframe::App::save(window.state_mut(), &mut Nowhere);
+    drop(window);
+    let window = open();
+    assert!(sees(&window, "SSD MobileNet v2"));
+    assert!(!sees(&window, "is larger and more accurate"));
+    assert!(window.state().state().models.offered_upgrade().is_some());
+}
