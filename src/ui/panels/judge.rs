@@ -190,31 +190,41 @@ fn subject_ui(ui: &mut Ui, state: &State) {
         let pen = egui::Stroke::new(1.5, theme::line(ui.visuals()));
         ui.painter().circle_stroke(sign, 7.0, pen);
     }
-    // The sign says that it is another class.
+    if is_saving {
+        let ring = egui::Stroke::new(1.5, theme::accent(ui.visuals()));
+        ui.painter().circle_stroke(sign, 10.0, ring);
+    }
+    // The sign says that it is another class, and the ring that it is being saved: words for it would come and go with each verdict.
     let words = match verdict {
         Some(Verdict::WrongClass(right)) => format!("is “{right}”"),
         _ => words,
     };
-    let place = rect.with_min_x(rect.left() + 24.0);
-    paint_subject(ui, place, &text, [&subject, &format!("{words}{saving}")]);
+    paint_subject(ui, rect.with_min_x(rect.left() + 24.0), &subject, &words);
     response.on_hover_text(text);
 }
 
 /// On one line where there is room, else on two small ones.
-fn paint_subject(ui: &Ui, place: Rect, text: &str, lines: [&str; 2]) {
+fn paint_subject(ui: &Ui, place: Rect, subject: &str, words: &str) {
     let color = ui.visuals().text_color();
     let paint = |galley: Arc<Galley>, top: f32| {
         ui.painter().galley(pos2(place.left(), top), galley, color);
     };
     let font = TextStyle::Body.resolve(ui.style());
-    let whole = truncated(ui, text, font, color, place.width());
+    let whole = truncated(
+        ui,
+        &format!("{subject}: {words}"),
+        font,
+        color,
+        place.width(),
+    );
     if !whole.elided {
         let top = place.center().y - whole.size().y / 2.0;
         paint(whole, top);
         return;
     }
     let font = TextStyle::Small.resolve(ui.style());
-    for (line, top) in lines.into_iter().zip([place.top() - 1.0, place.center().y]) {
+    let tops = [place.top() - 1.0, place.center().y];
+    for (line, top) in [subject, words].into_iter().zip(tops) {
         paint(truncated(ui, line, font.clone(), color, place.width()), top);
     }
 }
