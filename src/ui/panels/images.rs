@@ -227,7 +227,9 @@ fn summary_text_ui(ui: &mut Ui, parts: &[String]) {
     let lengths = (1..=parts.len()).rev();
     let texts = lengths.map(|length| parts[..length].join(", "));
     let text = fitting(ui, texts, ui.available_width()).or(parts.first().cloned());
-    let label = Label::new(RichText::new(text.unwrap_or_default()).weak()).truncate();
+    let label = Label::new(RichText::new(text.unwrap_or_default()).weak())
+        .truncate()
+        .show_tooltip_when_elided(false);
     let all = parts.join(", ");
     let response = ui.add(label).on_hover_text(&all);
     response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Label, true, all.as_str()));

@@ -58,8 +58,9 @@ fn running_ui(ui: &mut Ui, state: &State, task: &TaskEntry, commands: &mut Vec<C
     };
     ui.add(bar);
     let text = format!("{}{percent}{left}{paused}{more}", task.title);
-    let button = Button::new(text).truncate().frame_when_inactive(false);
-    let response = ui.add(button).on_hover_text(Action::ToggleTasks.tooltip());
+    let button = Button::new(&text).truncate().frame_when_inactive(false);
+    let tooltip = format!("{text}\n{}", Action::ToggleTasks.tooltip());
+    let response = ui.add(button).on_hover_text(tooltip);
     if response.clicked() {
         commands.push(Action::ToggleTasks.into());
     }
