@@ -280,7 +280,7 @@ impl Source for S3Source {
                 read => read,
             }
         };
-        read().map_err(|error| self.judge(error))
+        read().map_err(|error| self.judge(key, error))
     }
 
     fn read_range(&self, uri: &SampleUri, range: Range<u64>) -> Result<Vec<u8>, SourceError> {
@@ -299,7 +299,7 @@ impl Source for S3Source {
             }
             read
         };
-        read().map_err(|error| self.judge(error))
+        read().map_err(|error| self.judge(key, error))
     }
 
     fn look_through(&self, uri: &SampleUri, range: Range<u64>) -> Result<Vec<u8>, SourceError> {
@@ -307,7 +307,7 @@ impl Source for S3Source {
         let key = self.key_of(uri)?;
         let control = self.control.as_ref();
         let read = self.inner.fetch(key, Some(range), etag.as_deref(), control);
-        read.map_err(|error| self.judge(error))
+        read.map_err(|error| self.judge(key, error))
     }
 
     fn server(&self) -> Option<&str> {

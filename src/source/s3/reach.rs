@@ -57,35 +57,36 @@ impl Inner {
         Ok(read)
     }
 
-    /// Whether objects can be read: tried with the one that was read last, or else by asking for the bucket.
-    fn can_be_read(&self, control: Option<&TaskControl>) -> bool {
+    /// Whether other objects than `failed` can be read: tried with the one that was read last, or else by asking for the bucket.
+    fn can_be_read(&self, failed: &str, kind: AwsErrorKind, control: Option<&TaskControl>) -> bool {
         let bucket = &self.place.address.bucket;
         let last_read = self.last_read.lock();
         let last_read = last_read.unwrap_or_else(PoisonError::into_inner).clone();
-        let error = match last_read {
+        let asked = match last_read.filter(|key| key != failed) {
             Some(key) => self
                 .s3
                 .read_range(bucket, &key, 0..1, None, control)
-                .map(drop)
-                .err(),
-            // Who may read objects need not be allowed to ask for their bucket.
-            None => self
-                .s3
-                .bucket_region(bucket, control)
-                .err()
-                .filter(|error| error.kind != AwsErrorKind::AccessDenied),
+                .map(drop),
+            // The bucket would not tell: who may read its objects need not be allowed to ask for it, nor the other way round.
+            None if kind == AwsErrorKind::AccessDenied => return true,
+            None => match self.s3.bucket_region(bucket, control) {
+                Err(error) if error.kind != AwsErrorKind::AccessDenied => Err(error),
+                _ => return true,
+            },
         };
-        error.is_none_or(|error| About::of(error.kind) == About::Object)
+        asked.map_or_else(|error| About::of(error.kind) == About::Object, |()| true)
     }
 }
 
 impl S3Source {
-    /// What `error`, from reading an object, means for the rest of the source.
-    pub(super) fn judge(&self, error: AwsError) -> SourceError {
+    /// What `error`, from reading the object `key`, means for the rest of the source.
+    pub(super) fn judge(&self, key: &str, error: AwsError) -> SourceError {
         let is_about_all = match About::of(error.kind) {
             About::Object => false,
             About::All => true,
-            About::ObjectOrAll => !self.inner.can_be_read(self.control.as_ref()),
+            About::ObjectOrAll => !self
+                .inner
+                .can_be_read(key, error.kind, self.control.as_ref()),
         };
         if is_about_all {
             SourceError::Unreachable(error.message)
