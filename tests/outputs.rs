@@ -11,6 +11,7 @@ use std::process::{Command, Output};
 use base64::Engine;
 use serde_json::{Value, json};
 use support::control_plane::{ControlPlane, IMAGE, ROLE};
+use support::fault_proxy::{Fault, FaultProxy, Often, Request};
 use support::seaweed::{ADMIN, READER, Seaweed, use_profile};
 use support::{python_packages, repository, spotcheck, spotcheck_at};
 
@@ -1008,6 +1009,46 @@ fn outputs_in_s3_are_joined_by_their_keys_and_later_ones_are_read_with_resume() 
     let mut blind = Bench::fetch(&bucket.uri("out/none/"), &bucket.uri("in/photos/"), &[]);
     use_profile(&mut blind, ADMIN.profile, &Seaweed::shared().endpoint());
     check(blind, 1, &["nothing there ends in .out"]);
+}
+
+#[test]
+fn outputs_that_could_not_be_read_because_the_server_went_away_are_read_with_resume() {
+    const IMAGES: usize = 60;
+    let bench = Bench::new();
+    let bucket = Seaweed::shared().bucket("outage-outputs");
+    bucket.fill(
+        IMAGES,
+        |number| format!("in/{number:02}.png"),
+        b"not looked at",
+    );
+    let answer = json!({
+        "status": "ok", "width": 8, "height": 8, "model": "toy", "task": "classification",
+        "classes": [{"index": 1, "label": "cat", "score": 0.75}],
+    });
+    bucket.fill(
+        IMAGES,
+        |number| format!("out/{number:02}.png.out"),
+        answer.to_string().as_bytes(),
+    );
+    let proxy = FaultProxy::before(Seaweed::shared().address());
+    let reads_output = |request: &Request| request.reads() && request.key().ends_with(".out");
+    proxy.inject(reads_output, Often::After(25), Fault::Outage);
+    let project = bench.text("outage.spotcheck");
+    let fetch = |more: &[&str]| {
+        let saved = ["--project", &project, "--out", "-"];
+        let mut command = Bench::fetch(&bucket.uri("out/"), &bucket.uri("in/"), &saved);
+        use_profile(command.args(more), READER.profile, &proxy.endpoint());
+        command
+    };
+    let stopped = check(fetch(&[]), 1, &["--resume", &proxy.endpoint()]);
+    let before = lines(&stopped.stdout);
+    assert!(before.len() < IMAGES, "{}", before.len());
+    assert!(before.iter().all(|line| line["status"] == "ok"));
+    proxy.restart();
+    let resumed = check(fetch(&["--resume"]), 0, &[]);
+    let all = lines(&resumed.stdout);
+    assert_eq!(all.len(), IMAGES);
+    assert!(all.iter().all(|line| line["status"] == "ok"));
 }
 
 #[test]

@@ -168,6 +168,7 @@ pub(super) fn run(args: &FetchArgs) -> anyhow::Result<Outcome> {
     });
     let FetchSink(mut sink) = sink;
     if !outcome.is_cancelled
+        && outcome.unreachable.is_none()
         && let Some(saving) = &sink.saving
         && let Err(error) = saving.note(SeenOutputs::all_of(&found).change(saving.run()))
     {
@@ -437,6 +438,7 @@ fn conclude(
     let without = &outcome.without_output;
     if let Some(first) = without.first()
         && !outcome.is_cancelled
+        && outcome.unreachable.is_none()
     {
         eprintln!(
             "WITHOUT OUTPUT: {} of {images} images, such as {}; they have no answer, and --resume reads outputs that come later",
@@ -447,6 +449,12 @@ fn conclude(
     if outcome.is_cancelled {
         bail!(
             "cancelled after {} images; what was read is written, and --resume goes on",
+            outcome.done + outcome.failed
+        );
+    }
+    if let Some(reason) = &outcome.unreachable {
+        bail!(
+            "outputs or images cannot be read any more, after {} of {images} images; what was read is written, and --resume goes on: {reason}",
             outcome.done + outcome.failed
         );
     }

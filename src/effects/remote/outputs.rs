@@ -218,6 +218,12 @@ fn ended(outcome: &ReadOutcome, found: &FoundOutputs, notes: Vec<String>) -> Tas
     if outcome.is_cancelled {
         return TaskOutcome::Cancelled;
     }
+    if let Some(reason) = &outcome.unreachable {
+        return TaskOutcome::Failed(format!(
+            "Outputs or images cannot be read any more. {} answers were read; open the outputs again once they can be. {reason}",
+            outcome.done
+        ));
+    }
     let mut parts = vec![format!("{} answers read", outcome.done)];
     if outcome.failed > 0 {
         parts.push(format!("{} could not be", outcome.failed));

@@ -110,7 +110,7 @@ fn example_of(source: &dyn Source, sample: &Sample, answer: Vec<u8>) -> ExampleA
     ExampleAnswer {
         uri: sample.uri.clone(),
         image: sample.name.clone(),
-        image_size: image_size(source, &sample.uri),
+        image_size: image_size(source, &sample.uri).map_err(|error| error.to_string()),
         answer: answer.into(),
     }
 }

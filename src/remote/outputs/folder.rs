@@ -4,11 +4,12 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 use std::time::UNIX_EPOCH;
 
 use super::OutputsError;
 use super::json::{MAX_ANSWER_BYTES, too_long};
-use crate::aws::{Aws, AwsErrorKind, ListRequest, S3};
+use crate::aws::{Aws, AwsError, AwsErrorKind, ListRequest, S3};
 use crate::domain::{S3Address, S3Place};
 use crate::tasks::{ProgressUnit, TaskControl};
 
@@ -18,7 +19,11 @@ const READS_OF_DISK: usize = 4;
 
 /// A folder of outputs. Clones are handles of the same.
 #[derive(Clone)]
-pub struct OutputFolder(Kind);
+pub struct OutputFolder {
+    kind: Kind,
+    /// Why nothing of it can be read any more, from when that was noticed on.
+    outage: Arc<OnceLock<String>>,
+}
 
 #[derive(Clone)]
 enum Kind {
@@ -42,20 +47,27 @@ pub struct OutputFile {
 impl OutputFolder {
     /// A folder of this machine.
     pub fn local(path: &Path) -> Self {
-        Self(Kind::Local(path.to_owned()))
+        Self::of(Kind::Local(path.to_owned()))
     }
 
     /// Everything below a place in S3. Asks nobody yet.
     pub fn in_s3(aws: &Aws, place: &S3Place) -> Self {
-        Self(Kind::S3 {
+        Self::of(Kind::S3 {
             s3: aws.s3(&place.access),
             folder: place.address.as_folder(),
         })
     }
 
+    fn of(kind: Kind) -> Self {
+        Self {
+            kind,
+            outage: Arc::default(),
+        }
+    }
+
     /// What people call it.
     pub fn name(&self) -> String {
-        match &self.0 {
+        match &self.kind {
             Kind::Local(path) => path.display().to_string(),
             Kind::S3 { folder, .. } => folder.to_string(),
         }
@@ -63,7 +75,7 @@ impl OutputFolder {
 
     /// What keys begin with: nothing for a folder of this machine.
     pub(super) fn address(&self) -> S3Address {
-        match &self.0 {
+        match &self.kind {
             Kind::Local(_) => S3Address::new("", ""),
             Kind::S3 { folder, .. } => folder.clone(),
         }
@@ -71,12 +83,15 @@ impl OutputFolder {
 
     /// Another folder that is reached in the same way; `None` for one of this machine.
     pub(super) fn elsewhere(&self, address: &S3Address) -> Option<Self> {
-        match &self.0 {
+        match &self.kind {
             Kind::Local(_) => None,
-            Kind::S3 { s3, .. } => Some(Self(Kind::S3 {
-                s3: s3.clone(),
-                folder: address.as_folder(),
-            })),
+            Kind::S3 { s3, .. } => Some(Self {
+                kind: Kind::S3 {
+                    s3: s3.clone(),
+                    folder: address.as_folder(),
+                },
+                outage: Arc::clone(&self.outage),
+            }),
         }
     }
 
@@ -90,7 +105,7 @@ impl OutputFolder {
         name: &str,
         control: &TaskControl,
     ) -> Result<Option<OutputFile>, String> {
-        match &self.0 {
+        match &self.kind {
             Kind::Local(path) => {
                 // Its progress is not that of whoever asks.
                 let listing = TaskControl::new(ProgressUnit::Bytes);
@@ -114,7 +129,7 @@ impl OutputFolder {
     }
 
     pub(super) fn useful_reads(&self) -> usize {
-        match &self.0 {
+        match &self.kind {
             Kind::Local(_) => READS_OF_DISK,
             Kind::S3 { .. } => READS_OF_S3,
         }
@@ -122,7 +137,7 @@ impl OutputFolder {
 
     /// What one of its files is called for people.
     pub(super) fn name_of(&self, file: &OutputFile) -> String {
-        match &self.0 {
+        match &self.kind {
             Kind::Local(path) => path.join(&file.key).display().to_string(),
             Kind::S3 { folder, .. } => folder.uri_of(&file.key).to_string(),
         }
@@ -133,7 +148,7 @@ impl OutputFolder {
     /// # Errors
     /// The folder cannot be listed to its end: half a list would look like missing outputs.
     pub fn list(&self, control: &TaskControl) -> Result<Vec<OutputFile>, OutputsError> {
-        let mut files = match &self.0 {
+        let mut files = match &self.kind {
             Kind::Local(path) => list_local(path, control)?,
             Kind::S3 { s3, folder } => list_s3(s3, folder, control)?,
         };
@@ -150,16 +165,13 @@ impl OutputFolder {
         if file.size_bytes > MAX_ANSWER_BYTES {
             return Err(too_long(file.size_bytes));
         }
-        match &self.0 {
+        match &self.kind {
             Kind::Local(_) => self.read_range(file, 0..file.size_bytes, control),
-            Kind::S3 { s3, folder } => s3
-                .read(
-                    &folder.bucket,
-                    &file.key,
-                    file.etag.as_deref(),
-                    Some(control),
-                )
-                .map_err(|error| error.to_string()),
+            Kind::S3 { s3, folder } => {
+                let (bucket, etag) = (&folder.bucket, file.etag.as_deref());
+                let read = s3.read(bucket, &file.key, etag, Some(control));
+                read.map_err(|error| self.judged(s3, folder, error, control))
+            }
         }
     }
 
@@ -170,33 +182,72 @@ impl OutputFolder {
         range: Range<u64>,
         control: &TaskControl,
     ) -> Result<Vec<u8>, String> {
-        match &self.0 {
-            Kind::Local(path) => {
-                let path = path.join(&file.key);
-                let read = || -> std::io::Result<Vec<u8>> {
-                    let mut opened = File::open(&path)?;
-                    opened.seek(SeekFrom::Start(range.start))?;
-                    let mut bytes = Vec::new();
-                    opened
-                        .take(range.end - range.start)
-                        .read_to_end(&mut bytes)?;
-                    Ok(bytes)
-                };
-                read().map_err(|error| {
-                    format!("the output cannot be read ({error}): {}", path.display())
+        match &self.kind {
+            Kind::Local(folder) => {
+                let path = folder.join(&file.key);
+                read_local(&path, range).map_err(|error| {
+                    let reason = format!("the output cannot be read ({error}): {}", path.display());
+                    if std::fs::read_dir(folder).is_err() {
+                        self.outage.get_or_init(|| reason.clone());
+                    }
+                    reason
                 })
             }
-            Kind::S3 { s3, folder } => s3
-                .read_range(
-                    &folder.bucket,
-                    &file.key,
-                    range,
-                    file.etag.as_deref(),
-                    Some(control),
-                )
-                .map_err(|error| error.to_string()),
+            Kind::S3 { s3, folder } => {
+                let (bucket, etag) = (&folder.bucket, file.etag.as_deref());
+                let read = s3.read_range(bucket, &file.key, range, etag, Some(control));
+                read.map_err(|error| self.judged(s3, folder, error, control))
+            }
         }
     }
+
+    /// Why nothing of it can be read any more; `None` as long as every failure was about one output.
+    pub(super) fn outage(&self) -> Option<&str> {
+        self.outage.get().map(String::as_str)
+    }
+
+    /// Notes where an error is about all outputs. They were listed before, so listing tells where the error itself does not.
+    fn judged(
+        &self,
+        s3: &S3,
+        folder: &S3Address,
+        error: AwsError,
+        control: &TaskControl,
+    ) -> String {
+        use AwsErrorKind as Kind;
+        let may_be_about_all = |kind| {
+            matches!(
+                kind,
+                Kind::Server | Kind::Throttled | Kind::Timeout | Kind::Cut
+            )
+        };
+        let is_about_all =
+            |kind: Kind| kind.concerns_everything() && !matches!(kind, Kind::Local | Kind::NotS3);
+        let cannot_list = || {
+            let request = ListRequest {
+                bucket: folder.bucket.clone(),
+                prefix: folder.prefix.clone(),
+                max_keys: Some(1),
+                ..ListRequest::default()
+            };
+            let listed = s3.list_page(&request, Some(control));
+            listed.is_err_and(|error| is_about_all(error.kind) || may_be_about_all(error.kind))
+        };
+        if is_about_all(error.kind) || may_be_about_all(error.kind) && cannot_list() {
+            self.outage.get_or_init(|| error.message.clone());
+        }
+        error.message
+    }
+}
+
+fn read_local(path: &Path, range: Range<u64>) -> std::io::Result<Vec<u8>> {
+    let mut opened = File::open(path)?;
+    opened.seek(SeekFrom::Start(range.start))?;
+    let mut bytes = Vec::new();
+    opened
+        .take(range.end - range.start)
+        .read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 fn list_local(folder: &Path, control: &TaskControl) -> Result<Vec<OutputFile>, OutputsError> {

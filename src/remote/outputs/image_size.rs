@@ -2,28 +2,31 @@
 
 use crate::decode::details;
 use crate::domain::SampleUri;
-use crate::source::Source;
+use crate::source::{Source, SourceError};
 
 /// Headers lie in the beginning; only of few images is more needed.
 const BEGINNING: u64 = 64 << 10;
+
+/// Why the size of an image is not known.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum NoSize {
+    #[error("the output does not say how large the image is, and the image cannot be read: {0}")]
+    Unread(#[from] SourceError),
+    #[error(
+        "the output does not say how large the image is, and the image's header cannot be understood"
+    )]
+    NoHeader,
+}
 
 /// Width and height of the upright image, in pixels.
 ///
 /// # Errors
 /// The image cannot be read, or has no header that is understood.
-pub(super) fn image_size(source: &dyn Source, uri: &SampleUri) -> Result<[u32; 2], String> {
-    let unread = |error: crate::source::SourceError| {
-        format!(
-            "the output does not say how large the image is, and the image cannot be read: {error}"
-        )
-    };
-    let beginning = source.look_through(uri, 0..BEGINNING).map_err(unread)?;
+pub(super) fn image_size(source: &dyn Source, uri: &SampleUri) -> Result<[u32; 2], NoSize> {
+    let beginning = source.look_through(uri, 0..BEGINNING)?;
     if let Some(size) = details(&beginning).upright_size() {
         return Ok(size);
     }
-    let whole = source.read(uri).map_err(unread)?;
-    details(&whole).upright_size().ok_or_else(|| {
-        "the output does not say how large the image is, and the image's header cannot be understood"
-            .to_owned()
-    })
+    let whole = source.read(uri)?;
+    details(&whole).upright_size().ok_or(NoSize::NoHeader)
 }

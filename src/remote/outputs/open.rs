@@ -190,6 +190,11 @@ impl FoundOutputs {
         first.map_or_else(String::new, |part| part.folder.name())
     }
 
+    /// Why no output of one of the folders can be read any more.
+    pub(super) fn outage(&self) -> Option<&str> {
+        self.parts.iter().find_map(|part| part.folder.outage())
+    }
+
     /// The folder that an output lies in.
     pub(super) fn folder_of(&self, output: usize) -> &OutputFolder {
         let behind = self.parts.partition_point(|part| part.first <= output);

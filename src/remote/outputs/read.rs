@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 
 use super::answers::{Answers, OneAnswer};
-use super::image_size::image_size;
+use super::image_size::{NoSize, image_size};
 use super::join::Work;
 use super::json::Json;
 use super::named::Names;
@@ -17,7 +17,7 @@ use super::reader::OutputReader;
 use super::waiting::Waiting;
 use crate::domain::{LabelSet, Prediction, Problem, Sample, SampleId, SampleSet, SampleUri};
 use crate::predict::{ByteBudget, Gate, ResultSink, SampleResult};
-use crate::source::Source;
+use crate::source::{Source, SourceError};
 use crate::tasks::{TaskControl, panic_text};
 
 /// Bytes that outputs on their way and their trees may take. A larger one goes alone.
@@ -60,6 +60,8 @@ pub struct ReadOutcome {
     pub sizes_unchecked: u64,
     /// It was cancelled before its end; what was handed over before stays.
     pub is_cancelled: bool,
+    /// Why neither outputs nor images could be read any more before its end. Those that were not read have no result.
+    pub unreachable: Option<String>,
 }
 
 impl ReadOutcome {
@@ -103,6 +105,8 @@ struct Shared<'r> {
     control: &'r TaskControl,
     gate: &'r Gate,
     room: &'r ByteBudget,
+    /// Why images cannot be read any more.
+    unreachable: OnceLock<String>,
 }
 
 impl FoundOutputs {
@@ -167,6 +171,7 @@ impl FoundOutputs {
             control,
             gate: &gate,
             room: &room,
+            unreachable: OnceLock::new(),
         };
         // Before the first reader can learn more.
         let labels = reader.labels().len();
@@ -179,6 +184,7 @@ impl FoundOutputs {
             drop(sender);
             hand_over(&shared, &places, labels, &results, sink)
         });
+        outcome.unreachable = shared.outage();
         outcome.sizes_unchecked = shared.sizes_unchecked.into_inner();
         outcome.problems.extend(self.problems());
         if self.lists() > 0 {
@@ -295,8 +301,9 @@ impl Shared<'_> {
                 }
                 Work::Named { .. } => self.named(work, &mut chunk, sender),
             }
-            // What was given up with the task is no problem of an image.
-            if self.control.is_cancelled() {
+            // What was given up with the task is no problem of an image, nor is what could not be read like any other.
+            if self.control.is_cancelled() || self.outage().is_some() {
+                self.gate.close();
                 return;
             }
             chunk.is_last = true;
@@ -311,6 +318,11 @@ impl Shared<'_> {
         let why = self.found.why_without_output(place)?;
         let uri = self.found.samples[place].uri.clone();
         Some(Err(Problem::of_sample(uri, why.to_owned())))
+    }
+
+    fn outage(&self) -> Option<String> {
+        let of_images = self.unreachable.get().map(String::as_str);
+        of_images.or_else(|| self.found.outage()).map(str::to_owned)
     }
 
     fn one(&self, work: &Work, place: usize) -> SampleResult {
@@ -473,9 +485,9 @@ impl Shared<'_> {
     fn predict(&self, answer: &Json, sample: &Sample) -> Result<Prediction, String> {
         let size = match self.reader.shape().says_size() {
             // What cannot be read here may have been readable there.
-            true if self.is_near => image_size(self.source, &sample.uri).ok(),
+            true if self.is_near => self.size_of(sample).ok(),
             true => None,
-            false => Some(image_size(self.source, &sample.uri)?),
+            false => Some(self.size_of(sample)?),
         };
         let prediction = self.reader.read_json(answer, size)?;
         if !self.is_near && size.is_none() {
@@ -484,8 +496,18 @@ impl Shared<'_> {
         Ok(prediction)
     }
 
+    fn size_of(&self, sample: &Sample) -> Result<[u32; 2], String> {
+        image_size(self.source, &sample.uri).map_err(|error| {
+            if let NoSize::Unread(SourceError::Unreachable(reason)) = &error {
+                self.unreachable.get_or_init(|| reason.clone());
+            }
+            error.to_string()
+        })
+    }
+
     fn send_full(&self, chunk: &mut Chunk, sender: &Sender<Chunk>) {
-        if chunk.results.len().max(chunk.named.len()) >= CHUNK && !self.control.is_cancelled() {
+        let is_over = self.control.is_cancelled() || self.outage().is_some();
+        if chunk.results.len().max(chunk.named.len()) >= CHUNK && !is_over {
             let full = Chunk {
                 work: chunk.work,
                 results: std::mem::take(&mut chunk.results),
