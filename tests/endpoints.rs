@@ -641,6 +641,41 @@ fn photographs_are_predicted_through_an_endpoint_of_a_model_that_is_packed_as_on
 }
 
 #[test]
+fn a_failure_for_one_image_costs_that_image_and_one_of_all_of_sagemaker_ends_the_run() {
+    let account = Account::new("endpoint-outage");
+    account.deploy("cats", &[]).must(0, "cats\tInService\n");
+    let mapping = account.home.path().join("mine.toml");
+    let text = "id = \"mine\"\nname = \"Mine\"\n[answer.detection]\nboxes = \"/b\"\nclasses = \"/c\"\nscores = \"/s\"\n\
+                box_format = \"xyxy\"\nbox_space = \"normalised\"\n";
+    std::fs::write(&mapping, text).unwrap();
+    let predict = [
+        "predict",
+        "assets/samples/rocket.jpg",
+        "--endpoint",
+        "cats",
+        "--mapping",
+        mapping.to_str().unwrap(),
+        "--out",
+        "-",
+    ];
+    let fail = |operation| {
+        let times = 1000;
+        account
+            .plane
+            .fail(Failure::ServerError { operation, times });
+    };
+    fail("InvokeEndpoint");
+    let failed = account.run(&predict);
+    assert_eq!(failed.code, Some(3), "{failed:#?}");
+    assert!(
+        failed.stdout.contains("\"status\":\"failed\""),
+        "{failed:#?}"
+    );
+    fail("DescribeEndpoint");
+    account.run(&predict).must(1, "");
+}
+
+#[test]
 fn a_session_signs_all_that_is_asked_and_one_that_is_over_is_said() {
     const TOKEN: &str = "IQoJb3JpZ2luX2VjEJ///session+token==";
     let account = Account::new("endpoint-session");

@@ -184,6 +184,62 @@ fn a_run_in_a_project_goes_on_where_it_stopped_and_a_busy_server_is_waited_for()
 }
 
 #[test]
+fn a_failure_of_one_image_costs_that_image_and_one_of_the_server_ends_the_run() {
+    let is_up = Arc::new(AtomicUsize::new(1));
+    let asked = Arc::new(AtomicUsize::new(0));
+    let (up, count) = (Arc::clone(&is_up), Arc::clone(&asked));
+    let server = HttpServer::start(move |request| {
+        if request.body.is_empty() {
+            assert_eq!(request.path, "/v1/models/cifar");
+            let state = ["UNLOADING", "AVAILABLE"][up.load(Ordering::SeqCst)];
+            let versions = json!([{"version": "1", "state": state}]);
+            return Reply::whole(
+                json!({"model_version_status": versions})
+                    .to_string()
+                    .as_bytes(),
+            );
+        }
+        if count.fetch_add(1, Ordering::SeqCst) >= 4 {
+            return refusal("500 Internal Server Error", "out of memory");
+        }
+        answer(&image_of(request))
+    });
+    let home = tempfile::tempdir().unwrap();
+    let project = home.path().join("run.spotcheck");
+    let project = project.to_str().unwrap();
+    let run = |more: &[&str]| {
+        let one_by_one = ["--concurrency", "1", "--project", project];
+        predict(&samples(), &server, &[&one_by_one[..], more].concat())
+    };
+    // With a prediction, and without.
+    let counts = |output: &Output| {
+        let lines = lines(output);
+        let done = lines.iter().filter(|line| line["status"] == "ok").count();
+        (done, lines.len() - done)
+    };
+    // One request finds out what the model answers, three images have a prediction.
+    let failed = run(&["--limit", "4"]);
+    assert_eq!(failed.status.code(), Some(3), "{}", stderr(&failed));
+    assert_eq!(counts(&failed), (3, 1));
+
+    asked.store(3, Ordering::SeqCst);
+    is_up.store(0, Ordering::SeqCst);
+    let stopped = run(&["--resume"]);
+    assert_eq!(stopped.status.code(), Some(1), "{}", stderr(&stopped));
+    assert!(
+        stderr(&stopped).contains("--resume"),
+        "{}",
+        stderr(&stopped)
+    );
+    assert_eq!(counts(&stopped), (3, 1));
+
+    asked.store(0, Ordering::SeqCst);
+    is_up.store(1, Ordering::SeqCst);
+    let rest = run(&["--resume", "--limit", "6"]);
+    assert_eq!(counts(&rest), (5, 1));
+}
+
+#[test]
 fn what_makes_every_request_useless_ends_the_run_at_once_and_says_what_to_do() {
     let missing = HttpServer::start(|_| {
         refusal(

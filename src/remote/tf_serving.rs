@@ -128,6 +128,22 @@ impl TfServing {
         }
     }
 
+    /// Asks a server that is busy again, for a while.
+    fn answer(&self, request: &Request, control: &TaskControl) -> Result<Answer, PredictError> {
+        let mut attempt = 1;
+        loop {
+            let answer = self.post(request, control)?;
+            let is_busy = matches!(answer.status, 429 | 503);
+            if !is_busy || attempt == ATTEMPTS {
+                return Ok(answer);
+            }
+            control
+                .sleep(WAIT * 2_u32.pow(attempt - 1))
+                .map_err(|_| PredictError::Cancelled)?;
+            attempt += 1;
+        }
+    }
+
     fn post(&self, request: &Request, control: &TaskControl) -> Result<Answer, PredictError> {
         let request = request.clone();
         self.apart(control, move |this| this.send(&request))
@@ -206,21 +222,20 @@ impl TfServing {
 
 impl Carrier for TfServing {
     fn carry(&self, request: Request, control: &TaskControl) -> Result<Vec<u8>, PredictError> {
-        let mut attempt = 1;
-        loop {
-            let answer = self.post(&request, control)?;
-            if answer.status == 200 {
-                return Ok(answer.body);
+        let (error, may_be_down) = match self.answer(&request, control) {
+            Ok(answer) if answer.status == 200 => return Ok(answer.body),
+            Ok(answer) => (
+                answer.error(&self.address),
+                answer.is_of_a_server_in_trouble(),
+            ),
+            Err(error) => (error, true),
+        };
+        Err(match error {
+            PredictError::Failed(reason) if may_be_down && self.is_down(control) => {
+                PredictError::OutOfReach(reason)
             }
-            let is_busy = matches!(answer.status, 429 | 503);
-            if !is_busy || attempt == ATTEMPTS {
-                return Err(answer.error(&self.address));
-            }
-            control
-                .sleep(WAIT * 2_u32.pow(attempt - 1))
-                .map_err(|_| PredictError::Cancelled)?;
-            attempt += 1;
-        }
+            error => error,
+        })
     }
 
     fn name(&self) -> String {
@@ -234,6 +249,10 @@ struct Answer {
 }
 
 impl Answer {
+    fn is_of_a_server_in_trouble(&self) -> bool {
+        self.status == 429 || self.status >= 500
+    }
+
     fn error(&self, address: &TfServingAddress) -> PredictError {
         let status = self.status;
         let said = match self.message() {

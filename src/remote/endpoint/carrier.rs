@@ -37,17 +37,40 @@ impl EndpointCarrier {
 }
 
 impl EndpointCarrier {
-    /// Of an endpoint that does not answer yet, or no longer, the runtime only says that there is none.
+    /// Of an endpoint that does not answer yet, or no longer, the runtime only says that there is none, or fails as it may for one image.
     fn explained(&self, error: AwsError, control: &TaskControl) -> AwsError {
-        if error.kind != AwsErrorKind::NotFound {
+        use AwsErrorKind as Kind;
+        let is_trouble = |kind| {
+            matches!(
+                kind,
+                Kind::Server | Kind::Throttled | Kind::Timeout | Kind::Cut
+            )
+        };
+        if error.kind != Kind::NotFound && !is_trouble(error.kind) {
             return error;
         }
         let there = self
             .sagemaker
             .describe_endpoint(&self.endpoint, Some(control));
-        // Who may ask it need not be allowed to look at it.
-        let Ok(Some(there)) = there else {
-            return error;
+        let there = match there {
+            Ok(Some(there)) => there,
+            Err(nobody) if nobody.kind.concerns_everything() || is_trouble(nobody.kind) => {
+                return AwsError {
+                    kind: Kind::Unreachable,
+                    ..nobody
+                };
+            }
+            Ok(None) if error.kind != Kind::NotFound => {
+                return AwsError {
+                    kind: Kind::NotFound,
+                    message: format!(
+                        "Could not ask the endpoint {}: it is gone; deploy it anew, or choose another one",
+                        self.endpoint
+                    ),
+                };
+            }
+            // Who may ask it need not be allowed to look at it.
+            Ok(None) | Err(_) => return error,
         };
         if there.status.answers() {
             return error;
@@ -61,7 +84,7 @@ impl EndpointCarrier {
             "deploy it anew, or choose another one"
         };
         AwsError {
-            kind: error.kind,
+            kind: Kind::NotFound,
             message: format!(
                 "Could not ask the endpoint {}: it is {}{why}; {what_to_do}",
                 self.endpoint, there.status

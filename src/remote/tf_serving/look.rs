@@ -10,6 +10,8 @@ use crate::vision::PredictError;
 
 /// The signature that is used where none is named.
 const USUAL_SIGNATURE: &str = "serving_default";
+/// Of a version that answers.
+const LOADED: &str = "AVAILABLE";
 /// Of a tensor of encoded images.
 const TEXTS: &str = "DT_STRING";
 
@@ -106,6 +108,25 @@ impl TfServing {
         })
     }
 
+    /// Whether no image can be answered there at the moment: one that could not be may be to blame itself.
+    pub(super) fn is_down(&self, control: &TaskControl) -> bool {
+        let place = self.address.url.trim_end_matches(":predict").to_owned();
+        let answer = self.apart(control, move |this| {
+            this.read(this.agent.get(&place).call())
+        });
+        match answer {
+            Ok(answer) if answer.status == 200 => {
+                let status: Result<StatusAnswer, _> = serde_json::from_slice(&answer.body);
+                let versions = status.map_or_else(|_| Vec::new(), |it| it.model_version_status);
+                !versions.is_empty() && versions.iter().all(|version| version.state != LOADED)
+            }
+            // A proxy may let only predictions through.
+            Ok(answer) => answer.is_of_a_server_in_trouble(),
+            Err(PredictError::Cancelled) => false,
+            Err(_) => true,
+        }
+    }
+
     fn get<T: serde::de::DeserializeOwned>(
         &self,
         url: String,
@@ -133,7 +154,7 @@ impl ServedModel {
     /// Whether images can be sent to it, to this signature or the usual one, as far as it says; and what was found, for people.
     pub fn judged(&self, signature: Option<&str>) -> (bool, Vec<String>) {
         let name = &self.name;
-        let is_loaded = |state: &str| state == "AVAILABLE";
+        let is_loaded = |state: &str| state == LOADED;
         let loaded: Vec<&str> = self
             .versions
             .iter()
