@@ -103,11 +103,9 @@ impl<'c> PicturesWriter<'c> {
         })
     }
 
-    fn check_disk(&self) -> Result<(), ExportError> {
-        let error = self.pool.take_disk_error();
-        error.map_or(Ok(()), |error| {
-            Err(ExportError::write(&self.target.path)(error))
-        })
+    fn check_that_it_can_go_on(&self) -> Result<(), ExportError> {
+        let halt = self.pool.take_halt();
+        halt.map_or(Ok(()), |halt| Err(halt.into_error(&self.target.path)))
     }
 }
 
@@ -124,7 +122,7 @@ impl Writer for PicturesWriter<'_> {
             }
             _ => prediction.classes().len(),
         };
-        self.check_disk()?;
+        self.check_that_it_can_go_on()?;
         let sample = &image.row.sample;
         let name = picture_name(&mut self.names, &sample.name, self.options.picture_kind);
         tally.images += 1;
@@ -146,9 +144,9 @@ impl Writer for PicturesWriter<'_> {
             target,
             ..
         } = *self;
-        let (problems, disk_error) = pool.finish();
-        if let Some(error) = disk_error {
-            return Err(ExportError::write(&target.path)(error));
+        let (problems, halt) = pool.finish();
+        if let Some(halt) = halt {
+            return Err(halt.into_error(&target.path));
         }
         tally.images = tally.images.saturating_sub(problems.len() as u64);
         tally.problems.extend(problems);

@@ -9,6 +9,7 @@ use super::row::{ChosenImage, ExportContext};
 use super::tally::Tally;
 use super::target::{ExportTarget, FOLDER_MARK, WholeFolder};
 use crate::domain::{ExportOptions, Problem};
+use crate::source::SourceError;
 
 /// A folder in the making with a label file, and perhaps a copy, of each image.
 pub(super) struct DatasetFolder<'c> {
@@ -109,6 +110,9 @@ impl<'c> DatasetFolder<'c> {
                     if !self.is_written(copied, image, tally)? {
                         return Ok(false);
                     }
+                }
+                Err(SourceError::Unreachable(reason)) => {
+                    return Err(ExportError::SourceUnreachable(reason));
                 }
                 Err(error) => {
                     let message = format!("left out, because the image {error}");

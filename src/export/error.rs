@@ -29,6 +29,10 @@ pub enum ExportError {
     DiskFull { path: PathBuf },
     #[error("could not be written: {reason}: {}", path.display())]
     Write { path: PathBuf, reason: io::Error },
+    #[error(
+        "the images cannot be read any more, so nothing was written; export again once they can be: {0}"
+    )]
+    SourceUnreachable(String),
     #[error("the answers could not be read: {0}")]
     Rows(Box<dyn std::error::Error + Send + Sync>),
     #[error("{0}; nothing was written")]

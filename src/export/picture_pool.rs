@@ -1,7 +1,7 @@
 //! Draws and writes annotated pictures on threads of its own.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -9,11 +9,11 @@ use std::thread::JoinHandle;
 use crossbeam_channel::{Receiver, Sender, bounded};
 
 use super::annotated::annotate;
-use super::error::ends_everything;
+use super::error::{ExportError, ends_everything};
 use super::picture_file::{PictureFileError, write_picture};
 use crate::decode::{DecodeLimits, decode};
 use crate::domain::{Prediction, Problem, SampleUri, ViewSettings};
-use crate::source::Source;
+use crate::source::{Source, SourceError};
 
 /// Dropped before it is finished, it leaves out what is queued and waits for what is being written.
 pub(super) struct PicturePool {
@@ -28,13 +28,30 @@ pub(super) struct Job {
     pub(super) prediction: Prediction,
 }
 
+/// What makes it useless to go on.
+pub(super) enum Halt {
+    Disk(io::Error),
+    /// No image can be read any more, and why.
+    Source(String),
+}
+
+impl Halt {
+    /// Of an export into `path`.
+    pub(super) fn into_error(self, path: &Path) -> ExportError {
+        match self {
+            Self::Disk(error) => ExportError::write(path)(error),
+            Self::Source(reason) => ExportError::SourceUnreachable(reason),
+        }
+    }
+}
+
 struct Shared {
     source: Arc<dyn Source>,
     limits: DecodeLimits,
     view: ViewSettings,
     problems: Mutex<Vec<Problem>>,
-    /// The first error of the disk that the next picture will meet, too.
-    disk_error: Mutex<Option<io::Error>>,
+    /// The first error that the next picture will meet, too.
+    halt: Mutex<Option<Halt>>,
     given_up: AtomicBool,
 }
 
@@ -51,7 +68,7 @@ impl PicturePool {
             limits: limits.clone(),
             view: view.clone(),
             problems: Mutex::default(),
-            disk_error: Mutex::default(),
+            halt: Mutex::default(),
             given_up: AtomicBool::new(false),
         });
         let workers = (0..worker_count).map(|_| {
@@ -73,16 +90,16 @@ impl PicturePool {
         }
     }
 
-    /// An error of the disk that makes it useless to go on; given once.
-    pub(super) fn take_disk_error(&self) -> Option<io::Error> {
-        lock(&self.shared.disk_error).take()
+    /// Given once.
+    pub(super) fn take_halt(&self) -> Option<Halt> {
+        lock(&self.shared.halt).take()
     }
 
-    /// Waits for the last picture. Gives those that could not be written, and the error of the disk where there was one.
-    pub(super) fn finish(mut self) -> (Vec<Problem>, Option<io::Error>) {
+    /// Waits for the last picture. Gives those that could not be written, and what made it useless to go on.
+    pub(super) fn finish(mut self) -> (Vec<Problem>, Option<Halt>) {
         let mut problems = self.join();
         problems.append(&mut lock(&self.shared.problems));
-        (problems, self.take_disk_error())
+        (problems, self.take_halt())
     }
 
     /// Gives what panicked.
@@ -121,7 +138,12 @@ impl Shared {
 
     fn draw(&self, job: &Job) -> Result<(), String> {
         let source = &self.source;
-        let bytes = source.read(&job.uri).map_err(|error| error.to_string())?;
+        let bytes = source.read(&job.uri).map_err(|error| {
+            if let SourceError::Unreachable(reason) = &error {
+                lock(&self.halt).get_or_insert_with(|| Halt::Source(reason.clone()));
+            }
+            error.to_string()
+        })?;
         let image = decode(&bytes, &self.limits).map_err(|error| error.to_string())?;
         let drawn = annotate(&image.picture, &job.prediction, &self.view);
         let written = match job.target.parent() {
@@ -134,7 +156,7 @@ impl Shared {
             if let PictureFileError::Write(error) = error
                 && ends_everything(&error)
             {
-                lock(&self.disk_error).get_or_insert(error);
+                lock(&self.halt).get_or_insert(Halt::Disk(error));
             }
             text
         })

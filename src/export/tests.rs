@@ -1,12 +1,13 @@
 //! What all formats have in common.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::sampler::{self, Sampled};
 use super::*;
 use crate::decode::encode_jpeg;
-use crate::domain::{BoxChoice, ClassChoice, Picture, Verdict, VerdictChoice};
-use crate::source::MemorySource;
+use crate::domain::{BoxChoice, ClassChoice, Page, Picture, SampleUri, Verdict, VerdictChoice};
+use crate::source::{MemorySource, Source, SourceError};
 use crate::tasks::{ProgressUnit, TaskControl};
 
 const CAT: (u32, f32, [f32; 4]) = (1, 0.9, [10.0, 10.0, 50.0, 60.0]);
@@ -320,6 +321,51 @@ fn images_that_cannot_be_read_are_listed_and_the_rest_is_written() {
             ExportFormat::Pictures => assert!(sampled.path.join("good.jpg").exists()),
             _ => assert!(sampled.text.contains("data:image/jpeg;base64,")),
         }
+    }
+}
+
+/// A source whose server is gone.
+struct Gone;
+
+impl Source for Gone {
+    fn name(&self) -> String {
+        "gone".to_owned()
+    }
+
+    fn pages(&self) -> Box<dyn Iterator<Item = Page> + Send> {
+        Box::new(std::iter::empty())
+    }
+
+    fn read(&self, _: &SampleUri) -> Result<Vec<u8>, SourceError> {
+        Err(SourceError::Unreachable("nobody answers".to_owned()))
+    }
+
+    fn read_range(&self, uri: &SampleUri, _: Range<u64>) -> Result<Vec<u8>, SourceError> {
+        self.read(uri)
+    }
+}
+
+#[test]
+fn a_source_that_is_out_of_reach_gives_no_export_without_its_images() {
+    let context = ExportContext {
+        source: Arc::new(Gone),
+        ..sampler::context()
+    };
+    for format in [
+        ExportFormat::Yolo,
+        ExportFormat::Voc,
+        ExportFormat::Pictures,
+    ] {
+        let rows = vec![sampler::row("a.jpg", &[CAT]), sampler::row("b.jpg", &[CAT])];
+        let with_images = ExportOptions {
+            with_images: true,
+            ..options(format)
+        };
+        let result = Sampled::with(with_images, &context, rows).map(|sampled| sampled.report);
+        assert!(
+            matches!(&result, Err(ExportError::SourceUnreachable(reason)) if reason == "nobody answers"),
+            "{format:?}: {result:?}"
+        );
     }
 }
 
