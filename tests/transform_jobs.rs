@@ -17,7 +17,7 @@ use support::control_plane::{ControlPlane, Failure, IMAGE, ROLE, archive, echo_a
 use support::ended::Ended;
 use support::fault_proxy::{Answer, Fault, FaultProxy, Often};
 use support::seaweed::{ADMIN, Bucket, STRANGER, Seaweed};
-use support::{python_packages, spotcheck_at};
+use support::{python_packages, spotcheck, spotcheck_at};
 
 /// Between two questions whether something has happened.
 const POLL: Duration = Duration::from_millis(10);
@@ -1020,7 +1020,11 @@ fn what_files_of_records_cost_is_not_told_by_counting_the_files() {
     let (grade, text) = check(&found, "Cost");
     assert_eq!(grade, "warning", "{found:#?}");
     assert!(text.contains("how many records the files hold"), "{text}");
-    assert!(!text.contains("10 s"), "{text}");
+    assert!(!text.contains("of transforming"), "{text}");
+    transform.bucket.put("photos/a.jpg", b"image");
+    let found = transform.preflight("photos", "photos/", &more[2..]);
+    let (_, text) = check(&found, "Cost");
+    assert!(text.contains("of transforming"), "{text}");
 }
 
 #[test]
@@ -1884,6 +1888,8 @@ fn records_of_recordio_are_answered_one_by_one_where_the_objects_are_such() {
 #[test]
 fn what_only_s3_knows_is_neither_offered_nor_advised_where_sagemaker_is_asked() {
     let transform = Transform::new("account");
+    let of_s3 = spotcheck(&["predict", "--help"]).output().unwrap();
+    let of_s3 = String::from_utf8(of_s3.stdout).unwrap();
     for command in ["list", "status", "stop", "logs"] {
         let help = transform
             .run(&[command, "--help"])
@@ -1895,6 +1901,10 @@ fn what_only_s3_knows_is_neither_offered_nor_advised_where_sagemaker_is_asked() 
             "--endpoint-url",
         ] {
             assert!(!help.stdout.contains(option), "{command}: {help:#?}");
+            assert!(
+                of_s3.contains(option),
+                "{option} is an option where S3 is asked"
+            );
         }
     }
     let mut command = transform.command(&["list"]);

@@ -613,7 +613,7 @@ fn a_package_that_is_older_than_the_archive_wants_is_told() {
         said.contains("the archive asks for numpy>=999, this Python has"),
         "{said}"
     );
-    assert!(!said.contains("asks for pillow"), "{said}");
+    assert_eq!(said.matches("the archive asks for").count(), 1, "{said}");
 }
 
 #[test]
@@ -626,7 +626,7 @@ fn where_no_image_has_an_answer_nothing_is_said_to_be_as_here() {
     let said = said(&output);
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(said.contains("nothing was compared"), "{said}");
-    assert!(!said.contains("as here:"), "{said}");
+    assert!(!said.contains("an answer that is as here"), "{said}");
 }
 
 #[test]

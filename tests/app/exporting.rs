@@ -38,6 +38,7 @@ fn what_is_on_screen_is_exported_and_an_existing_file_is_kept() {
             assert_eq!(window.state().state().overlay, Overlay::None);
         } else {
             wait_for(&mut window, "1 image and");
+            wait_for(&mut window, "Show the export in the file manager");
             click(&mut window, "Close");
             wait_until(&mut window, "the notice to close", |window| {
                 !sees(window, "Show the export in the file manager")

@@ -75,7 +75,7 @@ fn the_buttons_of_the_bar_do_what_the_keys_do() {
     wait_until(
         &mut window,
         "everything to be in the project file",
-        |window| !sees(window, "saving"),
+        |window| window.state().state().project.unsaved() == 0,
     );
 }
 

@@ -192,7 +192,7 @@ fn a_model_that_is_dropped_is_explained_overruled_and_previewed() {
     wait_for(&mut window, "given, you said so");
     click(&mut window, "Cancel");
     wait_until(&mut window, "the dialog to close", |window| {
-        !sees(window, "Add this model")
+        !sees(window, "What the model gets")
     });
 }
 

@@ -9,12 +9,13 @@ fn a_presentation_shows_large_labels_and_neither_paths_nor_panels() {
     let folder = folder_of(3, "chelsea.png");
     let mut window = open(Some(folder.path()), CLASSIFIER);
     wait_for(&mut window, "tiger cat 38.3 %");
+    assert!(sees(&window, "chelsea.png") && sees(&window, "Predict all"));
     window.key_press(Key::F11);
     wait_for(&mut window, "Escape ends");
     wait_for(&mut window, "tiger cat 38 %");
     let path = folder.path().to_str().unwrap();
     assert!(!sees(&window, path) && !sees(&window, "chelsea.png"));
-    assert!(!sees(&window, "Open folder"));
+    assert!(!sees(&window, "Predict all"));
     let first = window.state().state().shown_sample();
     window.key_press(Key::ArrowRight);
     wait_until(&mut window, "the next picture", |window| {

@@ -10,7 +10,7 @@ use spotcheck::state::{Action, Command, TaskOutcome};
 use super::support::fault_proxy::{Answer, Fault, FaultProxy, Often, Request};
 use super::support::repository;
 use super::support::seaweed::{Bucket, Seaweed};
-use super::window::{click, open_in, samples, sees, wait_for, wait_until, wait_until_idle};
+use super::window::{click, open_in, samples, wait_for, wait_until, wait_until_idle};
 
 const CLASSIFIER: &str = "efficientnet-lite0";
 
@@ -75,9 +75,11 @@ fn a_server_that_says_nothing_keeps_nobody_from_opening_something_else() {
     proxy.wait_until_stalled();
     window.state_mut().command(Command::Open(samples()));
     wait_for(&mut window, "8 images");
+    let problems = &window.state().state().problems;
     assert!(
-        !sees(&window, "did not answer"),
-        "nobody waits for it any more"
+        problems.is_empty(),
+        "nobody waits for it any more: {:?}",
+        problems.entries()
     );
 }
 
@@ -153,7 +155,6 @@ fn a_server_that_goes_away_leaves_images_unpredicted_and_not_failed() {
     assert_eq!(answers.failed(), 0);
     let answered = answers.answered();
     assert!(answered < IMAGES, "{answered}");
-    assert!(!sees(&window, " failed"));
 
     proxy.restart();
     window.state_mut().command(Action::PredictAll.into());

@@ -486,7 +486,8 @@ fn the_aws_commands_of_a_folder_are_few_and_the_list_of_its_images_has_a_line_ea
             wait_for(&mut window, "Nothing speaks against it");
             click(&mut window, "The same with the aws command line");
             wait_for(&mut window, "aws s3 sync ");
-            assert!(!sees(&window, "aws s3 cp 0-rocket.jpg"));
+            let copies = window.query_all_by_label_contains("aws s3 cp ").count();
+            assert!(copies < 5, "{copies}");
             // Only what is seen of it is laid out.
             assert!(sees(&window, r#""0-rocket.jpg","#));
             assert!(!sees(&window, r#""99-rocket.jpg""#));

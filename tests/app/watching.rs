@@ -3,7 +3,7 @@
 use egui_kittest::Harness;
 use serde_json::json;
 use spotcheck::app::App;
-use spotcheck::state::{Action, Command};
+use spotcheck::state::{Action, Command, JobFinding, Leftovers};
 
 use crate::remote::{place, serve, start_the_job, type_into};
 use crate::support::alone::alone;
@@ -172,7 +172,8 @@ fn of_a_job_that_was_started_elsewhere_nobody_says_that_nothing_was_left_behind(
             wait_for(&mut window, "1 of 1 outputs");
             wait_for(&mut window, "This job was not started on this machine");
             assert!(sees(&window, "look at its model their-model"));
-            assert!(!sees(&window, "Nothing is left behind"));
+            let left = &window.state().state().remote.open_job().unwrap().left;
+            assert!(matches!(left, JobFinding::Known(Leftovers::Untold)));
             assert!(!sees(&window, "Delete these…"));
         },
     );

@@ -201,10 +201,44 @@ fn answer(state: &mut State, source: SourceId, run: RunId, sample: u32) {
     );
 }
 
+/// Whether an effect of this name is among them; what stands behind the name is compared as a test prints it.
+#[track_caller]
 fn has(effects: &[Effect], text: &str) -> bool {
+    let name = text.split(|letter: char| !letter.is_alphanumeric()).next();
+    let is_known = |name| effect_names().contains(&name);
+    assert!(name.is_some_and(is_known), "there is no effect {text}");
     effects
         .iter()
         .any(|effect| format!("{effect:?}").starts_with(text))
+}
+
+/// From the source, so that a text about an effect that has another name by now does not go on passing as absent.
+fn effect_names() -> Vec<&'static str> {
+    let source = include_str!("../effect.rs");
+    let (_, variants) = source.split_once("pub enum Effect {").unwrap();
+    let (variants, _) = variants.split_once("\n}").unwrap();
+    let lines = variants
+        .lines()
+        .filter_map(|line| line.strip_prefix("    "));
+    let names = lines.map(|line| line.split([' ', '(', ',']).next().unwrap());
+    names
+        .filter(|name| name.starts_with(|letter: char| letter.is_ascii_uppercase()))
+        .collect()
+}
+
+#[test]
+fn an_effect_is_printed_under_its_own_name() {
+    let source = include_str!("../effect.rs");
+    let (_, printing) = source.split_once("Debug for Effect {").unwrap();
+    let mut printed = 0;
+    for arm in printing.split("Self::").skip(1) {
+        let name = arm.split(|letter: char| !letter.is_alphanumeric()).next();
+        let text = arm.split('"').nth(1).unwrap();
+        let text = text.split(|letter: char| !letter.is_alphanumeric()).next();
+        assert_eq!(name, text);
+        printed += 1;
+    }
+    assert_eq!(printed, effect_names().len());
 }
 
 #[test]
