@@ -205,7 +205,7 @@ fn a_folder_that_is_not_there_or_cannot_be_written_is_named() {
             "{said}"
         );
         assert!(
-            said.trim_end().ends_with(": /sys") && said.matches("/sys").count() == 1,
+            said.trim_end().ends_with(": /sys") && said.matches("/sys/").count() == 1,
             "{said}"
         );
     }

@@ -1,0 +1,298 @@
+//! The parsers that read bytes from outside, each with what it promises: a function gives whether the bytes were taken, and panics
+//! where a promise is broken. `fuzz/fuzz_targets` calls them, too.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use spotcheck::domain::{
+    KeepRule, LabelSet, MadeAt, ModelTask, Prediction, Price, Sample, SampleId, SampleUri,
+};
+use spotcheck::library::{check_card, parse_card, write_card};
+use spotcheck::predict::{ResultSink, SampleResult};
+use spotcheck::remote::outputs::{
+    FoundOutputs, LabelSource, OutputFolder, OutputReader, OutputShape, OutputSink, OutputsPart,
+    ReadingChoice, Recognition,
+};
+use spotcheck::remote::transform::{add_price, read_prices};
+use spotcheck::review::{Query, complete};
+use spotcheck::source::{MemorySource, Source, WithRecords, framed_record};
+use spotcheck::store::{OpenRequest, Project, Wanted};
+use spotcheck::tasks::{ProgressUnit, TaskControl};
+
+/// The only file of a folder that this thread has for itself, for parsers that take a path.
+fn written(name: &str, bytes: &[u8]) -> PathBuf {
+    thread_local! {
+        static FOLDER: tempfile::TempDir = tempfile::tempdir().expect("the test may write");
+    }
+    let folder = FOLDER.with(|folder| folder.path().to_owned());
+    for entry in std::fs::read_dir(&folder).expect("the folder is there") {
+        let entry = entry.expect("the folder can be listed");
+        std::fs::remove_file(entry.path()).expect("what lies there is of this thread");
+    }
+    let path = folder.join(name);
+    std::fs::write(&path, bytes).expect("the test may write");
+    path
+}
+
+pub(crate) fn query(bytes: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(bytes);
+    let labels: LabelSet = [(1, "cat".to_owned()), (2, "a \"b\\".to_owned())]
+        .into_iter()
+        .collect();
+    for completion in complete(&text, text.len(), &labels, &["night".to_owned()]) {
+        assert!(text.get(completion.replaces).is_some());
+    }
+    match Query::parse(&text) {
+        Ok(query) => {
+            for warning in query.warnings(ModelTask::Detection, &labels) {
+                assert!(text.get(warning.at).is_some());
+            }
+            assert_eq!(query.clone(), query);
+            true
+        }
+        Err(error) => {
+            assert!(text.get(error.at).is_some() && !error.message.is_empty());
+            false
+        }
+    }
+}
+
+/// The two forms of files with the names of classes.
+pub(crate) fn label_map(bytes: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(bytes);
+    let parsed = [LabelSet::parse_label_map(&text), LabelSet::parse(&text)];
+    for parsed in &parsed {
+        match parsed {
+            Ok(labels) => {
+                assert!(labels.iter().all(|(_, name)| !name.trim().is_empty()));
+                assert!(labels.len() <= text.len());
+            }
+            Err(error) => assert!((1..=text.lines().count() + 1).contains(&error.line)),
+        }
+    }
+    if let [_, Ok(labels)] = &parsed
+        && !labels.is_empty()
+    {
+        let lines: Vec<String> = labels
+            .iter()
+            .map(|(id, name)| format!("{id}\t{name}"))
+            .collect();
+        assert_eq!(LabelSet::parse(&lines.join("\n")).as_ref(), Ok(labels));
+    }
+    parsed.iter().any(Result::is_ok)
+}
+
+pub(crate) fn card(bytes: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(bytes);
+    let path = Path::new("model.toml");
+    match parse_card(&text, path) {
+        Ok(card) => {
+            check_card(&card).expect("what was read was checked");
+            let written = write_card(&card).expect("what was read can be written");
+            assert_eq!(parse_card(&written, path), Ok(card), "{written}");
+            true
+        }
+        Err(error) => {
+            assert!(
+                (1..=text.split('\n').count()).contains(&error.line),
+                "{error}"
+            );
+            assert!(error.column >= 1, "{error}");
+            false
+        }
+    }
+}
+
+pub(crate) fn prices(bytes: &[u8]) -> bool {
+    let path = written("prices.toml", bytes);
+    let Ok(mut table) = read_prices(&path) else {
+        return false;
+    };
+    for price in &table.prices {
+        assert!(price.usd_per_hour.is_finite() && price.usd_per_hour > 0.0);
+    }
+    let more = Price {
+        instance_type: "ml.g5.xlarge".to_owned(),
+        region: None,
+        usd_per_hour: 1.25,
+        source: "an invoice".to_owned(),
+        date: "2026-11-21".to_owned(),
+    };
+    add_price(&path, &more).expect("a price goes behind all that can be read");
+    table.prices.push(more);
+    assert_eq!(read_prices(&path).ok(), Some(table));
+    true
+}
+
+/// The size of every image that outputs are about.
+const SIZE: [u32; 2] = [100, 50];
+
+fn check_prediction(prediction: &Prediction) {
+    let detections = prediction.detections().iter().map(|found| found.score);
+    let classes = prediction.classes().iter().map(|found| found.score);
+    let scores: Vec<f32> = detections.chain(classes).collect();
+    assert!(
+        scores.iter().all(|score| (0.0..=1.0).contains(score)),
+        "{prediction:?}"
+    );
+    assert!(
+        scores.is_sorted_by(|left, right| left >= right),
+        "{prediction:?}"
+    );
+    let [width, height] = [prediction.width as f32, prediction.height as f32];
+    for detection in prediction.detections() {
+        let [left, top, right, bottom]: [f32; 4] = detection.bounds.into();
+        assert!(left <= right && top <= bottom, "{prediction:?}");
+        assert!(left >= -width && right <= 2.0 * width, "{prediction:?}");
+        assert!(top >= -height && bottom <= 2.0 * height, "{prediction:?}");
+    }
+}
+
+pub(crate) fn outputs_json(bytes: &[u8]) -> bool {
+    let Ok(recognised) = Recognition::of(bytes) else {
+        return false;
+    };
+    let labels = match &recognised.shape {
+        OutputShape::Spotcheck { .. } => LabelSource::Outputs,
+        OutputShape::Mapped(_) => LabelSource::Known(LabelSet::default()),
+    };
+    let reader = OutputReader::new(recognised.shape, labels, KeepRule::default());
+    match reader.read(bytes, Some(SIZE)) {
+        Ok(prediction) => {
+            assert_eq!([prediction.width, prediction.height], SIZE);
+            check_prediction(&prediction);
+            true
+        }
+        Err(reason) => {
+            assert!(!reason.is_empty());
+            false
+        }
+    }
+}
+
+pub(crate) fn outputs_csv(bytes: &[u8]) -> bool {
+    outputs_in("list.csv.out", bytes)
+}
+
+pub(crate) fn outputs_lines(bytes: &[u8]) -> bool {
+    outputs_in("list.jsonl.out", bytes)
+}
+
+/// What arrived, checked: each image at most once.
+#[derive(Default)]
+struct Arrived {
+    images: std::collections::BTreeSet<usize>,
+    predictions: usize,
+}
+
+impl ResultSink for Arrived {
+    fn arrived(&mut self, index: usize, result: &SampleResult) {
+        assert!(self.images.insert(index), "image {index} twice");
+        if let Ok(prediction) = result {
+            check_prediction(prediction);
+            self.predictions += 1;
+        }
+    }
+
+    fn in_order(&mut self, _: usize, _: SampleResult) {}
+}
+
+impl OutputSink for Arrived {
+    fn labels(&mut self, _: &LabelSet) {}
+}
+
+/// One output with an answer a line, about three images.
+fn outputs_in(name: &str, bytes: &[u8]) -> bool {
+    let output = written(name, bytes);
+    let folder = output.parent().expect("it lies in a folder");
+    let mut picture = std::io::Cursor::new(Vec::new());
+    image::RgbImage::new(SIZE[0], SIZE[1])
+        .write_to(&mut picture, image::ImageFormat::Bmp)
+        .expect("a picture of one colour can be written");
+    let picture = picture.into_inner();
+    let images =
+        ["a.bmp", "b.bmp", "c.bmp"].map(|name| (format!("/photos/{name}"), picture.clone()));
+    let source: Arc<dyn Source> = Arc::new(MemorySource::new(images));
+    let samples: Arc<[Sample]> = source.pages().flat_map(|page| page.samples).collect();
+    let control = TaskControl::new(ProgressUnit::Images);
+    let parts = vec![OutputsPart::in_folder(OutputFolder::local(folder))];
+    let Ok(found) = FoundOutputs::find(parts, &samples, "/photos", &control) else {
+        return false;
+    };
+    let choice = ReadingChoice {
+        mapping: None,
+        labels: None,
+        keep: KeepRule::default(),
+    };
+    let Ok(run) = found.describe(MadeAt::Here, &choice, |_| None, &control) else {
+        return false;
+    };
+    let all = (0..samples.len()).map(SampleId::from_index).collect();
+    let mut arrived = Arrived::default();
+    let outcome = found.read(&run.reader, &source, &all, &control, &mut arrived);
+    assert_eq!(outcome.done, arrived.predictions);
+    assert_eq!(outcome.done + outcome.failed, arrived.images.len());
+    outcome.done > 0
+}
+
+pub(crate) fn tfrecord(bytes: &[u8]) -> bool {
+    let file = ("/photos.tfrecord".to_owned(), bytes.to_vec());
+    let source = WithRecords::over(Arc::new(MemorySource::new([file])));
+    let samples: Vec<Sample> = source.pages().flat_map(|page| page.samples).collect();
+    // Of each record there are at least its lengths, its checksums and a byte.
+    assert!(samples.len() * 17 <= bytes.len());
+    let mut taken = 0;
+    for sample in &samples {
+        if let Ok((image, truth)) = source.read_with_truth(&sample.uri) {
+            assert!(image.len() <= bytes.len());
+            assert!(truth.boxes.len() * 4 <= bytes.len());
+            assert_eq!(source.read(&sample.uri).ok(), Some(image));
+            taken += 1;
+        }
+    }
+    taken > 0
+}
+
+/// Behind checksums that are right, so that its fields are read.
+pub(crate) fn tf_example(bytes: &[u8]) -> bool {
+    tfrecord(&framed_record(bytes))
+}
+
+pub(crate) fn project(bytes: &[u8]) -> bool {
+    let path = written("p.spotcheck", bytes);
+    let request = OpenRequest {
+        path: &path,
+        root: None,
+        wanted: Wanted::Read,
+        program: "a test",
+    };
+    let Ok(opened) = Project::open(&request, |_| ()) else {
+        return false;
+    };
+    let project = opened.project;
+    let control = TaskControl::new(ProgressUnit::Images);
+    let mut is_whole = project.place().is_ok() && project.views().is_ok();
+    is_whole &= project.judgements().is_ok();
+    let runs = project.runs();
+    is_whole &= runs.is_ok();
+    for run in runs.unwrap_or_default() {
+        let counts = project.answer_counts(run.id);
+        let mut uris: Vec<SampleUri> = Vec::new();
+        let visited = project.each_answer(run.id, &control, |answers| {
+            uris.extend(answers.into_iter().map(|answer| answer.sample));
+        });
+        let summaries = project.each_summary(run.id, &control, drop);
+        let stamps = project.stamps(run.id);
+        let answers = project.answers(run.id, &uris);
+        is_whole &= counts.is_ok() && visited.is_ok() && summaries.is_ok() && stamps.is_ok();
+        if let Ok(answers) = answers {
+            assert_eq!(answers.len(), uris.len());
+        }
+    }
+    assert_eq!(
+        std::fs::read(&path).ok().as_deref(),
+        Some(bytes),
+        "reading leaves a file as it is"
+    );
+    is_whole
+}
