@@ -112,20 +112,7 @@ pub(super) fn run(args: &FetchArgs) -> anyhow::Result<Outcome> {
             &control,
         )
     })?;
-    eprintln!(
-        "{} output{}; {} of {} images have one{}",
-        found.outputs(),
-        if found.outputs() == 1 { "" } else { "s" },
-        found.images(),
-        samples.len(),
-        lists_text(found.lists())
-    );
-    if let Some(retries) = found.retries_text() {
-        eprintln!("what had failed was answered later: {retries}");
-    }
-    for note in found.notes() {
-        eprintln!("note: {note}");
-    }
+    tell_found(&found);
     let run = describe(args, &found, &origin.made, choice, &library, &control)?;
     eprintln!("{}", run.card.origin);
     for assumed in &run.card.assumed {
@@ -180,6 +167,23 @@ pub(super) fn run(args: &FetchArgs) -> anyhow::Result<Outcome> {
         eprint!("{}", truth.borrow().text());
     }
     conclude(&outcome, &failures, &found, samples.len())
+}
+
+fn tell_found(found: &FoundOutputs) {
+    eprintln!(
+        "{} output{}; {} of {} images have one{}",
+        found.outputs(),
+        if found.outputs() == 1 { "" } else { "s" },
+        found.images(),
+        found.samples().len(),
+        lists_text(found.lists())
+    );
+    if let Some(retries) = found.retries_text() {
+        eprintln!("what had failed was answered later: {retries}");
+    }
+    for note in found.notes() {
+        eprintln!("note: {note}");
+    }
 }
 
 /// What is said of outputs that are about images which nobody knows yet.
@@ -461,20 +465,18 @@ fn conclude(
     if failures.is_empty() && outcome.problems.is_empty() && without.is_empty() {
         return Ok(Outcome::AllWell);
     }
-    // Those of a job that is over have a line as failed images do.
-    let told = |place: &&usize| found.why_without_output(**place).is_some();
-    let told = without.iter().filter(told).count();
-    let unreadable = failures.len() - told.min(failures.len());
-    let mut counts = vec![format!(
-        "{} of {images} images failed",
-        unreadable + without.len()
-    )];
-    if !without.is_empty() {
-        counts.push(format!(
-            "{unreadable} with an output that is no answer, {} without an output",
-            without.len()
-        ));
-    }
-    eprintln!("{}", counts.join(": "));
+    // Those of a job that is over are among the failed ones.
+    let failed_there = found.without_output_for_good().count();
+    let others = without.len().saturating_sub(failed_there);
+    let parts = [
+        (
+            failed_there,
+            format!(" ({failed_there} of them without an output)"),
+        ),
+        (others, format!(", and {others} have no output")),
+    ];
+    let parts = parts.into_iter().filter(|(count, _)| *count > 0);
+    let counts: String = parts.map(|(_, text)| text).collect();
+    eprintln!("{} of {images} images failed{counts}", failures.len());
     Ok(Outcome::SomeImagesFailed)
 }

@@ -24,7 +24,7 @@ pub(super) struct ListArgs {
     /// At most so many, the newest first
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
-    /// JSON is a list with an object for each job
+    /// Output format; json is a list with an object for each job
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     output: Format,
     #[command(flatten)]

@@ -37,7 +37,7 @@ pub(super) struct StatusArgs {
     /// What an hour of one instance costs; from the table of prices where it is not given
     #[arg(long, value_name = "USD", value_parser = parse_positive)]
     hourly_price: Option<f64>,
-    /// JSON is one object, with every image that has no output and why; with --watch it comes at the end
+    /// Output format; json is one object, with every image that has no output and why, and comes at the end of --watch
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     output: Format,
     #[command(flatten)]
@@ -324,9 +324,10 @@ fn billed_text(progress: &JobProgress) -> String {
     let spec = &progress.job.spec;
     let instances = format!("{} × {}", spec.instance_count, spec.instance_type);
     let Some(billed_s) = progress.billed_s else {
-        let nothing = match progress.job.status.is_over() {
-            true => "SageMaker does not tell",
-            false => "nothing yet",
+        let nothing = if progress.job.status.is_over() {
+            "SageMaker does not tell"
+        } else {
+            "nothing yet"
         };
         return format!("{nothing}, for {instances}");
     };

@@ -191,3 +191,48 @@ impl JobOutcome {
             .count()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::TransformSpec;
+
+    #[test]
+    fn between_two_counts_the_rate_stays_and_less_time_is_left() {
+        let progress = JobProgress {
+            job: TransformJob {
+                spec: TransformSpec::example(),
+                arn: String::new(),
+                status: TransformStatus::InProgress,
+                failure: None,
+                created_ms: 0,
+                started_ms: Some(0),
+                ended_ms: None,
+            },
+            phase: JobPhase::Transforming,
+            inputs: Some(10_000),
+            outputs: Some(2_000),
+            counted_at_ms: Some(50_000),
+            outputs_per_s: Some(200.0),
+            billed_s: None,
+            cost_usd: None,
+            log_tail: Vec::new(),
+            notes: Vec::new(),
+            images_in: None,
+            seen_at_ms: 50_000,
+        };
+        for (now_ms, left, age) in [
+            (50_000, 40.0, None),
+            (56_000, 34.0, Some("counted 6 s ago")),
+            (95_000, 0.0, Some("counted 45 s ago")),
+            // The clock was set back.
+            (49_000, 40.0, None),
+        ] {
+            assert_eq!(progress.seconds_left(now_ms), Some(left), "{now_ms}");
+            assert_eq!(progress.count_age_text(now_ms).as_deref(), age, "{now_ms}");
+        }
+        let mut over = progress;
+        over.job.status = TransformStatus::Completed;
+        assert_eq!(over.seconds_left(50_000), None);
+    }
+}

@@ -359,6 +359,77 @@ mod tests {
         assert!(of_text("").is_empty());
     }
 
+    /// What is made of a document, as JSON again.
+    fn split(document: &str) -> Vec<String> {
+        fn text(json: &Json) -> String {
+            match json {
+                Json::Object(fields) => {
+                    let fields = fields.iter();
+                    let fields: Vec<String> = fields
+                        .map(|(name, value)| format!("{name}: {}", text(value)))
+                        .collect();
+                    format!("{{{}}}", fields.join(", "))
+                }
+                Json::List(list) => {
+                    let list: Vec<String> = list.iter().map(text).collect();
+                    format!("[{}]", list.join(", "))
+                }
+                Json::Text(text) => text.to_string(),
+                other => other.kind().to_owned(),
+            }
+        }
+        let document = Json::parse(document.as_bytes()).unwrap();
+        one_by_one(document).iter().map(text).collect()
+    }
+
+    #[test]
+    fn what_is_about_several_images_is_taken_one_by_one_and_boxes_of_one_image_are_not() {
+        for (document, expected) in [
+            (
+                r#"{"predictions": [{"status": "ok"}, {"status": "failed"}]}"#,
+                &[
+                    "{predictions: [{status: ok}]}",
+                    "{predictions: [{status: failed}]}",
+                ][..],
+            ),
+            // Of a model in TensorFlow Serving.
+            (
+                r#"{"predictions": [{"probabilities": "p"}, {"probabilities": "q"}]}"#,
+                &[
+                    "{predictions: [{probabilities: p}]}",
+                    "{predictions: [{probabilities: q}]}",
+                ],
+            ),
+            // Whatever somebody else means by it.
+            (
+                r#"{"predictions": [{"box": "b"}, {"box": "c"}]}"#,
+                &["{predictions: [{box: b}, {box: c}]}"],
+            ),
+            (
+                r#"{"instances": [{"box": "b"}]}"#,
+                &["{instances: [{box: b}]}"],
+            ),
+            // Lines of a list.
+            (
+                r#"{"instances": [{"b64": "x"}, {"b64": "y"}]}"#,
+                &["{b64: x}", "{b64: y}"],
+            ),
+            (r#"{"inputs": {"b64": "x"}}"#, &["{b64: x}"]),
+            (r#"{"b64": "x"}"#, &["{b64: x}"]),
+            // Joined with what was asked.
+            (
+                r#"{"instances": [{"b64": "x", "image": "a"}, {"b64": "y"}],
+                    "SageMakerOutput": {"predictions": [{"status": "ok"}, {"status": "failed"}]}}"#,
+                &[
+                    "{b64: x, image: a, SageMakerOutput: {predictions: [{status: ok}]}}",
+                    "{b64: y, SageMakerOutput: {predictions: [{status: failed}]}}",
+                ],
+            ),
+        ] {
+            assert_eq!(split(document), expected, "{document}");
+        }
+    }
+
     #[test]
     fn a_broken_line_costs_no_other() {
         assert_eq!(

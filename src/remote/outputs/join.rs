@@ -125,7 +125,7 @@ pub(super) fn join(images: &Images<'_>, written: &Written<'_>) -> Joined {
     let mut records: HashMap<usize, usize> = HashMap::new();
     for (place, (sample, key)) in samples.iter().zip(&keys).enumerate() {
         let Some(&output) = of_input.get(key) else {
-            joined.add_without(place, given.as_ref().map(|given| given.get(key).copied()));
+            joined.add_without(place, key, given.as_ref());
             continue;
         };
         is_used[output - first] = true;
@@ -144,16 +144,7 @@ pub(super) fn join(images: &Images<'_>, written: &Written<'_>) -> Joined {
             places.insert(record, place);
         }
     }
-    for (number, file) in outputs.iter().enumerate() {
-        match () {
-            () if is_used[number] => {}
-            () if is_list(&file.key) => joined.works.push(Work::Named {
-                output: first + number,
-            }),
-            () if written.was_given(&file.key) => joined.unlisted.push(first + number),
-            () => joined.strays.push(first + number),
-        }
-    }
+    joined.add_unused(written, &is_used);
     joined
 }
 
@@ -247,13 +238,29 @@ fn folders_within(prefix: &str) -> impl Iterator<Item = &str> {
 
 impl Joined {
     /// Notes an image without an output. `given`: what the job was given and did not answer, where that is known, and why not.
-    fn add_without(&mut self, place: usize, given: Option<Option<&str>>) {
-        match given {
-            Some(None) => self.not_sent.push(place),
-            None => self.without_output.push(place),
-            Some(Some(why)) => {
-                self.without_output.push(place);
-                self.reasons.insert(place, why.to_owned());
+    fn add_without(&mut self, place: usize, key: &str, given: Option<&HashMap<String, &str>>) {
+        let why = given.and_then(|given| given.get(key));
+        if given.is_some() && why.is_none() {
+            self.not_sent.push(place);
+            return;
+        }
+        self.without_output.push(place);
+        if let Some(why) = why {
+            self.reasons.insert(place, (*why).to_owned());
+        }
+    }
+
+    /// Notes the outputs that are about no image by their names.
+    fn add_unused(&mut self, written: &Written<'_>, is_used: &[bool]) {
+        let unused = written.outputs.iter().zip(is_used).enumerate();
+        for (number, (file, _)) in unused.filter(|(_, (_, is_used))| !**is_used) {
+            let output = written.first + number;
+            if is_list(&file.key) {
+                self.works.push(Work::Named { output });
+            } else if written.was_given(&file.key) {
+                self.unlisted.push(output);
+            } else {
+                self.strays.push(output);
             }
         }
     }
@@ -594,6 +601,18 @@ mod tests {
         assert_eq!(outputs, [0, 4, 5, 2]);
         assert_eq!((both.without_output, both.not_sent), (vec![4], vec![5]));
         assert_eq!(both.strays, [3, 6]);
+    }
+
+    #[test]
+    fn outputs_of_hidden_objects_are_no_strays_where_nobody_knows_the_job() {
+        let samples = [sample("/photos/a.jpg")];
+        let images = Images {
+            samples: &samples,
+            root: "/photos",
+        };
+        let outputs = outputs(&[".x.jpg.out", "a.jpg.out", "else.jpg.out", "sub/.out"]);
+        let found = join(&images, &written(&outputs, None, &S3Address::new("", "")));
+        assert_eq!((found.unlisted, found.strays), (vec![0, 3], vec![2]));
     }
 
     #[test]

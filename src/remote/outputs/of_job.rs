@@ -156,20 +156,13 @@ impl JobOutputs {
         };
         let found = FoundRetries::find(&asked, &job, records, control)?;
         let mut notes = found.notes.clone();
-        let account = Account::of(
-            aws,
-            (sagemaker, s3),
-            (&job, record.as_ref()),
-            &found,
-            control,
-        );
-        let sent = match account {
+        let of_job = (&job, record.as_ref());
+        let sent = match Account::of(aws, (sagemaker, s3), of_job, &found, control) {
             Ok(account) => Some(Sent::of(&job, account)),
             Err(JobError::Cancelled) => return Err(JobError::Cancelled),
             Err(error) => {
-                notes.push(format!(
-                    "Which images the job was given cannot be told: {error}"
-                ));
+                let what = "Which images the job was given cannot be told";
+                notes.push(format!("{what}: {error}"));
                 None
             }
         };

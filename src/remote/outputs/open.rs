@@ -262,6 +262,12 @@ impl FoundOutputs {
         (!texts.is_empty()).then(|| texts.join(", "))
     }
 
+    /// Images of which [`Self::why_without_output`] knows why, as places in the listing.
+    pub fn without_output_for_good(&self) -> impl Iterator<Item = usize> + '_ {
+        let without = self.joined.without_output.iter().copied();
+        without.filter(|place| self.why_without_output(*place).is_some())
+    }
+
     /// The images, as they were listed.
     pub fn samples(&self) -> &[Sample] {
         &self.samples

@@ -134,19 +134,13 @@ impl FoundOutputs {
             .collect();
         let answered = works.iter().flat_map(|work| work.places());
         let mut places: Vec<usize> = answered.filter(is_wanted).collect();
+        let outputs = places.len();
         let names_images = works.iter().any(|work| matches!(work, Work::Named { .. }));
         let names = Names::of(if names_images { &self.samples[..] } else { &[] });
-        let all = if names_images {
-            wanted.len()
-        } else {
-            places.len()
-        };
+        let all = if names_images { wanted.len() } else { outputs };
         control.set_total(Some(all as u64));
         control.set_done_before(0);
-        let without = self.joined.without_output.iter().copied();
-        places.extend(
-            without.filter(|place| is_wanted(place) && self.why_without_output(*place).is_some()),
-        );
+        places.extend(self.without_output_for_good().filter(is_wanted));
         places.sort_unstable();
         let readers = self.useful_reads().clamp(1, works.len().max(1));
         let gate = Arc::new(Gate::new(works.len(), WINDOW));

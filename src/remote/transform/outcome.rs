@@ -6,7 +6,7 @@ use super::inputs::{Inputs, Outputs};
 use super::latecomers::InputListed;
 use super::retries::{FoundRetries, FoundRetry};
 use super::{JobError, JobRecords, LogKind, LogReader, NamedFrom, OutputKeys, find_record};
-use crate::aws::{Aws, AwsErrorKind, S3};
+use crate::aws::{Aws, AwsErrorKind, S3, SageMaker};
 use crate::domain::{
     FailedObject, JobOutcome, JobRecord, JobRetry, LogLine, S3Access, SageMakerAccess, TransformJob,
 };
@@ -77,16 +77,8 @@ impl Account {
         let without = missing.keys.clone();
         let mut notes = gone_note(&inputs);
         let of_retries = missing.take_retried(&s3, retries, &mut notes, control)?;
-        let mut reasons = Reasons::default();
-        if !missing.keys.is_empty() {
-            control.set_step("reading the data-log");
-            let mut log = LogReader::new(&spec.job_name, LogKind::Data);
-            match log.read(&aws.sagemaker(sagemaker), control) {
-                Ok(lines) => reasons = Reasons::of(&lines, &inputs.place.bucket, &missing.keys),
-                Err(JobError::Cancelled) => return Err(JobError::Cancelled),
-                Err(error) => notes.push(error.to_string()),
-            }
-        }
+        let sagemaker = aws.sagemaker(sagemaker);
+        let mut reasons = missing.reasons(&sagemaker, &spec.job_name, &mut notes, control)?;
         let late = InputListed::by(job, record).latecomers(&inputs, |key| {
             !missing.contains(key) || reasons.by_key.contains_key(key)
         });
@@ -179,6 +171,29 @@ impl<'i> Missing<'i> {
         };
         let strange = outputs.keys.iter().filter(|output| !is_of_input(output));
         strange.cloned().collect()
+    }
+
+    /// What the data-log says of them.
+    fn reasons(
+        &self,
+        sagemaker: &SageMaker,
+        job_name: &str,
+        notes: &mut Vec<String>,
+        control: &TaskControl,
+    ) -> Result<Reasons, JobError> {
+        if self.keys.is_empty() {
+            return Ok(Reasons::default());
+        }
+        control.set_step("reading the data-log");
+        let mut log = LogReader::new(job_name, LogKind::Data);
+        match log.read(sagemaker, control) {
+            Ok(lines) => Ok(Reasons::of(&lines, &self.inputs.place.bucket, &self.keys)),
+            Err(JobError::Cancelled) => Err(JobError::Cancelled),
+            Err(error) => {
+                notes.push(error.to_string());
+                Ok(Reasons::default())
+            }
+        }
     }
 
     /// Takes away what retries have answered, and tells of them.

@@ -289,13 +289,7 @@ fn check_objects(checks: &mut Checks, survey: &InputSurvey, plan: &TransformPlan
         )
     });
     let mut advice = Vec::new();
-    let hidden = (survey.hidden.count > 0).then(|| {
-        format!(
-            "{} (a part of the name begins with a dot), which Spotcheck does not list and the job sends to the model: {}",
-            counted(survey.hidden.count, "hidden object"),
-            survey.hidden
-        )
-    });
+    let hidden = hidden_text(survey);
     if hidden.is_some() {
         advice.push(
             "Send only the images that are listed, as a list, or their outputs cannot be shown"
@@ -318,6 +312,17 @@ fn check_objects(checks: &mut Checks, survey: &InputSurvey, plan: &TransformPlan
         let finding = format!("{summary}. {}", odd.join("; "));
         checks.warning(CheckPoint::Objects, finding, advice.join(". "));
     }
+}
+
+fn hidden_text(survey: &InputSurvey) -> Option<String> {
+    let text = || {
+        format!(
+            "{} (a part of the name begins with a dot), which Spotcheck does not list and the job sends to the model: {}",
+            counted(survey.hidden.count, "hidden object"),
+            survey.hidden
+        )
+    };
+    (survey.hidden.count > 0).then(text)
 }
 
 fn out_of_place(survey: &InputSurvey) -> Vec<String> {
