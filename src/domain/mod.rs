@@ -90,7 +90,7 @@ pub use transform::{
     MAX_PAYLOAD_IN_FLIGHT_MB, ManifestPlan, ModelClient, ModelSource, ModelSpec, PayloadSuggestion,
     Preflight, Price, PriceChange, PriceTable, SageMakerAccess, SplitType, TfsBatching,
     TransformInput, TransformJob, TransformOutput, TransformPlan, TransformSpec, TransformStatus,
-    TransformSummary, USUAL_INSTANCE, archive_address, cost_usd, dated_name, default_image,
+    TransformSummary, USUAL_INSTANCE, Unexplained, archive_address, cost_usd, dated_name, default_image,
     human_usd, image_problem, in_flight_problem, known_images, known_instance_types,
     manifest_address, name_problem, needed_payload_mb, output_folder, role_problem, support_folder,
 };

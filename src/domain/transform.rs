@@ -32,7 +32,9 @@ pub use plan::{
     output_folder, support_folder,
 };
 pub use preflight::{Check, CheckGrade, CheckPoint, InputSurvey, KeySample, Preflight};
-pub use progress::{FailedObject, JobOutcome, JobPhase, JobProgress, JobRetry, LogLine};
+pub use progress::{
+    FailedObject, JobOutcome, JobPhase, JobProgress, JobRetry, LogLine, Unexplained,
+};
 pub use record::{JobRecord, LeftBehind};
 
 use super::{Credentials, S3Access, S3Address};

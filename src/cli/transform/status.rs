@@ -16,7 +16,7 @@ use crate::cli::values::{parse_job_name, parse_positive};
 use crate::dirs::AppDirs;
 use crate::domain::{
     JobOutcome, JobProgress, JobRecord, PriceTable, S3Access, SageMakerAccess, TransformJob,
-    TransformStatus, human_usd,
+    TransformStatus, Unexplained, human_usd,
 };
 use crate::remote::transform::{JobRecords, Watch, WatchEvent, outcome, read_prices};
 use crate::tasks::{ProgressUnit, TaskControl};
@@ -186,7 +186,7 @@ fn conclude(
 
 /// What became of the images of a job that is over.
 fn conclude_images(job: &TransformJob, found: &JobOutcome) -> anyhow::Result<Outcome> {
-    tell_failures(found);
+    tell_failures(found, &job.spec.job_name);
     let retried = found.retries_text();
     let retried = retried.map_or_else(String::new, |retried| format!(", {retried}"));
     let name = &job.spec.job_name;
@@ -245,7 +245,7 @@ fn past(status: TransformStatus) -> &'static str {
 }
 
 /// All that the data-log gives a reason for, and the first of the others: a job that was stopped may have left most of its images.
-fn tell_failures(found: &JobOutcome) {
+fn tell_failures(found: &JobOutcome, job_name: &str) {
     let mut unnamed = 0;
     for failed in &found.failed {
         let uri = found.uri_of(failed);
@@ -255,7 +255,11 @@ fn tell_failures(found: &JobOutcome) {
         }
         unnamed += 1;
         if unnamed <= UNNAMED_FAILURES {
-            eprintln!("failed {uri}: no output, and the data-log says nothing of it");
+            let why = found.unexplained.words(job_name);
+            match found.unexplained {
+                Unexplained::NotProcessed => eprintln!("{uri}: {why}"),
+                Unexplained::NotInLog | Unexplained::LogUnread => eprintln!("failed {uri}: {why}"),
+            }
         }
     }
     if unnamed > UNNAMED_FAILURES {

@@ -137,8 +137,38 @@ pub struct JobOutcome {
     pub retries: Vec<JobRetry>,
     /// Those that have an output of neither this job nor a retry, in the order of the listing.
     pub failed: Vec<FailedObject>,
+    /// Why those of them have none that the data-log gives no reason for.
+    pub unexplained: Unexplained,
     /// What the data-log says of objects that could not be told, and what could not be found out.
     pub notes: Vec<String>,
+}
+
+/// Why there is no reason for an image without an output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unexplained {
+    /// The data-log was read, and does not name it.
+    NotInLog,
+    /// The job was stopped before it came to it.
+    NotProcessed,
+    /// Nobody knows what the data-log says.
+    LogUnread,
+}
+
+impl Unexplained {
+    /// Goes on after the image.
+    pub fn words(self, job_name: &str) -> String {
+        match self {
+            Self::NotInLog => {
+                format!("no output, and the data-log of the job {job_name} says nothing of it")
+            }
+            Self::NotProcessed => {
+                format!("not processed: the job {job_name} was stopped before it came to it")
+            }
+            Self::LogUnread => format!(
+                "no output; the data-log of the job {job_name} could not be read, so the reason is not known"
+            ),
+        }
+    }
 }
 
 /// What a retry has done for the images of a job.

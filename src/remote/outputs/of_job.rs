@@ -43,12 +43,10 @@ impl Sent {
             retried,
             strange,
         } = account;
+        let unexplained = outcome.unexplained.words(&job.spec.job_name);
         let why = |reason: Option<String>| match reason {
             Some(reason) => format!("no output: {reason}"),
-            None => format!(
-                "no output, and the data-log of the job {} says nothing of it",
-                job.spec.job_name
-            ),
+            None => unexplained.clone(),
         };
         let failed = outcome.failed.into_iter();
         let failed = failed.filter_map(|failed| Some((failed.output_key?, why(failed.reason))));

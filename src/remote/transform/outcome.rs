@@ -8,7 +8,8 @@ use super::retries::{FoundRetries, FoundRetry};
 use super::{JobError, JobRecords, LogKind, LogReader, NamedFrom, OutputKeys, find_record};
 use crate::aws::{Aws, AwsErrorKind, S3, SageMaker};
 use crate::domain::{
-    FailedObject, JobOutcome, JobRecord, JobRetry, LogLine, S3Access, SageMakerAccess, TransformJob,
+    FailedObject, JobOutcome, JobRecord, JobRetry, LogLine, S3Access, SageMakerAccess,
+    TransformJob, TransformStatus, Unexplained,
 };
 use crate::tasks::TaskControl;
 
@@ -79,6 +80,11 @@ impl Account {
         let of_retries = missing.take_retried(&s3, retries, &mut notes, control)?;
         let sagemaker = aws.sagemaker(sagemaker);
         let mut reasons = missing.reasons(&sagemaker, &spec.job_name, &mut notes, control)?;
+        let unexplained = match job.status {
+            _ if reasons.are_unread => Unexplained::LogUnread,
+            TransformStatus::Stopping | TransformStatus::Stopped => Unexplained::NotProcessed,
+            _ => Unexplained::NotInLog,
+        };
         let late = InputListed::by(job, record).latecomers(&inputs, |key| {
             !missing.contains(key) || reasons.by_key.contains_key(key)
         });
@@ -97,6 +103,7 @@ impl Account {
             outputs: (inputs.objects.len() - without.len()) as u64,
             retries: of_retries,
             failed: failed.collect(),
+            unexplained,
             notes,
         };
         let retried = without.iter().filter(|key| !missing.contains(key));
@@ -118,6 +125,7 @@ impl Account {
                 outputs: count,
                 retries: Vec::new(),
                 failed: Vec::new(),
+                unexplained: Unexplained::NotInLog,
                 notes: Vec::new(),
             },
             retried: Vec::new(),
@@ -191,7 +199,10 @@ impl<'i> Missing<'i> {
             Err(JobError::Cancelled) => Err(JobError::Cancelled),
             Err(error) => {
                 notes.push(error.to_string());
-                Ok(Reasons::default())
+                Ok(Reasons {
+                    are_unread: true,
+                    ..Reasons::default()
+                })
             }
         }
     }
@@ -285,6 +296,8 @@ struct Reasons {
     by_key: BTreeMap<String, String>,
     /// Lines about something else.
     notes: Vec<String>,
+    /// The log could not be read.
+    are_unread: bool,
 }
 
 impl Reasons {

@@ -7,7 +7,7 @@ use crate::domain::{
     AnswerExamples, Check, CheckGrade, CheckPoint, FailedObject, InputObjects, JobOutcome, JobPage,
     JobPhase, JobProgress, JobQuery, LabelSet, LeftBehind, MadeAt, ModelSource, Preflight,
     ReadingWish, S3Access, S3Address, S3Place, SageMakerAccess, SampleId, TransformJob,
-    TransformPlan, TransformSpec, TransformStatus, TransformSummary,
+    TransformPlan, TransformSpec, TransformStatus, TransformSummary, Unexplained,
 };
 use crate::state::{
     Action, Command, DisplayInfo, Effect, Event, ExportScope, JobFinding, JobId, Leftovers,
@@ -370,6 +370,7 @@ fn what_failed_is_sent_again_as_a_job_that_is_watched_in_its_place() {
             reason: None,
             size_bytes: 1,
         }],
+        unexplained: Unexplained::NotInLog,
         notes: Vec::new(),
     };
     event(

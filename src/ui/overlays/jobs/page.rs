@@ -444,6 +444,7 @@ fn known_outcome_ui(
     if let Some(retried) = retried {
         ui.label(format!("Of those without one, answered later: {retried}"));
     }
+    let unexplained = outcome.unexplained.words(&job.id.name);
     let row_height = ui.text_style_height(&egui::TextStyle::Body) + 2.0;
     ScrollArea::vertical()
         .id_salt("failed objects")
@@ -451,9 +452,7 @@ fn known_outcome_ui(
         .auto_shrink([false, true])
         .show_rows(ui, row_height, outcome.failed.len(), |ui, rows| {
             for failed in &outcome.failed[rows] {
-                let why = failed.reason.as_deref();
-                let why =
-                    why.unwrap_or("the log says nothing of it; the job may have ended before");
+                let why = failed.reason.as_deref().unwrap_or(&unexplained);
                 let text = format!("{}: {why}", failed.key);
                 ui.add(Label::new(text).truncate());
             }
