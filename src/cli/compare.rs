@@ -269,12 +269,8 @@ fn summary_text(context: &ComparisonContext, summary: &AgreementSummary) -> Stri
             summary.matched, summary.only_left, summary.only_right
         ));
     }
-    if let Some(mean) = summary.differences.mean() {
-        lines.push(format!(
-            "their scores differ by {mean:.3} on average, at most by {:.3}",
-            summary.differences.largest
-        ));
-    }
+    let differences = summary.differences.text();
+    lines.extend(differences.map(|text| format!("their scores {text}")));
     let alone = [
         ("A", summary.answered_only_left),
         ("B", summary.answered_only_right),

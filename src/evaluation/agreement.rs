@@ -88,6 +88,13 @@ impl ScoreDifferences {
         (self.count > 0).then(|| self.sum / self.count as f64)
     }
 
+    /// “differ by 0.012 on average, at most by 0.340”; `None` where nothing was compared.
+    pub fn text(&self) -> Option<String> {
+        let mean = difference_text(self.mean()?);
+        let largest = difference_text(self.largest.into());
+        Some(format!("differ by {mean} on average, at most by {largest}"))
+    }
+
     fn add(&mut self, difference: f32) {
         self.count += 1;
         self.sum += f64::from(difference);
@@ -290,6 +297,15 @@ fn number(score: f32) -> f32 {
     if score.is_finite() { score } else { 0.0 }
 }
 
+/// As many digits as it takes to tell it from none: runs of one model differ by less than a thousandth.
+fn difference_text(difference: f64) -> String {
+    if difference > 0.0 && difference < 1e-3 {
+        format!("{difference:.1e}")
+    } else {
+        format!("{difference:.3}")
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde::Deserialize;
@@ -395,6 +411,13 @@ mod tests {
             is_close,
             "case {case}: got {got}, expected {expected}, to {CLOSE}"
         );
+    }
+
+    #[test]
+    fn a_small_difference_is_not_told_as_none() {
+        for (difference, text) in [(0.0, "0.000"), (1.2e-4, "1.2e-4"), (0.0123, "0.012")] {
+            assert_eq!(difference_text(difference), text);
+        }
     }
 
     #[test]

@@ -134,9 +134,8 @@ fn summary_ui(ui: &mut Ui, summary: &AgreementSummary, task: ModelTask) {
             number_ui(&mut columns[2], summary.only_right, "only in B");
         });
     }
-    if let Some(mean) = summary.differences.mean() {
-        let largest = summary.differences.largest;
-        let text = format!("Their scores differ by {mean:.3} on average, at most by {largest:.3}");
+    if let Some(text) = summary.differences.text() {
+        let text = format!("Their scores {text}");
         ui.add(Label::new(RichText::new(text).weak()).wrap());
     }
     let alone = summary.answered_only_left + summary.answered_only_right;
