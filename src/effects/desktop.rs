@@ -100,12 +100,13 @@ pub(super) fn pick_project(shared: &Arc<Shared>) {
     });
 }
 
-pub(super) fn pick_project_target(shared: &Arc<Shared>) {
-    pick(shared, async |dialog| {
+pub(super) fn pick_project_target(shared: &Arc<Shared>, stem: &str) {
+    let name = format!("{stem}.{PROJECT_EXTENSION}");
+    pick(shared, async move |dialog| {
         let file = dialog
             .set_title("Save project as")
             .add_filter("Spotcheck projects", &[PROJECT_EXTENSION])
-            .set_file_name(format!("images.{PROJECT_EXTENSION}"))
+            .set_file_name(name)
             .save_file()
             .await?;
         Some(FilePick::ProjectTarget(file.path().to_owned()))

@@ -454,7 +454,7 @@ impl Effects {
             }
             Effect::PickExportTarget(name) => desktop::pick_export_target(shared, name),
             Effect::PickProject => desktop::pick_project(shared),
-            Effect::PickProjectTarget => desktop::pick_project_target(shared),
+            Effect::PickProjectTarget(stem) => desktop::pick_project_target(shared, &stem),
             Effect::PickMovedFolder => desktop::pick_moved_folder(shared),
             Effect::MakeTiles {
                 source,

@@ -246,7 +246,8 @@ pub enum Effect {
     /// Ask for a file or folder to write, with a suggestion for its name.
     PickExportTarget(String),
     PickProject,
-    PickProjectTarget,
+    /// A name to suggest.
+    PickProjectTarget(String),
     PickMovedFolder,
     /// Go on with a copy of the project in this file.
     SaveProjectAs {
@@ -628,7 +629,7 @@ impl std::fmt::Debug for Effect {
             }
             Self::PickExportTarget(name) => write!(formatter, "PickExportTarget({name})"),
             Self::PickProject => formatter.write_str("PickProject"),
-            Self::PickProjectTarget => formatter.write_str("PickProjectTarget"),
+            Self::PickProjectTarget(stem) => write!(formatter, "PickProjectTarget({stem})"),
             Self::PickMovedFolder => formatter.write_str("PickMovedFolder"),
             Self::SaveProjectAs { path, .. } => {
                 write!(formatter, "SaveProjectAs({})", path.display())

@@ -46,15 +46,10 @@ impl State {
     /// Where the dialog that is open would write: beside what is open, and else in the user's home.
     pub fn suggested_export(&self) -> PathBuf {
         let (what, extension) = self.export_kind();
-        let (folder, stem) = match self.source.as_ref().map(|open| (&open.path, &open.place)) {
-            Some((Some(path), _)) => (path.parent(), self.stem_of(path)),
-            Some((None, Some(place))) => (None, Some(place.address.last_part().to_owned())),
-            _ => (None, None),
-        };
-        let stem = stem.filter(|stem| !stem.is_empty());
-        let stem = stem.unwrap_or_else(|| "images".to_owned());
+        let path = self.source.as_ref().and_then(|open| open.path.as_deref());
+        let stem = self.source_stem();
         let ending = extension.map_or_else(String::new, |extension| format!(".{extension}"));
-        let folder = folder.unwrap_or(Path::new("~"));
+        let folder = path.and_then(Path::parent).unwrap_or(Path::new("~"));
         folder.join(format!("{stem}-{what}{ending}"))
     }
 
@@ -71,7 +66,17 @@ impl State {
         (format.content_word(), format.extension())
     }
 
-    /// The name of the folder, or of the file without its ending, that is open.
+    /// What files about what is open are named after: a folder, a file without its ending, a prefix.
+    pub(super) fn source_stem(&self) -> String {
+        let name = match self.source.as_ref().map(|open| (&open.path, &open.place)) {
+            Some((Some(path), _)) => self.stem_of(path),
+            Some((None, Some(place))) => Some(place.address.last_part().to_owned()),
+            _ => None,
+        };
+        let name = name.filter(|name| !name.is_empty());
+        name.unwrap_or_else(|| "images".to_owned())
+    }
+
     fn stem_of(&self, path: &Path) -> Option<String> {
         let first = self.samples.ids().next();
         let first = first.and_then(|id| self.samples.get(id));

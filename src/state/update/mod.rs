@@ -283,7 +283,9 @@ fn on_action(state: &mut State, action: Action, effects: &mut Vec<Effect>) {
         Action::PredictInTfServing => remote::edit_tf_serving(state, effects),
         Action::CompareWithLocal => remote::compare_with_local(state, effects),
         Action::ExportComparison => export::show(state, Overlay::ExportComparison),
-        Action::SaveProjectAs => effects.push(Effect::PickProjectTarget),
+        Action::SaveProjectAs => {
+            effects.push(Effect::PickProjectTarget(state.source_stem()));
+        }
         Action::MoveProject => effects.push(Effect::PickMovedFolder),
         Action::AddModel => effects.push(Effect::PickModel),
         Action::CopyPicture => browse::copy_picture(state, effects),

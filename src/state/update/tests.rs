@@ -10,9 +10,10 @@ use crate::domain::{
 };
 use crate::review::AnswerStatus;
 use crate::state::{
-    Action, Command, Display, DisplayInfo, Effect, EngineStatus, Event, Explanation, Listing,
-    Message, ModelDefaults, ModelEntry, NewAnswer, ProjectContent, ProjectStatus, SourceId, State,
-    Step, StoredAnswer, StoredRow, TaskId, TaskKind, TaskOutcome, TaskSignal, ViewChange,
+    Action, Command, Display, DisplayInfo, Effect, EngineStatus, Event, Explanation, ExportStage,
+    FilePick, Listing, Message, ModelDefaults, ModelEntry, NewAnswer, Overlay, ProjectContent,
+    ProjectStatus, SourceId, State, Step, StoredAnswer, StoredRow, TaskId, TaskKind, TaskOutcome,
+    TaskSignal, ViewChange,
 };
 
 mod arranging;
@@ -555,6 +556,61 @@ fn a_downloaded_model_is_chosen() {
     );
     assert_eq!(state.models.chosen_id(), Some("large"));
     assert!(has(&effects, "ListModels"));
+}
+
+#[test]
+fn a_download_that_failed_is_known_until_it_is_tried_again_also_from_a_file() {
+    let (mut state, ..) = opened();
+    event(&mut state, models(&["small", "large"]));
+    command(&mut state, Command::FetchModel("large".to_owned()));
+    let task = state.tasks.running().last().unwrap().id;
+    let ended = Event::TaskEnded {
+        task,
+        outcome: TaskOutcome::Failed("no connection".to_owned()),
+        notes: Vec::new(),
+    };
+    event(&mut state, ended);
+    assert_eq!(state.tasks.fetch_failure("large"), Some("no connection"));
+    assert_eq!(state.tasks.fetch_failure("small"), None);
+    let file = PathBuf::from("/downloads/large.onnx");
+    let picked = FilePick::Weights("large".to_owned(), file.clone());
+    let effects = event(&mut state, Event::FilesPicked(picked));
+    let is_copied = |effect: &Effect| matches!(effect, Effect::FetchModel { id, from: Some(from), .. } if id == "large" && *from == file);
+    assert!(effects.iter().any(is_copied), "{effects:?}");
+    assert_eq!(state.tasks.fetch_failure("large"), None);
+}
+
+#[test]
+fn a_project_is_saved_under_the_name_of_what_is_open() {
+    let (mut state, ..) = opened();
+    state.source.as_mut().unwrap().path = Some(PathBuf::from("/photos.v2"));
+    let effects = command(&mut state, Action::SaveProjectAs);
+    assert!(has(&effects, "PickProjectTarget(photos.v2)"), "{effects:?}");
+}
+
+#[test]
+fn an_export_that_fails_in_the_background_is_told_and_in_its_dialog_stays_there() {
+    let (mut state, ..) = opened();
+    let export = Command::Export {
+        path: PathBuf::from("/out/a.json"),
+        replaces: false,
+    };
+    for is_watched in [true, false] {
+        state.notice = None;
+        command(&mut state, Command::SetOverlay(Overlay::Export));
+        command(&mut state, export.clone());
+        let task = state.tasks.running().last().unwrap().id;
+        assert_eq!(state.export.stage, ExportStage::Running(task));
+        if !is_watched {
+            command(&mut state, Command::SetOverlay(Overlay::None));
+        }
+        let result = Err(TaskOutcome::Failed("the disk is full".to_owned()));
+        event(&mut state, Event::Exported { task, result });
+        let stage = ExportStage::Failed("the disk is full".to_owned());
+        assert_eq!(state.export.stage == stage, is_watched);
+        assert_eq!(state.notice.is_some(), !is_watched);
+        assert_eq!(state.overlay == Overlay::Export, is_watched);
+    }
 }
 
 #[test]
