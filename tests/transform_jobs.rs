@@ -471,6 +471,22 @@ fn what_the_user_gave_as_secrets_is_kept_for_the_owner_alone_and_only_where_it_i
 }
 
 #[test]
+fn a_password_in_the_address_of_a_server_is_neither_told_nor_written_down() {
+    let transform = Transform::with_images("password", 1);
+    let args = transform.of_job("start", "cats", "photos/", &[]);
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let mut command = transform.command(&args);
+    let server = transform.bucket.server().endpoint();
+    let with_password = server.replace("://", "://user:hunter2@");
+    command.env("AWS_ENDPOINT_URL_S3", with_password);
+    let started = Ended::of(&command.output().unwrap());
+    assert!(!started.stderr.contains("hunter2"), "{started:#?}");
+    started.must(0, &["started over 1 object"]);
+    let kept = std::fs::read_to_string(&transform.records()[0]).unwrap();
+    assert!(!kept.contains("hunter2"), "{kept}");
+}
+
+#[test]
 fn the_aws_commands_that_are_printed_ask_for_the_very_same() {
     let transform = Transform::with_images("commands", 2);
     let more = [
@@ -1551,9 +1567,16 @@ fn a_job_is_stopped_and_what_it_has_written_stays() {
         .must(0, &["the job stopped stops"]);
     transform.plane.resume_jobs();
     transform.plane.wait_until_over("stopped");
-    transform
-        .run(&["status", "stopped"])
-        .must(3, &["was stopped; ", " of 6 inputs have an output"]);
+    let status = transform.run(&["status", "stopped"]);
+    assert!(!status.stderr.contains("failed s3://"), "{status:#?}");
+    status.must(
+        3,
+        &[
+            ".jpg: not processed",
+            "was stopped; ",
+            " of 6 inputs have an output",
+        ],
+    );
     transform
         .run(&["stop", "stopped", "--yes"])
         .must(1, &["is stopped already"]);
@@ -1649,12 +1672,15 @@ fn logs_that_may_not_be_read_hide_nothing_else() {
     for operation in ["DescribeLogStreams", "GetLogEvents"] {
         transform.plane.fail(Failure::AccessDenied { operation });
     }
-    transform.start("no-logs", "photos/", &["--watch"]).must(
+    let started = transform.start("no-logs", "photos/", &["--watch"]);
+    // What was not read says nothing, and does not say nothing of an image.
+    assert!(!started.stderr.contains("says nothing"), "{started:#?}");
+    started.must(
         3,
         &[
             "logs:DescribeLogStreams",
             "failed s3://",
-            "bad.jpg: no output",
+            "bad.jpg: no output; the data-log of the job no-logs could not be read",
             "of 3 inputs have an output",
         ],
     );

@@ -18,7 +18,7 @@ use super::credentials::{self, Kept};
 use super::error::{Asked, AwsError, AwsErrorKind, Who};
 use super::network::Network;
 use super::setup;
-use crate::domain::{Credentials, Identity, S3Access};
+use crate::domain::{Credentials, Identity, S3Access, without_password};
 use crate::tasks::TaskControl;
 
 /// Where to ask for a bucket whose region nobody named.
@@ -355,6 +355,8 @@ impl Loaded {
             let mut config = aws_sdk_s3::config::Builder::from(&self.config)
                 .region(Region::new(region.to_owned()))
                 .force_path_style(access.path_style.unwrap_or(!is_aws));
+            // Without the password that the configuration may hold in it, which no signature fits.
+            config.set_endpoint_url(self.endpoint.clone());
             if !is_aws {
                 // Other servers do not know the trailing checksums that AWS has asked for since 2025.
                 config =
@@ -366,7 +368,8 @@ impl Loaded {
     }
 }
 
-/// The server that environment or profile name: for S3 `AWS_ENDPOINT_URL_S3` before `AWS_ENDPOINT_URL`.
+/// The server that environment or profile name: for S3 `AWS_ENDPOINT_URL_S3` before `AWS_ENDPOINT_URL`. It is shown and written down, so
+/// it has no password.
 fn configured_endpoint(config: &SdkConfig, service: &str) -> Option<String> {
     let of_service = |service_id: &str| {
         let key = ServiceConfigKey::builder()
@@ -381,6 +384,7 @@ fn configured_endpoint(config: &SdkConfig, service: &str) -> Option<String> {
     of_service(&service.replace(' ', "_"))
         .or_else(|| of_service(service))
         .or_else(|| config.endpoint_url().map(str::to_owned))
+        .map(|address| without_password(&address))
 }
 
 impl AwsErrorKind {

@@ -75,7 +75,7 @@ pub use remote_model::{RemoteAddress, RemoteModel, RequestForm};
 pub use run::{KeepRule, MadeAt, RunId, RunInfo, RunKey};
 pub use s3::{
     AmbientSignIn, AwsProfile, AwsSetup, Credentials, EndpointError, Identity, S3Access, S3Address,
-    S3Layout, S3Link, S3LinkError, S3Place, SignInMeans, parse_endpoint,
+    S3Layout, S3Link, S3LinkError, S3Place, SignInMeans, parse_endpoint, without_password,
 };
 pub use saliency::{Saliency, SaliencyTarget};
 pub use sample::{FileStamp, ListingChange, Page, Sample, SampleId, SampleUri, is_lines_name};
@@ -90,8 +90,8 @@ pub use transform::{
     MAX_PAYLOAD_IN_FLIGHT_MB, ManifestPlan, ModelClient, ModelSource, ModelSpec, PayloadSuggestion,
     Preflight, Price, PriceChange, PriceTable, SageMakerAccess, SplitType, TfsBatching,
     TransformInput, TransformJob, TransformOutput, TransformPlan, TransformSpec, TransformStatus,
-    TransformSummary, USUAL_INSTANCE, Unexplained, archive_address, cost_usd, dated_name, default_image,
-    human_usd, image_problem, in_flight_problem, known_images, known_instance_types,
+    TransformSummary, USUAL_INSTANCE, Unexplained, archive_address, cost_usd, dated_name,
+    default_image, human_usd, image_problem, in_flight_problem, known_images, known_instance_types,
     manifest_address, name_problem, needed_payload_mb, output_folder, role_problem, support_folder,
 };
 pub use truth::{Truth, TruthBox, TruthLabel};

@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-pub use endpoint::{EndpointError, parse_endpoint};
+pub use endpoint::{EndpointError, parse_endpoint, without_password};
 pub use link::{S3Link, S3LinkError};
 pub use setup::{AmbientSignIn, AwsProfile, AwsSetup, SignInMeans};
 

@@ -45,9 +45,33 @@ pub fn parse_endpoint(text: &str) -> Result<Option<String>, EndpointError> {
     Ok(Some(format!("{scheme}://{address}")))
 }
 
+/// An address of the user's AWS configuration as it may be shown and remembered: without a name and password in it.
+pub fn without_password(address: &str) -> String {
+    let Some((scheme, rest)) = address.split_once("://") else {
+        return address.to_owned();
+    };
+    let server = rest.split('/').next().unwrap_or_default();
+    match server.rsplit_once('@') {
+        Some((_, host)) => format!("{scheme}://{host}{}", &rest[server.len()..]),
+        None => address.to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_password_in_an_address_is_neither_shown_nor_remembered() {
+        for (address, expected) in [
+            ("http://me:secret@host:9000", "http://host:9000"),
+            ("https://me@host/below/p@th", "https://host/below/p@th"),
+            ("https://host/below/p@th", "https://host/below/p@th"),
+            ("host", "host"),
+        ] {
+            assert_eq!(without_password(address), expected);
+        }
+    }
 
     #[test]
     fn a_server_is_kept_without_a_slash_at_its_end_and_never_with_a_password() {
