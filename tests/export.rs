@@ -321,6 +321,76 @@ fn an_answer_about_an_older_version_of_a_file_is_left_out_and_said() {
 }
 
 #[test]
+fn a_box_that_a_person_confirmed_is_in_every_format_whatever_its_score() {
+    let predicted = Predicted::new(DETECTOR);
+    let coffee = predicted.uri("coffee.png");
+    let values = predicted.values();
+    let line = values
+        .iter()
+        .find(|line| line["uri"] == coffee.as_str())
+        .unwrap();
+    let scores = line["detections"].as_array().unwrap().iter();
+    let scores: Vec<f64> = scores
+        .map(|found| found["score"].as_f64().unwrap())
+        .collect();
+    let faint: Vec<u32> = (0..scores.len())
+        .filter(|&index| (0.1..0.5).contains(&scores[index]))
+        .map(|index| index as u32)
+        .collect();
+    let [accepted, corrected, rejected, ..] = faint[..] else {
+        panic!("three boxes below the threshold: {scores:?}");
+    };
+    let drawn = |name: &str| {
+        let pictures = predicted.exported("pictures", name, &["--picture-kind", "png"]);
+        std::fs::read(pictures.join("coffee.png")).unwrap()
+    };
+    let as_predicted = drawn("before");
+    let dog = Verdict::WrongClass("dog".to_owned());
+    predicted.change(vec![
+        predicted.judge("coffee.png", Some(accepted), Verdict::Accept),
+        predicted.judge("coffee.png", Some(corrected), dog),
+        predicted.judge("coffee.png", Some(rejected), Verdict::Reject),
+    ]);
+    assert_ne!(drawn("after"), as_predicted);
+
+    let only = ["--verdicts", "accepted"];
+    let text = |path: PathBuf| std::fs::read_to_string(path).unwrap();
+    let coco: Value =
+        serde_json::from_str(&text(predicted.exported("coco", "c.json", &only))).unwrap();
+    let classes = coco["annotations"].as_array().unwrap().iter();
+    let classes: Vec<u64> = classes
+        .map(|found| found["category_id"].as_u64().unwrap())
+        .collect();
+    assert_eq!(classes.len(), 2, "{coco}");
+    assert!(classes.contains(&18), "it is a dog: {coco}");
+    let labels = text(
+        predicted
+            .exported("yolo", "yolo", &only)
+            .join("labels/coffee.txt"),
+    );
+    assert_eq!(labels.lines().count(), 2, "{labels}");
+    let voc = predicted.exported("voc", "voc", &only);
+    let voc = text(voc.join("Annotations/coffee.xml"));
+    assert_eq!(voc.matches("<object>").count(), 2, "{voc}");
+    // These two hold what was judged as it was judged, so a corrected class is not an accepted one in them.
+    let lines = text(predicted.exported("jsonl", "l.jsonl", &only));
+    assert_eq!(lines.matches(r#""verdict":"accept""#).count(), 1, "{lines}");
+    let table = text(predicted.exported("csv", "t.csv", &only));
+    assert_eq!(table.lines().count(), 2, "{table}");
+
+    // Beside what passes the threshold, and found by the search.
+    let above = predicted.boxes(0.5).len();
+    let lines = text(predicted.exported("jsonl", "all.jsonl", &[]));
+    assert_eq!(lines.matches(r#""box":"#).count(), above + 2, "{lines}");
+    let found = ["--filter", "coffee boxes:2", "--min-score", "0.99"];
+    let lines = text(predicted.exported("jsonl", "found.jsonl", &found));
+    assert_eq!(lines.lines().count(), 1, "{lines}");
+    let out = predicted.out("report.html");
+    let output = predicted.export("report", &out, &["--min-score", "0.99"]);
+    assert!(stderr(&output).contains("2 boxes"), "{}", stderr(&output));
+}
+
+#[test]
 fn coco_opens_in_pycocotools_with_every_box_and_every_image() {
     let predicted = Predicted::new(DETECTOR);
     let file = predicted.exported("coco", "coco.json", &["--min-score", "0.3"]);

@@ -108,7 +108,8 @@ fn thresholds(request: &mut ArrangeRequest, arranger: &mut Arranger, name: &str)
         request.view.min_score = 0.3 + 0.05 * step as f32;
         let arrangement = arranger.arrange(request, NEVER);
         let counted = request.answers.as_ref().and_then(|answers| {
-            statistics(answers, &request.view, request.suppressed.as_ref(), NEVER)
+            let suppressed = request.suppressed.as_ref();
+            statistics(answers, &request.view, suppressed, &request.marks, NEVER)
         });
         arrangement.map_or(0, |arrangement| arrangement.counts.no_box)
             + counted.map_or(0, |counted| counted.boxes_above)

@@ -51,7 +51,7 @@ pub(super) struct ExportArgs {
     /// Only images that this search finds, as in the window: `class:cat score>0.8 !verdict`
     #[arg(long, value_name = "QUERY")]
     filter: Option<String>,
-    /// Every stored box or class instead of what the view settings of the project show
+    /// Every stored box or class instead of what the view settings of the project show. Accepted and corrected boxes are exported either way
     #[arg(long, conflicts_with_all = ["min_score", "top_k"])]
     all_boxes: bool,
     /// Shows boxes from this score on, in place of the project's threshold and those of single classes
@@ -478,7 +478,8 @@ fn marks(judgements: &[JudgedSample], run: RunId, ids: &HashMap<&SampleUri, Samp
             let kind = VerdictKind::from(verdict);
             match target.box_index {
                 _ if target.run.is_some_and(|of| of != run) => {}
-                Some(_) => mark.box_verdicts[kind as usize] += 1,
+                Some(index) => boxes.push((index, kind)),
+        let mut boxes = Vec::new();
                 None => mark.verdict = Some(kind),
             }
         }
@@ -487,6 +488,8 @@ fn marks(judgements: &[JudgedSample], run: RunId, ids: &HashMap<&SampleUri, Samp
     marks
 }
 
+        boxes.sort_by_key(|(index, _)| *index);
+        mark.boxes = boxes.into();
 /// The path below the root, with `/` between its parts; the whole path for an image elsewhere.
 pub(super) fn name_below(root: Option<&str>, uri: &SampleUri) -> String {
     let below = root.and_then(|root| {

@@ -196,7 +196,7 @@ impl ExportOptions {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum BoxChoice {
-    /// Those that the view settings show.
+    /// Those that the view settings show, and those that a person confirmed.
     Visible,
     /// All that are stored.
     All,

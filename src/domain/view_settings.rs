@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{BoundingBox, ClassScore, Prediction};
 
 /// Live filters of the window. `visible_detections` and `visible_classes` are their only implementation: canvas,
-/// grid, lists and exports all ask them.
+/// grid, lists and exports all ask them. (`review` has the same over columns, and a test that holds it to this.)
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ViewSettings {
@@ -56,19 +56,32 @@ impl ViewSettings {
     }
 
     /// Indices into `prediction.detections()`, highest score first. Empty for a classifier.
-    pub fn visible_detections(&self, prediction: &Prediction) -> Vec<usize> {
+    ///
+    /// `confirmed` are the indices of the boxes that a person accepted or gave the right class. A judgement outranks every
+    /// setting, so they are always visible; which other boxes are, does not depend on them.
+    pub fn visible_detections(&self, prediction: &Prediction, confirmed: &[u32]) -> Vec<usize> {
         let detections = prediction.detections();
+        let by_score = |left: &usize, right: &usize| {
+            let (left, right) = (detections[*left].score, detections[*right].score);
+            right.total_cmp(&left)
+        };
         let mut visible: Vec<usize> = (0..detections.len())
             .filter(|&index| self.passes(detections[index].class_id, detections[index].score))
             .collect();
-        visible.sort_by(|&left, &right| detections[right].score.total_cmp(&detections[left].score));
-        match self.nms_iou {
-            Some(max_iou) => {
-                let place = |index: usize| (detections[index].class_id, detections[index].bounds);
-                not_suppressed(&visible, place, max_iou)
-            }
-            None => visible,
+        visible.sort_by(by_score);
+        if let Some(max_iou) = self.nms_iou {
+            let place = |index: usize| (detections[index].class_id, detections[index].bounds);
+            visible = not_suppressed(&visible, place, max_iou);
         }
+        let confirmed = confirmed.iter().map(|index| *index as usize);
+        let otherwise_hidden: Vec<usize> = confirmed
+            .filter(|index| *index < detections.len() && !visible.contains(index))
+            .collect();
+        if !otherwise_hidden.is_empty() {
+            visible.extend(otherwise_hidden);
+            visible.sort_by(|left, right| by_score(left, right).then(left.cmp(right)));
+        }
+        visible
     }
 
     /// The first `top_k` classes of at least `min_class_score`, best first. Empty for a detector.
@@ -155,9 +168,9 @@ mod tests {
     fn the_threshold_of_a_class_replaces_the_global_one() {
         let prediction = prediction(&[(1, 0.4, SQUARE), (2, 0.4, SQUARE), (2, 0.6, SQUARE)]);
         let mut view = ViewSettings::default();
-        assert_eq!(view.visible_detections(&prediction), [2]);
+        assert_eq!(view.visible_detections(&prediction, &[]), [2]);
         view.min_score_by_class.insert(1, 0.3);
-        assert_eq!(view.visible_detections(&prediction), [2, 0]);
+        assert_eq!(view.visible_detections(&prediction, &[]), [2, 0]);
     }
 
     #[test]
@@ -167,12 +180,12 @@ mod tests {
             solo_class: Some(2),
             ..Default::default()
         };
-        assert_eq!(solo.visible_detections(&prediction), [1]);
+        assert_eq!(solo.visible_detections(&prediction, &[]), [1]);
         let hidden = ViewSettings {
             hidden_classes: [2].into(),
             ..Default::default()
         };
-        assert_eq!(hidden.visible_detections(&prediction), [0]);
+        assert_eq!(hidden.visible_detections(&prediction, &[]), [0]);
     }
 
     #[test]
@@ -182,7 +195,30 @@ mod tests {
             nms_iou: Some(0.5),
             ..Default::default()
         };
-        assert_eq!(view.visible_detections(&prediction), [1, 2]);
+        assert_eq!(view.visible_detections(&prediction, &[]), [1, 2]);
+    }
+
+    #[test]
+    fn a_confirmed_box_is_visible_whatever_the_settings_and_changes_nothing_for_the_others() {
+        let other_place = [20.0, 0.0, 30.0, 10.0];
+        let prediction = prediction(&[
+            (1, 0.9, SQUARE),
+            (1, 0.8, SQUARE),
+            (1, 0.2, other_place),
+            (2, 0.7, SQUARE),
+            (1, 0.1, other_place),
+        ]);
+        let view = ViewSettings {
+            hidden_classes: [2].into(),
+            nms_iou: Some(0.5),
+            ..Default::default()
+        };
+        assert_eq!(view.visible_detections(&prediction, &[]), [0]);
+        assert_eq!(view.visible_detections(&prediction, &[2]), [0, 2]);
+        assert_eq!(
+            view.visible_detections(&prediction, &[1, 3, 4, 99]),
+            [0, 1, 3, 4]
+        );
     }
 
     #[test]
@@ -190,7 +226,7 @@ mod tests {
         let prediction = prediction(&[(1, f32::NAN, SQUARE)]);
         assert!(
             ViewSettings::default()
-                .visible_detections(&prediction)
+                .visible_detections(&prediction, &[])
                 .is_empty()
         );
     }

@@ -106,8 +106,9 @@ fn answer(
         let statistics = None;
         return shared.report(Event::Counted { id, statistics });
     };
-    let (view, suppressed) = (&request.what.view, request.what.suppressed.as_ref());
-    match guarded(|| Ok(statistics(answers, view, suppressed, cancelled))) {
+    let (view, marks) = (&request.what.view, &request.what.marks);
+    let suppressed = request.what.suppressed.as_ref();
+    match guarded(|| Ok(statistics(answers, view, suppressed, marks, cancelled))) {
         Ok(None) => true,
         Ok(statistics) => shared.report(Event::Counted { id, statistics }),
         Err(reason) => shared.report(Event::ArrangeFailed { id, reason }),

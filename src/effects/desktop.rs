@@ -209,6 +209,7 @@ pub(super) fn copy_picture(
     uri: SampleUri,
     prediction: Option<Prediction>,
     view: ViewSettings,
+    confirmed: Vec<u32>,
 ) {
     shared.spawn("copy the picture", move |shared| {
         let Some(source) = shared.source(source) else {
@@ -224,7 +225,7 @@ pub(super) fn copy_picture(
         match picture {
             Ok(displayed) => {
                 let picture = match &prediction {
-                    Some(prediction) => annotate(&displayed.picture, prediction, &view),
+                    Some(prediction) => annotate(&displayed.picture, prediction, &view, &confirmed),
                     None => displayed.picture,
                 };
                 shared.deliver(Delivery::CopyPicture(picture));

@@ -71,7 +71,7 @@ fn counts(what: &BoxCountRequest) -> BoxCounts {
     let count = |samples: &mut dyn Iterator<Item = SampleId>| {
         let samples = samples.filter(|sample| !what.outdated.contains(*sample));
         let (view, suppressed) = (what.view.as_ref(), what.suppressed.as_ref());
-        count_boxes(&what.answers, view, suppressed, samples)
+        count_boxes(&what.answers, view, suppressed, &what.marks, samples)
     };
     BoxCounts {
         filter: count(&mut what.order.ids()),

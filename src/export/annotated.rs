@@ -6,10 +6,16 @@ use crate::domain::{
     ViewSettings, class_color,
 };
 
-/// Draws what `view` shows of the prediction: boxes with class and score, or the best classes in the upper left corner. Boxes are
-/// clipped to the picture; labels are moved, shortened or, where there is no room, left out to stay inside and apart.
-pub fn annotate(picture: &Picture, prediction: &Prediction, view: &ViewSettings) -> Picture {
-    annotate_in(picture, prediction, view, Style::of(picture))
+/// Draws what `view` shows of the prediction, and the boxes that a person confirmed: boxes with class and score, or the best
+/// classes in the upper left corner. Boxes are clipped to the picture; labels are moved, shortened or, where there is no room,
+/// left out to stay inside and apart.
+pub fn annotate(
+    picture: &Picture,
+    prediction: &Prediction,
+    view: &ViewSettings,
+    confirmed: &[u32],
+) -> Picture {
+    annotate_in(picture, prediction, view, confirmed, Style::of(picture))
 }
 
 /// The same for a picture that is shown at about half its size: text and lines are larger in it.
@@ -18,20 +24,21 @@ pub(super) fn annotate_thumbnail(
     prediction: &Prediction,
     view: &ViewSettings,
 ) -> Picture {
-    annotate_in(picture, prediction, view, Style::with_text(23.0, 3))
+    annotate_in(picture, prediction, view, &[], Style::with_text(23.0, 3))
 }
 
 fn annotate_in(
     picture: &Picture,
     prediction: &Prediction,
     view: &ViewSettings,
+    confirmed: &[u32],
     style: Style,
 ) -> Picture {
     let mut canvas = Canvas::new(picture);
     let detections = prediction.detections();
     // The best last, so that nothing hides it; all labels above all boxes.
     let mut visible: Vec<&Detection> = view
-        .visible_detections(prediction)
+        .visible_detections(prediction, confirmed)
         .into_iter()
         .map(|index| &detections[index])
         .collect();
@@ -272,7 +279,7 @@ mod tests {
     }
 
     fn drawn(picture: &Picture, prediction: &Prediction) -> Picture {
-        annotate(picture, prediction, &ViewSettings::default())
+        annotate(picture, prediction, &ViewSettings::default(), &[])
     }
 
     #[test]
@@ -321,6 +328,8 @@ mod tests {
         let picture = plain(100, 100, 90);
         let weak = boxes(&picture, &[(3, 0.4, [10.0, 40.0, 90.0, 90.0])]);
         assert_eq!(drawn(&picture, &weak), picture);
+        let confirmed = annotate(&picture, &weak, &ViewSettings::default(), &[0]);
+        assert_ne!(confirmed, picture);
     }
 
     #[test]

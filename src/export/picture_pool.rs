@@ -145,7 +145,7 @@ impl Shared {
             error.to_string()
         })?;
         let image = decode(&bytes, &self.limits).map_err(|error| error.to_string())?;
-        let drawn = annotate(&image.picture, &job.prediction, &self.view);
+        let drawn = annotate(&image.picture, &job.prediction, &self.view, &[]);
         let written = match job.target.parent() {
             Some(parent) => std::fs::create_dir_all(parent).map_err(PictureFileError::from),
             None => Ok(()),

@@ -10,6 +10,7 @@ use crate::domain::{
     Answer, BoundingBox, BoxChoice, ClassChoice, ClassScore, Detection, ExportOptions, LabelSet,
     ModelTask, Prediction, RunInfo, Sample, Verdict, VerdictChoice, ViewSettings,
 };
+use crate::review::VerdictKind;
 use crate::source::Source;
 
 /// One image with everything that is known of it.
@@ -29,6 +30,13 @@ pub struct ExportRow {
 }
 
 impl ExportRow {
+    /// The boxes that a person said show an object: visible whatever the view settings.
+    fn confirmed_boxes(&self) -> Vec<u32> {
+        let boxes = self.box_verdicts.iter();
+        let confirmed = boxes.filter(|(_, verdict)| VerdictKind::from(*verdict).confirms());
+        confirmed.map(|(index, _)| *index).collect()
+    }
+
     /// An image without an answer and without a judgement.
     pub fn new(sample: Sample) -> Self {
         Self {
@@ -251,7 +259,11 @@ impl<'c> Chooser<'c> {
             };
         }
         let mut indices = match self.options.boxes {
-            BoxChoice::Visible => self.context.view.visible_detections(prediction),
+            BoxChoice::Visible => {
+                let confirmed = row.confirmed_boxes();
+                let view = &self.context.view;
+                view.visible_detections(prediction, &confirmed)
+            }
             BoxChoice::All => (0..prediction.detections().len()).collect(),
         };
         indices.sort_unstable();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::facts::Gate;
 use super::filter::{Filter, Look};
 use super::{
-    Answers, Direction, Mark, Marks, Query, SAMPLES_A_LOOK, Sort, SortBy, Suppressed, VerdictKind,
+    Answers, Direction, Marks, Query, SAMPLES_A_LOOK, Sort, SortBy, Suppressed, VerdictKind,
 };
 use crate::domain::{LabelSet, ModelTask, Sample, SampleId, SampleSet, SharedList, ViewSettings};
 
@@ -57,11 +57,12 @@ pub struct FilterCounts {
     /// Answered by a detector, and no box is shown.
     pub no_box: usize,
     pub unjudged: usize,
-    /// In the order of [`VerdictKind::ALL`]; of the image or a box of it.
+    /// Images by their verdict ([`super::Mark::judged`]), in the order of [`VerdictKind::ALL`].
     pub verdicts: [usize; 4],
     /// False while boxes are to be hidden by better ones and that is not known of every sample yet: those of the others
     /// are all counted.
     pub is_exact: bool,
+    /// Neither the image itself nor all of its visible boxes have a verdict; with `verdicts` these are all images, each once.
 }
 
 /// Arranges again and again, and keeps what need not be found out anew: the order of the names.
@@ -105,8 +106,7 @@ impl Arranger {
             let look = request.look(id, sample, gate.as_ref());
             counts.add(&look, gate.as_ref(), &request.view);
             if filter.wants(&look, gate.as_ref()) {
-                let facts = look.answer.map(|(_, facts)| facts);
-                let rank = request.sort.by.rank(request, id, sample, facts);
+                let rank = request.sort.by.rank(request, &look);
                 ranked.push(Ranked::new(rank, request.sort.direction, id));
             }
         }
@@ -129,7 +129,12 @@ impl Arranger {
 }
 
 impl ArrangeRequest {
-    fn look<'a>(&'a self, id: SampleId, sample: &'a Sample, gate: Option<&Gate<'_>>) -> Look<'a> {
+    fn look<'a>(
+        &'a self,
+        id: SampleId,
+        sample: &'a Sample,
+        gate: Option<&'a Gate<'a>>,
+    ) -> Look<'a> {
         let answers = self.answers.as_ref();
         let summary = answers.and_then(|answers| answers.summary(id));
         let failed = answers.is_some_and(|answers| answers.failure(id).is_some());
@@ -138,8 +143,13 @@ impl ArrangeRequest {
             sample,
             answer: summary
                 .zip(gate)
+        let mark = self.marks.of(id);
                 .map(|(summary, gate)| (summary, gate.facts(id, summary))),
-            mark: self.marks.of(id),
+            mark,
+            verdict: match summary.zip(gate) {
+                Some((summary, gate)) => gate.verdict(id, summary),
+                None => mark.and_then(|mark| mark.verdict),
+            },
             has_problem: failed || self.unreadable.contains(id),
             is_damaged: answers.is_some_and(|answers| !answers.warnings(id).is_empty()),
             is_outdated: self.outdated.contains(id),
@@ -179,18 +189,16 @@ impl FilterCounts {
         self.problems += usize::from(look.has_problem);
         self.damaged += usize::from(look.is_damaged);
         self.outdated += usize::from(look.is_outdated);
-        self.unjudged += usize::from(!look.mark.is_some_and(Mark::is_judged));
-        if let Some(mark) = look.mark {
-            for kind in VerdictKind::ALL {
-                self.verdicts[kind as usize] += usize::from(mark.has(kind));
-            }
+        match look.verdict {
+            Some(kind) => self.verdicts[kind as usize] += 1,
+            None => self.unjudged += 1,
         }
         if let (Some((_, facts)), Some(gate)) = (look.answer, gate) {
             let is_detection = gate.task() == ModelTask::Detection;
             self.answered += 1;
             self.no_box += usize::from(is_detection && facts.boxes == 0);
             let hides_overlaps = is_detection && view.nms_iou.is_some();
-            self.is_exact &= !hides_overlaps || gate.hidden(look.id).is_some();
+            self.is_exact &= !hides_overlaps || gate.knows_overlaps(look.id);
         }
     }
 }

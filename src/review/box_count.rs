@@ -1,7 +1,7 @@
 //! How many boxes a choice of images has.
 
 use super::facts::Gate;
-use super::{Answers, Suppressed};
+use super::{Answers, Marks, Suppressed};
 use crate::domain::{SampleId, ViewSettings};
 
 /// Boxes of these samples that `view` shows, or all of them without one.
@@ -9,24 +9,19 @@ pub fn count_boxes(
     answers: &Answers,
     view: Option<&ViewSettings>,
     suppressed: Option<&Suppressed>,
+    marks: &Marks,
     samples: impl Iterator<Item = SampleId>,
 ) -> usize {
-    let gate = view.map(|view| Gate::new(answers.task(), view, suppressed));
+    let gate = view.map(|view| Gate::new(answers.task(), view, suppressed, Some(marks)));
     let mut count = 0;
     for sample in samples {
         let Some(summary) = answers.summary(sample) else {
             continue;
         };
-        let Some(gate) = &gate else {
-            count += summary.scores.len();
-            continue;
+        count += match &gate {
+            Some(gate) => gate.visible(sample).of(summary).count(),
+            None => summary.scores.len(),
         };
-        let hidden = gate.hidden(sample);
-        let boxes = summary.classes.iter().zip(summary.scores).enumerate();
-        let shown = boxes.filter(|&(at, (&class, &score))| {
-            gate.passes(class, score) && !hidden.is_some_and(|hidden| hidden.hides(at))
-        });
-        count += shown.count();
     }
     count
 }
@@ -35,6 +30,7 @@ pub fn count_boxes(
 mod tests {
     use super::*;
     use crate::domain::{BoundingBox, ModelTask};
+    use crate::review::{Mark, VerdictKind};
 
     #[test]
     fn the_boxes_of_the_chosen_images_are_counted_as_the_view_shows_them() {
@@ -53,14 +49,23 @@ mod tests {
             ..view.clone()
         };
         let all = [0, 1, 2].map(SampleId);
-        for (view, samples, expected) in [
-            (None, &all[..], 4),
-            (Some(&view), &all[..], 3),
-            (Some(&without_overlaps), &all[..], 2),
-            (Some(&view), &all[2..], 1),
+        let nothing_judged = Marks::default();
+        let mut faint_confirmed = Marks::default();
+        let mark = Mark {
+            boxes: [(2, VerdictKind::Accept)].into(),
+            ..Mark::default()
+        };
+        faint_confirmed.set(SampleId(0), mark);
+        for (view, marks, samples, expected) in [
+            (None, &nothing_judged, &all[..], 4),
+            (Some(&view), &nothing_judged, &all[..], 3),
+            (Some(&view), &faint_confirmed, &all[..], 4),
+            (Some(&without_overlaps), &nothing_judged, &all[..], 2),
+            (Some(&without_overlaps), &faint_confirmed, &all[..], 3),
+            (Some(&view), &faint_confirmed, &all[2..], 1),
         ] {
             let samples = samples.iter().copied();
-            let count = count_boxes(&answers, view, Some(&suppressed), samples);
+            let count = count_boxes(&answers, view, Some(&suppressed), marks, samples);
             assert_eq!(count, expected);
         }
     }

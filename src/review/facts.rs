@@ -2,10 +2,10 @@
 
 use super::by_class::ByClass;
 use super::suppressed::HiddenBoxes;
-use super::{Summary, Suppressed};
+use super::{Mark, Marks, Summary, Suppressed, VerdictKind};
 use crate::domain::{ModelTask, SampleId, ViewSettings};
 
-/// The columnar form of a view: what [`ViewSettings::passes`] says, as one comparison a box.
+/// The columnar form of a view and what people said: what [`ViewSettings::visible_detections`] gives, as a comparison or two a box.
 #[derive(Debug, Clone)]
 pub(super) struct Gate<'a> {
     task: ModelTask,
@@ -15,6 +15,50 @@ pub(super) struct Gate<'a> {
     least_of_all: Option<f32>,
     min_class_score: f32,
     suppressed: Option<&'a Suppressed>,
+    marks: Option<&'a Marks>,
+}
+
+/// Which boxes of one sample are visible.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct VisibleBoxes<'a> {
+    gate: &'a Gate<'a>,
+    /// `None` where overlaps are shown, or not known.
+    hidden: Option<HiddenBoxes<'a>>,
+    /// Where a box of it was judged.
+    mark: Option<&'a Mark>,
+}
+
+impl VisibleBoxes<'_> {
+    /// Whether this box of this class and score is visible.
+    pub(super) fn contains(&self, at: usize, class: u32, score: f32) -> bool {
+        self.gate.passes(class, score) && !self.is_suppressed(at) || self.is_confirmed(at)
+    }
+
+    /// Whether it is of a class that is shown, or a person confirmed it: what is counted whatever the threshold.
+    pub(super) fn has_class(&self, at: usize, class: u32) -> bool {
+        self.gate.shows_class(class) || self.is_confirmed(at)
+    }
+
+    /// The indices of those that are visible.
+    pub(super) fn of(&self, summary: Summary<'_>) -> impl Iterator<Item = usize> {
+        let boxes = summary.classes.iter().zip(summary.scores).enumerate();
+        let visible = boxes.filter(|&(at, (&class, &score))| self.contains(at, class, score));
+        visible.map(|(at, _)| at)
+    }
+
+    pub(super) fn is_suppressed(&self, at: usize) -> bool {
+        self.hidden.is_some_and(|hidden| hidden.hides(at))
+    }
+
+    fn is_confirmed(&self, at: usize) -> bool {
+        let verdict = self.mark.and_then(|mark| mark.of_box(at));
+        verdict.is_some_and(VerdictKind::confirms)
+    }
+
+    /// Whether the class and the score decide alone.
+    fn is_plain(&self) -> bool {
+        self.hidden.is_none() && self.mark.is_none()
+    }
 }
 
 /// Of one sample.
@@ -22,18 +66,21 @@ pub(super) struct Gate<'a> {
 pub(super) struct Facts {
     /// Boxes that are shown; zero for a classifier.
     pub(super) boxes: u32,
-    /// The highest score of the classes that are shown, whatever the threshold; `None` where there is none.
+    /// The highest score of the classes that are shown and of confirmed boxes, whatever the threshold; `None` where there is
+    /// none.
     pub(super) best: Option<f32>,
     /// How near the answer is to being another one; see [`Gate::facts`].
     pub(super) margin: Option<f32>,
 }
 
 impl<'a> Gate<'a> {
-    /// `suppressed` counts only where the view hides overlaps, and only where it was made for the same IoU.
+    /// `suppressed` counts only where the view hides overlaps, and only where it was made for the same IoU. Without `marks`
+    /// nothing is confirmed.
     pub(super) fn new(
         task: ModelTask,
         view: &ViewSettings,
         suppressed: Option<&'a Suppressed>,
+        marks: Option<&'a Marks>,
     ) -> Self {
         let classes = view
             .min_score_by_class
@@ -60,6 +107,7 @@ impl<'a> Gate<'a> {
             least_of_all: is_same.then_some(view.min_score),
             min_class_score: view.min_class_score,
             suppressed: suppressed.filter(|bits| view.nms_iou == Some(bits.max_iou())),
+            marks,
         }
     }
 
@@ -76,9 +124,24 @@ impl<'a> Gate<'a> {
         score >= *self.least.get(class)
     }
 
-    /// The boxes of a sample that better ones hide; `None` where overlaps are shown, or not known.
-    pub(super) fn hidden(&self, id: SampleId) -> Option<HiddenBoxes<'a>> {
-        self.suppressed?.of(id)
+    /// Whether it is known which boxes of a sample better ones hide.
+    pub(super) fn knows_overlaps(&self, id: SampleId) -> bool {
+        self.suppressed.is_some_and(|bits| bits.is_known(id))
+    }
+
+    pub(super) fn visible(&'a self, id: SampleId) -> VisibleBoxes<'a> {
+        let mark = self.marks.and_then(|marks| marks.of(id));
+        VisibleBoxes {
+            gate: self,
+            hidden: self.suppressed.and_then(|bits| bits.of(id)),
+            mark: mark.filter(|mark| !mark.boxes.is_empty()),
+        }
+    }
+
+    /// As [`Mark::judged`].
+    pub(super) fn verdict(&'a self, id: SampleId, summary: Summary<'_>) -> Option<VerdictKind> {
+        let mark = self.marks?.of(id)?;
+        mark.judged(self.visible(id).of(summary))
     }
 
     /// The class that a classifier answers, with its score; `None` where that is below the least score listed.
@@ -89,31 +152,32 @@ impl<'a> Gate<'a> {
 
     /// The margin of a classifier is the difference of its first two scores. The margin of a detector is how far the
     /// nearest box lies from its threshold, on either side: the box that the smallest change of the threshold would show
-    /// or hide.
+    /// or hide. Verdicts leave it as it is, so that an image keeps its place while it is judged.
     pub(super) fn facts(&self, id: SampleId, summary: Summary<'_>) -> Facts {
         match self.task {
             ModelTask::Classification => classification_facts(summary.scores),
-            ModelTask::Detection => match (self.least_of_all, self.hidden(id)) {
-                (Some(least), None) => plain_facts(summary.scores, least),
-                (_, hidden) => self.detection_facts(summary, hidden),
-            },
+            ModelTask::Detection => {
+                let visible = self.visible(id);
+                match self.least_of_all.filter(|_| visible.is_plain()) {
+                    Some(least) => plain_facts(summary.scores, least),
+                    None => self.detection_facts(summary, visible),
+                }
+            }
         }
     }
 
-    fn detection_facts(&self, summary: Summary<'_>, hidden: Option<HiddenBoxes<'_>>) -> Facts {
+    fn detection_facts(&self, summary: Summary<'_>, visible: VisibleBoxes<'_>) -> Facts {
         let mut boxes = 0;
         let (mut best, mut margin) = (f32::NAN, f32::NAN);
         for (at, (&class, &score)) in summary.classes.iter().zip(summary.scores).enumerate() {
-            let least = *self.least.get(class);
-            if least.is_nan() {
-                continue;
+            boxes += u32::from(visible.contains(at, class, score));
+            if visible.has_class(at, class) {
+                best = best.max(score);
             }
-            best = best.max(score);
-            if hidden.is_some_and(|hidden| hidden.hides(at)) {
-                continue;
+            if !visible.is_suppressed(at) {
+                // Of a class that is not shown this is not a number, which `min` leaves out.
+                margin = margin.min((score - *self.least.get(class)).abs());
             }
-            boxes += u32::from(score >= least);
-            margin = margin.min((score - least).abs());
         }
         Facts {
             boxes,
@@ -173,7 +237,7 @@ mod tests {
             }
             view.hidden_classes.insert(u32::MAX);
             view.solo_class = (round % 3 == 0).then(|| random.below(7) as u32);
-            let gate = Gate::new(ModelTask::Detection, &view, None);
+            let gate = Gate::new(ModelTask::Detection, &view, None, None);
             for class in [0, 1, 2, 3, 4, 5, 6, 1 << 20, u32::MAX] {
                 let scores = [f32::NAN, 0.0, 1.0, f32::INFINITY];
                 for score in scores.into_iter().chain((0..5).map(|_| random.unit())) {
@@ -193,7 +257,7 @@ mod tests {
     fn the_fast_way_and_the_general_way_agree() {
         let mut random = Random::new(2);
         let view = ViewSettings::default();
-        let gate = Gate::new(ModelTask::Detection, &view, None);
+        let gate = Gate::new(ModelTask::Detection, &view, None, None);
         for _ in 0..200 {
             let count = random.below(40);
             let scores: Vec<f32> = (0..count)
@@ -207,7 +271,10 @@ mod tests {
                 scores: &scores,
             };
             let fast = gate.facts(SampleId(0), summary);
-            assert_eq!(fast, gate.detection_facts(summary, None));
+            assert_eq!(
+                fast,
+                gate.detection_facts(summary, gate.visible(SampleId(0)))
+            );
         }
     }
 

@@ -1,7 +1,8 @@
 //! All boxes of one class over all samples, by score: the quickest way to see which ones are wrong.
 
-use super::{Answers, SAMPLES_A_LOOK, Suppressed};
-use crate::domain::{ModelTask, SampleId};
+use super::facts::Gate;
+use super::{Answers, Marks, SAMPLES_A_LOOK, Suppressed};
+use crate::domain::{ModelTask, SampleId, ViewSettings};
 
 /// One box of a detector, or one image of a classifier whose top class is meant.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -26,10 +27,11 @@ pub enum FilmOrder {
 pub struct FilmRequest {
     pub answers: Answers,
     pub class: u32,
-    /// Of a detector's boxes, `0.0..=1.0`.
-    pub min_score: f32,
+    /// Of a detector's boxes, those that are visible with these settings.
+    pub view: ViewSettings,
     /// Boxes that are left out because better ones overlap them.
     pub suppressed: Option<Suppressed>,
+    pub marks: Marks,
     pub order: FilmOrder,
 }
 
@@ -37,6 +39,8 @@ pub struct FilmRequest {
 /// and then.
 pub fn filmstrip(request: &FilmRequest, cancelled: &dyn Fn() -> bool) -> Option<Vec<FilmFrame>> {
     let answers = &request.answers;
+    let (suppressed, marks) = (request.suppressed.as_ref(), Some(&request.marks));
+    let gate = Gate::new(answers.task(), &request.view, suppressed, marks);
     let mut frames = Vec::new();
     for (number, (sample, summary)) in answers.iter().enumerate() {
         if number.is_multiple_of(SAMPLES_A_LOOK) && cancelled() {
@@ -46,11 +50,11 @@ pub fn filmstrip(request: &FilmRequest, cancelled: &dyn Fn() -> bool) -> Option<
             ModelTask::Classification => 1,
             ModelTask::Detection => summary.classes.len(),
         };
-        let hidden = request.suppressed.as_ref().and_then(|bits| bits.of(sample));
+        let visible = gate.visible(sample);
         let boxes = summary.classes.iter().zip(summary.scores).take(meant);
         for (index, (&found, &score)) in boxes.enumerate() {
             let is_shown = answers.task() == ModelTask::Classification
-                || score >= request.min_score && !hidden.is_some_and(|bits| bits.hides(index));
+                || visible.contains(index, found, score);
             if found == request.class && is_shown {
                 frames.push(FilmFrame {
                     sample,
@@ -71,6 +75,7 @@ pub fn filmstrip(request: &FilmRequest, cancelled: &dyn Fn() -> bool) -> Option<
 mod tests {
     use super::*;
     use crate::domain::BoundingBox;
+    use crate::review::{Mark, VerdictKind};
 
     fn answers(task: ModelTask) -> Answers {
         let mut answers = Answers::new(task);
@@ -79,12 +84,20 @@ mod tests {
         answers
     }
 
+    fn view(min_score: f32) -> ViewSettings {
+        ViewSettings {
+            min_score,
+            ..ViewSettings::default()
+        }
+    }
+
     fn request(task: ModelTask) -> FilmRequest {
         FilmRequest {
             answers: answers(task),
             class: 1,
-            min_score: 0.0,
+            view: view(0.0),
             suppressed: None,
+            marks: Marks::default(),
             order: FilmOrder::HighestFirst,
         }
     }
@@ -99,9 +112,21 @@ mod tests {
     fn the_boxes_of_a_class_come_by_score_from_either_end() {
         let mut request = request(ModelTask::Detection);
         assert_eq!(found(&request), [(0, 0), (2, 1), (0, 2)]);
-        request.min_score = 0.5;
+        request.view = view(0.5);
         request.order = FilmOrder::LowestFirst;
         assert_eq!(found(&request), [(2, 1), (0, 0)]);
+    }
+
+    #[test]
+    fn a_box_that_a_person_confirmed_is_there_whatever_the_threshold() {
+        let mut request = request(ModelTask::Detection);
+        request.view = view(0.5);
+        let mark = Mark {
+            boxes: [(2, VerdictKind::Accept)].into(),
+            ..Mark::default()
+        };
+        request.marks.set(SampleId(0), mark);
+        assert_eq!(found(&request), [(0, 0), (2, 1), (0, 2)]);
     }
 
     #[test]
@@ -111,6 +136,10 @@ mod tests {
         suppressed.record(SampleId(0), &[square; 3], &[1, 2, 1], &[0.9, 0.8, 0.3]);
         let request = FilmRequest {
             suppressed: Some(suppressed),
+            view: ViewSettings {
+                nms_iou: Some(0.5),
+                ..view(0.0)
+            },
             ..request(ModelTask::Detection)
         };
         // Of the other image nothing is known.
@@ -120,7 +149,7 @@ mod tests {
     #[test]
     fn of_a_classifier_only_the_top_class_counts_whatever_its_score() {
         let request = FilmRequest {
-            min_score: 0.95,
+            view: view(0.95),
             ..request(ModelTask::Classification)
         };
         assert_eq!(found(&request), [(0, 0)]);

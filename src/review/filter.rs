@@ -48,6 +48,8 @@ pub(super) struct Look<'a> {
 }
 
 impl Filter {
+    /// `None` while the image is unjudged; see [`Mark::judged`].
+    pub(super) verdict: Option<VerdictKind>,
     pub(super) fn new(query: &Query, labels: &LabelSet) -> Self {
         Self(query.root.as_ref().map(|root| Test::new(root, labels)))
     }
@@ -69,7 +71,7 @@ impl Test {
         match node {
             Node::All(nodes) => Self::All(all(nodes)),
             Node::Any(nodes) => Self::Any(all(nodes)),
-            Node::Not(node) => Self::Not(Box::new(Self::new(node, labels))),
+            Node::Not(node) => Self::Not(Box::new(new(node))),
             Node::Term(term) => match term {
                 Term::Name(part) => Self::Name(part.clone()),
                 Term::Class(class) => Self::Class(ClassTest::new(class, labels)),
@@ -106,8 +108,8 @@ impl Test {
                 let has_boxes = gate.is_some_and(|gate| gate.task() == ModelTask::Detection);
                 has_boxes && facts.is_some_and(|facts| span.contains(facts.boxes as f32))
             }
-            Self::Verdict(None) => look.mark.is_some_and(Mark::is_judged),
-            Self::Verdict(Some(kind)) => look.mark.is_some_and(|mark| mark.has(*kind)),
+            Self::Verdict(None) => look.verdict.is_some(),
+            Self::Verdict(kind) => look.verdict == *kind,
             Self::Tag(tag) => look.mark.is_some_and(|mark| match tag {
                 Some(tag) => mark.tags.iter().any(|known| known.to_lowercase() == *tag),
                 None => !mark.tags.is_empty(),
@@ -157,16 +159,14 @@ impl ClassTest {
     }
 
     fn passes_boxes(&self, id: SampleId, summary: Summary<'_>, gate: &Gate<'_>) -> bool {
-        let hidden = gate.hidden(id);
+        let visible = gate.visible(id);
         let mut best = f32::NAN;
         let mut shown = 0_u32;
         for (at, (&class, &score)) in summary.classes.iter().zip(summary.scores).enumerate() {
-            if !*self.is_meant.get(class) || !gate.shows_class(class) {
-                continue;
+            if *self.is_meant.get(class) && visible.has_class(at, class) {
+                best = best.max(score);
+                shown += u32::from(visible.contains(at, class, score));
             }
-            best = best.max(score);
-            let is_hidden = hidden.is_some_and(|hidden| hidden.hides(at));
-            shown += u32::from(gate.passes(class, score) && !is_hidden);
         }
         match (self.score, self.boxes) {
             (None, None) => shown > 0,

@@ -16,8 +16,8 @@ pub struct Marks {
 pub struct Mark {
     /// Of the image as a whole.
     pub verdict: Option<VerdictKind>,
-    /// How many of its boxes have each kind of verdict, in the order of [`VerdictKind::ALL`].
-    pub box_verdicts: [u32; 4],
+    /// Of its boxes: index into the detections of the stored prediction, and verdict. Lowest index first, each once.
+    pub boxes: Arc<[(u32, VerdictKind)]>,
     /// `None` where there is none; never empty.
     pub note: Option<Arc<str>>,
     pub tags: Arc<[String]>,
@@ -54,25 +54,34 @@ impl Marks {
 }
 
 impl Mark {
-    /// Whether the image or one of its boxes has a verdict.
-    pub fn is_judged(&self) -> bool {
-        self.worst().is_some()
+    /// The verdict of an image whose boxes on screen are these: the worst that it or a box of it was given. `None` while it is
+    /// unjudged, which it is until it has a verdict of its own or all of these boxes have one.
+    pub fn judged(&self, mut shown_boxes: impl Iterator<Item = usize>) -> Option<VerdictKind> {
+        let boxes = self.boxes.iter().map(|(_, kind)| *kind);
+        let worst = boxes.chain(self.verdict).max()?;
+        let is_judged = self.verdict.is_some() || shown_boxes.all(|at| self.of_box(at).is_some());
+        is_judged.then_some(worst)
     }
 
-    /// Whether the image or one of its boxes has this verdict.
-    pub fn has(&self, kind: VerdictKind) -> bool {
-        self.verdict == Some(kind) || self.box_verdicts[kind as usize] > 0
-    }
-
-    /// The worst verdict of the image and its boxes.
-    pub fn worst(&self) -> Option<VerdictKind> {
-        let kinds = VerdictKind::ALL.into_iter();
-        kinds.rev().find(|kind| self.has(*kind))
+    pub fn of_box(&self, index: usize) -> Option<VerdictKind> {
+        let index = u32::try_from(index).ok()?;
+        let place = self
+            .boxes
+            .binary_search_by_key(&index, |(at, _)| *at)
+            .ok()?;
+        Some(self.boxes[place].1)
     }
 }
 
 impl VerdictKind {
     pub const ALL: [Self; 4] = [Self::Accept, Self::Unsure, Self::WrongClass, Self::Reject];
+
+    /// Whether it says of a box that there is such an object. Those boxes are always visible
+    /// ([`ViewSettings::visible_detections`](crate::domain::ViewSettings::visible_detections)); what a person rejected, or
+    /// was unsure about, follows the filters.
+    pub fn confirms(self) -> bool {
+        matches!(self, Self::Accept | Self::WrongClass)
+    }
 
     /// As [`Verdict::word`].
     pub fn word(self) -> &'static str {
@@ -101,13 +110,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_verdict_on_a_box_judges_the_image_and_the_worst_one_counts() {
-        let mut mark = Mark::default();
-        assert!(!mark.is_judged());
-        mark.verdict = Some(VerdictKind::Accept);
-        mark.box_verdicts[VerdictKind::WrongClass as usize] = 2;
-        assert!(mark.has(VerdictKind::Accept) && mark.has(VerdictKind::WrongClass));
-        assert_eq!(mark.worst(), Some(VerdictKind::WrongClass));
+    fn an_image_is_judged_once_it_or_every_box_that_is_shown_is_and_the_worst_verdict_counts() {
+        let boxes = |boxes: &[(u32, VerdictKind)]| Mark {
+            boxes: boxes.into(),
+            ..Mark::default()
+        };
+        let shown = || [0, 2].into_iter();
+        assert_eq!(Mark::default().judged(shown()), None);
+        assert_eq!(Mark::default().judged(std::iter::empty()), None);
+        let (accept, reject) = (VerdictKind::Accept, VerdictKind::Reject);
+        assert_eq!(boxes(&[(0, accept)]).judged(shown()), None);
+        assert_eq!(boxes(&[(1, reject), (2, accept)]).judged(shown()), None);
+        let both = boxes(&[(0, accept), (2, accept)]);
+        assert_eq!(both.judged(shown()), Some(accept));
+        let hidden_too = boxes(&[(0, accept), (1, reject), (2, accept)]);
+        assert_eq!(hidden_too.judged(shown()), Some(reject));
+        let image = Mark {
+            verdict: Some(accept),
+            ..boxes(&[(2, reject)])
+        };
+        assert_eq!(image.judged(shown()), Some(reject));
+        assert_eq!(image.of_box(2), Some(reject));
+        assert_eq!(image.of_box(0), None);
     }
 
     #[test]

@@ -10,6 +10,7 @@ mod by_class;
 mod facts;
 mod filmstrip;
 mod filter;
+mod judged;
 mod marks;
 mod query;
 mod sort;
@@ -23,6 +24,7 @@ pub use answers::{AnswerStatus, Answers, Summary};
 pub use arrange::{ArrangeRequest, Arrangement, Arranger, FilterCounts, arrange};
 pub use box_count::count_boxes;
 pub use filmstrip::{FilmFrame, FilmOrder, FilmRequest, filmstrip};
+pub use judged::verdict_of_image;
 pub use marks::{Mark, Marks, VerdictKind};
 pub use query::{
     Completion, Query, QueryError, class_term, complete, has_term, with_term, without_term,

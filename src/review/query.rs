@@ -145,10 +145,13 @@ const HELP: [(&str, &str); 19] = [
     ("score:0.4..0.6", "The best score lies between the two"),
     ("boxes:0", "No box is shown"),
     ("margin<0.1", "Nearly another answer, see the sort menu"),
-    ("!verdict", "Neither the image nor a box of it is judged"),
+    (
+        "!verdict",
+        "Not judged: neither the image nor all boxes shown have a verdict",
+    ),
     (
         "verdict:reject",
-        "Judged so, the image or a box: accept, reject, unsure, wrong",
+        "Judged, and this is the worst verdict: accept, reject, unsure, wrong",
     ),
     ("tag:night", "Has this tag; tag alone: any tag"),
     ("note:blurry", "Has this in its note; note alone: any note"),

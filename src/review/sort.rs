@@ -1,8 +1,7 @@
 //! What samples are sorted by.
 
 use super::arrange::ArrangeRequest;
-use super::facts::Facts;
-use crate::domain::{Sample, SampleId};
+use super::filter::Look;
 
 use serde::{Deserialize, Serialize};
 
@@ -29,7 +28,7 @@ pub enum SortBy {
     Uncertainty,
     /// The number of boxes that are shown.
     Boxes,
-    /// The worst verdict of the image and its boxes.
+    /// The worst verdict of the image and its boxes; images that are not judged come last.
     Verdict,
     /// How far two runs differ, while they are compared.
     Disagreement,
@@ -83,7 +82,9 @@ impl SortBy {
                 "Classifier: how near the first two scores are. Detector: how near to its threshold the nearest box is"
             }
             Self::Boxes => "By how many boxes are shown",
-            Self::Verdict => "By the worst verdict on the image or a box of it",
+            Self::Verdict => {
+                "By the worst verdict on the image or a box of it; what is not judged comes last"
+            }
             Self::Disagreement => "By how far the two compared runs differ",
         }
     }
@@ -129,13 +130,9 @@ impl SortBy {
     }
 
     /// The rank in ascending order; `None` where the sample has none.
-    pub(super) fn rank(
-        self,
-        request: &ArrangeRequest,
-        id: SampleId,
-        sample: &Sample,
-        facts: Option<Facts>,
-    ) -> Option<u64> {
+    pub(super) fn rank(self, request: &ArrangeRequest, look: &Look<'_>) -> Option<u64> {
+        let (id, sample) = (look.id, look.sample);
+        let facts = look.answer.map(|(_, facts)| facts);
         match self {
             Self::Listing | Self::Name => Some(u64::from(id.0)),
             Self::Date => Some(from_signed(sample.modified_ns?)),
@@ -143,7 +140,7 @@ impl SortBy {
             Self::TopScore => from_float(facts?.best?),
             Self::Uncertainty => from_float(-facts?.margin?),
             Self::Boxes => Some(u64::from(facts?.boxes)),
-            Self::Verdict => Some(request.marks.of(id)?.worst()? as u64),
+            Self::Verdict => Some(look.verdict? as u64),
             Self::Disagreement => {
                 let all = request.disagreement.as_ref()?;
                 from_float(*all.get(id.index())?)

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::by_class::ByClass;
 use super::facts::Gate;
-use super::{Answers, SAMPLES_A_LOOK, Suppressed};
+use super::{Answers, Marks, SAMPLES_A_LOOK, Suppressed};
 use crate::domain::{ModelTask, ViewSettings};
 
 /// What the filters show beside their sliders.
@@ -24,8 +24,8 @@ pub struct Statistics {
     pub is_exact: bool,
 }
 
-/// The scores of all boxes of the classes that are shown, whatever the threshold; for a classifier those of the first
-/// classes.
+/// The scores of all boxes of the classes that are shown, and of confirmed boxes, whatever the threshold; for a classifier
+/// those of the first classes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScoreHistogram {
     bins: [u32; Self::BINS],
@@ -76,9 +76,10 @@ pub fn statistics(
     answers: &Answers,
     view: &ViewSettings,
     suppressed: Option<&Suppressed>,
+    marks: &Marks,
     cancelled: &dyn Fn() -> bool,
 ) -> Option<Statistics> {
-    let gate = Gate::new(answers.task(), view, suppressed);
+    let gate = Gate::new(answers.task(), view, suppressed, Some(marks));
     let mut counting = Counting {
         histogram: ScoreHistogram {
             bins: [0; ScoreHistogram::BINS],
@@ -105,15 +106,15 @@ pub fn statistics(
             }
             continue;
         }
-        let hidden = gate.hidden(id);
-        counting.is_exact &= !hides_overlaps || hidden.is_some();
+        let visible = gate.visible(id);
+        counting.is_exact &= !hides_overlaps || gate.knows_overlaps(id);
         let before = counting.boxes_above;
         for (at, (&class, &score)) in summary.classes.iter().zip(summary.scores).enumerate() {
-            if !gate.shows_class(class) || hidden.is_some_and(|hidden| hidden.hides(at)) {
-                continue;
+            let is_visible = visible.contains(at, class, score);
+            if is_visible || gate.shows_class(class) && !visible.is_suppressed(at) {
+                counting.histogram.add(score);
             }
-            counting.histogram.add(score);
-            if gate.passes(class, score) {
+            if is_visible {
                 counting.boxes_above += 1;
                 counting.add(class, score);
             }
@@ -177,27 +178,37 @@ mod tests {
     use super::*;
     use crate::domain::{BoundingBox, SampleId};
     use crate::review::testing::Random;
+    use crate::review::{Mark, VerdictKind};
 
     const NEVER: &dyn Fn() -> bool = &|| false;
 
     /// One pass over everything for each question: slow and plain.
-    fn check(answers: &Answers, view: &ViewSettings, suppressed: Option<&Suppressed>) {
-        let got = statistics(answers, view, suppressed, NEVER).unwrap();
+    fn check(
+        answers: &Answers,
+        view: &ViewSettings,
+        suppressed: Option<&Suppressed>,
+        marks: &Marks,
+    ) {
+        let got = statistics(answers, view, suppressed, marks, NEVER).unwrap();
         let is_hidden =
             |id, at| view.nms_iou.is_some() && suppressed.is_some_and(|bits| bits.hides(id, at));
-        let mut boxes: Vec<(SampleId, u32, f32)> = Vec::new();
+        let is_confirmed = |id, at| {
+            let verdict = marks.get(id).of_box(at);
+            verdict.is_some_and(VerdictKind::confirms)
+        };
+        let (mut in_histogram, mut shown) = (Vec::new(), Vec::new());
         for (id, summary) in answers.iter() {
             for at in 0..summary.scores.len() {
-                if !is_hidden(id, at) {
-                    boxes.push((id, summary.classes[at], summary.scores[at]));
+                let (class, score) = (summary.classes[at], summary.scores[at]);
+                let is_shown = view.passes(class, score) && !is_hidden(id, at);
+                if is_shown || is_confirmed(id, at) {
+                    shown.push((id, class, score));
+                }
+                if view.shows_class(class) && !is_hidden(id, at) || is_confirmed(id, at) {
+                    in_histogram.push((id, class, score));
                 }
             }
         }
-        let shown: Vec<_> = boxes
-            .iter()
-            .copied()
-            .filter(|(_, class, score)| view.passes(*class, *score))
-            .collect();
         assert_eq!(got.boxes_above, shown.len());
         let images = |boxes: &[(SampleId, u32, f32)]| {
             let ids: std::collections::BTreeSet<SampleId> =
@@ -221,9 +232,9 @@ mod tests {
             }
         }
         for (bin, count) in got.histogram.bins().iter().enumerate() {
-            let in_bin = boxes.iter().filter(|(_, class, score)| {
-                view.shows_class(*class) && ((score * 50.0) as usize).min(49) == bin
-            });
+            let in_bin = in_histogram
+                .iter()
+                .filter(|(_, _, score)| ((score * 50.0) as usize).min(49) == bin);
             assert_eq!(*count as usize, in_bin.count(), "bin {bin}");
         }
     }
@@ -261,12 +272,24 @@ mod tests {
             solo_class: Some(6),
             ..ViewSettings::default()
         };
+        let mut judged = Marks::default();
+        for sample in (0..600).step_by(3) {
+            let boxes = (0..30).filter(|at| (at + sample) % 4 == 0);
+            let boxes = boxes.map(|at| (at, VerdictKind::ALL[(at / 4 % 4) as usize]));
+            let mark = Mark {
+                boxes: boxes.collect(),
+                ..Mark::default()
+            };
+            judged.set(SampleId(sample), mark);
+        }
         for view in [&plain, &varied, &solo] {
-            check(&answers, view, Some(&suppressed));
-            check(&answers, view, None);
+            for marks in [&Marks::default(), &judged] {
+                check(&answers, view, Some(&suppressed), marks);
+                check(&answers, view, None, marks);
+            }
         }
         let exact = |suppressed| {
-            statistics(&answers, &varied, suppressed, NEVER)
+            statistics(&answers, &varied, suppressed, &judged, NEVER)
                 .unwrap()
                 .is_exact
         };
@@ -283,7 +306,7 @@ mod tests {
             min_class_score: 0.5,
             ..ViewSettings::default()
         };
-        let got = statistics(&answers, &view, None, NEVER).unwrap();
+        let got = statistics(&answers, &view, None, &Marks::default(), NEVER).unwrap();
         assert_eq!((got.images, got.images_above, got.boxes_above), (3, 2, 0));
         assert_eq!(got.classes.rows.len(), 1);
         assert_eq!(
@@ -298,6 +321,7 @@ mod tests {
     fn what_nobody_wants_any_more_is_not_counted() {
         let mut answers = Answers::new(ModelTask::Detection);
         answers.record_summary(SampleId(0), 1, 1, &[1], &[0.5]);
-        assert!(statistics(&answers, &ViewSettings::default(), None, &|| true).is_none());
+        let (view, marks) = (ViewSettings::default(), Marks::default());
+        assert!(statistics(&answers, &view, None, &marks, &|| true).is_none());
     }
 }

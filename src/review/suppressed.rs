@@ -163,7 +163,7 @@ mod tests {
                     hidden_classes: [sample % 4].into(),
                     ..ViewSettings::default()
                 };
-                let mut expected = view.visible_detections(&prediction);
+                let mut expected = view.visible_detections(&prediction, &[]);
                 expected.sort_unstable();
                 let got: Vec<usize> = (0..scores.len())
                     .filter(|&at| view.passes(classes[at], scores[at]))

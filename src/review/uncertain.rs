@@ -13,7 +13,7 @@ pub fn next_less_certain(
     candidates: impl Iterator<Item = SampleId>,
     current: Option<SampleId>,
 ) -> Option<SampleId> {
-    let gate = Gate::new(answers.task(), view, None);
+    let gate = Gate::new(answers.task(), view, None, None);
     let margin = |id: SampleId| {
         let margin = gate.facts(id, answers.summary(id)?).margin?;
         Some((margin, id))
@@ -45,7 +45,7 @@ pub fn certainty(prediction: &Prediction, view: &ViewSettings) -> Option<f32> {
     let only = SampleId(0);
     answers.record(only, prediction);
     let summary = answers.summary(only)?;
-    Gate::new(answers.task(), view, None)
+    Gate::new(answers.task(), view, None, None)
         .facts(only, summary)
         .margin
 }

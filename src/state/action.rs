@@ -697,7 +697,7 @@ impl Action {
             ),
             Self::GoOnAfterVerdict => words(
                 "Go on after a verdict",
-                "A verdict on an image shows the next image, one on a box selects the next box",
+                "A verdict on an image shows the next image; one on a box selects the next box, and after the last box shows the next image",
                 &[],
             ),
             Self::LargerThumbnails => words(

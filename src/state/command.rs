@@ -212,6 +212,7 @@ pub enum Command {
     /// On the selected box, or else on every selected image; `None` takes the verdict back.
     SetVerdict(Option<Verdict>),
     /// Replaces the note of these images; an empty text takes it away.
+    /// Many images are judged only after a question.
     SetNote {
         samples: SampleSet,
         text: String,

@@ -83,6 +83,16 @@ impl State {
 
     /// Whether the filters are others than those that the comparison was made with.
     pub fn comparison_is_outdated(&self) -> bool {
+    /// Those of its boxes that are visible, highest score first.
+    pub fn compared_boxes(&self) -> Vec<usize> {
+        let right = self.comparing.as_ref().map(|comparing| comparing.right);
+        let shown = right.zip(self.shown_sample());
+        let shown = shown.zip(self.compared_answer());
+        shown.map_or_else(Vec::new, |((right, sample), prediction)| {
+            self.visible_boxes(right, sample, prediction)
+        })
+    }
+
         self.comparing.as_ref().is_some_and(|comparing| {
             let views = [comparing.left, comparing.right].map(|run| self.view_of_run(run));
             views != comparing.views.each_ref()

@@ -458,6 +458,8 @@ pub enum Effect {
         uri: SampleUri,
         prediction: Option<Prediction>,
         view: ViewSettings,
+        /// The boxes that are visible whatever the view.
+        confirmed: Vec<u32>,
     },
     CopyText {
         text: String,

@@ -74,7 +74,7 @@ impl State {
                 })
             }
             Answer::Detections(detections) => {
-                let best = || self.view().visible_detections(prediction).first().copied();
+                let best = || self.shown_boxes().first().copied();
                 let index = self.shown.selected_box.or_else(best)?;
                 let detection = detections.get(index)?;
                 Some(Question {

@@ -6,7 +6,7 @@ use super::{Order, Overlay, State, TaskId};
 use crate::domain::{
     ComparisonFormat, ExportFormat, ExportOptions, RunId, SampleId, SampleSet, ViewSettings,
 };
-use crate::review::{Answers, Suppressed};
+use crate::review::{Answers, Marks, Suppressed};
 
 /// What is chosen in the dialog; kept for the next time it is opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -140,6 +140,7 @@ pub struct BoxCountRequest {
     /// `None` counts all that are stored.
     pub view: Option<ViewSettings>,
     pub suppressed: Option<Suppressed>,
+    pub marks: Marks,
     /// Whose answers are about older versions of their files, and are not exported.
     pub outdated: SampleSet,
     pub order: Order,
@@ -177,6 +178,7 @@ pub struct BoxCounter {
 pub(super) struct CountBasis {
     pub(super) run: RunId,
     pub(super) answers: u64,
+    pub(super) marks: u64,
     pub(super) view: Option<ViewSettings>,
     /// Which state of what is known of overlaps.
     pub(super) hidden: u64,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::State;
-use crate::domain::RunId;
+use crate::domain::{RunId, ViewSettings};
 use crate::review::{FilmFrame, FilmOrder};
 
 /// Which question a strip answers.
@@ -24,12 +24,13 @@ pub struct Filmstrip {
 }
 
 /// All that the frames depend on.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct FilmBasis {
     pub(super) run: RunId,
     pub(super) answers: u64,
+    pub(super) marks: u64,
     pub(super) class: u32,
-    pub(super) min_score: f32,
+    pub(super) view: ViewSettings,
     /// Above which overlap boxes are hidden, and which state of what is known of that.
     pub(super) hidden: Option<(f32, u64)>,
     pub(super) order: FilmOrder,
@@ -64,6 +65,7 @@ impl Filmstrip {
     pub(super) fn ask(&mut self, id: FilmstripId, basis: FilmBasis) {
         let shows_other = self
             .gathered
+            .as_ref()
             .is_some_and(|gathered| !gathered.is_same_question(&basis));
         if shows_other {
             self.frames = Arc::default();
@@ -72,10 +74,7 @@ impl Filmstrip {
     }
 
     pub(super) fn take(&mut self, id: FilmstripId, frames: Vec<FilmFrame>) {
-        if let Some((asked, basis)) = self.asked
-            && asked == id
-        {
-            self.asked = None;
+        if let Some((_, basis)) = self.asked.take_if(|(asked, _)| *asked == id) {
             self.gathered = Some(basis);
             self.frames = frames.into();
         }

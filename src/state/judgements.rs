@@ -17,7 +17,6 @@ pub struct Judgements {
     unlisted: HashMap<SampleUri, ImageJudgement>,
     /// The run whose verdicts are on screen.
     run: Option<RunId>,
-    counts: VerdictCounts,
     /// What sorting and filtering see.
     marks: Marks,
     /// How many images carry each tag.
@@ -36,16 +35,6 @@ pub struct ImageJudgement {
     note: String,
     /// Sorted, each once.
     tags: Vec<String>,
-}
-
-/// Images by their verdict, for the run on screen; kept, not counted. An image whose boxes were judged counts too, with the
-/// worst of its verdicts.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct VerdictCounts {
-    pub accept: usize,
-    pub reject: usize,
-    pub unsure: usize,
-    pub wrong: usize,
 }
 
 /// One value of a judgement.
@@ -126,11 +115,6 @@ impl ImageJudgement {
         })
     }
 
-    /// The worst verdict on the image and its boxes.
-    pub fn worst(&self, run: Option<RunId>) -> Option<VerdictKind> {
-        self.mark(run).worst()
-    }
-
     pub fn note(&self) -> &str {
         &self.note
     }
@@ -141,18 +125,16 @@ impl ImageJudgement {
 
     /// What sorting and filtering need of it.
     fn mark(&self, run: Option<RunId>) -> review::Mark {
-        let mut mark = review::Mark {
+        let boxes = run.into_iter().flat_map(|run| self.of_boxes(run));
+        review::Mark {
             verdict: self.of_image(run).map(VerdictKind::from),
+            // The verdicts are sorted, so these are.
+            boxes: boxes
+                .map(|(index, verdict)| (index, verdict.into()))
+                .collect(),
             note: (!self.note.is_empty()).then(|| Arc::from(self.note.as_str())),
             tags: self.tags.clone().into(),
-            ..review::Mark::default()
-        };
-        if let Some(run) = run {
-            for (_, verdict) in self.of_boxes(run) {
-                mark.box_verdicts[VerdictKind::from(verdict) as usize] += 1;
-            }
         }
-        mark
     }
 
     fn is_empty(&self) -> bool {
@@ -200,21 +182,6 @@ impl From<JudgedSample> for ImageJudgement {
     }
 }
 
-impl VerdictCounts {
-    pub fn judged(&self) -> usize {
-        self.accept + self.reject + self.unsure + self.wrong
-    }
-
-    fn of(&mut self, kind: VerdictKind) -> &mut usize {
-        match kind {
-            VerdictKind::Accept => &mut self.accept,
-            VerdictKind::Reject => &mut self.reject,
-            VerdictKind::Unsure => &mut self.unsure,
-            VerdictKind::WrongClass => &mut self.wrong,
-        }
-    }
-}
-
 impl Judgements {
     /// What is said of a sample; `None` where nothing is.
     pub fn get(&self, sample: SampleId) -> Option<&ImageJudgement> {
@@ -231,10 +198,13 @@ impl Judgements {
         self.get(sample)?.of_image(self.run)
     }
 
-    /// Whether the image or one of its boxes has a verdict, for the run on screen.
-    pub fn is_judged(&self, sample: SampleId) -> bool {
-        self.get(sample)
-            .is_some_and(|said| said.worst(self.run).is_some())
+    /// The boxes of a run's answer that a person accepted or gave the right class, lowest index first: they are visible
+    /// whatever the filters.
+    pub fn confirmed_boxes(&self, run: RunId, sample: SampleId) -> Vec<u32> {
+        let boxes = self.get(sample).into_iter();
+        let boxes = boxes.flat_map(|said| said.of_boxes(run));
+        let confirmed = boxes.filter(|(_, verdict)| VerdictKind::from(*verdict).confirms());
+        confirmed.map(|(index, _)| index).collect()
     }
 
     /// Whether the answer of this run, or one of its boxes, has a verdict.
@@ -277,11 +247,6 @@ impl Judgements {
     /// Every tag in use.
     pub fn known_tags(&self) -> impl Iterator<Item = &str> {
         self.tags.keys().map(String::as_str)
-    }
-
-    /// Images with a verdict, for the run on screen.
-    pub fn counts(&self) -> VerdictCounts {
-        self.counts
     }
 
     /// What sorting and filtering see; cheap to clone.
@@ -394,13 +359,8 @@ impl Judgements {
             return;
         }
         self.run = run;
-        self.counts = VerdictCounts::default();
         for (&sample, said) in &self.images {
-            let mark = said.mark(run);
-            if let Some(kind) = mark.worst() {
-                *self.counts.of(kind) += 1;
-            }
-            self.marks.set(sample, mark);
+            self.marks.set(sample, said.mark(run));
         }
     }
 
@@ -483,24 +443,17 @@ impl Judgements {
         touched
     }
 
-    /// The only place where a judgement changes; keeps the counts. Gives the value that was there.
+    /// The only place where a judgement changes; keeps the marks. Gives the value that was there.
     fn put(&mut self, sample: SampleId, mark: Mark) -> Mark {
-        let (run, is_tags) = (self.run, matches!(mark, Mark::Tags(_)));
+        let is_tags = matches!(mark, Mark::Tags(_));
         let said = self.images.entry(sample).or_default();
-        if let Some(kind) = said.worst(run) {
-            *self.counts.of(kind) -= 1;
-        }
         if is_tags {
             for tag in &said.tags {
                 forget_one(&mut self.tags, tag);
             }
         }
         let before = said.set(mark);
-        let now = said.mark(run);
-        if let Some(kind) = now.worst() {
-            *self.counts.of(kind) += 1;
-        }
-        self.marks.set(sample, now);
+        self.marks.set(sample, said.mark(self.run));
         if is_tags {
             for tag in &said.tags {
                 *self.tags.entry(tag.clone()).or_default() += 1;
@@ -559,18 +512,18 @@ mod tests {
         said.map(|(sample, said)| (sample, said.clone())).collect()
     }
 
-    /// From what sorting and filtering see, so that these are held to be in step, too.
-    fn counted_anew(judgements: &Judgements) -> VerdictCounts {
-        let mut counts = VerdictCounts::default();
-        for id in 0..8 {
-            let mark = judgements.marks().get(SampleId(id));
-            let said = judgements.get(SampleId(id)).cloned().unwrap_or_default();
-            assert_eq!(mark, said.mark(Some(RUN)));
-            if let Some(kind) = mark.worst() {
-                *counts.of(kind) += 1;
-            }
+    /// What sorting and filtering see is in step with what is said.
+    fn check_marks(judgements: &Judgements) {
+        for id in (0..8).map(SampleId) {
+            let said = judgements.get(id).cloned().unwrap_or_default();
+            assert_eq!(judgements.marks().get(id), said.mark(Some(RUN)), "{id:?}");
         }
-        counts
+    }
+
+    /// Images with a verdict of their own.
+    fn judged(judgements: &Judgements) -> usize {
+        let marks = (0..8).map(|id| judgements.marks().get(SampleId(id)));
+        marks.filter(|mark| mark.verdict.is_some()).count()
     }
 
     /// A small generator, so that a failure can be repeated: the constants are those of Knuth's MMIX.
@@ -624,20 +577,12 @@ mod tests {
                 if judgements.edit(number.to_string(), marks).is_some() {
                     moments.push(everything(&judgements));
                 }
-                assert_eq!(
-                    judgements.counts(),
-                    counted_anew(&judgements),
-                    "seed {seed}"
-                );
+                check_marks(&judgements);
             }
             for expected in moments.iter().rev().skip(1) {
                 judgements.undo().unwrap();
                 assert_eq!(&everything(&judgements), expected, "seed {seed}");
-                assert_eq!(
-                    judgements.counts(),
-                    counted_anew(&judgements),
-                    "seed {seed}"
-                );
+                check_marks(&judgements);
             }
             assert_eq!(judgements.undo(), None);
             assert_eq!(judgements.known_tags().count(), 0);
@@ -680,29 +625,28 @@ mod tests {
         let mark = Mark::Verdict(UNANSWERED, Some(Verdict::Unsure));
         judgements.edit("early".to_owned(), [(SampleId(0), mark)]);
         judgements.edit("late".to_owned(), [verdict(1, Verdict::Accept)]);
-        assert_eq!(judgements.counts().judged(), 2);
+        assert_eq!(judged(&judgements), 2);
         judgements.follow_run(Some(RunId(2)));
         assert_eq!(judgements.verdict(SampleId(0)), Some(&Verdict::Unsure));
         assert_eq!(judgements.verdict(SampleId(1)), None);
-        assert_eq!(judgements.counts().judged(), 1);
+        assert_eq!(judged(&judgements), 1);
     }
 
     #[test]
     fn what_the_project_holds_waits_for_the_listing() {
         let uri = SampleUri::new("/photos/a.jpg");
         let mut judgements = judgements();
-        let judged = JudgedSample {
+        let stored = JudgedSample {
             sample: uri.clone(),
             verdicts: vec![(IMAGE, Verdict::Reject)],
             note: String::new(),
             tags: vec!["night".to_owned()],
         };
-        judgements.restore([judged], |_| None);
-        assert_eq!(judgements.counts().judged(), 0);
+        judgements.restore([stored], |_| None);
+        assert_eq!(judged(&judgements), 0);
         judgements.listed(SampleId(4), &uri);
         assert_eq!(judgements.verdict(SampleId(4)), Some(&Verdict::Reject));
         assert_eq!(judgements.tags(SampleId(4)), ["night"]);
-        assert_eq!(judgements.counts().reject, 1);
         assert_eq!(judgements.undo_label(), None, "it was not said just now");
     }
 
@@ -713,7 +657,7 @@ mod tests {
         let note = (SampleId(0), Mark::Note("dark".to_owned()));
         judgements.edit("note".to_owned(), [note]);
         judgements.forget_run(RUN);
-        assert_eq!(judgements.counts().judged(), 0);
+        assert_eq!(judged(&judgements), 0);
         assert_eq!(judgements.note(SampleId(0)), "dark");
         assert_eq!(judgements.undo().unwrap().label, "note");
         assert_eq!(judgements.undo(), None);

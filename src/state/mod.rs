@@ -48,7 +48,7 @@ pub use export::{
 };
 pub use filmstrip::{Filmstrip, FilmstripId};
 pub use import::{Import, ImportDraft, ImportField, ImportId, ImportStatus};
-pub use judgements::{ImageJudgement, Judgements, VerdictCounts};
+pub use judgements::{ImageJudgement, Judgements};
 pub use model_shelf::{ModelEntry, ModelShelf};
 pub use order::Order;
 pub use problems::{ProblemEntry, ProblemList};
@@ -333,6 +333,44 @@ impl State {
 
     /// Whether these are the samples whose whole answers were asked for last.
     pub fn has_asked_for(&self, samples: &[SampleId]) -> bool {
+    /// Indices of the visible boxes of a run's answer, highest score first: those that its filters show, and those that a
+    /// person confirmed.
+    pub fn visible_boxes(
+        &self,
+        run: RunId,
+        sample: SampleId,
+        prediction: &Prediction,
+    ) -> Vec<usize> {
+        let confirmed = self.judgements.confirmed_boxes(run, sample);
+        let view = self.view_of_run(run);
+        view.visible_detections(prediction, &confirmed)
+    }
+
+    /// Those of the answer on screen.
+    pub fn shown_boxes(&self) -> Vec<usize> {
+        let shown = self.run().zip(self.shown_sample());
+        let shown = shown.zip(self.shown.prediction.as_ref());
+        shown.map_or_else(Vec::new, |((run, sample), prediction)| {
+            self.visible_boxes(run.id(), sample, prediction)
+        })
+    }
+
+    /// The boxes of the answer on screen that a person confirmed.
+    fn confirmed_boxes(&self) -> Vec<u32> {
+        let shown = self.run().zip(self.shown_sample());
+        shown.map_or_else(Vec::new, |(run, sample)| {
+            self.judgements.confirmed_boxes(run.id(), sample)
+        })
+    }
+
+    /// The verdict of an image, as the badge on its thumbnail, the search and the counts have it; `None` while it is unjudged:
+    /// until it has a verdict of its own, or all of its visible boxes have one.
+    pub fn verdict_of(&self, sample: SampleId) -> Option<VerdictKind> {
+        let answers = self.run().map(|run| &run.answers);
+        let marks = self.judgements.marks();
+        verdict_of_image(answers, self.view(), self.suppressed(), marks, sample)
+    }
+
         let wanted = self.runs.wanted.iter();
         let run = self.run().map(Run::id);
         let asked = wanted.map(|(of, sample)| (Some(*of), *sample));

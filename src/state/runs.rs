@@ -7,7 +7,7 @@ use super::pages::AnswerPages;
 use crate::domain::{
     LabelSet, ModelTask, Prediction, RunId, RunInfo, RunKey, SampleId, SampleSet, ViewSettings,
 };
-use crate::review::{AnswerStatus, Answers, Suppressed};
+use crate::review::{AnswerStatus, Answers, Marks, Suppressed, count_boxes};
 
 /// The runs of the open project. Going back to an earlier model finds its answers again.
 #[derive(Default)]
@@ -285,6 +285,7 @@ impl Run {
         sample: SampleId,
         view: &ViewSettings,
         suppressed: Option<&Suppressed>,
+        marks: &Marks,
     ) -> Option<String> {
         let summary = self.answers.summary(sample)?;
         Some(match self.task() {
@@ -299,12 +300,8 @@ impl Run {
                 })
             }
             ModelTask::Detection => {
-                let hidden = suppressed.filter(|bits| view.nms_iou == Some(bits.max_iou()));
-                let is_hidden = |at| hidden.is_some_and(|bits| bits.hides(sample, at));
-                let boxes = summary.classes.iter().zip(summary.scores).enumerate();
-                let visible = boxes
-                    .filter(|&(at, (&class, &score))| view.passes(class, score) && !is_hidden(at));
-                match visible.count() {
+                let sample = std::iter::once(sample);
+                match count_boxes(&self.answers, Some(view), suppressed, marks, sample) {
                     1 => "1 box".to_owned(),
                     count => format!("{count} boxes"),
                 }

@@ -83,7 +83,10 @@ fn count_text(state: &State, strip: &Filmstrip) -> String {
     };
     let count = format!("{} {noun}", grouped(count));
     match strip.class.filter(|_| is_detection) {
-        Some(class) => format!("{count} from {:.2} on", state.view().min_score_of(class)),
+        Some(class) => {
+            let least = state.view().min_score_of(class);
+            format!("{count}, ≥ {least:.2} or accepted")
+        }
         None => count,
     }
 }
@@ -132,6 +135,11 @@ fn frames_ui(
     if frames.is_empty() {
         let text = if strip.is_under_way() {
             "Looking through the answers…"
+        } else if strip
+            .class
+            .is_some_and(|class| !state.view().shows_class(class))
+        {
+            "The filters hide this class"
         } else {
             "No answer so far has this class with a score that is high enough"
         };

@@ -12,7 +12,7 @@ use super::theme;
 use super::widgets::{elided_in_middle, paint_verdict, truncated, verdict_word};
 use crate::domain::SampleId;
 use crate::review::{AnswerStatus, SortBy};
-use crate::state::{Action, Command, Overlay, SourceId, State, Step};
+use crate::state::{Action, Command, SourceId, State, Step};
 
 const GAP: f32 = 6.0;
 const PADDING: f32 = 6.0;
@@ -417,10 +417,8 @@ fn click(modifiers: Modifiers, sample: SampleId) -> Command {
 
 /// What people said of the image, for those who hear it: “, rejected, saving”.
 fn judged_text(state: &State, sample: SampleId) -> String {
-    let mark = state.judgements.marks().get(sample);
-    let mut text = mark
-        .worst()
-        .map_or_else(String::new, |kind| format!(", {}", verdict_word(kind)));
+    let verdict = state.verdict_of(sample);
+    let mut text = verdict.map_or_else(String::new, |kind| format!(", {}", verdict_word(kind)));
     if state.judgements.is_saving(sample) {
         text.push_str(", saving");
     }
@@ -448,9 +446,10 @@ fn paint_signs(ui: &Ui, state: &State, cell: &Cell<'_>) -> f32 {
         paint_problem(ui, next_centre());
     }
     let is_saving = state.judgements.is_saving(cell.sample);
-    if is_saving || mark.worst().is_some() {
+    let verdict = state.verdict_of(cell.sample);
+    if is_saving || verdict.is_some() {
         let centre = next_centre();
-        if let Some(kind) = mark.worst() {
+        if let Some(kind) = verdict {
             paint_verdict(painter, centre, 7.0, kind);
         }
         if is_saving {
@@ -530,7 +529,12 @@ fn headline(state: &State, sample: SampleId) -> Headline {
         AnswerStatus::Waiting => plain("waiting…"),
         AnswerStatus::Answered => {
             let headline = run
-                .headline(sample, state.view(), state.suppressed())
+                .headline(
+                    sample,
+                    state.view(),
+                    state.suppressed(),
+                    state.judgements.marks(),
+                )
                 .unwrap_or_default();
             if run.is_outdated(sample) {
                 let text = format!("older file: {headline}");
@@ -582,14 +586,17 @@ fn want_answers(state: &State, cells: &[Cell<'_>], commands: &mut Vec<Command>) 
 
 /// The boxes that the view shows, the surest on top with its label.
 fn paint_boxes(ui: &Ui, state: &State, cell: &Cell<'_>) {
-    let (Some(thumbnail), Some(prediction)) = (cell.thumbnail, state.answer_of(cell.sample)) else {
+    let (Some(thumbnail), Some(run)) = (cell.thumbnail, state.run()) else {
+        return;
+    };
+    let Some(prediction) = state.answer_of(cell.sample) else {
         return;
     };
     let rect = place_of_thumbnail(cell.picture_place, thumbnail.size);
     let size = vec2(prediction.width as f32, prediction.height as f32);
     let scale = rect.size() / size;
     let painter = ui.painter_at(rect);
-    let visible = state.view().visible_detections(prediction);
+    let visible = state.visible_boxes(run.id(), cell.sample, prediction);
     for (place, &index) in visible.iter().enumerate().rev() {
         let detection = &prediction.detections()[index];
         let bounds = detection

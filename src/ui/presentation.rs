@@ -190,7 +190,7 @@ fn boxes_ui(
     placement: &Placement,
     seen_secs: f64,
 ) {
-    let visible = state.view().visible_detections(prediction);
+    let visible = state.shown_boxes();
     let drawn = |place: usize, index: usize| {
         let detection = &prediction.detections()[index];
         let clipped = detection

@@ -90,7 +90,7 @@ fn the_dialog_says_how_many_boxes_each_choice_of_images_has() {
     wait_for(&mut window, "cup ");
     let state = window.state().state();
     let prediction = state.shown.prediction.as_ref().unwrap();
-    let shown = state.view().visible_detections(prediction).len();
+    let shown = state.shown_boxes().len();
     let stored = prediction.detections().len();
     assert!(1 < shown && shown < stored);
     window.key_press_modifiers(egui::Modifiers::COMMAND, egui::Key::E);

@@ -5,9 +5,12 @@ use egui::{Key, Modifiers};
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable;
 use spotcheck::app::App;
-use spotcheck::state::{Action, Command};
+use spotcheck::domain::{ExportFormat, ExportOptions, Verdict, VerdictChoice};
+use spotcheck::state::{Action, Command, ExportScope, ViewChange};
 
-use crate::window::{click, folder_of, open, open_in, samples, sees, wait_for, wait_until};
+use crate::window::{
+    click, folder_of, open, open_in, samples, sees, wait_for, wait_until, wait_until_idle,
+};
 
 const CLASSIFIER: &str = "efficientnet-lite0";
 const DETECTOR: &str = "ssd-mobilenet-coco";
@@ -36,23 +39,23 @@ fn letters_judge_the_image_and_go_on_to_the_next() {
     let folder = folder_of(4, "chelsea.png");
     let mut window = open_to_judge(folder.path(), CLASSIFIER);
     wait_for(&mut window, "1 of 4 images");
-    wait_for(&mut window, "0 of 4 judged");
+    wait_for(&mut window, "0 of 4 images judged");
     press(&mut window, Key::A);
     wait_for(&mut window, "2 of 4 images");
-    assert!(sees(&window, "1 of 4 judged: 1 accepted"));
+    wait_for(&mut window, "1 of 4 images judged: 1 accepted");
     press(&mut window, Key::R);
     press(&mut window, Key::U);
     wait_for(
         &mut window,
-        "3 of 4 judged: 1 accepted, 1 rejected, 1 unsure",
+        "3 of 4 images judged: 1 accepted, 1 rejected, 1 unsure",
     );
     // The cell says it too, and not only by a colour.
     assert!(sees(&window, "1-chelsea.png") && sees(&window, ", rejected"));
     press_with(&mut window, Modifiers::COMMAND, Key::Z);
     wait_for(&mut window, "Undone: be unsure about 2-chelsea.png");
-    wait_for(&mut window, "2 of 4 judged: 1 accepted, 1 rejected");
+    wait_for(&mut window, "2 of 4 images judged: 1 accepted, 1 rejected");
     press_with(&mut window, Modifiers::COMMAND, Key::Y);
-    wait_for(&mut window, "3 of 4 judged");
+    wait_for(&mut window, "3 of 4 images judged");
     press(&mut window, Key::J);
     wait_for(&mut window, "4 of 4 images");
     assert!(sees(&window, "Image: not judged"));
@@ -71,7 +74,7 @@ fn the_buttons_of_the_bar_do_what_the_keys_do() {
     wait_for(&mut window, "Image: not judged");
     window.get_by_role_and_label(Role::Button, "Undo").click();
     wait_for(&mut window, "Image: rejected");
-    wait_for(&mut window, "1 of 2 judged: 1 rejected");
+    wait_for(&mut window, "1 of 2 images judged: 1 rejected");
     wait_until(
         &mut window,
         "everything to be in the project file",
@@ -98,7 +101,7 @@ fn the_right_class_is_typed_and_completed() {
     wait_for(&mut window, "is none of the model's classes");
     press(&mut window, Key::Enter);
     wait_for(&mut window, "Image: wrong class, is “my own word”");
-    assert!(sees(&window, "1 of 1 judged: 1 wrong class"));
+    wait_for(&mut window, "1 of 1 image judged: 1 wrong class");
 }
 
 #[test]
@@ -112,7 +115,7 @@ fn a_note_and_tags_are_written_without_the_mouse() {
         .type_text("ears cut off");
     press(&mut window, Key::A);
     assert!(
-        sees(&window, "0 of 2 judged"),
+        sees(&window, "0 of 2 images judged"),
         "letters are text while one writes"
     );
     press(&mut window, Key::Enter);
@@ -147,12 +150,228 @@ fn a_box_is_judged_by_itself() {
     wait_for(&mut window, "× ");
     let state = window.state().state();
     let sample = state.shown_sample().unwrap();
-    let prediction = state.shown.prediction.as_ref().unwrap();
-    let first = state.view().visible_detections(prediction)[0];
-    assert!(state.judgements.box_verdict(sample, first).is_some());
-    assert!(sees(&window, "1 of 1 judged: 1 rejected"));
+    let boxes = state.shown_boxes();
+    assert!(boxes.len() > 1);
+    assert!(state.judgements.box_verdict(sample, boxes[0]).is_some());
     press(&mut window, Key::Escape);
-    wait_for(&mut window, "Image: not judged");
+    wait_for(&mut window, &format!("1 of {} boxes judged", boxes.len()));
+}
+
+#[test]
+fn an_image_is_judged_with_its_last_box_and_the_next_one_is_shown() {
+    let folder = folder_of(2, "coffee.png");
+    let mut window = open_to_judge(folder.path(), DETECTOR);
+    wait_for(&mut window, "cup ");
+    let boxes = window.state().state().shown_boxes();
+    assert!(boxes.len() > 1);
+    press(&mut window, Key::CloseBracket);
+    for number in 1..boxes.len() {
+        press(&mut window, if number == 1 { Key::R } else { Key::A });
+        window.state_mut().command(Command::SelectBox(None));
+        let part = format!("{number} of {} boxes judged", boxes.len());
+        wait_for(&mut window, &part);
+        wait_until_idle(&mut window);
+        assert!(sees(&window, "0 of 2 images judged"));
+        assert!(sees(&window, "Unjudged 2") || !sees(&window, "Unjudged"));
+        assert!(!sees(&window, "boxes, rejected"), "no badge");
+        let next = Command::SelectBox(Some(boxes[number]));
+        window.state_mut().command(next);
+        window.step();
+    }
+    press(&mut window, Key::A);
+    wait_for(&mut window, "2 of 2 images");
+    wait_for(&mut window, "1 of 2 images judged: 1 rejected");
+    assert!(sees(&window, "boxes, rejected"), "the badge");
+    assert!(sees(&window, "Unjudged 1") && sees(&window, "Rejected 1"));
+    assert!(!sees(&window, "Accepted "), "each image is counted once");
+}
+
+/// The boxes of the exported dataset.
+fn annotations(path: &Path) -> usize {
+    let text = std::fs::read_to_string(path).unwrap();
+    let dataset: serde_json::Value = serde_json::from_str(&text).unwrap();
+    dataset["annotations"].as_array().unwrap().len()
+}
+
+#[test]
+fn an_accepted_box_is_shown_counted_and_exported_whatever_the_threshold() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut window = open_to_judge(&samples().join("coffee.png"), DETECTOR);
+    wait_for(&mut window, "cup ");
+    let above = window.state().state().shown_boxes();
+    let threshold = ViewChange::MinScore(0.2);
+    window.state_mut().command(Command::ChangeView(threshold));
+    window.step();
+    let state = window.state().state();
+    let last = *state.shown_boxes().last().unwrap();
+    let (sample, score) = (
+        state.shown_sample().unwrap(),
+        state.shown.prediction.as_ref().unwrap().detections()[last].score,
+    );
+    assert!(score < 0.5);
+    window.state_mut().command(Command::SelectBox(Some(last)));
+    press(&mut window, Key::A);
+    window.state_mut().command(Command::SelectBox(Some(last)));
+    click(&mut window, "Reset filters");
+    wait_until_idle(&mut window);
+    let state = window.state().state();
+    assert_eq!(state.view().min_score, 0.5);
+    let mut expected = above.clone();
+    expected.push(last);
+    assert_eq!(state.shown_boxes(), expected);
+    assert_eq!(state.shown.selected_box, Some(last));
+    let statistics = state.arranging.statistics().unwrap();
+    assert_eq!(statistics.boxes_above, expected.len());
+    let below = format!("coffee.png, {} boxes", expected.len());
+    assert!(sees(&window, &below), "{below}");
+
+    let path = folder.path().join("accepted.json");
+    let options = ExportOptions {
+        verdicts: VerdictChoice::Accepted,
+        ..ExportOptions::of_format(ExportFormat::Coco)
+    };
+    let state = window.state_mut();
+    state.command(Command::SetExport(options, ExportScope::All));
+    state.command(Command::Export {
+        path: path.clone(),
+        replaces: false,
+    });
+    wait_until(&mut window, "the export", |window| {
+        window.state().state().exported.is_some()
+    });
+    assert_eq!(annotations(&path), 1);
+    press(&mut window, Key::R);
+    let verdict = |window: &Harness<'static, App>| {
+        let judgements = &window.state().state().judgements;
+        judgements.box_verdict(sample, last).cloned()
+    };
+    assert_eq!(
+        verdict(&window),
+        Some(Verdict::Accept),
+        "keys belong to the dialog"
+    );
+    window.state_mut().command(Command::DismissExported);
+    window.step();
+
+    // Without its verdict it follows the threshold again, and no key judges what is not to be seen.
+    press(&mut window, Key::C);
+    assert_eq!(verdict(&window), None);
+    let state = window.state().state();
+    assert_eq!(state.shown_boxes(), above);
+    assert_eq!(state.shown.selected_box, None);
+}
+
+/// Whether anything that is typed goes into a text field.
+fn is_typing(window: &Harness<'static, App>) -> bool {
+    window.ctx.text_edit_focused()
+}
+
+#[test]
+fn enter_gives_the_keyboard_back_and_a_tag_that_was_not_finished_waits_for_no_other_image() {
+    let folder = folder_of(3, "chelsea.png");
+    let mut window = open_to_judge(folder.path(), CLASSIFIER);
+    wait_for(&mut window, "1 of 3 images");
+    press(&mut window, Key::T);
+    assert!(is_typing(&window));
+    window.event(egui::Event::Text("night".to_owned()));
+    press(&mut window, Key::Enter);
+    wait_for(&mut window, "Take the tag night away");
+    assert!(!is_typing(&window));
+    press(&mut window, Key::A);
+    wait_for(&mut window, "1 of 3 images judged: 1 accepted");
+
+    press(&mut window, Key::T);
+    window.event(egui::Event::Text("ni".to_owned()));
+    window.run_steps(2);
+    press(&mut window, Key::Escape);
+    assert!(!is_typing(&window));
+    let field = window.get_by_role_and_label(Role::TextInput, "Tag");
+    assert_eq!(field.value().as_deref(), Some(""));
+
+    // A suggestion is clicked with the mouse.
+    press(&mut window, Key::T);
+    window.event(egui::Event::Text("ni".to_owned()));
+    window.run_steps(2);
+    window.get_by_label("Tag with night").click();
+    window.run_steps(3);
+    let state = window.state().state();
+    let shown = state.shown_sample().unwrap();
+    assert_eq!(state.judgements.tags(shown), ["night"]);
+    assert!(!is_typing(&window));
+}
+
+#[test]
+fn escape_in_a_text_field_leaves_the_field_and_nothing_else() {
+    let mut window = open_to_judge(&samples().join("coffee.png"), DETECTOR);
+    wait_for(&mut window, "cup ");
+    press(&mut window, Key::CloseBracket);
+    let selected = window.state().state().shown.selected_box;
+    assert!(selected.is_some());
+    press(&mut window, Key::N);
+    assert!(is_typing(&window));
+    press(&mut window, Key::Escape);
+    assert!(!is_typing(&window));
+    assert_eq!(window.state().state().shown.selected_box, selected);
+    press(&mut window, Key::Escape);
+    assert_eq!(window.state().state().shown.selected_box, None);
+}
+
+#[test]
+fn many_images_are_judged_only_after_a_question_and_undone_beside_the_answer() {
+    let folder = folder_of(21, "chelsea.png");
+    let mut window = open_to_judge(folder.path(), CLASSIFIER);
+    wait_for(&mut window, "21 images");
+    let judged = |window: &Harness<'static, App>| {
+        let state = window.state().state();
+        let ids = state.samples.ids();
+        ids.filter(|id| state.verdict_of(*id).is_some()).count()
+    };
+    let selected =
+        |window: &Harness<'static, App>| window.state().state().selection.selected().len();
+    press_with(&mut window, Modifiers::COMMAND, Key::A);
+    assert_eq!(selected(&window), 21);
+    press(&mut window, Key::R);
+    assert!(sees(&window, "Reject 21 images?"));
+    press(&mut window, Key::Escape);
+    assert!(!sees(&window, "Reject 21 images?"));
+    assert_eq!((judged(&window), selected(&window)), (0, 21));
+    press(&mut window, Key::Escape);
+    assert_eq!(selected(&window), 1, "Escape goes one step back each time");
+
+    press_with(&mut window, Modifiers::COMMAND, Key::A);
+    press(&mut window, Key::R);
+    press(&mut window, Key::Enter);
+    assert_eq!(judged(&window), 21);
+    assert!(sees(&window, "Done: reject 21 images"));
+    click(&mut window, "Undo: reject 21 images");
+    assert_eq!(judged(&window), 0);
+    assert!(sees(&window, "Undone: reject 21 images"));
+
+    // Up to twenty at once need no question.
+    let last = window.state().state().samples.ids().last().unwrap();
+    window.state_mut().command(Command::ToggleSelected(last));
+    window.step();
+    press(&mut window, Key::A);
+    assert_eq!(judged(&window), 20);
+}
+
+#[test]
+fn undoing_comes_back_to_its_image_while_only_unjudged_ones_are_shown() {
+    let folder = folder_of(3, "chelsea.png");
+    let mut window = open_to_judge(folder.path(), CLASSIFIER);
+    wait_for(&mut window, "1 of 3 images");
+    let first = window.state().state().shown_sample();
+    let unjudged = Command::SetQuery("!verdict".to_owned());
+    window.state_mut().command(unjudged);
+    wait_until_idle(&mut window);
+    press(&mut window, Key::A);
+    wait_until(&mut window, "the judged image to go", |window| {
+        window.state().state().order().len() == 2
+    });
+    assert_ne!(window.state().state().shown_sample(), first);
+    press_with(&mut window, Modifiers::COMMAND, Key::Z);
+    assert_eq!(window.state().state().shown_sample(), first);
+    wait_for(&mut window, "1 of 3 found");
 }
 
 #[test]
@@ -163,7 +382,8 @@ fn a_verdict_on_a_box_stays_with_the_answer_that_it_is_about_when_the_file_chang
     press(&mut window, Key::CloseBracket);
     wait_for(&mut window, "Box “");
     press(&mut window, Key::R);
-    wait_for(&mut window, "1 of 1 judged: 1 rejected");
+    press(&mut window, Key::Escape);
+    wait_for(&mut window, "1 of 2 boxes judged");
     wait_for(&mut window, "All saved");
     let boxes = |window: &Harness<'static, App>| {
         let shown = window.state().state().shown.prediction.clone();
@@ -180,14 +400,14 @@ fn a_verdict_on_a_box_stays_with_the_answer_that_it_is_about_when_the_file_chang
     wait_until(&mut window, "the answer that was judged", |window| {
         boxes(window) == judged
     });
-    assert!(sees(&window, "1 of 1 judged: 1 rejected"));
+    assert!(sees(&window, "1 of 2 boxes judged"));
     press_with(&mut window, Modifiers::COMMAND, Key::Enter);
     wait_for(&mut window, "keeps the answer that was judged");
     click(&mut window, "Take verdicts back and predict again");
     wait_until(&mut window, "an answer about the new file", |window| {
         boxes(window).is_some() && boxes(window) != judged
     });
-    assert!(sees(&window, "0 of 1 judged"));
+    assert!(sees(&window, "Image: not judged"));
     assert!(!sees(&window, "older file"));
 }
 
@@ -216,7 +436,7 @@ fn all_selected_images_are_judged_at_once() {
     wait_for(&mut window, "5 images");
     press_with(&mut window, Modifiers::COMMAND, Key::A);
     press(&mut window, Key::A);
-    wait_for(&mut window, "5 of 5 judged: 5 accepted");
+    wait_for(&mut window, "5 of 5 images judged: 5 accepted");
     click(&mut window, "Judge");
     wait_for(&mut window, "Undo: accept 5 images");
 }
@@ -262,7 +482,7 @@ fn the_bar_takes_one_line_of_a_wide_window_and_two_of_a_narrow_one() {
             let found = window.query_all_by_label_contains(label).last();
             found.unwrap().rect().center().y
         };
-        (place("0 of 2 judged") - place("Image: not judged")).abs()
+        (place("0 of 2 images judged") - place("Image: not judged")).abs()
     };
     window.set_size(egui::vec2(1400.0, 860.0));
     window.run_steps(3);

@@ -160,7 +160,7 @@ fn the_filmstrip_shows_the_boxes_of_a_class_by_score_and_leads_to_their_images()
     // The threshold of the view holds here, too.
     let view = ViewChange::MinScore(0.9);
     window.state_mut().command(Command::ChangeView(view));
-    wait_for(&mut window, "1 box from 0.90 on");
+    wait_for(&mut window, "1 box, ≥ 0.90 or accepted");
 }
 
 #[test]

@@ -39,8 +39,7 @@ fn the_threshold_changes_boxes_and_headlines_at_once() {
 /// As the state counts them; each is a line of the list.
 fn boxes(window: &egui_kittest::Harness<'static, spotcheck::app::App>) -> usize {
     let state = window.state().state();
-    let prediction = state.shown.prediction.as_ref().unwrap();
-    state.view().visible_detections(prediction).len()
+    state.shown_boxes().len()
 }
 
 #[test]

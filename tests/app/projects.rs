@@ -138,7 +138,7 @@ fn a_damaged_project_is_put_aside_and_what_can_be_read_of_it_is_there() {
     let state = again.state().state();
     assert_eq!(state.problems.len(), 2, "{:?}", state.problems.entries());
     let first = state.samples.ids().next().unwrap();
-    assert!(state.judgements.marks().get(first).has(VerdictKind::Accept));
+    assert_eq!(state.verdict_of(first), Some(VerdictKind::Accept));
 }
 
 #[test]
@@ -222,11 +222,11 @@ fn a_project_that_is_saved_elsewhere_goes_on_there_with_its_answers_and_verdicts
         window.state().state().project.path.as_ref() == Some(&copy)
     });
     window.key_press(egui::Key::R);
-    wait_for(&mut window, "1 of 2 judged: 1 rejected");
+    wait_for(&mut window, "1 of 2 images judged: 1 rejected");
     wait_for(&mut window, "All saved");
     drop(window);
 
     let mut again = open_in(projects.path(), Some(&copy), CLASSIFIER);
     wait_for(&mut again, "2 predicted");
-    wait_for(&mut again, "1 of 2 judged: 1 rejected");
+    wait_for(&mut again, "1 of 2 images judged: 1 rejected");
 }

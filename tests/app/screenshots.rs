@@ -97,7 +97,7 @@ fn the_window_searches_sorts_and_judges() {
         .state_mut()
         .command(Action::ToggleThumbnailBoxes.into());
     window.state_mut().command(Action::Accept.into());
-    wait_for(&mut window, "1 of 8 judged");
+    wait_for(&mut window, "1 of 8 images judged");
     window
         .state_mut()
         .command(Command::SetQuery("score>0.5".to_owned()));

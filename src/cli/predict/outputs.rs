@@ -173,7 +173,7 @@ fn describe(prediction: &Prediction, view: &ViewSettings) -> String {
         .visible_classes(prediction)
         .iter()
         .map(|class| (&class.label, class.score));
-    let visible = view.visible_detections(prediction);
+    let visible = view.visible_detections(prediction, &[]);
     let detections = visible.iter().map(|&index| &prediction.detections()[index]);
     let boxes = detections.map(|detection| (&detection.label, detection.score));
     let seen: Vec<String> = classes

@@ -324,7 +324,10 @@ fn shown(context: &ExportContext, options: ExportOptions) -> String {
             parts.push(format!("the {} best classes", view.top_k));
         }
         (ModelTask::Detection, BoxChoice::Visible) => {
-            parts.push(format!("boxes with a score of at least {}", view.min_score));
+            parts.push(format!(
+                "boxes with a score of at least {}, and those that were accepted",
+                view.min_score
+            ));
             if !view.min_score_by_class.is_empty() {
                 let classes = view.min_score_by_class.iter();
                 let of_class: Vec<String> = classes

@@ -3,6 +3,7 @@
 use super::super::testing::Random;
 use super::*;
 use crate::domain::{Answer, ClassScore, Detection, Prediction, SampleUri};
+use crate::review::Mark;
 
 const NEVER: &dyn Fn() -> bool = &|| false;
 const NAMES: [&str; 6] = ["cat", "dog", "traffic light", "tree", "cat", "sofa"];
@@ -100,7 +101,14 @@ fn world(task: ModelTask, view: ViewSettings) -> World {
             let mut mark = Mark::default();
             let verdict = VerdictKind::ALL.get(random.below(6)).copied();
             mark.verdict = verdict;
-            mark.box_verdicts[random.below(4)] = random.below(2) as u32;
+            let judged = (0..6)
+                .filter(|_| random.below(2) == 0)
+                .collect::<Vec<u32>>();
+            let boxes = judged.into_iter().map(|at| {
+                let kind = VerdictKind::ALL[random.below(4)];
+                (at, kind)
+            });
+            mark.boxes = boxes.collect();
             mark.note = (random.below(2) == 0).then(|| "Too DARK".into());
             mark.tags = vec!["Night".to_owned(); random.below(2)].into();
             request.marks.set(id, mark);
@@ -138,8 +146,11 @@ impl World {
         let prediction = self.prediction(id)?;
         let view = &self.request.view;
         let boxes = prediction.detections().iter();
-        let shown = boxes.filter(|found| view.shows_class(found.class_id));
-        let boxes = shown.map(|found| found.score);
+        let confirmed = self.confirmed(id);
+        let shown = boxes
+            .zip(0..)
+            .filter(|(found, at)| view.shows_class(found.class_id) || confirmed.contains(at));
+        let boxes = shown.map(|(found, _)| found.score);
         let classes = prediction.classes().iter().map(|class| class.score);
         boxes.chain(classes).reduce(f32::max)
     }
@@ -149,15 +160,43 @@ impl World {
         let Some(prediction) = self.prediction(id) else {
             return Vec::new();
         };
-        let visible = self.request.view.visible_detections(prediction);
+        let visible = self.visible(id);
         let boxes = visible.iter().map(|at| &prediction.detections()[*at]);
         let of_class = boxes.filter(|found| NAMES[found.class_id as usize] == name);
         of_class.map(|found| found.score).collect()
     }
 
     fn boxes(&self, id: SampleId) -> Option<usize> {
-        let prediction = self.prediction(id)?;
-        Some(self.request.view.visible_detections(prediction).len())
+        self.prediction(id)?;
+        Some(self.visible(id).len())
+    }
+
+    fn visible(&self, id: SampleId) -> Vec<usize> {
+        let confirmed = self.confirmed(id);
+        let view = &self.request.view;
+        self.prediction(id).map_or_else(Vec::new, |prediction| {
+            view.visible_detections(prediction, &confirmed)
+        })
+    }
+
+    fn confirmed(&self, id: SampleId) -> Vec<u32> {
+        let mark = self.mark(id);
+        let boxes = mark.boxes.iter().filter(|(_, kind)| kind.confirms());
+        boxes.map(|(at, _)| *at).collect()
+    }
+
+    /// Of the image, or the worst where it or every visible box is judged.
+    fn verdict(&self, id: SampleId) -> Option<VerdictKind> {
+        let mark = self.mark(id);
+        if self.prediction(id).is_none() {
+            return mark.verdict;
+        }
+        let is_open = |at: &usize| !mark.boxes.iter().any(|(of, _)| *of as usize == *at);
+        if mark.verdict.is_none() && self.visible(id).iter().any(is_open) {
+            return None;
+        }
+        let kinds = mark.boxes.iter().map(|(_, kind)| *kind);
+        kinds.chain(mark.verdict).max()
     }
 
     fn first_class(&self, id: SampleId) -> Option<&str> {
@@ -238,9 +277,9 @@ fn a_query_finds_what_a_plain_look_at_every_prediction_finds() {
     world.check("boxes>1 boxes<4", |id| {
         boxes(id).is_some_and(|count| (2..4).contains(&count))
     });
-    world.check("!verdict", |id| !world.mark(id).is_judged());
+    world.check("!verdict", |id| world.verdict(id).is_none());
     world.check("verdict:reject", |id| {
-        world.mark(id).has(VerdictKind::Reject)
+        world.verdict(id) == Some(VerdictKind::Reject)
     });
     world.check("tag:night", |id| !world.mark(id).tags.is_empty());
     world.check("note:dark", |id| world.mark(id).note.is_some());
@@ -257,7 +296,7 @@ fn a_query_finds_what_a_plain_look_at_every_prediction_finds() {
         let mark = world.mark(id);
         let name = world.name(id);
         world.prediction(id).is_some()
-            && (mark.is_judged() || !mark.tags.is_empty())
+            && (world.verdict(id).is_some() || !mark.tags.is_empty())
             && !name.contains("IMG_1")
             && !name.contains("IMG_2")
     });
@@ -321,7 +360,7 @@ fn every_sort_puts_the_ranks_in_order_ties_by_listing_and_the_rest_last() {
         world.boxes(id).map(|count| count as f64)
     });
     check(SortBy::Verdict, &|id| {
-        world.mark(id).worst().map(|kind| f64::from(kind as u32))
+        world.verdict(id).map(|kind| f64::from(kind as u32))
     });
     check(SortBy::Disagreement, &|id| {
         let all = world.request.disagreement.as_ref().unwrap();
@@ -335,7 +374,7 @@ fn every_sort_puts_the_ranks_in_order_ties_by_listing_and_the_rest_last() {
             min_score_by_class: std::collections::BTreeMap::new(),
             ..view.clone()
         };
-        let boxes = all.visible_detections(prediction);
+        let boxes = all.visible_detections(prediction, &[]);
         let distance = |at: usize| {
             let found = &prediction.detections()[at];
             (found.score - view.min_score_of(found.class_id)).abs()
@@ -369,6 +408,8 @@ fn the_counts_are_those_of_the_queries_that_the_quick_filters_make() {
         let query = format!("verdict:{}", kind.word());
         assert_eq!(counts.verdict(kind), found(&query), "{query}");
     }
+    let judged: usize = counts.verdicts.iter().sum();
+    assert_eq!(counts.unjudged + judged, counts.all, "each image once");
     assert!(counts.is_exact);
     let mut unknown = world.request.clone();
     unknown.suppressed = None;

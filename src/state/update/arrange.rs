@@ -92,6 +92,7 @@ pub(super) fn arranged(
     id: ArrangeId,
     arrangement: Arrangement,
     suppressed: Option<Suppressed>,
+    effects: &mut Vec<Effect>,
 ) {
     let before = state.order();
     if !state.arranging.take_arrangement(id, arrangement) {

@@ -383,6 +383,7 @@ pub(super) fn copy_picture(state: &State, effects: &mut Vec<Effect>) {
             uri: entry.uri.clone(),
             prediction: state.shown.prediction.as_deref().cloned(),
             view: state.view().clone(),
+            confirmed: state.confirmed_boxes(),
         });
     }
 }

@@ -44,6 +44,7 @@ pub(super) fn follow(state: &mut State, effects: &mut Vec<Effect>) {
     let basis = CountBasis {
         run: run.id(),
         answers: run.answers.revision(),
+        marks: state.judgements.marks().revision(),
         view: is_visible.then(|| state.view().clone()),
         hidden: state.suppressed().map_or(0, Suppressed::revision),
         outdated: run.written_since.clone(),
@@ -60,6 +61,7 @@ pub(super) fn follow(state: &mut State, effects: &mut Vec<Effect>) {
             answers: run.answers.clone(),
             view: basis.view.clone(),
             suppressed: state.suppressed().cloned(),
+            marks: state.judgements.marks().clone(),
             outdated: basis.outdated.clone(),
             order: basis.order.clone(),
             selected: basis.selected.clone(),

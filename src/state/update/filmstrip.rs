@@ -40,17 +40,18 @@ pub(super) fn follow(state: &mut State, effects: &mut Vec<Effect>) {
         return;
     }
     let id = FilmstripId(state.ids.next());
-    strip.ask(id, basis);
     effects.push(Effect::GatherFilmstrip {
         id,
         what: Box::new(FilmRequest {
             answers: run.answers.clone(),
             class: basis.class,
-            min_score: basis.min_score,
+            view: basis.view.clone(),
             suppressed,
+            marks: state.judgements.marks().clone(),
             order: basis.order,
         }),
     });
+    strip.ask(id, basis);
 }
 
 /// Which boxes the view hides because better ones overlap them; `None` where it hides none, or that is not known.
@@ -73,8 +74,9 @@ fn basis(state: &State) -> Option<FilmBasis> {
     Some(FilmBasis {
         run: run.id(),
         answers: run.answers.revision(),
+        marks: state.judgements.marks().revision(),
         class,
-        min_score: state.view().min_score_of(class),
+        view: state.view().clone(),
         hidden: hidden.map(|bits| (bits.max_iou(), bits.revision())),
         order: strip.order,
     })

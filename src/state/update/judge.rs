@@ -28,10 +28,18 @@ pub(super) fn set_verdict(state: &mut State, verdict: Option<&Verdict>, effects:
         let label = verdict_label(verdict, &what);
         (label, image_marks(state, verdict))
     };
-    let is_verdict = verdict.is_some();
     edit(state, label, marks, effects);
-    if is_verdict {
-        go_on(state, effects);
+    if verdict.is_none() || !state.settings.next_after_verdict {
+        return;
+    }
+    match judged {
+        Some((sample, _, box_index)) => {
+            go_on_from_box(state, sample, box_index, was_judged, effects);
+        }
+        None if state.selection.selected().len() == 1 => {
+            browse::walk(state, Step::By(1), effects);
+        }
+        None => {}
     }
 }
 
@@ -88,29 +96,29 @@ fn judged_box(state: &State) -> Option<(SampleId, RunId, u32)> {
     (is_alone && is_box).then_some((sample, run, box_index))
 }
 
-/// To the next box where a box was judged, to the next image where an image was, if the user likes that.
-fn go_on(state: &mut State, effects: &mut Vec<Effect>) {
-    if !state.settings.next_after_verdict || state.selection.selected().len() != 1 {
-        return;
-    }
-    match judged_box(state) {
-        Some((_, _, judged)) => {
-            let visible = visible_boxes(state);
-            let position = visible.iter().position(|&index| index == judged as usize);
-            let next = position.and_then(|position| visible.get(position + 1));
-            if let Some(&next) = next {
-                state.shown.selected_box = Some(next);
-            }
-        }
+/// To the next box without a verdict, and from the last one of an image to the next image. Where a verdict was only changed,
+/// to the next box of the list.
+fn go_on_from_box(
+    state: &mut State,
+    sample: SampleId,
+    judged: u32,
+    was_judged: bool,
+    effects: &mut Vec<Effect>,
+) {
+    let visible = state.shown_boxes();
+    let place = visible.iter().position(|&index| index == judged as usize);
+    let (before, after) = visible.split_at(place.map_or(0, |place| place + 1));
+    let is_open = |index: &&usize| state.judgements.box_verdict(sample, **index).is_none();
+    let next = if was_judged {
+        after.first()
+    } else {
+        after.iter().chain(before).find(is_open)
+    };
+    match next {
+        Some(&next) => state.shown.selected_box = Some(next),
+        None if was_judged => {}
         None => browse::walk(state, Step::By(1), effects),
     }
-}
-
-fn visible_boxes(state: &State) -> Vec<usize> {
-    let prediction = state.shown.prediction.as_ref();
-    prediction.map_or_else(Vec::new, |prediction| {
-        state.view().visible_detections(prediction)
-    })
 }
 
 /// Replaces the note of these images.
@@ -196,14 +204,13 @@ pub(super) fn redo(state: &mut State, effects: &mut Vec<Effect>) {
     }
 }
 
-/// What was changed from afar must be seen: a single image comes to the middle.
+/// What was changed from afar must be seen: a single image comes to the middle, whether or not the search finds it.
 fn tell_and_show(state: &mut State, what: &str, touched: &Touched, effects: &mut Vec<Effect>) {
     state.tell(format!("{what}: {}", touched.label));
     let samples = touched.samples();
     let single = samples.iter().next().filter(|_| samples.len() == 1);
     if let Some(sample) = single
         && state.shown_sample() != Some(sample)
-        && state.order().place_of(sample).is_some()
     {
         browse::show(state, sample, effects);
     }
@@ -227,7 +234,7 @@ fn save(state: &mut State, touched: &Touched, effects: &mut Vec<Effect>) {
     state.judgements.begin_saving(ticket, &touched.samples());
 }
 
-/// The next image in the order on screen that has no verdict, from the shown one on and around the end.
+/// The next image in the order on screen that is not judged, from the shown one on and around the end.
 pub(super) fn next_unjudged(state: &mut State, effects: &mut Vec<Effect>) {
     let order = state.order();
     let shown = state.shown_sample().and_then(|id| order.place_of(id));
@@ -235,7 +242,7 @@ pub(super) fn next_unjudged(state: &mut State, effects: &mut Vec<Effect>) {
     let count = order.len();
     let found = (0..count)
         .filter_map(|step| order.at((first + step) % count))
-        .find(|&sample| !state.judgements.is_judged(sample));
+        .find(|&sample| state.verdict_of(sample).is_none());
     go_to(state, found, effects);
 }
 
@@ -247,7 +254,7 @@ pub(super) fn next_uncertain(state: &mut State, effects: &mut Vec<Effect>) {
         return;
     };
     let order = state.order();
-    let unjudged = order.ids().filter(|&id| !state.judgements.is_judged(id));
+    let unjudged = order.ids().filter(|&id| state.verdict_of(id).is_none());
     let found = next_less_certain(&run.answers, state.view(), unjudged, state.shown_sample());
     go_to(state, found, effects);
 }

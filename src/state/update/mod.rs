@@ -35,6 +35,7 @@ pub fn update(state: &mut State, message: Message) -> Vec<Effect> {
     }
     let run = state.run().map(Run::id);
     state.judgements.follow_run(run);
+    view::follow(state);
     compare::follow(state, &mut effects);
     arrange::follow(state, &mut effects);
     filmstrip::follow(state, &mut effects);

@@ -109,7 +109,7 @@ pub(super) fn walk_boxes(state: &mut State, by: isize) {
     let Some(prediction) = state.shown.prediction.clone() else {
         return;
     };
-    let visible = state.view().visible_detections(&prediction);
+    let visible = state.shown_boxes();
     if visible.is_empty() {
         state.tell("No box of this image is shown");
         return;
@@ -132,6 +132,16 @@ pub(super) fn walk_boxes(state: &mut State, by: isize) {
         ];
         state.canvas = CanvasView::Free { zoom, centre };
     }
+}
+
+/// A box that the filters have hidden is not selected any more: no key may judge what is not to be seen. After every message.
+pub(super) fn follow(state: &mut State) {
+    let is_hidden = |index: &mut usize| {
+        state.shown.prediction.is_some() && !state.shown_boxes().contains(index)
+    };
+    let mut selected = state.shown.selected_box;
+    selected.take_if(is_hidden);
+    state.shown.selected_box = selected;
 }
 
 /// What lies over the panels is not for the audience.

@@ -33,7 +33,7 @@ pub(super) fn boxes_ui(
 ) -> Option<usize> {
     let prediction = state.shown.prediction.as_ref()?;
     let detections = prediction.detections();
-    let visible = state.view().visible_detections(prediction);
+    let visible = state.shown_boxes();
     let size = placement.picture_size();
     let place = |index: usize| {
         let bounds = detections[index].bounds;
@@ -107,9 +107,7 @@ pub(super) fn compared_ui(ui: &Ui, state: &State, placement: &Placement, labels:
         return;
     };
     let painter = ui.painter_at(placement.canvas());
-    let view = state.view_of_run(comparing.right);
-    let visible = view.visible_detections(prediction);
-    for &index in &visible {
+    for index in state.compared_boxes() {
         let detection = &prediction.detections()[index];
         let clipped = detection
             .bounds
@@ -191,8 +189,7 @@ fn is_matched(state: &State, detection: &Detection, class: u32) -> bool {
     let Some(prediction) = &state.shown.prediction else {
         return false;
     };
-    let visible = state.view().visible_detections(prediction);
-    visible.iter().any(|&index| {
+    state.shown_boxes().into_iter().any(|index| {
         let other = &prediction.detections()[index];
         other.class_id == class && other.bounds.iou(&detection.bounds) >= MATCHING_IOU
     })

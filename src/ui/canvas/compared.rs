@@ -41,9 +41,8 @@ pub(super) fn picture_ui(
     let placement = Placement::new(half, size, state.canvas);
     paint_picture(state, textures, &painter, placement.on_screen);
     if let Some(prediction) = state.compared_answer() {
-        let view = state.view_of_run(comparing.right);
         let mut labels = Labels::on_canvas(&painter, half);
-        let visible = view.visible_detections(prediction);
+        let visible = state.compared_boxes();
         let drawn = |index: usize| {
             let detection = &prediction.detections()[index];
             let clipped = detection

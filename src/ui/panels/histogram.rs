@@ -113,7 +113,7 @@ fn summary(statistics: &Statistics) -> String {
             } else {
                 ", overlaps are still being counted…"
             };
-            format!("{boxes} in {above} of {images} above{counting}")
+            format!("{boxes} shown in {above} of {images}{counting}")
         }
     }
 }

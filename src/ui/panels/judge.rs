@@ -14,8 +14,8 @@ use super::super::widgets::{
 };
 use super::super::{keys, widgets};
 use crate::domain::{SampleId, SampleSet, Verdict};
-use crate::review::VerdictKind;
-use crate::state::{Action, Command, JudgeField, State, VerdictCounts};
+use crate::review::{FilterCounts, VerdictKind};
+use crate::state::{Action, Command, JudgeField, State};
 
 const MAX_SUGGESTIONS: usize = 6;
 /// From this width on, all of it stands on one line.
@@ -173,13 +173,12 @@ fn action_ui(
 /// What the next verdict is about, and the one it has.
 fn subject_ui(ui: &mut Ui, state: &State) {
     let verdict = subject_verdict(state);
-    let words = verdict.map_or_else(|| "not judged".to_owned(), verdict_text);
     let is_saving = state
         .shown_sample()
         .is_some_and(|sample| state.judgements.is_saving(sample));
     let saving = if is_saving { ", saving…" } else { "" };
-    let subject = subject(state);
-    let text = format!("{subject}: {words}{saving}");
+    let (subject, words) = (subject(state), subject_words(state, verdict));
+    let text = format!("{}{saving}", on_one_line(&subject, &words));
     let size = vec2(SUBJECT_WIDTH, ui.spacing().interact_size.y);
     let (rect, response) = ui.allocate_exact_size(size, Sense::hover());
     response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Label, true, text.as_str()));
@@ -203,6 +202,14 @@ fn subject_ui(ui: &mut Ui, state: &State) {
     response.on_hover_text(text);
 }
 
+fn on_one_line(subject: &str, words: &str) -> String {
+    if words.is_empty() {
+        subject.to_owned()
+    } else {
+        format!("{subject}: {words}")
+    }
+}
+
 /// On one line where there is room, else on two small ones.
 fn paint_subject(ui: &Ui, place: Rect, subject: &str, words: &str) {
     let color = ui.visuals().text_color();
@@ -210,13 +217,8 @@ fn paint_subject(ui: &Ui, place: Rect, subject: &str, words: &str) {
         ui.painter().galley(pos2(place.left(), top), galley, color);
     };
     let font = TextStyle::Body.resolve(ui.style());
-    let whole = truncated(
-        ui,
-        &format!("{subject}: {words}"),
-        font,
-        color,
-        place.width(),
-    );
+    let whole = on_one_line(subject, words);
+    let whole = truncated(ui, &whole, font, color, place.width());
     if !whole.elided {
         let top = place.center().y - whole.size().y / 2.0;
         paint(whole, top);
@@ -229,7 +231,7 @@ fn paint_subject(ui: &Ui, place: Rect, subject: &str, words: &str) {
     }
 }
 
-/// “Box 2, cup”, “3 images”, “Image”.
+/// “Box “cup””, “3 images”, “Image”.
 fn subject(state: &State) -> String {
     let selected = state.selection.selected().len();
     if selected > 1 {
@@ -246,11 +248,36 @@ fn subject(state: &State) -> String {
     }
 }
 
-/// Of the selected box or of the shown image.
+/// Its verdict, or how many boxes of an image have one, because they judge it together. Nothing of several images: each of
+/// them may have another verdict.
+fn subject_words(state: &State, verdict: Option<&Verdict>) -> String {
+    if state.selection.selected().len() > 1 {
+        return String::new();
+    }
+    if let Some(verdict) = verdict {
+        return verdict_text(verdict);
+    }
+    let boxes = state.shown_boxes();
+    let is_judged = |index: &&usize| {
+        let sample = state.shown_sample();
+        sample.is_some_and(|sample| state.judgements.box_verdict(sample, **index).is_some())
+    };
+    let is_image = state.shown.selected_box.is_none();
+    match boxes.iter().filter(is_judged).count() {
+        judged if is_image && judged > 0 => {
+            format!("{judged} of {} judged", widgets::box_count(boxes.len()))
+        }
+        _ => "not judged".to_owned(),
+    }
+}
+
+/// Of the selected box or of the shown image; `None` for several images.
 fn subject_verdict(state: &State) -> Option<&Verdict> {
     let sample = state.shown_sample()?;
-    let is_alone = state.selection.selected().len() == 1;
-    match state.shown.selected_box.filter(|_| is_alone) {
+    if state.selection.selected().len() > 1 {
+        return None;
+    }
+    match state.shown.selected_box {
         Some(index) => state.judgements.box_verdict(sample, index),
         None => state.judgements.verdict(sample),
     }
@@ -367,11 +394,10 @@ fn tags_ui(
     if wants_focus {
         field.request_focus();
     }
-    let is_entered = field.lost_focus() && ui.input(|input| input.key_pressed(Key::Enter));
+    let pressed = |key| ui.input(|input| input.key_pressed(key));
+    let is_entered = field.lost_focus() && pressed(Key::Enter);
     if is_entered && !memory.tag.trim().is_empty() {
-        commands.push(Command::AddTag(std::mem::take(&mut memory.tag)));
-        // For the next one.
-        field.request_focus();
+        commands.push(Command::AddTag(memory.tag.clone()));
     }
     if field.has_focus() && !memory.tag.is_empty() {
         for tag in suggestions(state, &memory.tag) {
@@ -390,7 +416,7 @@ fn tags_ui(
         .accessible_name("Tag");
 }
 
-/// Tags in use that begin like this.
+/// Tags in use that begin like this; none before something is typed.
 fn suggestions<'s>(state: &'s State, typed: &str) -> Vec<&'s str> {
     let typed = typed.trim().to_lowercase();
     let known = state.judgements.known_tags();
@@ -400,9 +426,14 @@ fn suggestions<'s>(state: &'s State, typed: &str) -> Vec<&'s str> {
         .collect()
 }
 
+    if typed.is_empty() {
+        return Vec::new();
+    }
 /// How many are judged, over a bar with a stretch for each verdict; what is empty is still to be judged.
 fn progress_ui(ui: &mut Ui, state: &State) {
-    let (counts, total) = (state.judgements.counts(), state.samples.len());
+    let nothing = FilterCounts::default();
+    let counts = state.arranging.counts().unwrap_or(&nothing);
+    let total = state.samples.len();
     let font = TextStyle::Body.resolve(ui.style());
     let color = ui.visuals().weak_text_color();
     let galley = ui
@@ -422,7 +453,7 @@ fn progress_ui(ui: &mut Ui, state: &State) {
     response.on_hover_text(text);
 }
 
-fn bar_ui(ui: &Ui, bar: Rect, counts: VerdictCounts, total: usize) {
+fn bar_ui(ui: &Ui, bar: Rect, counts: &FilterCounts, total: usize) {
     let painter = ui.painter();
     painter.rect_filled(bar, 2.0, theme::line(ui.visuals()));
     let mut left = bar.left();
@@ -434,22 +465,19 @@ fn bar_ui(ui: &Ui, bar: Rect, counts: VerdictCounts, total: usize) {
     }
 }
 
-fn stretches(counts: VerdictCounts) -> [(VerdictKind, usize); 4] {
-    [
-        (VerdictKind::Accept, counts.accept),
-        (VerdictKind::Reject, counts.reject),
-        (VerdictKind::WrongClass, counts.wrong),
-        (VerdictKind::Unsure, counts.unsure),
-    ]
+fn stretches(counts: &FilterCounts) -> [(VerdictKind, usize); 4] {
+    use VerdictKind::{Accept, Reject, Unsure, WrongClass};
+    [Accept, Reject, WrongClass, Unsure].map(|kind| (kind, counts.verdict(kind)))
 }
 
-/// “134 of 2,000 judged”.
-fn judged_text(counts: VerdictCounts, total: usize) -> String {
-    format!("{} of {} judged", grouped(counts.judged()), grouped(total))
+/// “134 of 2,000 images judged”.
+fn judged_text(counts: &FilterCounts, total: usize) -> String {
+    let judged = grouped(counts.all - counts.unjudged);
+    format!("{judged} of {} judged", widgets::image_count(total))
 }
 
-/// “134 of 2,000 judged: 120 accepted, 8 rejected”.
-fn progress_text(counts: VerdictCounts, total: usize) -> String {
+/// “134 of 2,000 images judged: 120 accepted, 8 rejected”.
+fn progress_text(counts: &FilterCounts, total: usize) -> String {
     let parts: Vec<String> = stretches(counts)
         .into_iter()
         .filter(|(_, count)| *count > 0)
@@ -469,17 +497,19 @@ mod tests {
 
     #[test]
     fn the_progress_line_names_only_the_verdicts_that_were_given() {
-        let counts = VerdictCounts {
-            accept: 1200,
-            reject: 8,
-            unsure: 0,
-            wrong: 4,
+        let mut counts = FilterCounts {
+            all: 20_000,
+            unjudged: 20_000 - 1212,
+            ..FilterCounts::default()
         };
         assert_eq!(
-            progress_text(counts, 20_000),
-            "1,212 of 20,000 judged: 1,200 accepted, 8 rejected, 4 wrong class"
+            progress_text(&counts, 20_000),
+            "1,212 of 20,000 images judged: 1,200 accepted, 8 rejected, 4 wrong class"
         );
-        let nothing = VerdictCounts::default();
-        assert_eq!(progress_text(nothing, 3), "0 of 3 judged");
+        let nothing = FilterCounts::default();
+        assert_eq!(progress_text(&nothing, 3), "0 of 3 images judged");
     }
+        counts.verdicts[VerdictKind::Accept as usize] = 1200;
+        counts.verdicts[VerdictKind::Reject as usize] = 8;
+        counts.verdicts[VerdictKind::WrongClass as usize] = 4;
 }

@@ -142,7 +142,7 @@ fn classes_ui(ui: &mut Ui, state: &State, prediction: &Prediction, commands: &mu
 }
 
 fn detections_ui(ui: &mut Ui, state: &State, prediction: &Prediction, commands: &mut Vec<Command>) {
-    let visible = state.view().visible_detections(prediction);
+    let visible = state.shown_boxes();
     let total = prediction.detections().len();
     ui.label(RichText::new(count_text(visible.len(), total)).weak());
     ui.spacing_mut().item_spacing.y = 4.0;

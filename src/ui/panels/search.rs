@@ -335,8 +335,7 @@ fn line_of_chips_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
     }
     for chip in chips.iter().filter(|chip| is_useful(chip)) {
         let is_on = is_on(chip);
-        let response = chip_ui(ui, is_on, chip.label, chip.count)
-            .on_hover_text(format!("Searches for {}", chip.term));
+        let response = chip_ui(ui, is_on, chip.label, chip.count).on_hover_text(chip_tooltip(chip));
         if response.clicked() {
             let text = if is_on {
                 without_chips()
@@ -346,6 +345,15 @@ fn line_of_chips_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
             commands.push(Command::SetQuery(text));
         }
     }
+}
+
+fn chip_tooltip(chip: &Chip) -> String {
+    let search = format!("Searches for {}", chip.term);
+    if chip.term.contains("verdict") {
+        let counted = "Each image is counted once: judged once it, or every box shown, has a verdict; the worst one counts";
+        return format!("{counted}. {search}");
+    }
+    search
 }
 
 fn chip_ui(ui: &mut Ui, is_on: bool, label: &str, count: usize) -> Response {

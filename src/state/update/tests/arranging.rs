@@ -44,8 +44,8 @@ fn answer(state: &mut State, asked: &Asked) -> Option<Asked> {
     );
     assert!(next.is_none(), "the statistics are still to come");
     let answers = asked.request.answers.as_ref();
-    let statistics =
-        answers.and_then(|answers| statistics(answers, &asked.request.view, None, &|| false));
+    let (view, marks) = (&asked.request.view, &asked.request.marks);
+    let statistics = answers.and_then(|answers| statistics(answers, view, None, marks, &|| false));
     tell(state, Message::Event(Event::Counted { id, statistics }))
 }
 

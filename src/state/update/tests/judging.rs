@@ -1,5 +1,12 @@
 use super::*;
 use crate::domain::{Change, Detection, JudgedSample, SampleSet, Verdict, VerdictTarget};
+use crate::review::VerdictKind;
+
+/// Of the images that are judged.
+fn verdicts(state: &State) -> Vec<VerdictKind> {
+    let samples = state.samples.ids();
+    samples.filter_map(|id| state.verdict_of(id)).collect()
+}
 
 /// What is sent to the project file.
 fn changes(effects: &[Effect]) -> Vec<Change> {
@@ -85,7 +92,7 @@ fn a_verdict_goes_on_to_the_next_image_unless_that_is_switched_off() {
     command(&mut state, Action::GoOnAfterVerdict);
     command(&mut state, Action::Reject);
     assert_eq!(state.shown_sample(), Some(SampleId(1)));
-    assert_eq!(state.judgements.counts().reject, 2);
+    assert_eq!(verdicts(&state), [VerdictKind::Reject; 2]);
 }
 
 /// As [`with_boxes`], with a verdict on the second box and the file written to since.
@@ -274,15 +281,15 @@ fn every_selected_image_is_judged_and_undone_in_one_step() {
     command(&mut state, Action::SelectAll);
     let effects = command(&mut state, Action::Reject);
     assert_eq!(changes(&effects).len(), 3);
-    assert_eq!(state.judgements.counts().reject, 3);
+    assert_eq!(verdicts(&state), [VerdictKind::Reject; 3]);
     assert_eq!(state.shown_sample(), Some(SampleId(0)), "several stay");
     assert_eq!(Action::Undo.label_now(&state), "Undo: reject 3 images");
     let effects = command(&mut state, Action::Undo);
     assert_eq!(changes(&effects).len(), 3);
-    assert_eq!(state.judgements.counts().judged(), 0);
+    assert_eq!(verdicts(&state).len(), 0);
     assert_eq!(Action::Redo.label_now(&state), "Redo: reject 3 images");
     command(&mut state, Action::Redo);
-    assert_eq!(state.judgements.counts().reject, 3);
+    assert_eq!(verdicts(&state), [VerdictKind::Reject; 3]);
 }
 
 #[test]
@@ -324,9 +331,50 @@ fn a_selected_box_is_judged_and_the_next_one_selected() {
         state.judgements.undo_label(),
         Some("call the cat in a.jpg “dog”")
     );
+    assert!(verdicts(&state).is_empty(), "one of two boxes is judged");
     command(&mut state, Action::Accept);
+    assert_eq!(verdicts(&state), [VerdictKind::WrongClass]);
+    assert_eq!(state.shown_sample(), Some(SampleId(1)), "it was the last");
+}
+
+#[test]
+fn a_verdict_that_is_only_changed_stays_on_its_image() {
+    let (mut state, _) = with_boxes();
+    for index in 0..2 {
+        command(&mut state, Command::SelectBox(Some(index)));
+        command(&mut state, Action::Accept);
+        command(&mut state, Command::Show(SampleId(0)));
+    }
+    command(&mut state, Command::SelectBox(Some(0)));
+    command(&mut state, Action::Reject);
+    assert_eq!(state.shown.selected_box, Some(1), "the next of the list");
+    command(&mut state, Action::Reject);
     assert_eq!(state.shown.selected_box, Some(1), "there is no next one");
     assert_eq!(state.shown_sample(), Some(SampleId(0)));
+}
+
+#[test]
+fn a_box_that_was_left_out_is_next_before_the_next_image_is() {
+    let (mut state, _) = with_boxes();
+    command(&mut state, Command::SelectBox(Some(1)));
+    command(&mut state, Action::Accept);
+    assert_eq!(state.shown.selected_box, Some(0));
+    assert_eq!(state.shown_sample(), Some(SampleId(0)));
+}
+
+#[test]
+fn a_confirmed_box_outranks_the_filters_and_no_hidden_box_stays_selected() {
+    let (mut state, _) = with_boxes();
+    command(&mut state, Action::GoOnAfterVerdict);
+    command(&mut state, Command::SelectBox(Some(1)));
+    command(&mut state, Action::Accept);
+    let hide = Command::ChangeView(ViewChange::MinScore(0.99));
+    command(&mut state, hide);
+    assert_eq!(state.shown_boxes(), [1]);
+    assert_eq!(state.shown.selected_box, Some(1));
+    command(&mut state, Action::Reject);
+    assert!(state.shown_boxes().is_empty(), "rejected boxes follow them");
+    assert_eq!(state.shown.selected_box, None);
 }
 
 #[test]
@@ -366,7 +414,7 @@ fn notes_and_tags_are_written_for_the_selection() {
     command(&mut state, Command::RemoveTag("night".to_owned()));
     assert_eq!(state.judgements.tags(SampleId(1)), ["blurry", "night"]);
     assert_eq!(state.judgements.tags(SampleId(2)), ["blurry"]);
-    assert_eq!(state.judgements.counts().judged(), 0);
+    assert_eq!(verdicts(&state).len(), 0);
 }
 
 #[test]
@@ -455,7 +503,7 @@ fn what_the_project_holds_is_there_whether_it_or_the_listing_comes_first() {
         assert_eq!(state.judgements.verdict(sample), Some(&Verdict::Reject));
         assert_eq!(state.judgements.note(sample), "seen");
     }
-    assert_eq!(state.judgements.counts().judged(), 2);
+    assert_eq!(verdicts(&state).len(), 2);
     assert!(Action::Undo.check(&state).is_err());
 }
 
@@ -467,7 +515,7 @@ fn a_project_that_another_program_holds_is_not_judged() {
     };
     let effects = command(&mut state, Action::Accept);
     assert!(changes(&effects).is_empty());
-    assert_eq!(state.judgements.counts().judged(), 0);
+    assert_eq!(verdicts(&state).len(), 0);
     let notice = state.notice.as_ref().unwrap();
     assert!(notice.text.contains("read-only"), "{}", notice.text);
 }
