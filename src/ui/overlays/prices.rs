@@ -1,7 +1,8 @@
 //! What an hour of an instance costs: the user's table, and a price that is added to it with where it comes from.
 
-use eframe::egui::{Button, DragValue, Grid, Label, RichText, ScrollArea, TextEdit, Ui, vec2};
+use eframe::egui::{Button, Grid, Label, RichText, ScrollArea, TextEdit, Ui, vec2};
 
+use super::super::widgets::number_field;
 use super::form::{AmountMemory, text_ui};
 use crate::domain::{Price, PriceChange, SampleUri, Utc, human_usd};
 use crate::state::{Command, State};
@@ -107,7 +108,7 @@ fn row_ui(ui: &mut Ui, price: &Price, row: &mut Option<ChangedRow>, commands: &m
         button.accessible_name(name);
         return;
     };
-    let amount = DragValue::new(&mut changed.usd_per_hour)
+    let amount = number_field(&mut changed.usd_per_hour)
         .range(0.0..=MOST_USD)
         .speed(0.01)
         .max_decimals(6)

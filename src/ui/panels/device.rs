@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use eframe::egui::{self, Button, ComboBox, RichText, TextEdit, Ui};
 
-use super::super::widgets::{Tone, banner_ui, checkbox_ui, key_value_ui, strong};
+use super::super::widgets::{Tone, banner_ui, checkbox_ui, key_value_ui, number_field, strong};
 use crate::domain::{Device, DeviceChoice, DeviceReport};
 use crate::state::{Command, EngineStatus, MEGAPIXELS, RuntimeKind, State, TaskKind};
 
@@ -150,10 +150,9 @@ fn choices_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
         let name = "Refuse images above";
         ui.label(name);
         let mut megapixels = settings.max_megapixels;
-        let drag = egui::DragValue::new(&mut megapixels)
+        let drag = number_field(&mut megapixels)
             .range(MEGAPIXELS)
-            .suffix(" megapixels")
-            .update_while_editing(false);
+            .suffix(" megapixels");
         let response = ui
             .add(drag)
             .on_hover_text("For images that are opened from now on");
@@ -168,10 +167,9 @@ fn choices_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
 fn number_ui(ui: &mut Ui, name: &str, value: Option<usize>, max: usize) -> Option<usize> {
     ui.label(name);
     let mut number = value.unwrap_or(0);
-    let drag = egui::DragValue::new(&mut number)
+    let drag = number_field(&mut number)
         .range(0..=max)
         .speed(0.1)
-        .update_while_editing(false)
         .custom_formatter(|number, _| match number as usize {
             0 => "auto".to_owned(),
             number => number.to_string(),

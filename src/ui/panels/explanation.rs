@@ -1,9 +1,9 @@
 //! Below the results: asks which parts of the picture carry an answer, and says what the colours mean.
 
-use eframe::egui::{self, Label, ProgressBar, Rect, RichText, Sense, Slider, Ui, vec2};
+use eframe::egui::{self, Label, ProgressBar, Rect, RichText, Sense, Ui, vec2};
 
 use super::super::theme;
-use super::super::widgets::{Tone, action_button_ui, banner_ui};
+use super::super::widgets::{Tone, action_button_ui, banner_ui, slider};
 use crate::domain::Saliency;
 use crate::state::{Action, Command, Explanation, Question, State, TaskId, TaskSignal};
 
@@ -85,11 +85,11 @@ fn ready_ui(
         let mut opacity = state.settings.explanation_opacity;
         ui.label("Opacity");
         ui.spacing_mut().slider_width = (ui.available_width() - 80.0).clamp(40.0, 140.0);
-        let slider = ui.add(Slider::new(&mut opacity, 0.0..=1.0).show_value(false));
-        if slider.changed() {
+        let field = ui.add(slider(&mut opacity, 0.0..=1.0).show_value(false));
+        if field.changed() {
             commands.push(Command::SetExplanationOpacity(opacity));
         }
-        slider.accessible_name("Opacity");
+        field.accessible_name("Opacity");
         if ui.button("Hide").clicked() {
             commands.push(Command::HideExplanation);
         }

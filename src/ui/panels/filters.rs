@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use eframe::egui::{self, RichText, Slider, Ui};
+use eframe::egui::{self, RichText, Ui};
 
 use super::super::theme;
-use super::super::widgets::{action_button_ui, checkbox_ui};
+use super::super::widgets::{action_button_ui, checkbox_ui, number_field, slider};
 use super::class_table::{ClassTableMemory, class_table_ui};
 use super::histogram::{HistogramMemory, histogram_ui};
 use crate::domain::{KeepRule, ModelCard, ModelTask, OutputConvention};
@@ -72,8 +72,8 @@ fn threshold_ui(
     ui.horizontal(|ui| {
         let label = ui.label("Score at least");
         fit_slider(ui);
-        let slider = Slider::new(&mut min_score, lowest..=1.0).fixed_decimals(2);
-        let response = ui.add(slider).labelled_by(label.id);
+        let field = slider(&mut min_score, lowest..=1.0).fixed_decimals(2);
+        let response = ui.add(field).labelled_by(label.id);
         if response.changed() {
             change(commands, ViewChange::MinScore(min_score));
         }
@@ -105,8 +105,8 @@ fn classifier_ui(
             "Classes below this are not listed; an image without any counts as “none”",
         );
         fit_slider(ui);
-        let slider = Slider::new(&mut min_score, 0.0..=1.0).fixed_decimals(2);
-        if ui.add(slider).labelled_by(label.id).changed() {
+        let field = slider(&mut min_score, 0.0..=1.0).fixed_decimals(2);
+        if ui.add(field).labelled_by(label.id).changed() {
             change(commands, ViewChange::MinClassScore(min_score));
         }
     });
@@ -118,8 +118,8 @@ fn classifier_ui(
     ui.horizontal(|ui| {
         let label = ui.label("Classes listed at most");
         fit_slider(ui);
-        let slider = Slider::new(&mut top_k, 1..=most);
-        if ui.add(slider).labelled_by(label.id).changed() {
+        let field = slider(&mut top_k, 1..=most);
+        if ui.add(field).labelled_by(label.id).changed() {
             change(commands, ViewChange::TopK(top_k));
         }
     });
@@ -137,8 +137,8 @@ fn overlap_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
         }
         if let Some(mut iou) = iou {
             fit_slider(ui);
-            let slider = Slider::new(&mut iou, 0.0..=1.0).fixed_decimals(2);
-            let response = ui.add(slider).accessible_name("Overlap, as IoU");
+            let field = slider(&mut iou, 0.0..=1.0).fixed_decimals(2);
+            let response = ui.add(field).accessible_name("Overlap, as IoU");
             if response.changed() {
                 change(commands, ViewChange::NmsIou(Some(iou)));
             }
@@ -248,7 +248,7 @@ fn class_ui(ui: &mut Ui, state: &State, class_id: u32, commands: &mut Vec<Comman
     });
 }
 
-/// The class's own threshold: dragging it sets it, a click with the right button gives it up.
+/// The class's own threshold: dragging it or typing sets it, a click with the right button gives it up.
 fn own_threshold_ui(
     ui: &mut Ui,
     state: &State,
@@ -259,7 +259,7 @@ fn own_threshold_ui(
     let view = state.view();
     let has_own = view.min_score_by_class.contains_key(&class_id);
     let mut min_score = view.min_score_of(class_id);
-    let drag = egui::DragValue::new(&mut min_score)
+    let drag = number_field(&mut min_score)
         .range(lowest_score(state)..=1.0)
         .speed(0.005)
         .fixed_decimals(2)
@@ -267,7 +267,9 @@ fn own_threshold_ui(
     let response = ui.add(drag).on_hover_text(
         "Least score of this class. Drag or type; a right click follows the global one again",
     );
-    if response.changed() {
+    // Whoever opens the field and leaves it as it is has chosen nothing.
+    let is_other = format!("{min_score:.2}") != format!("{:.2}", view.min_score_of(class_id));
+    if response.changed() && is_other {
         change(
             commands,
             ViewChange::ClassMinScore(class_id, Some(min_score)),

@@ -8,7 +8,7 @@ use super::super::grid::{GridMemory, grid_ui};
 use super::super::textures::Textures;
 use super::super::widgets::{
     FIELD_PADDING, RecentLine, Tone, action_button_ui, banner_ui, copy_renewal_ui, fitting,
-    grouped, image_count, recent_line_ui, sign_in_banner_ui,
+    grouped, image_count, recent_line_ui, sign_in_banner_ui, slider,
 };
 use super::project::{moved_folder_ui, project_banners_ui};
 use super::search::{SearchMemory, found_ui, search_ui, sort_ui};
@@ -212,8 +212,8 @@ fn summary_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
             let mut side = state.settings.thumbnail_side;
             ui.spacing_mut().slider_width = 64.0;
-            let slider = egui::Slider::new(&mut side, THUMBNAIL_SIDES).show_value(false);
-            let response = ui.add(slider).on_hover_text("Size of the thumbnails");
+            let field = slider(&mut side, THUMBNAIL_SIDES).show_value(false);
+            let response = ui.add(field).on_hover_text("Size of the thumbnails");
             if response.changed() {
                 commands.push(Command::SetThumbnailSide(side));
             }

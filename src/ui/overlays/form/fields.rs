@@ -3,11 +3,9 @@
 use std::collections::BTreeMap;
 
 use eframe::egui::containers::menu::MenuButton;
-use eframe::egui::{
-    Button, CollapsingHeader, ComboBox, DragValue, RichText, ScrollArea, TextEdit, Ui, vec2,
-};
+use eframe::egui::{Button, CollapsingHeader, ComboBox, RichText, ScrollArea, TextEdit, Ui, vec2};
 
-use super::super::super::widgets::{checkbox_ui, strong};
+use super::super::super::widgets::{checkbox_ui, number_field, strong};
 use super::super::open_s3::problem_text;
 use crate::domain::{Credentials, EcrImage, ModelTask, S3Link, known_images, known_instance_types};
 use crate::state::{ModelDraft, ModelFrom, State};
@@ -147,7 +145,7 @@ fn library_ui(ui: &mut Ui, state: &State, model: &mut Option<String>, name: &str
 pub(in super::super) fn instances_ui(ui: &mut Ui, count: &mut u32, instance_type: &mut String) {
     ui.label(RichText::new("Instances").small().weak());
     ui.horizontal_wrapped(|ui| {
-        ui.add(DragValue::new(count).range(1..=100))
+        ui.add(number_field(count).range(1..=100))
             .accessible_name("Number of instances");
         ui.label("×");
         let field = TextEdit::singleline(instance_type).desired_width(150.0);
@@ -272,7 +270,7 @@ pub(in super::super) fn optional_number_ui<N: eframe::emath::Numeric>(
         checkbox_ui(ui, &mut is_set, name);
         match (is_set, number.as_mut()) {
             (true, Some(value)) => {
-                ui.add(DragValue::new(value).range(range))
+                ui.add(number_field(value).range(range))
                     .accessible_name(format!("{name}, number"));
             }
             (true, None) => *number = Some(usual),

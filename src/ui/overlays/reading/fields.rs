@@ -1,8 +1,8 @@
 //! The fields of a mapping.
 
-use eframe::egui::{Button, ComboBox, DragValue, Grid, RichText, ScrollArea, TextEdit, Ui};
+use eframe::egui::{Button, ComboBox, Grid, RichText, ScrollArea, TextEdit, Ui};
 
-use super::super::super::widgets::{checkbox_ui, radio_ui};
+use super::super::super::widgets::{checkbox_ui, number_field, radio_ui};
 use super::{fault_ui, menu_ui, width_beside_button};
 use crate::domain::{
     BoxesDraft, ClassesDraft, JsonPlace, MappedBoxFormat, MappedBoxSpace, MappingDraft,
@@ -103,7 +103,7 @@ impl Form<'_> {
         self.place_ui(ui, &mut draft.classes, MappingField::Classes, classes);
         ui.horizontal(|ui| {
             ui.label("Add to class numbers");
-            ui.add(DragValue::new(&mut draft.class_offset).range(-1000..=1000))
+            ui.add(number_field(&mut draft.class_offset).range(-1000..=1000))
                 .on_hover_text("−1 where the answers count classes from 1 and the names from 0")
                 .accessible_name("Number that is added to class numbers");
         });

@@ -1,10 +1,10 @@
 //! What the check of the form says, point by point.
 
 use eframe::egui::{
-    Button, CollapsingHeader, DragValue, Label, RichText, ScrollArea, TextEdit, TextStyle, Ui,
+    Button, CollapsingHeader, Label, RichText, ScrollArea, TextEdit, TextStyle, Ui,
 };
 
-use super::super::super::widgets::{Tone, banner_ui, strong};
+use super::super::super::widgets::{Tone, banner_ui, number_field, strong};
 use super::super::form::{CheckHalf, check_ui, text_ui};
 use crate::state::{
     Command, ModelFrom, RehearsalWish, SendCheck, SendStage, SendStatus, State, TaskSignal,
@@ -73,7 +73,7 @@ fn rehearsal_ui(
         ui.label("Python");
         let field = TextEdit::singleline(&mut wish.python).desired_width(150.0);
         ui.add(field).accessible_name("Python that rehearses");
-        let images = DragValue::new(&mut wish.images)
+        let images = number_field(&mut wish.images)
             .range(1..=MOST_REHEARSED)
             .suffix(" images");
         let images = ui.add(images).accessible_name("Images to try");

@@ -1,0 +1,20 @@
+//! Numbers that are typed, dragged or slid. What is typed counts once Enter is pressed or the field is left, not with each key;
+//! and what is only drawn stays as it is, even outside of the range.
+
+use std::ops::RangeInclusive;
+
+use eframe::egui::{DragValue, Slider, SliderClamping, emath::Numeric};
+
+#[expect(clippy::disallowed_methods, reason = "this is the one place")]
+pub(in super::super) fn number_field<N: Numeric>(value: &mut N) -> DragValue<'_> {
+    DragValue::new(value)
+        .update_while_editing(false)
+        .clamp_existing_to_range(false)
+}
+
+#[expect(clippy::disallowed_methods, reason = "this is the one place")]
+pub(in super::super) fn slider<N: Numeric>(value: &mut N, range: RangeInclusive<N>) -> Slider<'_> {
+    Slider::new(value, range)
+        .update_while_editing(false)
+        .clamping(SliderClamping::Edits)
+}
