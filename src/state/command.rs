@@ -50,6 +50,8 @@ pub enum Command {
     ToggleSelected(SampleId),
     /// Selects everything from where the selection began to this sample.
     ExtendSelection(SampleId),
+    /// Only the shown sample stays selected.
+    ClearSelection,
     Walk(Step),
     /// The thumbnails on screen that have no pixels yet, most wanted first. Replaces what was asked for before.
     WantThumbnails {
@@ -210,9 +212,11 @@ pub enum Command {
     PlaySlides(bool),
     SetSlideSecs(f32),
     /// On the selected box, or else on every selected image; `None` takes the verdict back.
-    SetVerdict(Option<Verdict>),
-    /// Replaces the note of these images; an empty text takes it away.
     /// Many images are judged only after a question.
+    SetVerdict(Option<Verdict>),
+    /// Yes, that many.
+    ConfirmMassVerdict,
+    /// Replaces the note of these images; an empty text takes it away.
     SetNote {
         samples: SampleSet,
         text: String,

@@ -75,8 +75,10 @@ pub use upload::{UploadPlanning, Uploaded, Uploading};
 
 use std::sync::Arc;
 
-use crate::domain::{CacheUsage, LabelSet, ModelCard, Prediction, RunId, SampleId, ViewSettings};
-use crate::review::AnswerStatus;
+use crate::domain::{
+    CacheUsage, LabelSet, ModelCard, Prediction, RunId, SampleId, Verdict, ViewSettings,
+};
+use crate::review::{AnswerStatus, VerdictKind, verdict_of_image};
 
 /// Everything the window shows. Read by panels, changed by [`update`] alone.
 #[derive(Default)]
@@ -103,6 +105,8 @@ pub struct State {
     comparison_number: u64,
     /// The window is a screen for an audience.
     pub presenting: Option<Presenting>,
+    /// What every selected image is to be judged as, while [`Overlay::MassVerdict`] asks; `None` takes their verdicts back.
+    pub mass_verdict: Option<Verdict>,
     /// The field of the judging bar that is to take the keyboard, and a number that tells two such wishes apart.
     pub judge_focus: Option<(JudgeField, u64)>,
     pub models: ModelShelf,
@@ -228,6 +232,8 @@ pub enum Overlay {
     Help,
     /// Which class would be right.
     WrongClass,
+    /// Whether so many images are to be judged at once.
+    MassVerdict,
     GoTo,
 }
 
@@ -236,6 +242,8 @@ pub struct Notice {
     pub text: String,
     /// Tells two notices of the same text apart.
     pub serial: u64,
+    /// It tells of the last judgement, which can be undone beside it.
+    pub offers_undo: bool,
 }
 
 /// Numbers that are given out once.
@@ -325,14 +333,6 @@ impl State {
             && shown.is_some_and(|(run, sample)| run.is_outdated(sample))
     }
 
-    /// Whether the shown image's answer has boxes, shown or filtered out.
-    pub fn has_boxes(&self) -> bool {
-        let prediction = self.shown.prediction.as_ref();
-        prediction.is_some_and(|prediction| !prediction.detections().is_empty())
-    }
-
-    /// Whether these are the samples whose whole answers were asked for last.
-    pub fn has_asked_for(&self, samples: &[SampleId]) -> bool {
     /// Indices of the visible boxes of a run's answer, highest score first: those that its filters show, and those that a
     /// person confirmed.
     pub fn visible_boxes(
@@ -371,6 +371,14 @@ impl State {
         verdict_of_image(answers, self.view(), self.suppressed(), marks, sample)
     }
 
+    /// Whether the shown image's answer has boxes, shown or filtered out.
+    pub fn has_boxes(&self) -> bool {
+        let prediction = self.shown.prediction.as_ref();
+        prediction.is_some_and(|prediction| !prediction.detections().is_empty())
+    }
+
+    /// Whether these are the samples whose whole answers were asked for last.
+    pub fn has_asked_for(&self, samples: &[SampleId]) -> bool {
         let wanted = self.runs.wanted.iter();
         let run = self.run().map(Run::id);
         let asked = wanted.map(|(of, sample)| (Some(*of), *sample));
@@ -380,6 +388,14 @@ impl State {
     /// The sample in the middle.
     pub fn shown_sample(&self) -> Option<SampleId> {
         self.selection.shown()
+    }
+
+    /// Whether a dialog lies over the panels: the keys belong to it.
+    pub fn has_dialog(&self) -> bool {
+        self.overlay != Overlay::None
+            || self.import.is_some()
+            || self.exported.is_some()
+            || self.uploaded.is_some()
     }
 
     /// Whether it is being found out which images there are, for the first time or again.
@@ -392,6 +408,7 @@ impl State {
         self.notice = Some(Notice {
             text: text.into(),
             serial: self.ids.next(),
+            offers_undo: false,
         });
     }
 }

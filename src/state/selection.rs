@@ -67,6 +67,13 @@ impl Selection {
         self.shown = self.shown.or_else(|| self.selected.iter().next());
     }
 
+    /// Only the shown one stays selected.
+    pub(super) fn clear_to_shown(&mut self) {
+        if let Some(shown) = self.shown {
+            self.show(shown);
+        }
+    }
+
     pub(super) fn clear(&mut self) {
         *self = Self::default();
     }

@@ -690,7 +690,7 @@ pub(super) fn take_walking_keys(
     rows_a_page: usize,
     commands: &mut Vec<Command>,
 ) {
-    if is_taken_elsewhere(ui.ctx()) || state.overlay != Overlay::None || state.order().is_empty() {
+    if is_taken_elsewhere(ui.ctx()) || state.has_dialog() || state.order().is_empty() {
         return;
     }
     let row = columns as i64;

@@ -4,31 +4,31 @@ use eframe::egui::{self, Key, KeyboardShortcut, Modifiers};
 
 use crate::state::{Action, Command, Overlay, State};
 
-/// Pushes the command of every shortcut that was pressed. Bare letters are left to a text field that has the focus.
-pub(super) fn take_shortcuts(ctx: &egui::Context, state: &State, commands: &mut Vec<Command>) {
+/// Pushes the command of every shortcut that was pressed. Bare letters are left to a text field that has the focus, and
+/// everything that a dialog does not need is left alone while one is open. `was_typing` says whether a text field had the
+/// keyboard at the end of the last frame.
+pub(super) fn take_shortcuts(
+    ctx: &egui::Context,
+    state: &State,
+    was_typing: bool,
+    commands: &mut Vec<Command>,
+) {
     let is_typing = ctx.text_edit_focused();
     // A button or slider that was reached with Tab uses some keys itself; letters go on to work.
     let has_focus = super::grid::is_taken_elsewhere(ctx);
-    if state.overlay != Overlay::None && ctx.input(|input| input.key_pressed(Key::Escape)) {
-        // A menu that is open in it closes first.
-        if !egui::Popup::is_any_open(ctx) {
-            commands.push(Command::SetOverlay(Overlay::None));
-        }
+    if ctx.input(|input| input.key_pressed(Key::Escape))
+        && let Some(command) = escape(ctx, state, was_typing, has_focus)
+    {
+        commands.push(command);
         return;
-    }
-    let is_box_selected = state.shown.selected_box.is_some();
-    if is_box_selected && !has_focus && ctx.input(|input| input.key_pressed(Key::Escape)) {
-        commands.push(Command::SelectBox(None));
-        return;
-    }
-    let is_leaving = state.large_picture && !has_focus;
-    if is_leaving && ctx.input_mut(|input| input.consume_key(Modifiers::NONE, Key::Escape)) {
-        commands.push(Command::Do(Action::LargePicture));
     }
     for (action, shortcut) in shortcuts() {
+        if state.has_dialog() && !works_in_dialog(action, state.overlay) {
+            continue;
+        }
         let is_bare = shortcut.modifiers.is_none();
         let is_taken = is_typing || (has_focus && moves_or_presses(shortcut.logical_key));
-        if is_bare && (is_taken || state.overlay != Overlay::None) {
+        if is_bare && is_taken {
             continue;
         }
         // In a text field these belong to the text.
@@ -46,6 +46,48 @@ pub(super) fn take_shortcuts(ctx: &egui::Context, state: &State, commands: &mut 
         if ctx.input_mut(|input| consume(input, shortcut)) {
             commands.push(Command::Do(action));
         }
+    }
+}
+
+/// What Escape does: one step back from what was done last.
+fn escape(
+    ctx: &egui::Context,
+    state: &State,
+    was_typing: bool,
+    has_focus: bool,
+) -> Option<Command> {
+    // A menu that is open closes first.
+    if egui::Popup::is_any_open(ctx) {
+        return None;
+    }
+    if state.overlay != Overlay::None {
+        return Some(Command::SetOverlay(Overlay::None));
+    }
+    // A text field is left, and egui has taken the keyboard from it before anybody else sees the key.
+    if state.has_dialog() || was_typing || has_focus {
+        return None;
+    }
+    if state.shown.selected_box.is_some() {
+        Some(Command::SelectBox(None))
+    } else if state.selection.selected().len() > 1 {
+        Some(Command::ClearSelection)
+    } else {
+        let is_large = state.large_picture;
+        is_large.then_some(Command::Do(Action::LargePicture))
+    }
+}
+
+/// Everything else would change what lies behind the dialog, unseen. The key that opened a dialog closes it again.
+fn works_in_dialog(action: Action, overlay: Overlay) -> bool {
+    match action {
+        Action::Quit
+        | Action::InterfaceLarger
+        | Action::InterfaceSmaller
+        | Action::InterfaceNormal => true,
+        Action::Palette => overlay == Overlay::Palette,
+        Action::OpenS3 => overlay == Overlay::OpenS3,
+        Action::Help => overlay == Overlay::Help,
+        _ => false,
     }
 }
 

@@ -47,8 +47,11 @@ pub struct Window {
     open_outputs: overlays::OpenOutputsMemory,
     elsewhere: overlays::ElsewhereMemory,
     toast: overlays::ToastMemory,
+    mass_verdict: overlays::MassVerdictMemory,
     applied: theme::Applied,
     size: egui::Vec2,
+    /// A text field had the keyboard at the end of the last frame.
+    was_typing: bool,
 }
 
 impl Window {
@@ -77,7 +80,7 @@ impl Window {
             }
             return commands;
         }
-        keys::take_shortcuts(ui.ctx(), state, &mut commands);
+        keys::take_shortcuts(ui.ctx(), state, self.was_typing, &mut commands);
         if let Some(place) = open_place(state) {
             widgets::renew_in_time(ui.ctx(), &place.access, state, &mut commands);
         }
@@ -88,6 +91,7 @@ impl Window {
         overlays::palette_ui(ui.ctx(), state, &mut self.palette, &mut commands);
         overlays::help_ui(ui.ctx(), state, &mut commands);
         overlays::wrong_class_ui(ui.ctx(), state, &mut self.wrong_class, &mut commands);
+        overlays::mass_verdict_ui(ui.ctx(), state, &mut self.mass_verdict, &mut commands);
         overlays::go_to_ui(ui.ctx(), state, &mut self.go_to, &mut commands);
         overlays::import_ui(
             ui.ctx(),
@@ -119,6 +123,7 @@ impl Window {
         overlays::export_ui(ui.ctx(), state, &mut self.export, &mut commands);
         overlays::toast_ui(ui.ctx(), state, &mut self.toast, &mut commands);
         overlays::drop_target_ui(ui.ctx(), &mut commands);
+        self.was_typing = ui.ctx().text_edit_focused();
         commands
     }
 

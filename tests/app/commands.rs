@@ -3,7 +3,7 @@ use egui::{AreaState, Id, Key, Modifiers};
 use egui_kittest::Harness;
 use egui_kittest::kittest::{NodeT, Queryable};
 use spotcheck::app::App;
-use spotcheck::state::{Action, Overlay};
+use spotcheck::state::{Action, Command, Overlay};
 
 use crate::window::{click, open, samples, sees, wait_for, wait_until};
 
@@ -161,4 +161,47 @@ fn zoom_keys_change_the_picture_and_fit_brings_it_back() {
     wait_until(&mut window, "the fitted picture", |window| {
         !sees(window, "100 %")
     });
+}
+
+#[test]
+fn no_key_reaches_what_lies_behind_a_dialog() {
+    let mut window = open(Some(&samples()), CLASSIFIER);
+    wait_for(&mut window, "1 of 8 images");
+    wait_for(&mut window, "1 predicted");
+    wait_until(&mut window, "the project", |window| {
+        window.state().state().project.is_writable()
+    });
+    let before = window.state().state().shown_sample();
+    for overlay in [Overlay::Help, Overlay::Export, Overlay::Jobs] {
+        window.state_mut().command(Command::SetOverlay(overlay));
+        window.run_steps(3);
+        for (modifiers, key) in [
+            (Modifiers::COMMAND, Key::A),
+            (Modifiers::NONE, Key::R),
+            (Modifiers::ALT, Key::ArrowRight),
+            (Modifiers::NONE, Key::ArrowDown),
+            (Modifiers::COMMAND, Key::B),
+            (Modifiers::COMMAND, Key::K),
+            (Modifiers::COMMAND, Key::G),
+            (Modifiers::NONE, Key::F11),
+        ] {
+            window.key_press_modifiers(modifiers, key);
+            window.run_steps(2);
+            let state = window.state().state();
+            assert_eq!(state.overlay, overlay, "{key:?}");
+            assert_eq!(state.selection.selected().len(), 1, "{key:?}");
+            assert_eq!(state.shown_sample(), before, "{key:?}");
+            assert_eq!(state.judgements.iter().count(), 0, "{key:?}");
+            assert!(state.presenting.is_none(), "{key:?}");
+            assert!(!state.settings.thumbnails_only, "{key:?}");
+        }
+        window
+            .state_mut()
+            .command(Command::SetOverlay(Overlay::None));
+        window.run_steps(2);
+    }
+    // The same keys do something once the dialog is gone.
+    window.key_press_modifiers(Modifiers::COMMAND, Key::A);
+    window.run_steps(2);
+    assert_eq!(window.state().state().selection.selected().len(), 8);
 }

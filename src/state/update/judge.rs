@@ -6,6 +6,9 @@ use crate::review::{AnswerStatus, next_less_certain};
 use crate::state::judgements::{Mark, Touched, in_order};
 use crate::state::{Effect, JudgeField, Overlay, Run, State, Step};
 
+/// More images than these are judged at once only after a question.
+const MOST_AT_ONCE: usize = 20;
+
 /// On the selected box, or else on every selected image; `None` takes the verdict back.
 pub(super) fn set_verdict(state: &mut State, verdict: Option<&Verdict>, effects: &mut Vec<Effect>) {
     if state.overlay == Overlay::WrongClass {
@@ -15,7 +18,30 @@ pub(super) fn set_verdict(state: &mut State, verdict: Option<&Verdict>, effects:
         state.tell(reason);
         return;
     }
-    let (label, marks) = if let Some((sample, run, box_index)) = judged_box(state) {
+    if state.selection.selected().len() > MOST_AT_ONCE {
+        state.mass_verdict = verdict.cloned();
+        state.overlay = Overlay::MassVerdict;
+        return;
+    }
+    judge(state, verdict, effects);
+}
+
+/// The question whether so many images are to be judged at once was answered with yes.
+pub(super) fn confirm_mass_verdict(state: &mut State, effects: &mut Vec<Effect>) {
+    if state.overlay == Overlay::MassVerdict {
+        state.overlay = Overlay::None;
+        let verdict = state.mass_verdict.take();
+        judge(state, verdict.as_ref(), effects);
+    }
+}
+
+fn judge(state: &mut State, verdict: Option<&Verdict>, effects: &mut Vec<Effect>) {
+    let judged = judged_box(state);
+    let was_judged = judged.is_some_and(|(sample, _, box_index)| {
+        let verdict = state.judgements.box_verdict(sample, box_index as usize);
+        verdict.is_some()
+    });
+    let (label, marks) = if let Some((sample, run, box_index)) = judged {
         let target = VerdictTarget {
             run: Some(run),
             box_index: Some(box_index),
@@ -187,6 +213,14 @@ fn edit(state: &mut State, label: String, marks: Vec<(SampleId, Mark)>, effects:
     }
     if let Some(touched) = state.judgements.edit(label, marks) {
         save(state, &touched, effects);
+        // What an older message offers to undo is not the last thing any more.
+        state.notice.take_if(|notice| notice.offers_undo);
+        if touched.samples().len() > 1 {
+            state.tell(format!("Done: {}", touched.label));
+            if let Some(notice) = &mut state.notice {
+                notice.offers_undo = true;
+            }
+        }
     }
 }
 

@@ -81,6 +81,7 @@ fn on_command(state: &mut State, command: Command, effects: &mut Vec<Effect>) {
         Command::Show(sample) => browse::show(state, sample, effects),
         Command::ToggleSelected(sample) => browse::toggle_selected(state, sample, effects),
         Command::ExtendSelection(sample) => browse::extend_selection(state, sample, effects),
+        Command::ClearSelection => state.selection.clear_to_shown(),
         Command::Walk(step) => browse::walk(state, step, effects),
         Command::WantThumbnails { side, wanted } => {
             browse::want_thumbnails(state, side, &wanted, effects);
@@ -202,6 +203,7 @@ fn on_command(state: &mut State, command: Command, effects: &mut Vec<Effect>) {
             state.settings.slide_secs = secs.clamp(low, high);
         }
         Command::SetVerdict(verdict) => judge::set_verdict(state, verdict.as_ref(), effects),
+        Command::ConfirmMassVerdict => judge::confirm_mass_verdict(state, effects),
         Command::SetNote { samples, text } => judge::set_note(state, &samples, &text, effects),
         Command::AddTag(tag) => judge::add_tag(state, &tag, effects),
         Command::RemoveTag(tag) => judge::remove_tag(state, &tag, effects),

@@ -25,7 +25,7 @@ const GESTURES: [(&str, &str); 9] = [
     ("Hold H", "Hide the boxes"),
     (
         "Escape",
-        "Close what lies over the window, or go from a box back to its image",
+        "Close what lies over the window, go from a box back to its image, or from many images back to one",
     ),
 ];
 

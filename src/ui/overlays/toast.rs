@@ -2,11 +2,13 @@
 
 use eframe::egui::{self, Align2, Area, Frame, Id, Label, Order, vec2};
 
-use crate::state::{Command, State};
+use crate::state::{Action, Command, State};
 
 /// Long messages stay longer.
 const SECONDS: f64 = 4.0;
 const SECONDS_A_CHARACTER: f64 = 0.05;
+/// For whoever has to decide whether that was meant.
+const SECONDS_TO_UNDO: f64 = 6.0;
 
 /// Nothing that one clicks all the time is covered.
 const ABOVE_THE_BARS: f32 = -112.0;
@@ -33,7 +35,10 @@ pub(in super::super) fn toast_ui(
         _ => now,
     };
     memory.shown = Some((notice.serial, since));
-    let lasts = SECONDS + SECONDS_A_CHARACTER * notice.text.len() as f64;
+    let mut lasts = SECONDS + SECONDS_A_CHARACTER * notice.text.len() as f64;
+    if notice.offers_undo {
+        lasts += SECONDS_TO_UNDO;
+    }
     let left = since + lasts - now;
     if left <= 0.0 {
         commands.push(Command::DismissNotice);
@@ -48,6 +53,13 @@ pub(in super::super) fn toast_ui(
                 ui.set_max_width(520.0);
                 ui.horizontal(|ui| {
                     ui.add(Label::new(&notice.text).wrap());
+                    if notice.offers_undo {
+                        let undo = ui.button(Action::Undo.label());
+                        if undo.clicked() {
+                            commands.push(Action::Undo.into());
+                        }
+                        undo.accessible_name(Action::Undo.label_now(state));
+                    }
                     let close = ui.small_button("×");
                     if close.clicked() {
                         commands.push(Command::DismissNotice);

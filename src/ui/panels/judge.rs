@@ -35,6 +35,8 @@ pub(in super::super) struct JudgeMemory {
     /// The images that the note is about, since it is being written.
     note_of: Option<SampleSet>,
     tag: String,
+    /// A click on a suggestion takes the keyboard from the field before it reaches it.
+    is_pointer_on_suggestions: bool,
     /// The last wish for the keyboard that was granted.
     focused: u64,
 }
@@ -399,17 +401,22 @@ fn tags_ui(
     if is_entered && !memory.tag.trim().is_empty() {
         commands.push(Command::AddTag(memory.tag.clone()));
     }
-    if field.has_focus() && !memory.tag.is_empty() {
-        for tag in suggestions(state, &memory.tag) {
-            let suggestion = ui.add(Button::new(RichText::new(tag).weak()));
-            if suggestion.clicked() {
-                commands.push(Command::AddTag(tag.to_owned()));
-                memory.tag.clear();
-                field.request_focus();
-                break;
-            }
-            suggestion.accessible_name(format!("Tag with {tag}"));
+    let is_left = is_entered || pressed(Key::Escape) || !memory.is_pointer_on_suggestions;
+    if is_left && !field.has_focus() {
+        // What was typed for this image must not wait for the next one.
+        memory.tag.clear();
+    }
+    memory.is_pointer_on_suggestions = false;
+    let known = suggestions(state, &memory.tag);
+    for tag in known {
+        let suggestion = ui.add(Button::new(RichText::new(tag).weak()));
+        memory.is_pointer_on_suggestions |= suggestion.contains_pointer();
+        if suggestion.clicked() {
+            commands.push(Command::AddTag(tag.to_owned()));
+            memory.tag.clear();
+            field.surrender_focus();
         }
+        suggestion.accessible_name(format!("Tag with {tag}"));
     }
     field
         .on_hover_text("Enter puts the tag on all selected images")
@@ -419,6 +426,9 @@ fn tags_ui(
 /// Tags in use that begin like this; none before something is typed.
 fn suggestions<'s>(state: &'s State, typed: &str) -> Vec<&'s str> {
     let typed = typed.trim().to_lowercase();
+    if typed.is_empty() {
+        return Vec::new();
+    }
     let known = state.judgements.known_tags();
     known
         .filter(|tag| tag.to_lowercase().starts_with(&typed))
@@ -426,9 +436,6 @@ fn suggestions<'s>(state: &'s State, typed: &str) -> Vec<&'s str> {
         .collect()
 }
 
-    if typed.is_empty() {
-        return Vec::new();
-    }
 /// How many are judged, over a bar with a stretch for each verdict; what is empty is still to be judged.
 fn progress_ui(ui: &mut Ui, state: &State) {
     let nothing = FilterCounts::default();
@@ -502,6 +509,9 @@ mod tests {
             unjudged: 20_000 - 1212,
             ..FilterCounts::default()
         };
+        counts.verdicts[VerdictKind::Accept as usize] = 1200;
+        counts.verdicts[VerdictKind::Reject as usize] = 8;
+        counts.verdicts[VerdictKind::WrongClass as usize] = 4;
         assert_eq!(
             progress_text(&counts, 20_000),
             "1,212 of 20,000 images judged: 1,200 accepted, 8 rejected, 4 wrong class"
@@ -509,7 +519,4 @@ mod tests {
         let nothing = FilterCounts::default();
         assert_eq!(progress_text(&nothing, 3), "0 of 3 images judged");
     }
-        counts.verdicts[VerdictKind::Accept as usize] = 1200;
-        counts.verdicts[VerdictKind::Reject as usize] = 8;
-        counts.verdicts[VerdictKind::WrongClass as usize] = 4;
 }
