@@ -26,6 +26,10 @@ pub struct Arranging {
     query: Query,
     error: Option<QueryError>,
     sort: Sort,
+    /// The user has chosen another sort, whose first image is to be shown.
+    wants_first: bool,
+    /// Counts up whenever the grid is to show the beginning of the order.
+    beginnings: u64,
     arrangement: Option<Arc<Arrangement>>,
     statistics: Option<Arc<Statistics>>,
     /// What is being computed.
@@ -122,8 +126,26 @@ impl Arranging {
         self.text = text;
     }
 
+    /// Another number whenever the grid is to show the beginning of the order.
+    pub fn beginnings(&self) -> u64 {
+        self.beginnings
+    }
+
     pub(super) fn set_sort(&mut self, sort: Sort) {
         self.sort = sort;
+    }
+
+    /// The user chooses a sort: the first image of another order is shown, because the place of the shown one says nothing in it.
+    pub(super) fn sort_anew(&mut self, sort: Sort) {
+        self.wants_first |= sort != self.sort;
+        self.sort = sort;
+    }
+
+    /// Whether the order that has just come is to be shown from its beginning; once.
+    pub(super) fn goes_to_first(&mut self) -> bool {
+        let goes = std::mem::take(&mut self.wants_first);
+        self.beginnings += u64::from(goes);
+        goes
     }
 
     /// Another source: what was searched in the one before says nothing about it.
@@ -187,6 +209,7 @@ impl Arranging {
 
     /// The worker made a mistake: what is there stays, and the same question is not asked again.
     pub(super) fn give_up(&mut self, id: ArrangeId) {
+        self.wants_first = false;
         if let Some((_, basis)) = self.asked.take_if(|(asked, _)| *asked == id) {
             self.arranged = Some(basis.clone());
             self.counted = Some(basis);

@@ -31,6 +31,8 @@ struct Seen {
     /// Which source, and whether the grid takes the place of the picture.
     place_in_window: (Option<SourceId>, bool),
     shown: Option<SampleId>,
+    /// How often the beginning of the order was to be shown.
+    beginnings: u64,
     /// The place of the shown sample in the order.
     place: Option<usize>,
     layout: Layout,
@@ -43,6 +45,10 @@ impl Seen {
     /// What is to be on screen after `self`: `now` with its top moved so that the grid stays where it was looked at, whatever
     /// moved or grew, and that a sample which has just been shown is in sight.
     fn followed_by(&self, mut now: Self) -> Self {
+        if self.beginnings != now.beginnings {
+            now.top = 0.0;
+            return now;
+        }
         now.top = self.top;
         if let Some((before, after)) = self.anchor(&now) {
             now.top = now.layout.row_top(after) - (self.layout.row_top(before) - self.top);
@@ -234,6 +240,7 @@ fn top_to_set(
     let mut now = Seen {
         place_in_window: (source, state.settings.thumbnails_only),
         shown,
+        beginnings: state.arranging.beginnings(),
         place: shown.and_then(|shown| state.order().place_of(shown)),
         layout,
         top: 0.0,
@@ -753,11 +760,28 @@ mod tests {
         Seen {
             place_in_window: (None, false),
             shown: Some(SampleId::from_index(place)),
+            beginnings: 0,
             place: Some(place),
             layout,
             top: layout.row_top(top_row * 4),
             height: 10.0 * layout.row_height(),
         }
+    }
+
+    #[test]
+    fn another_sort_begins_at_its_beginning_even_where_the_shown_image_comes_first() {
+        let away = seen(0, 50);
+        let sorted = Seen {
+            beginnings: 1,
+            ..seen(0, 0)
+        };
+        assert_eq!(away.followed_by(sorted).top, 0.0);
+        let in_sight = seen(205, 50);
+        let sorted = Seen {
+            beginnings: 1,
+            ..seen(0, 0)
+        };
+        assert_eq!(in_sight.followed_by(sorted).top, 0.0);
     }
 
     #[test]

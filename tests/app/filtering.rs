@@ -1,11 +1,12 @@
 //! Searching, sorting, counting.
 
+use egui::accesskit::Role;
 use egui::{Key, Modifiers};
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable;
 use spotcheck::app::App;
 use spotcheck::domain::SampleId;
-use spotcheck::review::{AnswerStatus, Query};
+use spotcheck::review::{AnswerStatus, Query, SortBy};
 use spotcheck::state::{Command, Display, ViewChange};
 
 use crate::support::repository;
@@ -99,7 +100,7 @@ fn the_search_field_explains_itself() {
     wait_for(&mut window, "8 images");
     click(&mut window, "What can be searched for");
     wait_for(&mut window, "class:\"traffic light\"");
-    assert!(sees(&window, "Neither the image nor a box of it is judged"));
+    assert!(sees(&window, "Not judged: neither the image"));
 }
 
 #[test]
@@ -155,6 +156,92 @@ fn images_are_sorted_by_what_the_menu_says_and_turned_around() {
         sizes(window).is_sorted()
     });
     assert_ne!(names_on_screen(&window), listed);
+}
+
+#[test]
+fn another_sort_shows_its_first_image() {
+    let mut window = open(Some(&samples()), CLASSIFIER);
+    wait_for(&mut window, "1 of 8 images");
+    window.key_press(Key::End);
+    wait_for(&mut window, "8 of 8 images");
+    for (menu, sort) in [
+        ("Sort: Listing", "File size, largest first"),
+        ("Largest first", "Largest first"),
+    ] {
+        click(&mut window, menu);
+        if menu != sort {
+            click(&mut window, sort);
+        }
+        wait_until(&mut window, "the order", |window| {
+            let arranging = &window.state().state().arranging;
+            arranging.sort().by == SortBy::Size && !arranging.is_under_way()
+        });
+        let state = window.state().state();
+        assert_eq!(state.shown_sample(), state.order().at(0), "{sort}");
+        window.key_press(Key::End);
+        window.run_steps(3);
+    }
+}
+
+/// The number beside the slider of the threshold.
+fn threshold_field<'w>(window: &'w Harness<'static, App>) -> egui_kittest::Node<'w> {
+    let fields = window.query_all_by_role(Role::SpinButton);
+    let mut fields = fields.filter(|field| field.value().as_deref() == Some("0.50"));
+    fields.next().unwrap()
+}
+
+#[test]
+fn a_typed_threshold_counts_once_it_is_complete_and_leaves_those_of_classes_alone() {
+    let mut window = open(Some(&samples().join("coffee.png")), DETECTOR);
+    wait_for(&mut window, "cup ");
+    click(&mut window, "By class");
+    wait_for(&mut window, "Least score of cup");
+    let before = window.state().state().shown_boxes().len();
+    threshold_field(&window).scroll_to_me();
+    window.run_steps(3);
+    threshold_field(&window).click();
+    window.run_steps(3);
+    for typed in ["0", ".", "2"] {
+        window.event(egui::Event::Text(typed.to_owned()));
+        window.run_steps(3);
+        assert_eq!(window.state().state().view().min_score, 0.5, "{typed}");
+    }
+    window.key_press(Key::Enter);
+    window.run_steps(5);
+    let state = window.state().state();
+    assert_eq!(state.view().min_score, 0.2);
+    assert_eq!(state.view().min_score_by_class, [].into());
+    let boxes = state.shown.prediction.as_ref().unwrap().detections().iter();
+    let above = boxes.filter(|found| found.score >= 0.2).count();
+    assert!(above > before, "{above}");
+    assert_eq!(state.shown_boxes().len(), above);
+}
+
+#[test]
+fn a_setting_that_is_only_drawn_stays_as_it_is() {
+    let mut window = open(Some(&samples().join("coffee.png")), DETECTOR);
+    wait_for(&mut window, "cup ");
+    // Below what the model itself leaves out, as another version or another model's card may have it.
+    let state = window.state_mut();
+    state.command(Command::ChangeView(ViewChange::MinScore(0.0)));
+    state.command(Command::ChangeView(ViewChange::ClassMinScore(1, Some(0.0))));
+    click(&mut window, "By class");
+    wait_for(&mut window, "Least score of cup");
+    window.run_steps(5);
+    let view = window.state().state().view().clone();
+    assert_eq!(view.min_score, 0.0);
+    assert_eq!(view.min_score_by_class, [(1, 0.0)].into());
+    // A field that is opened and left has changed nothing either.
+    let field = |window: &Harness<'static, App>, act: &dyn Fn(&egui_kittest::Node<'_>)| {
+        act(&window.get_by_label("Least score of cup"));
+    };
+    field(&window, &|node| node.scroll_to_me());
+    window.run_steps(3);
+    field(&window, &|node| node.click());
+    window.run_steps(3);
+    window.key_press(Key::Enter);
+    window.run_steps(3);
+    assert_eq!(*window.state().state().view(), view);
 }
 
 #[test]
@@ -228,7 +315,7 @@ fn the_histogram_counts_what_lies_above_the_threshold_and_follows_it() {
     };
     let at_half = above(&window);
     assert!(at_half > 0);
-    wait_for(&mut window, &format!("{at_half} boxes in "));
+    wait_for(&mut window, &format!("{at_half} boxes shown in "));
     window
         .state_mut()
         .command(spotcheck::state::Command::ChangeView(
@@ -307,11 +394,10 @@ fn hidden_overlaps_are_counted_out_everywhere() {
         let Some(whole) = state.answer_of(sample) else {
             continue;
         };
-        let visible = state.view().visible_detections(whole).len();
-        let headline = state
-            .run()
-            .unwrap()
-            .headline(sample, state.view(), state.suppressed());
+        let run = state.run().unwrap();
+        let visible = state.visible_boxes(run.id(), sample, whole).len();
+        let marks = state.judgements.marks();
+        let headline = run.headline(sample, state.view(), state.suppressed(), marks);
         assert!(headline.unwrap().starts_with(&format!("{visible} box")));
     }
     wait_until(&mut window, "exact counts", |window| {

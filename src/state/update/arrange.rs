@@ -22,7 +22,7 @@ pub(super) fn set_query(state: &mut State, text: String, effects: &mut Vec<Effec
 }
 
 pub(super) fn set_sort(state: &mut State, sort: Sort, effects: &mut Vec<Effect>) {
-    state.arranging.set_sort(sort);
+    state.arranging.sort_anew(sort);
     keep(state, effects);
 }
 
@@ -100,6 +100,12 @@ pub(super) fn arranged(
     }
     state.arranging.suppressed = suppressed;
     let after = state.order();
+    if state.arranging.goes_to_first()
+        && let Some(first) = after.at(0)
+    {
+        super::browse::show(state, first, effects);
+        return;
+    }
     let shown = state.selection.shown();
     // One that has dropped out stays shown, and the way goes on from where it would have been.
     if shown.is_some_and(|shown| after.place_of(shown).is_none()) {

@@ -606,7 +606,7 @@ fn on_event(state: &mut State, event: Event, effects: &mut Vec<Effect>) {
             id,
             arrangement,
             suppressed,
-        } => arrange::arranged(state, id, arrangement, suppressed),
+        } => arrange::arranged(state, id, arrangement, suppressed, effects),
         Event::Counted { id, statistics } => arrange::counted(state, id, statistics),
         Event::ArrangeFailed { id, reason } => arrange::failed(state, id, &reason),
         Event::AwsSetupRead(setup) => s3::setup_read(state, setup),

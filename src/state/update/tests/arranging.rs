@@ -103,6 +103,36 @@ fn a_search_leaves_images_out_and_the_old_order_holds_until_it_is_done() {
     assert_eq!(on_screen(&state), [1, 3, 2, 0]);
 }
 
+#[test]
+fn another_sort_shows_its_first_image_and_new_images_do_not() {
+    let (mut state, source) = arranged(&NAMES);
+    update(&mut state, Message::Command(Command::Show(SampleId(2))));
+    settle_command(&mut state, Command::SetSort(BY_NAME));
+    assert_eq!(state.shown_sample(), Some(SampleId(1)));
+    assert_eq!(state.arranging.beginnings(), 1);
+    settle_command(&mut state, Command::Show(SampleId(3)));
+    let page = page(&["0.jpg"]);
+    let asked = tell(&mut state, Message::Event(Event::Listed { source, page }));
+    settle(&mut state, asked);
+    assert_eq!(on_screen(&state)[0], 4);
+    assert_eq!(state.shown_sample(), Some(SampleId(3)));
+    settle_command(&mut state, Command::SetSort(BY_NAME));
+    assert_eq!(state.shown_sample(), Some(SampleId(3)), "nothing changed");
+}
+
+#[test]
+fn undoing_comes_back_to_an_image_that_the_search_does_not_find() {
+    let (mut state, source) = arranged(&NAMES);
+    update(&mut state, Message::Event(empty_project(source)));
+    settle_command(&mut state, Command::SetQuery("!verdict".to_owned()));
+    settle_command(&mut state, Action::Accept);
+    assert_eq!(on_screen(&state), [1, 2, 3]);
+    assert_eq!(state.shown_sample(), Some(SampleId(1)));
+    settle_command(&mut state, Action::Undo);
+    assert_eq!(state.shown_sample(), Some(SampleId(0)));
+    assert_eq!(on_screen(&state), [0, 1, 2, 3]);
+}
+
 fn settle_command(state: &mut State, wanted: impl Into<Command>) {
     let asked = on(state, wanted);
     settle(state, asked);
