@@ -118,6 +118,11 @@ pub(super) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
     let project = open_project(&args.project, &args.s3, &dirs, "spotcheck export")?;
     let run = choose_run(&project, args.run.as_deref())?;
     let view = view_of(&project, &run, args)?;
+    if query.needs_comparison() {
+        eprintln!(
+            "note: --filter: “changed” finds nothing here: no runs are compared in an export"
+        );
+    }
     for warning in query.warnings(run.card.task, &run.labels) {
         eprintln!("note: --filter: {}", warning.message);
     }
@@ -474,22 +479,22 @@ fn marks(judgements: &[JudgedSample], run: RunId, ids: &HashMap<&SampleUri, Samp
             tags: judged.tags.clone().into(),
             ..Mark::default()
         };
+        let mut boxes = Vec::new();
         for (target, verdict) in &judged.verdicts {
             let kind = VerdictKind::from(verdict);
             match target.box_index {
                 _ if target.run.is_some_and(|of| of != run) => {}
                 Some(index) => boxes.push((index, kind)),
-        let mut boxes = Vec::new();
                 None => mark.verdict = Some(kind),
             }
         }
+        boxes.sort_by_key(|(index, _)| *index);
+        mark.boxes = boxes.into();
         marks.set(id, mark);
     }
     marks
 }
 
-        boxes.sort_by_key(|(index, _)| *index);
-        mark.boxes = boxes.into();
 /// The path below the root, with `/` between its parts; the whole path for an image elsewhere.
 pub(super) fn name_below(root: Option<&str>, uri: &SampleUri) -> String {
     let below = root.and_then(|root| {

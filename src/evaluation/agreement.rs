@@ -1,6 +1,7 @@
 //! The agreement of two runs, image after image and as a whole.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::{ClassMap, ScoredBox, match_boxes};
 use crate::domain::{Answer, ClassScore, Prediction, SampleId, ViewSettings};
@@ -13,7 +14,8 @@ pub struct Comparison {
     left_view: ViewSettings,
     right_view: ViewSettings,
     agreement: Agreement,
-    confusion: BTreeMap<(u32, u32), usize>,
+    /// The samples of each class change, one for each image or pair of boxes.
+    confusion: BTreeMap<(u32, u32), Vec<SampleId>>,
 }
 
 /// How far two runs agree. Enough to sort, to count and to tell; the boxes themselves are matched again for the image that
@@ -104,7 +106,7 @@ impl ScoreDifferences {
 
 /// A class of the left run where the right run said another one: in the first place of a classification, or in boxes that
 /// overlap by at least [`super::MATCHING_IOU`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Confusion {
     /// The left run's id.
     pub left: u32,
@@ -112,6 +114,8 @@ pub struct Confusion {
     pub right: u32,
     /// Images of a classification, pairs of boxes of a detection.
     pub count: usize,
+    /// Where that is, lowest first, each once.
+    pub images: Arc<[SampleId]>,
 }
 
 impl Agreement {
@@ -165,8 +169,8 @@ impl Comparison {
             }
         };
         let image = match (&left.answer, &right.answer) {
-            (Answer::Classes(left), Answer::Classes(right)) => self.classes_of(left, right),
-            (Answer::Detections(_), Answer::Detections(_)) => self.boxes_of(left, right),
+            (Answer::Classes(left), Answer::Classes(right)) => self.classes_of(id, left, right),
+            (Answer::Detections(_), Answer::Detections(_)) => self.boxes_of(id, left, right),
             _ => return None,
         };
         let summary = &mut self.agreement.summary;
@@ -180,14 +184,29 @@ impl Comparison {
         let mut agreement = self.agreement;
         let confusion = self.confusion.into_iter();
         let mut confusion: Vec<Confusion> = confusion
-            .map(|((left, right), count)| Confusion { left, right, count })
+            .map(|((left, right), mut images)| {
+                let count = images.len();
+                images.sort_unstable();
+                images.dedup();
+                Confusion {
+                    left,
+                    right,
+                    count,
+                    images: images.into(),
+                }
+            })
             .collect();
         confusion.sort_by_key(|entry| std::cmp::Reverse(entry.count));
         agreement.summary.confusion = confusion;
         agreement
     }
 
-    fn classes_of(&mut self, left: &[ClassScore], right: &[ClassScore]) -> ImageAgreement {
+    fn classes_of(
+        &mut self,
+        id: SampleId,
+        left: &[ClassScore],
+        right: &[ClassScore],
+    ) -> ImageAgreement {
         let mut image = ImageAgreement {
             disagreement: 0.0,
             is_flip: false,
@@ -214,7 +233,7 @@ impl Comparison {
         }
         if image.is_flip {
             let confused = (top_left.index, top_right.index);
-            *self.confusion.entry(confused).or_default() += 1;
+            self.confusion.entry(confused).or_default().push(id);
             image.disagreement = 0.5 + number(top_left.score.min(top_right.score)) / 2.0;
         } else {
             image.disagreement = image.largest_difference / 2.0;
@@ -222,7 +241,7 @@ impl Comparison {
         image
     }
 
-    fn boxes_of(&mut self, left: &Prediction, right: &Prediction) -> ImageAgreement {
+    fn boxes_of(&mut self, id: SampleId, left: &Prediction, right: &Prediction) -> ImageAgreement {
         let (left_boxes, right_boxes) = (
             shown_boxes(left, &self.left_view, |class| class),
             shown_boxes(right, &self.right_view, |class| self.classes.left_of(class)),
@@ -249,7 +268,7 @@ impl Comparison {
                 class(left, left_boxes.indices[one]),
                 class(right, right_boxes.indices[other]),
             );
-            *self.confusion.entry(confused).or_default() += 1;
+            self.confusion.entry(confused).or_default().push(id);
         }
         ImageAgreement {
             disagreement: if parts > 0.0 { wrong / parts } else { 0.0 },
@@ -273,7 +292,8 @@ fn shown_boxes(
     view: &ViewSettings,
     left_id: impl Fn(u32) -> u32,
 ) -> ShownBoxes {
-    let indices = view.visible_detections(prediction);
+    // How far two models agree does not depend on who has judged them.
+    let indices = view.visible_detections(prediction, &[]);
     let boxes = indices.iter().map(|&index| {
         let detection = &prediction.detections()[index];
         ScoredBox {
@@ -509,7 +529,8 @@ mod tests {
             [Confusion {
                 left: 1,
                 right: 2,
-                count: 1
+                count: 1,
+                images: [SampleId(1)].into(),
             }]
         );
     }

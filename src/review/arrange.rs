@@ -1,5 +1,6 @@
 //! Which samples are wanted, and in which order.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::facts::Gate;
@@ -8,6 +9,9 @@ use super::{
     Answers, Direction, Marks, Query, SAMPLES_A_LOOK, Sort, SortBy, Suppressed, VerdictKind,
 };
 use crate::domain::{LabelSet, ModelTask, Sample, SampleId, SampleSet, SharedList, ViewSettings};
+
+/// The samples of each change of class between two runs, lowest first, by [`super::change_key`].
+pub type ClassChanges = BTreeMap<String, Arc<[SampleId]>>;
 
 /// Snapshots of all that an order depends on.
 #[derive(Debug, Clone, Default)]
@@ -28,6 +32,8 @@ pub struct ArrangeRequest {
     pub marks: Marks,
     /// By sample, `0.0..=1.0`; not a number where it is not known. May be shorter than the listing.
     pub disagreement: Option<Arc<[f32]>>,
+    /// Between the two runs that are compared; none while none are.
+    pub changes: Arc<ClassChanges>,
     pub query: Query,
     pub sort: Sort,
 }
@@ -56,13 +62,13 @@ pub struct FilterCounts {
     pub outdated: usize,
     /// Answered by a detector, and no box is shown.
     pub no_box: usize,
+    /// Neither the image itself nor all of its visible boxes have a verdict; with `verdicts` these are all images, each once.
     pub unjudged: usize,
     /// Images by their verdict ([`super::Mark::judged`]), in the order of [`VerdictKind::ALL`].
     pub verdicts: [usize; 4],
     /// False while boxes are to be hidden by better ones and that is not known of every sample yet: those of the others
     /// are all counted.
     pub is_exact: bool,
-    /// Neither the image itself nor all of its visible boxes have a verdict; with `verdicts` these are all images, each once.
 }
 
 /// Arranges again and again, and keeps what need not be found out anew: the order of the names.
@@ -84,11 +90,11 @@ impl Arranger {
         cancelled: &dyn Fn() -> bool,
     ) -> Option<Arrangement> {
         let suppressed = request.suppressed.as_ref();
-        let gate = request
-            .answers
-            .as_ref()
-            .map(|answers| Gate::new(answers.task(), &request.view, suppressed));
-        let filter = Filter::new(&request.query, &request.labels);
+        let gate = request.answers.as_ref().map(|answers| {
+            let marks = Some(&request.marks);
+            Gate::new(answers.task(), &request.view, suppressed, marks)
+        });
+        let filter = Filter::new(&request.query, &request.labels, &request.changes);
         let mut counts = FilterCounts {
             is_exact: true,
             ..FilterCounts::default()
@@ -137,13 +143,13 @@ impl ArrangeRequest {
     ) -> Look<'a> {
         let answers = self.answers.as_ref();
         let summary = answers.and_then(|answers| answers.summary(id));
+        let mark = self.marks.of(id);
         let failed = answers.is_some_and(|answers| answers.failure(id).is_some());
         Look {
             id,
             sample,
             answer: summary
                 .zip(gate)
-        let mark = self.marks.of(id);
                 .map(|(summary, gate)| (summary, gate.facts(id, summary))),
             mark,
             verdict: match summary.zip(gate) {

@@ -1,5 +1,8 @@
 //! Whether a sample is wanted.
 
+use std::sync::Arc;
+
+use super::arrange::ClassChanges;
 use super::by_class::ByClass;
 use super::facts::{Facts, Gate};
 use super::query::{ClassTerm, Node, Query, Span, Term};
@@ -27,6 +30,8 @@ enum Test {
     Answered,
     Damaged,
     Outdated,
+    /// Lowest first.
+    Among(Arc<[SampleId]>),
 }
 
 #[derive(Debug)]
@@ -42,16 +47,17 @@ pub(super) struct Look<'a> {
     pub(super) sample: &'a Sample,
     pub(super) answer: Option<(Summary<'a>, Facts)>,
     pub(super) mark: Option<&'a Mark>,
+    /// `None` while the image is unjudged; see [`Mark::judged`].
+    pub(super) verdict: Option<VerdictKind>,
     pub(super) has_problem: bool,
     pub(super) is_damaged: bool,
     pub(super) is_outdated: bool,
 }
 
 impl Filter {
-    /// `None` while the image is unjudged; see [`Mark::judged`].
-    pub(super) verdict: Option<VerdictKind>,
-    pub(super) fn new(query: &Query, labels: &LabelSet) -> Self {
-        Self(query.root.as_ref().map(|root| Test::new(root, labels)))
+    pub(super) fn new(query: &Query, labels: &LabelSet, changes: &ClassChanges) -> Self {
+        let root = query.root.as_ref();
+        Self(root.map(|root| Test::new(root, labels, changes)))
     }
 
     /// True where every sample passes.
@@ -66,8 +72,9 @@ impl Filter {
 }
 
 impl Test {
-    fn new(node: &Node, labels: &LabelSet) -> Self {
-        let all = |nodes: &[Node]| nodes.iter().map(|node| Self::new(node, labels)).collect();
+    fn new(node: &Node, labels: &LabelSet, changes: &ClassChanges) -> Self {
+        let new = |node: &Node| Self::new(node, labels, changes);
+        let all = |nodes: &[Node]| nodes.iter().map(new).collect();
         match node {
             Node::All(nodes) => Self::All(all(nodes)),
             Node::Any(nodes) => Self::Any(all(nodes)),
@@ -85,6 +92,9 @@ impl Test {
                 Term::Answered => Self::Answered,
                 Term::Damaged => Self::Damaged,
                 Term::Outdated => Self::Outdated,
+                Term::Changed(change) => {
+                    Self::Among(changes.get(change).cloned().unwrap_or_default())
+                }
             },
         }
     }
@@ -122,6 +132,7 @@ impl Test {
             Self::Answered => look.answer.is_some(),
             Self::Damaged => look.is_damaged,
             Self::Outdated => look.is_outdated,
+            Self::Among(ids) => ids.binary_search(&look.id).is_ok(),
         }
     }
 }

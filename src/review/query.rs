@@ -14,7 +14,10 @@ mod parse;
 use std::borrow::Cow;
 use std::ops::Range;
 
-pub use complete::{Completion, class_term, complete, has_term, with_term, without_term};
+pub use complete::{
+    Completion, change_key, change_term, class_term, complete, has_term, with_term,
+    without_changes, without_term,
+};
 
 use super::VerdictKind;
 use crate::domain::{LabelSet, ModelTask};
@@ -70,6 +73,8 @@ pub(super) enum Term {
     Damaged,
     /// The answer is about an older version of the file.
     Outdated,
+    /// Another class in the run that is compared with: `cat>dog`, in lower case.
+    Changed(String),
 }
 
 /// A class that is shown, with what is said of its boxes beside it.
@@ -125,13 +130,22 @@ impl Query {
         warnings
     }
 
+    /// Whether it asks how two runs differ, and so finds nothing unless two are compared.
+    pub fn needs_comparison(&self) -> bool {
+        let mut needs = false;
+        if let Some(root) = &self.root {
+            root.each_term(&mut |term| needs |= matches!(term, Term::Changed(_)));
+        }
+        needs
+    }
+
     /// Examples with what they find, for people.
     pub fn help() -> &'static [(&'static str, &'static str)] {
         &HELP
     }
 }
 
-const HELP: [(&str, &str); 19] = [
+const HELP: [(&str, &str); 20] = [
     ("beach", "“beach” in the name, small or capital letters"),
     ("\"two words\"", "Both words, with the space, in the name"),
     ("class:cat", "A cat is shown; for a classifier: comes first"),
@@ -159,6 +173,10 @@ const HELP: [(&str, &str); 19] = [
     ("!answered", "The model has not answered yet"),
     ("damaged", "Predicted although data is missing in the file"),
     ("outdated", "The file was written to since the model saw it"),
+    (
+        "changed:cat>dog",
+        "While two runs are compared: cat in the first, dog in the second",
+    ),
     (
         "class:cat or (dog !tag)",
         "Either of the two; parentheses group, ! turns around",

@@ -244,8 +244,18 @@ impl State {
 
     /// What in the query can find nothing with the current model, and why.
     pub fn query_warnings(&self) -> Vec<QueryError> {
-        let warnings = |run: &super::Run| self.arranging.query.warnings(run.task(), run.labels());
-        self.run().map(warnings).unwrap_or_default()
+        let query = &self.arranging.query;
+        let warnings = |run: &super::Run| query.warnings(run.task(), run.labels());
+        let mut warnings = self.run().map(warnings).unwrap_or_default();
+        let compared = self.comparing.as_ref();
+        if query.needs_comparison() && compared.is_none_or(|it| it.agreement().is_none()) {
+            warnings.push(QueryError {
+                at: 0..self.arranging.text.len(),
+                message: "“changed” needs two runs that are compared; compare two under Runs"
+                    .to_owned(),
+            });
+        }
+        warnings
     }
 
     /// `None` while nothing is open.
@@ -284,6 +294,11 @@ impl State {
                 .comparing
                 .as_ref()
                 .and_then(|comparing| comparing.column().cloned()),
+            changes: self
+                .comparing
+                .as_ref()
+                .map(super::Comparing::changes)
+                .unwrap_or_default(),
             query: self.arranging.query.clone(),
             sort: self.arranging.sort,
             ..ArrangeRequest::default()

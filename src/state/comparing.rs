@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{State, TaskId};
 use crate::domain::{Prediction, RunId, ViewSettings};
 use crate::evaluation::{Agreement, ClassMap};
+use crate::review::ClassChanges;
 
 /// The run on screen (left) and the one it is compared with (right).
 #[derive(Debug)]
@@ -38,6 +39,8 @@ pub enum CompareStatus {
         agreement: Arc<Agreement>,
         /// By sample, what the order of disagreement sorts by.
         column: Arc<[f32]>,
+        /// What the search for a change of class finds.
+        changes: Arc<ClassChanges>,
     },
     Failed(String),
 }
@@ -48,6 +51,13 @@ impl Comparing {
         match &self.status {
             CompareStatus::Ready { agreement, .. } => Some(agreement),
             CompareStatus::Running(_) | CompareStatus::Failed(_) => None,
+        }
+    }
+
+    pub(super) fn changes(&self) -> Arc<ClassChanges> {
+        match &self.status {
+            CompareStatus::Ready { changes, .. } => Arc::clone(changes),
+            CompareStatus::Running(_) | CompareStatus::Failed(_) => Arc::default(),
         }
     }
 
@@ -73,16 +83,6 @@ impl State {
         Some(prediction)
     }
 
-    /// The live filters of a run's model.
-    pub fn view_of_run(&self, run: RunId) -> &ViewSettings {
-        match self.runs.get(run) {
-            Some(run) => self.settings.view_of(&run.info.key.model_id),
-            None => self.settings.default_view(),
-        }
-    }
-
-    /// Whether the filters are others than those that the comparison was made with.
-    pub fn comparison_is_outdated(&self) -> bool {
     /// Those of its boxes that are visible, highest score first.
     pub fn compared_boxes(&self) -> Vec<usize> {
         let right = self.comparing.as_ref().map(|comparing| comparing.right);
@@ -93,6 +93,16 @@ impl State {
         })
     }
 
+    /// The live filters of a run's model.
+    pub fn view_of_run(&self, run: RunId) -> &ViewSettings {
+        match self.runs.get(run) {
+            Some(run) => self.settings.view_of(&run.info.key.model_id),
+            None => self.settings.default_view(),
+        }
+    }
+
+    /// Whether the filters are others than those that the comparison was made with.
+    pub fn comparison_is_outdated(&self) -> bool {
         self.comparing.as_ref().is_some_and(|comparing| {
             let views = [comparing.left, comparing.right].map(|run| self.view_of_run(run));
             views != comparing.views.each_ref()

@@ -5,7 +5,9 @@ use spotcheck::app::App;
 use spotcheck::review::SortBy;
 use spotcheck::state::{Action, Command, Overlay};
 
-use crate::window::{click, folder_of, open, samples, sees, wait_for, wait_until};
+use crate::job_outputs::{open_folder_of_outputs, put_output};
+use crate::remote::wait_for_listing;
+use crate::window::{click, folder_of, open, samples, sees, wait_for, wait_until, wait_until_idle};
 
 const CLASSIFIER: &str = "efficientnet-lite0";
 const DETECTOR: &str = "ssd-mobilenet-coco";
@@ -175,4 +177,79 @@ fn a_click_on_a_run_looks_at_its_answers() {
     wait_for(&mut window, "2 predicted");
     // The one that one looks at is not compared with itself.
     assert!(sees(&window, "Compare with EfficientNet-Lite0, 1 thread"));
+}
+
+/// The outputs of a model that sees the first class in the first two images, and another one in each of the others.
+fn outputs(images: u32, first: &str, others: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for number in 0..images {
+        let image = format!("{number}-chelsea.png");
+        let class = match number {
+            0 | 1 => (0, first.to_owned()),
+            _ => (number, format!("{others} {number}")),
+        };
+        put_output(folder.path(), &image, &[(class.0, &class.1, 0.75)]);
+    }
+    folder
+}
+
+#[test]
+fn a_change_of_class_is_clicked_to_see_its_images_and_the_rest_of_the_list_opens() {
+    let images = folder_of(10, "chelsea.png");
+    let mut window = open(Some(images.path()), CLASSIFIER);
+    wait_for(&mut window, "10 images, 1 predicted");
+    wait_for_listing(&mut window);
+    let answered = |window: &Harness<'static, App>, class: &str| {
+        let run = window.state().state().run();
+        run.is_some_and(|run| {
+            let labels: Vec<&str> = run.labels().iter().map(|(_, name)| name).collect();
+            labels.contains(&class) && run.answers.answered() == 10
+        })
+    };
+    let (right, left) = (outputs(10, "person", "b"), outputs(10, "Kite", "a"));
+    open_folder_of_outputs(&mut window, right.path());
+    wait_until(&mut window, "the first run", |window| {
+        answered(window, "person")
+    });
+    let right_run = window.state().state().run().unwrap().id();
+    open_folder_of_outputs(&mut window, left.path());
+    wait_until(&mut window, "the second run", |window| {
+        answered(window, "Kite")
+    });
+    click(&mut window, "Runs");
+    window.state_mut().command(Command::CompareWith(right_run));
+    let found = |window: &Harness<'static, App>| {
+        let state = window.state().state();
+        let mut found: Vec<u32> = state.order().ids().map(|id| id.0).collect();
+        found.sort_unstable();
+        found
+    };
+    wait_for(&mut window, "Kite → person, 2 images");
+    click(&mut window, "Kite → person, 2 images");
+    wait_until_idle(&mut window);
+    assert_eq!(found(&window), [0, 1]);
+    click(&mut window, "Kite → person, 2 images");
+    wait_until_idle(&mut window);
+    assert_eq!(found(&window).len(), 10, "a second click shows all again");
+
+    let folded = (2..10)
+        .map(|number| format!("a {number} → b {number}, 1 image"))
+        .filter(|row| !sees(&window, row));
+    let [folded] = &folded.collect::<Vec<_>>()[..] else {
+        panic!("eight of nine changes are on screen");
+    };
+    click(&mut window, "and 1 more");
+    wait_for(&mut window, folded);
+    click(&mut window, folded);
+    wait_until_idle(&mut window);
+    assert_eq!(found(&window).len(), 1);
+    let shown = found(&window)[0];
+    assert_eq!(*folded, format!("a {shown} → b {shown}, 1 image"));
+    click(&mut window, "End the comparison");
+    wait_until_idle(&mut window);
+    assert_eq!(
+        found(&window).len(),
+        10,
+        "there is nothing to ask for any more"
+    );
 }

@@ -114,7 +114,7 @@ fn outputs_of_selected_images_are_theirs_with_those_of_the_retry_and_the_page_le
 }
 
 /// What a container of ours answers about an image, of a model that nobody here knows.
-fn put_output(folder: &Path, image: &str, classes: &[(u32, &str, f64)]) {
+pub(crate) fn put_output(folder: &Path, image: &str, classes: &[(u32, &str, f64)]) {
     let classes: Vec<serde_json::Value> = classes
         .iter()
         .map(|(index, label, score)| {
@@ -129,7 +129,7 @@ fn put_output(folder: &Path, image: &str, classes: &[(u32, &str, f64)]) {
     std::fs::write(path, answer.to_string()).unwrap();
 }
 
-fn open_folder_of_outputs(window: &mut Harness<'static, App>, folder: &Path) {
+pub(crate) fn open_folder_of_outputs(window: &mut Harness<'static, App>, folder: &Path) {
     let wish = OutputsWish {
         at: OutputsAt::Folder(folder.to_owned()),
         reading: spotcheck::domain::ReadingWish::default(),

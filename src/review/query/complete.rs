@@ -126,6 +126,23 @@ pub fn class_term(name: &str) -> String {
     format!("class:{}", quoted(&name.to_lowercase()))
 }
 
+const CHANGED: &str = "changed:";
+
+/// How a change of class is known: the name in the first run and that in the second.
+pub fn change_key(from: &str, to: &str) -> String {
+    format!("{from}>{to}").to_lowercase()
+}
+
+/// The term that asks for a change of class between two runs.
+pub fn change_term(from: &str, to: &str) -> String {
+    format!("{CHANGED}{}", quoted(&change_key(from, to)))
+}
+
+/// The text without the terms that ask for a change of class, where they stand by themselves.
+pub fn without_changes(text: &str) -> String {
+    without(text, |term| term.starts_with(CHANGED))
+}
+
 /// Whether the term stands in the text by itself, written in just this way.
 pub fn has_term(text: &str, term: &str) -> bool {
     spans(text).iter().any(|span| text[span.clone()] == *term)
@@ -166,11 +183,15 @@ fn is_or(span: &str) -> bool {
 
 /// The text without the term, where it stands by itself.
 pub fn without_term(text: &str, term: &str) -> String {
+    without(text, |other| other == term)
+}
+
+fn without(text: &str, is_left_out: impl Fn(&str) -> bool) -> String {
     let mut rest: Vec<&str> = Vec::new();
     for span in spans(text) {
         let span = &text[span];
         let divides_nothing = is_or(span) && rest.last().is_none_or(|last| is_or(last));
-        if span != term && !divides_nothing {
+        if !is_left_out(span) && !divides_nothing {
             rest.push(span);
         }
     }

@@ -9,7 +9,7 @@ use crate::review::VerdictKind;
 const MAX_DEPTH: usize = 64;
 
 /// Keys as they are typed. Those that may stand alone ask whether there is any.
-const KEYS: [(&str, Key); 15] = [
+const KEYS: [(&str, Key); 16] = [
     ("class", Key::Class),
     ("score", Key::Score),
     ("boxes", Key::Boxes),
@@ -20,6 +20,7 @@ const KEYS: [(&str, Key); 15] = [
     ("answered", Key::Answered),
     ("damaged", Key::Damaged),
     ("outdated", Key::Outdated),
+    ("changed", Key::Changed),
     ("margin", Key::Margin),
     ("name", Key::Name),
     ("box", Key::Boxes),
@@ -41,6 +42,7 @@ enum Key {
     Answered,
     Damaged,
     Outdated,
+    Changed,
 }
 
 impl Key {
@@ -63,7 +65,7 @@ impl Key {
             Self::Answered => Some(Term::Answered),
             Self::Damaged => Some(Term::Damaged),
             Self::Outdated => Some(Term::Outdated),
-            Self::Name | Self::Class | Self::Score | Self::Margin => None,
+            Self::Name | Self::Class | Self::Score | Self::Margin | Self::Changed => None,
         }
     }
 }
@@ -249,6 +251,7 @@ impl Parser<'_> {
             }),
             Key::Tag => Term::Tag(Some(lower)),
             Key::Note => Term::Note(Some(lower)),
+            Key::Changed => Term::Changed(lower),
             Key::Verdict => Term::Verdict(Some(verdict(&value, &lower)?)),
             _ => {
                 let message = format!(
@@ -586,6 +589,7 @@ fn example(key: Key) -> &'static str {
         Key::Answered => "answered",
         Key::Damaged => "damaged",
         Key::Outdated => "outdated",
+        Key::Changed => "changed:cat>dog",
     }
 }
 
@@ -750,6 +754,10 @@ mod tests {
         );
         check("problem:", Node::Term(Term::Problem));
         check("answered", Node::Term(Term::Answered));
+        check(
+            "changed:\"Traffic light>car\"",
+            Node::Term(Term::Changed("traffic light>car".to_owned())),
+        );
         assert!(Query::parse("  ").unwrap().is_empty());
     }
 
@@ -764,6 +772,7 @@ mod tests {
         check("a c:/photos", "c", "\"c:/photos\"");
         check("class:", "class:", "class:cat");
         check("class", "class", "write \"class\"");
+        check("changed:", "changed:", "changed:cat>dog");
         check("score", "score", "score>0.8");
         check("score>", "score>", "score>0.8");
         check("score>high", "high", "no number");

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use super::project;
-use crate::domain::RunId;
+use crate::domain::{RunId, SampleId};
 use crate::evaluation::{Agreement, ClassMap, Comparison};
-use crate::review::{Direction, Sort, SortBy};
+use crate::review::{ClassChanges, Direction, Sort, SortBy, change_key, without_changes};
 use crate::state::{
-    CompareStatus, Comparing, Effect, Run, State, TaskEntry, TaskId, TaskKind, TaskOutcome,
+    CompareStatus, Comparing, Effect, Run, Runs, State, TaskEntry, TaskId, TaskKind, TaskOutcome,
     TaskSignal,
 };
 use crate::tasks::{ProgressUnit, TaskControl};
@@ -81,6 +81,11 @@ pub(super) fn stop(state: &mut State, effects: &mut Vec<Effect>) {
     if state.arranging.sort().by == SortBy::Disagreement {
         state.arranging.set_sort(Sort::default());
     }
+    // Without a comparison they find nothing.
+    let text = without_changes(state.arranging.text());
+    if text != state.arranging.text() {
+        state.arranging.set_text(text);
+    }
 }
 
 /// The worst images come first.
@@ -97,6 +102,11 @@ pub(super) fn compared(state: &mut State, task: TaskId, result: Result<Agreement
     }
     comparing.status = match result {
         Ok(agreement) => CompareStatus::Ready {
+            changes: Arc::new(changes(
+                &state.runs,
+                [comparing.left, comparing.right],
+                &agreement,
+            )),
             column: agreement.column().into(),
             agreement: Arc::new(agreement),
         },
@@ -109,6 +119,25 @@ pub(super) fn compared(state: &mut State, task: TaskId, result: Result<Agreement
             direction: Direction::Descending,
         });
     }
+}
+
+/// By the names of the classes, as people ask for them.
+fn changes(runs: &Runs, [left, right]: [RunId; 2], agreement: &Agreement) -> ClassChanges {
+    let name = |run, class| {
+        let run = runs.get(run);
+        run.map_or_else(String::new, |run| run.labels().name(class))
+    };
+    let mut changes = ClassChanges::new();
+    for change in &agreement.summary.confusion {
+        let key = change_key(&name(left, change.left), &name(right, change.right));
+        // Two classes may have one name.
+        let images = changes.entry(key).or_default();
+        let mut all: Vec<SampleId> = images.iter().chain(&*change.images).copied().collect();
+        all.sort_unstable();
+        all.dedup();
+        *images = all.into();
+    }
+    changes
 }
 
 /// Another run on screen, or one that was deleted, ends a comparison. After every message.

@@ -1,8 +1,8 @@
 //! Two runs held against each other: how far they agree, where they do not, and what that means for the shown image.
 
 use eframe::egui::{
-    self, Align, FontId, Label, Layout, Rect, RichText, Sense, Stroke, TextFormat, Ui, pos2,
-    text::LayoutJob, vec2,
+    self, Align, Button, CollapsingHeader, FontId, Label, Layout, Rect, RichText, Sense, Stroke,
+    TextFormat, Ui, UiBuilder, pos2, text::LayoutJob, vec2,
 };
 
 use super::super::theme;
@@ -10,7 +10,8 @@ use super::super::widgets::{
     Tone, action_button_ui, banner_ui, grouped, image_count, key_value_ui, strong,
 };
 use crate::domain::ModelTask;
-use crate::evaluation::{AgreementSummary, ImageAgreement};
+use crate::evaluation::{AgreementSummary, Confusion, ImageAgreement};
+use crate::review::{change_term, has_term, with_term, without_changes};
 use crate::state::{
     Action, Command, CompareLayout, CompareStatus, Comparing, Run, State, TaskId, TaskSignal,
 };
@@ -40,7 +41,7 @@ pub(super) fn comparison_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Comma
                 banner_ui(ui, Tone::Hint, message, |ui| again_ui(ui, commands));
             }
             summary_ui(ui, &agreement.summary, left.task());
-            class_changes_ui(ui, left, right, &agreement.summary);
+            class_changes_ui(ui, state, [left, right], &agreement.summary, commands);
             shown_ui(ui, state, comparing, left.task());
             ui.add_space(2.0);
             action_button_ui(ui, state, Action::ExportComparison, commands);
@@ -171,30 +172,81 @@ fn number_ui(ui: &mut Ui, number: usize, caption: &str) {
     ui.label(job);
 }
 
-fn class_changes_ui(ui: &mut Ui, left: &Run, right: &Run, summary: &AgreementSummary) {
+/// The most frequent ones, and behind a click all others. A click on one searches for its images.
+fn class_changes_ui(
+    ui: &mut Ui,
+    state: &State,
+    [left, right]: [&Run; 2],
+    summary: &AgreementSummary,
+    commands: &mut Vec<Command>,
+) {
     if summary.confusion.is_empty() {
         return;
     }
     ui.add_space(4.0);
     ui.label(RichText::new("Class in A → class in B").weak());
-    for change in summary.confusion.iter().take(MAX_CLASS_CHANGES) {
-        let (from, to) = (
-            left.labels().name(change.left),
-            right.labels().name(change.right),
-        );
-        ui.horizontal(|ui| {
-            ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
-                ui.label(grouped(change.count));
-                ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
-                    ui.add(Label::new(format!("{from} → {to}")).truncate());
-                });
-            });
+    let mut change_ui = |ui: &mut Ui, change: &Confusion| {
+        let from = left.labels().name(change.left);
+        let to = right.labels().name(change.right);
+        class_change_ui(ui, state, [&from, &to], change, commands);
+    };
+    let first = summary.confusion.len().min(MAX_CLASS_CHANGES);
+    let (first, rest) = summary.confusion.split_at(first);
+    for change in first {
+        change_ui(ui, change);
+    }
+    if rest.is_empty() {
+        return;
+    }
+    let title = format!("and {} more", grouped(rest.len()));
+    CollapsingHeader::new(RichText::new(title).weak())
+        .id_salt("more class changes")
+        .show_unindented(ui, |ui| {
+            let row = ui.spacing().interact_size.y;
+            let size = vec2(ui.available_width(), row * rest.len() as f32);
+            let (all, _) = ui.allocate_exact_size(size, Sense::hover());
+            // There may be thousands: only those in sight are drawn.
+            let place = |y: f32| ((y - all.top()) / row).max(0.0);
+            let end = (place(ui.clip_rect().bottom()).ceil() as usize).min(rest.len());
+            let begin = (place(ui.clip_rect().top()).floor() as usize).min(end);
+            for (at, change) in rest.iter().enumerate().take(end).skip(begin) {
+                let top = all.top() + row * at as f32;
+                let rect = Rect::from_min_size(pos2(all.left(), top), vec2(size.x, row));
+                let line = UiBuilder::new().max_rect(rect).id_salt(at);
+                change_ui(&mut ui.new_child(line), change);
+            }
         });
+}
+
+fn class_change_ui(
+    ui: &mut Ui,
+    state: &State,
+    [from, to]: [&str; 2],
+    change: &Confusion,
+    commands: &mut Vec<Command>,
+) {
+    let term = change_term(from, to);
+    let text = state.arranging.text();
+    let is_on = has_term(text, &term);
+    let name = format!("{from} → {to}");
+    let count = RichText::new(grouped(change.count)).weak();
+    let button = Button::selectable(is_on, &name)
+        .right_text(count)
+        .truncate()
+        .min_size(vec2(ui.available_width(), 0.0))
+        .sense(Sense::CLICK);
+    let images = image_count(change.images.len());
+    let row = ui.add(button).on_hover_text(format!("Show the {images}"));
+    if row.clicked() {
+        let others = without_changes(text);
+        let text = if is_on {
+            others
+        } else {
+            with_term(&others, &term)
+        };
+        commands.push(Command::SetQuery(text));
     }
-    let more = summary.confusion.len().saturating_sub(MAX_CLASS_CHANGES);
-    if more > 0 {
-        ui.weak(format!("and {} more", grouped(more)));
-    }
+    row.accessible_name(format!("{name}, {images}"));
 }
 
 /// What the comparison says of the shown image.
