@@ -12,6 +12,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use support::handler::{package, unpacked};
+use support::seaweed::{READER, Seaweed, use_profile};
 use support::{python_packages, repository, spotcheck};
 
 /// What is waited for comes within this, or the test fails.
@@ -86,6 +87,28 @@ fn both_models_answer_the_samples_as_they_do_here_in_each_form() {
         .output()
         .unwrap();
     must_be_equal(&output, 6);
+}
+
+#[test]
+fn an_archive_in_s3_is_rehearsed_as_one_of_this_machine() {
+    let folder = tempfile::tempdir().unwrap();
+    let archive = package(folder.path(), &["--model", "efficientnet-lite0"]);
+    let bucket = Seaweed::shared().bucket("rehearse");
+    bucket.put("models/model.tar.gz", &std::fs::read(archive).unwrap());
+    let run = |key: &str| {
+        let mut command = rehearse(&[&bucket.uri(key), &samples(), "--samples", "2"]);
+        use_profile(&mut command, READER.profile, &Seaweed::shared().endpoint());
+        command.output().unwrap()
+    };
+    must_be_equal(&run("models/model.tar.gz"), 2);
+    let missing = run("models/other.tar.gz");
+    assert_eq!(missing.status.code(), Some(1));
+    assert!(
+        said(&missing).contains("Could not fetch the archive")
+            && said(&missing).contains("models/other.tar.gz"),
+        "{}",
+        said(&missing)
+    );
 }
 
 #[test]

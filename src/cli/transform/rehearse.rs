@@ -11,6 +11,7 @@ use clap::{Args, ValueEnum};
 
 use super::job_args::StrategyArg;
 use super::package::{OnnxArgs, find_model};
+use crate::aws::Aws;
 use crate::cli::Outcome;
 use crate::cli::place::{Place, S3Args};
 use crate::cli::predict::list;
@@ -20,11 +21,11 @@ use crate::cli::values::parse_pair;
 use crate::decode::DecodeLimits;
 use crate::dirs::{AppDirs, Scratch};
 use crate::domain::{
-    DeviceChoice, MAX_PAYLOAD_IN_FLIGHT_MB, Sample, USUAL_INSTANCE, human_bytes, visible,
+    DeviceChoice, MAX_PAYLOAD_IN_FLIGHT_MB, S3Link, Sample, USUAL_INSTANCE, human_bytes, visible,
 };
 use crate::export::{Existing, ExportTarget};
 use crate::inference::{LoadOptions, OnnxPredictor, runtime};
-use crate::remote::package::{ArchiveKind, Unpacked, package_model, unpack};
+use crate::remote::package::{ArchiveKind, Unpacked, fetch, package_model, unpack};
 use crate::remote::rehearse::{
     Difference, EDGE_TOLERANCE_PX, Rehearsal, RehearseOptions, RehearseSamples, Rehearsed,
     RequestForm, SCORE_TOLERANCE, rehearse,
@@ -35,7 +36,7 @@ use crate::vision::Predictor;
 #[derive(Debug, Args)]
 #[command(allow_missing_positional = true)]
 pub(super) struct RehearseArgs {
-    /// An archive of `spotcheck transform package`; leave it away with --model
+    /// An archive of `spotcheck transform package`, of this machine or in S3; leave it away with --model
     #[arg(value_name = "ARCHIVE", conflicts_with = "model")]
     archive: Option<PathBuf>,
     /// A folder, an image, a TFRecord file, a file of lines (`.jsonl`), or one of these in S3
@@ -120,7 +121,8 @@ pub(super) fn run(args: &RehearseArgs) -> anyhow::Result<Outcome> {
             args.source.display()
         );
     }
-    let source = Place::parse(&args.source, &args.s3)?.open(&control)?.source;
+    let (archive, place) = args.places()?;
+    let source = place.open(&control)?.source;
     let page = list(&source, Some(args.samples as usize), &control)?;
     for problem in &page.problems {
         eprintln!("skipped {problem}");
@@ -134,7 +136,7 @@ pub(super) fn run(args: &RehearseArgs) -> anyhow::Result<Outcome> {
         limits: DecodeLimits::default(),
     };
     let scratch = Scratch::new().context("Could not make a folder for temporary files")?;
-    let archive = unpacked(args, scratch.path(), &control)?;
+    let archive = unpacked(args, archive, scratch.path(), &control)?;
     let predictor = predictor(&archive, args, &control)?;
     let images = TaskControl::new(ProgressUnit::Images);
     let of_images = images.clone();
@@ -153,6 +155,22 @@ pub(super) fn run(args: &RehearseArgs) -> anyhow::Result<Outcome> {
 }
 
 impl RehearseArgs {
+    /// Where the archive is, where one was named, and the images.
+    fn places(&self) -> anyhow::Result<(Option<Place>, Place)> {
+        let is_in_s3 = |path: &Path| path.to_str().is_some_and(S3Link::is_meant_by);
+        // What says how S3 is reached may be meant for one of them alone.
+        let of = |path: &Path| match is_in_s3(path) {
+            true => Place::parse(path, &self.s3),
+            false => Place::parse(path, &S3Args::default()),
+        };
+        let archive = self.archive.as_deref();
+        if archive.is_some_and(is_in_s3) {
+            return Ok((archive.map(of).transpose()?, of(&self.source)?));
+        }
+        let archive = archive.map(|path| Place::Path(path.to_owned()));
+        Ok((archive, Place::parse(&self.source, &self.s3)?))
+    }
+
     fn options(&self) -> RehearseOptions {
         RehearseOptions {
             python: self.python.clone(),
@@ -169,34 +187,48 @@ impl RehearseArgs {
     }
 }
 
-/// The archive in `folder`, packed there first where a model was named.
-fn unpacked(args: &RehearseArgs, folder: &Path, control: &TaskControl) -> anyhow::Result<Unpacked> {
-    let packed;
-    let archive = match (&args.archive, &args.model) {
-        (Some(archive), _) => {
-            args.onnx
-                .must_not_be_given("in an archive they are fixed")?;
-            archive
+/// The archive in `folder`, fetched there first where it is in S3, and packed where a model was named.
+fn unpacked(
+    args: &RehearseArgs,
+    archive: Option<Place>,
+    folder: &Path,
+    control: &TaskControl,
+) -> anyhow::Result<Unpacked> {
+    let here = folder.join("model.tar.gz");
+    if archive.is_some() {
+        args.onnx
+            .must_not_be_given("in an archive they are fixed")?;
+    }
+    let archive = match archive {
+        Some(Place::S3(place)) => {
+            let s3 = Aws::new().s3(&place.access);
+            with_progress("Fetching", control, || {
+                fetch(&s3, &place.address, &here, control)
+            })
+            .context("Could not fetch the archive")?;
+            control.set_done_before(0);
+            here
         }
-        (None, model) => {
-            let model = find_model(model.as_deref().unwrap_or_default(), control)?;
+        Some(Place::Path(archive)) => archive,
+        Some(Place::Stdin) => bail!("an archive cannot be read from stdin; give its path"),
+        None => {
+            let model = find_model(args.model.as_deref().unwrap_or_default(), control)?;
             let target = ExportTarget {
-                path: folder.join("model.tar.gz"),
+                path: here,
                 existing: Existing::Keep,
             };
             let options = args.onnx.options();
             let packaged = with_progress("Packing", control, || {
                 package_model(&model, options, &target, control)
             });
-            packed = packaged.context("Could not pack the model")?.path;
-            &packed
+            packaged.context("Could not pack the model")?.path
         }
     };
     let contents = folder.join("archive");
     std::fs::create_dir(&contents).context("Could not make a folder for temporary files")?;
     control.set_done_before(0);
     Ok(with_progress("Unpacking", control, || {
-        unpack(archive, &contents, control)
+        unpack(&archive, &contents, control)
     })?)
 }
 

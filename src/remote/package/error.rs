@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::aws::AwsError;
 use crate::domain::human_bytes;
 use crate::export::ExportError;
 use crate::tasks::Cancelled;
@@ -58,6 +59,8 @@ pub enum PackageError {
     },
     #[error("could not unpack into {}: {source}", folder.display())]
     Unpack { folder: PathBuf, source: io::Error },
+    #[error("{0}")]
+    Aws(#[from] AwsError),
     #[error("{0}")]
     Cancelled(#[from] Cancelled),
 }

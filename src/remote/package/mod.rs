@@ -5,6 +5,7 @@
 
 mod archive;
 mod error;
+mod fetch;
 mod onnx;
 mod peek;
 mod saved_model;
@@ -13,6 +14,7 @@ mod unpack;
 use std::path::PathBuf;
 
 pub use error::PackageError;
+pub use fetch::fetch;
 pub use onnx::{PackageOptions, Processor, package_model};
 pub use peek::{peek, peek_file};
 pub use saved_model::{SavedModelOptions, package_saved_model, stamp_of_saved_model};

@@ -108,14 +108,14 @@ struct Unpacking<'a> {
 }
 
 /// How much an archive may hold, and why no more.
-struct Bound {
-    bytes: u64,
+pub(super) struct Bound {
+    pub(super) bytes: u64,
     reason: String,
 }
 
 impl Bound {
     /// `free_bytes`: of the disk, where that is known.
-    fn of(archive_bytes: u64, free_bytes: Option<u64>) -> Self {
+    pub(super) fn of(archive_bytes: u64, free_bytes: Option<u64>) -> Self {
         let of_ratio = archive_bytes.saturating_mul(MAX_RATIO).max(SMALL_BYTES);
         let of_disk = free_bytes.map_or(u64::MAX, |free| free.saturating_sub(SPARE_BYTES));
         let bytes = MAX_BYTES.min(of_ratio).min(of_disk);
@@ -135,6 +135,14 @@ impl Bound {
         };
         Self { bytes, reason }
     }
+
+    pub(super) fn exceeded(&self, archive: &Path) -> PackageError {
+        PackageError::TooLarge {
+            limit_bytes: self.bytes,
+            reason: self.reason.clone(),
+            path: archive.to_owned(),
+        }
+    }
 }
 
 /// Of the disk that the folder is on, for who is no administrator; `None` where the system does not say.
@@ -143,7 +151,7 @@ impl Bound {
     clippy::unnecessary_cast,
     reason = "the types of these numbers differ between systems"
 )]
-fn free_bytes(folder: &Path) -> Option<u64> {
+pub(super) fn free_bytes(folder: &Path) -> Option<u64> {
     use std::os::unix::ffi::OsStrExt;
     let path = std::ffi::CString::new(folder.as_os_str().as_bytes()).ok()?;
     // SAFETY: all zeros is a valid value, the path ends in a zero, and only `found` is written.
@@ -155,17 +163,13 @@ fn free_bytes(folder: &Path) -> Option<u64> {
 }
 
 #[cfg(not(unix))]
-fn free_bytes(_: &Path) -> Option<u64> {
+pub(super) fn free_bytes(_: &Path) -> Option<u64> {
     None
 }
 
 impl Unpacking<'_> {
     fn too_large(&self) -> PackageError {
-        PackageError::TooLarge {
-            limit_bytes: self.bound.bytes,
-            reason: self.bound.reason.clone(),
-            path: self.archive.to_owned(),
-        }
+        self.bound.exceeded(self.archive)
     }
 
     fn refused(&self, reason: String) -> PackageError {
