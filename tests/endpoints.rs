@@ -676,6 +676,25 @@ fn a_failure_for_one_image_costs_that_image_and_one_of_all_of_sagemaker_ends_the
 }
 
 #[test]
+fn the_log_of_an_endpoint_is_shown_also_when_the_endpoint_is_gone() {
+    let account = Account::new("endpoint-log");
+    account.endpoint(&["logs", "cats"]).must(1, "");
+    account.deploy("cats", &[]).must(0, "cats\tInService\n");
+    let log = account.endpoint(&["logs", "cats"]);
+    assert_eq!(log.code, Some(0), "{log:#?}");
+    assert!(
+        log.stdout.lines().any(|line| line.ends_with(" ready")),
+        "{log:#?}"
+    );
+    let last = account.endpoint(&["logs", "cats", "--lines", "1"]);
+    assert_eq!(last.stdout.lines().count(), 1, "{last:#?}");
+    assert_eq!(last.stdout.lines().last(), log.stdout.lines().last());
+    account.endpoint(&["delete", "cats", "--yes"]);
+    let after = account.endpoint(&["logs", "cats"]);
+    assert_eq!((after.code, after.stdout), (Some(0), log.stdout));
+}
+
+#[test]
 fn a_session_signs_all_that_is_asked_and_one_that_is_over_is_said() {
     const TOKEN: &str = "IQoJb3JpZ2luX2VjEJ///session+token==";
     let account = Account::new("endpoint-session");

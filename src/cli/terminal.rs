@@ -4,7 +4,7 @@ use std::io::{self, BufRead, IsTerminal, Write};
 
 use anyhow::{Context, bail};
 
-use crate::domain::visible_lines;
+use crate::domain::{LogLine, visible_lines};
 use crate::tasks::{ProgressUnit, TaskControl};
 
 /// A line or more on stderr. Where nobody reads it, there is nobody to tell that.
@@ -116,6 +116,16 @@ pub(in crate::cli) fn confirm(question: &str) -> anyhow::Result<bool> {
     let mut answer = String::new();
     std::io::stdin().lock().read_line(&mut answer)?;
     Ok(["y", "yes"].contains(&answer.trim().to_lowercase().as_str()))
+}
+
+/// Lines of a log, with their times and who wrote them.
+pub(in crate::cli) fn print_log(lines: &[LogLine]) -> io::Result<()> {
+    let mut out = stdout();
+    for line in lines {
+        let at = jiff::Timestamp::from_millisecond(line.at_ms).unwrap_or_default();
+        writeln!(out, "{at:.3} {} {}", line.stream, line.message)?;
+    }
+    out.flush()
 }
 
 /// `2026-11-21 14:05:09`, in the time of this machine.

@@ -4,6 +4,7 @@ mod delete;
 mod deploy;
 mod keeper;
 mod list;
+mod logs;
 mod plan_args;
 mod preflight;
 mod status;
@@ -36,6 +37,8 @@ enum EndpointCommand {
     Status(status::StatusArgs),
     /// List the endpoints of the account and region, the newest first
     List(list::ListArgs),
+    /// Show what the containers of an endpoint wrote last
+    Logs(logs::LogsArgs),
     /// Delete an endpoint with its configuration, and what else was made for it
     Delete(delete::DeleteArgs),
 }
@@ -51,6 +54,7 @@ pub(super) fn run(args: &EndpointArgs) -> anyhow::Result<Outcome> {
         EndpointCommand::Preflight(args) => preflight::run(args, &desk),
         EndpointCommand::Status(args) => status::run(args, &desk),
         EndpointCommand::List(args) => list::run(args, &desk),
+        EndpointCommand::Logs(args) => logs::run(args, &desk),
         EndpointCommand::Delete(args) => delete::run(args, &desk),
     }
 }

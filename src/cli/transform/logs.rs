@@ -1,6 +1,5 @@
 //! `spotcheck transform logs`: what a job's containers say, or what SageMaker says of its objects.
 
-use std::io::Write;
 use std::time::Duration;
 
 use clap::Args;
@@ -8,10 +7,9 @@ use clap::Args;
 use super::who::NamedJob;
 use crate::cli::Outcome;
 use crate::cli::account::AccountArgs;
-use crate::cli::terminal::{interruptible, stdout};
+use crate::cli::terminal::{interruptible, print_log};
 use crate::cli::values::parse_job_name;
 use crate::dirs::AppDirs;
-use crate::domain::LogLine;
 use crate::remote::transform::{LogKind, LogReader};
 use crate::tasks::ProgressUnit;
 
@@ -54,7 +52,7 @@ pub(super) fn run(args: &LogsArgs) -> anyhow::Result<Outcome> {
             .is_over();
         let lines = reader.read(&sagemaker, &control)?;
         is_empty &= lines.is_empty();
-        write(&lines)?;
+        print_log(&lines)?;
         if is_over || !args.follow {
             break;
         }
@@ -64,13 +62,4 @@ pub(super) fn run(args: &LogsArgs) -> anyhow::Result<Outcome> {
         eprintln!("there is nothing in this log of {} (yet)", args.job);
     }
     Ok(Outcome::AllWell)
-}
-
-fn write(lines: &[LogLine]) -> std::io::Result<()> {
-    let mut out = stdout();
-    for line in lines {
-        let at = jiff::Timestamp::from_millisecond(line.at_ms).unwrap_or_default();
-        writeln!(out, "{at:.3} {} {}", line.stream, line.message)?;
-    }
-    out.flush()
 }

@@ -1,0 +1,47 @@
+//! `spotcheck endpoint logs`: what the containers of an endpoint wrote last.
+
+use anyhow::bail;
+use clap::Args;
+
+use super::Desk;
+use crate::aws::Aws;
+use crate::cli::Outcome;
+use crate::cli::account::AccountArgs;
+use crate::cli::terminal::print_log;
+use crate::cli::values::parse_endpoint_name;
+use crate::remote::endpoint::log_tail;
+
+#[derive(Debug, Args)]
+pub(super) struct LogsArgs {
+    /// The endpoint, wherever it was deployed
+    #[arg(value_parser = parse_endpoint_name)]
+    name: String,
+    /// Number of lines, the newest
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    lines: u32,
+    #[command(flatten)]
+    account: AccountArgs,
+}
+
+pub(super) fn run(args: &LogsArgs, desk: &Desk) -> anyhow::Result<Outcome> {
+    let access = desk.access_to(&args.name, &args.account);
+    let sagemaker = Aws::new().sagemaker(&access);
+    let control = &desk.control;
+    let lines = log_tail(&sagemaker, &args.name, args.lines, control)?;
+    if lines.is_empty() {
+        // The log of an endpoint outlives it.
+        if sagemaker
+            .describe_endpoint(&args.name, Some(control))?
+            .is_none()
+        {
+            let region = sagemaker.region(Some(control))?;
+            bail!(
+                "there is no endpoint {} in {region}, and no log of one",
+                args.name
+            );
+        }
+        eprintln!("there is nothing in the log of {} yet", args.name);
+    }
+    print_log(&lines)?;
+    Ok(Outcome::AllWell)
+}
