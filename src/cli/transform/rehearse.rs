@@ -159,16 +159,22 @@ impl RehearseArgs {
     fn places(&self) -> anyhow::Result<(Option<Place>, Place)> {
         let is_in_s3 = |path: &Path| path.to_str().is_some_and(S3Link::is_meant_by);
         // What says how S3 is reached may be meant for one of them alone.
-        let of = |path: &Path| match is_in_s3(path) {
-            true => Place::parse(path, &self.s3),
-            false => Place::parse(path, &S3Args::default()),
-        };
-        let archive = self.archive.as_deref();
-        if archive.is_some_and(is_in_s3) {
-            return Ok((archive.map(of).transpose()?, of(&self.source)?));
+        let of_local = S3Args::default();
+        match self.archive.as_deref() {
+            Some(archive) if is_in_s3(archive) => {
+                let of_source = if is_in_s3(&self.source) {
+                    &self.s3
+                } else {
+                    &of_local
+                };
+                let archive = Place::parse(archive, &self.s3)?;
+                Ok((Some(archive), Place::parse(&self.source, of_source)?))
+            }
+            archive => {
+                let archive = archive.map(|path| Place::Path(path.to_owned()));
+                Ok((archive, Place::parse(&self.source, &self.s3)?))
+            }
         }
-        let archive = archive.map(|path| Place::Path(path.to_owned()));
-        Ok((archive, Place::parse(&self.source, &self.s3)?))
     }
 
     fn options(&self) -> RehearseOptions {

@@ -147,10 +147,6 @@ impl Bound {
 
 /// Of the disk that the folder is on, for who is no administrator; `None` where the system does not say.
 #[cfg(unix)]
-#[expect(
-    clippy::unnecessary_cast,
-    reason = "the types of these numbers differ between systems"
-)]
 pub(super) fn free_bytes(folder: &Path) -> Option<u64> {
     use std::os::unix::ffi::OsStrExt;
     let path = std::ffi::CString::new(folder.as_os_str().as_bytes()).ok()?;
@@ -159,6 +155,7 @@ pub(super) fn free_bytes(folder: &Path) -> Option<u64> {
         let mut found: libc::statvfs = std::mem::zeroed();
         (libc::statvfs(path.as_ptr(), &raw mut found) == 0).then_some(found)
     }?;
+    // The types of these numbers differ between systems.
     Some((found.f_bavail as u64).saturating_mul(found.f_frsize as u64))
 }
 
