@@ -277,26 +277,27 @@ fn edit(project: &Path, from: &[u8], to: &[u8]) {
 
 #[test]
 fn a_damaged_project_is_told_by_whoever_opens_it_and_predicting_into_it_ends() {
-    let damages: [(&str, &dyn Fn(&Path)); 5] = [
-        ("a lost table", &|project| {
+    type Damage = (&'static str, fn(&Path));
+    let damages: [Damage; 5] = [
+        ("a lost table", |project| {
             let connection = rusqlite::Connection::open(project).unwrap();
             let sql = "PRAGMA foreign_keys = off; DROP TABLE boxes";
             connection.execute_batch(sql).unwrap();
         }),
-        ("a table of another name", &|project| {
+        ("a table of another name", |project| {
             edit(
                 project,
                 b"CREATE TABLE answers (",
                 b"CREATE TABLE antlers (",
             );
         }),
-        ("a foreign key mismatch", &|project| {
+        ("a foreign key mismatch", |project| {
             edit(project, b"REFERENCES runs (id)", b"REFERENCES runs (di)");
         }),
-        ("a lost column", &|project| {
+        ("a lost column", |project| {
             edit(project, b"modified_ns INTEGER", b"modifier_ns INTEGER");
         }),
-        ("a page of nonsense", &|project| {
+        ("a page of nonsense", |project| {
             let mut bytes = std::fs::read(project).unwrap();
             let last = bytes.len() - 16384;
             bytes[last..].fill(0xa5);

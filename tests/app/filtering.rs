@@ -86,7 +86,7 @@ fn whatever_is_pasted_into_the_search_is_read_or_refused() {
     ] {
         let (taken, is_refused) = paste(text.clone());
         assert!(is_refused && text.starts_with(&taken), "{}", &text[..6]);
-        assert!(taken.chars().count() <= 2 * Query::MAX_LETTERS);
+        assert!(taken.chars().count() <= Query::MAX_FIELD_LETTERS);
     }
     let long = "nowhere or ".repeat(800) + "chelsea";
     assert_eq!(paste(long.clone()), (long, false));

@@ -120,12 +120,12 @@ fn outputs_in_json() {
 
 #[test]
 fn outputs_in_csv() {
-    check("outputs_csv", parsers::outputs_csv, 800, JSON);
+    check("outputs_csv", parsers::outputs_csv, 400, JSON);
 }
 
 #[test]
 fn outputs_in_lines() {
-    check("outputs_lines", parsers::outputs_lines, 800, JSON);
+    check("outputs_lines", parsers::outputs_lines, 400, JSON);
 }
 
 #[test]
@@ -156,7 +156,7 @@ fn projects() {
     check(
         "project",
         parsers::project,
-        300,
+        200,
         &[
             b"answers",
             b"runs",

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::domain::{Change, SampleId};
-use crate::review::{Arrangement, Sort, SortBy, Statistics, Suppressed};
+use crate::review::{Arrangement, Query, Sort, SortBy, Statistics, Suppressed};
 use crate::state::arranging::ArrangeId;
 use crate::state::{Effect, Run, State};
 
@@ -46,6 +46,8 @@ fn keep(state: &mut State, effects: &mut Vec<Effect>) {
 pub(super) fn restore(state: &mut State, name: &str, json: &str) {
     if name == SEARCH
         && let Ok(search) = serde_json::from_str::<Search>(json)
+        // No field holds more; whoever edited the file would fill the memory with it.
+        && search.query.chars().count() <= Query::MAX_FIELD_LETTERS
     {
         state.arranging.set_text(search.query);
         state.arranging.set_sort(search.sort);

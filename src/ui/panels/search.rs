@@ -17,10 +17,6 @@ use crate::review::{
 };
 use crate::state::{Action, Command, State};
 
-/// What is pasted beyond it is cut off: by far more than a query may have, so that what is left is refused as too long instead of
-/// meaning something else.
-const MAX_LETTERS: usize = 2 * Query::MAX_LETTERS;
-
 /// What the search field remembers between two frames.
 #[derive(Default)]
 pub(super) struct SearchMemory {
@@ -99,7 +95,7 @@ fn field_ui(ui: &mut Ui, state: &State, memory: &mut SearchMemory, commands: &mu
             .id(id)
             .hint_text(hint)
             .desired_width(f32::INFINITY)
-            .char_limit(MAX_LETTERS)
+            .char_limit(Query::MAX_FIELD_LETTERS)
             .lock_focus(!completions.is_empty()),
     );
     if field.changed() {

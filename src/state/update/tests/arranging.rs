@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::domain::SampleSet;
-use crate::review::{ArrangeRequest, Direction, Sort, SortBy, arrange, statistics};
+use crate::review::{ArrangeRequest, Direction, Query, Sort, SortBy, arrange, statistics};
 use crate::state::{ArrangeId, Pace};
 
 /// An order that was asked for.
@@ -264,6 +264,27 @@ fn another_folder_begins_with_an_empty_search_field_and_keeps_the_sort() {
     assert_eq!(state.arranging.text(), "");
     assert_eq!(state.arranging.sort(), BY_NAME);
     assert!(!state.arranging.is_filtered());
+}
+
+#[test]
+fn a_search_of_the_project_that_no_field_holds_is_left_out() {
+    let restored = |letters: usize| {
+        let (mut state, _) = arranged(&NAMES);
+        let source = source_of(&command(&mut state, Command::Open(PathBuf::from("/other"))));
+        let Event::ProjectOpened { mut content, .. } = empty_project(source) else {
+            panic!("a project is opened");
+        };
+        let sort = serde_json::to_string(&BY_NAME).unwrap();
+        let json = format!(r#"{{"query": "{}", "sort": {sort}}}"#, "x".repeat(letters));
+        content.views = vec![("search".to_owned(), json)];
+        event(&mut state, Event::ProjectOpened { source, content });
+        let arranging = &state.arranging;
+        (arranging.text().len(), arranging.error().is_some())
+    };
+    let (most, of_field) = (Query::MAX_LETTERS, Query::MAX_FIELD_LETTERS);
+    assert_eq!(restored(most), (most, false));
+    assert_eq!(restored(of_field), (of_field, true));
+    assert_eq!(restored(of_field + 1), (0, false));
 }
 
 #[test]
