@@ -1,6 +1,6 @@
 //! Exports, from the project and the images of the open source.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::browse::with_home;
@@ -80,13 +80,13 @@ fn counts(what: &BoxCountRequest) -> BoxCounts {
     }
 }
 
-pub(super) fn target(path: PathBuf, replaces: bool) -> ExportTarget {
+pub(super) fn target(path: &Path, replaces: bool) -> ExportTarget {
     let existing = if replaces {
         Existing::Replace
     } else {
         Existing::Keep
     };
-    let path = with_home(&path);
+    let path = with_home(path);
     ExportTarget { path, existing }
 }
 
@@ -121,7 +121,7 @@ fn write(shared: &Shared, request: Request) -> Result<Exported, TaskOutcome> {
         source,
         limits: shared.limits(),
     };
-    let target = target(request.path, request.replaces);
+    let target = target(&request.path, request.replaces);
     let control = &request.control;
     let report = export::export(&mut rows, &context, request.options, &target, control);
     let report = report.map_err(outcome)?;

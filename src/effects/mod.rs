@@ -279,7 +279,7 @@ impl Effects {
                     },
                     samples,
                     format,
-                    target: export::target(path, replaces),
+                    target: export::target(&path, replaces),
                     task,
                     control,
                 },

@@ -163,7 +163,7 @@ impl Start<'_> {
         file.flush().map_err(failed)?;
         self.control
             .set_step(format!("uploading the manifest to {address}"));
-        self.send_file(file.path(), address, LeftBehind::Manifest(address.clone()))
+        self.send_file(file.path(), address, &LeftBehind::Manifest(address.clone()))
     }
 
     fn make_model(&mut self, sagemaker: &SageMaker, plan: &TransformPlan) -> Result<(), JobError> {
@@ -180,7 +180,7 @@ impl Start<'_> {
             self.send_file(
                 path,
                 &spec.archive,
-                LeftBehind::Archive(spec.archive.clone()),
+                &LeftBehind::Archive(spec.archive.clone()),
             )?;
         }
         self.control
@@ -250,14 +250,14 @@ impl Start<'_> {
         &mut self,
         path: &Path,
         address: &S3Address,
-        leaves: LeftBehind,
+        leaves: &LeftBehind,
     ) -> Result<(), JobError> {
         let sent = self.sender.send_file(path, address, || {
             will_leave(&mut self.record, self.records, leaves.clone())
         });
-        let is_noted = self.record.left.contains(&leaves);
+        let is_noted = self.record.left.contains(leaves);
         if sent.is_err() && is_noted && self.sender.is_absent(address) {
-            self.has_not_made(&leaves)?;
+            self.has_not_made(leaves)?;
         }
         sent
     }
