@@ -24,6 +24,11 @@ impl LabelPlaces {
         }
     }
 
+    /// No label goes here.
+    pub fn reserve(&mut self, place: BoundingBox) {
+        self.taken.push(place);
+    }
+
     /// The first of `labels` (longest first) that has room at a box, and its place; `size_of` gives width and height. `None` where
     /// none has room, or nothing of the box is to be seen.
     pub fn take<T>(
@@ -118,7 +123,7 @@ mod tests {
     }
 
     fn left_top(found: Option<((), BoundingBox)>) -> Option<[f32; 2]> {
-        found.map(|(_, place)| [place.x1, place.y1])
+        found.map(|((), place)| [place.x1, place.y1])
     }
 
     #[test]
@@ -171,6 +176,15 @@ mod tests {
                 "{outside:?}"
             );
         }
+    }
+
+    #[test]
+    fn no_label_goes_to_a_reserved_place() {
+        let mut places = places();
+        places.reserve(BoundingBox::new(0.0, 0.0, 400.0, 150.0));
+        let around = BoundingBox::new(100.0, 100.0, 200.0, 200.0);
+        let found = left_top(places.take(around, [()], |()| SIZE));
+        assert_eq!(found, Some([100.0, 200.0]));
     }
 
     #[test]

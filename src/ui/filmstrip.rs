@@ -1,13 +1,13 @@
 //! Bottom: all boxes of one class over all images, by score. Only what is on screen is looked at, however many there are.
 
 use eframe::egui::{
-    self, Align, Color32, ComboBox, CornerRadius, Label, Layout, Panel, Rect, RichText, ScrollArea,
-    Sense, Stroke, StrokeKind, TextStyle, Ui, pos2, vec2,
+    self, Align, Color32, ComboBox, CornerRadius, Layout, Panel, Rect, ScrollArea, Sense, Stroke,
+    StrokeKind, TextStyle, Ui, pos2, vec2,
 };
 
 use super::textures::Textures;
 use super::theme;
-use super::widgets::{elided_in_middle, grouped, strong};
+use super::widgets::{elided_in_middle, fitting, grouped, strong};
 use crate::domain::ModelTask;
 use crate::review::{FilmFrame, FilmOrder};
 use crate::state::{Action, Command, Filmstrip, State};
@@ -52,7 +52,10 @@ fn heading_ui(ui: &mut Ui, state: &State, strip: &Filmstrip, commands: &mut Vec<
             }
             class_ui(ui, state, strip, commands);
             turn_ui(ui, strip, commands);
-            ui.add(Label::new(RichText::new(count_text(state, strip)).weak()).truncate());
+            let [count, above] = count_texts(state, strip);
+            let text = fitting(ui, [&above, &count], ui.available_width());
+            let label = ui.weak(text.cloned().unwrap_or_default());
+            label.on_hover_text(above);
         });
     });
 }
@@ -70,7 +73,8 @@ fn turn_ui(ui: &mut Ui, strip: &Filmstrip, commands: &mut Vec<Command>) {
     }
 }
 
-fn count_text(state: &State, strip: &Filmstrip) -> String {
+/// How many there are, and in full.
+fn count_texts(state: &State, strip: &Filmstrip) -> [String; 2] {
     let count = strip.frames().len();
     let is_detection = state
         .run()
@@ -82,13 +86,14 @@ fn count_text(state: &State, strip: &Filmstrip) -> String {
         (false, _) => "images",
     };
     let count = format!("{} {noun}", grouped(count));
-    match strip.class.filter(|_| is_detection) {
+    let above = match strip.class.filter(|_| is_detection) {
         Some(class) => {
             let least = state.view().min_score_of(class);
             format!("{count}, ≥ {least:.2} or accepted")
         }
-        None => count,
-    }
+        None => count.clone(),
+    };
+    [count, above]
 }
 
 /// The classes of the run with the most boxes first.
@@ -214,7 +219,7 @@ fn frame_ui(
         ),
     ];
     for (number, (text, color)) in lines.into_iter().enumerate() {
-        let galley = elided_in_middle(ui, text, font.clone(), color, place.width());
+        let galley = elided_in_middle(ui, text, &font, color, place.width());
         let at = pos2(place.left(), place.bottom() + 2.0 + number as f32 * 14.0);
         ui.painter().galley(at, galley, color);
     }

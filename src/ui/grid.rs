@@ -666,7 +666,7 @@ fn paint_texts(ui: &Ui, cell: &Cell<'_>, signs_width: f32) {
     let font = TextStyle::Small.resolve(ui.style());
     let name_color = visuals.text_color();
     let file_name = cell.name.rsplit('/').next().unwrap_or(cell.name);
-    let galley = elided_in_middle(ui, file_name, font.clone(), name_color, width);
+    let galley = elided_in_middle(ui, file_name, &font, name_color, width);
     ui.painter()
         .galley(pos2(left, top + 4.0), galley, name_color);
     let headline_color = if cell.headline.is_problem {

@@ -1,10 +1,12 @@
 //! Controls stay where they are, texts are whole, and nothing covers what has to be read.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use egui::accesskit::Role;
 use egui::epaint::{ClippedShape, Shape};
 use egui::{AreaState, Color32, Event, Id, Key, Modifiers, Pos2, Rect, Vec2};
 use egui_kittest::Harness;
-use egui_kittest::kittest::Queryable;
+use egui_kittest::kittest::{NodeT, Queryable};
 use spotcheck::app::App;
 use spotcheck::dirs::AppDirs;
 use spotcheck::domain::Verdict;
@@ -103,7 +105,6 @@ fn all_predicted(mut window: Harness<'static, App>) -> Harness<'static, App> {
 
 fn rect_of(window: &Harness<'static, App>, role: Role, name: &str) -> Rect {
     let found = window.query_all_by_role(role).find(|node| {
-        use egui_kittest::kittest::NodeT;
         node.accesskit_node()
             .label()
             .is_some_and(|label| label.starts_with(name))
@@ -145,7 +146,7 @@ fn the_threshold_and_the_class_table_stay_where_they_are_from_image_to_image() {
     window
         .state_mut()
         .command(Command::ChangeView(ViewChange::MinScore(0.05)));
-    let mut counts = std::collections::BTreeSet::new();
+    let mut counts = BTreeSet::new();
     for _ in 0..8 {
         wait_until_idle(&mut window);
         window.run_steps(4);
@@ -382,6 +383,25 @@ fn no_label_covers_another_in_a_crowd() {
 }
 
 #[test]
+fn the_legend_of_two_runs_covers_no_label() {
+    let folder = folder_of(3, "coffee.png");
+    let mut window = two_runs(DETECTOR, folder.path());
+    click(&mut window, "Compare with ");
+    wait_for(&mut window, "B, dashed: ");
+    // In a low picture the best place of a label is where the legend is.
+    window.state_mut().command(Action::Filmstrip.into());
+    for height in [860.0, 700.0] {
+        window.set_size(Vec2::new(1000.0, height));
+        window.run_steps(6);
+        let mut labels = labels_on_canvas(&window);
+        assert!(labels.len() > 2, "a legend and two boxes: {labels:#?}");
+        must_be_apart(&labels);
+        labels.retain(|label| label.text.ends_with('%'));
+        assert_eq!(labels.len(), 2, "{labels:#?}");
+    }
+}
+
+#[test]
 fn the_sign_of_a_verdict_covers_neither_a_thumbnail_nor_its_label() {
     let mut window = all_predicted(open(Some(&samples()), DETECTOR));
     let boxes = Action::ToggleThumbnailBoxes.into();
@@ -440,7 +460,6 @@ fn the_wheel_moves_the_class_table_only_for_who_points_at_it() {
         tops.fold(f32::INFINITY, f32::min) - header(window).bottom()
     };
     let name_of_first = |window: &Harness<'static, App>| {
-        use egui_kittest::kittest::NodeT;
         let mut rows = window.query_all_by_label_contains(", mean score ");
         rows.next().and_then(|row| row.accesskit_node().label())
     };
@@ -517,11 +536,9 @@ fn no_button_of_the_judging_bar_stands_alone_on_a_line() {
     ];
     for step in 0..8 {
         window.run_steps(4);
-        let mut lines: std::collections::BTreeMap<i32, Vec<&str>> =
-            std::collections::BTreeMap::new();
+        let mut lines: BTreeMap<i32, Vec<&str>> = BTreeMap::new();
         for button in buttons {
             let found = window.query_all_by_role(Role::Button).find(|node| {
-                use egui_kittest::kittest::NodeT;
                 let label = node.accesskit_node().label().unwrap_or_default();
                 label.contains(button) && node.rect().top() > window.ctx.content_rect().center().y
             });

@@ -6,8 +6,8 @@ use eframe::egui::{
 
 use super::super::theme;
 use super::super::widgets::{box_count, verdict_sign};
-use super::compared;
-use super::labels::{Label, Labels};
+use super::compared::{self, Plate};
+use super::labels::Labels;
 use super::placement::Placement;
 use crate::domain::{Answer, BoundingBox, Detection, Prediction, RunId, Verdict};
 use crate::evaluation::MATCHING_IOU;
@@ -95,12 +95,13 @@ fn labels_ui(
         }
     }
     for (index, [text, _], color) in without_room {
-        let label = labels.insist(place(index), &text, theme::text_on(color));
-        paint_label(labels.painter(), label, color);
+        if let Some(label) = labels.insist(place(index), &text, theme::text_on(color)) {
+            labels.add(label, color);
+        }
     }
 }
 
-/// The boxes of the run that is compared with, dashed, and which line is whose. Labels only where the run on screen has no
+/// The boxes of the run that is compared with, dashed. Labels only where the run on screen has no
 /// such box.
 pub(super) fn compared_ui(ui: &Ui, state: &State, placement: &Placement, labels: &mut Labels<'_>) {
     let (Some(comparing), Some(prediction)) = (&state.comparing, state.compared_answer()) else {
@@ -120,12 +121,6 @@ pub(super) fn compared_ui(ui: &Ui, state: &State, placement: &Placement, labels:
             tag(labels, place, &tag_texts(detection, None), color);
         }
     }
-    legend_ui(
-        ui,
-        state,
-        placement.canvas(),
-        [comparing.left, comparing.right],
-    );
 }
 
 /// The boxes that were stored with the image, dashed in white, below those of the model. Not where two runs are compared: there, what is
@@ -144,10 +139,6 @@ pub(super) fn stored_ui(ui: &Ui, state: &State, placement: &Placement) {
     for place in stored_places(info, placement) {
         frame(&painter, place, Color32::WHITE, 1.0, false, line);
     }
-    let boxes = box_count(stored.len());
-    let text = format!("Dashed in white: {boxes} stored with the image");
-    let id = Id::unique("legend of stored boxes");
-    compared::plate_ui(ui, placement.canvas(), id, &text);
 }
 
 /// Their labels, where those of the model have left room.
@@ -184,6 +175,23 @@ fn stored_places(info: &DisplayInfo, placement: &Placement) -> Vec<Rect> {
         .collect()
 }
 
+/// What the lines mean, where that is not plain.
+pub(super) fn legend(ui: &Ui, state: &State, canvas: Rect) -> Option<Plate> {
+    if let Some(comparing) = state.side_by_side() {
+        return Some(compared::caption(ui, state, canvas, ("A", comparing.left)));
+    }
+    if let Some(comparing) = &state.comparing {
+        state.compared_answer()?;
+        let text = legend_text(state, [comparing.left, comparing.right]);
+        let id = Id::unique("legend of two runs");
+        return Some(Plate::new(ui, canvas, id, text));
+    }
+    let boxes = box_count(info_of_stored(state)?.stored_boxes.len());
+    let text = format!("Dashed in white: {boxes} stored with the image");
+    let id = Id::unique("legend of stored boxes");
+    Some(Plate::new(ui, canvas, id, text))
+}
+
 /// Whether the run on screen shows a box of this class at this place.
 fn is_matched(state: &State, detection: &Detection, class: u32) -> bool {
     let Some(prediction) = &state.shown.prediction else {
@@ -196,13 +204,13 @@ fn is_matched(state: &State, detection: &Detection, class: u32) -> bool {
 }
 
 /// Which line is whose; for a classifier, what each of them saw.
-fn legend_ui(ui: &Ui, state: &State, canvas: Rect, runs: [RunId; 2]) {
+fn legend_text(state: &State, runs: [RunId; 2]) -> String {
     let [left, right] = runs.map(|run| {
         let run = state.runs.get(run);
         run.map_or("", |run| run.info.name.as_str())
     });
     let shown = state.shown.prediction.as_deref();
-    let text = match shown.map(|prediction| &prediction.answer) {
+    match shown.map(|prediction| &prediction.answer) {
         Some(Answer::Classes(_)) => {
             let top = |prediction: Option<&Prediction>| {
                 let first = prediction.and_then(|prediction| prediction.classes().first());
@@ -215,8 +223,7 @@ fn legend_ui(ui: &Ui, state: &State, canvas: Rect, runs: [RunId; 2]) {
             format!("A, {left}: {}\nB, {right}: {other}", top(shown))
         }
         _ => format!("A, solid: {left}\nB, dashed: {right}"),
-    };
-    compared::plate_ui(ui, canvas, Id::unique("legend of two runs"), &text);
+    }
 }
 
 /// Small boxes inside large ones can be pointed at.
@@ -319,17 +326,9 @@ pub(super) fn tag(
     background: Color32,
 ) -> bool {
     let around = rect.translate(vec2(-LINE / 2.0, 0.0));
-    let label = labels.place(around, texts, theme::text_on(background));
-    let is_placed = label.is_some();
-    paint_label(labels.painter(), label, background);
-    is_placed
-}
-
-fn paint_label(painter: &Painter, label: Option<Label>, background: Color32) {
-    let Some(Label { plate, galley, at }) = label else {
-        return;
+    let Some(label) = labels.place(around, texts, theme::text_on(background)) else {
+        return false;
     };
-    let edge = Stroke::new(1.0, Color32::from_black_alpha(150));
-    painter.rect(plate, 3.0, background, edge, StrokeKind::Outside);
-    painter.galley(at, galley, Color32::PLACEHOLDER);
+    labels.add(label, background);
+    true
 }

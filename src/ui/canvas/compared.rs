@@ -1,6 +1,8 @@
 //! The same picture a second time, with what another run says of it.
 
-use eframe::egui::{Color32, FontId, Id, Rect, Role, Sense, Ui, WidgetInfo, vec2};
+use std::sync::Arc;
+
+use eframe::egui::{Color32, FontId, Galley, Id, Rect, Role, Sense, Ui, WidgetInfo, vec2};
 
 use super::super::textures::Textures;
 use super::super::theme;
@@ -40,8 +42,10 @@ pub(super) fn picture_ui(
     let painter = ui.painter_at(half);
     let placement = Placement::new(half, size, state.canvas);
     paint_picture(state, textures, &painter, placement.on_screen);
+    let caption = caption(ui, state, half, ("B", comparing.right));
     if let Some(prediction) = state.compared_answer() {
         let mut labels = Labels::on_canvas(&painter, half);
+        labels.reserve(caption.place);
         let visible = state.compared_boxes();
         let drawn = |index: usize| {
             let detection = &prediction.detections()[index];
@@ -57,22 +61,19 @@ pub(super) fn picture_ui(
         }
         for &index in &visible {
             let (detection, place, color) = drawn(index);
-            boxes::tag(
-                &mut labels,
-                place,
-                &boxes::tag_texts(detection, None),
-                color,
-            );
+            let texts = boxes::tag_texts(detection, None);
+            boxes::tag(&mut labels, place, &texts, color);
         }
+        labels.paint();
     }
-    caption_ui(ui, state, half, ("B", comparing.right));
+    caption.ui(ui, half);
     if let Some(view) = placement.navigated(ui, &response, state) {
         commands.push(Command::SetCanvas(view));
     }
 }
 
 /// Whose picture it is, and for a classifier what it saw.
-pub(super) fn caption_ui(ui: &Ui, state: &State, half: Rect, (letter, run): (&str, RunId)) {
+pub(super) fn caption(ui: &Ui, state: &State, half: Rect, (letter, run): (&str, RunId)) -> Plate {
     let name = state.runs.get(run).map_or("", |run| run.info.name.as_str());
     let sample = state.shown_sample();
     let prediction = sample.and_then(|sample| state.runs.prediction(run, sample));
@@ -81,21 +82,46 @@ pub(super) fn caption_ui(ui: &Ui, state: &State, half: Rect, (letter, run): (&st
         text.push('\n');
         text.push_str(&line);
     }
-    plate_ui(ui, half, Id::unique(("caption of a run", run.0)), &text);
+    Plate::new(ui, half, Id::unique(("caption of a run", run.0)), text)
 }
 
-/// Words over the picture, at the bottom left: the labels of boxes stand at their tops.
-pub(super) fn plate_ui(ui: &Ui, canvas: Rect, id: Id, text: &str) {
-    let painter = ui.painter_at(canvas);
-    let font = FontId::proportional(12.0);
-    let galley = painter.layout(text.to_owned(), font, Color32::WHITE, canvas.width() - 40.0);
-    let size = galley.size() + vec2(20.0, 12.0);
-    let left_top = canvas.left_bottom() + vec2(10.0, -10.0 - size.y);
-    let place = Rect::from_min_size(left_top, size);
-    painter.rect_filled(place, 6.0, Color32::from_black_alpha(215));
-    painter.galley(place.min + vec2(10.0, 6.0), galley, Color32::WHITE);
-    let response = ui.interact(place, id, Sense::hover());
-    response.widget_info(|| WidgetInfo::labeled(Role::Label, true, text));
+/// Words over the picture, at the bottom left. They are painted last, and labels keep off their place.
+pub(super) struct Plate {
+    pub(super) place: Rect,
+    galley: Arc<Galley>,
+    id: Id,
+    text: String,
+}
+
+impl Plate {
+    pub(super) fn new(ui: &Ui, canvas: Rect, id: Id, text: String) -> Self {
+        let font = FontId::proportional(12.0);
+        let width = canvas.width() - 40.0;
+        let galley = ui
+            .painter()
+            .layout(text.clone(), font, Color32::WHITE, width);
+        let size = galley.size() + vec2(20.0, 12.0);
+        let left_top = canvas.left_bottom() + vec2(10.0, -10.0 - size.y);
+        let place = Rect::from_min_size(left_top, size);
+        Self {
+            place,
+            galley,
+            id,
+            text,
+        }
+    }
+
+    pub(super) fn ui(self, ui: &Ui, canvas: Rect) {
+        let painter = ui.painter_at(canvas);
+        painter.rect_filled(self.place, 6.0, Color32::from_black_alpha(215));
+        painter.galley(
+            self.place.min + vec2(10.0, 6.0),
+            self.galley,
+            Color32::WHITE,
+        );
+        let response = ui.interact(self.place, self.id, Sense::hover());
+        response.widget_info(|| WidgetInfo::labeled(Role::Label, true, self.text.as_str()));
+    }
 }
 
 fn class_lines(prediction: &Prediction) -> impl Iterator<Item = String> {

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use eframe::egui::{Color32, FontId, Galley, Painter, Pos2, Rect, Vec2, pos2, vec2};
+use eframe::egui::{
+    Color32, FontId, Galley, Painter, Pos2, Rect, Stroke, StrokeKind, Vec2, pos2, vec2,
+};
 
 use super::super::theme;
 use crate::domain::{BoundingBox, LabelPlaces};
@@ -13,6 +15,8 @@ pub(in super::super) struct Labels<'p> {
     places: LabelPlaces,
     font: FontId,
     padding: Vec2,
+    /// To be painted above all boxes.
+    added: Vec<(Label, Color32)>,
 }
 
 /// On the canvas.
@@ -43,11 +47,28 @@ impl<'p> Labels<'p> {
             places: LabelPlaces::new(bounds_of(canvas)),
             font: FontId::new(font_size, theme::strong_family()),
             padding,
+            added: Vec::new(),
         }
     }
 
-    pub(super) fn painter(&self) -> &'p Painter {
-        self.painter
+    /// No label goes here.
+    pub(super) fn reserve(&mut self, place: Rect) {
+        self.places.reserve(bounds_of(place));
+    }
+
+    /// To be painted on this colour.
+    pub(super) fn add(&mut self, label: Label, background: Color32) {
+        self.added.push((label, background));
+    }
+
+    /// Those that were added, the last one on top.
+    pub(super) fn paint(self) {
+        let edge = Stroke::new(1.0, Color32::from_black_alpha(150));
+        for (Label { plate, galley, at }, background) in self.added {
+            self.painter
+                .rect(plate, 3.0, background, edge, StrokeKind::Outside);
+            self.painter.galley(at, galley, Color32::PLACEHOLDER);
+        }
     }
 
     /// The first of `texts` (longest first) that has room at the box.
@@ -62,6 +83,7 @@ impl<'p> Labels<'p> {
             places,
             font,
             padding,
+            ..
         } = self;
         let galleys = texts
             .iter()

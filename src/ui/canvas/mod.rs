@@ -140,7 +140,7 @@ fn name_ui(ui: &mut Ui, state: &State) {
     );
     let name = |ui: &Ui| {
         let width = ui.available_width();
-        elided_in_middle(ui, &entry.name, font.clone(), color, width)
+        elided_in_middle(ui, &entry.name, &font, color, width)
     };
     // The name has the right of way over the position, which its tooltip tells, too.
     let room =
@@ -287,12 +287,19 @@ fn picture_ui(
         None
     } else {
         let mut labels = Labels::on_canvas(&painter, canvas);
+        let legend = boxes::legend(ui, state, canvas);
+        if let Some(legend) = &legend {
+            labels.reserve(legend.place);
+        }
         boxes::stored_ui(ui, state, &placement);
         let hovered = boxes::boxes_ui(&painter, state, &placement, pointer, &mut labels);
         boxes::stored_labels_ui(state, &placement, &mut labels);
-        match state.side_by_side() {
-            Some(comparing) => compared::caption_ui(ui, state, canvas, ("A", comparing.left)),
-            None => boxes::compared_ui(ui, state, &placement, &mut labels),
+        if state.side_by_side().is_none() {
+            boxes::compared_ui(ui, state, &placement, &mut labels);
+        }
+        labels.paint();
+        if let Some(legend) = legend {
+            legend.ui(ui, canvas);
         }
         hovered
     };

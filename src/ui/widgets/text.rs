@@ -50,7 +50,7 @@ pub(in super::super) fn fitting<T: AsRef<str>>(
 pub(in super::super) fn elided_in_middle(
     ui: &egui::Ui,
     text: &str,
-    font: FontId,
+    font: &FontId,
     color: Color32,
     max_width: f32,
 ) -> Arc<Galley> {
@@ -63,7 +63,7 @@ pub(in super::super) fn elided_in_middle(
     if whole.size().x <= max_width {
         return whole;
     }
-    let dots_width = ui.ctx().fonts_mut(|fonts| fonts.glyph_width(&font, DOTS));
+    let dots_width = ui.ctx().fonts_mut(|fonts| fonts.glyph_width(font, DOTS));
     let half = ((max_width - dots_width) / 2.0).max(0.0);
     let glyphs = whole.rows.first().map_or(&[][..], |row| &row.row.glyphs);
     let from = whole.size().x - half;
