@@ -407,7 +407,7 @@ fn the_sign_of_a_verdict_covers_neither_a_thumbnail_nor_its_label() {
     let boxes = Action::ToggleThumbnailBoxes.into();
     window.state_mut().command(boxes);
     window.key_press(Key::A);
-    wait_for(&mut window, "1 of 8 judged");
+    wait_for(&mut window, "1 of 8 images judged");
     wait_until_idle(&mut window);
     window.run_steps(4);
     let grid = rect_of(&window, Role::ListBox, "Images, ");
