@@ -1031,7 +1031,7 @@ fn outputs_that_could_not_be_read_because_the_server_went_away_are_read_with_res
         answer.to_string().as_bytes(),
     );
     let proxy = FaultProxy::before(Seaweed::shared().address());
-    let reads_output = |request: &Request| request.reads() && request.key().ends_with(".out");
+    let reads_output = |request: &Request| request.reads() && request.key().starts_with("out/");
     proxy.inject(reads_output, Often::After(25), Fault::Outage);
     let project = bench.text("outage.spotcheck");
     let fetch = |more: &[&str]| {
