@@ -57,7 +57,7 @@ fn the_palette_preselects_only_what_can_be_done_now() {
     // What Enter would take: the lines that are pressed, and whether they are greyed.
     let preselected = |window: &Harness<'static, App>| -> Vec<(String, bool)> {
         let lines = window.query_all_by_role(Role::Button);
-        let lines = lines.map(|line| line.accesskit_node().clone());
+        let lines = lines.map(|line| line.accesskit_node());
         lines
             .filter(|line| line.toggled() == Some(Toggled::True))
             .filter_map(|line| Some((line.label()?, line.is_disabled())))

@@ -57,9 +57,12 @@ fn a_download_that_fails_is_said_at_the_model_once_and_can_be_retried_there() {
     let is_up = Arc::new(AtomicBool::new(false));
     let server = HttpServer::start({
         let is_up = Arc::clone(&is_up);
-        move |request| match is_up.load(Ordering::Relaxed) {
-            true => Reply::file(WEIGHTS, "\"1\"", request),
-            false => Reply::status("404 Not Found"),
+        move |request| {
+            if is_up.load(Ordering::Relaxed) {
+                Reply::file(WEIGHTS, "\"1\"", request)
+            } else {
+                Reply::status("404 Not Found")
+            }
         }
     });
     let home = tempfile::tempdir().unwrap();
