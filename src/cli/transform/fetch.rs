@@ -371,7 +371,7 @@ fn describe(
         let run = found.describe(made.clone(), choice, known, control);
         run.map_err(|error| match error {
             OutputsError::Unknown { example, reason } => anyhow::anyhow!(
-                "{reason}\n--mapping FILE.toml says how they are read; README.md tells how to write one. The output: {example}"
+                "{reason}\n--mapping FILE.toml says how they are read; docs/outputs-and-mappings.md shows how to write one. The output: {example}"
             ),
             error => error.into(),
         })
