@@ -531,19 +531,18 @@ fn what_the_handler_answers_to_json_and_to_lines_is_read_back_with_its_failures(
     let joined = [&as_json[..], &["--join-input"]].concat();
     desk.start_in_s3("joined", "documents/", &joined);
     // The same documents, one a line.
-    let text: String = documents
-        .iter()
-        .map(|(_, document)| format!("{document}\n"))
-        .collect();
-    desk.bucket.put("lines/documents.jsonl", text.as_bytes());
+    let text: Vec<String> = documents.iter().map(|(_, it)| it.to_string()).collect();
+    desk.bucket
+        .put("lines/documents.jsonl", text.join("\n").as_bytes());
     let by_line = ["--input-kind", "lines", "--content-type"];
     let by_line = [&by_line[..], &["application/json"]].concat();
     desk.start_in_s3("by-line", "lines/", &by_line);
     // An image a line, as JSON Lines.
     let each = std::fs::read_dir(&photos).unwrap();
     let each = each.map(|entry| entry.unwrap().file_name().into_string().unwrap());
-    let each: String = each.map(|name| format!("{}\n", b64(&name))).collect();
-    desk.bucket.put("each/photos.jsonl", each.as_bytes());
+    let each: Vec<String> = each.map(|name| b64(&name).to_string()).collect();
+    desk.bucket
+        .put("each/photos.jsonl", each.join("\n").as_bytes());
     desk.start_in_s3("each", "each/", &["--input-kind", "lines"]);
     for job in ["documents", "joined", "by-line", "each"] {
         let fetched = desk.fetch_to_stdout(3, job, &photos);

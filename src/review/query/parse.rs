@@ -656,12 +656,13 @@ mod tests {
         }
     }
 
+    fn check(text: &str, expected: Node) {
+        let got = Query::parse(text).map(|query| query.root.map(without_places));
+        assert_eq!(got, Ok(Some(expected)), "{text}");
+    }
+
     #[test]
     fn a_query_is_understood() {
-        let check = |text: &str, expected: Node| {
-            let got = Query::parse(text).map(|query| query.root.map(without_places));
-            assert_eq!(got, Ok(Some(expected)), "{text}");
-        };
         let not = |node| Node::Not(Box::new(node));
         let verdict = |kind| Node::Term(Term::Verdict(kind));
         check("Beach", name("beach"));
@@ -754,6 +755,7 @@ mod tests {
         );
         check("problem:", Node::Term(Term::Problem));
         check("answered", Node::Term(Term::Answered));
+        check("damaged", Node::Term(Term::Damaged));
         check(
             "changed:\"Traffic light>car\"",
             Node::Term(Term::Changed("traffic light>car".to_owned())),
