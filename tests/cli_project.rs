@@ -224,7 +224,7 @@ fn a_full_disk_is_said_with_what_waits_where_and_everything_is_saved_once_there_
     }
 }
 
-/// As in a job that nobody watches: nobody makes room, and whoever ends it has only Ctrl+C.
+/// As in an unattended job: no room is made, and only Ctrl+C ends it.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_run_that_waits_for_a_full_disk_ends_with_ctrl_c_and_goes_on_later() {
@@ -276,7 +276,7 @@ fn edit(project: &Path, from: &[u8], to: &[u8]) {
 }
 
 #[test]
-fn a_damaged_project_is_told_by_whoever_opens_it_and_predicting_into_it_ends() {
+fn a_damaged_project_is_reported_by_every_command_and_predicting_into_it_ends() {
     type Damage = (&'static str, fn(&Path));
     let damages: [Damage; 5] = [
         ("a lost table", |project| {
@@ -583,7 +583,7 @@ fn a_folder_is_the_same_however_one_comes_to_it() {
     check_says(&one, 0, &["1 of 1 images have an answer, 0 to go"]);
 }
 
-/// The folder goes as a disk does that somebody pulls, and comes back.
+/// The folder goes as an unplugged disk does, and comes back.
 #[test]
 fn a_run_stops_when_its_folder_is_gone_and_predicts_exactly_the_rest_once_it_is_back() {
     use std::io::{BufRead, BufReader, Read};

@@ -1703,7 +1703,7 @@ fn what_a_refused_start_has_not_made_is_not_left_behind() {
     assert!(!says_left(&refused), "{refused:#?}");
     refused.must(1, &["sagemaker:CreateModel"]);
     assert_eq!(left(), json!([]));
-    // Whether a lost answer was a yes, nobody knows.
+    // It is unknown whether a lost answer was a yes.
     transform.plane.heal();
     let lost = Failure::HangUp {
         operation: create,

@@ -879,7 +879,7 @@ fn the_handler_ends_with_a_rehearsal_that_is_cancelled_or_killed_and_no_files_st
             assert_eq!(left_in(&temporary), Vec::<PathBuf>::new(), "{signal}");
         }
         wait_until("the handler is gone", || !is_running(handler));
-        // What a kill leaves goes with whoever comes next, although that one has an archive of its own to complain about.
+        // The next process removes what a kill leaves, although its own archive is refused.
         let next = rehearse(&["Cargo.toml", &samples()])
             .env("TMPDIR", &temporary)
             .output()

@@ -78,7 +78,7 @@ pub enum AwsErrorKind {
 }
 
 impl AwsErrorKind {
-    /// Whether no other object could be read or written either after such an error, until somebody does something about it.
+    /// Whether such an error means that every other object would fail, too, until the user acts.
     pub fn concerns_everything(self) -> bool {
         matches!(
             self,

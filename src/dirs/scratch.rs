@@ -10,7 +10,7 @@ const PREFIX: &str = "spotcheck-";
 /// Locked as long as the process lives that made the folder.
 const LOCK: &str = ".in-use";
 
-/// A folder for temporary files, which nobody else may read. It is removed when it is dropped; if the process was killed, by the next one
+/// A folder for temporary files that only this user may read. It is removed when it is dropped; if the process was killed, by the next one
 /// that makes such a folder.
 pub struct Scratch {
     // Before the folder: an open file cannot be removed on every system.
@@ -37,7 +37,7 @@ impl Scratch {
             builder.permissions(std::fs::Permissions::from_mode(0o700));
         }
         let folder = builder.tempdir_in(parent)?;
-        // Under its name only once it is locked, so that nobody finds it unlocked.
+        // Renamed only once it is locked, so that no other process finds it unlocked.
         let unnamed = folder.path().join(format!("{LOCK}.new"));
         let lock = File::create_new(&unnamed)?;
         lock.lock()?;
@@ -70,7 +70,7 @@ fn remove_abandoned(parent: &Path) {
     }
 }
 
-/// Whether this is such a folder, and nobody uses it.
+/// Whether this is such a folder, and no process uses it.
 fn is_abandoned(folder: &Path) -> bool {
     let lock = folder.join(LOCK);
     let is_file = |path: &Path| path.symlink_metadata().is_ok_and(|found| found.is_file());

@@ -2,10 +2,10 @@
 
 use super::BoundingBox;
 
-/// No more labels are looked at: nobody reads more, and the time to place them grows with the square of their number.
+/// The most labels that are placed: more cannot be read, and the time grows with the square of their number.
 const MOST_LABELS: usize = 300;
 
-/// The places that labels have taken so far. Whoever asks first gets the better place, so the order of asking has to be the same
+/// The places that labels have taken so far. The first label gets the better place, so the order of the calls has to be the same
 /// each time, or labels jump.
 #[derive(Debug, Clone)]
 pub struct LabelPlaces {

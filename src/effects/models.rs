@@ -60,7 +60,7 @@ pub(super) fn fetch(
     };
     let work = move |shared: &Arc<Shared>| {
         match shared.library.fetch(&id, from.as_deref(), &control) {
-            // A mirror that was given up is told, although the next one did it. Where none did, the error names them.
+            // A mirror that failed is reported although the next one worked. If none worked, the error names all.
             Ok(model) => ended(
                 TaskOutcome::Done(format!("{} is ready", model.card.name)),
                 control.notes(),

@@ -100,7 +100,7 @@ pub(super) struct Span {
 }
 
 impl Query {
-    /// A longer text is refused, unread: hundreds of names fit, and each image is held against all of them.
+    /// A longer text is refused unread: hundreds of names fit, and each image is compared with all of them.
     pub const MAX_LETTERS: usize = 10_000;
     /// As much as a field for it holds: by far more than a query may have, so that what is left of a text that was cut off is refused
     /// as too long instead of meaning something else.

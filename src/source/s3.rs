@@ -294,7 +294,7 @@ impl Source for S3Source {
             if let Err(error) = &read
                 && error.kind == AwsErrorKind::Changed
             {
-                // What was wanted of the other object may lie elsewhere now; whoever hears of the change finds out.
+                // The part that was asked for may be at another place of the new object; the report of the change makes the caller read again.
                 self.look_again(kept, uri)?;
             }
             read

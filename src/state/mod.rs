@@ -105,7 +105,7 @@ pub struct State {
     comparison_number: u64,
     /// The window is a screen for an audience.
     pub presenting: Option<Presenting>,
-    /// What every selected image is to be judged as, while [`Overlay::MassVerdict`] asks; `None` takes their verdicts back.
+    /// The verdict for all selected images, while [`Overlay::MassVerdict`] asks; `None` takes their verdicts back.
     pub mass_verdict: Option<Verdict>,
     /// The field of the judging bar that is to take the keyboard, and a number that tells two such wishes apart.
     pub judge_focus: Option<(JudgeField, u64)>,
@@ -242,7 +242,7 @@ pub struct Notice {
     pub text: String,
     /// Tells two notices of the same text apart.
     pub serial: u64,
-    /// It tells of the last judgement, which can be undone beside it.
+    /// It is about the last judgement, which can be undone beside it.
     pub offers_undo: bool,
 }
 

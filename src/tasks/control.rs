@@ -32,7 +32,7 @@ struct Inner {
     worked: Duration,
     /// Since when the task has been running without a pause.
     running_since: Option<Instant>,
-    /// The rate that was counted elsewhere, and when.
+    /// The rate of a count that another system made, and when.
     counted: Option<(Option<f64>, Instant)>,
     hooks: BTreeMap<u64, Box<dyn Fn() + Send>>,
     next_hook: u64,
@@ -155,7 +155,7 @@ impl TaskControl {
         self.lock().done = done;
     }
 
-    /// Takes over a count that was made elsewhere: from here on the rate is that of the count, and not of this task's clock.
+    /// Takes over a count that another system made: from here on the rate is that of the count, and not of this task's clock.
     pub fn set_counted(&self, done: u64, counted: Counted) {
         let now = Instant::now();
         let at = now.checked_sub(counted.age).unwrap_or(now);

@@ -17,7 +17,7 @@ pub struct Progress {
     pub detail: String,
     /// Time worked since `done_before`, pauses left out.
     pub elapsed: Duration,
-    /// Where `done` was counted elsewhere, and not by this task as it works.
+    /// Set if another system counted `done`, and not this task as it works.
     pub counted: Option<Counted>,
 }
 

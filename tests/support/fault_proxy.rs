@@ -63,7 +63,7 @@ pub(crate) enum Fault {
     Answer(Answer),
     /// The connection is closed without an answer.
     HangUp,
-    /// As if the server were killed: from then on nobody listens, until [`FaultProxy::restart`].
+    /// As if the server were killed: from then on connections are refused, until [`FaultProxy::restart`].
     Outage,
     /// The server does what it is asked, but its answer gets lost: the connection is closed.
     LostAnswer,

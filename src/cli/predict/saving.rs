@@ -630,7 +630,7 @@ impl Teller {
                     control.set_step("waiting for the disk, to save answers");
                 }
             }
-            // Told where the run ends because of it.
+            // Reported when the run ends because of it.
             SaveEvent::Stopped { .. } => {}
             SaveEvent::Rejected { reason, .. } => {
                 telling.rejected += 1;

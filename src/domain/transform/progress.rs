@@ -150,7 +150,7 @@ pub enum Unexplained {
     NotInLog,
     /// The job was stopped before it came to it.
     NotProcessed,
-    /// Nobody knows what the data-log says.
+    /// The data-log could not be read.
     LogUnread,
 }
 

@@ -79,7 +79,7 @@ impl Deletion {
         })
     }
 
-    /// What the record says was made, and nothing else: what stands under the same names besides is somebody else's. `status` is that of
+    /// What the record says was made, and nothing else: other things of the same names were not made here. `status` is that of
     /// the endpoint, where it was made.
     pub(super) fn of_record(
         aws: &Aws,

@@ -88,7 +88,7 @@ fn undo(
     let status = match record.is_started.then(describe) {
         Some(Ok(Some(_))) if is_wanted => return Ok(()),
         Some(Ok(Some(endpoint))) => Some(endpoint.status),
-        // Nobody can tell: deleting it does.
+        // Unknown until it is deleted.
         Some(Err(_)) => Some(EndpointStatus::Creating),
         Some(Ok(None)) | None => None,
     };

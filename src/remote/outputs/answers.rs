@@ -400,7 +400,7 @@ mod tests {
                     "{predictions: [{probabilities: q}]}",
                 ],
             ),
-            // Whatever somebody else means by it.
+            // It means something else in other formats.
             (
                 r#"{"predictions": [{"box": "b"}, {"box": "c"}]}"#,
                 &["{predictions: [{box: b}, {box: c}]}"],

@@ -149,7 +149,7 @@ pub(super) fn join(images: &Images<'_>, written: &Written<'_>) -> Joined {
 }
 
 impl Written<'_> {
-    /// What the job was given and has no output, by the keys of the images, with why not; `None` where nobody knows, or only lists do.
+    /// What the job was given and has no output, by the keys of the images, with the reason; `None` if it is unknown, or known only to lists.
     fn given(&self, rule: &OutputKeys) -> Option<HashMap<String, &str>> {
         let without = &self.sent?.without_output;
         let mut keys = self.outputs.iter().map(|output| &output.key);
@@ -604,7 +604,7 @@ mod tests {
     }
 
     #[test]
-    fn outputs_of_hidden_objects_are_no_strays_where_nobody_knows_the_job() {
+    fn outputs_of_hidden_objects_are_no_strays_of_an_unknown_job() {
         let samples = [sample("/photos/a.jpg")];
         let images = Images {
             samples: &samples,

@@ -21,7 +21,7 @@ pub struct OutputsPart {
     pub named_from: Option<NamedFrom>,
     /// `None` for the outputs of the job itself.
     pub retry: Option<RetryPart>,
-    /// What the job was given; `None` where nobody knows.
+    /// What the job was given; `None` if it is unknown.
     pub sent: Option<Sent>,
 }
 
@@ -159,7 +159,7 @@ impl JobOutputs {
             Ok(account) => Some(Sent::of(&job, account)),
             Err(JobError::Cancelled) => return Err(JobError::Cancelled),
             Err(error) => {
-                let what = "Which images the job was given cannot be told";
+                let what = "It is unknown which images the job was given";
                 notes.push(format!("{what}: {error}"));
                 None
             }

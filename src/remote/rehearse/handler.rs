@@ -269,7 +269,7 @@ impl Launch<'_> {
     }
 }
 
-/// Whoever started us may have left files open for us, which a process that we start would inherit.
+/// Our parent process may have left files open, which a process that we start would inherit.
 #[cfg(unix)]
 fn keep_files_to_ourselves() {
     const LAST_STANDARD: i32 = 2;

@@ -185,7 +185,7 @@ impl Rehearsal {
 }
 
 /// Starts the handler of `archive`, asks it about every sample, and compares its answers with those of `predictor`, which must be
-/// loaded from the same archive. `scratch` is an empty folder, for what the handler is told and what it writes. A `SavedModel` has none, its answers are only looked at. Progress is in images, twice as many where
+/// loaded from the same archive. `scratch` is an empty folder for the handler's input and output. A `SavedModel` has none; its predictions are not compared. Progress is in images, twice as many where
 /// there are two answers.
 ///
 /// # Errors

@@ -17,7 +17,7 @@ pub(super) struct Inputs {
     pub(super) place: S3Address,
     /// In the order of the bytes of their keys.
     pub(super) objects: Vec<InputObject>,
-    /// Keys of folder markers, which are no images. Whether a job answers them nobody here knows, so an output for one is neither
+    /// Keys of folder markers, which are no images. It is unknown whether a job writes outputs for them, so an output for one is neither
     /// missing nor strange.
     pub(super) markers: Vec<String>,
     /// Keys that a manifest names and that are not there.

@@ -20,8 +20,8 @@ const LONGEST_REASON: usize = 500;
 /// Lines of the data-log that concern no object and are shown.
 const MAX_NOTES: usize = 20;
 
-/// Holds the inputs of a job against its outputs and those of its retries, and asks the data-log about those that have none. Where the
-/// log cannot be read, the notes say so and the images are told without reasons. What came below the prefix after the job had begun is
+/// Compares the inputs of a job with its outputs and those of its retries, and asks the data-log about those that have none. Where the
+/// log cannot be read, the notes say so and the images have no reasons. What came below the prefix after the job had begun is
 /// neither, and so are folder markers.
 ///
 /// # Errors
@@ -42,7 +42,7 @@ pub fn outcome(
     Ok(outcome)
 }
 
-/// Inputs and outputs of a job, held against each other.
+/// The inputs of a job compared with its outputs.
 pub struct Account {
     pub outcome: JobOutcome,
     /// The keys that outputs would have which a retry has written in place of the job.
@@ -207,7 +207,7 @@ impl<'i> Missing<'i> {
         }
     }
 
-    /// Takes away what retries have answered, and tells of them.
+    /// Removes what retries have answered, and returns those retries.
     fn take_retried(
         &mut self,
         s3: &S3,
@@ -267,7 +267,7 @@ impl GivenAgain {
             NamedFrom::Manifest {
                 keys: Some(keys), ..
             } => keys.iter().map(String::as_str).collect(),
-            // What it was given is not told any more: something of what the first job was given.
+            // Its inputs are not known any more: some of those of the first job.
             _ => inputs
                 .objects
                 .iter()

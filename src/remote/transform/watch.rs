@@ -343,7 +343,7 @@ fn written_of(inputs: &Inputs, keys: &OutputKeys, outputs: &Outputs) -> Vec<Opti
         .collect()
 }
 
-/// Outputs a second, from the first that was written to the last. The first one ends a stretch of which nobody knows the beginning.
+/// Outputs a second, from the first that was written to the last. The first one is not counted, because the time before it is unknown.
 fn rate_of(written_ms: &[Option<i64>]) -> Option<f64> {
     let dated = || written_ms.iter().flatten();
     let seconds = (dated().max()? - dated().min()?) as f64 / 1000.0;

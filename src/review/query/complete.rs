@@ -172,7 +172,7 @@ fn has_or(text: &str) -> bool {
     };
     match parse(text) {
         Ok(root) => matches!(root, Some(Node::Any(_))) && in_parentheses(text).is_none(),
-        // Somebody will repair it.
+        // It is still being typed.
         Err(_) => spans(text).into_iter().any(|span| is_or(&text[span])),
     }
 }

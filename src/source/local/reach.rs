@@ -80,7 +80,7 @@ fn why_unreachable(root: &Path, file_system: FileSystem, folder: &Path) -> Optio
             folder.display()
         ),
         _ => format!(
-            "this folder cannot be read any more ({error}); look after its disk or network: {}",
+            "this folder cannot be read any more ({error}); check its disk or network: {}",
             folder.display()
         ),
     })

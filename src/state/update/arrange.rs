@@ -46,7 +46,7 @@ fn keep(state: &mut State, effects: &mut Vec<Effect>) {
 pub(super) fn restore(state: &mut State, name: &str, json: &str) {
     if name == SEARCH
         && let Ok(search) = serde_json::from_str::<Search>(json)
-        // No field holds more; whoever edited the file would fill the memory with it.
+        // No field holds more; an edited file could fill the memory with it.
         && search.query.chars().count() <= Query::MAX_FIELD_LETTERS
     {
         state.arranging.set_text(search.query);

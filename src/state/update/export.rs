@@ -203,7 +203,7 @@ pub(super) fn ended(
                     TaskOutcome::Done(_) | TaskOutcome::Cancelled => ExportStage::NotYet,
                 };
             } else if let TaskOutcome::Failed(message) = &outcome {
-                // Whoever waits for a file may have the list of problems closed.
+                // The list of problems may be closed.
                 state.tell(message.clone());
             }
             run_tasks::ended(state, task, outcome, Vec::new(), effects);

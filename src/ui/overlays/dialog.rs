@@ -50,7 +50,7 @@ pub(super) fn dialog(ctx: &Context, id: &str) -> Modal {
         })
     });
     if is_settled.is_none_or(|(_, is_settled)| !is_settled) {
-        // Only what was drawn once has a size; until it is known, nobody is to see it in another place.
+        // Only what was drawn once has a size; until it is known, the dialog stays invisible.
         ctx.request_discard("the size of a dialog that opens");
         ctx.request_repaint();
     }

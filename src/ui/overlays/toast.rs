@@ -7,7 +7,7 @@ use crate::state::{Action, Command, State};
 /// Long messages stay longer.
 const SECONDS: f64 = 4.0;
 const SECONDS_A_CHARACTER: f64 = 0.05;
-/// For whoever has to decide whether that was meant.
+/// Long enough to decide whether that was intended.
 const SECONDS_TO_UNDO: f64 = 6.0;
 
 /// Nothing that one clicks all the time is covered.

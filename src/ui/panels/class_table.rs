@@ -33,8 +33,8 @@ pub(super) struct ClassTableMemory {
     wheel: Wheel,
 }
 
-/// Whose the wheel is. A table that comes under a resting pointer while the panel is scrolled does not take the wheel from it; whoever
-/// moves the pointer onto the table means the table.
+/// Whose the wheel is. A table that comes under a resting pointer while the panel is scrolled does not take the wheel from it, a
+/// table that the pointer was moved onto does.
 #[derive(Default)]
 struct Wheel {
     /// Where the table was in the last frame.
@@ -177,7 +177,7 @@ pub(super) fn class_table_ui(
         });
 }
 
-/// Of the rows on screen. `classes` is how many there can be; zero where nobody knows.
+/// The height of the rows on screen. `classes` is how many there can be; zero if unknown.
 fn rows_height(room: f32, classes: usize) -> f32 {
     let row = ROW_HEIGHT + ROW_GAP;
     // The header is a row, too.

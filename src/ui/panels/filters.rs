@@ -267,7 +267,7 @@ fn own_threshold_ui(
     let response = ui.add(drag).on_hover_text(
         "Least score of this class. Drag or type; a right click follows the global one again",
     );
-    // Whoever opens the field and leaves it as it is has chosen nothing.
+    // A field that is opened and left unchanged chooses nothing.
     let is_other = format!("{min_score:.2}") != format!("{:.2}", view.min_score_of(class_id));
     if response.changed() && is_other {
         change(

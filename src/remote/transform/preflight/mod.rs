@@ -302,7 +302,7 @@ impl Checks {
         }
     }
 
-    /// What TensorFlow Serving is told to do with requests, nobody else understands.
+    /// Warns of TensorFlow Serving's request batching, which other containers ignore.
     fn batching(&mut self, plan: &TransformPlan) {
         let is_of_serving = |name: &String| name.starts_with("SAGEMAKER_TFS_");
         if !plan.spec.environment.keys().any(is_of_serving) {

@@ -100,7 +100,7 @@ pub(super) fn check_model(
             checks.problem(
                 CheckPoint::Model,
                 format!("There is no model {name} in {region}"),
-                "Look at how it is spelt, or have one made of an archive",
+                "Check the spelling, or make one of an archive",
             );
             None
         }

@@ -25,7 +25,7 @@ use crate::state::{
 use crate::tasks::now_ms;
 
 const FAILED_HEIGHT: f32 = 140.0;
-/// Time left and the age of a count are told anew.
+/// Time left and the age of a count change.
 const PERIOD: Duration = Duration::from_secs(1);
 
 /// What waits for a second click.
