@@ -497,7 +497,6 @@ fn where_no_mirror_works_each_is_named_with_its_reason_and_the_ways_out() {
     let text = error.to_string();
     for expected in [
         "could not download Tested (293 KiB)",
-        "`spotcheck models fetch tested --from FILE`",
         "HTTPS_PROXY",
         &format!(
             "\n  127.0.0.1 answered 404 Not Found: {}",

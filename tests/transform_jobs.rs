@@ -1168,7 +1168,7 @@ fn completed_with_fewer_outputs_than_inputs_is_said_loudly() {
         3,
         &[
             "BUT ONLY 3 OF 4 INPUTS HAVE AN OUTPUT",
-            "002.jpg: no output, and the data-log says nothing of it",
+            "002.jpg: no output, and the data-log of the job short says nothing of it",
         ],
     );
     transform.plane.heal();

@@ -49,6 +49,8 @@ struct Inner {
     begun: Mutex<Option<Begun>>,
     /// The key of the object that was read last, which shows whether others can be read.
     last_read: Mutex<Option<String>>,
+    /// The first and the last image that were listed, which show it before any was read.
+    listed: Mutex<Option<[SampleUri; 2]>>,
 }
 
 /// What a place turned out to be.
@@ -117,6 +119,7 @@ impl S3Source {
                 note,
                 begun: Mutex::new(begun),
                 last_read: Mutex::default(),
+                listed: Mutex::default(),
             }),
             kept: None,
             control: control.cloned(),
@@ -253,6 +256,7 @@ impl Source for S3Source {
         };
         match listing {
             Ok((first, rest)) => Box::new(Pages {
+                inner: Arc::clone(&self.inner),
                 folder: folder.clone(),
                 first,
                 rest: Some(rest),
@@ -416,6 +420,7 @@ fn nothing_there(s3: &S3, address: &S3Address, control: Option<&TaskControl>) ->
 
 /// Turns a listing of keys into one of samples.
 struct Pages {
+    inner: Arc<Inner>,
     folder: S3Address,
     first: Option<ListedPage>,
     /// `None` after the end.
@@ -458,6 +463,7 @@ impl Iterator for Pages {
                 }
             };
             page.notes.extend(self.note.take());
+            self.inner.remember_listed(&page.samples);
             if page != Page::default() {
                 return Some(page);
             }

@@ -284,10 +284,13 @@ impl Joined {
         for places in [&mut without_output, &mut not_sent] {
             places.retain(|place| still_without.contains(place));
         }
+        // One that has an output now is reported by that output alone.
+        let mut reasons = self.reasons;
+        reasons.retain(|place, _| still_without.contains(place));
         Self {
             works,
             without_output,
-            reasons: self.reasons,
+            reasons,
             not_sent,
             strays: self.strays.into_iter().chain(later.strays).collect(),
             unlisted: self.unlisted.into_iter().chain(later.unlisted).collect(),
@@ -577,6 +580,7 @@ mod tests {
                 Work::Named { output: 2 },
             ],
             without_output: vec![1, 4],
+            reasons: [(1, "refused".to_owned()), (4, "refused".to_owned())].into(),
             not_sent: vec![5],
             strays: vec![3],
             ..Joined::default()
@@ -600,6 +604,7 @@ mod tests {
         let outputs: Vec<usize> = both.works.iter().map(Work::output).collect();
         assert_eq!(outputs, [0, 4, 5, 2]);
         assert_eq!((both.without_output, both.not_sent), (vec![4], vec![5]));
+        assert_eq!(both.reasons, [(4, "refused".to_owned())].into());
         assert_eq!(both.strays, [3, 6]);
     }
 

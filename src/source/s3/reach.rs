@@ -5,6 +5,7 @@ use std::sync::PoisonError;
 
 use super::{Inner, S3Source};
 use crate::aws::{AwsError, AwsErrorKind};
+use crate::domain::Sample;
 use crate::source::SourceError;
 use crate::tasks::TaskControl;
 
@@ -57,24 +58,55 @@ impl Inner {
         Ok(read)
     }
 
-    /// Whether other objects than `failed` can be read: tried with the one that was read last, or else by asking for the bucket.
-    fn can_be_read(&self, failed: &str, kind: AwsErrorKind, control: Option<&TaskControl>) -> bool {
-        let bucket = &self.place.address.bucket;
+    pub(super) fn remember_listed(&self, samples: &[Sample]) {
+        let (Some(first), Some(last)) = (samples.first(), samples.last()) else {
+            return;
+        };
+        let mut listed = self.listed.lock().unwrap_or_else(PoisonError::into_inner);
+        match &mut *listed {
+            Some([_, end]) => *end = last.uri.clone(),
+            none => *none = Some([first.uri.clone(), last.uri.clone()]),
+        }
+    }
+
+    /// Other objects than `failed` that show whether any can be read: the one that was read last, or before that those at
+    /// both ends of the listing.
+    fn others_than(&self, failed: &str) -> Vec<String> {
         let last_read = self.last_read.lock();
         let last_read = last_read.unwrap_or_else(PoisonError::into_inner).clone();
-        let asked = match last_read.filter(|key| key != failed) {
-            Some(key) => self
-                .s3
-                .read_range(bucket, &key, 0..1, None, control)
-                .map(drop),
-            // The bucket would not tell: who may read its objects need not be allowed to ask for it, nor the other way round.
-            None if kind == AwsErrorKind::AccessDenied => return true,
-            None => match self.s3.bucket_region(bucket, control) {
-                Err(error) if error.kind != AwsErrorKind::AccessDenied => Err(error),
-                _ => return true,
-            },
+        if let Some(key) = last_read.filter(|key| key != failed) {
+            return vec![key];
+        }
+        let listed = self.listed.lock().unwrap_or_else(PoisonError::into_inner);
+        let keys = listed.iter().flatten();
+        let keys = keys.filter_map(|uri| self.place.address.key_of(uri));
+        keys.filter(|key| *key != failed)
+            .map(str::to_owned)
+            .collect()
+    }
+
+    /// Whether other objects than `failed` can be read: tried with some of them, or else by asking for the bucket.
+    fn can_be_read(&self, failed: &str, kind: AwsErrorKind, control: Option<&TaskControl>) -> bool {
+        let bucket = &self.place.address.bucket;
+        let is_there = |asked: Result<(), AwsError>| {
+            asked.map_or_else(|error| About::of(error.kind) == About::Object, |()| true)
         };
-        asked.map_or_else(|error| About::of(error.kind) == About::Object, |()| true)
+        let others = self.others_than(failed);
+        let one_byte = |key: &String| {
+            let read = self.s3.read_range(bucket, key, 0..1, None, control);
+            is_there(read.map(drop))
+        };
+        if !others.is_empty() {
+            return others.iter().any(one_byte);
+        }
+        // The right to read objects does not depend on the right to ask for their bucket.
+        if kind == AwsErrorKind::AccessDenied {
+            return true;
+        }
+        match self.s3.bucket_region(bucket, control) {
+            Err(error) if error.kind != AwsErrorKind::AccessDenied => is_there(Err(error)),
+            _ => true,
+        }
     }
 }
 
