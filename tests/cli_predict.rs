@@ -278,6 +278,31 @@ fn a_batch_gives_the_same_classes_and_is_refused_aloud_where_the_model_takes_one
     );
 }
 
+#[cfg(unix)]
+#[test]
+fn a_listed_path_that_is_not_utf_8_is_reported() {
+    use std::os::unix::ffi::OsStrExt;
+    let folder = tempfile::tempdir().unwrap();
+    let odd = folder
+        .path()
+        .join(std::ffi::OsStr::from_bytes(b"caf\xe9.png"));
+    let good = samples().join("chelsea.png");
+    std::fs::copy(&good, &odd).unwrap();
+    let mut list = good.into_os_string().into_encoded_bytes();
+    list.extend([b"\r\n\n", odd.as_os_str().as_bytes(), b"\n"].concat());
+    let mut command = predict(Path::new("-"), "efficientnet-lite0", &["--out", "-"]);
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(&list).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    assert_eq!(lines(&output).len(), 1);
+    assert!(stderr(&output).contains("skipped "), "{}", stderr(&output));
+}
+
 #[test]
 fn annotated_pictures_show_more_than_the_originals_and_never_replace_them() {
     let folder = tempfile::tempdir().unwrap();
@@ -303,10 +328,20 @@ fn annotated_pictures_show_more_than_the_originals_and_never_replace_them() {
         "{}",
         stderr(&output)
     );
-    assert_eq!(
-        std::fs::read(own.path().join("chelsea.png")).unwrap(),
-        before
-    );
+    // The same annotated folder again is fine; a folder with files of the user's is not, whatever the source is.
+    let again = run(predict(
+        &samples(),
+        "ssd-mobilenet-coco",
+        &["--annotate", target.to_str().unwrap()],
+    ));
+    assert!(again.status.success(), "{}", stderr(&again));
+    let image = own.path().join("chelsea.png");
+    let elsewhere = samples().join("chelsea.png");
+    for source in [&image, &elsewhere] {
+        let output = run(predict(source, "ssd-mobilenet-coco", &arguments));
+        assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    }
+    assert_eq!(std::fs::read(image).unwrap(), before);
 }
 
 #[test]

@@ -369,7 +369,8 @@ fn annotated_pictures_cost_no_second_reading() {
         annotated.to_str().unwrap(),
     ];
     must_succeed(with_profiles(&args, &proxy.endpoint()));
-    assert_eq!(std::fs::read_dir(&annotated).unwrap().count(), 2);
+    // Beside them is the mark of the folder.
+    assert_eq!(std::fs::read_dir(&annotated).unwrap().count(), 3);
     assert_eq!(proxy.count(support::fault_proxy::Request::reads), 2);
 }
 

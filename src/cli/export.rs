@@ -113,6 +113,9 @@ impl ExportArgs {
 }
 
 pub(super) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
+    if args.out.as_os_str() == "-" {
+        bail!("an export is written to a file or folder, not to stdout; give its path to --out");
+    }
     let query = parse_query(args.filter.as_deref().unwrap_or_default())?;
     let dirs = AppDirs::find()?;
     let project = open_project(&args.project, &args.s3, &dirs, "spotcheck export")?;

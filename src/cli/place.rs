@@ -157,11 +157,7 @@ impl Place {
     pub(super) fn open(&self, control: &TaskControl) -> anyhow::Result<Opened> {
         match self {
             Self::Stdin => {
-                let lines = std::io::stdin().lock().lines();
-                let paths: Vec<PathBuf> = lines
-                    .map(|line| line.map(PathBuf::from))
-                    .filter(|line| line.as_ref().is_ok_and(|path| !path.as_os_str().is_empty()))
-                    .collect::<Result<_, _>>()
+                let paths = paths_of_lines(std::io::stdin().lock())
                     .context("Could not read the list of paths on stdin")?;
                 Ok(Opened {
                     source: Arc::new(WithRecords::from_paths(paths)),
@@ -204,6 +200,30 @@ pub(super) struct Opened {
     pub(super) root: Option<String>,
     /// That folder, where it lies in S3.
     pub(super) place: Option<S3Place>,
+}
+
+/// A path a line. One that is not UTF-8 stays what it is, so that the listing reports it.
+fn paths_of_lines(lines: impl BufRead) -> std::io::Result<Vec<PathBuf>> {
+    let mut paths = Vec::new();
+    for line in lines.split(b'\n') {
+        let line = line?;
+        let line = line.strip_suffix(b"\r").unwrap_or(&line);
+        if !line.is_empty() {
+            paths.push(path_of_bytes(line));
+        }
+    }
+    Ok(paths)
+}
+
+#[cfg(unix)]
+fn path_of_bytes(bytes: &[u8]) -> PathBuf {
+    use std::os::unix::ffi::OsStrExt;
+    PathBuf::from(std::ffi::OsStr::from_bytes(bytes))
+}
+
+#[cfg(not(unix))]
+fn path_of_bytes(bytes: &[u8]) -> PathBuf {
+    PathBuf::from(String::from_utf8_lossy(bytes).into_owned())
 }
 
 #[cfg(test)]

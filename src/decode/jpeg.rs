@@ -211,6 +211,10 @@ fn decompress(
         Ok(()) => None,
         // libjpeg reports only its first warning: what looks harmless may hide that the end is missing.
         Err(error) => match (Trouble::of(&error), is_complete(bytes, header)) {
+            // Between two scans stray bytes are what is left of a damaged one.
+            (Trouble::Harmless, true) if has_several_scans(bytes, header) => {
+                Some(Flaw::Damage(damage(&error)))
+            }
             (Trouble::Harmless | Trouble::Truncated, true) => None,
             (Trouble::Lost, true) => Some(Flaw::Damage(damage(&error))),
             (Trouble::Fatal, true) => Some(Flaw::Loss(damaged(&error))),

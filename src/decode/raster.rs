@@ -36,8 +36,9 @@ pub(super) fn decode(
         .map_err(|error| explain(&error, format))?;
     let mut stored = zeroed(stored_bytes)?;
     let loss = match decoder.read_image(&mut stored) {
+        // The WebP decoder makes up what is missing; Pillow's refuses such a file.
+        _ if is_cut_short(bytes, format) => Some(truncated(format)),
         Ok(()) => None,
-        Err(_) if is_cut_short(bytes, format) => Some(truncated(format)),
         Err(error) => Some(explain(&error, format)),
     };
     if let Some(loss) = &loss
@@ -91,7 +92,7 @@ pub(super) fn orientation_of_tiff(decoder: &mut impl ImageDecoder) -> Orientatio
     )
 }
 
-/// Whether the file is shorter than its own header says; the WebP decoder takes that for damage.
+/// Whether the file is shorter than its own header says, for whatever reason.
 fn is_cut_short(bytes: &[u8], format: Format) -> bool {
     let declared = match (format, bytes.get(4..8)) {
         (Format::WebP, Some(&[a, b, c, d])) => u64::from(u32::from_le_bytes([a, b, c, d])) + 8,

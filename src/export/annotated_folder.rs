@@ -25,15 +25,19 @@ pub struct AnnotatedFolder {
 pub enum AnnotatedFolderError {
     #[error("the images themselves lie there and would be overwritten; choose another folder")]
     InsideSource,
+    #[error(
+        "it holds files that are not annotated images of Spotcheck's, which could be overwritten; choose an empty folder"
+    )]
+    Foreign,
     #[error("{0}")]
     Io(#[from] std::io::Error),
 }
 
 impl AnnotatedFolder {
-    /// Makes the folder where it does not exist.
+    /// Makes the folder if it does not exist, and marks it as one whose files may be replaced.
     ///
     /// # Errors
-    /// It cannot be made, or it is the folder that the images come from.
+    /// It cannot be made, it is the folder that the images come from, or it holds files and no mark.
     pub fn create(
         folder: &Path,
         source: &Arc<dyn Source>,
@@ -46,6 +50,13 @@ impl AnnotatedFolder {
             .is_ok_and(|root| folder.canonicalize().is_ok_and(|target| target == root))
         {
             return Err(AnnotatedFolderError::InsideSource);
+        }
+        let mark = folder.join(FOLDER_MARK);
+        if !mark.is_file() {
+            if folder.read_dir()?.next().is_some() {
+                return Err(AnnotatedFolderError::Foreign);
+            }
+            std::fs::write(mark, "{}\n")?;
         }
         Ok(Self {
             folder: folder.to_owned(),

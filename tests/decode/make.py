@@ -335,6 +335,8 @@ def other_cases():
     good("webp-orientation-8", encoded(rgb, "WEBP", lossless=True, exif=exif(8)), "webp")
     moving = encoded(rgb, "WEBP", lossless=True, save_all=True, append_images=[rgb.rotate(180)])
     good("webp-animated", moving, "webp")
+    whole = encoded(rgb, "WEBP", quality=80)
+    bad("webp-with-a-hole", whole[:300] + whole[310:], "webp", "is truncated")
     bad("webp-truncated", encoded(rgb, "WEBP", lossless=True)[:300], "webp", "is truncated")
 
     good("gif", encoded(rgb.quantize(64), "GIF"), "gif")
