@@ -1,6 +1,6 @@
 #![no_main]
 
-#[path = "../../tests/hostile/parsers.rs"]
+#[path = "../../tests/library/hostile/parsers.rs"]
 #[allow(dead_code, reason = "each target uses one")]
 mod parsers;
 

@@ -1,4 +1,5 @@
-//! Where images come from. Every source passes the same contract test (`contract.rs`, and `tests/source.rs` on a real S3 server).
+//! Where images come from. Every source passes the same contract test (`contract.rs`, and `tests/library/source.rs` on a
+//! real S3 server).
 //!
 //! Knows nothing of what is inside an image.
 

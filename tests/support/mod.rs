@@ -9,6 +9,7 @@ pub(crate) mod ended;
 pub(crate) mod fault_proxy;
 pub(crate) mod handler;
 pub(crate) mod http;
+pub(crate) mod http_server;
 pub(crate) mod jpeg;
 pub(crate) mod models;
 pub(crate) mod seaweed;

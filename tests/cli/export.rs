@@ -1,0 +1,652 @@
+//! `spotcheck export` as a process, on real predictions; what it writes is read by programs that we did not write.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::UNIX_EPOCH;
+
+use serde_json::Value;
+use spotcheck::dirs::AppDirs;
+use spotcheck::domain::{
+    Answer, Change, ClassScore, Detection, DeviceChoice, FileStamp, KeepRule, MadeAt, Prediction,
+    RunId, RunInfo, RunKey, SampleAnswer, SampleUri, Verdict, VerdictTarget,
+};
+use spotcheck::library::Library;
+use spotcheck::store::{OpenRequest, Project, Wanted};
+
+use crate::support::{python_packages, repository, runtime_home, spotcheck};
+
+const DETECTOR: &str = "ssd-mobilenet-coco";
+const CLASSIFIER: &str = "efficientnet-lite0";
+const RUN: RunId = RunId(1);
+
+/// A folder of images with what a model says of them, as `predict --out` wrote it and in a project.
+struct Predicted {
+    folder: tempfile::TempDir,
+    /// What `predict --out` wrote.
+    lines: String,
+}
+
+impl Predicted {
+    /// Photographs with names that are hard on every format, one without anything to see, one that is broken.
+    fn new(model: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let images = folder.path().join("images");
+        std::fs::create_dir_all(images.join("sub")).unwrap();
+        let samples = repository().join("assets/samples");
+        for (sample, name) in [
+            ("rocket.jpg", "a, \"b\" & <c>.jpg"),
+            ("coffee.png", "coffee.png"),
+            ("grace_hopper.jpg", "grace 픽셀.jpg"),
+            ("chelsea.png", "sub/coffee.png"),
+        ] {
+            std::fs::copy(samples.join(sample), images.join(name)).unwrap();
+        }
+        image::RgbImage::new(8, 4)
+            .save(images.join("nothing.png"))
+            .unwrap();
+        std::fs::write(images.join("=broken.jpg"), b"\xff\xd8\xff\xe0 no more").unwrap();
+        let out = folder.path().join("predicted.jsonl");
+        let mut predict = spotcheck(&["predict"]);
+        predict.arg(&images).args(["--model", model, "--out"]);
+        let output = predict.arg(&out).output().unwrap();
+        assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+        let lines = std::fs::read_to_string(out).unwrap();
+        let predicted = Self { folder, lines };
+        predicted.store(model);
+        predicted
+    }
+
+    fn store(&self, model: &str) {
+        let library = Library::open(&AppDirs::below(runtime_home()));
+        let model = library.find(model).unwrap();
+        let info = RunInfo {
+            id: RUN,
+            name: "first run".to_owned(),
+            key: RunKey {
+                model_id: model.card.id.clone(),
+                weights_sha256: model.card.file.sha256.clone(),
+                device: DeviceChoice::Auto,
+                batch: None,
+                threads: None,
+                keep: KeepRule::default(),
+                made: MadeAt::Here,
+            },
+            card: model.card,
+            labels: model.labels,
+            created_ms: 1_763_710_000_000,
+        };
+        let answers = Change::Answers {
+            run: RUN,
+            answers: self.values().iter().map(answer_of_line).collect(),
+        };
+        self.change(vec![Change::AddRun(Box::new(info)), answers]);
+    }
+
+    fn change(&self, changes: Vec<Change>) {
+        let images = self.images();
+        let path = self.project();
+        let request = OpenRequest {
+            path: &path,
+            root: images.to_str(),
+            wanted: Wanted::Write,
+            program: "a test",
+        };
+        let project = Project::open(&request, |_| ()).unwrap().project;
+        for change in changes {
+            project.write(1, change).unwrap();
+        }
+        project.flush().unwrap();
+    }
+
+    fn judge(&self, image: &str, box_index: Option<u32>, verdict: Verdict) -> Change {
+        Change::SetVerdict {
+            sample: self.uri(image),
+            target: VerdictTarget {
+                run: Some(RUN),
+                box_index,
+            },
+            verdict: Some(verdict),
+        }
+    }
+
+    fn images(&self) -> PathBuf {
+        self.folder.path().join("images")
+    }
+
+    fn project(&self) -> PathBuf {
+        self.folder.path().join("test.spotcheck")
+    }
+
+    fn out(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn uri(&self, image: &str) -> SampleUri {
+        SampleUri::new(self.images().join(image).to_str().unwrap())
+    }
+
+    fn values(&self) -> Vec<Value> {
+        let lines = self.lines.lines();
+        lines
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect()
+    }
+
+    fn export(&self, format: &str, out: &Path, more: &[&str]) -> Output {
+        let mut command = spotcheck(&["export"]);
+        command.arg(self.project());
+        command.args(["--format", format, "--out"]).arg(out);
+        command.args(more).output().unwrap()
+    }
+
+    #[track_caller]
+    fn exported(&self, format: &str, name: &str, more: &[&str]) -> PathBuf {
+        let out = self.out(name);
+        let output = self.export(format, &out, more);
+        assert!(output.status.success(), "{}", stderr(&output));
+        out
+    }
+
+    /// The boxes from a score on, as `predict` wrote them: image name, class id, xyxy clipped to the image.
+    fn boxes(&self, min_score: f64) -> Vec<(String, u64, [f64; 4])> {
+        let mut boxes = Vec::new();
+        for line in self.values() {
+            let Some(detections) = line["detections"].as_array() else {
+                continue;
+            };
+            let uri = line["uri"].as_str().unwrap();
+            let name = uri.strip_prefix(self.images().to_str().unwrap()).unwrap()[1..].to_owned();
+            let limits = [&line["width"], &line["height"]].map(|side| side.as_f64().unwrap());
+            for detection in detections {
+                if detection["score"].as_f64().unwrap() < min_score {
+                    continue;
+                }
+                let edge = |index: usize| {
+                    let edge = detection["box"][index].as_f64().unwrap();
+                    edge.clamp(0.0, limits[index % 2])
+                };
+                let class_id = detection["class_id"].as_u64().unwrap();
+                boxes.push((name.clone(), class_id, [edge(0), edge(1), edge(2), edge(3)]));
+            }
+        }
+        assert!(boxes.len() > 3, "{boxes:?}");
+        boxes
+    }
+}
+
+fn answer_of_line(line: &Value) -> SampleAnswer {
+    let side = |side: &str| u32::try_from(line[side].as_u64().unwrap()).unwrap();
+    let prediction = |answer| Prediction {
+        width: side("width"),
+        height: side("height"),
+        answer,
+        warnings: Vec::new(),
+    };
+    let result = if let Some(error) = line["error"].as_str() {
+        Err(error.to_owned())
+    } else if line["detections"].is_array() {
+        let boxes: Vec<Detection> = serde_json::from_value(line["detections"].clone()).unwrap();
+        Ok(prediction(Answer::Detections(boxes)))
+    } else {
+        let classes: Vec<ClassScore> = serde_json::from_value(line["classes"].clone()).unwrap();
+        Ok(prediction(Answer::Classes(classes)))
+    };
+    SampleAnswer {
+        sample: SampleUri::new(line["uri"].as_str().unwrap()),
+        stamp: stamp_of(Path::new(line["uri"].as_str().unwrap())),
+        result,
+    }
+}
+
+/// Of the file as it is now.
+fn stamp_of(path: &Path) -> FileStamp {
+    let metadata = std::fs::metadata(path).unwrap();
+    let since_epoch = metadata.modified().unwrap().duration_since(UNIX_EPOCH);
+    FileStamp {
+        size_bytes: metadata.len(),
+        modified_ns: Some(since_epoch.unwrap().as_nanos() as i64),
+        ..FileStamp::default()
+    }
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Runs a script that reads an export with an independent loader and prints JSON.
+#[track_caller]
+fn python(script: &str, arguments: &[&Path]) -> Value {
+    let mut command = Command::new("python3");
+    command
+        .env("PYTHONPATH", python_packages("dataset-loaders"))
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .arg(repository().join("tests/export").join(script))
+        .args(arguments);
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{script}: {}", stderr(&output));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// Boxes as a loader prints them, `[image, class, x1, y1, x2, y2]`, against those expected; in any order.
+#[track_caller]
+fn assert_same_boxes(read: &Value, expected: &[(String, String, [f64; 4])], tolerance: f64) {
+    let mut left: Vec<&Value> = read.as_array().unwrap().iter().collect();
+    assert_eq!(left.len(), expected.len(), "{read}");
+    for (image, class, edges) in expected {
+        let place = left.iter().position(|read| {
+            read[0] == image.as_str()
+                && read[1] == class.as_str()
+                && (0..4)
+                    .all(|edge| (read[edge + 2].as_f64().unwrap() - edges[edge]).abs() <= tolerance)
+        });
+        let place = place.unwrap_or_else(|| panic!("{image} {class} {edges:?} is not in {read}"));
+        left.swap_remove(place);
+    }
+}
+
+fn with_labels(boxes: Vec<(String, u64, [f64; 4])>) -> Vec<(String, String, [f64; 4])> {
+    let labels = repository().join("models/labels/coco-91.txt");
+    let labels = std::fs::read_to_string(labels).unwrap();
+    let name = |id: u64| {
+        let line = labels
+            .lines()
+            .find(|line| line.split('\t').next() == Some(&id.to_string()));
+        line.unwrap().split('\t').nth(1).unwrap().to_owned()
+    };
+    boxes
+        .into_iter()
+        .map(|(image, class_id, edges)| (image, name(class_id), edges))
+        .collect()
+}
+
+#[test]
+fn json_lines_of_everything_are_what_predict_wrote_and_judgements_are_added() {
+    for model in [DETECTOR, CLASSIFIER] {
+        let predicted = Predicted::new(model);
+        let plain = predicted.exported("jsonl", "plain.jsonl", &["--all-boxes"]);
+        assert_eq!(std::fs::read_to_string(plain).unwrap(), predicted.lines);
+        predicted.change(vec![
+            predicted.judge("coffee.png", None, Verdict::Accept),
+            Change::SetNote {
+                sample: predicted.uri("coffee.png"),
+                text: "=good".to_owned(),
+            },
+        ]);
+        let judged = predicted.exported("jsonl", "judged.jsonl", &["--all-boxes"]);
+        let judged = std::fs::read_to_string(judged).unwrap();
+        let added = r#","verdict":"accept","note":"=good"}"#;
+        assert_eq!(judged.replace(added, "}"), predicted.lines);
+        assert_eq!(judged.matches(added).count(), 1);
+    }
+}
+
+#[test]
+fn an_answer_about_an_older_version_of_a_file_is_left_out_and_said() {
+    let predicted = Predicted::new(DETECTOR);
+    predicted.change(vec![
+        predicted.judge("coffee.png", Some(0), Verdict::Accept),
+        predicted.judge("coffee.png", None, Verdict::Accept),
+        Change::SetNote {
+            sample: predicted.uri("coffee.png"),
+            text: "a cup".to_owned(),
+        },
+    ]);
+    image::RgbImage::new(300, 200)
+        .save(predicted.images().join("coffee.png"))
+        .unwrap();
+    let said = "1 answer left out because the file has changed since";
+    let lines = predicted.out("lines.jsonl");
+    let output = predicted.export("jsonl", &lines, &["--all-boxes"]);
+    assert!(stderr(&output).contains(said), "{}", stderr(&output));
+    let uri = predicted.uri("coffee.png");
+    let expected = format!(r#"{{"uri":"{uri}","status":"outdated","note":"a cup"}}"#);
+    let lines = std::fs::read_to_string(lines).unwrap();
+    assert!(lines.lines().any(|line| line == expected), "{lines}");
+    assert_eq!(lines.lines().count(), predicted.lines.lines().count());
+    let dataset = predicted.out("coco.json");
+    let output = predicted.export("coco", &dataset, &[]);
+    assert!(stderr(&output).contains(said), "{}", stderr(&output));
+    let dataset: Value = serde_json::from_slice(&std::fs::read(dataset).unwrap()).unwrap();
+    let images = dataset["images"].as_array().unwrap().iter();
+    let names: Vec<&Value> = images.map(|image| &image["file_name"]).collect();
+    let coffees = names
+        .iter()
+        .filter(|name| name.as_str().unwrap().contains("coffee"));
+    assert!(coffees.eq([&"sub/coffee.png"]), "{names:?}");
+    let table = predicted.exported("csv", "table.csv", &[]);
+    assert!(std::fs::read_to_string(table).unwrap().contains("outdated"));
+}
+
+#[test]
+fn a_box_that_a_person_confirmed_is_in_every_format_whatever_its_score() {
+    let predicted = Predicted::new(DETECTOR);
+    let coffee = predicted.uri("coffee.png");
+    let values = predicted.values();
+    let line = values
+        .iter()
+        .find(|line| line["uri"] == coffee.as_str())
+        .unwrap();
+    let scores = line["detections"].as_array().unwrap().iter();
+    let scores: Vec<f64> = scores
+        .map(|found| found["score"].as_f64().unwrap())
+        .collect();
+    let faint: Vec<u32> = (0..scores.len())
+        .filter(|&index| (0.1..0.5).contains(&scores[index]))
+        .map(|index| index as u32)
+        .collect();
+    let [accepted, corrected, rejected, ..] = faint[..] else {
+        panic!("three boxes below the threshold: {scores:?}");
+    };
+    let drawn = |name: &str| {
+        let pictures = predicted.exported("pictures", name, &["--picture-kind", "png"]);
+        std::fs::read(pictures.join("coffee.png")).unwrap()
+    };
+    let as_predicted = drawn("before");
+    let dog = Verdict::WrongClass("dog".to_owned());
+    predicted.change(vec![
+        predicted.judge("coffee.png", Some(accepted), Verdict::Accept),
+        predicted.judge("coffee.png", Some(corrected), dog),
+        predicted.judge("coffee.png", Some(rejected), Verdict::Reject),
+    ]);
+    assert_ne!(drawn("after"), as_predicted);
+
+    let only = ["--verdicts", "accepted"];
+    let text = |path: PathBuf| std::fs::read_to_string(path).unwrap();
+    let coco: Value =
+        serde_json::from_str(&text(predicted.exported("coco", "c.json", &only))).unwrap();
+    let classes = coco["annotations"].as_array().unwrap().iter();
+    let classes: Vec<u64> = classes
+        .map(|found| found["category_id"].as_u64().unwrap())
+        .collect();
+    assert_eq!(classes.len(), 2, "{coco}");
+    assert!(classes.contains(&18), "it is a dog: {coco}");
+    let labels = text(
+        predicted
+            .exported("yolo", "yolo", &only)
+            .join("labels/coffee.txt"),
+    );
+    assert_eq!(labels.lines().count(), 2, "{labels}");
+    let voc = predicted.exported("voc", "voc", &only);
+    let voc = text(voc.join("Annotations/coffee.xml"));
+    assert_eq!(voc.matches("<object>").count(), 2, "{voc}");
+    // These two hold what was judged as it was judged, so a corrected class is not an accepted one in them.
+    let lines = text(predicted.exported("jsonl", "l.jsonl", &only));
+    assert_eq!(lines.matches(r#""verdict":"accept""#).count(), 1, "{lines}");
+    let table = text(predicted.exported("csv", "t.csv", &only));
+    assert_eq!(table.lines().count(), 2, "{table}");
+
+    // Beside what passes the threshold, and found by the search.
+    let above = predicted.boxes(0.5).len();
+    let lines = text(predicted.exported("jsonl", "all.jsonl", &[]));
+    assert_eq!(lines.matches(r#""box":"#).count(), above + 2, "{lines}");
+    let found = ["--filter", "coffee boxes:2", "--min-score", "0.99"];
+    let lines = text(predicted.exported("jsonl", "found.jsonl", &found));
+    assert_eq!(lines.lines().count(), 1, "{lines}");
+    let out = predicted.out("report.html");
+    let output = predicted.export("report", &out, &["--min-score", "0.99"]);
+    assert!(stderr(&output).contains("2 boxes"), "{}", stderr(&output));
+}
+
+#[test]
+fn coco_opens_in_pycocotools_with_every_box_and_every_image() {
+    let predicted = Predicted::new(DETECTOR);
+    let file = predicted.exported("coco", "coco.json", &["--min-score", "0.3"]);
+    let read = python("read_coco.py", &[&file]);
+    assert_eq!(
+        read["images"],
+        serde_json::json!([
+            "a, \"b\" & <c>.jpg",
+            "coffee.png",
+            "grace 픽셀.jpg",
+            "nothing.png",
+            "sub/coffee.png"
+        ])
+    );
+    assert_eq!(read["categories"], 80);
+    let boxes = with_labels(predicted.boxes(0.3));
+    assert_same_boxes(&read["boxes"], &boxes, 1e-3);
+    assert_eq!(read["loaded_as_results"], boxes.len());
+    assert_eq!(read["scores_kept"], true);
+}
+
+#[test]
+fn yolo_and_voc_open_in_supervision_with_the_same_boxes() {
+    let predicted = Predicted::new(DETECTOR);
+    // `supervision` looks for images in one folder only.
+    let flat = [
+        "--min-score",
+        "0.3",
+        "--with-images",
+        "--filter",
+        "!name:sub",
+    ];
+    let expected: Vec<_> = with_labels(predicted.boxes(0.3))
+        .into_iter()
+        .filter(|(image, ..)| !image.starts_with("sub/"))
+        .map(|(image, label, edges)| (image.replace(['"', '<', '>'], "_"), label, edges))
+        .collect();
+    for (format, scores, tolerance) in [
+        ("yolo", false, 0.01),
+        ("yolo", true, 0.01),
+        ("voc", false, 0.5),
+    ] {
+        let mut arguments = flat.to_vec();
+        if scores {
+            arguments.push("--yolo-scores");
+        }
+        let folder = predicted.exported(format, &format!("{format}-{scores}"), &arguments);
+        let read = python(&format!("read_{format}.py"), &[&folder]);
+        assert_eq!(read["images"], 4, "{read}");
+        assert_same_boxes(&read["boxes"], &expected, tolerance);
+    }
+}
+
+#[test]
+fn csv_is_read_by_python_row_by_row_and_holds_no_formula() {
+    let predicted = Predicted::new(DETECTOR);
+    predicted.change(vec![Change::SetNote {
+        sample: predicted.uri("coffee.png"),
+        text: "two\r\nlines, \"quoted\"".to_owned(),
+    }]);
+    let file = predicted.exported("csv", "boxes.csv", &["--min-score", "0.3"]);
+    let read = python("read_csv.py", &[&file]);
+    let boxes = with_labels(predicted.boxes(0.3));
+    assert_same_boxes(&read["boxes"], &boxes, 1e-3);
+    assert_eq!(
+        read["without_box"],
+        serde_json::json!([
+            ["'=broken.jpg", "failed"],
+            ["a, \"b\" & <c>.jpg", "ok"],
+            ["nothing.png", "ok"]
+        ])
+    );
+    assert_eq!(
+        read["notes"],
+        serde_json::json!(["two\r\nlines, \"quoted\""])
+    );
+    assert_eq!(read["all_rows_have_all_cells"], true);
+}
+
+#[test]
+fn the_report_is_one_page_that_needs_nothing_from_outside() {
+    for model in [DETECTOR, CLASSIFIER] {
+        let predicted = Predicted::new(model);
+        predicted.change(vec![
+            predicted.judge("coffee.png", None, Verdict::Accept),
+            predicted.judge(
+                "sub/coffee.png",
+                None,
+                Verdict::WrongClass("<b>".to_owned()),
+            ),
+            Change::SetNote {
+                sample: predicted.uri("coffee.png"),
+                text: "</p><script src='https://example.org'></script>".to_owned(),
+            },
+        ]);
+        let file = predicted.exported("report", "report.html", &[]);
+        let read = python("read_html.py", &[&file]);
+        assert_eq!(read["unbalanced"], serde_json::json!([]), "{read}");
+        assert_eq!(read["from_outside"], serde_json::json!([]));
+        assert_eq!(read["scripts"], 0);
+        assert_eq!(read["images_without_text"], 0);
+        assert!(read["jpegs"].as_u64().unwrap() >= 4, "{read}");
+        assert_eq!(read["broken_jpegs"], 0);
+        let headings = read["headings"].as_array().unwrap();
+        for heading in ["Least certain", "Accepted", "Wrong class", "Failed images"] {
+            assert!(headings.contains(&heading.into()), "{headings:?}");
+        }
+    }
+}
+
+#[test]
+fn annotated_pictures_show_more_than_the_images_and_a_broken_one_is_left_out() {
+    let predicted = Predicted::new(DETECTOR);
+    let folder = predicted.exported("pictures", "pictures", &["--picture-kind", "png"]);
+    let drawn = image::open(folder.join("sub/coffee.png"))
+        .unwrap()
+        .into_rgb8();
+    let original = image::open(predicted.images().join("sub/coffee.png"))
+        .unwrap()
+        .into_rgb8();
+    assert_eq!(drawn.dimensions(), original.dimensions());
+    assert_ne!(drawn, original);
+    assert!(folder.join("nothing.png").exists());
+    assert!(!folder.join("=broken.png").exists());
+}
+
+#[test]
+fn a_filter_and_verdicts_choose_what_is_exported() {
+    let predicted = Predicted::new(DETECTOR);
+    predicted.change(vec![
+        predicted.judge("coffee.png", None, Verdict::Accept),
+        predicted.judge("sub/coffee.png", None, Verdict::Reject),
+        predicted.judge(
+            "grace 픽셀.jpg",
+            Some(0),
+            Verdict::WrongClass("dog".to_owned()),
+        ),
+    ]);
+    let images = |name: &str, more: &[&str]| {
+        let file = predicted.exported("coco", name, more);
+        python("read_coco.py", &[&file])["images"].clone()
+    };
+    let accepted = images("accepted.json", &["--verdicts", "accepted"]);
+    assert_eq!(
+        accepted,
+        serde_json::json!(["coffee.png", "grace 픽셀.jpg"])
+    );
+    let rejected = images("rejected.json", &["--filter", "verdict:reject"]);
+    assert_eq!(rejected, serde_json::json!(["sub/coffee.png"]));
+    let without_box = images("empty.json", &["--filter", "boxes:0"]);
+    assert!(
+        without_box
+            .as_array()
+            .unwrap()
+            .contains(&"nothing.png".into()),
+        "{without_box}"
+    );
+    let relabelled = std::fs::read_to_string(predicted.out("accepted.json")).unwrap();
+    assert!(
+        relabelled.contains("\"model_category_id\":1"),
+        "{relabelled}"
+    );
+}
+
+#[test]
+fn nothing_is_overwritten_unasked_and_only_exports_are_replaced() {
+    let predicted = Predicted::new(DETECTOR);
+    predicted.exported("coco", "out", &[]);
+    let again = predicted.export("coco", &predicted.out("out"), &[]);
+    assert_eq!(again.status.code(), Some(1));
+    assert!(
+        stderr(&again).contains("already a file") && stderr(&again).contains("--force"),
+        "{}",
+        stderr(&again)
+    );
+    predicted.exported("coco", "out", &["--force"]);
+    let over_the_images = predicted.export("yolo", &predicted.images(), &["--force"]);
+    assert_eq!(over_the_images.status.code(), Some(1));
+    assert!(predicted.images().join("coffee.png").exists());
+    let over_an_image = predicted.images().join("coffee.png");
+    let over_an_image = predicted.export("csv", &over_an_image, &["--force"]);
+    assert!(
+        stderr(&over_an_image).contains("never replaced"),
+        "{}",
+        stderr(&over_an_image)
+    );
+    let left: Vec<String> = std::fs::read_dir(predicted.folder.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name.contains("partial"))
+        .collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn images_that_are_gone_are_listed_and_end_with_code_three() {
+    let predicted = Predicted::new(DETECTOR);
+    std::fs::remove_file(predicted.images().join("coffee.png")).unwrap();
+    let out = predicted.out("with-images");
+    let output = predicted.export("yolo", &out, &["--with-images"]);
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("coffee.png: left out"),
+        "{}",
+        stderr(&output)
+    );
+    assert!(out.join("labels/sub/coffee.txt").exists());
+    assert!(!out.join("labels/coffee.txt").exists());
+}
+
+#[test]
+fn a_filter_may_be_long_and_one_too_long_or_too_deep_is_refused() {
+    let predicted = Predicted::new(DETECTOR);
+    let filtered = |name: &str, filter: &str| {
+        let out = predicted.out(name);
+        let output = predicted.export("csv", &out, &["--filter", filter]);
+        (output, out)
+    };
+    let long = "nowhere or ".repeat(800);
+    let (output, out) = filtered("long.csv", &(long.clone() + "name:grace"));
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let rows = std::fs::read_to_string(out).unwrap();
+    assert!(
+        rows.lines().skip(1).all(|row| row.contains("grace")),
+        "{rows}"
+    );
+    assert!(rows.lines().count() > 1);
+    for filter in [
+        "(".repeat(8000),
+        "!".repeat(9000),
+        "!".repeat(27_500),
+        "(!".repeat(4000) + "a",
+        long.repeat(4) + "a",
+        "x".repeat(100_000),
+        "\"".to_owned() + &"x".repeat(9000),
+        "x".repeat(9000) + ":1",
+    ] {
+        let (output, out) = filtered("refused.csv", &filter);
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(said.contains("--filter") && said.len() < 500, "{said}");
+        assert!(!out.exists());
+    }
+}
+
+#[test]
+fn what_cannot_work_ends_with_a_reason() {
+    let predicted = Predicted::new(CLASSIFIER);
+    let out = predicted.out("x");
+    for (format, more, code, reason) in [
+        ("coco", vec![], 1, "a classifier gives none"),
+        ("csv", vec!["--run", "second"], 1, "1  first run"),
+        ("csv", vec!["--filter", "score>"], 1, "--filter"),
+        ("docx", vec![], 2, "jsonl, csv, coco"),
+        ("csv", vec!["--min-score", "2"], 2, "between 0 and 1"),
+    ] {
+        let output = predicted.export(format, &out, &more);
+        assert_eq!(output.status.code(), Some(code), "{}", stderr(&output));
+        assert!(stderr(&output).contains(reason), "{}", stderr(&output));
+        assert!(!out.exists());
+    }
+}

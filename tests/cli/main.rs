@@ -1,0 +1,15 @@
+//! The command line as a process: what it writes, what it says and how it ends.
+
+#![expect(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
+
+mod export;
+mod inspect;
+mod kill;
+mod models;
+mod out;
+mod predict;
+mod project;
+mod runtime;
+#[path = "../support/mod.rs"]
+mod support;
+mod tfrecord;

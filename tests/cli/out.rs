@@ -1,0 +1,208 @@
+//! What `--out` writes into, as a process: results take the place of earlier results, and of nothing else.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use crate::support::{repository, spotcheck};
+
+const MODEL: &str = "efficientnet-lite0";
+const LINE: &str = "{\"uri\":\"/old.jpg\",\"status\":\"failed\",\"error\":\"empty\"}\n";
+
+/// Two photographs in `photos/`, outputs of a classifier about them in `outputs/`, and files that somebody would miss.
+struct Bench {
+    folder: tempfile::TempDir,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let bench = Self {
+            folder: tempfile::tempdir().unwrap(),
+        };
+        for name in ["photos", "outputs"] {
+            std::fs::create_dir(bench.path(name)).unwrap();
+        }
+        for name in ["rocket.jpg", "coffee.png"] {
+            let sample = repository().join("assets/samples").join(name);
+            std::fs::copy(sample, bench.path("photos").join(name)).unwrap();
+            bench.write(
+                &format!("outputs/{name}.out"),
+                r#"{"predictions":[[0.7,0.2,0.1]]}"#,
+            );
+        }
+        bench
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn write(&self, name: &str, content: &str) {
+        std::fs::write(self.path(name), content).unwrap();
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = spotcheck(args);
+        command.current_dir(self.folder.path());
+        command
+    }
+
+    fn predict(&self, more: &[&str]) -> Output {
+        let mut command = self.command(&["predict", "photos"]);
+        command.args(more).output().unwrap()
+    }
+
+    fn fetch(&self, more: &[&str]) -> Output {
+        let mut command = self.command(&["transform", "fetch", "outputs", "photos"]);
+        command.args(more).output().unwrap()
+    }
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Refused before anything was computed, and what lies there is as it was.
+#[track_caller]
+fn check_refused(output: &Output, words: &str, file: &Path, before: Option<&[u8]>) {
+    let said = stderr(output);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains(words), "“{words}” is not in:\n{said}");
+    assert_eq!(said.lines().count(), 1, "a model was loaded:\n{said}");
+    assert!(output.stdout.is_empty());
+    assert_eq!(std::fs::read(file).ok().as_deref(), before);
+}
+
+#[test]
+fn what_somebody_would_miss_is_never_replaced_by_results() {
+    let bench = Bench::new();
+    bench.write("notes.txt", "years of work");
+    bench.write("answers.json", "{\"uri\":\"/a.jpg\"}\n");
+    let made = bench.predict(&["--model", MODEL, "--project", "p.spotcheck"]);
+    assert!(made.status.success(), "{}", stderr(&made));
+    let refused = "no JSON Lines of Spotcheck, so it is not replaced";
+    for name in [
+        "photos/rocket.jpg",
+        "p.spotcheck",
+        "notes.txt",
+        "answers.json",
+        "outputs/rocket.jpg.out",
+    ] {
+        let file = bench.path(name);
+        let before = std::fs::read(&file).unwrap();
+        let predicted = bench.predict(&["--model", MODEL, "--out", name]);
+        check_refused(&predicted, refused, &file, Some(&before));
+        let elsewhere = ["--tensorflow-serving", "http://127.0.0.1:9/v1/models/m"];
+        let asked = bench.predict(&[&elsewhere[..], &["--out", name]].concat());
+        check_refused(&asked, refused, &file, Some(&before));
+        let fetched = bench.fetch(&["--out", name]);
+        check_refused(&fetched, refused, &file, Some(&before));
+    }
+    let folder = bench.fetch(&["--out", "photos/"]);
+    let words = "the results would take the place of the images";
+    check_refused(&folder, words, &bench.path("photos"), None);
+}
+
+#[test]
+fn results_take_the_place_of_nothing_that_the_command_reads() {
+    let bench = Bench::new();
+    // Each of them would pass as results, or as nothing.
+    bench.write("labels.txt", "");
+    bench.write("mapping.toml", LINE);
+    bench.write("model.onnx", "");
+    bench.write("photos/empty.jpg", "");
+    let cases: [(&str, &[&str], &str); 4] = [
+        (
+            "./photos/../model.onnx",
+            &["--model", "model.onnx"],
+            "the model",
+        ),
+        (
+            "new.spotcheck",
+            &["--model", MODEL, "--project", "new.spotcheck"],
+            "the project",
+        ),
+        ("photos/empty.jpg", &["--model", MODEL], "one of the images"),
+        (
+            "mapping.toml",
+            &[
+                "--endpoint",
+                "e",
+                "--mapping",
+                "mapping.toml",
+                "--labels",
+                "labels.txt",
+            ],
+            "the mapping",
+        ),
+    ];
+    for (out, more, what) in cases {
+        let file = bench.path(out);
+        let before = std::fs::read(&file).ok();
+        let refused = bench.predict(&[more, &["--out", out]].concat());
+        let words = format!("the results would take the place of {what}");
+        check_refused(&refused, &words, &file, before.as_deref());
+    }
+    let file = bench.path("labels.txt");
+    let refused = bench.fetch(&["--labels", "labels.txt", "--out", "labels.txt"]);
+    let words = "the place of the names of the classes";
+    check_refused(&refused, words, &file, Some(b""));
+}
+
+#[test]
+fn earlier_results_and_empty_files_are_replaced() {
+    let bench = Bench::new();
+    for before in ["", LINE] {
+        bench.write("o.jsonl", before);
+        let fetched = bench.fetch(&["--out", "o.jsonl"]);
+        assert!(fetched.status.success(), "{}", stderr(&fetched));
+        let written = std::fs::read_to_string(bench.path("o.jsonl")).unwrap();
+        assert_eq!(written.lines().count(), 2, "{written}");
+        assert!(!written.contains("old.jpg"));
+    }
+}
+
+#[test]
+fn a_model_is_not_replaced_by_its_archive_whatever_is_forced() {
+    let bench = Bench::new();
+    bench.write("model.onnx", "weights");
+    let mut command = bench.command(&["transform", "package", "--model", "model.onnx"]);
+    command.args(["--out", "model.onnx", "--force"]);
+    let file = bench.path("model.onnx");
+    let words = "the place of the model";
+    check_refused(&command.output().unwrap(), words, &file, Some(b"weights"));
+}
+
+#[test]
+fn an_export_does_not_replace_its_project_whatever_is_forced() {
+    let bench = Bench::new();
+    let made = bench.fetch(&["--project", "p.spotcheck"]);
+    assert!(made.status.success(), "{}", stderr(&made));
+    let file = bench.path("p.spotcheck");
+    let before = std::fs::read(&file).unwrap();
+    let mut command = bench.command(&["export", "p.spotcheck", "--format", "csv"]);
+    command.args(["--out", "p.spotcheck", "--force"]);
+    let words = "a project or another database";
+    check_refused(&command.output().unwrap(), words, &file, Some(&before));
+}
+
+#[test]
+fn a_folder_that_is_not_there_or_cannot_be_written_is_named() {
+    let bench = Bench::new();
+    let missing = bench.fetch(&["--out", "nowhere/o.jsonl"]);
+    let words = "no such folder to write into; make it first, or choose another one: nowhere";
+    check_refused(&missing, words, &bench.path("nowhere"), None);
+    if cfg!(target_os = "linux") {
+        // Where not even root may write.
+        let refused = bench.fetch(&["--out", "/sys/o.jsonl"]);
+        let said = stderr(&refused);
+        assert_eq!(refused.status.code(), Some(1), "{said}");
+        assert!(
+            said.contains("nothing can be written into the folder"),
+            "{said}"
+        );
+        assert!(
+            said.trim_end().ends_with(": /sys") && said.matches("/sys/").count() == 1,
+            "{said}"
+        );
+    }
+}

@@ -1,0 +1,649 @@
+//! `spotcheck predict --project` as a process: what is kept, how a run goes on, and who may write.
+
+#[cfg(target_os = "linux")]
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+use spotcheck::domain::{Change, SampleUri, Verdict, VerdictTarget};
+use spotcheck::store::{OpenRequest, Opened, Project, Wanted};
+
+use crate::support::{repository, spotcheck};
+
+/// A folder with small images and a place for a project.
+struct Bench {
+    folder: tempfile::TempDir,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("images")).unwrap();
+        let bench = Self { folder };
+        for number in 0..5 {
+            bench.draw(&format!("{number}.png"), number * 40);
+        }
+        std::fs::write(bench.images().join("broken.jpg"), b"no image").unwrap();
+        bench
+    }
+
+    fn images(&self) -> PathBuf {
+        self.folder.path().join("images")
+    }
+
+    fn project(&self) -> PathBuf {
+        self.folder.path().join("p.spotcheck")
+    }
+
+    fn draw(&self, name: &str, shade: u8) {
+        let pixel = |x, y| image::Rgb([shade, (x * 4) as u8, (y * 5) as u8]);
+        image::RgbImage::from_fn(60, 50, pixel)
+            .save(self.images().join(name))
+            .unwrap();
+    }
+
+    /// Predicts into the project.
+    fn predict(&self, more: &[&str]) -> Output {
+        self.predict_over(&self.images(), more)
+    }
+
+    fn predict_over(&self, source: &Path, more: &[&str]) -> Output {
+        self.command(source, more).output().unwrap()
+    }
+
+    fn command(&self, source: &Path, more: &[&str]) -> Command {
+        let mut command =
+            spotcheck(&["predict", "--model", "ssd-mobilenet-coco", "--threads", "1"]);
+        command.arg(source).arg("--project").arg(self.project());
+        command.args(["--out", "-"]).args(more);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    /// Whose answers are too large for the disk of [`Bench::predict_on_a_full_disk`].
+    #[cfg(target_os = "linux")]
+    fn with_forty_images() -> Self {
+        let bench = Self::new();
+        for number in 5..40 {
+            bench.draw(&format!("{number}.png"), number * 5);
+        }
+        std::fs::remove_file(bench.images().join("broken.jpg")).unwrap();
+        bench
+    }
+
+    #[cfg(target_os = "linux")]
+    fn predict_many(&self) -> Command {
+        let mut predict =
+            spotcheck(&["predict", "--model", "efficientnet-lite0", "--top-k", "900"]);
+        predict
+            .arg(self.images())
+            .arg("--project")
+            .arg(self.project());
+        predict.stdout(Stdio::null()).stderr(Stdio::piped());
+        predict
+    }
+
+    /// No file may grow beyond some answers.
+    #[cfg(target_os = "linux")]
+    fn predict_on_a_full_disk(&self) -> Child {
+        let predict = self.predict_many();
+        let mut limited = Command::new("sh");
+        limited
+            .args([
+                "-c",
+                r#"trap "" XFSZ; exec prlimit --fsize=400000:unlimited "$@""#,
+                "sh",
+            ])
+            .arg(predict.get_program())
+            .args(predict.get_args())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped());
+        for (name, value) in predict.get_envs() {
+            match value {
+                Some(value) => limited.env(name, value),
+                None => limited.env_remove(name),
+            };
+        }
+        limited.spawn().unwrap()
+    }
+
+    fn open(&self, wanted: Wanted) -> Opened {
+        let request = OpenRequest {
+            path: &self.project(),
+            root: None,
+            wanted,
+            program: "a test",
+        };
+        Project::open(&request, |_| ()).unwrap()
+    }
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[track_caller]
+fn check_says(output: &Output, code: i32, words: &[&str]) {
+    let said = stderr(output);
+    assert_eq!(output.status.code(), Some(code), "{said}");
+    for words in words {
+        assert!(said.contains(words), "“{words}” is not in:\n{said}");
+    }
+}
+
+#[test]
+fn a_finished_run_is_in_the_project_and_is_written_again_without_computing() {
+    let bench = Bench::new();
+    let first = bench.predict(&[]);
+    check_says(
+        &first,
+        3,
+        &["“SSD MobileNet v2, 1 thread”", "6 of 6 answers are saved"],
+    );
+    let again = bench.predict(&["--resume"]);
+    check_says(
+        &again,
+        3,
+        &["6 of 6 images have an answer, 0 to go", "0 images in"],
+    );
+    assert_eq!(first.stdout, again.stdout);
+
+    let project = bench.open(Wanted::Read).project;
+    let run = &project.runs().unwrap()[0];
+    let counts = project.answer_counts(run.id).unwrap();
+    assert_eq!((counts.answered, counts.failed), (5, 1));
+    assert_eq!(run.card.id, "ssd-mobilenet-coco");
+    assert_eq!(run.labels.get(1), Some("person"));
+}
+
+#[test]
+fn a_run_that_is_there_is_neither_doubled_nor_overwritten_without_being_asked() {
+    let bench = Bench::new();
+    check_says(&bench.predict(&["--limit", "1"]), 0, &[]);
+    let refused = bench.predict(&[]);
+    check_says(
+        &refused,
+        1,
+        &["with 1 answers; --resume goes on with it, --new-run begins another"],
+    );
+    check_says(
+        &bench.predict(&["--new-run", "--limit", "1"]),
+        0,
+        &["“SSD MobileNet v2, 1 thread (2)”"],
+    );
+    let other = bench.predict(&["--resume", "--min-score", "0.5", "--limit", "1"]);
+    check_says(
+        &other,
+        0,
+        &[
+            "no run of this model with these settings",
+            "scores from 0.5",
+        ],
+    );
+    assert_eq!(bench.open(Wanted::Read).project.runs().unwrap().len(), 3);
+}
+
+/// The disk takes no more at half of the answers, and more again once somebody made room.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_said_with_what_waits_where_and_everything_is_saved_once_there_is_room() {
+    let bench = Bench::with_forty_images();
+    let mut child = bench.predict_on_a_full_disk();
+    let lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let mut said = String::new();
+    let mut has_room = false;
+    for line in lines.map_while(Result::ok) {
+        if line.starts_with("waiting: ") && !has_room {
+            let id = child.id().to_string();
+            let freed = Command::new("prlimit")
+                .args(["--fsize=unlimited", "--pid", &id])
+                .status();
+            assert!(freed.unwrap().success());
+            has_room = true;
+        }
+        said += &line;
+        said.push('\n');
+    }
+    assert!(child.wait().unwrap().success(), "{said}");
+    let path = bench.project();
+    for words in [
+        &format!(
+            "answers cannot be saved in {} at the moment",
+            path.display()
+        ),
+        &format!("not saved yet in {}: ", path.display()),
+        "Ctrl+C gives them up",
+        "40 of 40 answers are saved",
+    ] {
+        assert!(said.contains(words), "“{words}” is not in:\n{said}");
+    }
+}
+
+/// As in an unattended job: no room is made, and only Ctrl+C ends it.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_run_that_waits_for_a_full_disk_ends_with_ctrl_c_and_goes_on_later() {
+    let bench = Bench::with_forty_images();
+    let mut child = bench.predict_on_a_full_disk();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let waits = |line: Result<String, _>| line.unwrap().starts_with("waiting: ");
+    assert!(lines.any(waits), "it waits for room");
+    let id = child.id().to_string();
+    let interrupted = Command::new("kill").args(["-INT", &id]).status();
+    assert!(interrupted.unwrap().success());
+    let rest: Vec<String> = lines.map_while(Result::ok).collect();
+    assert_eq!(ends(child).status.code(), Some(1), "{rest:?}");
+    assert!(
+        rest.iter().any(|line| line.contains("--resume")),
+        "{rest:?}"
+    );
+
+    let mut resume = bench.predict_many();
+    let resumed = ends(resume.arg("--resume").spawn().unwrap());
+    check_says(&resumed, 0, &["40 of 40 answers are saved"]);
+}
+
+/// The program must end by itself.
+#[track_caller]
+fn ends(child: Child) -> Output {
+    const PATIENCE: Duration = Duration::from_mins(2);
+    let id = child.id().to_string();
+    let (sender, ended) = channel();
+    let waits = std::thread::spawn(move || sender.send(child.wait_with_output()));
+    if let Ok(output) = ended.recv_timeout(PATIENCE) {
+        return output.unwrap();
+    }
+    Command::new("kill").args(["-KILL", &id]).status().unwrap();
+    waits.join().unwrap().unwrap();
+    panic!(
+        "it does not end:\n{}",
+        stderr(&ended.recv().unwrap().unwrap())
+    );
+}
+
+/// Puts some bytes of a project file in place of others of the same length.
+fn edit(project: &Path, from: &[u8], to: &[u8]) {
+    let mut bytes = std::fs::read(project).unwrap();
+    let at = bytes.windows(from.len()).position(|part| part == from);
+    let at = at.expect("the file has these bytes");
+    bytes[at..at + from.len()].copy_from_slice(to);
+    std::fs::write(project, bytes).unwrap();
+}
+
+#[test]
+fn a_damaged_project_is_reported_by_every_command_and_predicting_into_it_ends() {
+    type Damage = (&'static str, fn(&Path));
+    let damages: [Damage; 5] = [
+        ("a lost table", |project| {
+            let connection = rusqlite::Connection::open(project).unwrap();
+            let sql = "PRAGMA foreign_keys = off; DROP TABLE boxes";
+            connection.execute_batch(sql).unwrap();
+        }),
+        ("a table of another name", |project| {
+            edit(
+                project,
+                b"CREATE TABLE answers (",
+                b"CREATE TABLE antlers (",
+            );
+        }),
+        ("a foreign key mismatch", |project| {
+            edit(project, b"REFERENCES runs (id)", b"REFERENCES runs (di)");
+        }),
+        ("a lost column", |project| {
+            edit(project, b"modified_ns INTEGER", b"modifier_ns INTEGER");
+        }),
+        ("a page of nonsense", |project| {
+            let mut bytes = std::fs::read(project).unwrap();
+            let last = bytes.len() - 16384;
+            bytes[last..].fill(0xa5);
+            std::fs::write(project, bytes).unwrap();
+        }),
+    ];
+    for (damage, make) in damages {
+        let bench = Bench::new();
+        check_says(&bench.predict(&["--limit", "2"]), 0, &[]);
+        make(&bench.project());
+        let mut info = spotcheck(&["project", "info"]);
+        let info = info.arg(bench.project()).output().unwrap();
+        assert_eq!(info.status.code(), Some(1), "{damage}: {}", stderr(&info));
+        let mut predict = bench.command(&bench.images(), &["--resume"]);
+        let predicted = ends(predict.spawn().unwrap());
+        check_says(&predicted, 3, &["was damaged", "6 of 6 answers are saved"]);
+        let kept = std::fs::read_dir(bench.folder.path()).unwrap();
+        let is_kept = |name: &str| name.starts_with("p.damaged-");
+        let kept =
+            kept.filter(|entry| is_kept(entry.as_ref().unwrap().file_name().to_str().unwrap()));
+        assert_eq!(kept.count(), 1, "{damage}");
+        let mut info = spotcheck(&["project", "info"]);
+        let info = info.arg(bench.project()).output().unwrap();
+        assert!(info.status.success(), "{damage}");
+    }
+}
+
+/// Nothing is wrong with the file as it is opened, so it shows only where an answer is to be saved.
+#[test]
+fn a_run_whose_answers_can_never_be_saved_ends_and_says_so() {
+    let bench = Bench::new();
+    check_says(&bench.predict(&["--limit", "1"]), 0, &[]);
+    let connection = rusqlite::Connection::open(bench.project()).unwrap();
+    let sql = "CREATE TRIGGER t AFTER INSERT ON answers BEGIN INSERT INTO nowhere VALUES (1); END";
+    connection.execute_batch(sql).unwrap();
+    drop(connection);
+    let mut predict = bench.command(&bench.images(), &["--resume"]);
+    let predicted = ends(predict.spawn().unwrap());
+    check_says(&predicted, 1, &["will not be", "nowhere"]);
+}
+
+#[test]
+fn what_is_new_or_changed_is_predicted_and_what_failed_only_when_asked() {
+    let bench = Bench::new();
+    check_says(&bench.predict(&["--limit", "3"]), 0, &[]);
+    bench.draw("1.png", 255);
+    std::fs::File::open(bench.images().join("1.png"))
+        .unwrap()
+        .set_modified(std::time::SystemTime::UNIX_EPOCH)
+        .unwrap();
+    let resumed = bench.predict(&["--resume"]);
+    check_says(
+        &resumed,
+        3,
+        &[
+            "predicted again: 1",
+            "2 of 6 images have an answer, 4 to go",
+            "4 images in",
+        ],
+    );
+    let fresh = bench.predict(&["--new-run"]);
+    assert_eq!(resumed.stdout, fresh.stdout, "as if it had never stopped");
+    let retried = bench.predict(&["--resume", "--retry-failed"]);
+    check_says(&retried, 3, &["5 of 6 images have an answer, 1 to go"]);
+    assert_eq!(retried.stdout, fresh.stdout);
+}
+
+#[test]
+fn an_answer_that_a_person_judged_is_not_replaced_when_its_image_changes() {
+    let bench = Bench::new();
+    let before = bench.predict(&[]);
+    let sample = SampleUri::new(bench.images().join("0.png").to_str().unwrap());
+    let opened = bench.open(Wanted::Write);
+    let run = opened.project.runs().unwrap()[0].id;
+    let judged = Change::SetVerdict {
+        sample,
+        target: VerdictTarget {
+            run: Some(run),
+            box_index: Some(0),
+        },
+        verdict: Some(Verdict::Accept),
+    };
+    opened.project.write(1, judged).unwrap();
+    drop(opened);
+    bench.draw("0.png", 255);
+    std::fs::File::open(bench.images().join("0.png"))
+        .unwrap()
+        .set_modified(std::time::SystemTime::UNIX_EPOCH)
+        .unwrap();
+    let resumed = bench.predict(&["--resume"]);
+    check_says(
+        &resumed,
+        3,
+        &["keeps its answer because a person judged it", "0 to go"],
+    );
+    assert_eq!(before.stdout, resumed.stdout);
+}
+
+#[test]
+fn a_project_that_somebody_else_has_open_is_refused_with_who_that_is() {
+    let bench = Bench::new();
+    let _open = bench.open(Wanted::Write);
+    let refused = bench.predict(&[]);
+    let process = format!("by a test (process {}", std::process::id());
+    check_says(
+        &refused,
+        1,
+        &["it is open elsewhere", &process, "save into another one"],
+    );
+}
+
+#[test]
+fn a_project_is_looked_into_and_pointed_to_its_moved_images() {
+    let bench = Bench::new();
+    check_says(&bench.predict(&["--limit", "2"]), 0, &[]);
+    let moved = bench.folder.path().join("elsewhere").join("images");
+    std::fs::create_dir(bench.folder.path().join("elsewhere")).unwrap();
+    std::fs::rename(bench.images(), &moved).unwrap();
+    let project = |words: &[&str]| {
+        let mut command = spotcheck(&["project", words[0]]);
+        command
+            .arg(bench.project())
+            .args(&words[1..])
+            .output()
+            .unwrap()
+    };
+    let info = project(&["info"]);
+    let text = String::from_utf8(info.stdout).unwrap();
+    assert!(
+        text.contains("images, which is not there; `spotcheck project relocate`"),
+        "{text}"
+    );
+    assert!(
+        text.contains("SSD MobileNet v2, 1 thread, 2 images answered, 0 failed"),
+        "{text}"
+    );
+    let missing = project(&["relocate", "/no/such/folder"]);
+    check_says(&missing, 1, &["there is no such folder"]);
+    let relocated = project(&["relocate", moved.to_str().unwrap()]);
+    check_says(&relocated, 0, &["now"]);
+    let mut again = spotcheck(&["predict", "--model", "ssd-mobilenet-coco", "--threads", "1"]);
+    again.arg(&moved).arg("--project").arg(bench.project());
+    let again = again.args(["--resume", "--limit", "3"]).output().unwrap();
+    check_says(&again, 0, &["2 of 3 images have an answer, 1 to go"]);
+}
+
+#[test]
+fn flags_that_make_no_sense_together_are_refused() {
+    for flags in [
+        &["--resume"][..],
+        &["--project", "p.spotcheck", "--retry-failed"],
+        &["--project", "p.spotcheck", "--resume", "--new-run"],
+    ] {
+        let mut command =
+            spotcheck(&["predict", "assets/samples", "--model", "efficientnet-lite0"]);
+        assert_eq!(
+            command.args(flags).output().unwrap().status.code(),
+            Some(2),
+            "{flags:?}"
+        );
+    }
+    let mut command = spotcheck(&["predict", "assets/samples", "--model", "efficientnet-lite0"]);
+    let output = command.args(["--project", "Cargo.toml"]).output().unwrap();
+    check_says(&output, 1, &["a project file ends in .spotcheck"]);
+    assert!(Path::new(&repository().join("Cargo.toml")).exists());
+}
+
+#[test]
+fn two_runs_are_compared_as_a_summary_and_image_by_image() {
+    let bench = Bench::new();
+    bench.predict(&[]);
+    let out = bench.folder.path().join("comparison.json");
+    let compare = |more: &[&str]| {
+        let mut command = spotcheck(&["compare"]);
+        command.arg(bench.project()).args(more).output().unwrap()
+    };
+    let alone = compare(&[]);
+    assert_eq!(alone.status.code(), Some(1));
+    assert!(
+        stderr(&alone).contains("choose two runs with --runs A B"),
+        "{}",
+        stderr(&alone)
+    );
+    bench.predict(&["--new-run"]);
+
+    let summary = compare(&["--min-score", "0.1"]);
+    let text = String::from_utf8_lossy(&summary.stdout);
+    assert!(
+        text.contains("100.0 % agree: the same boxes (IoU at least 0.5) in 5 of 5 images"),
+        "{text}{}",
+        stderr(&summary)
+    );
+    let arguments = ["--runs", "1", "2", "--out", out.to_str().unwrap()];
+    let written = compare(&arguments);
+    assert_eq!(written.status.code(), Some(0), "{}", stderr(&written));
+    assert!(written.stdout.is_empty());
+    let whole: serde_json::Value = serde_json::from_slice(&std::fs::read(&out).unwrap()).unwrap();
+    assert_eq!(whole["summary"]["compared"], 5);
+    let images = whole["images"].as_array().unwrap();
+    let names: Vec<_> = images.iter().map(|image| &image["image"]).collect();
+    assert_eq!(names, ["0.png", "1.png", "2.png", "3.png", "4.png"]);
+    assert!(images.iter().all(|image| image["disagreement"] == 0.0));
+
+    let again = compare(&arguments);
+    assert_eq!(again.status.code(), Some(1));
+    assert!(stderr(&again).contains("already a file"));
+    let unknown = compare(&["--runs", "1", "mine"]);
+    assert_eq!(unknown.status.code(), Some(1));
+    assert!(
+        stderr(&unknown).contains("no run “mine”"),
+        "{}",
+        stderr(&unknown)
+    );
+    let usage = compare(&["--runs", "1", "2", "--out", "table.xls"]);
+    assert_eq!(usage.status.code(), Some(2), "{}", stderr(&usage));
+}
+
+#[test]
+fn an_answer_about_an_older_file_is_not_compared() {
+    let bench = Bench::new();
+    bench.predict(&[]);
+    bench.draw("0.png", 7);
+    bench.predict(&["--new-run"]);
+    let mut command = spotcheck(&["compare"]);
+    let output = command.arg(bench.project()).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("4 of 4 images"), "{text}{}", stderr(&output));
+    assert!(text.contains("answered by B only: 1"), "{text}");
+}
+
+#[test]
+fn a_project_is_about_its_own_images_and_takes_no_others() {
+    let bench = Bench::new();
+    check_says(&bench.predict(&[]), 3, &[]);
+    let counts = || {
+        let project = bench.open(Wanted::Read).project;
+        let runs = project.runs().unwrap();
+        let counts = project.answer_counts(runs[0].id).unwrap();
+        (runs.len(), counts.answered, counts.failed)
+    };
+    let other = bench.folder.path().join("other");
+    std::fs::create_dir(&other).unwrap();
+    std::fs::copy(bench.images().join("1.png"), other.join("1.png")).unwrap();
+    let about = format!("the project is about {}", bench.images().display());
+    let not_about = format!("not about {}", other.display());
+    for more in [&[][..], &["--new-run"], &["--resume"]] {
+        let refused = bench.predict_over(&other, more);
+        check_says(&refused, 1, &[&about, &not_about, "project relocate"]);
+        assert!(refused.stdout.is_empty());
+    }
+    let of_parent = bench.predict_over(bench.folder.path(), &["--new-run"]);
+    check_says(&of_parent, 1, &[&about]);
+    assert_eq!(counts(), (1, 5, 1));
+
+    // A part of the images is not another place.
+    let one = bench.predict_over(&bench.images().join("1.png"), &["--resume"]);
+    check_says(&one, 0, &["1 of 1 images have an answer, 0 to go"]);
+    assert_eq!(counts(), (1, 5, 1));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_folder_is_the_same_however_one_comes_to_it() {
+    let bench = Bench::new();
+    let images = bench.images();
+    std::fs::create_dir(bench.folder.path().join("aside")).unwrap();
+    let by_dots = bench.folder.path().join("aside/../images");
+    let first = bench.predict_over(&by_dots, &[]);
+    check_says(&first, 3, &[]);
+    let written = String::from_utf8(first.stdout.clone()).unwrap();
+    let uri = format!("{{\"uri\":\"{}\"", images.join("0.png").display());
+    assert!(written.starts_with(&uri), "{written}");
+
+    let by_link = bench.folder.path().join("link");
+    std::os::unix::fs::symlink(&images, &by_link).unwrap();
+    for source in [&images, &by_dots, &by_link] {
+        let again = bench.predict_over(source, &["--resume"]);
+        check_says(&again, 3, &["6 of 6 images have an answer, 0 to go"]);
+        assert!(!stderr(&again).contains("moved"), "{}", stderr(&again));
+        assert_eq!(again.stdout, first.stdout);
+    }
+    let one = bench.predict_over(&by_link.join("1.png"), &["--resume"]);
+    check_says(&one, 0, &["1 of 1 images have an answer, 0 to go"]);
+}
+
+/// The folder goes as an unplugged disk does, and comes back.
+#[test]
+fn a_run_stops_when_its_folder_is_gone_and_predicts_exactly_the_rest_once_it_is_back() {
+    use std::io::{BufRead, BufReader, Read};
+    use std::process::Stdio;
+
+    const IMAGES: usize = 300;
+    let bench = Bench::new();
+    std::fs::remove_file(bench.images().join("broken.jpg")).unwrap();
+    for number in 5..IMAGES {
+        bench.draw(&format!("{number}.png"), number as u8);
+    }
+    let away = bench.folder.path().join("away");
+    let command = |more: &[&str]| {
+        let mut command = spotcheck(&["predict", "--model", "efficientnet-lite0"]);
+        command.args(["--device", "cpu", "--threads", "1", "--out", "-"]);
+        command.arg(bench.images()).arg("--project");
+        command.arg(bench.project()).args(more);
+        command
+    };
+    let mut child = command(&[])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdout = child.stdout.take().unwrap();
+    let written = std::thread::spawn(move || {
+        let mut written = String::new();
+        stdout.read_to_string(&mut written).unwrap();
+        written
+    });
+    let mut said = String::new();
+    let lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    for line in lines.map_while(Result::ok) {
+        if line.starts_with("saved ") && !away.exists() {
+            std::fs::rename(bench.images(), &away).unwrap();
+        }
+        said += &line;
+        said.push('\n');
+    }
+    assert_eq!(child.wait().unwrap().code(), Some(1), "{said}");
+    let images = bench.images().display().to_string();
+    for words in ["--resume", &images] {
+        assert!(said.contains(words), "“{words}” is not in:\n{said}");
+    }
+    let written = written.join().unwrap();
+    let before = written.lines().count();
+    assert!(before > 0 && before < IMAGES, "{before}: {said}");
+    assert_eq!(written.matches("\"status\":\"ok\"").count(), before);
+
+    std::fs::rename(&away, bench.images()).unwrap();
+    let resumed = command(&["--resume"]).output().unwrap();
+    let rest = IMAGES - before;
+    check_says(
+        &resumed,
+        0,
+        &[
+            &format!("{before} of {IMAGES} images have an answer, {rest} to go"),
+            &format!("{rest} images in"),
+        ],
+    );
+    let project = bench.open(Wanted::Read).project;
+    let counts = project
+        .answer_counts(project.runs().unwrap()[0].id)
+        .unwrap();
+    assert_eq!((counts.answered, counts.failed), (IMAGES, 0));
+}

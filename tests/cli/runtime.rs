@@ -1,0 +1,575 @@
+//! ONNX Runtime found, installed, refused, and the devices it runs on, with the real program, the real pip and the real
+//! libraries.
+
+#![cfg(unix)]
+
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+use crate::support::{repository, runtime_home, software_gpu, spotcheck, spotcheck_at};
+
+/// Largest difference of a score between two devices.
+const SCORE_TOLERANCE: f64 = 1e-4;
+
+struct Answer {
+    exit_code: Option<i32>,
+    stdout: String,
+    stderr: String,
+}
+
+impl Answer {
+    fn of(command: &mut Command) -> Self {
+        let Output {
+            status,
+            stdout,
+            stderr,
+        } = command.output().unwrap();
+        Self {
+            exit_code: status.code(),
+            stdout: String::from_utf8(stdout).unwrap(),
+            stderr: String::from_utf8(stderr).unwrap(),
+        }
+    }
+
+    /// Fails in order (no signal, no panic), with a message that holds all of `words`.
+    #[track_caller]
+    fn must_fail_with(&self, words: &[&str]) {
+        assert_eq!(self.exit_code, Some(1), "{}{}", self.stdout, self.stderr);
+        for word in words {
+            assert!(
+                self.stderr.contains(word),
+                "“{word}” is missing in:\n{}",
+                self.stderr
+            );
+        }
+    }
+
+    /// Says all of `words` on stdout.
+    #[track_caller]
+    fn must_say(&self, words: &[&str]) {
+        for word in words {
+            assert!(
+                self.stdout.contains(word),
+                "“{word}” is missing in:\n{}",
+                self.stdout
+            );
+        }
+    }
+
+    #[track_caller]
+    fn must_succeed(self) -> Self {
+        assert_eq!(self.exit_code, Some(0), "{}{}", self.stdout, self.stderr);
+        self
+    }
+}
+
+/// The library that the tests' shared home holds.
+fn installed_library() -> PathBuf {
+    let folder = runtime_home().join("data/runtime/cpu");
+    let files = std::fs::read_dir(folder).unwrap();
+    let mut paths = files.map(|file| file.unwrap().path());
+    paths
+        .find(|path| {
+            let name = path.file_name().unwrap().to_str().unwrap();
+            name.starts_with("libonnxruntime.")
+        })
+        .unwrap()
+}
+
+/// A home folder with a copy of the shared runtime, to damage.
+fn home_with_runtime() -> tempfile::TempDir {
+    let home = tempfile::tempdir().unwrap();
+    let (from, to) = (
+        runtime_home().join("data/runtime/cpu"),
+        home.path().join("data/runtime/cpu"),
+    );
+    std::fs::create_dir_all(&to).unwrap();
+    for file in std::fs::read_dir(from).unwrap() {
+        let file = file.unwrap();
+        std::fs::copy(file.path(), to.join(file.file_name())).unwrap();
+    }
+    home
+}
+
+fn status(home: &Path) -> Command {
+    spotcheck_at(home, &["runtime", "status"])
+}
+
+fn status_with_variable(library: &Path) -> Answer {
+    let home = tempfile::tempdir().unwrap();
+    Answer::of(status(home.path()).env("ORT_DYLIB_PATH", library))
+}
+
+/// A wheel with the given files.
+fn wheel(path: &Path, files: &[(&str, &[u8])]) {
+    use std::io::Write;
+    let mut writer = zip::ZipWriter::new(std::fs::File::create(path).unwrap());
+    for (name, bytes) in files {
+        let options = zip::write::SimpleFileOptions::default();
+        writer.start_file(*name, options).unwrap();
+        writer.write_all(bytes).unwrap();
+    }
+    writer.finish().unwrap();
+}
+
+const METADATA: &str = "onnxruntime-1.31.1.dist-info/METADATA";
+
+#[test]
+fn status_says_where_it_looked_what_runs_where_and_why_nowhere_faster() {
+    let answer = Answer::of(&mut spotcheck(&["runtime", "status"])).must_succeed();
+    answer.must_say(&[
+        "ORT_DYLIB_PATH: nothing",
+        "ONNX Runtime 1.31.1 from Spotcheck's own folder: /",
+        "running on CPU because nothing faster works here",
+        "not on WebGPU because ",
+        "efficientnet-lite0: a call of the model took ",
+        "(p50; p95 ",
+        "not counted; sessions: ",
+    ]);
+}
+
+#[test]
+fn without_a_runtime_status_names_the_command_that_installs_one_and_installs_nothing() {
+    let home = tempfile::tempdir().unwrap();
+    Answer::of(&mut status(home.path())).must_fail_with(&["spotcheck runtime install cpu"]);
+    assert!(!home.path().join("data").exists());
+}
+
+#[test]
+fn without_python_the_message_holds_the_commands_that_help() {
+    let home = tempfile::tempdir().unwrap();
+    let mut predict = spotcheck_at(
+        home.path(),
+        &["predict", "assets/samples", "--model", "efficientnet-lite0"],
+    );
+    Answer::of(predict.env("PATH", home.path())).must_fail_with(&[
+        "apt-get install python3-pip",
+        "pip download",
+        "onnxruntime==1.31.1",
+        "spotcheck runtime install cpu --from FILE.whl",
+    ]);
+}
+
+#[test]
+fn a_python_without_pip_is_told_from_no_python() {
+    let home = tempfile::tempdir().unwrap();
+    let python = home.path().join("python3");
+    std::fs::write(
+        &python,
+        "#!/bin/sh\necho \"$0: No module named pip\" >&2\nexit 1\n",
+    )
+    .unwrap();
+    make_executable(&python);
+    let mut install = spotcheck_at(home.path(), &["runtime", "install", "cpu"]);
+    Answer::of(install.env("PATH", home.path()))
+        .must_fail_with(&["python3 has no pip", "apt-get install python3-pip"]);
+}
+
+fn make_executable(path: &Path) {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+#[test]
+fn without_a_network_the_message_says_how_to_install_offline() {
+    let home = tempfile::tempdir().unwrap();
+    let mut install = spotcheck_at(home.path(), &["runtime", "install", "cpu"]);
+    install
+        .env("PIP_CONFIG_FILE", "/dev/null")
+        .env("PIP_CACHE_DIR", home.path())
+        .env("PIP_INDEX_URL", "http://127.0.0.1:9/simple");
+    Answer::of(&mut install)
+        .must_fail_with(&["could not reach the Python package index", "pip download"]);
+    assert!(!home.path().join("data/runtime/cpu").exists());
+}
+
+#[test]
+fn another_wheel_under_the_right_name_is_not_installed() {
+    let (home, index) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let name = format!(
+        "onnxruntime-1.31.1-cp311-cp311-manylinux_2_28_{}.whl",
+        std::env::consts::ARCH
+    );
+    let metadata = b"Metadata-Version: 2.1\nName: onnxruntime\nVersion: 1.31.1\n";
+    wheel(&index.path().join(name), &[(METADATA, metadata)]);
+    let mut install = spotcheck_at(home.path(), &["runtime", "install", "cpu"]);
+    install
+        .env("PIP_CONFIG_FILE", "/dev/null")
+        .env("PIP_NO_INDEX", "1")
+        .env("PIP_FIND_LINKS", index.path());
+    Answer::of(&mut install).must_fail_with(&["its sha256 differs", "was not installed", "Got"]);
+    assert!(!home.path().join("data/runtime/cpu").exists());
+}
+
+#[test]
+fn a_wheel_of_the_users_own_is_installed_and_called_unpinned() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("mine.whl");
+    let library = std::fs::read(installed_library()).unwrap();
+    let metadata = b"Metadata-Version: 2.1\nName: onnxruntime\nVersion: 1.31.1\n";
+    let libraries = "onnxruntime/capi/libonnxruntime.so.1.31.1";
+    wheel(
+        &path,
+        &[
+            (METADATA, metadata),
+            (libraries, &library),
+            ("onnxruntime/capi/../../../../escaped.so", b"outside"),
+        ],
+    );
+    let mut install = spotcheck_at(home.path(), &["runtime", "install", "cpu", "--from"]);
+    let answer = Answer::of(install.arg(&path)).must_succeed();
+    assert!(answer.stderr.contains("unpinned"), "{}", answer.stderr);
+    let found = Answer::of(&mut status(home.path())).must_succeed();
+    assert!(found.stdout.contains("running on CPU"), "{}", found.stdout);
+    let stray = walkdir::WalkDir::new(home.path()).into_iter().flatten();
+    assert_eq!(
+        stray
+            .filter(|file| file.file_name() == "escaped.so")
+            .count(),
+        0
+    );
+}
+
+#[test]
+fn wheels_that_cannot_work_are_refused_with_the_reason() {
+    let home = tempfile::tempdir().unwrap();
+    let check = |files: &[(&str, &[u8])], reason: &str| {
+        let path = home.path().join("mine.whl");
+        wheel(&path, files);
+        let mut install = spotcheck_at(home.path(), &["runtime", "install", "cpu", "--from"]);
+        Answer::of(install.arg(&path)).must_fail_with(&[reason, "mine.whl"]);
+    };
+    check(&[("readme.txt", b"hello")], "it has no METADATA");
+    check(
+        &[(METADATA, b"Name: onnxruntime\nVersion: 1.19.2\n")],
+        "1.24 or newer",
+    );
+    check(
+        &[(METADATA, b"Name: onnxruntime-gpu\nVersion: 1.31.1\n")],
+        "`spotcheck runtime install cuda` takes it",
+    );
+    check(
+        &[(METADATA, b"Name: onnxruntime\nVersion: 1.31.1\n")],
+        "it holds no library for this system",
+    );
+    check(
+        &[
+            (METADATA, b"Name: onnxruntime\nVersion: 1.31.1\n"),
+            ("onnxruntime/capi/libonnxruntime.so.1.31.1", b"not ELF"),
+        ],
+        "not a shared library",
+    );
+}
+
+#[test]
+fn an_installed_library_that_was_cut_short_is_refused_before_it_is_loaded() {
+    let home = home_with_runtime();
+    let name = installed_library().file_name().unwrap().to_owned();
+    let library = home.path().join("data/runtime/cpu").join(name);
+    let length = std::fs::metadata(&library).unwrap().len();
+    let file = std::fs::OpenOptions::new()
+        .write(true)
+        .open(&library)
+        .unwrap();
+    file.set_len(length / 2).unwrap();
+    Answer::of(&mut status(home.path())).must_fail_with(&[
+        "damaged",
+        "bytes instead of",
+        "spotcheck runtime install cpu",
+    ]);
+}
+
+#[test]
+fn an_installed_library_with_one_changed_byte_is_refused() {
+    use std::os::unix::fs::FileExt;
+    let home = home_with_runtime();
+    let name = installed_library().file_name().unwrap().to_owned();
+    let library = home.path().join("data/runtime/cpu").join(name);
+    let file = std::fs::OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(&library)
+        .unwrap();
+    let mut byte = [0];
+    file.read_at(&mut byte, 1 << 20).unwrap();
+    file.write_at(&[!byte[0]], 1 << 20).unwrap();
+    Answer::of(&mut status(home.path())).must_fail_with(&["damaged", "have changed"]);
+}
+
+#[test]
+fn a_damaged_plug_in_is_named_and_does_not_stop_the_rest() {
+    let home = home_with_runtime();
+    let plugin = home.path().join("data/runtime/webgpu");
+    std::fs::create_dir_all(&plugin).unwrap();
+    std::fs::write(plugin.join("manifest.json"), "{").unwrap();
+    let answer = Answer::of(&mut status(home.path())).must_succeed();
+    answer.must_say(&[
+        "running on CPU because nothing faster works here",
+        "not on WebGPU because the installed onnxruntime-ep-webgpu is damaged",
+        "`spotcheck runtime install webgpu` installs it again",
+    ]);
+}
+
+#[test]
+fn two_installations_at_once_both_end_with_a_whole_runtime() {
+    let home = tempfile::tempdir().unwrap();
+    let start = || {
+        let mut install = spotcheck_at(home.path(), &["runtime", "install", "cpu"]);
+        let quiet = install.stdout(Stdio::null()).stderr(Stdio::null());
+        quiet.spawn().unwrap()
+    };
+    let both = [start(), start()];
+    for mut install in both {
+        assert!(install.wait().unwrap().success());
+    }
+    Answer::of(&mut status(home.path())).must_succeed();
+    let entries = std::fs::read_dir(home.path().join("data/runtime")).unwrap();
+    let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(names, [".lock", "cpu"]);
+}
+
+#[test]
+fn ctrl_c_ends_pip_and_leaves_nothing_behind() {
+    let home = tempfile::tempdir().unwrap();
+    let (python, started) = (home.path().join("python3"), home.path().join("started"));
+    Answer::of(Command::new("mkfifo").arg(&started)).must_succeed();
+    let script = format!(
+        "#!/bin/sh\necho $$ >{}\nexec /bin/sleep 600\n",
+        started.display()
+    );
+    std::fs::write(&python, script).unwrap();
+    make_executable(&python);
+    let mut install = spotcheck_at(home.path(), &["runtime", "install", "cpu"]);
+    install.env("PATH", home.path()).stderr(Stdio::piped());
+    let install = install.spawn().unwrap();
+    // Opening the pipe waits for the other side.
+    let pip = std::fs::read_to_string(&started).unwrap();
+    let kill = |signal: &str, process: &str| {
+        let mut kill = Command::new("kill");
+        Answer::of(kill.args([signal, process])).exit_code == Some(0)
+    };
+    assert!(kill("-INT", &install.id().to_string()));
+    let output = install.wait_with_output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("error: cancelled"), "{said}");
+    assert!(!kill("-0", pip.trim()), "pip is still running");
+    let left = std::fs::read_dir(home.path().join("data/runtime")).unwrap();
+    assert_eq!(left.count(), 1, "only the lock file stays");
+}
+
+#[test]
+fn a_library_from_elsewhere_that_cannot_be_loaded_is_an_error_and_never_a_crash() {
+    let folder = tempfile::tempdir().unwrap();
+    let library = folder.path().join("libonnxruntime.so");
+    let whole = std::fs::read(installed_library()).unwrap();
+    for (bytes, reason) in [
+        (&b"hello"[..], "not a shared library"),
+        (&b"\x7fELF\x02\x01\x01"[..], "cut short"),
+        (&whole[..100], "cut short"),
+        (&whole[..whole.len() / 2], "cut short"),
+        (&whole[..whole.len() - 1000], "cut short"),
+    ] {
+        std::fs::write(&library, bytes).unwrap();
+        status_with_variable(&library).must_fail_with(&[reason, "libonnxruntime.so"]);
+    }
+    status_with_variable(&folder.path().join("nothing.so"))
+        .must_fail_with(&["ORT_DYLIB_PATH names a library that does not exist"]);
+}
+
+#[test]
+fn a_library_that_is_too_old_is_refused_with_its_version() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("old.c");
+    std::fs::write(
+        &source,
+        "static const void *api(unsigned v) { return 0; }\nstatic const char *version(void) { return \"1.20.1\"; }\n\
+         static const struct { const void *(*a)(unsigned); const char *(*v)(void); } base = { api, version };\n\
+         const void *OrtGetApiBase(void) { return &base; }\n",
+    )
+    .unwrap();
+    let library = folder.path().join("libonnxruntime.so");
+    let mut compile = Command::new("cc");
+    compile
+        .args(["-shared", "-fPIC", "-o"])
+        .arg(&library)
+        .arg(&source);
+    Answer::of(&mut compile).must_succeed();
+    status_with_variable(&library).must_fail_with(&[
+        "1.20",
+        "too old",
+        "1.24 or newer",
+        "spotcheck runtime install cpu",
+    ]);
+    let versioned = folder.path().join("libonnxruntime.so.1.20.1");
+    symlink(&library, &versioned).unwrap();
+    status_with_variable(folder.path()).must_fail_with(&["1.20", "too old"]);
+}
+
+#[test]
+fn a_library_that_is_not_onnx_runtime_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("other.c");
+    std::fs::write(&source, "int nothing(void) { return 0; }\n").unwrap();
+    let library = folder.path().join("libonnxruntime.so");
+    let mut compile = Command::new("cc");
+    compile
+        .args(["-shared", "-fPIC", "-o"])
+        .arg(&library)
+        .arg(&source);
+    Answer::of(&mut compile).must_succeed();
+    status_with_variable(&library).must_fail_with(&["it is not ONNX Runtime"]);
+}
+
+#[test]
+fn what_ort_dylib_path_names_comes_before_the_installed_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let library = folder.path().join("libonnxruntime.so");
+    symlink(installed_library(), &library).unwrap();
+    let mut command = spotcheck(&["runtime"]);
+    let answer = Answer::of(command.env("ORT_DYLIB_PATH", &library)).must_succeed();
+    let expected = format!(
+        "ONNX Runtime 1.31.1 from ORT_DYLIB_PATH: {}",
+        library.display()
+    );
+    assert!(answer.stdout.contains(&expected), "{}", answer.stdout);
+}
+
+#[test]
+fn a_device_named_explicitly_never_falls_back() {
+    let predict = |device: &str| {
+        let args = [
+            "predict",
+            "assets/samples",
+            "--limit",
+            "1",
+            "--model",
+            "efficientnet-lite0",
+        ];
+        Answer::of(spotcheck(&args).args(["--device", device]))
+    };
+    let cuda = predict("cuda");
+    cuda.must_fail_with(&[
+        "CUDA cannot be used: CUDA execution provider is not enabled in this build",
+    ]);
+    assert_eq!(cuda.stdout, "");
+    predict("webgpu").must_fail_with(&["WebGPU cannot be used"]);
+    assert_eq!(predict("abacus").exit_code, Some(2));
+}
+
+#[test]
+fn auto_falls_back_and_says_why() {
+    let args = [
+        "predict",
+        "assets/samples",
+        "--limit",
+        "1",
+        "--model",
+        "efficientnet-lite0",
+    ];
+    let answer = Answer::of(&mut spotcheck(&args)).must_succeed();
+    for line in [
+        "efficientnet-lite0 on CPU because nothing faster works here",
+        "not on CUDA because CUDA execution provider is not enabled in this build",
+        "not on WebGPU because ",
+    ] {
+        assert!(
+            answer.stderr.contains(line),
+            "“{line}” is missing in:\n{}",
+            answer.stderr
+        );
+    }
+}
+
+/// A home with the shared runtime and a model small enough for a software graphics card.
+fn home_with_tiny_model() -> tempfile::TempDir {
+    let home = tempfile::tempdir().unwrap();
+    let model = home.path().join("data/models/tiny");
+    std::fs::create_dir_all(&model).unwrap();
+    symlink(
+        runtime_home().join("data/runtime"),
+        home.path().join("data/runtime"),
+    )
+    .unwrap();
+    std::fs::copy(
+        repository().join("tests/device/model.toml"),
+        model.join("model.toml"),
+    )
+    .unwrap();
+    std::fs::copy(
+        repository().join("src/inference/tiny.onnx"),
+        model.join("model.onnx"),
+    )
+    .unwrap();
+    home
+}
+
+#[test]
+fn the_webgpu_plug_in_gives_the_answers_of_the_processor() {
+    let home = home_with_tiny_model();
+    let predict = |device: &str| {
+        let args = ["predict", "assets/samples", "--model", "tiny", "--out", "-"];
+        let mut command = spotcheck_at(home.path(), &args);
+        command
+            .args(["--top-k", "10", "--device", device])
+            .envs(software_gpu().iter().map(|(name, value)| (name, value)));
+        Answer::of(&mut command).must_succeed()
+    };
+    let (cpu, webgpu) = (predict("cpu"), predict("webgpu"));
+    assert!(
+        webgpu
+            .stderr
+            .contains("tiny on WebGPU because you chose it"),
+        "{}",
+        webgpu.stderr
+    );
+    let (expected, got) = (scores(&cpu.stdout), scores(&webgpu.stdout));
+    assert_eq!(got.len(), 80);
+    for ((uri, class, got), (_, _, expected)) in got.iter().zip(&expected) {
+        assert!(
+            (got - expected).abs() <= SCORE_TOLERANCE,
+            "{uri}, class {class}: got {got}, expected {expected} ± {SCORE_TOLERANCE}"
+        );
+    }
+}
+
+#[test]
+fn auto_does_not_take_a_graphics_card_that_is_only_software() {
+    let home = home_with_tiny_model();
+    let args = [
+        "predict",
+        "assets/samples",
+        "--limit",
+        "1",
+        "--model",
+        "tiny",
+    ];
+    let mut command = spotcheck_at(home.path(), &args);
+    command.envs(software_gpu().iter().map(|(name, value)| (name, value)));
+    let answer = Answer::of(&mut command).must_succeed();
+    let reason = "not on WebGPU because it would compute on the processor";
+    assert!(answer.stderr.contains(reason), "{}", answer.stderr);
+}
+
+/// Image, class and score of each line, sorted by image and class.
+fn scores(lines: &str) -> Vec<(String, u64, f64)> {
+    let mut scores = Vec::new();
+    for line in lines.lines() {
+        let line: Value = serde_json::from_str(line).unwrap();
+        let uri = line["uri"].as_str().unwrap();
+        for class in line["classes"].as_array().unwrap() {
+            let (index, score) = (&class["index"], &class["score"]);
+            scores.push((
+                uri.to_owned(),
+                index.as_u64().unwrap(),
+                score.as_f64().unwrap(),
+            ));
+        }
+    }
+    scores.sort_by(|a, b| (&a.0, a.1).cmp(&(&b.0, b.1)));
+    scores
+}

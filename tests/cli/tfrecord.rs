@@ -1,0 +1,180 @@
+//! TFRecord files, written by a Python package (`tfrecord/make.py`), through the real program.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Output, Stdio};
+
+use serde_json::Value;
+
+use crate::support::{repository, spotcheck};
+
+const CLASSIFIER: &str = "efficientnet-lite0";
+
+fn fixture(name: &str) -> PathBuf {
+    repository().join("tests/tfrecord").join(name)
+}
+
+fn predict(source: &Path, model: &str, more: &[&str]) -> Output {
+    let mut command = spotcheck(&["predict", "--model", model, "--out", "-"]);
+    command.arg(source).args(more).output().unwrap()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn lines(output: &Output) -> Vec<Value> {
+    let text = std::str::from_utf8(&output.stdout).unwrap();
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+fn uris(lines: &[Value]) -> Vec<&str> {
+    lines
+        .iter()
+        .map(|line| line["uri"].as_str().unwrap())
+        .collect()
+}
+
+fn without_uri(lines: Vec<Value>) -> Vec<Value> {
+    let mut lines = lines;
+    for line in &mut lines {
+        line.as_object_mut().unwrap().remove("uri");
+    }
+    lines
+}
+
+#[test]
+fn the_images_in_a_file_are_predicted_as_the_same_images_beside_it() {
+    for model in [CLASSIFIER, "ssd-mobilenet-coco"] {
+        let of_files = predict(&fixture("photos"), model, &[]);
+        let of_records = predict(&fixture("photos.tfrecord"), model, &[]);
+        assert!(of_records.status.success(), "{}", stderr(&of_records));
+        let (of_files, of_records) = (lines(&of_files), lines(&of_records));
+        assert_eq!(of_files.len(), 6);
+        let file = fixture("photos.tfrecord");
+        let expected: Vec<String> = (0..6)
+            .map(|number| format!("{}/#{number}", file.display()))
+            .collect();
+        assert_eq!(uris(&of_records), expected);
+        assert_eq!(without_uri(of_records), without_uri(of_files));
+    }
+}
+
+#[test]
+fn single_records_are_predicted_by_their_path_and_from_a_list() {
+    let file = fixture("photos.tfrecord");
+    let output = predict(&file.join("#4"), CLASSIFIER, &[]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_eq!(lines(&output).len(), 1);
+    let mut child = spotcheck(&["predict", "-", "--model", CLASSIFIER, "--out", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let photo = fixture("photos/china.jpg");
+    let paths = format!(
+        "{}\n{1}/#5\n{1}/#9\n{1}/#0\n",
+        photo.display(),
+        file.display()
+    );
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(paths.as_bytes()).unwrap();
+    drop(stdin);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(3));
+    let said = stderr(&output);
+    assert!(
+        said.contains("/#9: is not there; 6 records were found"),
+        "{said}"
+    );
+    let lines = lines(&output);
+    let uris = uris(&lines);
+    assert_eq!(uris.len(), 3, "{uris:?}");
+    for (uri, expected) in uris.iter().zip(["china.jpg", "tfrecord/#0", "tfrecord/#5"]) {
+        assert!(uri.ends_with(expected), "{uri}");
+    }
+}
+
+#[test]
+fn a_damaged_file_costs_what_is_damaged() {
+    let folder = tempfile::tempdir().unwrap();
+    let whole = std::fs::read(fixture("photos.tfrecord")).unwrap();
+    let mut bytes = whole.clone();
+    // In the middle of the first image, and behind the middle of the last one.
+    bytes[10_000] ^= 1;
+    bytes.truncate(whole.len() - 1000);
+    std::fs::write(folder.path().join("damaged.tfrecord"), bytes).unwrap();
+    std::fs::write(folder.path().join("empty.tfrecord"), b"").unwrap();
+    std::fs::write(
+        folder.path().join("packed.tfrecord.gz"),
+        b"\x1f\x8b\x08\0\0\0\0\0\0\x03",
+    )
+    .unwrap();
+    std::fs::copy(fixture("photos/china.jpg"), folder.path().join("z.jpg")).unwrap();
+    let output = predict(folder.path(), CLASSIFIER, &[]);
+    assert_eq!(output.status.code(), Some(3));
+    let said = stderr(&output);
+    for expected in [
+        "damaged.tfrecord/#0: record 0 is damaged: its data have a wrong checksum",
+        "damaged.tfrecord: ends in the middle of record 5: 1000 B are missing; the 5 records before it can be used",
+        "empty.tfrecord: is empty: it holds no records",
+        "packed.tfrecord.gz: is compressed (gzip)",
+    ] {
+        assert!(said.contains(expected), "“{expected}” is not in:\n{said}");
+    }
+    let lines = lines(&output);
+    let is_ok: Vec<bool> = lines.iter().map(|line| line["status"] == "ok").collect();
+    assert_eq!(is_ok, [false, true, true, true, true, true]);
+}
+
+#[test]
+fn a_project_of_a_file_of_records_goes_on_and_is_exported_under_the_names_in_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("photos.tfrecord");
+    std::fs::copy(fixture("photos.tfrecord"), &file).unwrap();
+    let project = folder.path().join("p.spotcheck");
+    let with_project = ["--project", project.to_str().unwrap()];
+    let begun = predict(
+        &file,
+        "ssd-mobilenet-coco",
+        &[&with_project[..], &["--limit", "4"]].concat(),
+    );
+    assert!(begun.status.success(), "{}", stderr(&begun));
+    let more = [&with_project[..], &["--resume"]].concat();
+    let ended = predict(&file, "ssd-mobilenet-coco", &more);
+    assert!(ended.status.success(), "{}", stderr(&ended));
+    assert!(
+        stderr(&ended).contains("4 of 6 images have an answer"),
+        "{}",
+        stderr(&ended)
+    );
+    assert_eq!(lines(&ended).len(), 6);
+    // What was written anew may hold other images.
+    let written = std::fs::File::options().append(true).open(&file).unwrap();
+    written
+        .set_modified(std::time::SystemTime::UNIX_EPOCH)
+        .unwrap();
+    let again = predict(&file, "ssd-mobilenet-coco", &more);
+    assert!(
+        stderr(&again).contains("changed since they were predicted, and are predicted again: 6"),
+        "{}",
+        stderr(&again)
+    );
+
+    let target = folder.path().join("yolo");
+    let mut export = spotcheck(&["export", "--format", "yolo"]);
+    let exported = export
+        .arg(&project)
+        .arg("--out")
+        .arg(&target)
+        .output()
+        .unwrap();
+    assert!(exported.status.success(), "{}", stderr(&exported));
+    for label in ["chelsea", "grace_hopper", "5"] {
+        let path = target.join(format!("labels/photos.tfrecord/{label}.txt"));
+        assert!(path.exists(), "{}", path.display());
+    }
+}

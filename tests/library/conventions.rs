@@ -1,0 +1,340 @@
+//! The recogniser on the real runtime: graphs with the outside of well-known models, each also with every input and output
+//! renamed, and graphs that cannot be used (`tests/cases/conventions/make.py` made them all).
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value};
+use spotcheck::domain::{LabelSet, ModelCard, OutputConvention};
+use spotcheck::inference::{InspectError, Inspection, recognise_file};
+use spotcheck::library::{check_card, parse_card};
+use spotcheck::vision::recognise::{Basis, Overrules, Recognition};
+
+use crate::support::models::{Runtime, control, predict};
+
+const SCORE_TOLERANCE: f64 = 1e-4;
+/// In pixels.
+const EDGE_TOLERANCE: f64 = 0.05;
+
+#[test]
+fn every_convention_is_recognised_and_what_no_graph_tells_is_only_assumed() {
+    let runtime = Runtime::load();
+    let mut complaints = String::new();
+    for (case, expected) in cases()
+        .into_iter()
+        .filter(|(_, expected)| expected["card"].is_object())
+    {
+        match recognise(runtime, &case.join("model.onnx")) {
+            Ok(got) => complaints += &differences(&case, &got, &expected),
+            Err(error) => writeln!(complaints, "{}: {error}", case.display()).unwrap(),
+        }
+    }
+    assert!(complaints.is_empty(), "{complaints}");
+}
+
+#[test]
+fn names_of_inputs_and_outputs_do_not_decide() {
+    let runtime = Runtime::load();
+    for (case, _) in cases()
+        .into_iter()
+        .filter(|(_, expected)| expected["card"].is_object())
+    {
+        let known = recognise(runtime, &case.join("model.onnx")).unwrap();
+        let renamed = recognise(runtime, &case.join("renamed.onnx")).unwrap();
+        assert_eq!(
+            without_names(&known),
+            without_names(&renamed),
+            "{}",
+            case.display()
+        );
+    }
+}
+
+#[test]
+fn what_cannot_be_used_is_refused_with_the_reason() {
+    let runtime = Runtime::load();
+    for (case, expected) in cases() {
+        let Some(reason) = expected["refused"].as_str() else {
+            continue;
+        };
+        for file in ["model.onnx", "renamed.onnx"] {
+            let error = recognise(runtime, &case.join(file))
+                .expect_err(reason)
+                .to_string();
+            // The renamed graph is refused too, with other names in the text.
+            assert!(
+                file == "renamed.onnx" || error.contains(reason),
+                "{}: {error}",
+                case.display()
+            );
+        }
+    }
+}
+
+#[test]
+fn both_kinds_of_detector_are_read_back_into_image_pixels() {
+    let runtime = Runtime::load();
+    let mut compared = 0;
+    for (case, expected) in cases() {
+        let Some(expected) = expected["detections"].as_array() else {
+            continue;
+        };
+        let (model, _) = recognise_file(&runtime.0, &case.join("model.onnx"), &control()).unwrap();
+        let got = predict(&runtime.predictor(&model), &case.join("picture.png"));
+        assert_eq!(
+            got.detections().len(),
+            expected.len(),
+            "{}: {got:?}",
+            case.display()
+        );
+        for (got, expected) in got.detections().iter().zip(expected) {
+            let context = format!("{}: got {got:?}, expected {expected}", case.display());
+            assert_eq!(
+                Some(u64::from(got.class_id)),
+                expected["class_id"].as_u64(),
+                "{context}"
+            );
+            let difference = f64::from(got.score) - expected["score"].as_f64().unwrap();
+            assert!(difference.abs() <= SCORE_TOLERANCE, "{context}");
+            let edges: [f32; 4] = got.bounds.into();
+            for (got, expected) in edges.iter().zip(expected["box"].as_array().unwrap()) {
+                let difference = f64::from(*got) - expected.as_f64().unwrap();
+                assert!(difference.abs() <= EDGE_TOLERANCE, "{context}");
+            }
+            let name = model.labels.get(got.class_id);
+            assert_eq!(
+                name,
+                Some(&*got.label),
+                "COCO's names were assumed: {context}"
+            );
+            compared += 1;
+        }
+    }
+    assert_eq!(compared, 5);
+}
+
+#[test]
+fn torchvisions_own_exports_get_the_card_that_was_written_for_them() {
+    let runtime = Runtime::load();
+    for case in ["resnet50", "faster-rcnn"] {
+        let folder = crate::support::repository().join("tests/parity").join(case);
+        let text = std::fs::read_to_string(folder.join("model.toml")).unwrap();
+        let mut written = parse_card(&text, Path::new(case)).unwrap();
+        let mut got = recognise(runtime, &folder.join("model.onnx")).unwrap().card;
+        // The random classes of these graphs have no names, however many there are.
+        got.labels = None;
+        if let OutputConvention::Detection(output) = &mut written.output {
+            // No test image shows what a graph leaves out.
+            output.min_score_in_graph = 0.0;
+            output.nms_iou_in_graph = None;
+            output.max_boxes_in_graph = None;
+        }
+        assert_eq!(without_name(&got), without_name(&written), "{case}");
+        assert_eq!(got.file, written.file, "{case}");
+    }
+}
+
+#[test]
+fn a_label_file_of_another_model_is_refused_with_both_numbers() {
+    let runtime = Runtime::load();
+    let names = |count: usize| {
+        let names: Vec<String> = (0..count).map(|class| format!("name {class}")).collect();
+        LabelSet::parse(&names.join("\n")).unwrap()
+    };
+    let recognise = |case: &str, count: usize| {
+        let weights = case_folder().join(case).join("model.onnx");
+        let mut inspection = Inspection::open(&runtime.0, &weights).unwrap();
+        inspection.recognise(Some(&names(count)), &Overrules::default(), &control())
+    };
+    for (case, count, has) in [
+        ("keras-cifar10", 12, "10"),
+        ("tensorflow-resnet50", 1002, "1001"),
+        ("tf-object-detection", 80, "91"),
+    ] {
+        let error = recognise(case, count).unwrap_err().to_string();
+        assert!(
+            error.contains(has) && error.contains(&count.to_string()),
+            "{case}: {error}"
+        );
+    }
+    let with_background = recognise("tensorflow-resnet50", 1000).unwrap();
+    assert_eq!(with_background.labels.unwrap().len(), 1000);
+}
+
+#[test]
+fn every_field_can_be_overruled_and_is_then_no_assumption_any_more() {
+    let runtime = Runtime::load();
+    let weights = case_folder().join("caffe2-resnet50/model.onnx");
+    let overrules = Overrules::parse(&[
+        "input.channels=bgr",
+        "input.mean=[0.4, 0.4, 0.4]",
+        r#"input.resize.stretch={"width": 224, "height": 224}"#,
+        "labels=coco-80",
+        "licence=MIT",
+    ])
+    .unwrap();
+    let mut inspection = Inspection::open(&runtime.0, &weights).unwrap();
+    let got = inspection.recognise(None, &overrules, &control()).unwrap();
+    let card = serde_json::to_value(&got.card).unwrap();
+    assert_eq!(card["input"]["channels"], "bgr");
+    assert_eq!(card["input"]["resize"]["stretch"]["width"], 224);
+    assert_eq!(
+        (&card["labels"], &card["licence"]),
+        (&"coco-80".into(), &"MIT".into())
+    );
+    assert_eq!(
+        got.card.assumed,
+        [
+            "input.divide_by = 255.0",
+            "input.std = [0.229, 0.224, 0.225]"
+        ]
+    );
+    assert_eq!(got.with_basis(Basis::Given).count(), 5);
+    let misspelt = Overrules::parse(&["input.chanels=bgr"]).unwrap();
+    let error = inspection
+        .recognise(None, &misspelt, &control())
+        .unwrap_err();
+    assert!(error.to_string().contains("chanels"), "{error}");
+}
+
+#[test]
+fn a_cancelled_inspection_says_so() {
+    let runtime = Runtime::load();
+    let weights = case_folder().join("caffe2-resnet50/model.onnx");
+    let mut inspection = Inspection::open(&runtime.0, &weights).unwrap();
+    let control = control();
+    control.cancel();
+    let error = inspection
+        .recognise(None, &Overrules::default(), &control)
+        .unwrap_err();
+    assert!(matches!(error, InspectError::Cancelled), "{error}");
+}
+
+fn case_folder() -> PathBuf {
+    crate::support::repository().join("tests/cases/conventions")
+}
+
+/// Each case's folder and what is expected of it.
+fn cases() -> Vec<(PathBuf, Value)> {
+    let folders = std::fs::read_dir(case_folder())
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    let mut cases: Vec<(PathBuf, Value)> = folders
+        .filter(|path| path.is_dir())
+        .map(|path| {
+            let text = std::fs::read_to_string(path.join("expected.json")).unwrap();
+            (path, serde_json::from_str(&text).unwrap())
+        })
+        .collect();
+    cases.sort_by(|left, right| left.0.cmp(&right.0));
+    assert!(cases.len() > 15);
+    cases
+}
+
+fn recognise(runtime: &Runtime, weights: &Path) -> Result<Recognition, InspectError> {
+    Inspection::open(&runtime.0, weights)?.recognise(None, &Overrules::default(), &control())
+}
+
+fn differences(case: &Path, got: &Recognition, expected: &Value) -> String {
+    let mut complaints = String::new();
+    let case = case.file_name().unwrap().to_string_lossy();
+    let card = serde_json::to_value(&got.card).unwrap();
+    differing_fields("", &card, &expected["card"], &mut |field, got, expected| {
+        writeln!(complaints, "{case}: {field} is {got}, expected {expected}").unwrap();
+    });
+    for (basis, key) in [
+        (Basis::Recognised, "recognised"),
+        (Basis::Assumed, "assumed"),
+    ] {
+        for field in expected[key].as_array().unwrap() {
+            let found = got.with_basis(basis).any(|finding| field == &finding.field);
+            if !found {
+                writeln!(
+                    complaints,
+                    "{case}: {field} is not {key}: {:#?}",
+                    got.findings
+                )
+                .unwrap();
+            }
+        }
+    }
+    let assumed = got.with_basis(Basis::Assumed).count();
+    if assumed != expected["assumed"].as_array().unwrap().len() {
+        writeln!(
+            complaints,
+            "{case}: {assumed} fields are assumed: {:?}",
+            got.card.assumed
+        )
+        .unwrap();
+    }
+    if expected["ignored"].as_u64() != Some(got.ignored_outputs.len() as u64) {
+        writeln!(complaints, "{case}: ignored are {:?}", got.ignored_outputs).unwrap();
+    }
+    if let Err(error) = check_card(&got.card) {
+        writeln!(complaints, "{case}: the card cannot be used: {error}").unwrap();
+    }
+    complaints
+}
+
+/// Calls `report` for each field of `expected` that `got` has otherwise; what `expected` leaves out may be anything.
+fn differing_fields(
+    place: &str,
+    got: &Value,
+    expected: &Value,
+    report: &mut dyn FnMut(&str, &Value, &Value),
+) {
+    match expected {
+        Value::Object(fields) => {
+            for (name, expected) in fields {
+                differing_fields(&format!("{place}.{name}"), &got[name], expected, report);
+            }
+        }
+        Value::Array(items) => {
+            for (position, expected) in items.iter().enumerate() {
+                differing_fields(place, &got[position], expected, report);
+            }
+        }
+        Value::Number(number) => {
+            let near = got
+                .as_f64()
+                .is_some_and(|got| (got - number.as_f64().unwrap()).abs() < 1e-4);
+            if !near {
+                report(place, got, expected);
+            }
+        }
+        _ if got == expected => {}
+        _ => report(place, got, expected),
+    }
+}
+
+/// The card and the findings, with neither the graph's names nor what hangs on them.
+fn without_names(recognition: &Recognition) -> (Value, Vec<(String, Basis)>) {
+    let findings = recognition
+        .findings
+        .iter()
+        .map(|finding| (finding.field.clone(), finding.basis));
+    (without_name(&recognition.card), findings.collect())
+}
+
+fn without_name(card: &ModelCard) -> Value {
+    let card = serde_json::to_value(card).unwrap();
+    let mut kept = Map::new();
+    for field in ["task", "labels", "input", "output"] {
+        kept.insert(field.to_owned(), card[field].clone());
+    }
+    let mut kept = Value::Object(kept);
+    let [input, classes, boxes] = ["/input", "/output/classification", "/output/detection"];
+    for (place, names) in [
+        (input, &["name"][..]),
+        (classes, &["name"]),
+        (boxes, &["boxes", "labels", "scores", "count"]),
+    ] {
+        let Some(Value::Object(table)) = kept.pointer_mut(place) else {
+            continue;
+        };
+        for name in names {
+            table.remove(*name);
+        }
+    }
+    kept
+}

@@ -1,0 +1,170 @@
+//! Bytes from outside, nearly right: whatever they are, a parser gives a value that holds what it promises, or refuses them. `fuzz/`
+//! looks further with the same parsers, promises and files.
+
+mod mutations;
+mod parsers;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+
+use mutations::Mutations;
+
+/// Every file of `tests/cases/<name>/` is taken, and so many mutations of them are taken or refused.
+#[track_caller]
+fn check(name: &str, parse: fn(&[u8]) -> bool, inputs: usize, tokens: &'static [&'static [u8]]) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/cases")
+        .join(name);
+    let mut mutations = Mutations::of(&folder, tokens);
+    let is_taken = |bytes: &[u8]| {
+        let taken = catch_unwind(AssertUnwindSafe(|| parse(bytes)));
+        taken.unwrap_or_else(|_| panic!("{name}: {}", bytes.escape_ascii()))
+    };
+    for file in mutations.corpus() {
+        assert!(is_taken(file), "{name}: {}", file.escape_ascii());
+    }
+    let taken = (0..inputs).filter(|_| is_taken(&mutations.next())).count();
+    // Otherwise the mutations are too rough, or there are none.
+    let share = taken as f64 / inputs as f64;
+    assert!((0.01..0.99).contains(&share), "{name}: {share}");
+}
+
+const TOML: &[&[u8]] = &[
+    b"nan", b"inf", b"-1", b"0", b"1e400", b"\"\"", b"\"\"\"", b"[[", b"]]", b"= ", b"\n", b"#",
+    b"'", b"{", b"true",
+];
+const JSON: &[&[u8]] = &[
+    b"NaN",
+    b"Infinity",
+    b"-1",
+    b"1e999",
+    b"null",
+    b"[",
+    b"]",
+    b"{",
+    b"}",
+    b"\"",
+    b"\\u0000",
+    b"\\ud800",
+    b",",
+    b"0.5",
+];
+
+#[test]
+fn queries() {
+    check(
+        "query",
+        parsers::query,
+        20_000,
+        &[
+            b"class:",
+            b"score>",
+            b"tag:",
+            b"boxes",
+            b"!",
+            b"(",
+            b")",
+            b"\"",
+            b"\\",
+            b" or ",
+            b"0.5",
+            b"..",
+            b"%",
+            b"\xe7\x8c\xab",
+        ],
+    );
+}
+
+#[test]
+fn label_maps() {
+    check(
+        "label_map",
+        parsers::label_map,
+        20_000,
+        &[
+            b"item",
+            b"{",
+            b"}",
+            b"id:",
+            b"name:",
+            b"display_name",
+            b"'",
+            b"\"",
+            b"\\",
+            b"\t",
+            b"-1",
+            b"99999999999",
+            b"#",
+            b"\n",
+        ],
+    );
+}
+
+#[test]
+fn cards() {
+    check("card", parsers::card, 5000, TOML);
+}
+
+#[test]
+fn prices() {
+    check("prices", parsers::prices, 3000, TOML);
+}
+
+#[test]
+fn outputs_in_json() {
+    check("outputs_json", parsers::outputs_json, 20_000, JSON);
+}
+
+#[test]
+fn outputs_in_csv() {
+    check("outputs_csv", parsers::outputs_csv, 400, JSON);
+}
+
+#[test]
+fn outputs_in_lines() {
+    check("outputs_lines", parsers::outputs_lines, 400, JSON);
+}
+
+#[test]
+fn tfrecords() {
+    check("tfrecord", parsers::tfrecord, 10_000, &[]);
+}
+
+#[test]
+fn tf_examples() {
+    check(
+        "tf_example",
+        parsers::tf_example,
+        10_000,
+        &[
+            b"image/encoded",
+            b"image/object/bbox/xmin",
+            b"\x0a",
+            b"\x12",
+            b"\x1a",
+            b"\xff\xff\xff\xff\x0f",
+            b"\x80",
+        ],
+    );
+}
+
+#[test]
+fn projects() {
+    check(
+        "project",
+        parsers::project,
+        200,
+        &[
+            b"answers",
+            b"runs",
+            b"TEXT",
+            b"BLOB",
+            b"REFERENCES",
+            b"(",
+            b"\xff\xff\xff\xff",
+            b"\x00\x00\x00\x00",
+            b"{}",
+            b"NaN",
+        ],
+    );
+}

@@ -1,0 +1,14 @@
+//! The library against independent answers: decoding, downloads, recognising and running models, and hostile bytes.
+
+#![expect(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
+
+mod conventions;
+mod decode;
+mod download;
+mod golden;
+mod hostile;
+mod layers;
+mod parity;
+mod source;
+#[path = "../support/mod.rs"]
+mod support;

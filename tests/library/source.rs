@@ -1,0 +1,281 @@
+//! A prefix in S3 as a source of images, on a real server.
+
+#[path = "../support/source_contract.rs"]
+mod source_contract;
+
+use std::sync::Arc;
+
+use source_contract::check_contract;
+use spotcheck::aws::{Aws, AwsError, AwsErrorKind};
+use spotcheck::domain::{Credentials, S3Access, S3Address, S3Layout, S3Place, SampleUri};
+use spotcheck::source::{Page, S3Source, Source, SourceError, WithRecords, for_task};
+use spotcheck::tasks::{ProgressUnit, TaskControl};
+
+use crate::support::seaweed::{Bucket, Seaweed};
+
+type File = (&'static str, &'static [u8]);
+
+const FILES: [File; 4] = [
+    ("0.jpg", b""),
+    ("10+.jpg", b"ten"),
+    ("2 with space & %41.png", b"two"),
+    ("고양이.jpg", b"cat"),
+];
+
+fn place(bucket: &Bucket, prefix: &str) -> S3Place {
+    S3Place {
+        address: S3Address::new(&bucket.name, prefix),
+        access: S3Access {
+            credentials: Credentials::Anonymous,
+            endpoint: Some(Seaweed::shared().endpoint()),
+            ..S3Access::default()
+        },
+        layout: S3Layout::Flat,
+    }
+}
+
+fn open(bucket: &Bucket, prefix: &str) -> Result<S3Source, AwsError> {
+    S3Source::open(&Aws::new(), &place(bucket, prefix), None)
+}
+
+fn names(source: &dyn Source) -> Vec<String> {
+    let samples = source.pages().flat_map(|page| page.samples);
+    samples.map(|sample| sample.name).collect()
+}
+
+#[test]
+fn a_prefix_in_s3_keeps_the_contract() {
+    let bucket = Seaweed::shared().public_bucket("contract");
+    for (name, bytes) in FILES {
+        bucket.put(&format!("my photos+/{name}"), bytes);
+    }
+    bucket.put("my photos+-old/other.jpg", b"other");
+    let source = open(&bucket, "my photos+/").unwrap();
+    let missing = format!("s3://{}/my photos+/missing.jpg", bucket.name);
+    check_contract(&source, &FILES, &missing);
+    let with_records = WithRecords::over(Arc::new(source.clone()));
+    check_contract(&with_records, &FILES, &missing);
+    let uri = format!("s3://{}/my photos+/고양이.jpg", bucket.name);
+    assert_eq!(source.read(&SampleUri::new(uri)).unwrap(), b"cat");
+}
+
+#[test]
+fn what_a_prefix_names_is_what_people_mean_by_it() {
+    let bucket = Seaweed::shared().public_bucket("meant");
+    for key in [
+        "photos/a.jpg",
+        "photos/b/c.jpg",
+        "photos-old/d.jpg",
+        "photos.jpg",
+        "hash/0a1b2c",
+    ] {
+        bucket.put(key, b"x");
+    }
+    for (prefix, expected) in [
+        ("photos/", &["a.jpg", "b/c.jpg"][..]),
+        ("photos", &["a.jpg", "b/c.jpg"]),
+        ("photos.jpg", &["photos.jpg"]),
+        ("hash/0a1b2c", &["0a1b2c"]),
+        ("hash/", &["0a1b2c"]),
+        (
+            "",
+            &[
+                "photos-old/d.jpg",
+                "photos.jpg",
+                "photos/a.jpg",
+                "photos/b/c.jpg",
+            ],
+        ),
+    ] {
+        let source = open(&bucket, prefix).unwrap_or_else(|error| panic!("{prefix}: {error}"));
+        // SeaweedFS lists folders beside files by their names, not by their keys.
+        let mut names = names(&source);
+        names.sort();
+        assert_eq!(names, expected, "{prefix}");
+    }
+    let in_folder = S3Place {
+        layout: S3Layout::Folder,
+        ..place(&bucket, "photos/")
+    };
+    let source = S3Source::open(&Aws::new(), &in_folder, None).unwrap();
+    assert_eq!(names(&source), ["a.jpg"]);
+    for prefix in ["photo", "photo/", "photos/a"] {
+        let error = open(&bucket, prefix).err().unwrap();
+        assert_eq!(error.kind, AwsErrorKind::NotFound, "{error}");
+        assert!(
+            error
+                .message
+                .contains(&format!("there is s3://{}/photo", bucket.name))
+                || prefix == "photos/a" && error.message.contains("photos/a.jpg"),
+            "{error}"
+        );
+    }
+    let error = open(&bucket, "elsewhere/").err().unwrap();
+    assert!(error.message.contains("no folder"), "{error}");
+}
+
+#[test]
+fn what_is_left_out_of_a_prefix_is_said() {
+    let bucket = Seaweed::shared().public_bucket("left-out");
+    for key in [
+        "set/a.jpg",
+        "set/labels.csv",
+        "set/_SUCCESS",
+        "set/.cache/x.jpg",
+    ] {
+        bucket.put(key, b"x");
+    }
+    let source = open(&bucket, "set/").unwrap();
+    let pages: Vec<Page> = source.pages().collect();
+    let notes: Vec<&str> = pages
+        .iter()
+        .flat_map(|page| &page.notes)
+        .map(String::as_str)
+        .collect();
+    assert_eq!(
+        notes,
+        [
+            "2 objects were left out, as their names are not those of images: _SUCCESS, labels.csv",
+            "One object was left out, as it is hidden (a part of its name begins with a dot): .cache/x.jpg",
+        ]
+    );
+}
+
+#[test]
+fn a_long_listing_comes_page_by_page_with_etags_and_without_a_second_look() {
+    let bucket = Seaweed::shared().public_bucket("long");
+    let keys: Vec<String> = (0..2345)
+        .map(|number| format!("n/{number:05}.jpg"))
+        .collect();
+    bucket.fill(keys.len(), |number| keys[number].clone(), b"x");
+    let source = open(&bucket, "n/").unwrap();
+    let pages: Vec<Page> = source.pages().collect();
+    assert!(pages.len() >= 3, "{}", pages.len());
+    let samples: Vec<_> = pages.into_iter().flat_map(|page| page.samples).collect();
+    let listed: Vec<String> = samples
+        .iter()
+        .map(|sample| format!("n/{}", sample.name))
+        .collect();
+    assert_eq!(listed, keys);
+    // The MD5 of “x”.
+    let etag = "9dd4e461268c8034f5c8564e155c67a6";
+    assert!(
+        samples
+            .iter()
+            .all(|sample| sample.etag.as_deref() == Some(etag))
+    );
+    assert!(
+        samples
+            .iter()
+            .all(|sample| sample.stamp().modified_ns.is_none())
+    );
+}
+
+#[test]
+fn a_cancelled_task_waits_for_nothing_more() {
+    let bucket = Seaweed::shared().public_bucket("cancelled");
+    bucket.put("a.jpg", b"x");
+    let source: Arc<dyn Source> = Arc::new(open(&bucket, "").unwrap());
+    let control = TaskControl::new(ProgressUnit::Images);
+    let of_task = for_task(&source, &control);
+    let uri = SampleUri::new(format!("s3://{}/a.jpg", bucket.name));
+    assert_eq!(of_task.read(&uri).unwrap(), b"x");
+    control.cancel();
+    assert!(matches!(of_task.read(&uri), Err(SourceError::Cancelled)));
+    assert_eq!(of_task.pages().count(), 0);
+    assert_eq!(
+        source.read(&uri).unwrap(),
+        b"x",
+        "the source itself goes on"
+    );
+}
+
+/// `tests/tfrecord/make.py` wrote it.
+fn photos() -> Vec<u8> {
+    std::fs::read(crate::support::repository().join("tests/tfrecord/photos.tfrecord")).unwrap()
+}
+
+#[test]
+fn the_images_in_a_tfrecord_object_are_listed_and_read_in_its_place() {
+    let bucket = Seaweed::shared().public_bucket("records");
+    bucket.put("set/a.jpg", b"a");
+    bucket.put("set/photos.tfrecord", &photos());
+    bucket.put("set/train-00000-of-00001", &photos());
+    bucket.put("set/z.jpg", b"z");
+    let folder = crate::support::repository().join("tests/tfrecord/photos");
+    for (prefix, beside) in [("set/", 2), ("set/photos.tfrecord", 0)] {
+        let source = WithRecords::over(Arc::new(open(&bucket, prefix).unwrap()));
+        let pages: Vec<Page> = source.pages().collect();
+        let problems: Vec<_> = pages.iter().flat_map(|page| &page.problems).collect();
+        assert!(problems.is_empty(), "{problems:?}");
+        let samples: Vec<_> = pages.iter().flat_map(|page| &page.samples).collect();
+        let in_shard = if beside == 0 { 0 } else { 6 };
+        assert_eq!(samples.len(), 6 + in_shard + beside);
+        let coffee = samples
+            .iter()
+            .find(|sample| sample.name == "photos.tfrecord/coffee.png")
+            .unwrap();
+        let uri = format!("s3://{}/set/photos.tfrecord/#2", bucket.name);
+        assert_eq!(coffee.uri.as_str(), uri);
+        assert!(coffee.etag.is_some());
+        let expected = std::fs::read(folder.join("coffee.png")).unwrap();
+        let (read, truth) = source.read_with_truth(&coffee.uri).unwrap();
+        assert_eq!(read, expected);
+        assert_eq!(truth.boxes.len(), 2);
+        assert_eq!(truth.labels[0].to_string(), "coffee mug (505)");
+    }
+}
+
+#[test]
+fn a_tfrecord_object_that_was_replaced_or_deleted_is_noticed_when_it_is_read() {
+    let bucket = Seaweed::shared().public_bucket("replaced");
+    bucket.put("photos.tfrecord", &photos());
+    let source = WithRecords::over(Arc::new(open(&bucket, "photos.tfrecord").unwrap()));
+    let samples: Vec<_> = source.pages().flat_map(|page| page.samples).collect();
+    let whole = source.read(&samples[3].uri).unwrap();
+    // The same images without the first one.
+    let first_len = 16 + u64::from_le_bytes(photos()[..8].try_into().unwrap()) as usize;
+    bucket.put("photos.tfrecord", &photos()[first_len..]);
+    assert_eq!(source.read(&samples[2].uri).unwrap(), whole);
+    bucket.put("photos.tfrecord", b"something else");
+    let error = source.read(&samples[2].uri).unwrap_err();
+    assert!(
+        error.to_string().contains("record 2 is not there any more"),
+        "{error}"
+    );
+    bucket.delete("photos.tfrecord");
+    let error = source.read(&samples[2].uri).unwrap_err();
+    assert!(matches!(error, SourceError::NotFound), "{error}");
+}
+
+#[test]
+fn one_record_of_an_object_opens_by_its_address() {
+    let bucket = Seaweed::shared().public_bucket("one-record");
+    bucket.put("set/photos.tfrecord", &photos());
+    let open = |prefix: &str| {
+        WithRecords::in_s3(&Aws::new(), &place(&bucket, prefix), None, |source| source)
+            .map(|(source, _)| source)
+    };
+    let source = open("set/photos.tfrecord/#4").unwrap();
+    assert_eq!(
+        source.name(),
+        format!("s3://{}/set/photos.tfrecord/#4", bucket.name)
+    );
+    assert_eq!(names(&source), ["photos.tfrecord/grace_hopper.jpg"]);
+    assert_eq!(names(&open("set/").unwrap()).len(), 6);
+    for nothing in ["set/other.tfrecord/#4", "set/#4", "set/photos.tfrecord/4"] {
+        let error = open(nothing).err().unwrap();
+        assert_eq!(error.kind, AwsErrorKind::NotFound, "{error}");
+    }
+    let (samples, problems): (Vec<_>, Vec<_>) = open("set/photos.tfrecord/#6")
+        .unwrap()
+        .pages()
+        .map(|page| (page.samples, page.problems))
+        .unzip();
+    assert!(samples.concat().is_empty());
+    assert!(
+        problems.concat()[0]
+            .message
+            .contains("6 records were found")
+    );
+}

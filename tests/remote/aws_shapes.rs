@@ -1,0 +1,609 @@
+//! What is sent to SageMaker, its endpoints and CloudWatch Logs, held against AWS's own description of these services; and what is made of
+//! answers that fit it.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use spotcheck::aws::{Aws, AwsErrorKind, MAX_INVOCATION_BYTES, Patience, SageMaker};
+use spotcheck::domain::{
+    AWS_REGIONS, AssembleWith, BatchStrategy, Compression, Credentials, DataCapture,
+    DataProcessing, EndpointConfig, EndpointQuery, EndpointSpec, EndpointStatus, Experiment,
+    InputObjects, JobQuery, LogFrom, ModelClient, ModelSpec, S3Address, SageMakerAccess, SplitType,
+    TransformInput, TransformOutput, TransformSpec, TransformStatus,
+};
+
+use crate::support::alone::alone;
+use crate::support::http_server::{HttpServer, Reply, Request};
+use crate::support::seaweed::without_aws;
+
+const SECRET: &str = "not/to/be/shown/anywhere/0123456789";
+
+const JOB_ARN: &str = "arn:aws:sagemaker:eu-west-1:123456789012:transform-job/cats";
+
+/// A process with an AWS configuration of its own, that `at` writes into `folder`.
+fn with_folder(command: &mut Command, folder: &Path) {
+    without_aws(command, "http://127.0.0.1:1")
+        .env("AWS_CONFIG_FILE", folder.join("config"))
+        .env_remove("AWS_REGION");
+}
+
+/// SageMaker and CloudWatch Logs, both at `server`, as the configuration of this process says from now on.
+fn at(server: &HttpServer) -> SageMaker {
+    let config = format!(
+        "[default]\naws_access_key_id = AKIAEXAMPLE000000000\naws_secret_access_key = {SECRET}\naws_session_token = a-token\n\
+         region = eu-west-1\nservices = here\n\n[services here]\nsagemaker =\n  endpoint_url = {url}\n\
+         sagemaker_runtime =\n  endpoint_url = {url}\ncloudwatch_logs =\n  endpoint_url = {url}\n",
+        url = server.url("")
+    );
+    std::fs::write(std::env::var_os("AWS_CONFIG_FILE").unwrap(), config).unwrap();
+    impatient().sagemaker(&SageMakerAccess::default())
+}
+
+fn impatient() -> Aws {
+    Aws::with_patience(Patience {
+        first_backoff: Duration::from_millis(1),
+        ..Patience::default()
+    })
+}
+
+/// `SageMaker.CreateModel`
+fn operation_of(request: &Request) -> &str {
+    let target = request.headers.get("x-amz-target").unwrap();
+    target.rsplit('.').next().unwrap()
+}
+
+fn answer_file(operation: &str) -> Vec<u8> {
+    let path = crate::support::repository().join(format!("tests/aws/answers/{operation}.json"));
+    // What has nothing to say answers with nothing.
+    std::fs::read(path).unwrap_or_default()
+}
+
+fn python() -> Command {
+    let mut command = Command::new("python3");
+    command
+        .arg(crate::support::repository().join("tests/aws/check_shapes.py"))
+        .env("PYTHONPATH", crate::support::python_packages("aws-models"));
+    command
+}
+
+/// What botocore finds wrong with these lines.
+fn problems(lines: &[Value]) -> String {
+    let mut checker = python()
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = checker.stdin.take().unwrap();
+    for line in lines {
+        writeln!(input, "{line}").unwrap();
+    }
+    drop(input);
+    let output = checker.wait_with_output().unwrap();
+    assert!(output.status.success(), "the checker failed");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn service_of(operation: &str) -> &'static str {
+    match operation {
+        "DescribeLogStreams" | "GetLogEvents" => "logs",
+        _ => "sagemaker",
+    }
+}
+
+fn line(operation: &str, kind: &str, body: &[u8]) -> Value {
+    let body: Value = if body.is_empty() {
+        json!({})
+    } else {
+        serde_json::from_slice(body).unwrap()
+    };
+    json!({"service": service_of(operation), "operation": operation, "kind": kind, "body": body})
+}
+
+fn map(key: &str, value: &str) -> BTreeMap<String, String> {
+    BTreeMap::from([(key.to_owned(), value.to_owned())])
+}
+
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "the fields that it fills are options"
+)]
+fn some(text: &str) -> Option<String> {
+    Some(text.to_owned())
+}
+
+fn folder(prefix: &str) -> S3Address {
+    S3Address::new("bucket", prefix)
+}
+
+/// With every field filled.
+fn full_job() -> TransformSpec {
+    TransformSpec {
+        job_name: "cats".to_owned(),
+        model_name: "efficientnet".to_owned(),
+        input: TransformInput {
+            objects: InputObjects::Manifest(folder("jobs/cats/manifest.json")),
+            content_type: "application/x-image".to_owned(),
+            split: SplitType::TFRecord,
+            compression: Compression::Gzip,
+        },
+        output: TransformOutput {
+            folder: folder("out/cats/"),
+            accept: some("application/json"),
+            assemble: AssembleWith::Line,
+            kms_key: some("alias/outputs"),
+        },
+        instance_type: "ml.g4dn.xlarge".to_owned(),
+        instance_count: 2,
+        volume_kms_key: some("alias/disks"),
+        ami_version: some("al2-ami-sagemaker-batch-gpu-535"),
+        batch_strategy: BatchStrategy::SingleRecord,
+        max_payload_mb: Some(6),
+        max_concurrent: Some(4),
+        model_client: ModelClient {
+            timeout_s: Some(600),
+            max_retries: Some(1),
+        },
+        environment: map("LEVEL", "1"),
+        tags: map("project", "cats"),
+        data_processing: DataProcessing {
+            input_filter: some("$"),
+            output_filter: some("$"),
+            join_input: true,
+        },
+        data_capture: Some(DataCapture {
+            folder: folder("captured/"),
+            kms_key: some("alias/captured"),
+            with_inference_id: true,
+        }),
+        experiment: Some(Experiment {
+            experiment: some("e"),
+            trial: some("t"),
+            trial_component: some("c"),
+            run: some("r"),
+        }),
+    }
+}
+
+/// With nothing but what must be there.
+fn least_job() -> TransformSpec {
+    TransformSpec {
+        input: TransformInput {
+            objects: InputObjects::Prefix(folder("photos/")),
+            content_type: "application/x-image".to_owned(),
+            split: SplitType::None,
+            compression: Compression::None,
+        },
+        output: TransformOutput {
+            folder: folder("out/cats/"),
+            accept: None,
+            assemble: AssembleWith::None,
+            kms_key: None,
+        },
+        volume_kms_key: None,
+        ami_version: None,
+        max_payload_mb: None,
+        max_concurrent: None,
+        model_client: ModelClient::default(),
+        environment: BTreeMap::new(),
+        tags: BTreeMap::new(),
+        data_processing: DataProcessing::default(),
+        data_capture: None,
+        experiment: None,
+        ..full_job()
+    }
+}
+
+fn model() -> ModelSpec {
+    ModelSpec {
+        name: "efficientnet".to_owned(),
+        image: "123456789012.dkr.ecr.eu-west-1.amazonaws.com/ray:1".to_owned(),
+        archive: folder("models/m.tar.gz"),
+        role: "arn:aws:iam::123456789012:role/SageMaker".to_owned(),
+        environment: map("A", "b"),
+        tags: map("project", "cats"),
+    }
+}
+
+fn config() -> EndpointConfig {
+    EndpointConfig {
+        name: "cats-config".to_owned(),
+        model_name: "efficientnet".to_owned(),
+        instance_type: some("ml.g4dn.xlarge"),
+        instance_count: 2,
+        ami_version: some("al2-ami-sagemaker-inference-gpu-3-1"),
+        startup_timeout_s: Some(300),
+        download_timeout_s: Some(900),
+        kms_key: some("alias/disks"),
+        tags: map("project", "cats"),
+    }
+}
+
+fn endpoint() -> EndpointSpec {
+    EndpointSpec {
+        name: "cats".to_owned(),
+        config_name: "cats-config".to_owned(),
+        tags: map("project", "cats"),
+    }
+}
+
+/// Sends every request that there is.
+fn ask_everything(sagemaker: &SageMaker) {
+    let query = JobQuery {
+        name_contains: some("cats"),
+        status: Some(TransformStatus::Failed),
+        page_token: some("page-2"),
+    };
+    sagemaker.create_model(&model(), None).unwrap();
+    sagemaker.describe_model("efficientnet", None).unwrap();
+    sagemaker.delete_model("efficientnet", None).unwrap();
+    sagemaker.create_transform_job(&full_job(), None).unwrap();
+    sagemaker.create_transform_job(&least_job(), None).unwrap();
+    sagemaker.describe_transform_job("cats", None).unwrap();
+    sagemaker.stop_transform_job("cats", None).unwrap();
+    sagemaker.tags_of(JOB_ARN, None).unwrap();
+    sagemaker.list_transform_jobs(&query, None).unwrap();
+    sagemaker
+        .list_transform_jobs(&JobQuery::default(), None)
+        .unwrap();
+    sagemaker.create_endpoint_config(&config(), None).unwrap();
+    sagemaker
+        .describe_endpoint_config("cats-config", None)
+        .unwrap();
+    sagemaker
+        .delete_endpoint_config("cats-config", None)
+        .unwrap();
+    sagemaker.create_endpoint(&endpoint(), None).unwrap();
+    sagemaker.describe_endpoint("cats", None).unwrap();
+    sagemaker.delete_endpoint("cats", None).unwrap();
+    let query = EndpointQuery {
+        name_contains: some("cats"),
+        status: Some(EndpointStatus::InService),
+        page_token: some("page-2"),
+    };
+    sagemaker.list_endpoints(&query, None).unwrap();
+    let group = "/aws/sagemaker/TransformJobs";
+    sagemaker.log_streams(group, "cats/", None).unwrap();
+    sagemaker
+        .log_events(group, "cats/i-1", LogFrom::After("f/1".to_owned()), None)
+        .unwrap();
+    for from in [LogFrom::Beginning, LogFrom::Newest(100)] {
+        sagemaker.log_events(group, "cats/i-1", from, None).unwrap();
+    }
+}
+
+#[test]
+fn every_request_and_every_answer_of_the_tests_is_as_aws_describes_it() {
+    let home = tempfile::tempdir().unwrap();
+    alone(
+        "aws_shapes::every_request_and_every_answer_of_the_tests_is_as_aws_describes_it",
+        |command| with_folder(command, home.path()),
+        || {
+            let server =
+                HttpServer::start(|request| Reply::whole(&answer_file(operation_of(request))));
+            ask_everything(&at(&server));
+            let mut lines = Vec::new();
+            for exchange in server.exchanges() {
+                let request = &exchange.request;
+                let operation = operation_of(request);
+                assert_eq!(
+                    request.headers["content-type"],
+                    "application/x-amz-json-1.1"
+                );
+                assert_eq!(request.headers["x-amz-security-token"], "a-token");
+                let service = service_of(operation);
+                let scope = format!("/eu-west-1/{service}/aws4_request, SignedHeaders=");
+                let signature = &request.headers["authorization"];
+                assert!(signature.contains(&scope), "{signature}");
+                lines.push(line(operation, "request", &request.body));
+                lines.push(line(operation, "answer", &answer_file(operation)));
+            }
+            assert_eq!(lines.len(), 2 * 21);
+            let found = problems(&lines);
+            assert!(found.is_empty(), "{found}");
+        },
+    );
+}
+
+#[test]
+fn the_check_of_shapes_finds_what_is_wrong() {
+    let wrong = [
+        json!({"TransformJobName": "cats"}),
+        json!({"TransformJobName": "cats", "Modelname": "m"}),
+        json!({"TransformJobName": "c_ts", "ModelName": 7, "BatchStrategy": "One"}),
+    ];
+    let lines = wrong.map(|body| {
+        json!({"service": "sagemaker", "operation": "CreateTransformJob", "kind": "request", "body": body})
+    });
+    let found = problems(&lines);
+    for words in [
+        "Missing required parameter in input: \"TransformInput\"",
+        "Unknown parameter in input: \"Modelname\"",
+        "Invalid type for parameter ModelName",
+        ".TransformJobName: c_ts does not match",
+        ".BatchStrategy: One is none of",
+    ] {
+        assert!(found.contains(words), "{words} not in {found}");
+    }
+}
+
+#[test]
+fn the_regions_that_are_known_are_those_of_aws() {
+    let output = python().arg("regions").output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let mut known = AWS_REGIONS.to_vec();
+    known.sort_unstable();
+    let told = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(known, told.lines().collect::<Vec<_>>());
+}
+
+#[test]
+fn answers_are_understood_in_full() {
+    let home = tempfile::tempdir().unwrap();
+    alone(
+        "aws_shapes::answers_are_understood_in_full",
+        |command| with_folder(command, home.path()),
+        || {
+            let server =
+                HttpServer::start(|request| Reply::whole(&answer_file(operation_of(request))));
+            let sagemaker = at(&server);
+            let job = sagemaker.describe_transform_job("cats", None).unwrap();
+            let mut expected = full_job();
+            expected.tags.clear();
+            expected.input.split = SplitType::None;
+            expected.input.compression = Compression::None;
+            expected.output.assemble = AssembleWith::None;
+            // SageMaker tells an empty key where there is none.
+            expected.output.kms_key = None;
+            expected.volume_kms_key = None;
+            expected.data_capture.as_mut().unwrap().kms_key = None;
+            assert_eq!(job.spec, expected);
+            assert_eq!(job.status, TransformStatus::Failed);
+            assert_eq!(job.created_ms, 1_763_719_200_250);
+            assert_eq!(job.started_ms, Some(1_763_719_380_500));
+            assert_eq!(job.ended_ms, Some(1_763_719_500_000));
+
+            let tags = sagemaker.tags_of(JOB_ARN, None).unwrap();
+            assert_eq!(tags, map("project", "cats"));
+
+            let found = sagemaker.describe_model("efficientnet", None).unwrap();
+            assert_eq!(
+                found,
+                Some(ModelSpec {
+                    tags: BTreeMap::new(),
+                    ..model()
+                })
+            );
+            let jobs = sagemaker
+                .list_transform_jobs(&JobQuery::default(), None)
+                .unwrap();
+            let names: Vec<&str> = jobs.jobs.iter().map(|job| job.name.as_str()).collect();
+            assert_eq!(names, ["cats-2", "cats-1"]);
+            assert_eq!(jobs.jobs[1].ended_ms, Some(1_763_719_190_500));
+            assert_eq!(jobs.next.as_deref(), Some("page-2"));
+
+            let found = sagemaker.describe_endpoint_config("c", None).unwrap();
+            let mut expected = config();
+            expected.tags.clear();
+            assert_eq!(found, Some(expected));
+            let found = sagemaker.describe_endpoint("cats", None).unwrap().unwrap();
+            assert_eq!(found.status, EndpointStatus::InService);
+            assert_eq!(found.config_name.as_deref(), Some("cats-config"));
+            assert_eq!(found.variants[0].instances, 2);
+
+            let streams = sagemaker.log_streams("g", "cats/", None).unwrap();
+            assert_eq!(streams[0].last_event_ms, Some(1_763_719_500_100));
+            assert_eq!(streams[1].last_event_ms, None);
+            let page = sagemaker
+                .log_events("g", "s", LogFrom::Beginning, None)
+                .unwrap();
+            assert_eq!(page.events[0].at_ms, 1_763_719_380_100);
+            assert_eq!(page.next, "f/1");
+        },
+    );
+}
+
+/// An answer of SageMaker with no more than what it must say, as botocore knows it.
+fn least(operation: &str) -> Vec<u8> {
+    let output = python()
+        .args(["least", service_of(operation), operation])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "the checker failed");
+    output.stdout
+}
+
+#[test]
+fn answers_that_say_no_more_than_they_must_are_understood() {
+    let home = tempfile::tempdir().unwrap();
+    alone(
+        "aws_shapes::answers_that_say_no_more_than_they_must_are_understood",
+        |command| with_folder(command, home.path()),
+        || {
+            let server = HttpServer::start(|request| Reply::whole(&least(operation_of(request))));
+            let sagemaker = at(&server);
+            let found = sagemaker.describe_endpoint("x", None).unwrap().unwrap();
+            assert_eq!((found.config_name, found.failure), (None, None));
+            let group = "/aws/sagemaker/TransformJobs";
+            assert!(sagemaker.log_streams(group, "x", None).unwrap().is_empty());
+            let page = sagemaker
+                .log_events(group, "x", LogFrom::After("f/1".to_owned()), None)
+                .unwrap();
+            assert_eq!((page.events.len(), page.next.as_str()), (0, "f/1"));
+            let jobs = sagemaker.list_transform_jobs(&JobQuery::default(), None);
+            assert!(jobs.unwrap().jobs.is_empty());
+            assert!(sagemaker.tags_of(JOB_ARN, None).unwrap().is_empty());
+            let endpoints = sagemaker.list_endpoints(&EndpointQuery::default(), None);
+            assert!(endpoints.unwrap().endpoints.is_empty());
+            // What is missing here has no place in a job of ours: it is said, and nothing breaks.
+            let job = sagemaker.describe_transform_job("x", None).unwrap_err();
+            assert_eq!(job.kind, AwsErrorKind::Unsupported, "{job}");
+            let model = sagemaker.describe_model("x", None).unwrap_err();
+            assert_eq!(model.kind, AwsErrorKind::Unsupported, "{model}");
+        },
+    );
+}
+
+fn refusal(status: &'static str, code: &str, message: &str) -> Reply {
+    let body = json!({"__type": code, "message": message}).to_string();
+    Reply {
+        status,
+        ..Reply::whole(body.as_bytes())
+    }
+}
+
+#[test]
+fn being_asked_too_much_is_waited_out_and_a_refusal_is_told_at_once() {
+    let home = tempfile::tempdir().unwrap();
+    alone(
+        "aws_shapes::being_asked_too_much_is_waited_out_and_a_refusal_is_told_at_once",
+        |command| with_folder(command, home.path()),
+        || {
+            let server = HttpServer::start(|request| match request.number {
+                0 => refusal("400 Bad Request", "ThrottlingException", "Rate exceeded"),
+                1 => Reply::status("503 Service Unavailable"),
+                2 => Reply::whole(&answer_file("DescribeEndpoint")),
+                3 => refusal(
+                    "400 Bad Request",
+                    "ValidationException",
+                    "Could not find endpoint \"x\".",
+                ),
+                _ => refusal(
+                    "400 Bad Request",
+                    "AccessDeniedException",
+                    "User: u is not authorized to perform: sagemaker:ListEndpoints",
+                ),
+            });
+            let sagemaker = at(&server);
+            assert!(sagemaker.describe_endpoint("cats", None).unwrap().is_some());
+            assert_eq!(server.exchanges().len(), 3);
+            assert_eq!(sagemaker.describe_endpoint("x", None).unwrap(), None);
+            let denied = sagemaker
+                .list_endpoints(&EndpointQuery::default(), None)
+                .unwrap_err();
+            assert_eq!(denied.kind, AwsErrorKind::AccessDenied);
+            assert!(
+                denied
+                    .message
+                    .contains("lack the permission sagemaker:ListEndpoints"),
+                "{denied}"
+            );
+            assert!(!denied.message.contains(SECRET), "{denied}");
+            assert_eq!(server.exchanges().len(), 5);
+        },
+    );
+}
+
+#[test]
+fn an_endpoint_is_asked_with_the_bytes_as_they_are_and_its_failures_are_explained() {
+    let home = tempfile::tempdir().unwrap();
+    alone(
+        "aws_shapes::an_endpoint_is_asked_with_the_bytes_as_they_are_and_its_failures_are_explained",
+        |command| with_folder(command, home.path()),
+        || {
+            let server = HttpServer::start(|request| {
+                if request.path == "/endpoints/cats/invocations" {
+                    return Reply::whole(b"{\"status\":\"ok\"}")
+                        .header("Content-Type", "application/json")
+                        .header("x-Amzn-Invoked-Production-Variant", "AllTraffic");
+                }
+                let body = json!({
+                    "Message": "Received client error (400) from primary with message \"no image\".",
+                    "OriginalStatusCode": 400, "OriginalMessage": "no image",
+                    "LogStreamArn": "arn:aws:logs:eu-west-1:1:log-group:/aws/sagemaker/Endpoints/dogs",
+                });
+                Reply {
+                    status: "424 Failed Dependency",
+                    ..Reply::whole(body.to_string().as_bytes())
+                }
+                .header("x-amzn-ErrorType", "ModelError")
+            });
+            let sagemaker = at(&server);
+            let ask = |name: &str, body| {
+                sagemaker.invoke_endpoint(
+                    name,
+                    "application/x-image",
+                    Some("application/json"),
+                    body,
+                    None,
+                )
+            };
+            let answer = ask("cats", b"\xff\xd8 a picture".to_vec()).unwrap();
+            assert_eq!(answer.body, b"{\"status\":\"ok\"}");
+            assert_eq!(answer.variant.as_deref(), Some("AllTraffic"));
+            let request = &server.exchanges()[0].request;
+            assert_eq!(request.body, b"\xff\xd8 a picture");
+            assert_eq!(request.headers["content-type"], "application/x-image");
+            assert_eq!(request.headers["accept"], "application/json");
+
+            let failed = ask("dogs", vec![1]).unwrap_err();
+            assert_eq!(failed.kind, AwsErrorKind::Model);
+            for words in ["status 400", "no image", "/aws/sagemaker/Endpoints/dogs"] {
+                assert!(failed.message.contains(words), "{failed}");
+            }
+            assert_eq!(server.exchanges().len(), 2);
+            let large = ask("cats", vec![0; MAX_INVOCATION_BYTES + 1]).unwrap_err();
+            assert_eq!(large.kind, AwsErrorKind::Invalid);
+            assert!(large.message.contains("Batch Transform"), "{large}");
+            assert_eq!(server.exchanges().len(), 2, "it was not even sent");
+        },
+    );
+}
+
+#[test]
+fn environment_variables_name_the_server_of_each_service() {
+    let server = HttpServer::start(|request| Reply::whole(&answer_file(operation_of(request))));
+    let logs = HttpServer::start(|request| {
+        assert_eq!(operation_of(request), "DescribeLogStreams");
+        Reply::whole(&answer_file("DescribeLogStreams"))
+    });
+    alone(
+        "aws_shapes::environment_variables_name_the_server_of_each_service",
+        |command| {
+            without_aws(command, "http://127.0.0.1:1")
+                .env("AWS_ACCESS_KEY_ID", "AKIAEXAMPLE000000000")
+                .env("AWS_SECRET_ACCESS_KEY", SECRET)
+                .env("AWS_ENDPOINT_URL", server.url(""))
+                .env("AWS_ENDPOINT_URL_CLOUDWATCH_LOGS", logs.url("/"));
+        },
+        || {
+            let sagemaker = impatient().sagemaker(&SageMakerAccess::default());
+            assert!(sagemaker.describe_endpoint("cats", None).unwrap().is_some());
+            assert_eq!(sagemaker.log_streams("g", "cats/", None).unwrap().len(), 2);
+            assert_eq!(sagemaker.region(None).unwrap(), "us-east-1");
+            let who = sagemaker.identity(None).unwrap();
+            assert!(who.who.contains("custom endpoint"), "{}", who.who);
+        },
+    );
+}
+
+#[test]
+fn without_a_region_or_credentials_nobody_is_asked_and_what_is_missing_is_said() {
+    alone(
+        "aws_shapes::without_a_region_or_credentials_nobody_is_asked_and_what_is_missing_is_said",
+        |command| {
+            without_aws(command, "http://127.0.0.1:1").env_remove("AWS_REGION");
+        },
+        || {
+            let aws = impatient();
+            let nowhere = aws.sagemaker(&SageMakerAccess::default());
+            let error = nowhere.describe_endpoint("cats", None).unwrap_err();
+            assert_eq!(error.kind, AwsErrorKind::NoRegion, "{error}");
+            let mut access = SageMakerAccess {
+                region: some("eu-west-1"),
+                ..SageMakerAccess::default()
+            };
+            let error = aws.sagemaker(&access).stop_transform_job("cats", None);
+            let error = error.unwrap_err();
+            assert_eq!(error.kind, AwsErrorKind::NoCredentials, "{error}");
+            access.credentials = Credentials::Anonymous;
+            let error = aws.sagemaker(&access).stop_transform_job("cats", None);
+            let error = error.unwrap_err();
+            assert_eq!(error.kind, AwsErrorKind::NoCredentials, "{error}");
+            assert!(error.message.contains("anonymously"), "{error}");
+        },
+    );
+}

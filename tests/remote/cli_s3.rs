@@ -1,0 +1,512 @@
+//! Images in S3 on the command line, against a real server: what is written, what is said, and who asks.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+use crate::support::fault_proxy::{Answer, Fault, FaultProxy, Often};
+use crate::support::seaweed::{ADMIN, Bucket, Login, READER, STRANGER, Seaweed, without_aws};
+use crate::support::{repository, spotcheck};
+
+/// Signed in by nothing, with the profiles of the server at hand.
+fn with_profiles(args: &[&str], endpoint: &str) -> Command {
+    let mut command = spotcheck(args);
+    without_aws(&mut command, endpoint).env("AWS_CONFIG_FILE", Seaweed::shared().aws_config());
+    command
+}
+
+fn predict(place: &str, more: &[&str]) -> Command {
+    let mut args = vec!["predict", place, "--model", "efficientnet-lite0"];
+    args.extend(more);
+    with_profiles(&args, &Seaweed::shared().endpoint())
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn must_succeed(mut command: Command) -> Output {
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{command:?}: {}", stderr(&output));
+    output
+}
+
+/// What a command that fails says.
+fn failure(mut command: Command) -> String {
+    let output = command.output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    stderr(&output)
+}
+
+fn lines(output: &Output) -> Vec<Value> {
+    let text = std::str::from_utf8(&output.stdout).unwrap();
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+/// Images and other files, in the same order for people as for S3.
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let samples = repository().join("assets/samples");
+    std::fs::create_dir(folder.path().join("sub")).unwrap();
+    for (name, sample) in [
+        ("a b+.jpg", "rocket.jpg"),
+        ("c%20d.png", "coffee.png"),
+        ("sub/고양이.png", "chelsea.png"),
+    ] {
+        std::fs::copy(samples.join(sample), folder.path().join(name)).unwrap();
+    }
+    std::fs::write(folder.path().join("broken.jpg"), b"no picture").unwrap();
+    std::fs::write(folder.path().join("labels.csv"), b"a,b").unwrap();
+    folder
+}
+
+fn filled_bucket(name: &str, folder: &Path) -> Bucket {
+    let bucket = Seaweed::shared().bucket(name);
+    bucket.put_folder("photos/", folder);
+    bucket.put("photos-old/other.jpg", b"never asked for");
+    bucket
+}
+
+#[test]
+fn predictions_over_a_prefix_equal_those_over_the_same_files() {
+    let folder = folder();
+    let bucket = filled_bucket("equal", folder.path());
+    let place = bucket.uri("photos/");
+    let run = |source: &str, more: &[&str]| {
+        let mut command = predict(source, &["--out", "-"]);
+        let output = command.args(more).output().unwrap();
+        // One image is broken.
+        assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+        output
+    };
+    let remote = run(&place, &["--profile", "reader"]);
+    let local = run(&folder.path().to_string_lossy(), &[]);
+    let said = stderr(&remote);
+    assert!(
+        said.contains("One object was left out, as its name is not that of an image: labels.csv"),
+        "{said}"
+    );
+    let local_root = format!("{}/", folder.path().display());
+    let expected: Vec<Value> = lines(&local)
+        .into_iter()
+        .map(|mut line| {
+            let uri = line["uri"].as_str().unwrap();
+            line["uri"] = uri.replacen(&local_root, &place, 1).into();
+            line
+        })
+        .collect();
+    assert_eq!(expected.len(), 4);
+    assert_eq!(lines(&remote), expected);
+}
+
+#[test]
+fn a_project_of_a_prefix_goes_on_by_etag_and_is_exported_as_it_was_reached() {
+    let folder = folder();
+    let bucket = filled_bucket("project", folder.path());
+    let place = bucket.uri("photos/");
+    let home = tempfile::tempdir().unwrap();
+    let project = home.path().join("p.spotcheck");
+    let project = project.to_str().unwrap();
+    let endpoint = Seaweed::shared().endpoint();
+    let run = |more: &[&str], status: i32| {
+        let mut command = predict(&place, &["--project", project, "--out", "-"]);
+        command.args(more).env_remove("AWS_ENDPOINT_URL_S3");
+        command.args(["--profile", "reader", "--endpoint-url", &endpoint]);
+        let output = command.output().unwrap();
+        assert_eq!(output.status.code(), Some(status), "{}", stderr(&output));
+        output
+    };
+    // One image is broken.
+    let first = run(&[], 3);
+    // The same content under the same key is the same image, although it is younger.
+    bucket.put_folder("photos/", folder.path());
+    let again = run(&["--resume"], 3);
+    assert!(
+        stderr(&again).contains("4 of 4 images have an answer, 0 to go"),
+        "{}",
+        stderr(&again)
+    );
+    assert_eq!(lines(&again), lines(&first));
+    bucket.put(
+        "photos/broken.jpg",
+        &std::fs::read(repository().join("assets/samples/rocket.jpg")).unwrap(),
+    );
+    let changed = run(&["--resume"], 0);
+    assert!(
+        stderr(&changed).contains("predicted again: 1"),
+        "{}",
+        stderr(&changed)
+    );
+
+    let info = must_succeed(with_profiles(&["project", "info", project], &endpoint));
+    let info = String::from_utf8_lossy(&info.stdout).into_owned();
+    assert!(
+        info.contains(&format!("images in {place}, reached as profile reader")),
+        "{info}"
+    );
+    // Neither profile nor server are named: the project knows them.
+    let out = home.path().join("out");
+    let mut export = with_profiles(
+        &[
+            "export",
+            project,
+            "--format",
+            "pictures",
+            "--out",
+            out.to_str().unwrap(),
+        ],
+        &endpoint,
+    );
+    export.env_remove("AWS_ENDPOINT_URL_S3");
+    must_succeed(export);
+    assert!(out.join("sub").is_dir(), "named from the prefix on");
+    let stored = std::fs::read(project).unwrap();
+    for login in [READER, ADMIN] {
+        let secret = login.secret_key.as_bytes();
+        assert!(!stored.windows(secret.len()).any(|window| window == secret));
+    }
+}
+
+fn signed_in(login: Login, mut command: Command) -> Command {
+    command
+        .env("AWS_ACCESS_KEY_ID", login.access_key)
+        .env("AWS_SECRET_ACCESS_KEY", login.secret_key);
+    command
+}
+
+#[test]
+fn who_is_named_asks_and_nobody_else() {
+    let folder = folder();
+    let bucket = filled_bucket("who", folder.path());
+    let place = bucket.uri("photos/a b+.jpg");
+    must_succeed(signed_in(READER, predict(&place, &[])));
+    let said = failure(signed_in(
+        ADMIN,
+        predict(&place, &["--profile", "stranger"]),
+    ));
+    assert!(
+        said.contains("does not know the access key of profile stranger"),
+        "{said}"
+    );
+    assert!(!said.contains(STRANGER.secret_key), "{said}");
+    let said = failure(signed_in(ADMIN, predict(&place, &["--profile", "nobody"])));
+    assert!(
+        said.contains("There is no profile nobody in the AWS configuration; it has admin, blind,"),
+        "{said}"
+    );
+    let said = failure(signed_in(
+        ADMIN,
+        predict(&bucket.uri("photos/"), &["--anonymous"]),
+    ));
+    assert!(said.contains("s3:ListBucket on the bucket"), "{said}");
+    let said = failure(predict(&place, &[]));
+    assert!(said.contains("No AWS credentials were found"), "{said}");
+    // Who may not list may still open what can be named.
+    must_succeed(predict(&place, &["--profile", "blind"]));
+    let said = failure(predict(&bucket.uri("photos/"), &["--profile", "blind"]));
+    assert!(
+        said.contains("profile blind lacks the permission s3:ListBucket"),
+        "{said}"
+    );
+}
+
+#[test]
+fn the_region_of_a_bucket_is_found_by_itself() {
+    let folder = folder();
+    let bucket = filled_bucket("region", folder.path());
+    let proxy = FaultProxy::before(Seaweed::shared().address());
+    let moved = Answer::s3_error(
+        "301 Moved Permanently",
+        "PermanentRedirect",
+        "The bucket you are attempting to access must be addressed using the specified endpoint.",
+    )
+    .header("x-amz-bucket-region", "eu-central-1");
+    proxy.inject(
+        |request| request.region() != Some("eu-central-1"),
+        Often::Always,
+        Fault::Answer(moved),
+    );
+    let place = bucket.uri("photos/a b+.jpg");
+    let mut command = predict(
+        &place,
+        &["--profile", "reader", "--endpoint-url", &proxy.endpoint()],
+    );
+    command.env_remove("AWS_ENDPOINT_URL_S3");
+    must_succeed(command);
+    let elsewhere = proxy.count(|request| request.region() != Some("eu-central-1"));
+    assert_eq!(elsewhere, 1, "asked once, remembered afterwards");
+}
+
+#[test]
+fn what_is_not_there_and_who_does_not_answer_is_said_in_one_message() {
+    let said = failure(predict(
+        "s3://no-such-bucket/photos/",
+        &["--profile", "reader"],
+    ));
+    assert!(said.contains("no bucket no-such-bucket"), "{said}");
+    let mut nobody = predict("s3://bucket/", &["--profile", "reader", "--endpoint-url"]);
+    nobody.arg("http://127.0.0.1:1");
+    let said = failure(nobody);
+    assert!(
+        said.contains("nobody answers at http://127.0.0.1:1"),
+        "{said}"
+    );
+    let said = failure(predict("assets/samples", &["--profile", "reader"]));
+    assert!(said.contains("this is none: assets/samples"), "{said}");
+    let said = failure(predict("https://example.org/", &[]));
+    assert!(said.contains("names no bucket"), "{said}");
+}
+
+#[test]
+fn the_images_in_a_tfrecord_object_are_predicted_as_those_in_the_same_file() {
+    let file = repository().join("tests/tfrecord/photos.tfrecord");
+    let bucket = Seaweed::shared().bucket("records");
+    bucket.put("set/photos.tfrecord", &std::fs::read(&file).unwrap());
+    let run = |source: &str, more: &[&str]| {
+        let mut command = predict(source, &["--out", "-"]);
+        command.args(more);
+        lines(&must_succeed(command))
+    };
+    let local = run(file.to_str().unwrap(), &[]);
+    assert_eq!(local.len(), 6);
+    let in_place_of = |line: &Value, from: &str, to: &str| {
+        let mut line = line.clone();
+        line["uri"] = line["uri"].as_str().unwrap().replace(from, to).into();
+        line
+    };
+    let object = bucket.uri("set/photos.tfrecord");
+    let expected: Vec<Value> = local
+        .iter()
+        .map(|line| in_place_of(line, file.to_str().unwrap(), &object))
+        .collect();
+    let reader = ["--profile", "reader"];
+    assert_eq!(run(&object, &reader), expected);
+    assert_eq!(run(&bucket.uri("set/"), &reader), expected);
+    assert_eq!(run(&format!("{object}/#4"), &reader), expected[4..5]);
+
+    let folder = tempfile::tempdir().unwrap();
+    let project = folder.path().join("p.spotcheck");
+    let saved = ["--project", project.to_str().unwrap()];
+    run(&object, &[&reader[..], &saved, &["--limit", "2"]].concat());
+    let resumed = run(&object, &[&reader[..], &saved, &["--resume"]].concat());
+    assert_eq!(resumed, expected);
+    let target = folder.path().join("pictures");
+    let mut export = with_profiles(&["export"], &Seaweed::shared().endpoint());
+    export.arg(&project).args(["--format", "pictures", "--out"]);
+    export.arg(&target);
+    must_succeed(export);
+    let picture = target.join("photos.tfrecord/grace_hopper.jpg");
+    assert!(picture.exists(), "{}", picture.display());
+}
+
+#[test]
+fn only_the_folder_itself_is_listed_where_that_is_asked_for() {
+    let bucket = Seaweed::shared().bucket("cli-layout");
+    let photograph = std::fs::read(repository().join("assets/samples/rocket.jpg")).unwrap();
+    for key in ["a.jpg", "sub/b.jpg"] {
+        bucket.put(key, &photograph);
+    }
+    let uris = |more: &[&str]| {
+        let mut args = vec!["--profile", "reader", "--out", "-"];
+        args.extend(more);
+        let output = must_succeed(predict(&bucket.uri(""), &args));
+        let uris = lines(&output)
+            .into_iter()
+            .map(|line| line["uri"].as_str().unwrap().to_owned());
+        uris.collect::<Vec<_>>()
+    };
+    let all = [bucket.uri("a.jpg"), bucket.uri("sub/b.jpg")];
+    assert_eq!(uris(&["--layout", "folder"]), all[..1]);
+    assert_eq!(uris(&["--layout", "flat"]), all);
+    assert_eq!(uris(&[]), all);
+}
+
+#[test]
+fn a_key_with_characters_that_xml_cannot_hold_is_read_like_any_other() {
+    let bucket = Seaweed::shared().bucket("cli-odd-keys");
+    let photograph = std::fs::read(repository().join("assets/samples/rocket.jpg")).unwrap();
+    let keys = ["bell\u{7}.jpg", "plus + space & <tag>.jpg", "tab\t.jpg"];
+    for key in keys {
+        bucket.put(key, &photograph);
+    }
+    let output = must_succeed(predict(
+        &bucket.uri(""),
+        &["--profile", "reader", "--out", "-"],
+    ));
+    let found = lines(&output);
+    assert_eq!(found.len(), keys.len(), "{}", stderr(&output));
+    for (line, key) in found.iter().zip(keys) {
+        assert_eq!(line["uri"], bucket.uri(key));
+        assert_eq!(line["status"], "ok", "{line}");
+    }
+}
+
+#[test]
+fn annotated_pictures_cost_no_second_reading() {
+    let bucket = Seaweed::shared().bucket("cli-annotate");
+    let samples = repository().join("assets/samples");
+    for name in ["rocket.jpg", "coffee.png"] {
+        bucket.put(name, &std::fs::read(samples.join(name)).unwrap());
+    }
+    let proxy = FaultProxy::before(Seaweed::shared().address());
+    let folder = tempfile::tempdir().unwrap();
+    let annotated = folder.path().join("annotated");
+    let uri = bucket.uri("");
+    let args = [
+        "predict",
+        &uri,
+        "--model",
+        "efficientnet-lite0",
+        "--profile",
+        "reader",
+        "--annotate",
+        annotated.to_str().unwrap(),
+    ];
+    must_succeed(with_profiles(&args, &proxy.endpoint()));
+    // Beside them is the mark of the folder.
+    assert_eq!(std::fs::read_dir(&annotated).unwrap().count(), 3);
+    assert_eq!(proxy.count(crate::support::fault_proxy::Request::reads), 2);
+}
+
+#[test]
+fn a_project_remembers_the_server_that_only_the_environment_named() {
+    let bucket = Seaweed::shared().bucket("cli-server");
+    let photograph = std::fs::read(repository().join("assets/samples/coffee.png")).unwrap();
+    bucket.put("a.png", &photograph);
+    let folder = tempfile::tempdir().unwrap();
+    let project = folder.path().join("p.spotcheck");
+    let project = project.to_str().unwrap();
+    must_succeed(predict(
+        &bucket.uri(""),
+        &["--profile", "reader", "--project", project],
+    ));
+    let pictures = folder.path().join("pictures");
+    let args = [
+        "export",
+        project,
+        "--format",
+        "pictures",
+        "--out",
+        pictures.to_str().unwrap(),
+    ];
+    // Nobody answers where the environment points to by now.
+    must_succeed(with_profiles(&args, "http://127.0.0.1:9"));
+    assert!(pictures.join("a.png").is_file());
+}
+
+/// A model of a few hundred bytes, so that what is measured is reading.
+fn with_tiny_model(place: &str, project: &Path, endpoint: &str) -> Command {
+    let model = repository().join("tests/cases/conventions/keras-cifar10/model.onnx");
+    let mut command = with_profiles(&["predict", place, "--profile", "reader"], endpoint);
+    command.arg("--model").arg(model).arg("--project");
+    command.arg(project).args(["--out", "-"]);
+    command
+}
+
+fn tiny_image() -> Vec<u8> {
+    let mut image = std::io::Cursor::new(Vec::new());
+    let drawn = image::RgbImage::from_fn(8, 8, |x, y| image::Rgb([x as u8 * 30, y as u8 * 30, 9]));
+    drawn.write_to(&mut image, image::ImageFormat::Png).unwrap();
+    image.into_inner()
+}
+
+#[test]
+fn a_run_stops_when_the_server_is_gone_and_predicts_exactly_the_rest_once_it_is_back() {
+    const IMAGES: usize = 3000;
+    const READ_BEFORE: usize = 679;
+    let bucket = Seaweed::shared().bucket("outage");
+    bucket.fill(
+        IMAGES,
+        |number| format!("photos/{number:04}.png"),
+        &tiny_image(),
+    );
+    let proxy = FaultProxy::before(Seaweed::shared().address());
+    let reads = crate::support::fault_proxy::Request::reads;
+    proxy.inject(reads, Often::After(READ_BEFORE), Fault::Outage);
+    let home = tempfile::tempdir().unwrap();
+    let project = home.path().join("p.spotcheck");
+    let place = bucket.uri("photos/");
+    let run = || with_tiny_model(&place, &project, &proxy.endpoint());
+
+    let stopped = run().output().unwrap();
+    let said = stderr(&stopped);
+    assert_eq!(stopped.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("--resume") && said.contains(&proxy.endpoint()),
+        "{said}"
+    );
+    let before = lines(&stopped);
+    assert!(
+        (1..=READ_BEFORE).contains(&before.len()),
+        "{}",
+        before.len()
+    );
+    assert!(before.iter().all(|line| line["status"] == "ok"), "{said}");
+
+    proxy.restart();
+    let read_before = proxy.count(reads);
+    let resumed = run().arg("--resume").output().unwrap();
+    let said = stderr(&resumed);
+    assert_eq!(resumed.status.code(), Some(0), "{said}");
+    let rest = IMAGES - before.len();
+    assert_eq!(proxy.count(reads) - read_before, rest);
+    assert!(said.contains(&format!("{rest} to go")), "{said}");
+    let all = lines(&resumed);
+    assert_eq!(all.len(), IMAGES);
+    for (number, line) in all.iter().enumerate() {
+        assert_eq!(line["uri"], bucket.uri(&format!("photos/{number:04}.png")));
+        assert_eq!(line["status"], "ok", "{line}");
+    }
+}
+
+/// What one bad object makes of a run, and what becomes of it when all are like that.
+#[test]
+fn a_server_that_fails_for_one_object_costs_that_object_and_one_that_fails_for_all_ends_the_run() {
+    let bucket = Seaweed::shared().bucket("faults");
+    let name = |number: usize| format!("photos/{number:02}.png");
+    bucket.fill(40, name, &tiny_image());
+    let place = bucket.uri("photos/");
+    for (status, code) in [
+        ("403 Forbidden", "AccessDenied"),
+        ("500 Internal Server Error", "InternalError"),
+    ] {
+        let home = tempfile::tempdir().unwrap();
+        let run = |proxy: &FaultProxy, project: &str, more: &[&str]| {
+            let project = home.path().join(project);
+            let mut command = with_tiny_model(&place, &project, &proxy.endpoint());
+            command.args(more).output().unwrap()
+        };
+        let failed = |output: &Output| {
+            let lines = lines(output);
+            lines.iter().filter(|line| line["status"] != "ok").count()
+        };
+        let proxy = FaultProxy::before(Seaweed::shared().address());
+        let is_seventh = move |request: &crate::support::fault_proxy::Request| {
+            request.reads_key("photos/07.png")
+        };
+        proxy.inject(is_seventh, Often::Always, Fault::error(status, code));
+        let one = run(&proxy, "one.spotcheck", &[]);
+        assert_eq!(one.status.code(), Some(3), "{}", stderr(&one));
+        assert_eq!((lines(&one).len(), failed(&one)), (40, 1));
+        let again = run(&proxy, "one.spotcheck", &["--resume"]);
+        assert!(
+            stderr(&again).contains("--retry-failed"),
+            "{}",
+            stderr(&again)
+        );
+
+        let proxy = FaultProxy::before(Seaweed::shared().address());
+        let reads = crate::support::fault_proxy::Request::reads;
+        proxy.inject(reads, Often::After(10), Fault::error(status, code));
+        let all = run(&proxy, "all.spotcheck", &[]);
+        assert_eq!(all.status.code(), Some(1), "{}", stderr(&all));
+        assert_eq!(failed(&all), 0, "{}", stderr(&all));
+        proxy.heal();
+        let resumed = run(&proxy, "all.spotcheck", &["--resume"]);
+        assert_eq!(resumed.status.code(), Some(0), "{}", stderr(&resumed));
+        assert_eq!((lines(&resumed).len(), failed(&resumed)), (40, 0));
+    }
+}

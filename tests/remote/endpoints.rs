@@ -1,0 +1,753 @@
+//! `spotcheck endpoint` against the tests' control plane, with a real container behind the endpoint.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::support::control_plane::{
+    ControlPlane, Failure, IMAGE, REGION, ROLE, Session, archive, echo_archive,
+};
+use crate::support::seaweed::{ADMIN, Bucket, Seaweed};
+use crate::support::{spotcheck, spotcheck_at};
+
+/// In the bucket.
+const ARCHIVE: &str = "models/model.tar.gz";
+/// Between two questions whether something has happened.
+const POLL: Duration = Duration::from_millis(10);
+
+struct Account {
+    bucket: Bucket,
+    plane: ControlPlane,
+    home: tempfile::TempDir,
+}
+
+impl Account {
+    fn new(name: &str) -> Self {
+        let bucket = Seaweed::shared().bucket(name);
+        bucket.put(ARCHIVE, &echo_archive());
+        Self {
+            plane: ControlPlane::start(bucket.server()),
+            bucket,
+            home: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = spotcheck_at(self.home.path(), args);
+        command.stdin(Stdio::null());
+        self.plane.sign_in(&mut command, ADMIN);
+        command
+    }
+
+    fn run(&self, args: &[&str]) -> Ended {
+        Ended::of(&self.command(args).output().unwrap())
+    }
+
+    fn endpoint(&self, args: &[&str]) -> Ended {
+        self.run(&[&["endpoint"], args].concat())
+    }
+
+    /// Of the archive in the bucket.
+    fn deploy(&self, name: &str, more: &[&str]) -> Ended {
+        let archive = self.bucket.uri(ARCHIVE);
+        self.deploy_of(name, &archive, more)
+    }
+
+    fn deploy_of(&self, name: &str, archive: &str, more: &[&str]) -> Ended {
+        self.run(&[&deployment(name, archive), more].concat())
+    }
+
+    /// Runs until somebody has asked `times` times how the endpoint is, and is interrupted then.
+    fn interrupted(&self, args: &[&str], operation: &str, times: usize) -> Ended {
+        let mut command = self.command(args);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = command.spawn().unwrap();
+        while self.plane.count(operation) < times {
+            std::thread::sleep(POLL);
+        }
+        let id = child.id().to_string();
+        let sent = Command::new("kill").args(["-INT", &id]).status().unwrap();
+        assert!(sent.success());
+        Ended::of(&child.wait_with_output().unwrap())
+    }
+
+    /// No endpoint, and what was made for one stays.
+    fn cannot_be_undone(&self) {
+        self.plane.fail(Failure::ResourceLimit);
+        for operation in ["DeleteEndpointConfig", "DeleteModel"] {
+            self.plane.fail(Failure::AccessDenied { operation });
+        }
+    }
+
+    fn record(&self, name: &str) -> PathBuf {
+        let name = format!("data/endpoints/{name}@{REGION}.json");
+        self.home.path().join(name)
+    }
+
+    fn has(&self, operation: &str, field: &str, name: &str) -> bool {
+        self.plane.console(operation, &json!({field: name})).is_ok()
+    }
+
+    fn has_model(&self, name: &str) -> bool {
+        self.has("DescribeModel", "ModelName", name)
+    }
+
+    fn has_config(&self, name: &str) -> bool {
+        self.has("DescribeEndpointConfig", "EndpointConfigName", name)
+    }
+
+    fn has_endpoint(&self, name: &str) -> bool {
+        self.has("DescribeEndpoint", "EndpointName", name)
+    }
+}
+
+fn deployment<'a>(name: &'a str, archive: &'a str) -> Vec<&'a str> {
+    let mut args = vec!["endpoint", "deploy", "--name", name, "--archive", archive];
+    args.extend(["--role", ROLE, "--image", IMAGE]);
+    args.extend(["--instance-type", "ml.m5.xlarge", "--hourly-price", "0.25"]);
+    args
+}
+
+/// How the program ended, and what it said.
+#[derive(Debug)]
+struct Ended {
+    code: Option<i32>,
+    stdout: String,
+    stderr: String,
+}
+
+impl Ended {
+    fn of(output: &Output) -> Self {
+        Self {
+            code: output.status.code(),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+
+    #[track_caller]
+    fn must(self, code: i32, stdout: &str) -> Self {
+        assert_eq!(self.code, Some(code), "{self:#?}");
+        assert_eq!(self.stdout, stdout, "{self:#?}");
+        self
+    }
+
+    /// Of a preflight without problems.
+    #[track_caller]
+    fn must_find(self, words: &[&str]) {
+        assert_eq!(self.code, Some(0), "{self:#?}");
+        for words in words {
+            assert!(self.stdout.contains(words), "no “{words}” in {self:#?}");
+        }
+    }
+
+    #[track_caller]
+    fn says(self, words: &[&str]) -> Self {
+        for words in words {
+            assert!(self.stderr.contains(words), "no “{words}” in {self:#?}");
+        }
+        self
+    }
+}
+
+#[test]
+fn an_endpoint_is_deployed_watched_listed_and_deleted_with_all_that_was_made_for_it() {
+    let account = Account::new("endpoint-life");
+    account
+        .endpoint(&["list"])
+        .must(0, "")
+        .says(&["no such endpoints in us-east-1"]);
+    account
+        .deploy("cats", &[])
+        .must(0, "cats\tInService\n")
+        .says(&[
+            "$0.25 an hour",
+            "it costs money until: spotcheck endpoint delete cats",
+        ]);
+    let mode = account.record("cats").metadata().unwrap().permissions();
+    assert_eq!(mode.mode() & 0o777, 0o600);
+    let status = ["status", "cats", "--watch"];
+    account
+        .endpoint(&status)
+        .must(0, "cats\tInService\n")
+        .says(&["cost so far: about $"]);
+    account.endpoint(&["list"]).must(0, "cats\tInService\n");
+    account
+        .deploy("cats", &[])
+        .must(1, "")
+        .says(&["there is an endpoint cats in us-east-1 already"]);
+    account.endpoint(&["delete", "cats"]).must(1, "").says(&[
+        "to be deleted: endpoint cats\nto be deleted: configuration cats\nto be deleted: model cats\n",
+        "--yes",
+    ]);
+    assert_eq!(account.plane.count("DeleteEndpoint"), 0);
+    account
+        .endpoint(&["delete", "cats", "--yes"])
+        .must(
+            0,
+            "deleted endpoint cats\ndeleted configuration cats\ndeleted model cats\n",
+        )
+        .says(&["cats is gone, and costs nothing any more"]);
+    assert!(!account.has_endpoint("cats"));
+    account.endpoint(&["status", "cats"]).must(1, "");
+    account
+        .endpoint(&["delete", "cats", "--yes"])
+        .must(1, "")
+        .says(&["there is no endpoint cats in us-east-1"]);
+}
+
+/// Of the archive in the bucket, on processors; neither container nor instances are said.
+fn bare<'a>(command: &'a str, archive: &'a str) -> Vec<&'a str> {
+    let mut args = vec!["endpoint", command, "--name", "cats", "--archive", archive];
+    args.extend(["--role", ROLE, "--hourly-price", "0.25"]);
+    args
+}
+
+#[test]
+fn an_endpoint_is_looked_through_before_anything_is_made_and_force_makes_it_all_the_same() {
+    let account = Account::new("endpoint-preflight");
+    let archive = account.bucket.uri(ARCHIVE);
+    let of = |command, more: &[&str]| account.run(&[&bare(command, &archive), more].concat());
+    let usual = ["--instance-type", "ml.m5.xlarge"];
+    let timed = [&usual[..], &["--delete-after", "90"]].concat();
+    of("preflight", &timed).must_find(&[
+        "ok       Names and limits  All are within",
+        "ok       Endpoint name     cats is free in us-east-1",
+        "ok       Role              ",
+        "ok       Container         ",
+        "ok       Model             ",
+        "ok       Instance          1 × ml.m5.xlarge: 4 processor threads",
+        "$0.25 an hour, $6.00 a day",
+        "After 1.5 h, by a Spotcheck",
+    ]);
+    of("preflight", &["--instance-type", "ml.m6g.large"])
+        .must_find(&["warning  Instance          ml.m6g.large has ARM processors"]);
+    let on_cards = ["--instance-type", "ml.g5.xlarge", "--volume-kms-key", "k"];
+    of("preflight", &on_cards).must_find(&[
+        "ray:serve-ml-sagemaker-cuda-",
+        "warning  Instance          ml.g5.xlarge has disks of its own",
+    ]);
+
+    // SageMaker pulls from its own region only.
+    let image = IMAGE.replace(REGION, "eu-west-1");
+    let elsewhere = [&usual[..], &["--image", &image]].concat();
+    let tagged = [&elsewhere[..], &["--tag", "aws:team=vision"]].concat();
+    let looked = of("preflight", &tagged).says(&["there are 2 problems"]);
+    assert_eq!(looked.code, Some(1), "{looked:#?}");
+    for words in ["problem  Container  ", "problem  Names and limits"] {
+        assert!(looked.stdout.contains(words), "no “{words}” in {looked:#?}");
+    }
+    of("deploy", &elsewhere).must(1, "").says(&[
+        "problem  Container  ",
+        "nothing was deployed, because of the problems above; --force",
+    ]);
+    for operation in ["CreateModel", "CreateEndpointConfig", "CreateEndpoint"] {
+        assert_eq!(account.plane.count(operation), 0, "{operation}");
+    }
+    of("deploy", &[&elsewhere[..], &["--force"]].concat())
+        .must(0, "cats\tInService\n")
+        .says(&["problem  Container  "]);
+    let looked = of("preflight", &usual);
+    assert!(
+        looked.stdout.contains("There is an endpoint cats"),
+        "{looked:#?}"
+    );
+}
+
+#[test]
+fn a_model_of_tensorflow_gets_its_container_and_no_other() {
+    let account = Account::new("endpoint-saved-model");
+    let folder = account.home.path().join("resnet/1");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("saved_model.pb"), "graph").unwrap();
+    let folder = folder.to_str().unwrap().to_owned();
+    let target = account.bucket.uri("models/");
+    let packed = [
+        "endpoint",
+        "preflight",
+        "--saved-model",
+        &folder,
+        "--upload-to",
+        &target,
+        "--role",
+        ROLE,
+        "--instance-type",
+        "ml.m5.xlarge",
+    ];
+    account.run(&packed).must_find(&[
+        "/tensorflow-inference:2.19.0-cpu",
+        "a TensorFlow SavedModel, will be uploaded to s3://",
+    ]);
+    let looked = account.run(&[&packed[..], &["--image", IMAGE]].concat());
+    assert_eq!(looked.code, Some(1), "{looked:#?}");
+    assert!(
+        looked
+            .stdout
+            .contains("holds a TensorFlow SavedModel, and "),
+        "{looked:#?}"
+    );
+    // One in S3 is looked into.
+    let saved = archive(&[("1/saved_model.pb", b"graph")]);
+    account.bucket.put("models/saved.tar.gz", &saved);
+    let saved = account.bucket.uri("models/saved.tar.gz");
+    let args = [
+        &bare("preflight", &saved)[..],
+        &["--instance-type", "ml.g5.xlarge"],
+    ]
+    .concat();
+    account
+        .run(&args)
+        .must_find(&["/tensorflow-inference:2.19.0-gpu"]);
+}
+
+#[test]
+fn what_is_left_of_an_earlier_endpoint_is_told_before_it_is_deleted() {
+    let account = Account::new("endpoint-remains");
+    account.cannot_be_undone();
+    account.deploy("cats", &[]).must(1, "");
+    account.plane.heal();
+    let archive = account.bucket.uri(ARCHIVE);
+    let mut args = deployment("cats", &archive);
+    args[1] = "preflight";
+    account.run(&args).must_find(&[
+        "warning  Endpoint name     Something is left of an earlier endpoint cats",
+        "→ It is deleted first",
+    ]);
+    assert!(account.has_model("cats") && account.has_config("cats"));
+}
+
+#[test]
+fn names_and_regions_that_cannot_be_are_told_before_anybody_is_asked() {
+    let account = Account::new("endpoint-names-checked");
+    let long = "c".repeat(64);
+    for (args, words) in [
+        (&["status", "my cats"][..], "letters a to z"),
+        (&["delete", "cats_2", "--yes"], "letters a to z"),
+        (
+            &["status", &long],
+            "has 64 characters, and SageMaker takes 63",
+        ),
+        (
+            &[
+                "status",
+                "arn:aws:sagemaker:us-east-1:123456789012:endpoint/cats",
+            ],
+            "give the name alone: cats",
+        ),
+        (
+            &["status", "cats", "--region", "Ireland"],
+            "“Ireland” is no region of AWS; they look like eu-west-1",
+        ),
+        (&["list", "--region", "us-east"], "is no region of AWS"),
+    ] {
+        account.endpoint(args).must(2, "").says(&[words]);
+    }
+    let predict = ["predict", "assets/samples", "--endpoint"];
+    let of = |more: &[&str]| account.run(&[&predict[..], more].concat());
+    of(&["my cats"]).must(2, "").says(&["letters a to z"]);
+    of(&["cats", "--sagemaker-region", "Ireland"])
+        .must(2, "")
+        .says(&["is no region of AWS"]);
+    assert!(account.plane.requests().is_empty());
+    // It may be a new one.
+    let said = account.endpoint(&["list", "--region", "us-esat-1"]);
+    said.says(&["warning: this version of Spotcheck does not know the region us-esat-1; is us-east-1 meant?"]);
+}
+
+#[test]
+fn an_archive_of_this_machine_is_uploaded_and_deleted_with_the_endpoint() {
+    let account = Account::new("endpoint-local");
+    let packed = account.home.path().join("model.tar.gz");
+    std::fs::write(&packed, echo_archive()).unwrap();
+    let packed = packed.to_str().unwrap();
+    account
+        .deploy_of("cats", packed, &[])
+        .must(1, "")
+        .says(&["--upload-to"]);
+    let folder = account.bucket.uri("models/");
+    let key = "models/spotcheck-files/cats/model.tar.gz";
+    account
+        .deploy_of("cats", "nowhere.tar.gz", &["--upload-to", &folder])
+        .must(1, "")
+        .says(&["The archive cannot be read", "nothing was deployed"]);
+    account
+        .deploy_of("cats", packed, &["--upload-to", &folder])
+        .must(0, "cats\tInService\n");
+    assert_eq!(account.bucket.get(key), Some(echo_archive()));
+    let uri = account.bucket.uri(key);
+    account.endpoint(&["delete", "cats", "--yes"]).must(
+        0,
+        &format!(
+            "deleted endpoint cats\ndeleted configuration cats\ndeleted model cats\ndeleted archive {uri}\n"
+        ),
+    );
+    assert_eq!(account.bucket.get(key), None);
+    assert!(account.bucket.get(ARCHIVE).is_some(), "somebody else's");
+}
+
+#[test]
+fn what_never_became_an_endpoint_does_not_block_its_name() {
+    let account = Account::new("endpoint-refused");
+    account.plane.fail(Failure::AccessDenied {
+        operation: "CreateModel",
+    });
+    account
+        .deploy("cats", &[])
+        .must(1, "")
+        .says(&["sagemaker:CreateModel", "nothing is left"]);
+    assert!(!account.record("cats").exists());
+    account.plane.heal();
+    account.cannot_be_undone();
+    account.deploy("cats", &[]).must(1, "").says(&[
+        "a quota of the account",
+        "configuration cats (",
+        "sagemaker:DeleteEndpointConfig",
+        "model cats (",
+        "sagemaker:DeleteModel",
+        "spotcheck endpoint delete cats",
+    ]);
+    assert!(account.has_model("cats") && account.has_config("cats"));
+    account
+        .endpoint(&["status", "cats"])
+        .must(1, "")
+        .says(&["was never started"]);
+    account.plane.heal();
+    account
+        .deploy("cats", &[])
+        .must(0, "cats\tInService\n")
+        .says(&[
+            "deleted configuration cats, left of an earlier endpoint",
+            "deleted model cats, left of an earlier endpoint",
+        ]);
+}
+
+#[test]
+fn a_deployment_that_fails_is_undone_the_last_thing_first() {
+    let account = Account::new("endpoint-undone");
+    let packed = account.home.path().join("model.tar.gz");
+    std::fs::write(&packed, echo_archive()).unwrap();
+    let folder = account.bucket.uri("models/");
+    account.plane.fail(Failure::ResourceLimit);
+    let more = ["--upload-to", &folder];
+    account
+        .deploy_of("cats", packed.to_str().unwrap(), &more)
+        .must(1, "")
+        .says(&[
+            "a quota of the account",
+            "configuration cats, model cats, archive s3://",
+        ]);
+    assert!(!account.has_model("cats") && !account.has_config("cats"));
+    let key = "models/spotcheck-files/cats/model.tar.gz";
+    assert_eq!(account.bucket.get(key), None);
+    assert!(!account.record("cats").exists());
+    let requests = account.plane.requests();
+    let operations = requests.iter().map(|request| request.operation.as_str());
+    let deletions: Vec<&str> = operations
+        .filter(|name| name.starts_with("Delete"))
+        .collect();
+    assert_eq!(deletions, ["DeleteEndpointConfig", "DeleteModel"]);
+}
+
+#[test]
+fn a_deployment_that_is_interrupted_is_undone_and_one_that_is_killed_is_written_down() {
+    let account = Account::new("endpoint-killed");
+    account.plane.fail(Failure::Held {
+        operation: "CreateEndpoint",
+    });
+    let archive = account.bucket.uri(ARCHIVE);
+    let until_held = |signal: &str| {
+        let mut command = account.command(&deployment("cats", &archive));
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = command.spawn().unwrap();
+        let is_asked = || {
+            let record = std::fs::read_to_string(account.record("cats"));
+            record.is_ok_and(|record| record.contains("\"is_started\": true"))
+        };
+        while !is_asked() {
+            std::thread::sleep(POLL);
+        }
+        let id = child.id().to_string();
+        let sent = Command::new("kill").args([signal, &id]).status().unwrap();
+        assert!(sent.success());
+        Ended::of(&child.wait_with_output().unwrap())
+    };
+    until_held("-INT")
+        .must(1, "")
+        .says(&["cancelled", "configuration cats, model cats"]);
+    assert!(!account.has_model("cats") && !account.has_config("cats"));
+    assert!(!account.record("cats").exists());
+
+    assert_eq!(until_held("-KILL").code, None);
+    assert!(account.has_model("cats") && account.has_config("cats"));
+    account
+        .endpoint(&["delete", "cats", "--yes"])
+        .must(0, "deleted configuration cats\ndeleted model cats\n");
+    assert!(!account.has_model("cats") && !account.has_config("cats"));
+}
+
+#[test]
+fn what_somebody_else_made_under_the_same_name_is_neither_used_nor_deleted() {
+    let account = Account::new("endpoint-names");
+    account.deploy("cats", &[]).must(0, "cats\tInService\n");
+    let model = ["--model-name", "cats", "--instance-type", "ml.m5.xlarge"];
+    account
+        .endpoint(&[&["deploy", "--name", "dogs"], &model[..]].concat())
+        .must(0, "dogs\tInService\n");
+    // The console deletes the endpoint and leaves the rest, and this machine forgets.
+    let endpoint = json!({"EndpointName": "cats"});
+    account.plane.console("DeleteEndpoint", &endpoint).unwrap();
+    std::fs::remove_file(account.record("cats")).unwrap();
+    account
+        .endpoint(&["delete", "dogs", "--yes"])
+        .must(0, "deleted endpoint dogs\ndeleted configuration dogs\nkept model cats: it was not made for this endpoint; it costs nothing\n");
+    while account.has_endpoint("cats") {
+        std::thread::sleep(POLL);
+    }
+    account
+        .deploy("cats", &[])
+        .must(1, "")
+        .says(&["there is one of this name already", "nothing is left"]);
+    account.endpoint(&["delete", "cats", "--yes"]).must(1, "");
+    assert!(account.has_model("cats") && account.has_config("cats"));
+}
+
+#[test]
+fn why_an_endpoint_failed_is_said_and_what_deletes_it() {
+    let account = Account::new("endpoint-failed");
+    account.plane.fail(Failure::NoPing);
+    let said = [
+        "did not pass the ping health check",
+        "/aws/sagemaker/Endpoints/cats",
+        "spotcheck endpoint delete cats",
+    ];
+    account
+        .deploy("cats", &[])
+        .must(1, "cats\tFailed\n")
+        .says(&said);
+    account
+        .endpoint(&["status", "cats"])
+        .must(1, "cats\tFailed\n")
+        .says(&said);
+}
+
+#[test]
+fn whoever_stops_waiting_is_told_what_goes_on_without_them() {
+    let account = Account::new("endpoint-interrupt");
+    account.plane.pause_jobs();
+    let archive = account.bucket.uri(ARCHIVE);
+    // Twice before it is made: nothing may be left of an earlier one, and the name must be free.
+    account
+        .interrupted(&deployment("cats", &archive), "DescribeEndpoint", 3)
+        .must(1, "")
+        .says(&[
+            "it goes on and costs money",
+            "spotcheck endpoint status cats --watch",
+            "spotcheck endpoint delete cats",
+        ]);
+    account.plane.resume_jobs();
+    assert_eq!(account.plane.wait_until_settled("cats"), "InService");
+    account.plane.pause_jobs();
+    let asked = account.plane.count("DescribeEndpoint");
+    let delete = ["endpoint", "delete", "cats", "--yes"];
+    account
+        .interrupted(&delete, "DescribeEndpoint", asked + 2)
+        .must(
+            1,
+            "deleted endpoint cats\ndeleted configuration cats\ndeleted model cats\n",
+        )
+        .says(&["Left: the endpoint cats, which SageMaker goes on deleting"]);
+    account
+        .deploy("cats", &[])
+        .must(1, "")
+        .says(&["is still being deleted"]);
+    account.plane.resume_jobs();
+}
+
+#[test]
+fn an_endpoint_that_was_deployed_elsewhere_tells_what_it_costs_by_the_table_of_prices() {
+    let account = Account::new("endpoint-elsewhere");
+    account.deploy("cats", &[]).must(0, "cats\tInService\n");
+    std::fs::remove_file(account.record("cats")).unwrap();
+    account
+        .endpoint(&["status", "cats"])
+        .must(0, "cats\tInService\n")
+        .says(&["what it costs is not known"]);
+    let prices = account.home.path().join("config/prices.toml");
+    std::fs::create_dir_all(prices.parent().unwrap()).unwrap();
+    let table = "[[price]]\ninstance_type = \"ml.m5.xlarge\"\nusd_per_hour = 36.0\nsource = \"me\"\ndate = \"2026-11-21\"\n";
+    std::fs::write(prices, table).unwrap();
+    account
+        .endpoint(&["status", "cats"])
+        .must(0, "cats\tInService\n")
+        .says(&["$36.00 an hour"]);
+    account
+        .endpoint(&["delete", "cats", "--yes"])
+        .must(0, "deleted endpoint cats\ndeleted configuration cats\nkept model cats: it was not made for this endpoint; it costs nothing\n");
+}
+
+/// File name, and label and score of the classes, of each line of `predict --out -`.
+fn answers(ended: &Ended) -> Vec<(String, Vec<(String, f64)>)> {
+    assert_eq!(ended.code, Some(0), "{ended:#?}");
+    let answer = |line: &str| {
+        let line: serde_json::Value = serde_json::from_str(line).unwrap();
+        let uri = line["uri"].as_str().unwrap();
+        let classes = line["classes"].as_array().unwrap().iter().map(|class| {
+            let label = class["label"].as_str().unwrap().to_owned();
+            (label, class["score"].as_f64().unwrap())
+        });
+        let name = uri.rsplit('/').next().unwrap().to_owned();
+        (name, classes.collect())
+    };
+    ended.stdout.lines().map(answer).collect()
+}
+
+#[test]
+fn photographs_are_predicted_through_an_endpoint_of_a_model_that_is_packed_as_on_this_machine() {
+    const MODEL: &str = "efficientnet-lite0";
+    let account = Account::new("endpoint-predict");
+    let folder = account.bucket.uri("");
+    let deploy = [
+        "deploy", "--name", "photos", "--model", MODEL, "--role", ROLE,
+    ];
+    let more = ["--upload-to", &folder, "--instance-type", "ml.m5.xlarge"];
+    account
+        .endpoint(&[&deploy[..], &more].concat())
+        .must(0, "photos\tInService\n");
+    let there = ["predict", "assets/samples", "--endpoint", "photos"];
+    let there =
+        |more: &[&str]| answers(&account.run(&[&there[..], &["--out", "-"], more].concat()));
+    let in_json = ["instances", "inputs"].map(|form| there(&["--send", form]));
+    let there = there(&[]);
+    assert_eq!(in_json, [there.clone(), there.clone()]);
+    let here = ["predict", "assets/samples", "--model", MODEL, "--device"];
+    let mut here = spotcheck(&[&here[..], &["cpu", "--out", "-"]].concat());
+    let here = answers(&Ended::of(&here.output().unwrap()));
+    assert_eq!(there.len(), here.len());
+    assert!(!here.is_empty());
+    for ((name, there), (expected, here)) in there.iter().zip(&here) {
+        assert_eq!(name, expected);
+        assert_eq!(there.len(), here.len(), "{name}");
+        for ((label, score), (expected, here)) in there.iter().zip(here) {
+            assert_eq!(label, expected, "{name}");
+            assert!((score - here).abs() < 1e-4, "{name}: {label}");
+        }
+    }
+}
+
+#[test]
+fn a_failure_for_one_image_costs_that_image_and_one_of_all_of_sagemaker_ends_the_run() {
+    let account = Account::new("endpoint-outage");
+    account.deploy("cats", &[]).must(0, "cats\tInService\n");
+    let mapping = account.home.path().join("mine.toml");
+    let text = "id = \"mine\"\nname = \"Mine\"\n[answer.detection]\nboxes = \"/b\"\nclasses = \"/c\"\nscores = \"/s\"\n\
+                box_format = \"xyxy\"\nbox_space = \"normalised\"\n";
+    std::fs::write(&mapping, text).unwrap();
+    let predict = [
+        "predict",
+        "assets/samples/rocket.jpg",
+        "--endpoint",
+        "cats",
+        "--mapping",
+        mapping.to_str().unwrap(),
+        "--out",
+        "-",
+    ];
+    let fail = |operation| {
+        let times = 1000;
+        account
+            .plane
+            .fail(Failure::ServerError { operation, times });
+    };
+    fail("InvokeEndpoint");
+    let failed = account.run(&predict);
+    assert_eq!(failed.code, Some(3), "{failed:#?}");
+    assert!(
+        failed.stdout.contains("\"status\":\"failed\""),
+        "{failed:#?}"
+    );
+    fail("DescribeEndpoint");
+    account.run(&predict).must(1, "");
+}
+
+#[test]
+fn the_log_of_an_endpoint_is_shown_also_when_the_endpoint_is_gone() {
+    let account = Account::new("endpoint-log");
+    account.endpoint(&["logs", "cats"]).must(1, "");
+    account.deploy("cats", &[]).must(0, "cats\tInService\n");
+    let log = account.endpoint(&["logs", "cats"]);
+    assert_eq!(log.code, Some(0), "{log:#?}");
+    assert!(
+        log.stdout.lines().any(|line| line.ends_with(" ready")),
+        "{log:#?}"
+    );
+    let last = account.endpoint(&["logs", "cats", "--lines", "1"]);
+    assert_eq!(last.stdout.lines().count(), 1, "{last:#?}");
+    assert_eq!(last.stdout.lines().last(), log.stdout.lines().last());
+    account.endpoint(&["delete", "cats", "--yes"]);
+    let after = account.endpoint(&["logs", "cats"]);
+    assert_eq!((after.code, after.stdout), (Some(0), log.stdout));
+}
+
+#[test]
+fn a_session_signs_all_that_is_asked_and_one_that_is_over_is_said() {
+    const TOKEN: &str = "IQoJb3JpZ2luX2VjEJ///session+token==";
+    let account = Account::new("endpoint-session");
+    account.deploy("cats", &[]).must(0, "cats\tInService\n");
+    let ask = |args: &[&str]| {
+        let mut command = account.command(args);
+        command.env("AWS_SESSION_TOKEN", TOKEN);
+        Ended::of(&command.output().unwrap())
+    };
+    let list = ["endpoint", "list"];
+    ask(&list)
+        .must(1, "")
+        .says(&["does not know the access key"]);
+    account.plane.set_session(Session::Open(TOKEN));
+    ask(&list).must(0, "cats\tInService\n");
+    account.run(&list).must(1, "");
+    // The runtime has a client of its own. What echoes is no prediction.
+    ask(&["predict", "assets/samples/rocket.jpg", "--endpoint", "cats"])
+        .must(1, "")
+        .says(&["the outputs have no shape that Spotcheck knows"]);
+    assert_eq!(account.plane.count("InvokeEndpoint"), 1);
+    account.plane.set_session(Session::Over(TOKEN));
+    for args in [
+        &list[..],
+        &["transform", "list"],
+        &["transform", "logs", "a-job"],
+    ] {
+        let said = ask(args).must(1, "").says(&["session"]);
+        assert!(!said.stderr.contains(TOKEN), "{said:#?}");
+    }
+}
+
+#[test]
+fn an_endpoint_whose_time_is_over_is_deleted_when_spotcheck_is_started_again() {
+    let account = Account::new("endpoint-timer");
+    account
+        .deploy("dogs", &["--delete-after", "60"])
+        .must(0, "dogs\tInService\n");
+    account
+        .endpoint(&["status", "dogs"])
+        .must(0, "dogs\tInService\n")
+        .says(&[
+            "it will be deleted at ",
+            " minutes, by a Spotcheck that runs then",
+        ]);
+    let record = account.record("dogs");
+    let text = std::fs::read_to_string(&record).unwrap();
+    let mut json: serde_json::Value = serde_json::from_str(&text).unwrap();
+    account.run(&["models", "list"]);
+    assert_eq!(account.plane.count("DeleteEndpoint"), 0);
+    // An hour later.
+    json["delete_at_ms"] = 1.into();
+    std::fs::write(&record, json.to_string()).unwrap();
+    account
+        .run(&["models", "list"])
+        .says(&["endpoint dogs was deleted: its time was over"]);
+    assert_eq!(account.plane.count("DeleteEndpoint"), 1);
+    assert!(!record.exists());
+}

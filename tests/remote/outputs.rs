@@ -1,0 +1,1199 @@
+//! Outputs of Batch Transform through the real program: `spotcheck transform fetch` and `compare`.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use base64::Engine;
+use serde_json::{Value, json};
+
+use crate::support::control_plane::{ControlPlane, IMAGE, ROLE};
+use crate::support::fault_proxy::{Fault, FaultProxy, Often, Request};
+use crate::support::seaweed::{ADMIN, READER, Seaweed, use_profile};
+use crate::support::{python_packages, repository, spotcheck, spotcheck_at};
+
+/// Images with a local run of a small detector, or classifier, and its lines as a container would answer them.
+struct Bench {
+    folder: tempfile::TempDir,
+}
+
+impl Bench {
+    /// Four photographs in `photos/`.
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let photos = folder.path().join("photos/sub");
+        std::fs::create_dir_all(&photos).unwrap();
+        let samples = repository().join("assets/samples");
+        for (name, sample) in [
+            ("a b+.jpg", "rocket.jpg"),
+            ("coffee.png", "coffee.png"),
+            ("sub/고양이.png", "chelsea.png"),
+            ("sub/china.jpg", "china.jpg"),
+        ] {
+            std::fs::copy(
+                samples.join(sample),
+                folder.path().join("photos").join(name),
+            )
+            .unwrap();
+        }
+        Self { folder }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn text(&self, name: &str) -> String {
+        self.path(name).to_str().unwrap().to_owned()
+    }
+
+    /// What this machine predicts, as lines; into the project, too.
+    fn predict(&self, source: &Path, model: &str) -> Vec<Value> {
+        let project = self.text("p.spotcheck");
+        let args = ["--out", "-", "--project", &project, "--device", "cpu"];
+        let output = spotcheck(&["predict", source.to_str().unwrap(), "--model", model])
+            .args(args)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", stderr(&output));
+        lines(&output.stdout)
+    }
+
+    /// Writes each line where a job would write the output of its image.
+    fn write_outputs(&self, lines: &[Value]) -> PathBuf {
+        let outputs = self.path("outputs");
+        let photos = format!("{}/", self.path("photos").display());
+        for line in lines {
+            let name = line["uri"].as_str().unwrap().strip_prefix(&photos).unwrap();
+            write(&outputs, &format!("{name}.out"), answer(line).as_bytes());
+        }
+        outputs
+    }
+
+    fn fetch(outputs: &str, source: &str, more: &[&str]) -> Command {
+        let mut command = spotcheck(&["transform", "fetch", outputs, source]);
+        command.args(more);
+        command
+    }
+
+    fn compare(&self, more: &[&str]) -> String {
+        let output = spotcheck(&["transform", "compare", &self.text("p.spotcheck")])
+            .args(more)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", stderr(&output));
+        String::from_utf8(output.stdout).unwrap()
+    }
+}
+
+/// What our container answers: a line of `predict` without its URI, keys in their order.
+fn answer(line: &Value) -> String {
+    let mut answer = line.clone();
+    answer.as_object_mut().unwrap().remove("uri");
+    answer.to_string()
+}
+
+fn write(folder: &Path, name: &str, content: &[u8]) {
+    let path = folder.join(name);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, content).unwrap();
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn lines(text: &[u8]) -> Vec<Value> {
+    let text = std::str::from_utf8(text).unwrap();
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+#[track_caller]
+fn check(mut command: Command, code: i32, says: &[&str]) -> Output {
+    let output = command.output().unwrap();
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(code), "{command:?}: {said}");
+    for part in says {
+        assert!(said.contains(part), "no “{part}” in: {said}");
+    }
+    output
+}
+
+#[test]
+fn outputs_of_our_container_are_a_run_like_any_other() {
+    let bench = Bench::new();
+    let photos = bench.path("photos");
+    let local = bench.predict(&photos, "ssd-mobilenet-coco");
+    let outputs = bench.write_outputs(&local);
+    let (outputs, project) = (outputs.to_str().unwrap(), bench.text("p.spotcheck"));
+    let photos = photos.to_str().unwrap();
+    let more = ["--project", &project, "--out", "-"];
+    let output = check(
+        Bench::fetch(outputs, photos, &more),
+        0,
+        &[
+            "4 outputs; 4 of 4 images have one",
+            "Spotcheck's JSON, the detection of ssd-mobilenet-coco",
+            "4 of 4 answers are saved",
+        ],
+    );
+    assert_eq!(lines(&output.stdout), local, "bit for bit");
+
+    let compared = bench.compare(&[]);
+    assert!(
+        compared.contains(&format!("outputs in {outputs}"))
+            && compared.contains("100.0 % agree")
+            && compared.contains("at most by 0.000"),
+        "{compared}"
+    );
+    let info = spotcheck(&["project", "info", &project]).output().unwrap();
+    let info = String::from_utf8(info.stdout).unwrap();
+    assert!(
+        info.contains(&format!("made: outputs in {outputs}")),
+        "{info}"
+    );
+
+    // The newest run is exported.
+    let exported = bench.text("exported.jsonl");
+    let export = [
+        "export",
+        &project,
+        "--format",
+        "jsonl",
+        "--all-boxes",
+        "--out",
+        &exported,
+    ];
+    check(spotcheck(&export), 0, &["outputs in"]);
+    let exported = std::fs::read(exported).unwrap();
+    assert_eq!(lines(&exported), local);
+
+    check(
+        Bench::fetch(outputs, photos, &more),
+        1,
+        &["--resume goes on with it"],
+    );
+    let again = check(
+        Bench::fetch(outputs, photos, &[&more[..], &["--resume"]].concat()),
+        0,
+        &["4 of 4 images have an answer, 0 to go"],
+    );
+    assert_eq!(lines(&again.stdout), local);
+}
+
+#[test]
+fn other_names_of_classes_make_another_run_and_the_same_ones_go_on() {
+    let bench = Bench::new();
+    let outputs = bench.path("outputs");
+    for name in ["a b+.jpg", "coffee.png"] {
+        let answer = br#"{"predictions": [[0.1, 0.7, 0.2]]}"#;
+        write(&outputs, &format!("{name}.out"), answer);
+    }
+    for (name, labels) in [("first", "cat\ndog\ncow"), ("second", "cat\ncow\ndog")] {
+        std::fs::write(bench.path(name), labels).unwrap();
+    }
+    let (photos, project) = (bench.text("photos"), bench.text("p.spotcheck"));
+    let fetch = |labels: &str, more: &[&str], says: &[&str]| {
+        let labels = bench.text(labels);
+        let args = ["--labels", &labels, "--project", &project, "--out", "-"];
+        let fetch = Bench::fetch(outputs.to_str().unwrap(), &photos, &[&args, more].concat());
+        let said = check(fetch, 3, says);
+        lines(&said.stdout)[0]["classes"][0]["label"].clone()
+    };
+    assert_eq!(fetch("first", &[], &["saving in the project"]), "dog");
+    let other = [
+        "class 1 is “dog” there, and “cow” now",
+        "a new one was begun",
+    ];
+    assert_eq!(fetch("second", &["--resume"], &other), "cow");
+    let same = ["2 of 4 images have an answer, 2 to go"];
+    assert_eq!(fetch("first", &["--resume"], &same), "dog");
+    assert_eq!(fetch("second", &["--resume"], &same), "cow");
+}
+
+#[test]
+fn outputs_in_csv_are_said_to_be_such_and_what_to_do() {
+    let bench = Bench::new();
+    let outputs = bench.path("outputs");
+    write(&outputs, "coffee.png.out", b"0.1,0.7,0.2\n");
+    let fetch = Bench::fetch(outputs.to_str().unwrap(), &bench.text("photos"), &[]);
+    check(
+        fetch,
+        1,
+        &[
+            "the output is CSV (“0.1,0.7,0.2”)",
+            "Accept application/json",
+        ],
+    );
+}
+
+#[test]
+fn a_model_that_nobody_here_knows_brings_the_names_of_its_classes() {
+    let bench = Bench::new();
+    let of = |label: &str, id: u32, size: [u32; 2]| {
+        json!({"status": "ok", "width": size[0], "height": size[1], "model": "shelf-7", "task": "detection",
+            "detections": [{"box": [1, 2, 30, 40], "class_id": id, "label": label, "score": 0.5}]})
+        .to_string()
+    };
+    let outputs = bench.path("outputs");
+    write(
+        &outputs,
+        "a b+.jpg.out",
+        of("tin", 3, [640, 427]).as_bytes(),
+    );
+    write(
+        &outputs,
+        "coffee.png.out",
+        of("bottle", 9, [600, 400]).as_bytes(),
+    );
+    write(
+        &outputs,
+        "sub/china.jpg.out",
+        of("box", 3, [640, 427]).as_bytes(),
+    );
+    let project = bench.text("p.spotcheck");
+    let fetched = check(
+        Bench::fetch(
+            outputs.to_str().unwrap(),
+            &bench.text("photos"),
+            &["--project", &project],
+        ),
+        3,
+        &[
+            "calls class 3",
+            "elsewhere it is",
+            "WITHOUT OUTPUT: 1 of 4 images",
+        ],
+    );
+    assert!(stderr(&fetched).contains("고양이.png"));
+    let csv = bench.text("boxes.csv");
+    check(
+        spotcheck(&["export", &project, "--format", "csv", "--out", &csv]),
+        0,
+        &[],
+    );
+    let csv = std::fs::read_to_string(csv).unwrap();
+    assert!(csv.contains("bottle"), "{csv}");
+}
+
+#[test]
+fn hostile_outputs_are_problems_of_their_images_and_the_rest_is_read() {
+    let bench = Bench::new();
+    let photos = bench.path("photos");
+    let local = bench.predict(&photos, "efficientnet-lite0");
+    let outputs = bench.write_outputs(&local);
+    let good = answer(&local[0]);
+    let huge = std::fs::File::create(outputs.join("coffee.png.out")).unwrap();
+    huge.set_len(100 << 20).unwrap();
+    write(&outputs, "a b+.jpg.out", &good.as_bytes()[..good.len() / 2]);
+    write(
+        &outputs,
+        "sub/china.jpg.out",
+        good.replacen("0.", "NaN, 0.", 1).as_bytes(),
+    );
+    write(&outputs, "..%2f..%2fetc/passwd.out", good.as_bytes());
+    std::os::unix::fs::symlink("/etc/hostname", outputs.join("link.png.out")).unwrap();
+    let output = check(
+        Bench::fetch(
+            outputs.to_str().unwrap(),
+            photos.to_str().unwrap(),
+            &["--out", "-"],
+        ),
+        3,
+        &[
+            "is cut off after",
+            "holds NaN or Infinity",
+            "the output has 100 MiB, more than the 32 MiB",
+            "about none of the images, and were left out: 1, such as",
+        ],
+    );
+    let found = lines(&output.stdout);
+    let states: Vec<&str> = found
+        .iter()
+        .map(|line| line["status"].as_str().unwrap())
+        .collect();
+    let expected = local.iter().map(|line| match line["uri"].as_str() {
+        Some(uri) if uri.ends_with("고양이.png") => "ok",
+        _ => "failed",
+    });
+    assert_eq!(states, expected.collect::<Vec<_>>());
+    assert_eq!(found.len(), 4);
+}
+
+#[test]
+fn answers_of_another_model_or_about_another_picture_are_problems_of_their_images() {
+    let bench = Bench::new();
+    let photos = bench.path("photos");
+    let local = bench.predict(&photos, "efficientnet-lite0");
+    let outputs = bench.write_outputs(&local);
+    let name_of = |line: &Value| {
+        let path = Path::new(line["uri"].as_str().unwrap()).to_owned();
+        path.strip_prefix(&photos).unwrap().display().to_string()
+    };
+    let spoil = |number: usize, change: &dyn Fn(&mut Value)| {
+        let mut line = local[number].clone();
+        change(&mut line);
+        write(
+            &outputs,
+            &format!("{}.out", name_of(&line)),
+            answer(&line).as_bytes(),
+        );
+    };
+    spoil(1, &|line| line["model"] = "other-model".into());
+    spoil(2, &|line| line["width"] = 2000.into());
+    spoil(3, &|line| {
+        let best = line["classes"][0].clone();
+        line["classes"].as_array_mut().unwrap().push(best);
+    });
+    let output = check(
+        Bench::fetch(
+            outputs.to_str().unwrap(),
+            photos.to_str().unwrap(),
+            &["--out", "-"],
+        ),
+        3,
+        &[
+            "of the model “other-model”, the first that was read is of “efficientnet-lite0”",
+            "is about an image of 2000 x",
+            "twice",
+            "3 of 4 images failed",
+        ],
+    );
+    let found = lines(&output.stdout);
+    assert_eq!(found[0], local[0]);
+    assert!(found[1..].iter().all(|line| line["status"] == "failed"));
+    spoil(0, &|line| line["classes"] = json!([]));
+    check(
+        Bench::fetch(outputs.to_str().unwrap(), photos.to_str().unwrap(), &[]),
+        3,
+        &["names no class", "4 of 4 images failed"],
+    );
+}
+
+#[test]
+fn a_run_has_one_number_of_classes_that_of_the_first_answer_where_nobody_names_them() {
+    let bench = Bench::new();
+    let outputs = bench.path("outputs");
+    for (name, answer) in [
+        ("a b+.jpg", json!({"message": "Internal Server Error"})),
+        ("coffee.png", json!({"predictions": [[0.5, 0.3, 0.2]]})),
+        ("sub/china.jpg", json!({"predictions": [[0.9, 0.1]]})),
+        ("sub/고양이.png", json!({"predictions": [[0.2, 0.2, 0.6]]})),
+    ] {
+        let name = format!("{name}.out");
+        write(&outputs, &name, answer.to_string().as_bytes());
+    }
+    let mapping = "id = \"m\"\nname = \"M\"\n[answer.classification]\nscores = \"/predictions/0\"\nvalues = \"probabilities\"\n";
+    write(bench.folder.path(), "m.toml", mapping.as_bytes());
+    for more in [&[][..], &["--mapping", &bench.text("m.toml")]] {
+        let (outputs, photos) = (outputs.to_str().unwrap(), bench.text("photos"));
+        let more = [more, &["--out", "-"]].concat();
+        let output = check(
+            Bench::fetch(outputs, &photos, &more),
+            3,
+            &[
+                "scores of 2 classes, the first that was read has 3: another model",
+                "2 of 4 images failed",
+            ],
+        );
+        let statuses: Vec<Value> = lines(&output.stdout)
+            .iter()
+            .map(|line| line["status"].clone())
+            .collect();
+        assert_eq!(statuses, ["failed", "ok", "failed", "ok"]);
+    }
+}
+
+#[test]
+fn a_first_output_that_is_no_answer_blocks_no_other() {
+    let bench = Bench::new();
+    let photos = bench.path("photos");
+    let local = bench.predict(&photos, "efficientnet-lite0");
+    let outputs = bench.write_outputs(&local);
+    for (content, says) in [
+        (r#"{"message":"Internal Server Error"}"#, "has no status"),
+        ("{}", "has no status"),
+    ] {
+        write(&outputs, "a b+.jpg.out", content.as_bytes());
+        let output = check(
+            Bench::fetch(
+                outputs.to_str().unwrap(),
+                photos.to_str().unwrap(),
+                &["--out", "-"],
+            ),
+            3,
+            &[says, "1 of 4 images failed"],
+        );
+        assert_eq!(lines(&output.stdout)[1..], local[1..]);
+    }
+}
+
+#[test]
+fn nothing_that_fits_is_said_and_nothing_is_guessed() {
+    let bench = Bench::new();
+    let photos = bench.text("photos");
+    let empty = bench.path("empty");
+    std::fs::create_dir(&empty).unwrap();
+    let empty = empty.to_str().unwrap();
+    check(
+        Bench::fetch(empty, &photos, &[]),
+        1,
+        &["nothing there ends in .out"],
+    );
+    check(
+        Bench::fetch(&bench.text("missing/folder"), &photos, &[]),
+        1,
+        &["there is no such folder"],
+    );
+    let others = bench.path("others");
+    write(&others, "dog.jpg.out", b"{}");
+    check(
+        Bench::fetch(others.to_str().unwrap(), &photos, &[]),
+        1,
+        &[
+            "none of the 1 outputs is about one of the 4 images",
+            "dog.jpg.out",
+        ],
+    );
+    let strange = bench.path("strange");
+    write(
+        &strange,
+        "coffee.png.out",
+        br#"{"boxes": [[1, 2, 3, 4]], "what": ["cup"]}"#,
+    );
+    check(
+        Bench::fetch(strange.to_str().unwrap(), &photos, &[]),
+        1,
+        &[
+            "no shape that Spotcheck knows",
+            r#"{"boxes": [[1, 2, 3, 4]]"#,
+            "--mapping FILE.toml",
+        ],
+    );
+    let broken = bench.path("broken");
+    write(&broken, "coffee.png.out", b"{");
+    check(
+        Bench::fetch(broken.to_str().unwrap(), &photos, &[]),
+        1,
+        &["none of the first outputs can be read", "cut off"],
+    );
+}
+
+#[test]
+fn a_mapping_in_a_file_reads_what_nobody_knows() {
+    let bench = Bench::new();
+    let outputs = bench.path("outputs");
+    write(
+        &outputs,
+        "coffee.png.out",
+        br#"{"found": [{"at": [0.25, 0.5, 0.5, 0.25], "is": "cup", "p": 0.75}]}"#,
+    );
+    let mapping = r#"
+id = "cafe"
+name = "Café"
+labels = "cafe.pbtxt"
+[answer.detection]
+boxes = "/found/*/at"
+classes = "/found/*/is"
+scores = "/found/*/p"
+box_format = "xywh"
+box_space = "normalised"
+"#;
+    write(bench.folder.path(), "cafe.toml", mapping.as_bytes());
+    write(
+        bench.folder.path(),
+        "cafe.pbtxt",
+        b"item { id: 47 name: 'cup' }",
+    );
+    let (mapping, outputs) = (bench.text("cafe.toml"), outputs.to_str().unwrap());
+    let more = ["--mapping", &mapping, "--out", "-"];
+    let output = check(
+        Bench::fetch(outputs, &bench.text("photos"), &more),
+        3,
+        &[
+            "Café (boxes at /found/*/at",
+            "left, top, width, height in parts of the image",
+        ],
+    );
+    let found = lines(&output.stdout);
+    let expected = json!([{"box": [150.0, 200.0, 450.0, 300.0], "class_id": 47, "label": "cup", "score": 0.75}]);
+    assert_eq!(found.len(), 1);
+    assert_eq!(found[0]["detections"], expected);
+    write(
+        bench.folder.path(),
+        "bad.toml",
+        b"id = \"bad\"\nname = \"Bad\"\nboxes = 3\n",
+    );
+    check(
+        Bench::fetch(
+            outputs,
+            &bench.text("photos"),
+            &["--mapping", &bench.text("bad.toml")],
+        ),
+        1,
+        &[
+            "the mapping cannot be used",
+            "bad.toml, line 3, column 1: unknown field `boxes`",
+        ],
+    );
+}
+
+#[test]
+fn object_detection_of_tensorflow_is_named_by_a_label_map() {
+    let bench = Bench::new();
+    let outputs = bench.path("outputs");
+    // coffee.png has 600 x 400 pixels.
+    let of_tf = json!({"predictions": [{"detection_boxes": [[0.25, 0.5, 0.75, 1.0], [0, 0, 0, 0]],
+        "detection_classes": [47.0, 1.0], "detection_scores": [0.875, 0.0], "num_detections": 2.0}]});
+    write(&outputs, "coffee.png.out", of_tf.to_string().as_bytes());
+    let labels = bench.text("map.pbtxt");
+    write(
+        bench.folder.path(),
+        "map.pbtxt",
+        b"item { id: 47 display_name: 'a cup' name: '/m/0' }",
+    );
+    let output = check(
+        Bench::fetch(
+            outputs.to_str().unwrap(),
+            &bench.text("photos/coffee.png"),
+            &["--labels", &labels, "--out", "-"],
+        ),
+        0,
+        &[
+            "TensorFlow Object Detection",
+            "assumed, not known: boxes are top, left, bottom, right",
+        ],
+    );
+    let expected = json!([{"box": [300.0, 100.0, 600.0, 300.0], "class_id": 47, "label": "a cup", "score": 0.875}]);
+    assert_eq!(lines(&output.stdout)[0]["detections"], expected);
+}
+
+/// An image of CIFAR-10's size with nothing in it.
+fn tiny_png(bench: &Bench) -> Vec<u8> {
+    let made = Command::new("python3")
+        .args([
+            "-c",
+            "import sys, PIL.Image; PIL.Image.new('RGB', (32, 32)).save(sys.argv[1])",
+        ])
+        .arg(bench.path("tiny.png"))
+        .env("PYTHONPATH", python_packages("model-handler"))
+        .output()
+        .unwrap();
+    assert!(made.status.success(), "{}", stderr(&made));
+    std::fs::read(bench.path("tiny.png")).unwrap()
+}
+
+#[test]
+fn cifar_10_by_the_names_of_its_images_gives_the_accuracy_and_rows_of_numpy() {
+    let bench = Bench::new();
+    let made = repository().join("tests/outputs/cifar.json");
+    let made: Value = serde_json::from_slice(&std::fs::read(made).unwrap()).unwrap();
+    let png = tiny_png(&bench);
+    for entry in made["outputs"].as_array().unwrap() {
+        let name = entry["name"].as_str().unwrap();
+        write(&bench.path("cifar"), name, &png);
+        let output = entry["output"].to_string();
+        write(
+            &bench.path("outputs"),
+            &format!("{name}.out"),
+            output.as_bytes(),
+        );
+    }
+    let project = bench.text("p.spotcheck");
+    let output = check(
+        Bench::fetch(
+            &bench.text("outputs"),
+            &bench.text("cifar"),
+            &["--truth-from-names", "--project", &project],
+        ),
+        0,
+        &[
+            "the classes are those of CIFAR-10",
+            "the numbers are probabilities",
+            made["accuracy"].as_str().unwrap(),
+        ],
+    );
+    let said = stderr(&output);
+    let mut table = String::new();
+    for row in made["rows"].as_array().unwrap() {
+        let cells: Vec<&str> = row
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|cell| cell.as_str().unwrap())
+            .collect();
+        write!(table, "{} ", cells.join(" ")).unwrap();
+    }
+    let words: Vec<&str> = said.split_whitespace().collect();
+    let said = words.join(" ");
+    assert!(said.contains(table.trim_end()), "no “{table}” in {said}");
+}
+
+#[test]
+fn lines_of_records_are_answers_in_their_order() {
+    let bench = Bench::new();
+    let records = bench.path("photos.tfrecord");
+    std::fs::copy(
+        repository().join("tests/tfrecord/photos.tfrecord"),
+        &records,
+    )
+    .unwrap();
+    let local = bench.predict(&records, "efficientnet-lite0");
+    let outputs = bench.path("outputs");
+    let answers: Vec<String> = local.iter().map(answer).collect();
+    let project = bench.text("p.spotcheck");
+    let source = records.to_str().unwrap();
+    let fetch = |content: &str, code: i32, says: &[&str], more: &[&str]| {
+        write(&outputs, "photos.tfrecord.out", content.as_bytes());
+        let more = [&["--out", "-"], more].concat();
+        check(
+            Bench::fetch(outputs.to_str().unwrap(), source, &more),
+            code,
+            says,
+        )
+    };
+    for separator in ["\n", "", "\r\n\r\n"] {
+        let output = fetch(
+            &answers.join(separator),
+            0,
+            &["6 of 6 images have one"],
+            &[],
+        );
+        assert_eq!(lines(&output.stdout), local);
+    }
+    let fewer = fetch(
+        &answers[1..].join("\n"),
+        3,
+        &["has 5 answers for the 6 records"],
+        &[],
+    );
+    assert!(
+        lines(&fewer.stdout)
+            .iter()
+            .all(|line| line["status"] == "failed")
+    );
+    let mut one_broken = answers.clone();
+    one_broken[2].truncate(20);
+    let broken = fetch(
+        &one_broken.join("\n"),
+        3,
+        &["cut off"],
+        &["--project", &project],
+    );
+    let states: Vec<Value> = lines(&broken.stdout)
+        .iter()
+        .map(|line| line["status"].clone())
+        .collect();
+    assert_eq!(states, ["ok", "ok", "failed", "ok", "ok", "ok"]);
+    // What was written since is read again.
+    let more = ["--project", project.as_str(), "--resume"];
+    let again = fetch(&answers.join("\n"), 0, &[], &more);
+    assert_eq!(lines(&again.stdout), local);
+}
+
+/// A record of a TFRecord file, as `tf.io.TFRecordWriter` frames it.
+fn record(data: &[u8]) -> Vec<u8> {
+    let masked = |bytes: &[u8]| {
+        let crc = crc32c::crc32c(bytes);
+        crc.rotate_right(15).wrapping_add(0xa282_ead8).to_le_bytes()
+    };
+    let length = (data.len() as u64).to_le_bytes();
+    [&length[..], &masked(&length), data, &masked(data)].concat()
+}
+
+/// The records of a file, each whole.
+fn records(file: &[u8]) -> Vec<Vec<u8>> {
+    let mut rest = file;
+    let mut records = Vec::new();
+    while !rest.is_empty() {
+        let length = u64::from_le_bytes(rest[..8].try_into().unwrap()) as usize;
+        let (record, behind) = rest.split_at(length + 16);
+        records.push(record.to_vec());
+        rest = behind;
+    }
+    records
+}
+
+#[test]
+fn records_without_an_image_have_an_answer_too_and_any_other_count_is_refused() {
+    let bench = Bench::new();
+    let whole = repository().join("tests/tfrecord/photos.tfrecord");
+    let photos = records(&std::fs::read(whole).unwrap());
+    let file = bench.path("some.tfrecord");
+    let source = file.to_str().unwrap();
+    let outputs = bench.path("outputs");
+    let refused = json!({"status": "failed", "error": "the record holds no image"}).to_string();
+    // Where the record without an image stands among three.
+    for empty in 0..3 {
+        let mut content = vec![photos[0].clone(), photos[1].clone()];
+        content.insert(empty, record(b""));
+        std::fs::write(&file, content.concat()).unwrap();
+        let mut predict = spotcheck(&["predict", source, "--model", "efficientnet-lite0"]);
+        predict.args(["--out", "-", "--device", "cpu"]);
+        let local = lines(&check(predict, 3, &["1 could not be listed"]).stdout);
+        assert_eq!(local.len(), 2);
+        let mut answers: Vec<String> = local.iter().map(answer).collect();
+        answers.insert(empty, refused.clone());
+        let fetch = |answers: &[String], code: i32, says: &[&str]| {
+            write(&outputs, "some.tfrecord.out", answers.join("\n").as_bytes());
+            let outputs = outputs.to_str().unwrap();
+            check(Bench::fetch(outputs, source, &["--out", "-"]), code, says)
+        };
+        let right = fetch(&answers, 0, &["2 of 2 images have one"]);
+        assert_eq!(lines(&right.stdout), local);
+        let mut more = answers.clone();
+        more.extend([answers[0].clone(), answers[1].clone()]);
+        for (wrong, says) in [
+            (&more[..], "has 5 answers for the 3 records"),
+            (&answers[..2], "has 2 answers for the 3 records"),
+        ] {
+            let output = fetch(wrong, 3, &[says]);
+            assert!(
+                lines(&output.stdout)
+                    .iter()
+                    .all(|line| line["status"] == "failed")
+            );
+        }
+    }
+    // Where it ends too early nobody can tell which answer is whose.
+    let mut cut = photos[..2].concat();
+    cut.extend(&photos[2][..40]);
+    std::fs::write(&file, cut).unwrap();
+    write(&outputs, "some.tfrecord.out", b"{}\n{}\n{}");
+    let local_outputs = outputs.to_str().unwrap();
+    let mapping = bench.text("m.toml");
+    write(
+        bench.folder.path(),
+        "m.toml",
+        b"id = \"m\"\nname = \"M\"\n[answer.classification]\nscores = \"/s\"\n",
+    );
+    check(
+        Bench::fetch(local_outputs, source, &["--mapping", &mapping]),
+        3,
+        &["damaged or cut off behind its first 2 records"],
+    );
+}
+
+/// An output of a list, each line joined with what names its image.
+fn joined_list(local: &[Value], input: impl Fn(&str) -> Value) -> String {
+    let mut list = String::new();
+    for line in local.iter().rev() {
+        let answer: Value = serde_json::from_str(&answer(line)).unwrap();
+        let joined = json!({"source-ref": input(line["uri"].as_str().unwrap()), "b64": "aGVsbG8=", "SageMakerOutput": answer});
+        writeln!(list, "{joined}").unwrap();
+    }
+    list
+}
+
+#[test]
+fn answers_that_were_joined_with_their_input_are_found_by_what_it_names() {
+    let bench = Bench::new();
+    let photos = bench.path("photos");
+    let local = bench.predict(&photos, "efficientnet-lite0");
+    let folder = format!("{}/", photos.display());
+    let outputs = bench.path("outputs");
+    let fetch = |list: &str, code: i32, says: &[&str], more: &[&str]| {
+        write(&outputs, "list.jsonl.out", list.as_bytes());
+        let more = [&["--out", "-"], more].concat();
+        check(
+            Bench::fetch(outputs.to_str().unwrap(), photos.to_str().unwrap(), &more),
+            code,
+            says,
+        )
+    };
+    let by_name = joined_list(&local, |uri| {
+        let name = uri.strip_prefix(&folder).unwrap();
+        let input = if name == "coffee.png" { uri } else { name };
+        input.into()
+    });
+    let in_s3 = joined_list(&local, |uri| {
+        let name = uri.strip_prefix(&folder).unwrap();
+        format!("s3://bucket/in/photos/{name}").into()
+    });
+    for list in [&by_name, &in_s3] {
+        let output = fetch(
+            list,
+            0,
+            &["0 of 4 images have one of their own; 1 output is of a list"],
+            &[],
+        );
+        assert_eq!(lines(&output.stdout), local);
+        assert!(!stderr(&output).contains("WITHOUT OUTPUT"));
+    }
+    let foreign =
+        format!("{by_name}{{\"source-ref\": \"../../etc/passwd\", \"SageMakerOutput\": {{}}}}\n");
+    let output = fetch(
+        &foreign,
+        3,
+        &["about none of the images: 1, such as answer 5: there is no image “../../etc/passwd”"],
+        &[],
+    );
+    assert_eq!(lines(&output.stdout), local);
+    assert!(!stderr(&output).contains("WITHOUT OUTPUT"));
+
+    // What is missing is one image, also where the others are known from before.
+    let project = bench.text("p.spotcheck");
+    let fewer: String = in_s3.split_inclusive('\n').skip(1).collect();
+    let missing = "WITHOUT OUTPUT: 1 of 4 images, such as";
+    let of_last = local[3]["uri"].as_str().unwrap();
+    fetch(&fewer, 3, &[missing, of_last], &["--project", &project]);
+    let resume = ["--project", &project, "--resume"];
+    fetch(&fewer, 3, &[missing, of_last], &resume);
+    let again = [
+        "1 to go",
+        "3 of those are read again",
+        "4 of 4 answers are saved",
+    ];
+    let output = fetch(&in_s3, 0, &again, &resume);
+    assert_eq!(lines(&output.stdout), local);
+    let (outputs, photos) = (outputs.to_str().unwrap(), photos.to_str().unwrap());
+    let output = check(Bench::fetch(outputs, photos, &resume), 0, &["0 to go"]);
+    assert!(!stderr(&output).contains("WITHOUT OUTPUT"));
+}
+
+#[test]
+fn answers_of_lines_are_about_the_images_of_those_lines() {
+    let bench = Bench::new();
+    let photos = bench.path("photos");
+    let local = bench.predict(&photos, "efficientnet-lite0");
+    let turned: Vec<&Value> = local.iter().rev().collect();
+    let answers: Vec<String> = turned.iter().map(|line| answer(line)).collect();
+    let outputs = bench.path("outputs");
+    let fetch = |answers: &[String], code: i32, says: &[&str]| {
+        write(
+            &outputs,
+            "day/list.jsonl.out",
+            answers.join("\n").as_bytes(),
+        );
+        check(
+            Bench::fetch(
+                outputs.to_str().unwrap(),
+                photos.to_str().unwrap(),
+                &["--out", "-"],
+            ),
+            code,
+            says,
+        )
+    };
+    fetch(
+        &answers,
+        3,
+        &[
+            "none of its answers names one of the images",
+            "the list day/list.jsonl that the job read, which would tell, is not in",
+            "WITHOUT OUTPUT: 4 of 4 images",
+        ],
+    );
+    let of_bytes = |line: &Value| {
+        let image = std::fs::read(line["uri"].as_str().unwrap()).unwrap();
+        json!({ "b64": base64::prelude::BASE64_STANDARD.encode(image) })
+    };
+    let of_name = |line: &Value| {
+        let name = Path::new(line["uri"].as_str().unwrap()).strip_prefix(&photos);
+        let name = name.unwrap().display().to_string();
+        json!({"b64": "aGVsbG8=", "key": format!("in/{name}")})
+    };
+    for input in [&of_bytes as &dyn Fn(&Value) -> Value, &of_name] {
+        let list: Vec<String> = turned.iter().map(|line| input(line).to_string()).collect();
+        write(&photos, "day/list.jsonl", list.join("\n").as_bytes());
+        let output = fetch(&answers, 0, &[]);
+        assert_eq!(lines(&output.stdout), local);
+        let mut broken = answers.clone();
+        broken[1].truncate(20);
+        let output = fetch(&broken, 3, &["cut off", "1 of 4 images failed"]);
+        assert_eq!(lines(&output.stdout)[0], local[0]);
+        fetch(
+            &answers[1..],
+            3,
+            &["the output has 3 answers for the 4 lines of"],
+        );
+    }
+}
+
+#[test]
+fn answers_that_were_joined_in_csv_are_read_where_they_can_be_told_from_the_input() {
+    let bench = Bench::new();
+    let photos = bench.path("photos");
+    let local = bench.predict(&photos, "efficientnet-lite0");
+    let outputs = bench.path("outputs");
+    let fetch = |list: &str, code: i32, says: &[&str]| {
+        write(&outputs, "list.csv.out", list.as_bytes());
+        check(
+            Bench::fetch(
+                outputs.to_str().unwrap(),
+                photos.to_str().unwrap(),
+                &["--out", "-"],
+            ),
+            code,
+            says,
+        )
+    };
+    let mut list = String::new();
+    for line in &local {
+        let name = Path::new(line["uri"].as_str().unwrap()).strip_prefix(&photos);
+        let name = name.unwrap().display();
+        writeln!(list, "s3://bucket/photos/{name},7,{}", answer(line)).unwrap();
+    }
+    assert_eq!(lines(&fetch(&list, 0, &[]).stdout), local);
+    let scores = "a b+.jpg,0.25,0.75\ncoffee.png,0.5,0.5\n";
+    let output = fetch(
+        scores,
+        3,
+        &["List of scores", "WITHOUT OUTPUT: 2 of 4 images"],
+    );
+    let found = lines(&output.stdout);
+    assert_eq!(found[0]["classes"][0]["index"], 1);
+    assert_eq!(found[0]["classes"][0]["score"], 0.75);
+    let strange = "a b+.jpg,640,480,3\n";
+    fetch(strange, 1, &["no shape that Spotcheck knows", "640,480,3"]);
+}
+
+#[test]
+fn outputs_in_s3_are_joined_by_their_keys_and_later_ones_are_read_with_resume() {
+    let bench = Bench::new();
+    let photos = bench.path("photos");
+    let local = bench.predict(&photos, "efficientnet-lite0");
+    let bucket = Seaweed::shared().bucket("outputs");
+    bucket.put_folder("in/photos/", &photos);
+    let outputs = bench.write_outputs(&local);
+    let put = |name: &str| {
+        let content = std::fs::read(outputs.join(name)).unwrap();
+        bucket.put(&format!("out/job/photos/{name}"), &content);
+    };
+    put("a b+.jpg.out");
+    put("sub/고양이.png.out");
+    put("coffee.png.out");
+    let project = bench.text("remote.spotcheck");
+    let fetch = |more: &[&str]| {
+        let mut command = Bench::fetch(&bucket.uri("out/job/"), &bucket.uri("in/photos/"), more);
+        use_profile(&mut command, READER.profile, &Seaweed::shared().endpoint());
+        command
+    };
+    check(
+        fetch(&["--project", &project]),
+        3,
+        &[
+            "3 outputs; 3 of 4 images have one",
+            "WITHOUT OUTPUT: 1 of 4",
+        ],
+    );
+    put("sub/china.jpg.out");
+    let output = check(
+        fetch(&["--project", &project, "--resume", "--out", "-"]),
+        0,
+        &["3 of 4 images have an answer"],
+    );
+    let root = format!("{}/", photos.display());
+    let prefix = bucket.uri("in/photos/");
+    let mut expected: Vec<Value> = local
+        .into_iter()
+        .map(|mut line| {
+            line["uri"] = line["uri"]
+                .as_str()
+                .unwrap()
+                .replacen(&root, &prefix, 1)
+                .into();
+            line
+        })
+        .collect();
+    let mut found = lines(&output.stdout);
+    for list in [&mut expected, &mut found] {
+        list.sort_by_key(|line| line["uri"].as_str().unwrap().to_owned());
+    }
+    assert_eq!(found, expected);
+    let mut blind = Bench::fetch(&bucket.uri("out/none/"), &bucket.uri("in/photos/"), &[]);
+    use_profile(&mut blind, ADMIN.profile, &Seaweed::shared().endpoint());
+    check(blind, 1, &["nothing there ends in .out"]);
+}
+
+#[test]
+fn outputs_that_could_not_be_read_because_the_server_went_away_are_read_with_resume() {
+    const IMAGES: usize = 60;
+    let bench = Bench::new();
+    let bucket = Seaweed::shared().bucket("outage-outputs");
+    bucket.fill(
+        IMAGES,
+        |number| format!("in/{number:02}.png"),
+        b"not looked at",
+    );
+    let answer = json!({
+        "status": "ok", "width": 8, "height": 8, "model": "toy", "task": "classification",
+        "classes": [{"index": 1, "label": "cat", "score": 0.75}],
+    });
+    bucket.fill(
+        IMAGES,
+        |number| format!("out/{number:02}.png.out"),
+        answer.to_string().as_bytes(),
+    );
+    let proxy = FaultProxy::before(Seaweed::shared().address());
+    let reads_output = |request: &Request| request.reads() && request.key().starts_with("out/");
+    proxy.inject(reads_output, Often::After(25), Fault::Outage);
+    let project = bench.text("outage.spotcheck");
+    let fetch = |more: &[&str]| {
+        let saved = ["--project", &project, "--out", "-"];
+        let mut command = Bench::fetch(&bucket.uri("out/"), &bucket.uri("in/"), &saved);
+        use_profile(command.args(more), READER.profile, &proxy.endpoint());
+        command
+    };
+    let stopped = check(fetch(&[]), 1, &["--resume", &proxy.endpoint()]);
+    let before = lines(&stopped.stdout);
+    assert!(before.len() < IMAGES, "{}", before.len());
+    assert!(before.iter().all(|line| line["status"] == "ok"));
+    proxy.restart();
+    let resumed = check(fetch(&["--resume"]), 0, &[]);
+    let all = lines(&resumed.stdout);
+    assert_eq!(all.len(), IMAGES);
+    assert!(all.iter().all(|line| line["status"] == "ok"));
+}
+
+#[test]
+fn what_a_job_wrote_before_it_failed_agrees_with_this_machine() {
+    let bench = Bench::new();
+    let photos = bench.path("photos");
+    write(&photos, "sub/broken.jpg", b"no picture");
+    let bucket = Seaweed::shared().bucket("job");
+    bucket.put_folder("photos/", &photos);
+    let plane = ControlPlane::start(bucket.server());
+    let home = tempfile::tempdir().unwrap();
+    let (input, output) = (bucket.uri("photos/"), bucket.uri("out/"));
+    let project = bench.text("p.spotcheck");
+    let transform = |args: &[&str]| {
+        let mut command = spotcheck_at(home.path(), &["transform"]);
+        command.args(args);
+        plane.sign_in(&mut command, ADMIN);
+        command
+    };
+    let mut predict = spotcheck(&["predict", &input, "--model", "ssd-mobilenet-coco"]);
+    predict.args(["--project", &project, "--device", "cpu"]);
+    plane.sign_in(&mut predict, ADMIN);
+    check(predict, 3, &["5 of 5 answers are saved"]);
+
+    let of_model = [
+        "--model",
+        "ssd-mobilenet-coco",
+        "--role",
+        ROLE,
+        "--image",
+        IMAGE,
+    ];
+    let start = [
+        "start",
+        &input,
+        "--output",
+        &output,
+        "--job-name",
+        "photos-1",
+    ];
+    check(
+        transform(&[&start[..], &of_model].concat()),
+        0,
+        &["started over 5 objects"],
+    );
+    let (status, _) = plane.wait_until_over("photos-1");
+    assert_eq!(status, "Failed");
+
+    check(
+        transform(&["fetch", "photos-1", &input, "--project", &project]),
+        3,
+        &[
+            "the job photos-1 failed",
+            "4 outputs; 4 of 5 images have one",
+            "outputs of Batch Transform job photos-1 in us-east-1",
+            "WITHOUT OUTPUT: 1 of 5 images, such as",
+            "sub/broken.jpg",
+            "4 answers say how large their images are, and that was not held against the images in S3",
+        ],
+    );
+    let report = bench.text("comparison.json");
+    let mut compare = spotcheck(&["transform", "compare", &project, "--out", &report]);
+    plane.sign_in(&mut compare, ADMIN);
+    let said = stderr(&check(compare, 0, &["100.0 % agree", "4 of 4 images"]));
+    assert!(
+        said.contains("B: SSD MobileNet v2, Batch Transform job photos-1 in us-east-1"),
+        "{said}"
+    );
+    let report: Value = serde_json::from_slice(&std::fs::read(report).unwrap()).unwrap();
+    let largest = report["summary"]["largest_score_difference"]
+        .as_f64()
+        .unwrap();
+    assert!(largest < 1e-4, "{largest}");
+}
+
+#[test]
+fn a_job_over_lines_gives_what_this_machine_predicts() {
+    let bench = Bench::new();
+    let photos = bench.path("photos");
+    let local = bench.predict(&photos, "efficientnet-lite0");
+    let mut list = String::new();
+    for line in local.iter().rev() {
+        let image = std::fs::read(line["uri"].as_str().unwrap()).unwrap();
+        let image = base64::prelude::BASE64_STANDARD.encode(image);
+        writeln!(list, "{}", json!({ "b64": image })).unwrap();
+    }
+    write(&bench.path("lists"), "all.jsonl", list.as_bytes());
+    let bucket = Seaweed::shared().bucket("lines");
+    bucket.put_folder("lists/", &bench.path("lists"));
+    let plane = ControlPlane::start(bucket.server());
+    let home = tempfile::tempdir().unwrap();
+    let transform = |args: &[&str]| {
+        let mut command = spotcheck_at(home.path(), &["transform"]);
+        command.args(args);
+        plane.sign_in(&mut command, ADMIN);
+        command
+    };
+    let (input, output) = (bucket.uri("lists/"), bucket.uri("out/"));
+    let start = [
+        "start",
+        &input,
+        "--output",
+        &output,
+        "--job-name",
+        "lines-1",
+    ];
+    let of_model = [
+        "--model",
+        "efficientnet-lite0",
+        "--role",
+        ROLE,
+        "--image",
+        IMAGE,
+    ];
+    let kind = ["--input-kind", "lines"];
+    check(
+        transform(&[&start[..], &kind, &of_model].concat()),
+        0,
+        &["started over 1 object"],
+    );
+    let (status, _) = plane.wait_until_over("lines-1");
+    assert_eq!(status, "Completed");
+    let fetched = check(
+        transform(&["fetch", "lines-1", photos.to_str().unwrap(), "--out", "-"]),
+        0,
+        &["1 output is of a list"],
+    );
+    let found = lines(&fetched.stdout);
+    assert_eq!(found.len(), local.len());
+    for (found, local) in found.iter().zip(&local) {
+        assert_eq!(found["uri"], local["uri"]);
+        assert_eq!(found["classes"][0]["label"], local["classes"][0]["label"]);
+    }
+
+    // Who has the images nowhere but in the lines looks at them there, here and in S3.
+    let list = bench.text("lists/all.jsonl");
+    for place in [bucket.uri("lists/all.jsonl"), list] {
+        let fetched = check(
+            transform(&["fetch", "lines-1", &place, "--out", "-"]),
+            0,
+            &["1 output; 4 of 4 images have one"],
+        );
+        let found = lines(&fetched.stdout);
+        assert_eq!(found.len(), local.len());
+        for (number, (found, local)) in found.iter().zip(local.iter().rev()).enumerate() {
+            assert_eq!(found["uri"], format!("{place}/#{number}"));
+            assert_eq!(found["classes"][0]["label"], local["classes"][0]["label"]);
+            assert_eq!(found["width"], local["width"]);
+        }
+    }
+}

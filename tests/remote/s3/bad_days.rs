@@ -1,0 +1,272 @@
+//! Whatever goes wrong, the command that asked ends in one message that says what, why and what to do; and what can go on, goes on.
+
+use std::net::TcpListener;
+
+use super::{bucket_with_a_photo, lines, predict, predict_as_reader, refusal, stderr};
+use crate::support::fault_proxy::{Answer, Fault, FaultProxy, Often, Request};
+use crate::support::repository;
+use crate::support::seaweed::{Bucket, READER, Seaweed};
+
+fn photo(name: &str) -> Vec<u8> {
+    std::fs::read(repository().join("assets/samples").join(name)).unwrap()
+}
+
+#[test]
+fn a_place_that_cannot_be_listed_is_one_message() {
+    let bucket = bucket_with_a_photo("refusals");
+    let place = bucket.uri("photos/");
+    let skewed = Answer::s3_error(
+        "403 Forbidden",
+        "RequestTimeTooSkewed",
+        "The clocks differ.",
+    )
+    .header("Date", "Sat, 21 Nov 2020 10:00:00 GMT");
+    let denied = Answer::s3_error("403 Forbidden", "AccessDenied", "Access Denied");
+    let elsewhere = Answer::s3_error("301 Moved Permanently", "PermanentRedirect", "Elsewhere.");
+    for (answer, words) in [
+        (denied, "s3:ListBucket"),
+        (skewed, "the clock of this computer"),
+        (elsewhere, "give its region"),
+        (
+            Answer::s3_error("503 Slow Down", "SlowDown", "Slow."),
+            "slow down",
+        ),
+        (
+            Answer::s3_error("500 Internal Server Error", "InternalError", "Oh."),
+            "failed",
+        ),
+        (Answer::html("200 OK", "Welcome to the hotel"), "is not S3"),
+        (Answer::html("403 Forbidden", "Blocked"), "is not S3"),
+        (
+            Answer::html("407 Proxy Authentication Required", "Who are you?"),
+            "proxy",
+        ),
+        (Answer::html("502 Bad Gateway", "nginx"), "HTTP status 502"),
+        (Answer::html("404 Not Found", "nothing here"), "is not S3"),
+    ] {
+        let proxy = FaultProxy::before(Seaweed::shared().address());
+        proxy.inject(|_| true, Often::Always, Fault::Answer(answer));
+        let said = refusal(&predict_as_reader(&place, &proxy.endpoint()));
+        assert!(said.contains(words), "{words}: {said}");
+        assert!(said.contains(&format!("Could not list {place}")), "{said}");
+    }
+}
+
+#[test]
+fn a_bucket_that_is_not_there_is_one_message() {
+    let endpoint = Seaweed::shared().endpoint();
+    let said = refusal(&predict_as_reader("s3://no-such-bucket/photos/", &endpoint));
+    assert!(said.contains("there is no bucket no-such-bucket"), "{said}");
+}
+
+#[test]
+fn a_folder_that_is_not_there_names_what_is() {
+    let bucket = bucket_with_a_photo("misspelt");
+    let endpoint = Seaweed::shared().endpoint();
+    let said = refusal(&predict_as_reader(&bucket.uri("photo/"), &endpoint));
+    assert!(
+        said.contains("no folder") && said.contains(&bucket.uri("photos/")),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_server_that_is_not_there_is_one_message() {
+    let closed = {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        format!("http://{}", listener.local_addr().unwrap())
+    };
+    for (endpoint, words) in [
+        (closed.as_str(), "nobody answers"),
+        ("http://s3.no-such-place.invalid", "could not be found"),
+    ] {
+        let said = refusal(&predict_as_reader("s3://photos/cats/", endpoint));
+        assert!(said.contains(words) && said.contains(endpoint), "{said}");
+    }
+}
+
+#[test]
+fn a_bucket_in_another_region_is_found_and_its_region_remembered() {
+    let bucket = bucket_with_a_photo("elsewhere");
+    let place = bucket.uri("photos/");
+    let is_wrong = |request: &Request| request.region() != Some("eu-central-1");
+    let malformed = Answer {
+        body: b"<Error><Code>AuthorizationHeaderMalformed</Code><Message>The authorization header is malformed</Message>\
+            <Region>eu-central-1</Region></Error>"
+            .to_vec(),
+        ..Answer::s3_error("400 Bad Request", "", "")
+    };
+    for answer in [
+        Answer::s3_error("301 Moved Permanently", "PermanentRedirect", "Elsewhere.")
+            .header("x-amz-bucket-region", "eu-central-1"),
+        malformed,
+    ] {
+        let proxy = FaultProxy::before(Seaweed::shared().address());
+        proxy.inject(is_wrong, Often::Always, Fault::Answer(answer));
+        let output = predict_as_reader(&place, &proxy.endpoint());
+        assert!(output.status.success(), "{}", stderr(&output));
+        assert_eq!(lines(&output)[0]["status"], "ok");
+        assert_eq!(
+            proxy.count(is_wrong),
+            1,
+            "it was asked in the wrong region again"
+        );
+    }
+}
+
+#[test]
+fn a_listing_that_falters_is_complete_all_the_same() {
+    let bucket = bucket_with_a_photo("faltering");
+    for fault in [
+        Fault::CutAfter(100),
+        Fault::HangUp,
+        Fault::error("503 Slow Down", "SlowDown"),
+        Fault::error("500 Internal Server Error", "InternalError"),
+    ] {
+        let proxy = FaultProxy::before(Seaweed::shared().address());
+        proxy.inject(Request::lists, Often::First(2), fault.clone());
+        let output = predict_as_reader(&bucket.uri("photos/"), &proxy.endpoint());
+        assert!(output.status.success(), "{fault:?}: {}", stderr(&output));
+        assert_eq!(lines(&output).len(), 1);
+    }
+}
+
+#[test]
+fn a_listing_that_ends_in_the_middle_says_so_and_what_it_has_is_predicted() {
+    let server = Seaweed::shared();
+    let bucket = server.bucket("unfinished");
+    bucket.put("photos/0000.jpg", &photo("rocket.jpg"));
+    bucket.fill(
+        1500,
+        |number| format!("photos/{:04}.jpg", number + 1),
+        b"no picture",
+    );
+    let proxy = FaultProxy::before(server.address());
+    let denied = Fault::error("403 Forbidden", "AccessDenied");
+    proxy.inject(Request::lists, Often::After(1), denied);
+    let output = predict_as_reader(&bucket.uri("photos/"), &proxy.endpoint());
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert!(
+        said.contains("The list of images is not complete"),
+        "{said}"
+    );
+    let lines = lines(&output);
+    assert_eq!(lines.len(), 1000);
+    assert_eq!(lines[0]["status"], "ok");
+}
+
+#[test]
+fn on_the_worst_of_days_each_image_has_its_own_fate_and_the_good_ones_their_answers() {
+    let server = Seaweed::shared();
+    let bucket = server.bucket("worst");
+    let fates = [
+        ("busy.jpg", Ok(())),
+        ("cut.jpg", Ok(())),
+        ("denied.jpg", Err("s3:GetObject")),
+        ("failing.jpg", Err("wait a little")),
+        ("good.jpg", Ok(())),
+        ("hotel.jpg", Err("not an image")),
+        ("hung-up.jpg", Ok(())),
+        ("never-whole.jpg", Err("again and again")),
+        ("replaced.jpg", Err("another object")),
+        ("slow.jpg", Ok(())),
+        ("vanished.jpg", Err("moved or deleted since it was listed")),
+    ];
+    let local = tempfile::tempdir().unwrap();
+    let names = ["rocket.jpg", "flower.jpg"].map(photo);
+    for (number, (name, _)) in fates.iter().enumerate() {
+        let photo = &names[number % names.len()];
+        bucket.put(&format!("photos/{name}"), photo);
+        std::fs::write(local.path().join(name), photo).unwrap();
+    }
+    let proxy = FaultProxy::before(server.address());
+    inject_all(&proxy, &bucket);
+    let output = predict_as_reader(&bucket.uri("photos/"), &proxy.endpoint());
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    let expected = predict(local.path().to_str().unwrap()).output().unwrap();
+    let (lines, expected) = (lines(&output), lines(&expected));
+    assert_eq!(lines.len(), fates.len());
+    for ((line, expected), (name, fate)) in lines.iter().zip(&expected).zip(fates) {
+        assert_eq!(line["uri"], bucket.uri(&format!("photos/{name}")));
+        match fate {
+            Ok(()) => assert_eq!(line["classes"], expected["classes"], "{line}"),
+            Err(words) => {
+                assert_eq!(line["status"], "failed", "{line}");
+                assert!(line["error"].as_str().unwrap().contains(words), "{line}");
+                assert!(said.contains(name), "{name} is not in the list of failures");
+            }
+        }
+    }
+    assert_eq!(proxy.count(|request| request.method == "HEAD"), 0);
+    // A byte of an object that was read shows whether a failure is about all of them.
+    let is_whole = |request: &Request| request.header("range").is_none();
+    assert_eq!(
+        proxy.count(|request| request.reads_key("photos/good.jpg") && is_whole(request)),
+        1
+    );
+    assert_eq!(
+        proxy.count(|request| request.reads_key("photos/denied.jpg")),
+        1
+    );
+}
+
+fn inject_all(proxy: &FaultProxy, bucket: &Bucket) {
+    // What happens at the server just before a request gets there.
+    let before = bucket.clone();
+    let meanwhile = move |request: &Request| {
+        if request.reads_key("photos/vanished.jpg") {
+            before.delete("photos/vanished.jpg");
+        }
+        if request.reads_key("photos/replaced.jpg") && request.header("range").is_some() {
+            before.put("photos/replaced.jpg", b"something else");
+        }
+        false
+    };
+    proxy.inject(meanwhile, Often::Always, Fault::HangUp);
+    let on = |name: &str, often, fault| {
+        let key = format!("photos/{name}");
+        proxy.inject(move |request| request.reads_key(&key), often, fault);
+    };
+    let failed = Fault::error("500 Internal Server Error", "InternalError");
+    let hotel = Fault::Answer(Answer::html("200 OK", "Welcome to the hotel"));
+    on(
+        "busy.jpg",
+        Often::First(2),
+        Fault::error("503 Slow Down", "SlowDown"),
+    );
+    on("cut.jpg", Often::First(2), Fault::CutAfter(10_000));
+    on(
+        "denied.jpg",
+        Often::Always,
+        Fault::error("403 Forbidden", "AccessDenied"),
+    );
+    on("failing.jpg", Often::Always, failed);
+    on("hotel.jpg", Often::Always, hotel);
+    on("hung-up.jpg", Often::First(2), Fault::HangUp);
+    on("never-whole.jpg", Often::Always, Fault::CutAfter(0));
+    on("replaced.jpg", Often::First(1), Fault::CutAfter(5000));
+    let slow = Fault::Trickle {
+        bytes: 8192,
+        pause: std::time::Duration::from_millis(20),
+    };
+    on("slow.jpg", Often::Always, slow);
+}
+
+#[test]
+fn as_many_images_are_read_at_once_as_the_network_likes_and_no_more() {
+    let server = Seaweed::shared();
+    let bucket = server.bucket("crowd");
+    bucket.fill(300, |number| format!("{number:04}.jpg"), b"no picture");
+    let proxy = FaultProxy::before(server.address());
+    let late = Fault::Late(std::time::Duration::from_millis(50));
+    proxy.inject(Request::reads, Often::Always, late);
+    let mut command = predict(&bucket.uri(""));
+    READER.sign_in(&mut command, &proxy.endpoint());
+    let output = command.output().unwrap();
+    assert_eq!(lines(&output).len(), 300);
+    let most = proxy.most_at_once();
+    assert!((8..=64).contains(&most), "{most} requests at once");
+    assert_eq!(proxy.count(Request::reads), 300);
+}

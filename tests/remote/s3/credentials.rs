@@ -1,0 +1,126 @@
+//! Who may, who may not, and what is said of it.
+
+use std::process::Command;
+
+use spotcheck::aws::Aws;
+use spotcheck::source::{S3Source, Source};
+
+use super::{bucket_with_a_photo, lines, open, predict, public_place, refusal, stderr};
+use crate::support::fault_proxy::{Fault, FaultProxy, Often, Request};
+use crate::support::seaweed::{
+    ADMIN, BLIND, IMPOSTOR, READER, ROLE_PROFILE, STRANGER, Seaweed, use_profile, without_aws,
+};
+
+fn predicts_one(mut command: Command) {
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_eq!(lines(&output)[0]["status"], "ok");
+}
+
+#[test]
+fn whoever_may_list_and_read_predicts_and_others_are_told_what_they_lack() {
+    let bucket = bucket_with_a_photo("rights");
+    let place = bucket.uri("photos/");
+    let endpoint = Seaweed::shared().endpoint();
+    for login in [ADMIN, READER] {
+        let mut command = predict(&place);
+        login.sign_in(&mut command, &endpoint);
+        predicts_one(command);
+    }
+    let lacking = format!("s3:ListBucket on the bucket {}", bucket.name);
+    for (login, words) in [
+        (BLIND, lacking.as_str()),
+        (STRANGER, "does not know the access key"),
+        (IMPOSTOR, "the secret key"),
+    ] {
+        let mut command = predict(&place);
+        login.sign_in(&mut command, &endpoint);
+        let said = refusal(&command.output().unwrap());
+        assert!(said.contains(words), "{}: {said}", login.profile);
+        assert!(said.contains(&place), "{said}");
+    }
+}
+
+#[test]
+fn who_may_read_but_not_list_opens_an_object_by_its_address() {
+    let bucket = bucket_with_a_photo("blind");
+    let mut command = predict(&bucket.uri("photos/rocket.jpg"));
+    BLIND.sign_in(&mut command, &Seaweed::shared().endpoint());
+    predicts_one(command);
+}
+
+#[test]
+fn profiles_and_roles_of_the_aws_configuration_are_used() {
+    let bucket = bucket_with_a_photo("profiles");
+    let proxy = FaultProxy::before(Seaweed::shared().address());
+    for profile in [READER.profile, ROLE_PROFILE] {
+        let mut command = predict(&bucket.uri("photos/"));
+        use_profile(&mut command, profile, &proxy.endpoint());
+        predicts_one(command);
+    }
+    let with_token = |request: &Request| request.header("x-amz-security-token").is_some();
+    assert!(
+        proxy.count(|request| with_token(request) && request.reads()) > 0,
+        "the role's session was not used"
+    );
+}
+
+#[test]
+fn a_profile_that_is_not_there_is_never_replaced_by_another() {
+    let bucket = bucket_with_a_photo("missing-profile");
+    let server = Seaweed::shared();
+    let config = std::fs::read_to_string(server.aws_config()).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("config");
+    std::fs::write(&path, config.replace("[profile admin]", "[default]")).unwrap();
+    let mut command = predict(&bucket.uri("photos/"));
+    use_profile(&mut command, "absent", &server.endpoint());
+    command.env("AWS_CONFIG_FILE", &path);
+    let said = refusal(&command.output().unwrap());
+    assert!(said.contains("absent"), "{said}");
+}
+
+#[test]
+fn nobody_signed_in_is_told_how_to() {
+    let bucket = bucket_with_a_photo("nobody");
+    let mut command = predict(&bucket.uri("photos/"));
+    without_aws(&mut command, &Seaweed::shared().endpoint());
+    let said = refusal(&command.output().unwrap());
+    assert!(
+        said.contains("No AWS credentials were found") && said.contains("aws configure"),
+        "{said}"
+    );
+}
+
+#[test]
+fn an_expired_session_says_so_and_how_it_is_renewed() {
+    let bucket = bucket_with_a_photo("expired");
+    let proxy = FaultProxy::before(Seaweed::shared().address());
+    let expired = Fault::error("400 Bad Request", "ExpiredToken");
+    proxy.inject(Request::lists, Often::Always, expired);
+    let mut command = predict(&bucket.uri("photos/"));
+    use_profile(&mut command, READER.profile, &proxy.endpoint());
+    let said = refusal(&command.output().unwrap());
+    // These keys do not come from single sign-on, so its command would lead nowhere.
+    assert!(
+        said.contains("has expired (")
+            && said.contains("ExpiredToken: As the test wants it.")
+            && said.contains("; renew it where its credentials come from")
+            && !said.contains("aws sso login"),
+        "{said}"
+    );
+}
+
+#[test]
+fn anybody_reads_a_public_bucket_and_is_told_where_a_bucket_is_not() {
+    let server = Seaweed::shared();
+    let private = bucket_with_a_photo("private");
+    let public = server.public_bucket("photos");
+    public.put("photos/1.jpg", b"1");
+    let source = open(&public_place(&public, "photos/", &server.endpoint()));
+    assert_eq!(source.pages().next().unwrap().samples.len(), 1);
+    let place = public_place(&private, "photos/", &server.endpoint());
+    let refused = S3Source::open(&Aws::new(), &place, None);
+    let said = refused.err().unwrap().to_string();
+    assert!(said.contains("not everybody"), "{said}");
+}

@@ -1,0 +1,82 @@
+//! Places in S3 on a real server: what is listed and read, who may, and what happens on bad days.
+
+mod bad_days;
+mod credentials;
+mod keeping;
+mod listing;
+mod reading;
+mod secrets;
+
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use spotcheck::aws::Aws;
+use spotcheck::domain::{Credentials, S3Access, S3Address, S3Place};
+use spotcheck::source::S3Source;
+
+use crate::support::seaweed::{Bucket, READER, Seaweed};
+use crate::support::{repository, spotcheck};
+
+/// A place that anybody may read, through `endpoint`.
+fn public_place(bucket: &Bucket, prefix: &str, endpoint: &str) -> S3Place {
+    S3Place {
+        access: S3Access {
+            credentials: Credentials::Anonymous,
+            region: Some("us-east-1".to_owned()),
+            endpoint: Some(endpoint.to_owned()),
+            ..S3Access::default()
+        },
+        ..S3Place::new(S3Address::new(&bucket.name, prefix))
+    }
+}
+
+fn open(place: &S3Place) -> S3Source {
+    S3Source::open(&Aws::new(), place, None).unwrap()
+}
+
+/// A private bucket with `photos/rocket.jpg`.
+fn bucket_with_a_photo(name: &str) -> Bucket {
+    let bucket = Seaweed::shared().bucket(name);
+    let photo = std::fs::read(repository().join("assets/samples/rocket.jpg")).unwrap();
+    bucket.put("photos/rocket.jpg", &photo);
+    bucket
+}
+
+/// `spotcheck predict` over a place, its answers on stdout; nobody is signed in yet.
+fn predict(place: &str) -> Command {
+    spotcheck(&[
+        "predict",
+        place,
+        "--model",
+        "efficientnet-lite0",
+        "--out",
+        "-",
+    ])
+}
+
+/// `spotcheck predict` as one who may list and read.
+fn predict_as_reader(place: &str, endpoint: &str) -> Output {
+    let mut command = predict(place);
+    READER.sign_in(&mut command, endpoint);
+    command.output().unwrap()
+}
+
+/// What a command says when it refuses: one line, and nothing on stdout.
+fn refusal(output: &Output) -> String {
+    let said = stderr(output);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(output.stdout.is_empty());
+    assert_eq!(said.trim_end().lines().count(), 1, "{said}");
+    said
+}
+
+fn lines(output: &Output) -> Vec<Value> {
+    let text = std::str::from_utf8(&output.stdout).unwrap();
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}

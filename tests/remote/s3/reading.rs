@@ -1,0 +1,235 @@
+//! Objects arrive whole and unchanged, or it says why not, whatever happens to the connection.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use spotcheck::aws::{Aws, Patience};
+use spotcheck::domain::SampleUri;
+use spotcheck::source::{S3Source, Source, SourceError, for_task};
+use spotcheck::tasks::{ProgressUnit, TaskControl};
+
+use super::public_place;
+use crate::support::fault_proxy::{Answer, Fault, FaultProxy, Often, Request};
+use crate::support::seaweed::{Bucket, Seaweed};
+
+const KEY: &str = "photos/one.jpg";
+
+/// What makes the tests short; the order of things stays what it is.
+const SHORT: Patience = Patience {
+    answer_timeout: Duration::from_secs(1),
+    send_timeout: Duration::from_secs(1),
+    stall_timeout: Duration::from_millis(500),
+    first_backoff: Duration::from_millis(50),
+    attempts: 4,
+};
+
+/// A bucket with one object, read through a proxy.
+struct Object {
+    bucket: Bucket,
+    proxy: FaultProxy,
+    source: Arc<dyn Source>,
+    uri: SampleUri,
+}
+
+impl Object {
+    fn new(name: &str) -> Self {
+        let server = Seaweed::shared();
+        let bucket = server.public_bucket(name);
+        bucket.put(KEY, &content());
+        let proxy = FaultProxy::before(server.address());
+        let place = public_place(&bucket, "photos/", &proxy.endpoint());
+        let source = S3Source::open(&Aws::with_patience(SHORT), &place, None).unwrap();
+        Self {
+            uri: SampleUri::new(bucket.uri(KEY)),
+            source: Arc::new(source),
+            bucket,
+            proxy,
+        }
+    }
+
+    fn inject(&self, often: Often, fault: Fault) {
+        self.proxy
+            .inject(|request| request.reads_key(KEY), often, fault);
+    }
+
+    fn read_well(&self) {
+        let read = self.source.read(&self.uri);
+        assert!(read.unwrap() == content());
+    }
+
+    fn read_badly(&self) -> String {
+        self.source.read(&self.uri).unwrap_err().to_string()
+    }
+
+    /// The `Range` of each request for it.
+    fn ranges(&self) -> Vec<Option<String>> {
+        let requests = self.proxy.requests().into_iter();
+        requests
+            .filter(|request| request.reads_key(KEY))
+            .map(|request| request.header("range").map(str::to_owned))
+            .collect()
+    }
+}
+
+/// More than a buffer of anybody holds, and no two parts of it alike.
+fn content() -> Vec<u8> {
+    (0..400_003_u32)
+        .flat_map(|number| number.wrapping_mul(2_654_435_761).to_le_bytes())
+        .collect()
+}
+
+#[test]
+fn an_object_that_is_cut_twice_is_read_on_from_where_it_was() {
+    let object = Object::new("cut");
+    object.inject(Often::First(2), Fault::CutAfter(600_000));
+    object.read_well();
+    let ranges = object.ranges();
+    assert_eq!(
+        ranges,
+        [
+            None,
+            Some("bytes=600000-".to_owned()),
+            Some("bytes=1200000-".to_owned())
+        ]
+    );
+    let requests = object.proxy.requests();
+    assert!(
+        requests[2..]
+            .iter()
+            .all(|request| request.header("if-match").is_some()),
+        "a later part must be of the same object"
+    );
+}
+
+#[test]
+fn an_object_that_is_always_cut_ends_in_a_message() {
+    let object = Object::new("always-cut");
+    object.inject(Often::Always, Fault::CutAfter(10));
+    let error = object.read_badly();
+    assert!(error.contains("broke off again and again"), "{error}");
+    assert!(error.contains(object.uri.as_str()), "{error}");
+}
+
+#[test]
+fn an_object_that_is_replaced_while_it_is_read_is_never_mixed() {
+    let object = Object::new("replaced");
+    let bucket = object.bucket.clone();
+    // Before the second part is asked for, the server gets another object of the same size.
+    let replace = move |request: &Request| {
+        if request.reads_key(KEY) && request.header("range").is_some() {
+            bucket.put(KEY, &vec![0; content().len()]);
+        }
+        false
+    };
+    object.proxy.inject(replace, Often::Always, Fault::HangUp);
+    object.inject(Often::First(1), Fault::CutAfter(600_000));
+    let error = object.read_badly();
+    assert!(error.contains("another object"), "{error}");
+}
+
+#[test]
+fn an_object_that_vanished_after_it_was_listed_is_said_to_be_gone() {
+    let object = Object::new("vanished");
+    assert_eq!(object.source.pages().next().unwrap().samples.len(), 1);
+    object.bucket.delete(KEY);
+    let error = object.source.read(&object.uri).unwrap_err();
+    assert!(matches!(error, SourceError::NotFound), "{error}");
+    assert!(error.to_string().contains("since it was listed"), "{error}");
+}
+
+#[test]
+fn a_server_that_asks_to_slow_down_or_fails_or_hangs_up_is_asked_again() {
+    for (name, fault) in [
+        ("slow-down", Fault::error("503 Slow Down", "SlowDown")),
+        (
+            "failing",
+            Fault::error("500 Internal Server Error", "InternalError"),
+        ),
+        ("hanging-up", Fault::HangUp),
+    ] {
+        let object = Object::new(name);
+        object.inject(Often::First(2), fault);
+        object.read_well();
+        assert_eq!(object.ranges().len(), 3, "{name}");
+    }
+}
+
+#[test]
+fn a_server_that_never_stops_asking_to_slow_down_ends_in_a_message() {
+    let object = Object::new("busy");
+    object.inject(Often::Always, Fault::error("503 Slow Down", "SlowDown"));
+    let error = object.read_badly();
+    assert!(error.contains("asks to slow down"), "{error}");
+    assert!(object.ranges().len() > 1, "it was asked only once");
+}
+
+#[test]
+fn a_slow_connection_is_waited_for() {
+    let object = Object::new("slow");
+    object.inject(Often::First(1), Fault::Late(Duration::from_millis(300)));
+    object.read_well();
+    object.proxy.heal();
+    let trickle = Fault::Trickle {
+        bytes: 100_000,
+        pause: Duration::from_millis(20),
+    };
+    object.inject(Often::Always, trickle);
+    object.read_well();
+    assert_eq!(object.ranges(), [None, None]);
+}
+
+#[test]
+fn a_connection_that_stalls_is_given_up_and_the_object_read_on() {
+    let object = Object::new("stalled");
+    object.inject(Often::First(1), Fault::StallAfter(600_000));
+    object.read_well();
+    assert_eq!(object.ranges().len(), 2);
+}
+
+#[test]
+fn a_server_that_says_nothing_is_asked_again_and_then_given_up() {
+    let object = Object::new("silent");
+    object.inject(Often::First(1), Fault::Silence);
+    object.read_well();
+    object.proxy.heal();
+    object.inject(Often::Always, Fault::Silence);
+    let error = object.read_badly();
+    assert!(error.contains("did not answer in time"), "{error}");
+    assert_eq!(object.ranges().len(), 2 + SHORT.attempts as usize);
+}
+
+#[test]
+fn a_connection_that_always_stalls_ends_in_a_message() {
+    let object = Object::new("always-stalled");
+    object.inject(Often::Always, Fault::StallAfter(0));
+    let error = object.read_badly();
+    assert!(error.contains("again and again"), "{error}");
+}
+
+#[test]
+fn a_read_that_stalls_ends_at_once_when_its_task_is_cancelled() {
+    let object = Object::new("cancelled");
+    object.inject(Often::Always, Fault::StallAfter(10));
+    let control = TaskControl::new(ProgressUnit::Images);
+    let source = for_task(&object.source, &control);
+    let uri = object.uri.clone();
+    let reader = std::thread::spawn(move || source.read(&uri));
+    object.proxy.wait_until_stalled();
+    control.cancel();
+    let read = reader.join().unwrap();
+    assert!(matches!(read, Err(SourceError::Cancelled)), "{read:?}");
+}
+
+#[test]
+fn the_page_of_a_portal_instead_of_an_object_is_no_picture() {
+    let object = Object::new("portal");
+    object.inject(
+        Often::Always,
+        Fault::Answer(Answer::html("403 Forbidden", "Blocked by your company")),
+    );
+    let error = object.read_badly();
+    assert!(
+        error.contains("not S3") && error.contains("proxies"),
+        "{error}"
+    );
+}

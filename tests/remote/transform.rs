@@ -1,0 +1,640 @@
+//! From an empty folder to a compared run, as people go: a model of this machine is packed, sent, watched, taken up again where it partly
+//! failed, and held against what it says here. The archive is the real one, and so is the handler that runs.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use base64::Engine as _;
+use serde_json::{Value, json};
+
+use crate::support::control_plane::{ControlPlane, Failure, JobLog, ROLE, archive};
+use crate::support::ended::Ended;
+use crate::support::seaweed::{ADMIN, Bucket, Seaweed};
+use crate::support::{repository, spotcheck, spotcheck_at};
+
+const SCORE_TOLERANCE: f64 = 1e-4;
+const MODEL: &str = "efficientnet-lite0";
+const PHOTOS: [&str; 4] = ["chelsea.png", "coffee.png", "flower.jpg", "rocket.jpg"];
+
+/// A person with an account, and a folder of their own.
+struct Desk {
+    plane: ControlPlane,
+    bucket: Bucket,
+    home: tempfile::TempDir,
+}
+
+impl Desk {
+    fn new() -> Self {
+        let bucket = Seaweed::shared().bucket("story");
+        Self {
+            plane: ControlPlane::start(bucket.server()),
+            bucket,
+            home: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.home.path().join(name)
+    }
+
+    fn text(&self, name: &str) -> String {
+        self.path(name).to_str().unwrap().to_owned()
+    }
+
+    /// The program, which must end with `code`. It keeps its files on this desk.
+    fn run(&self, code: i32, args: &[&str]) -> Ended {
+        self.ends(code, spotcheck_at(&self.path("home"), args), args)
+    }
+
+    /// The same for what needs ONNX Runtime, which is there once for all.
+    fn run_model(&self, code: i32, args: &[&str]) -> Ended {
+        self.ends(code, spotcheck(args), args)
+    }
+
+    fn ends(&self, code: i32, mut command: Command, args: &[&str]) -> Ended {
+        self.plane.sign_in(&mut command, ADMIN);
+        let said = Ended::of(&command.output().unwrap());
+        assert_eq!(said.code, Some(code), "{args:?}: {said:#?}");
+        said
+    }
+
+    /// Four photographs, as the camera's owner keeps them.
+    fn put_photos(&self) {
+        std::fs::create_dir(self.path("photos")).unwrap();
+        for name in PHOTOS {
+            let from = repository().join("assets/samples").join(name);
+            std::fs::copy(from, self.path("photos").join(name)).unwrap();
+        }
+    }
+
+    /// `transform WHAT` over the photos, of a packed model.
+    fn transform(&self, code: i32, what: &str, job: &str, more: &[&str]) -> Ended {
+        let photos = self.text("photos");
+        let (input, output) = (self.bucket.uri("photos/"), self.bucket.uri("out/"));
+        let packed = self.text("model.tar.gz");
+        let mut args = vec!["transform", what, &photos, "--input-to", &input];
+        args.extend(["--output", &output, "--job-name", job]);
+        args.extend(["--archive", &packed, "--role", ROLE]);
+        args.extend(more);
+        self.run(code, &args)
+    }
+}
+
+impl Desk {
+    /// What the model says of these photos on this machine.
+    fn predicted_here(&self, photos: &str) -> Vec<Value> {
+        let args = ["predict", photos, "--model", MODEL, "--out", "-"];
+        lines(&self.run_model(0, &args).stdout)
+    }
+
+    /// The model, as `model.tar.gz` on the desk.
+    fn package(&self) {
+        let packed = self.text("model.tar.gz");
+        let args = ["transform", "package", "--model", MODEL, "--out", &packed];
+        self.run(0, &args);
+    }
+
+    /// A job over what lies in S3, of the packed model, to its end.
+    fn start_in_s3(&self, job: &str, input: &str, more: &[&str]) -> Ended {
+        let (input, output) = (self.bucket.uri(input), self.bucket.uri("out/"));
+        let packed = self.text("model.tar.gz");
+        let mut args = vec!["transform", "start", &input, "--output", &output];
+        args.extend(["--job-name", job, "--archive", &packed, "--role", ROLE]);
+        args.extend(["--max-concurrent", "4", "--watch"]);
+        args.extend(more);
+        self.run(0, &args)
+    }
+
+    fn fetch_to_stdout(&self, code: i32, job: &str, place: &str) -> Ended {
+        self.run(code, &["transform", "fetch", job, place, "--out", "-"])
+    }
+
+    /// The output says of its photo what `here` says of it: the same class first, the same scores.
+    #[track_caller]
+    fn must_have_answered(&self, key: &str, here: &[Value]) {
+        let output = self.bucket.get(key).unwrap_or_else(|| panic!("no {key}"));
+        let there: Value = serde_json::from_slice(&output).unwrap();
+        let photo = key.rsplit('/').next().unwrap().trim_end_matches(".out");
+        let of_photo = |line: &&Value| line["uri"].as_str().unwrap().ends_with(photo);
+        let here = here.iter().find(of_photo).unwrap();
+        assert_same_classes(here, &there, key);
+    }
+}
+
+/// The line about a photo of this name.
+#[track_caller]
+fn answer_about<'l>(lines: &'l [Value], uri: &str) -> &'l Value {
+    let name = |uri: &str| uri.rsplit('/').next().unwrap().to_owned();
+    let of = |line: &&Value| line["uri"].as_str() == Some(uri);
+    let mut named = lines.iter().filter(|line| {
+        line["uri"]
+            .as_str()
+            .is_some_and(|other| name(other) == name(uri))
+    });
+    let exact = lines.iter().find(of);
+    exact.or_else(|| named.next()).unwrap()
+}
+
+/// The same classes in the same order, with the same scores.
+#[track_caller]
+fn assert_same_classes(here: &Value, there: &Value, what: &str) {
+    let classes = |answer: &Value| -> Vec<(Value, f64)> {
+        let classes = answer["classes"].as_array().unwrap().iter();
+        classes
+            .map(|class| (class["label"].clone(), class["score"].as_f64().unwrap()))
+            .collect()
+    };
+    let (here, there) = (classes(here), classes(there));
+    assert_eq!(here.len(), there.len(), "{what}");
+    for ((label, score), (other_label, other_score)) in here.iter().zip(&there) {
+        assert_eq!(label, other_label, "{what}: here {here:?}, there {there:?}");
+        assert!(
+            (score - other_score).abs() <= SCORE_TOLERANCE,
+            "{what}: here {here:?}, there {there:?}"
+        );
+    }
+}
+
+#[test]
+fn a_packed_model_goes_to_sagemaker_fails_at_one_photo_is_taken_up_again_and_says_what_it_says_here()
+ {
+    let desk = Desk::new();
+    desk.put_photos();
+    let (photos, project) = (desk.text("photos"), desk.text("p.spotcheck"));
+    let local = [
+        "predict",
+        &photos,
+        "--model",
+        MODEL,
+        "--project",
+        &project,
+        "--out",
+        "-",
+    ];
+    let here = lines(&desk.run_model(0, &local).stdout);
+    let package = [
+        "transform",
+        "package",
+        "--model",
+        MODEL,
+        "--out",
+        &desk.text("model.tar.gz"),
+    ];
+    desk.run(0, &package);
+    desk.transform(0, "preflight", "story", &[]);
+    assert_eq!(
+        desk.plane.count("CreateTransformJob"),
+        0,
+        "looking costs nothing"
+    );
+
+    desk.plane.fail(Failure::BadObject("rocket"));
+    let started = desk.transform(3, "start", "story", &["--watch"]);
+    started.must_say("3 of 4 inputs have an output");
+    started.must_say("photos/rocket.jpg: ");
+    assert!(desk.bucket.get("out/story/rocket.jpg.out").is_none());
+    for name in PHOTOS.iter().filter(|name| **name != "rocket.jpg") {
+        desk.must_have_answered(&format!("out/story/{name}.out"), &here);
+    }
+    let container = desk.plane.log_of_job("story", JobLog::Container);
+    assert!(!container.is_empty(), "the handler says something");
+    desk.plane.heal();
+
+    let again = desk.run(0, &["transform", "retry", "story", "--watch"]);
+    again.must_say("1 image without an output is sent again");
+    let retried = again.stdout.lines().next().unwrap();
+    desk.must_have_answered(&format!("out/{retried}/rocket.jpg.out"), &here);
+
+    let fetch = [
+        "transform",
+        "fetch",
+        "story",
+        &photos,
+        "--project",
+        &project,
+    ];
+    // With what the second job made of the photo that failed in the first.
+    let fetched = desk.run(0, &fetch);
+    fetched.must_say("4 of 4 images have one");
+    fetched.must_say(&format!("1 by the retry {retried}"));
+    let compared = desk.run(0, &["transform", "compare", &project]);
+    compared.must_say("100.0 % agree");
+    compared.must_say("4 images");
+
+    // Another machine knows nothing of the retry; SageMaker does.
+    let fetch = ["transform", "fetch", "story", &photos, "--out", "-"];
+    let elsewhere = || spotcheck_at(&desk.path("elsewhere"), &fetch);
+    let fetched = desk.ends(0, elsewhere(), &fetch);
+    fetched.must_say("4 of 4 images have one");
+    fetched.must_say(&format!(
+        "1 by {retried}, which was not started on this machine"
+    ));
+    assert_same_classes(
+        answer_about(&here, "/rocket.jpg"),
+        answer_about(&lines(&fetched.stdout), "/rocket.jpg"),
+        "rocket.jpg",
+    );
+    let operation = "ListTransformJobs";
+    desk.plane.fail(Failure::AccessDenied { operation });
+    let fetched = desk.ends(3, elsewhere(), &fetch);
+    fetched
+        .must_say("Retries of the job that were started on other machines could not be looked for");
+    fetched.must_say("WITHOUT OUTPUT: 1 of 4 images");
+    desk.plane.heal();
+
+    desk.run(0, &["transform", "clean-up", "story", "--yes"]);
+    desk.run(0, &["transform", "clean-up", retried, "--yes"]);
+    assert!(
+        desk.plane
+            .console("DescribeModel", &json!({"ModelName": "story"}))
+            .is_err()
+    );
+}
+
+/// One answer a line.
+fn lines(text: &str) -> Vec<Value> {
+    let lines = text.lines();
+    lines
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+#[test]
+fn images_of_cifar_10_give_the_accuracy_and_the_rows_that_numpy_finds() {
+    let desk = Desk::new();
+    let numbers = std::fs::read(repository().join("tests/transform/cifar.json")).unwrap();
+    let script = std::fs::read(repository().join("tests/transform/serve_cifar.py")).unwrap();
+    let packed = archive(&[("code/serve.py", &script), ("cifar.json", &numbers)]);
+    std::fs::write(desk.path("model.tar.gz"), packed).unwrap();
+    let numbers: Value = serde_json::from_slice(&numbers).unwrap();
+    std::fs::create_dir(desk.path("photos")).unwrap();
+    let images = numbers["images"].as_array().unwrap();
+    for image in images {
+        let rgb = [0, 1, 2].map(|channel| image["rgb"][channel].as_u64().unwrap() as u8);
+        let picture = image::RgbImage::from_pixel(32, 32, image::Rgb(rgb));
+        picture
+            .save(desk.path("photos").join(image["name"].as_str().unwrap()))
+            .unwrap();
+    }
+    desk.transform(0, "start", "cifar", &["--watch"])
+        .must_say("48 of 48");
+    assert!(
+        desk.bucket
+            .get(&format!(
+                "out/cifar/{}.out",
+                images[0]["name"].as_str().unwrap()
+            ))
+            .is_some()
+    );
+
+    let photos = desk.text("photos");
+    let fetch = [
+        "transform",
+        "fetch",
+        "cifar",
+        &photos,
+        "--labels",
+        "cifar-10",
+        "--truth-from-names",
+        "--out",
+    ];
+    let answers = desk.text("answers.jsonl");
+    let fetched = desk.run(0, &[&fetch[..], &[&answers]].concat());
+    for (line, image) in lines(&std::fs::read_to_string(answers).unwrap())
+        .iter()
+        .zip(images)
+    {
+        assert_eq!(line["classes"][0]["label"], image["answer"], "{line}");
+    }
+    let correct = numbers["correct"].as_u64().unwrap();
+    fetched.must_say(&format!(
+        "{:.2} %, {correct} of {}",
+        100.0 * correct as f64 / images.len() as f64,
+        images.len()
+    ));
+    for (class, row) in numbers["classes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .zip(numbers["by_row"].as_array().unwrap())
+    {
+        let shares: Vec<String> = row
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|share| format!("{:.2}", share.as_f64().unwrap()))
+            .collect();
+        let said = format!("{}{}", fetched.stdout, fetched.stderr);
+        let line = said.lines().find(|line| {
+            line.split_whitespace().next() == class.as_str()
+                && line.split_whitespace().count() == shares.len() + 1
+        });
+        let line = line.unwrap_or_else(|| panic!("no row for {class}: {fetched:#?}"));
+        assert_eq!(
+            line.split_whitespace().skip(1).collect::<Vec<_>>(),
+            shares,
+            "{class}"
+        );
+    }
+}
+
+#[test]
+fn the_records_of_a_tfrecord_file_are_answered_in_their_order() {
+    let desk = Desk::new();
+    let records = repository().join("tests/tfrecord/photos.tfrecord");
+    let local = [
+        "predict",
+        records.to_str().unwrap(),
+        "--model",
+        MODEL,
+        "--out",
+        "-",
+    ];
+    let here = lines(&desk.run_model(0, &local).stdout);
+    desk.run(
+        0,
+        &[
+            "transform",
+            "package",
+            "--model",
+            MODEL,
+            "--out",
+            &desk.text("model.tar.gz"),
+        ],
+    );
+    std::fs::create_dir(desk.path("photos")).unwrap();
+    std::fs::copy(&records, desk.path("photos/photos.tfrecord")).unwrap();
+    desk.bucket
+        .put("photos/photos.tfrecord", &std::fs::read(&records).unwrap());
+
+    let (input, output, packed) = (
+        desk.bucket.uri("photos/"),
+        desk.bucket.uri("out/"),
+        desk.text("model.tar.gz"),
+    );
+    let start = [
+        "transform",
+        "start",
+        &input,
+        "--output",
+        &output,
+        "--job-name",
+        "records",
+        "--archive",
+        &packed,
+    ];
+    desk.run(
+        0,
+        &[
+            &start[..],
+            &[
+                "--role",
+                ROLE,
+                "--input-kind",
+                "tfrecord",
+                "--max-concurrent",
+                "4",
+                "--watch",
+            ],
+        ]
+        .concat(),
+    );
+    let output = desk.bucket.get("out/records/photos.tfrecord.out").unwrap();
+    let there = lines(std::str::from_utf8(&output).unwrap());
+    assert_eq!(there.len(), here.len());
+    for (here, there) in here.iter().zip(&there) {
+        assert_same_classes(here, there, "a record");
+    }
+    let fetch = [
+        "transform",
+        "fetch",
+        "records",
+        &desk.text("photos"),
+        "--out",
+        "-",
+    ];
+    let fetched = lines(&desk.run(0, &fetch).stdout);
+    assert_eq!(fetched.len(), here.len());
+    for (here, fetched) in here.iter().zip(&fetched) {
+        assert_same_classes(here, fetched, "a fetched record");
+    }
+}
+
+#[test]
+fn one_command_packs_a_model_uploads_it_with_the_photos_and_starts() {
+    let desk = Desk::new();
+    desk.put_photos();
+    let photos = desk.text("photos");
+    let here = desk.predicted_here(&photos);
+    let (input, output) = (desk.bucket.uri("photos/"), desk.bucket.uri("out/"));
+    let start = [
+        "transform",
+        "start",
+        &photos,
+        "--input-to",
+        &input,
+        "--output",
+        &output,
+        "--model",
+        MODEL,
+        "--role",
+        ROLE,
+        "--job-name",
+        "at-once",
+        "--watch",
+    ];
+    let started = desk.run(0, &start);
+    started.must_say("4 of 4 (100 %)");
+    let packed = "out/spotcheck-files/at-once/model.tar.gz";
+    assert!(desk.bucket.get(packed).is_some());
+    assert_eq!(desk.plane.count("CreateModel"), 1);
+    for name in PHOTOS {
+        desk.must_have_answered(&format!("out/at-once/{name}.out"), &here);
+    }
+    desk.run(0, &["transform", "clean-up", "at-once", "--yes"])
+        .must_say("2 deleted");
+    assert!(desk.bucket.get(packed).is_none());
+}
+
+#[test]
+fn the_lines_of_a_list_are_answered_beside_their_photos_by_name_or_by_their_bytes() {
+    let desk = Desk::new();
+    desk.put_photos();
+    let photos = desk.text("photos");
+    let here = desk.predicted_here(&photos);
+    desk.package();
+    let line = |name: &str| {
+        let content = std::fs::read(desk.path("photos").join(name)).unwrap();
+        let content = base64::engine::general_purpose::STANDARD.encode(content);
+        json!({"image": name, "b64": content}).to_string() + "\n"
+    };
+    // Not in the order of the folder.
+    let text: String = ["rocket.jpg", "chelsea.png", "coffee.png"]
+        .map(line)
+        .concat();
+    desk.bucket.put("lists/photos.jsonl", text.as_bytes());
+    desk.start_in_s3(
+        "joined",
+        "lists/",
+        &["--input-kind", "lines", "--join-input"],
+    );
+    // Neither the answers nor the lines say which photo they are about; the bytes of a line are those of one.
+    let unnamed = text.lines().map(|line| {
+        let line: Value = serde_json::from_str(line).unwrap();
+        json!({"b64": line["b64"]}).to_string() + "\n"
+    });
+    let unnamed: String = unnamed.collect();
+    desk.bucket.put("unnamed/photos.jsonl", unnamed.as_bytes());
+    desk.start_in_s3("alone", "unnamed/", &["--input-kind", "lines"]);
+    for job in ["joined", "alone"] {
+        let fetched = desk.fetch_to_stdout(3, job, &photos);
+        fetched.must_say("WITHOUT OUTPUT: 1 of 4 images");
+        let answers = lines(&fetched.stdout);
+        assert_eq!(answers.len(), 3);
+        for there in &answers {
+            let uri = there["uri"].as_str().unwrap();
+            assert_same_classes(answer_about(&here, uri), there, uri);
+        }
+    }
+}
+
+#[test]
+fn what_the_handler_answers_to_json_and_to_lines_is_read_back_with_its_failures() {
+    let desk = Desk::new();
+    desk.put_photos();
+    std::fs::write(desk.path("photos/broken.jpg"), b"no picture").unwrap();
+    let photos = desk.text("photos");
+    let local = ["predict", &photos, "--model", MODEL, "--out", "-"];
+    let here = lines(&desk.run_model(3, &local).stdout);
+    desk.package();
+    let b64 = |name: &str| {
+        let content = std::fs::read(desk.path("photos").join(name)).unwrap();
+        json!({"b64": base64::engine::general_purpose::STANDARD.encode(content)})
+    };
+    // Not in the order of the folder, and one of them is no picture.
+    let several = ["rocket.jpg", "broken.jpg", "chelsea.png"];
+    let several: Vec<Value> = several.iter().map(|name| b64(name)).collect();
+    let documents = [
+        ("several", json!({"instances": several})),
+        ("one", json!({"instances": [b64("coffee.png")]})),
+        ("plain", b64("flower.jpg")),
+    ];
+    for (name, document) in &documents {
+        let key = format!("documents/{name}.json");
+        desk.bucket.put(&key, document.to_string().as_bytes());
+    }
+    let as_json = ["--content-type", "application/json"];
+    desk.start_in_s3("documents", "documents/", &as_json);
+    let joined = [&as_json[..], &["--join-input"]].concat();
+    desk.start_in_s3("joined", "documents/", &joined);
+    // The same documents, one a line.
+    let text: Vec<String> = documents.iter().map(|(_, it)| it.to_string()).collect();
+    desk.bucket
+        .put("lines/documents.jsonl", text.join("\n").as_bytes());
+    let by_line = ["--input-kind", "lines", "--content-type"];
+    let by_line = [&by_line[..], &["application/json"]].concat();
+    desk.start_in_s3("by-line", "lines/", &by_line);
+    // An image a line, as JSON Lines.
+    let each = std::fs::read_dir(&photos).unwrap();
+    let each = each.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let each: Vec<String> = each.map(|name| b64(&name).to_string()).collect();
+    desk.bucket
+        .put("each/photos.jsonl", each.join("\n").as_bytes());
+    desk.start_in_s3("each", "each/", &["--input-kind", "lines"]);
+    for job in ["documents", "joined", "by-line", "each"] {
+        let fetched = desk.fetch_to_stdout(3, job, &photos);
+        fetched.must_say("1 of 5 images failed");
+        let there = lines(&fetched.stdout);
+        assert_eq!(there.len(), here.len(), "{job}: {fetched:#?}");
+        for there in &there {
+            let uri = there["uri"].as_str().unwrap();
+            let here = answer_about(&here, uri);
+            assert_eq!(here["status"], there["status"], "{job}: {there}");
+            if there["status"] == "ok" {
+                assert_same_classes(here, there, uri);
+            } else {
+                let error = there["error"].as_str().unwrap();
+                assert!(error.contains("the model failed: "), "{error}");
+            }
+        }
+    }
+}
+
+/// Three photos of the same name, in a folder and in two of its folders.
+const NAMESAKES: [(&str, &str); 3] = [
+    ("1.png", "chelsea.png"),
+    ("a/1.png", "coffee.png"),
+    ("b/1.png", "flower.jpg"),
+];
+
+#[test]
+fn outputs_of_a_manifest_are_about_the_photos_that_it_lists_and_no_others_of_the_same_name() {
+    let desk = Desk::new();
+    for (name, content) in NAMESAKES {
+        let from = repository().join("assets/samples").join(content);
+        let to = desk.path("photos").join(name);
+        std::fs::create_dir_all(to.parent().unwrap()).unwrap();
+        std::fs::copy(&from, &to).unwrap();
+        let key = format!("photos/{name}");
+        desk.bucket.put(&key, &std::fs::read(&from).unwrap());
+    }
+    let (local, remote) = (desk.text("photos"), desk.bucket.uri("photos/"));
+    let here = desk.predicted_here(&local);
+    desk.package();
+    // What a job was never given is not missing.
+    let must_answer = |job: &str, place: &str, names: &[&str]| {
+        let fetched = desk.fetch_to_stdout(0, job, place);
+        let answers = lines(&fetched.stdout);
+        let uris: Vec<&str> = answers
+            .iter()
+            .map(|line| line["uri"].as_str().unwrap())
+            .collect();
+        let expected: Vec<String> = names
+            .iter()
+            .map(|name| format!("{}/{name}", place.trim_end_matches('/')))
+            .collect();
+        assert_eq!(uris, expected, "{job} over {place}: {fetched:#?}");
+        for there in &answers {
+            let uri = there["uri"].as_str().unwrap();
+            let name = names.iter().find(|name| uri.ends_with(**name)).unwrap();
+            let local = format!("{local}/{name}");
+            assert_same_classes(answer_about(&here, &local), there, uri);
+        }
+    };
+
+    // Some of several folders, through a manifest that is written for the job.
+    std::fs::write(desk.path("list.txt"), "b/1.png\na/1.png\n").unwrap();
+    let list = desk.text("list.txt");
+    desk.start_in_s3("listed", "photos/", &["--images", &list]);
+    // One of a folder further in: its output has the very name of another photo.
+    std::fs::write(desk.path("list.txt"), "a/1.png\n").unwrap();
+    desk.start_in_s3("deep", "photos/", &["--images", &list]);
+    // The same through a manifest of somebody else's.
+    let manifest = json!([{"prefix": desk.bucket.uri("photos/a/")}, "1.png"]).to_string();
+    desk.bucket.put("lists/theirs.json", manifest.as_bytes());
+    desk.start_in_s3("theirs", "lists/theirs.json", &["--manifest"]);
+    assert!(desk.bucket.get("out/theirs/1.png.out").is_some());
+    for place in [&remote, &local] {
+        must_answer("listed", place, &["a/1.png", "b/1.png"]);
+        must_answer("deep", place, &["a/1.png"]);
+        must_answer("theirs", place, &["a/1.png"]);
+    }
+
+    // A manifest that was deleted is no loss where the job was started here, and else nothing is guessed.
+    for job in ["listed", "deep"] {
+        desk.run(0, &["transform", "clean-up", job, "--yes"])
+            .must_say("manifest s3://");
+        must_answer(
+            job,
+            &remote,
+            if job == "deep" {
+                &["a/1.png"]
+            } else {
+                &["a/1.png", "b/1.png"]
+            },
+        );
+    }
+    desk.bucket.delete("lists/theirs.json");
+    desk.fetch_to_stdout(1, "theirs", &remote)
+        .must_say("nobody can say which folder its outputs are named from");
+}

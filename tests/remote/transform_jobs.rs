@@ -1,0 +1,2092 @@
+//! `spotcheck transform` as a process, against the tests' own control plane: jobs looked through, started, watched, stopped, taken up again
+//! and cleaned up after.
+
+use std::collections::BTreeSet;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde_json::{Value, json};
+use spotcheck::domain::known_instance_types;
+
+use crate::support::control_plane::{ControlPlane, Failure, IMAGE, ROLE, archive, echo_archive};
+use crate::support::ended::Ended;
+use crate::support::fault_proxy::{Answer, Fault, FaultProxy, Often};
+use crate::support::seaweed::{ADMIN, Bucket, STRANGER, Seaweed};
+use crate::support::{python_packages, spotcheck, spotcheck_at};
+
+/// Between two questions whether something has happened.
+const POLL: Duration = Duration::from_millis(10);
+
+/// All that a preflight looks at.
+const POINTS: [&str; 16] = [
+    "Names and limits",
+    "Job name",
+    "Role",
+    "Container",
+    "Model",
+    "Input",
+    "Prefix",
+    "Objects",
+    "Output",
+    "Region",
+    "Payload",
+    "Concurrency",
+    "Content type",
+    "Splitting",
+    "Instance",
+    "Cost",
+];
+
+/// A bucket with images, an archive that answers at once with what it was sent, and a machine of its own.
+struct Transform {
+    bucket: Bucket,
+    plane: ControlPlane,
+    home: tempfile::TempDir,
+}
+
+impl Transform {
+    fn new(name: &str) -> Self {
+        let bucket = Seaweed::shared().bucket(name);
+        let plane = ControlPlane::start(bucket.server());
+        bucket.put("models/model.tar.gz", &echo_archive());
+        Self {
+            bucket,
+            plane,
+            home: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    fn with_images(name: &str, count: usize) -> Self {
+        let transform = Self::new(name);
+        for number in 0..count {
+            let content = format!("image {number}");
+            transform.bucket.put(
+                &format!("photos/day {}/{number:03}.jpg", number % 3),
+                content.as_bytes(),
+            );
+        }
+        transform
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = spotcheck_at(self.home.path(), &["transform"]);
+        command.args(args).stdin(Stdio::null());
+        self.plane.sign_in(&mut command, ADMIN);
+        command
+    }
+
+    fn run(&self, args: &[&str]) -> Ended {
+        Ended::of(&self.command(args).output().unwrap())
+    }
+
+    /// A job over `input` of the archive in the bucket.
+    fn of_job(&self, what: &str, job: &str, input: &str, more: &[&str]) -> Vec<String> {
+        let archive = self.bucket.uri("models/model.tar.gz");
+        let (input, output) = (self.bucket.uri(input), self.bucket.uri("out/"));
+        let args = [
+            what,
+            &input,
+            "--output",
+            &output,
+            "--job-name",
+            job,
+            "--archive",
+            &archive,
+            "--role",
+            ROLE,
+        ];
+        args.iter()
+            .chain(more)
+            .map(|arg| (*arg).to_owned())
+            .collect()
+    }
+
+    fn start(&self, job: &str, input: &str, more: &[&str]) -> Ended {
+        let args = self.of_job("start", job, input, more);
+        self.run(&args.iter().map(String::as_str).collect::<Vec<_>>())
+    }
+
+    fn preflight(&self, job: &str, input: &str, more: &[&str]) -> Ended {
+        let args = self.of_job("preflight", job, input, more);
+        self.run(&args.iter().map(String::as_str).collect::<Vec<_>>())
+    }
+
+    /// A preflight of a job `trap` says this of a point. What is given in `more` counts, and not what is usual.
+    fn must_find(&self, input: &str, more: &[&str], point: &str, grade: &str, said: &str) {
+        let mut args = self.of_job("preflight", "trap", input, &[]);
+        for pair in more.chunks(2) {
+            match args.iter().position(|arg| arg == pair[0]) {
+                Some(flag) => pair[1].clone_into(&mut args[flag + 1]),
+                None => args.extend(pair.iter().map(|arg| (*arg).to_owned())),
+            }
+        }
+        let found = self.run(&args.iter().map(String::as_str).collect::<Vec<_>>());
+        let (found_grade, _) = check(&found, point);
+        assert_eq!(found_grade, grade, "{point} in {found:#?}");
+        assert!(found.stdout.contains(said), "no “{said}” in {found:#?}");
+        assert!(grade != "problem" || found.code == Some(1), "{found:#?}");
+    }
+
+    fn spawn(&self, args: &[&str]) -> Child {
+        let mut command = self.command(args);
+        command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap()
+    }
+
+    /// Until somebody has asked so often how a job is.
+    fn wait_until_looked_at(&self, times: usize) {
+        while self.plane.count("DescribeTransformJob") < times {
+            std::thread::sleep(POLL);
+        }
+    }
+
+    fn answer(&self, key: &str) -> Option<Value> {
+        serde_json::from_slice(&self.bucket.get(key)?).ok()
+    }
+
+    /// The body of the last request for an operation.
+    fn asked(&self, operation: &str) -> Value {
+        self.all_asked(operation).pop().unwrap()
+    }
+
+    /// The bodies of the requests for an operation, in the order they came.
+    fn all_asked(&self, operation: &str) -> Vec<Value> {
+        let requests = self.plane.requests().into_iter();
+        let asked = requests.filter(|request| request.operation == operation);
+        asked.map(|request| request.body).collect()
+    }
+
+    /// When the job began, in seconds since 1970.
+    fn created_s(&self, job: &str) -> f64 {
+        let asked = serde_json::json!({"TransformJobName": job});
+        let told = self.plane.console("DescribeTransformJob", &asked);
+        told.unwrap()["CreationTime"].as_f64().unwrap()
+    }
+
+    fn records(&self) -> Vec<PathBuf> {
+        let folder = std::fs::read_dir(self.home.path().join("data/jobs"));
+        folder.map_or_else(
+            |_| Vec::new(),
+            |files| files.map(|file| file.unwrap().path()).collect(),
+        )
+    }
+}
+
+/// The grade and the text of a point of a preflight; the worst where there are several.
+fn check(found: &Ended, point: &str) -> (String, String) {
+    let lines = found.stdout.lines().filter_map(|line| {
+        let grade = line.get(..8)?.trim();
+        let label = line.get(9..26)?.trim();
+        (label == point).then(|| (grade.to_owned(), line[26..].trim().to_owned()))
+    });
+    let order = ["ok", "warning", "problem"];
+    let worst = lines.max_by_key(|(grade, _)| order.iter().position(|known| known == grade));
+    worst.unwrap_or_else(|| panic!("no {point} in {found:#?}"))
+}
+
+#[test]
+fn a_job_is_started_watched_to_its_end_and_cleaned_up_after() {
+    let transform = Transform::with_images("whole", 7);
+    let started = transform.start("cats", "photos/", &["--watch", "--hourly-price", "3.6"]);
+    let started = started.must(
+        0,
+        &[
+            "started over 7 objects on 1 × ml.m5.xlarge",
+            "completed",
+            "7 of 7 (100 %)",
+            "left behind: model cats",
+        ],
+    );
+    assert!(started.stdout.starts_with("cats\n"), "{started:#?}");
+    let answer = transform.answer("out/cats/day 1/004.jpg.out").unwrap();
+    assert_eq!(answer["text"], "image 4");
+    assert_eq!(answer["content_type"], "application/x-image");
+    let asked = transform.asked("CreateTransformJob");
+    assert_eq!(asked["BatchStrategy"], "SingleRecord");
+    // Chosen by the instance and the objects.
+    assert_eq!(asked["MaxConcurrentTransforms"], 4);
+    assert_eq!(asked["MaxPayloadInMB"], 1);
+    let model = transform.asked("CreateModel");
+    assert_eq!(model["PrimaryContainer"]["Image"], IMAGE);
+
+    transform
+        .run(&["status", "cats"])
+        .must(0, &["status     completed", "7 of 7 (100 %)", "$"]);
+    transform.run(&["logs", "cats"]).must(0, &["ready"]);
+    transform
+        .run(&["list", "--name", "cat"])
+        .must(0, &["completed", " cats\n"]);
+    let others = transform
+        .run(&["list", "--status", "failed"])
+        .must(0, &["there are no such jobs"]);
+    assert_eq!(others.stdout, "");
+
+    let unsure = transform
+        .run(&["clean-up", "cats"])
+        .must(1, &["repeat the command with --yes"]);
+    assert_eq!(unsure.stdout, "model cats\n");
+    transform
+        .run(&["clean-up", "cats", "--dry-run"])
+        .must(0, &["nothing was deleted"]);
+    assert_eq!(transform.plane.count("DeleteModel"), 0);
+    transform
+        .run(&["clean-up", "cats", "--yes"])
+        .must(0, &["1 deleted"]);
+    assert_eq!(transform.plane.count("DeleteModel"), 1);
+    // The archive was there before the job.
+    assert!(transform.bucket.get("models/model.tar.gz").is_some());
+    assert!(transform.bucket.get("out/cats/day 1/004.jpg.out").is_some());
+    transform
+        .run(&["clean-up", "cats", "--yes"])
+        .must(0, &["left nothing behind"]);
+}
+
+#[test]
+fn what_is_missing_is_uploaded_first_and_clean_up_deletes_what_the_job_alone_needed() {
+    let transform = Transform::new("uploading");
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("훈련")).unwrap();
+    std::fs::write(folder.path().join("훈련/고양이.jpg"), "a cat").unwrap();
+    std::fs::write(folder.path().join("b.png"), "b").unwrap();
+    let archive = folder.path().join("packed.tar.gz");
+    std::fs::write(&archive, echo_archive()).unwrap();
+    let (input_to, output) = (transform.bucket.uri("in/"), transform.bucket.uri("out"));
+    let folder_text = folder.path().to_str().unwrap();
+    let args = [
+        "start",
+        folder_text,
+        "--input-to",
+        &input_to,
+        "--output",
+        &output,
+        "--archive",
+        archive.to_str().unwrap(),
+        "--role",
+        ROLE,
+        "--job-name",
+        "up",
+        "--watch",
+    ];
+    transform
+        .run(&args)
+        .must(0, &["started over 2 objects", "2 of 2 (100 %)"]);
+    assert_eq!(
+        transform.answer("out/up/훈련/고양이.jpg.out").unwrap()["text"],
+        "a cat"
+    );
+    let uploaded = "out/spotcheck-files/up/model.tar.gz";
+    assert!(transform.bucket.get(uploaded).is_some());
+    transform
+        .run(&["clean-up", "up", "--yes"])
+        .must(0, &["2 deleted"]);
+    assert!(transform.bucket.get(uploaded).is_none());
+    assert!(transform.bucket.get("in/b.png").is_some());
+}
+
+#[test]
+fn a_list_of_images_is_sent_through_a_manifest() {
+    let transform = Transform::with_images("list", 6);
+    let list = transform.home.path().join("list.txt");
+    let whole = transform.bucket.uri("photos/day 2/005.jpg");
+    std::fs::write(
+        &list,
+        format!("day 0/000.jpg\r\n\n{whole}\nday 0/000.jpg\n"),
+    )
+    .unwrap();
+    let list = list.to_str().unwrap();
+    transform
+        .start("some", "photos/", &["--images", list, "--watch"])
+        .must(0, &["started over 2 objects", "2 of 2 (100 %)"]);
+    assert!(transform.answer("out/some/day 0/000.jpg.out").is_some());
+    assert!(transform.answer("out/some/day 2/005.jpg.out").is_some());
+    assert!(transform.answer("out/some/day 1/001.jpg.out").is_none());
+    let manifest = "out/spotcheck-files/some/manifest.json";
+    assert!(transform.bucket.get(manifest).is_some());
+    transform
+        .run(&["clean-up", "some", "--yes"])
+        .must(0, &["manifest s3://", "2 deleted"]);
+    assert!(transform.bucket.get(manifest).is_none());
+    // One that is not there is found before the start.
+    std::fs::write(transform.home.path().join("list.txt"), "gone.jpg\n").unwrap();
+    transform
+        .start("gone", "photos/", &["--images", list])
+        .must(
+            1,
+            &["1 object of the manifest not there", "nothing was started"],
+        );
+    assert_eq!(transform.plane.count("CreateTransformJob"), 1);
+}
+
+#[test]
+fn all_parameters_of_a_job_reach_sagemaker() {
+    let transform = Transform::with_images("parameters", 1);
+    let capture = transform.bucket.uri("captured/");
+    let more = [
+        "--instance-type",
+        "ml.c5.2xlarge",
+        "--instance-count",
+        "2",
+        "--max-payload-mb",
+        "5",
+        "--max-concurrent",
+        "3",
+        "--timeout-s",
+        "60",
+        "--max-retries",
+        "1",
+        "--env",
+        "NOTE=it's",
+        "--tfs-batching",
+        "small",
+        "--tag",
+        "team=vision",
+        "--input-filter",
+        "$.a",
+        "--output-filter",
+        "$",
+        "--join-input",
+        "--output-kms-key",
+        "alias/out",
+        "--volume-kms-key",
+        "alias/disk",
+        "--ami-version",
+        "al2-ami-sagemaker-batch-gpu-535",
+        "--data-capture",
+        &capture,
+        "--data-capture-ids",
+        "--experiment",
+        "cats",
+        "--trial",
+        "first",
+        "--experiment-run",
+        "one",
+        "--accept",
+        "application/jsonlines",
+        "--content-type",
+        "image/jpeg",
+        "--model-env",
+        "LOG=1",
+        "--model-name",
+        "my-model",
+        // Filters and joining are for JSON and CSV.
+        "--force",
+    ];
+    transform.start("parameters", "photos/", &more).must(0, &[]);
+    let asked = transform.asked("CreateTransformJob");
+    let expected = serde_json::json!({
+        "TransformJobName": "parameters",
+        "ModelName": "my-model",
+        "MaxConcurrentTransforms": 3,
+        "ModelClientConfig": {"InvocationsTimeoutInSeconds": 60, "InvocationsMaxRetries": 1},
+        "MaxPayloadInMB": 5,
+        "BatchStrategy": "SingleRecord",
+        "Environment": {
+            "NOTE": "it's",
+            "SAGEMAKER_TFS_BATCH_TIMEOUT_MICROS": "1000",
+            "SAGEMAKER_TFS_ENABLE_BATCHING": "true",
+            "SAGEMAKER_TFS_MAX_BATCH_SIZE": "4",
+            "SAGEMAKER_TFS_MAX_ENQUEUED_BATCHES": "64",
+            "SAGEMAKER_TFS_NUM_BATCH_THREADS": "4",
+        },
+        "TransformInput": {
+            "DataSource": {"S3DataSource": {"S3DataType": "S3Prefix", "S3Uri": transform.bucket.uri("photos/")}},
+            "ContentType": "image/jpeg",
+            "CompressionType": "None",
+            "SplitType": "None",
+        },
+        "TransformOutput": {
+            "S3OutputPath": transform.bucket.uri("out/parameters/"),
+            "Accept": "application/jsonlines",
+            "AssembleWith": "None",
+            "KmsKeyId": "alias/out",
+        },
+        "DataCaptureConfig": {"DestinationS3Uri": capture, "GenerateInferenceId": true},
+        "TransformResources": {
+            "InstanceType": "ml.c5.2xlarge",
+            "InstanceCount": 2,
+            "VolumeKmsKeyId": "alias/disk",
+            "TransformAmiVersion": "al2-ami-sagemaker-batch-gpu-535",
+        },
+        "DataProcessing": {"InputFilter": "$.a", "OutputFilter": "$", "JoinSource": "Input"},
+        "ExperimentConfig": {"ExperimentName": "cats", "TrialName": "first", "RunName": "one"},
+        "Tags": [{"Key": "team", "Value": "vision"}],
+    });
+    assert_eq!(asked, expected);
+    let model = transform.asked("CreateModel");
+    assert_eq!(model["PrimaryContainer"]["Environment"]["LOG"], "1");
+    assert_eq!(model["Tags"][0]["Value"], "vision");
+}
+
+#[test]
+fn the_aws_commands_are_printed_of_a_job_that_would_do_well_and_end_with_the_first_failure() {
+    let transform = Transform::with_images("commands-of-problems", 1);
+    let print = |more: &[&str]| {
+        let more = [&["--print-aws"], more].concat();
+        transform.start("bad", "photos/", &more)
+    };
+    // Images are not cut into lines.
+    let bad = ["--split-type", "line"];
+    let refused = print(&bad).must(1, &["problem  Splitting", "nothing was printed", "--force"]);
+    assert_eq!(refused.stdout, "");
+    let forced = print(&[&bad[..], &["--force"]].concat()).must(0, &["problem  Splitting"]);
+    assert!(
+        forced.stdout.contains("create-transform-job"),
+        "{forced:#?}"
+    );
+
+    let printed = print(&[]).must(0, &[]);
+    let script = format!("aws() {{ echo \"$2\"; return 1; }}\n{}", printed.stdout);
+    let output = Command::new("sh").args(["-c", &script]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(output.stdout, b"create-model\n");
+}
+
+#[test]
+fn what_the_user_gave_as_secrets_is_kept_for_the_owner_alone_and_only_where_it_is_needed() {
+    let transform = Transform::with_images("secrets", 1);
+    let more = ["--env", "TOKEN=hunter2", "--model-env", "KEY=correct-horse"];
+    transform.start("kept", "photos/", &more).must(0, &[]);
+    assert_eq!(
+        transform.asked("CreateTransformJob")["Environment"]["TOKEN"],
+        "hunter2"
+    );
+    let [record] = <[PathBuf; 1]>::try_from(transform.records()).unwrap();
+    let mode = record.metadata().unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let kept = std::fs::read_to_string(&record).unwrap();
+    assert!(
+        kept.contains("TOKEN") && !kept.contains("hunter2"),
+        "{kept}"
+    );
+    // A retry makes a deleted model again.
+    assert!(kept.contains("correct-horse"), "{kept}");
+}
+
+#[test]
+fn a_password_in_the_address_of_a_server_is_neither_told_nor_written_down() {
+    let transform = Transform::with_images("password", 1);
+    let args = transform.of_job("start", "cats", "photos/", &[]);
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let mut command = transform.command(&args);
+    let server = transform.bucket.server().endpoint();
+    let with_password = server.replace("://", "://user:hunter2@");
+    command.env("AWS_ENDPOINT_URL_S3", with_password);
+    let started = Ended::of(&command.output().unwrap());
+    assert!(!started.stderr.contains("hunter2"), "{started:#?}");
+    started.must(0, &["started over 1 object"]);
+    let kept = std::fs::read_to_string(&transform.records()[0]).unwrap();
+    assert!(!kept.contains("hunter2"), "{kept}");
+}
+
+#[test]
+fn the_aws_commands_that_are_printed_ask_for_the_very_same() {
+    let transform = Transform::with_images("commands", 2);
+    let more = [
+        "--env",
+        "NOTE=it's \"quoted\" $HOME",
+        "--tag",
+        "team=고양이",
+    ];
+    let mut printing = more.to_vec();
+    printing.push("--print-aws");
+    let printed = transform
+        .start("commands", "photos/", &printing)
+        .must(0, &[]);
+    assert_eq!(transform.plane.count("CreateTransformJob"), 0);
+    assert!(transform.records().is_empty());
+    transform.start("commands", "photos/", &more).must(0, &[]);
+    let job = transform.asked("CreateTransformJob");
+    let model = transform.asked("CreateModel");
+    // A shell of its own takes the commands apart, and tells `aws`'s last words.
+    let script = format!(
+        "aws() {{ for word; do case $last in --cli-input-json) printf '%s\\n' \"$word\";; esac; last=$word; done; }}\n{}",
+        printed.stdout
+    );
+    let output = Command::new("sh").args(["-c", &script]).output().unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    let requests: Vec<Value> = said
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(requests, [model, job], "{printed:#?}");
+}
+
+#[test]
+fn a_plan_that_is_well_passes_every_point_of_the_preflight() {
+    let transform = Transform::with_images("preflight", 3);
+    let more = ["--hourly-price", "1", "--images-per-s", "0.5"];
+    let well = transform.preflight("well", "photos/", &more);
+    let well = well.must(0, &["12 minutes on 2 ml.p3.2xlarge"]);
+    for point in POINTS {
+        assert_eq!(check(&well, point).0, "ok", "{point} in {well:#?}");
+    }
+    let (_, cost) = check(&well, "Cost");
+    assert!(
+        cost.contains("about 6 s of transforming, for about $0.002"),
+        "{cost}"
+    );
+    assert!(check(&well, "Objects").1.starts_with("3 objects, "));
+    // Nothing was written anywhere.
+    for operation in ["CreateModel", "CreateTransformJob"] {
+        assert_eq!(transform.plane.count(operation), 0);
+    }
+    assert!(transform.records().is_empty());
+}
+
+#[test]
+fn the_preflight_finds_traps_of_the_input() {
+    let transform = Transform::with_images("input-traps", 3);
+    transform.must_find(
+        "photos",
+        &[],
+        "Prefix",
+        "warning",
+        "does not end in a slash",
+    );
+    transform.bucket.put("photos-old/1.jpg", b"old");
+    transform.must_find("photos", &[], "Prefix", "problem", "photos-old/");
+    transform.must_find(
+        "nothing/",
+        &[],
+        "Input",
+        "problem",
+        "There is nothing to transform",
+    );
+    transform.bucket.put("photos/.keep", b"");
+    transform.bucket.put("photos/notes.txt", b"not an image");
+    transform.bucket.put("photos/Thumbs.db", b"nor this");
+    let objects = |said| transform.must_find("photos/", &[], "Objects", "warning", said);
+    objects("1 object without content: photos/.keep");
+    objects("1 hidden object");
+    objects("photos/Thumbs.db");
+    objects("3 images, 0 TFRecord files and 1 text file lie");
+    transform.bucket.put("photos/out/trap/a.jpg.out", b"old");
+    let under = transform.bucket.uri("photos/out/");
+    transform.must_find(
+        "photos/",
+        &["--output", &under],
+        "Output",
+        "problem",
+        "under the input",
+    );
+    transform.must_find(
+        "photos/",
+        &["--output", &under],
+        "Output",
+        "problem",
+        "There is something in",
+    );
+}
+
+#[test]
+fn the_preflight_finds_traps_of_the_requests() {
+    let transform = Transform::with_images("request-traps", 1);
+    let find = |more: &[&str], point, grade, said| {
+        transform.must_find("photos/", more, point, grade, said);
+    };
+    find(
+        &["--split-type", "line"],
+        "Splitting",
+        "problem",
+        "cut pictures into pieces",
+    );
+    find(
+        &["--batch-strategy", "multi-record"],
+        "Splitting",
+        "warning",
+        "SingleRecord",
+    );
+    find(
+        &["--compression", "gzip"],
+        "Splitting",
+        "problem",
+        "CompressionType to None",
+    );
+    find(
+        &["--content-type", "text/csv"],
+        "Content type",
+        "warning",
+        "application/x-image",
+    );
+    find(
+        &["--max-payload-mb", "50", "--max-concurrent", "3"],
+        "Names and limits",
+        "problem",
+        "50 MB × 3 = 150 MB",
+    );
+    find(
+        &["--max-payload-mb", "0"],
+        "Payload",
+        "warning",
+        "in chunks",
+    );
+    find(
+        &["--max-concurrent", "0"],
+        "Concurrency",
+        "warning",
+        "one request at a time",
+    );
+    transform.bucket.put("large/l.jpg", &vec![7; 6_000_001]);
+    let large =
+        |more: &[&str], grade, said| transform.must_find("large/", more, "Payload", grade, said);
+    large(&[], "ok", "requests of up to 7 MB take it");
+    large(
+        &["--max-payload-mb", "6"],
+        "problem",
+        "Set MaxPayloadInMB to 7",
+    );
+    transform.bucket.put("records/a.tfrecord", b"record");
+    transform
+        .bucket
+        .put("recordio/photos.rec", b"\x0a\x23\xd7\xce");
+    transform.must_find(
+        "recordio/",
+        &["--split-type", "recordio"],
+        "Splitting",
+        "warning",
+        "opens no images inside",
+    );
+    let records = |more: &[&str], grade, said| {
+        transform.must_find("records/", more, "Splitting", grade, said);
+    };
+    records(&["--input-kind", "tfrecord"], "ok", "SplitType TFRecord");
+    let multi = [
+        "--input-kind",
+        "tfrecord",
+        "--batch-strategy",
+        "multi-record",
+    ];
+    records(&multi, "warning", "Set BatchStrategy to SingleRecord");
+    // The handler of this archive reads records with their framing.
+    let ours = archive(&[("spotcheck-model.json", b"{}"), ("model.onnx", b"graph")]);
+    transform.bucket.put("models/ours.tar.gz", &ours);
+    let ours = transform.bucket.uri("models/ours.tar.gz");
+    let multi = [&multi[..], &["--archive", &ours]].concat();
+    records(&multi, "ok", "BatchStrategy MultiRecord");
+    records(&[], "warning", "Set SplitType to TFRecord");
+    records(&["--split-type", "line"], "problem", "where the records");
+    records(
+        &["--input-kind", "tfrecord", "--assemble-with", "none"],
+        "warning",
+        "one answer a line",
+    );
+}
+
+#[test]
+fn buckets_of_another_region_than_the_job_are_a_problem_with_a_way_out() {
+    let transform = Transform::with_images("regions", 1);
+    let proxy = FaultProxy::before(Seaweed::shared().address());
+    let bucket = format!("/{}", transform.bucket.name);
+    let lies_in = |region: &str| {
+        proxy.heal();
+        let path = bucket.clone();
+        let head = Answer {
+            status: "200 OK".to_owned(),
+            headers: vec![("x-amz-bucket-region".to_owned(), region.to_owned())],
+            body: Vec::new(),
+        };
+        proxy.inject(
+            move |request| {
+                let asked = request.target.split('?').next().unwrap_or_default();
+                request.method == "HEAD" && asked.trim_end_matches('/') == path
+            },
+            Often::Always,
+            Fault::Answer(head),
+        );
+        let args = transform.of_job("preflight", "regions", "photos/", &[]);
+        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        let mut command = transform.command(&args);
+        command.env("AWS_ENDPOINT_URL_S3", proxy.endpoint());
+        Ended::of(&command.output().unwrap())
+    };
+    let elsewhere = lies_in("eu-central-1").must(
+        1,
+        &[
+            "The job runs in us-east-1",
+            "(model, input, outputs) lies in eu-central-1",
+            "Start the job in eu-central-1, or choose a bucket in us-east-1",
+        ],
+    );
+    assert_eq!(check(&elsewhere, "Region").0, "problem");
+    let there = lies_in("us-east-1");
+    let (grade, finding) = check(&there, "Region");
+    assert_eq!(grade, "ok");
+    assert!(
+        finding.starts_with("The job runs in us-east-1, where"),
+        "{finding}"
+    );
+}
+
+#[test]
+fn the_preflight_finds_traps_of_model_container_and_instance() {
+    let transform = Transform::with_images("model-traps", 1);
+    let find = |more: &[&str], point, grade, said| {
+        transform.must_find("photos/", more, point, grade, said);
+    };
+    find(
+        &["--instance-type", "m5.xlarge"],
+        "Instance",
+        "problem",
+        "no instance type",
+    );
+    find(
+        &["--instance-type", "ml.m5.3xlarge"],
+        "Instance",
+        "warning",
+        "Known sizes are large, xlarge",
+    );
+    find(
+        &["--instance-type", "ml.m9.xlarge"],
+        "Instance",
+        "warning",
+        "does not know",
+    );
+    find(
+        &["--instance-count", "2"],
+        "Instance",
+        "warning",
+        "1 instance would be paid for and do nothing",
+    );
+    find(
+        &["--tfs-batching", "small"],
+        "Container",
+        "warning",
+        "SAGEMAKER_TFS_",
+    );
+    find(&[], "Cost", "warning", "No price of ml.m5.xlarge is known");
+    find(
+        &["--hourly-price", "1"],
+        "Cost",
+        "warning",
+        "nobody knows yet how fast",
+    );
+    let elsewhere = IMAGE.replace("us-east-1", "eu-west-1");
+    find(
+        &["--image", &elsewhere],
+        "Container",
+        "problem",
+        "lies in eu-west-1",
+    );
+    find(
+        &["--image", "python:3"],
+        "Container",
+        "warning",
+        "does not look like a container in ECR",
+    );
+    let gpu = ["--instance-type", "ml.g5.xlarge"];
+    find(&gpu, "Container", "ok", "cuda");
+    find(
+        &[&gpu[..], &["--image", IMAGE]].concat(),
+        "Container",
+        "warning",
+        "does not use the graphics card",
+    );
+    let cuda = IMAGE.replace("-cpu-", "-cuda-");
+    find(
+        &["--image", &cuda],
+        "Container",
+        "warning",
+        "ml.m5.xlarge has none",
+    );
+    find(&["--role", "me"], "Role", "problem", "no ARN");
+    find(
+        &["--job-name", "a b"],
+        "Names and limits",
+        "problem",
+        "“a b” cannot be one",
+    );
+    let gone = transform.bucket.uri("models/gone.tar.gz");
+    find(&["--archive", &gone], "Model", "problem", "no such object");
+    let local = transform.home.path().join("no-gzip.tar.gz");
+    std::fs::write(&local, "plain").unwrap();
+    find(
+        &["--archive", local.to_str().unwrap()],
+        "Model",
+        "problem",
+        "is no gzip file",
+    );
+    transform.start("trap", "photos/", &[]).must(0, &[]);
+    find(&[], "Job name", "problem", "There is a job trap already");
+    let other = transform.bucket.uri("models/other.tar.gz");
+    transform
+        .bucket
+        .put("models/other.tar.gz", b"\x1f\x8bother");
+    find(
+        &["--archive", &other],
+        "Model",
+        "problem",
+        "There is another model trap already",
+    );
+}
+
+#[test]
+fn an_archive_gets_the_container_that_can_serve_it() {
+    let transform = Transform::with_images("contents", 1);
+    let saved_model = archive(&[
+        ("code/inference.py", b"pass"),
+        ("1/saved_model.pb", b"graph"),
+    ]);
+    let onnx = archive(&[("spotcheck-model.json", b"{}"), ("model.onnx", b"graph")]);
+    transform.bucket.put("models/saved.tar.gz", &saved_model);
+    transform.bucket.put("models/onnx.tar.gz", &onnx);
+    let local = transform.home.path().join("local.tar.gz");
+    std::fs::write(&local, &saved_model).unwrap();
+    let local = local.to_str().unwrap();
+    let in_s3 = transform.bucket.uri("models/saved.tar.gz");
+    let onnx = transform.bucket.uri("models/onnx.tar.gz");
+    let find = |more: &[&str], point, grade, said| {
+        transform.must_find("photos/", more, point, grade, said);
+    };
+    for archive in [local, &in_s3] {
+        let serving = "/tensorflow-inference:2.19.0-cpu";
+        find(&["--archive", archive], "Container", "ok", serving);
+        find(
+            &["--archive", archive],
+            "Model",
+            "ok",
+            "a TensorFlow SavedModel",
+        );
+        find(
+            &["--archive", archive, "--image", IMAGE],
+            "Container",
+            "problem",
+            "holds a TensorFlow SavedModel, and ",
+        );
+        let gpu = ["--archive", archive, "--instance-type", "ml.g5.xlarge"];
+        find(&gpu, "Container", "ok", "/tensorflow-inference:2.19.0-gpu");
+    }
+    find(&["--archive", &onnx], "Container", "ok", "/ray:");
+    let serving = IMAGE.split_once('/').unwrap().0.to_owned() + "/tensorflow-inference:2.19.0-cpu";
+    find(
+        &["--archive", &onnx, "--image", &serving],
+        "Container",
+        "problem",
+        "holds an ONNX model with its handler, and ",
+    );
+    find(&[], "Model", "ok", "only a job can tell");
+
+    // A folder is packed first.
+    let folder = transform.home.path().join("resnet/1");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("saved_model.pb"), "graph").unwrap();
+    let (input, output) = (
+        transform.bucket.uri("photos/"),
+        transform.bucket.uri("out/"),
+    );
+    let args = [
+        "start",
+        &input,
+        "--output",
+        &output,
+        "--saved-model",
+        folder.parent().unwrap().to_str().unwrap(),
+        "--role",
+        ROLE,
+    ];
+    transform.plane.pause_jobs();
+    let printed = transform.run(&[&args[..], &["--print-aws"]].concat());
+    let packing = "spotcheck transform package --saved-model ";
+    printed.must(0, &[packing, "/tensorflow-inference:2.19.0-cpu"]);
+    let started = transform.run(&args).must(0, &["started over 1 object"]);
+    let job = started.stdout.trim_end();
+    assert!(job.starts_with("resnet-2"), "{job}");
+    let model = transform.asked("CreateModel");
+    let image = model["PrimaryContainer"]["Image"].as_str().unwrap();
+    assert!(
+        image.ends_with("/tensorflow-inference:2.19.0-cpu"),
+        "{image}"
+    );
+    let key = format!("out/spotcheck-files/{job}/model.tar.gz");
+    assert!(transform.bucket.get(&key).is_some());
+}
+
+#[test]
+fn a_model_that_only_sagemaker_understands_is_no_obstacle() {
+    let transform = Transform::with_images("chain", 2);
+    transform.plane.add_chain("chain");
+    transform.plane.pause_jobs();
+    let (input, output) = (
+        transform.bucket.uri("photos/"),
+        transform.bucket.uri("out/"),
+    );
+    let args = [
+        "--output",
+        &output,
+        "--model-name",
+        "chain",
+        "--job-name",
+        "chained",
+    ];
+    let args = [&[input.as_str()][..], &args].concat();
+    let found = transform.run(&[&["preflight"][..], &args].concat());
+    let found = found.must(0, &["several containers", "runs all the same"]);
+    assert_eq!(check(&found, "Model").0, "warning", "{found:#?}");
+    assert_eq!(check(&found, "Role").0, "warning", "{found:#?}");
+    transform
+        .run(&[&["start"][..], &args].concat())
+        .must(0, &["started over 2 objects"]);
+    transform.run(&["stop", "chained", "--yes"]).must(0, &[]);
+    transform.plane.resume_jobs();
+    transform.plane.wait_until_over("chained");
+    transform.plane.pause_jobs();
+    transform
+        .run(&["retry", "chained"])
+        .must(0, &["2 images without an output are sent again"]);
+    let asked = transform.asked("CreateTransformJob");
+    assert_eq!(asked["ModelName"], "chain");
+}
+
+#[test]
+fn the_preflight_finds_what_does_not_go_together() {
+    let transform = Transform::with_images("together", 2);
+    let find = |more: &[&str], point, grade, said| {
+        transform.must_find("photos/", more, point, grade, said);
+    };
+    find(
+        &["--input-filter", "$.a"],
+        "Content type",
+        "problem",
+        "InputFilter needs inputs of JSON or CSV",
+    );
+    find(
+        &["--accept", "text/csv"],
+        "Content type",
+        "warning",
+        "answers in JSON",
+    );
+    find(
+        &["--assemble-with", "line"],
+        "Splitting",
+        "warning",
+        "each image has one",
+    );
+    let captured = transform.bucket.uri("photos/captured/");
+    find(
+        &["--data-capture", &captured],
+        "Output",
+        "problem",
+        "What is captured would lie under the input",
+    );
+    let joined = transform.preflight("trap", "photos/", &["--join-input"]);
+    joined.must(1, &["JoinSource Input needs inputs of JSON or CSV"]);
+
+    // A job is about what it says, not about what is most frequent.
+    transform.bucket.put("photos/a.tfrecord", b"record");
+    let records = ["--input-kind", "tfrecord"];
+    find(&records, "Splitting", "ok", "for TFRecord files");
+    find(
+        &records,
+        "Objects",
+        "warning",
+        "Send only the TFRecord files",
+    );
+    find(&[], "Objects", "warning", "Send only the images");
+    let mixed = transform.preflight("trap", "photos/", &[]);
+    let lines = mixed.stdout.lines();
+    let of_objects = lines.filter(|line| line.get(9..26).is_some_and(|at| at.trim() == "Objects"));
+    assert_eq!(of_objects.count(), 1, "{mixed:#?}");
+
+    let one = "photos/day 0/000.jpg";
+    transform.must_find(one, &[], "Prefix", "ok", "a single object");
+    transform.bucket.put("photos/day 0/000.jpg.old", b"old");
+    transform.must_find(one, &[], "Prefix", "problem", "as a list of one");
+}
+
+#[test]
+fn every_point_is_told_also_where_nothing_could_be_looked_at() {
+    let transform = Transform::new("nothing-there");
+    let output = transform.bucket.uri("out/");
+    let input = transform.bucket.uri("nothing/");
+    let args = [
+        "preflight",
+        &input,
+        "--output",
+        &output,
+        "--model-name",
+        "none",
+    ];
+    let found = transform.run(&args);
+    assert_eq!(found.code, Some(1), "{found:#?}");
+    for point in POINTS {
+        let (grade, text) = check(&found, point);
+        assert!(!text.is_empty(), "{point}: {grade}");
+    }
+    for point in ["Role", "Container", "Payload", "Splitting", "Objects"] {
+        let (grade, text) = check(&found, point);
+        assert_eq!(grade, "warning", "{point}");
+        assert!(text.starts_with("Not looked at"), "{point}: {text}");
+    }
+}
+
+#[test]
+fn what_files_of_records_cost_is_not_told_by_counting_the_files() {
+    let transform = Transform::new("records-cost");
+    transform.bucket.put("records/a.tfrecord", b"record");
+    let more = ["--input-kind", "tfrecord", "--hourly-price", "3.6"];
+    let more = [&more[..], &["--images-per-s", "0.1"]].concat();
+    let found = transform.preflight("records", "records/", &more);
+    let (grade, text) = check(&found, "Cost");
+    assert_eq!(grade, "warning", "{found:#?}");
+    assert!(text.contains("how many records the files hold"), "{text}");
+    assert!(!text.contains("of transforming"), "{text}");
+    transform.bucket.put("photos/a.jpg", b"image");
+    let found = transform.preflight("photos", "photos/", &more[2..]);
+    let (_, text) = check(&found, "Cost");
+    assert!(text.contains("of transforming"), "{text}");
+}
+
+#[test]
+fn a_price_with_its_source_is_kept_for_the_next_estimate() {
+    let transform = Transform::with_images("price", 1);
+    let more = [
+        "--hourly-price",
+        "0.25",
+        "--price-source",
+        "an invoice",
+        "--images-per-s",
+        "1",
+    ];
+    transform
+        .preflight("price", "photos/", &more)
+        .must(0, &["prices.toml"]);
+    let found = transform.preflight("price", "photos/", &["--images-per-s", "1"]);
+    let (grade, text) = check(&found, "Cost");
+    assert_eq!(grade, "ok");
+    assert!(
+        text.contains("$0.25 an hour and instance, of 20") && text.contains("from an invoice"),
+        "{text}"
+    );
+    let table = transform.home.path().join("config/prices.toml");
+    let kept = std::fs::read_to_string(&table).unwrap();
+    std::fs::write(&table, kept.replace("0.25", "-1")).unwrap();
+    let found = transform
+        .preflight("price", "photos/", &[])
+        .must(1, &["above zero", "prices.toml"]);
+    assert!(found.stderr.contains("correct it"), "{found:#?}");
+}
+
+#[test]
+fn a_partly_failed_job_names_the_failures_and_only_those_are_sent_again() {
+    let transform = Transform::with_images("partly", 5);
+    transform.bucket.put("photos/bad: one.jpg", b"fail 400");
+    let more = ["--watch", "--max-concurrent", "1", "--tag", "team=vision"];
+    let started = transform.start("partly", "photos/", &more);
+    let started = started.must(
+        3,
+        &[
+            "partly failed",
+            "of 6 inputs have an output",
+            "transform retry partly",
+        ],
+    );
+    let failed = format!(
+        "failed {}: ClientError: 400",
+        transform.bucket.uri("photos/bad: one.jpg")
+    );
+    assert!(started.stderr.contains(&failed), "{started:#?}");
+    transform
+        .run(&["logs", "partly", "--data-log"])
+        .must(0, &["bad: one.jpg", "ClientError: 400"]);
+    let outputs = |folder: &str| {
+        let keys =
+            (0..5).map(|number| format!("out/{folder}/day {}/{number:03}.jpg.out", number % 3));
+        keys.filter(|key| transform.bucket.get(key).is_some())
+            .count()
+    };
+    let good = outputs("partly");
+
+    transform.bucket.put("photos/bad: one.jpg", b"good now");
+    let retried = transform
+        .run(&["retry", "partly", "--watch"])
+        .must(0, &["without an output"]);
+    let job = retried.stdout.lines().next().unwrap().to_owned();
+    assert!(job.starts_with("partly-retry-2"), "{job}");
+    let answer = transform
+        .answer(&format!("out/{job}/bad: one.jpg.out"))
+        .unwrap();
+    assert_eq!(answer["text"], "good now");
+    assert_eq!(good + outputs(&job), 5);
+    let jobs = transform.all_asked("CreateTransformJob");
+    let (first, second) = (&jobs[0], &jobs[1]);
+    for same in [
+        "ModelName",
+        "MaxConcurrentTransforms",
+        "TransformResources",
+        "BatchStrategy",
+        "Tags",
+    ] {
+        assert_eq!(first[same], second[same], "{same}");
+    }
+    assert_eq!(transform.plane.count("CreateModel"), 1);
+    transform
+        .run(&["retry", &job])
+        .must(1, &["nothing to send again"]);
+    // The first job has all it needs now, too; that of another machine is found by its looks.
+    let by_retry = format!("by the retry {job}");
+    let elsewhere = tempfile::tempdir().unwrap();
+    let ask_at = |home: &std::path::Path, args: &[&str]| {
+        let mut command = spotcheck_at(home, &["transform"]);
+        command.args(args).stdin(Stdio::null());
+        transform.plane.sign_in(&mut command, ADMIN);
+        Ended::of(&command.output().unwrap())
+    };
+    let asked = transform.plane.count("CreateTransformJob");
+    for home in [transform.home.path(), elsewhere.path()] {
+        ask_at(home, &["status", "partly"]).must(0, &["status     failed", &by_retry]);
+        ask_at(home, &["retry", "partly"]).must(1, &["nothing to send again", &by_retry]);
+    }
+    assert_eq!(transform.plane.count("CreateTransformJob"), asked);
+
+    // The retry needs its manifest no longer, and the model was made for the first job.
+    transform
+        .run(&["clean-up", &job, "--yes"])
+        .must(0, &["manifest s3://", "1 deleted"]);
+    transform
+        .run(&["clean-up", "partly", "--yes"])
+        .must(0, &["model partly", "1 deleted"]);
+    // The record still knows how to make the model again, where something is to be sent again.
+    transform
+        .bucket
+        .delete(&format!("out/{job}/bad: one.jpg.out"));
+    transform.run(&["retry", "partly", "--watch"]).must(0, &[]);
+    assert_eq!(transform.plane.count("CreateModel"), 2);
+}
+
+#[test]
+fn completed_with_fewer_outputs_than_inputs_is_said_loudly() {
+    let transform = Transform::with_images("short", 4);
+    transform.plane.fail(Failure::NoOutput("002.jpg"));
+    transform.start("short", "photos/", &["--watch"]).must(
+        3,
+        &[
+            "BUT ONLY 3 OF 4 INPUTS HAVE AN OUTPUT",
+            "002.jpg: no output, and the data-log of the job short says nothing of it",
+        ],
+    );
+    transform.plane.heal();
+    transform
+        .run(&["status", "short"])
+        .must(3, &["completed", "3 of 4 (75 %)"]);
+    transform
+        .run(&["retry", "short", "--not-refused", "--watch"])
+        .must(0, &["1 image without an output is sent again"]);
+    transform
+        .run(&["status", "short"])
+        .must(0, &["all 4 images of the job short have an output, 1 by"]);
+}
+
+#[test]
+fn images_of_a_retry_that_still_runs_are_not_sent_a_second_time() {
+    let transform = Transform::with_images("twice", 3);
+    transform.plane.fail(Failure::NoOutput("002.jpg"));
+    transform
+        .start("twice", "photos/", &["--watch"])
+        .must(3, &[]);
+    transform.plane.heal();
+    transform.plane.pause_jobs();
+    let retried = transform.run(&["retry", "twice"]).must(0, &[]);
+    let job = retried.stdout.lines().next().unwrap().to_owned();
+    let at_work = format!("{job} is still at work on 1 of");
+    transform.run(&["retry", "twice"]).must(1, &[&at_work]);
+    transform.run(&["status", "twice"]).must(3, &[&at_work]);
+    assert_eq!(transform.plane.count("CreateTransformJob"), 2);
+    transform.plane.resume_jobs();
+    transform.plane.wait_until_over(&job);
+    transform.run(&["status", "twice"]).must(0, &[]);
+}
+
+/// What a container of Spotcheck's answers about an image.
+const OWN_ANSWER: &str = r#"{"status":"ok","width":4,"height":3,"model":"toy","task":"classification","classes":[{"index":1,"label":"cat","score":0.75}]}"#;
+
+impl Transform {
+    /// Puts an answer that can be read in the place of each output of the job that is there; how many there are.
+    fn make_readable(&self, job: &str, images: &[&str]) -> usize {
+        let keys = images.iter().map(|image| format!("out/{job}/{image}.out"));
+        let there = keys.filter(|key| self.bucket.get(key).is_some());
+        let put = there.map(|key| self.bucket.put(&key, OWN_ANSWER.as_bytes()));
+        put.count()
+    }
+
+    /// The lines of `fetch JOB PHOTOS --out -`, by the names of their images, and what else it said.
+    fn fetch(&self, job: &str, code: i32) -> (Vec<(String, Value)>, Ended) {
+        let photos = self.bucket.uri("photos/");
+        let ended = self.run(&["fetch", job, &photos, "--out", "-"]);
+        let ended = ended.must(code, &[]);
+        let line = |line: &str| {
+            let line: Value = serde_json::from_str(line).unwrap();
+            let name = line["uri"].as_str().unwrap().strip_prefix(&photos);
+            (name.unwrap().to_owned(), line)
+        };
+        (ended.stdout.lines().map(line).collect(), ended)
+    }
+}
+
+#[test]
+fn an_image_without_an_output_has_a_line_with_the_reason_and_the_counts_add_up() {
+    let transform = Transform::new("reasons");
+    let images = ["0.jpg", "1.jpg", "2.jpg", "3.jpg", "4.jpg"];
+    for image in images {
+        let content: &[u8] = if image < "2" { b"fail 400" } else { b"good" };
+        transform.bucket.put(&format!("photos/{image}"), content);
+    }
+    transform.plane.fail(Failure::NoOutput("3.jpg"));
+    let more = ["--max-concurrent", "1", "--watch"];
+    transform.start("reasons", "photos/", &more).must(3, &[]);
+    assert_eq!(transform.make_readable("reasons", &images), 2);
+    let (lines, said) = transform.fetch("reasons", 3);
+    let names: Vec<&str> = lines.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, images, "one line an image, in the listing's order");
+    let status = |line: &Value| line["status"].as_str().unwrap().to_owned();
+    let statuses: Vec<String> = lines.iter().map(|(_, line)| status(line)).collect();
+    assert_eq!(statuses, ["failed", "failed", "ok", "failed", "ok"]);
+    for (_, line) in &lines[..2] {
+        let error = line["error"].as_str().unwrap();
+        assert!(error.contains("ClientError: 400"), "{error}");
+    }
+    let error = lines[3].1["error"].as_str().unwrap();
+    assert!(error.contains("says nothing of it"), "{error}");
+    said.must_say("3 of 5 images failed");
+    said.must_say("WITHOUT OUTPUT: 3 of 5");
+}
+
+#[test]
+fn images_that_were_never_sent_are_not_missing() {
+    let transform = Transform::with_images("not-sent", 6);
+    let list = transform.home.path().join("list.txt");
+    let sent = ["day 0/000.jpg", "day 2/005.jpg"];
+    std::fs::write(&list, sent.join("\n")).unwrap();
+    let list = list.to_str().unwrap();
+    let more = ["--images", list, "--watch"];
+    transform.start("not-sent", "photos/", &more).must(0, &[]);
+    assert_eq!(transform.make_readable("not-sent", &sent), 2);
+    let (lines, said) = transform.fetch("not-sent", 0);
+    let names: Vec<&str> = lines.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, sent);
+    said.must_say("4 images were not sent to the job");
+    // Nor when the manifest is gone.
+    transform
+        .run(&["clean-up", "not-sent", "--yes"])
+        .must(0, &["manifest"]);
+    assert_eq!(transform.fetch("not-sent", 0).0.len(), 2);
+
+    // One that was sent, and got no output, is.
+    transform.plane.fail(Failure::NoOutput("005"));
+    let more = ["--images", list, "--watch"];
+    transform.start("one-short", "photos/", &more).must(3, &[]);
+    transform.make_readable("one-short", &sent);
+    let (lines, said) = transform.fetch("one-short", 3);
+    assert_eq!(lines.len(), 2);
+    said.must_say("WITHOUT OUTPUT: 1 of 6");
+    said.must_say("1 of 6 images failed");
+}
+
+#[test]
+fn hidden_objects_are_told_of_and_answered_like_any_other_and_folder_markers_are_no_images() {
+    let transform = Transform::with_images("hidden", 3);
+    for hidden in ["photos/.x.jpg", "photos/.thumbs/000.jpg"] {
+        transform.bucket.put(hidden, b"a hidden one");
+    }
+    for marker in ["photos/", "photos/empty/"] {
+        transform.bucket.put(marker, b"");
+    }
+    let found = transform.preflight("hidden", "photos/", &[]);
+    let (grade, objects) = check(&found, "Objects");
+    assert_eq!(grade, "warning");
+    for said in ["5 objects", "2 hidden objects", ".x.jpg", "folder marker"] {
+        assert!(objects.contains(said), "no “{said}” in {objects}");
+    }
+    transform
+        .start("hidden", "photos/", &["--watch"])
+        .must(0, &["started over 5 objects", "5 of 5 (100 %)"]);
+    // Where a job answers a marker, too, that is nothing strange.
+    let images = ["day 0/000.jpg", "day 1/001.jpg", "day 2/002.jpg"];
+    let all = [&images[..], &[".x.jpg", ".thumbs/000.jpg"]].concat();
+    assert_eq!(transform.make_readable("hidden", &all), 5);
+    for with_markers in [false, true] {
+        if with_markers {
+            for output in ["out/hidden/.out", "out/hidden/empty/.out"] {
+                transform.bucket.put(output, b"{}");
+            }
+        }
+        transform.run(&["status", "hidden"]).must(0, &["5 of 5"]);
+        transform
+            .run(&["retry", "hidden"])
+            .must(1, &["nothing to send again"]);
+        let (lines, said) = transform.fetch("hidden", 0);
+        let names: Vec<&str> = lines.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, images);
+        said.must_say("2 objects were left out, as they are hidden");
+    }
+    // What lies there and is of nothing that the job was given is strange all the same.
+    transform.bucket.put("out/hidden/else.jpg.out", b"{}");
+    let (_, said) = transform.fetch("hidden", 3);
+    said.must_say("else.jpg.out");
+    // Nothing but markers is nothing to transform.
+    transform.bucket.put("bare/", b"");
+    transform.must_find("bare/", &[], "Input", "problem", "nothing to transform");
+}
+
+#[test]
+fn a_watcher_tells_the_rate_of_the_outputs_and_not_of_its_own_clock() {
+    let transform = Transform::with_images("rate", 6);
+    let next_second = || {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+        // S3 tells to the second when an object was written.
+        let then = UNIX_EPOCH + Duration::from_secs(now.as_secs() + 2);
+        while SystemTime::now() < then {
+            std::thread::sleep(POLL);
+        }
+    };
+    transform.plane.pause_jobs_after(2);
+    transform
+        .start("rate", "photos/", &["--max-concurrent", "1"])
+        .must(0, &[]);
+    transform.plane.wait_until_paused();
+    next_second();
+    transform.plane.pause_jobs_after(1);
+    transform.plane.wait_until_paused();
+    let watcher = transform.spawn(&["status", "rate", "--watch"]);
+    // Long enough for several lines about one and the same count.
+    transform.wait_until_looked_at(5);
+    transform.plane.resume_jobs();
+    let ended = Ended::of(&watcher.wait_with_output().unwrap()).must(0, &[]);
+    let number_before = |line: &str, unit: &str| -> Option<f64> {
+        let (before, _) = line.split_once(unit)?;
+        before.rsplit([' ', ',']).next()?.parse().ok()
+    };
+    let lines = ended.stderr.lines().filter(|line| line.contains("3 of 6"));
+    let rates: Vec<Option<f64>> = lines.map(|line| number_before(line, " images/s")).collect();
+    assert!(rates.len() >= 2, "{ended:#?}");
+    let first = rates[0];
+    assert!(first.is_some_and(|rate| rate > 0.0), "{ended:#?}");
+    assert!(rates.iter().all(|rate| *rate == first), "{rates:?}");
+}
+
+#[test]
+fn jobs_are_told_as_json() {
+    let transform = Transform::with_images("as-json", 3);
+    transform.bucket.put("photos/bad.jpg", b"fail 400");
+    transform
+        .start("as-json", "photos/", &["--max-concurrent", "1", "--watch"])
+        .must(3, &[]);
+    let status = transform.run(&["status", "as-json", "--output", "json"]);
+    let status = status.must(3, &[]);
+    let told: Value = serde_json::from_str(&status.stdout).unwrap();
+    assert_eq!(told["job"], "as-json");
+    assert_eq!(told["status"], "failed");
+    assert_eq!(told["inputs"], 4);
+    let without = told["without_output"].as_array().unwrap();
+    assert_eq!(without[0]["uri"], transform.bucket.uri("photos/bad.jpg"));
+    assert_eq!(
+        4 - without.len() as u64,
+        told["outputs"].as_u64().unwrap(),
+        "{told}"
+    );
+    let list = transform.run(&["list", "--output", "json"]).must(0, &[]);
+    let told: Value = serde_json::from_str(&list.stdout).unwrap();
+    assert_eq!(told[0]["job"], "as-json");
+    assert!(told[0]["created"].as_str().unwrap().ends_with('Z'));
+    let none = transform.run(&["list", "--name", "nothing", "--output", "json"]);
+    assert_eq!(none.must(0, &[]).stdout.trim(), "[]");
+}
+
+#[test]
+fn what_the_container_said_is_told_also_where_the_job_never_says_that_it_started() {
+    let transform = Transform::with_images("unstarted", 1);
+    let script = b"print('no model in /opt/ml/model', flush=True)";
+    let ends_at_once = archive(&[("code/serve.py", script)]);
+    transform.bucket.put("models/model.tar.gz", &ends_at_once);
+    transform.plane.fail(Failure::NoStartTime);
+    transform.start("unstarted", "photos/", &[]).must(0, &[]);
+    transform.plane.wait_until_over("unstarted");
+    transform.run(&["status", "unstarted"]).must(
+        1,
+        &[
+            "log        no model in /opt/ml/model",
+            "spotcheck transform logs unstarted",
+            "--data-log",
+        ],
+    );
+}
+
+#[test]
+fn a_job_that_failed_before_any_image_is_not_sent_again_as_it_is() {
+    let transform = Transform::with_images("no-answer", 2);
+    transform.plane.fail(Failure::NoPing);
+    transform
+        .start("no-answer", "photos/", &["--watch"])
+        .must(1, &[]);
+    transform.plane.heal();
+    transform.run(&["retry", "no-answer"]).must(
+        1,
+        &["ping health check", "transform logs no-answer", "--all"],
+    );
+    assert_eq!(transform.plane.count("CreateTransformJob"), 1);
+    transform
+        .run(&["retry", "no-answer", "--all", "--watch"])
+        .must(0, &["2 images without an output are sent again"]);
+    // Where no instances were free, the container is not to blame.
+    transform.plane.fail(Failure::NoCapacity);
+    transform
+        .start("no-capacity", "photos/", &["--watch"])
+        .must(1, &[]);
+    transform.plane.heal();
+    transform
+        .run(&["retry", "no-capacity", "--watch"])
+        .must(0, &["2 images without an output are sent again"]);
+}
+
+#[test]
+fn an_image_that_came_after_the_job_misses_no_output_and_is_not_sent_again() {
+    let transform = Transform::with_images("later", 3);
+    transform.plane.fail(Failure::NoOutput("002.jpg"));
+    transform
+        .start("later", "photos/", &["--watch"])
+        .must(3, &[]);
+    transform.plane.heal();
+    // S3 tells to the second when an object was written.
+    let next_second =
+        UNIX_EPOCH + Duration::from_secs_f64(transform.created_s("later").floor() + 1.0);
+    while SystemTime::now() < next_second {
+        std::thread::sleep(POLL);
+    }
+    transform.bucket.put("photos/new.jpg", b"taken afterwards");
+    let said = "1 object below the input is newer than the job";
+    transform
+        .run(&["status", "later"])
+        .must(3, &["2 of 3 (66 %)", "ONLY 2 OF 3", said, "photos/new.jpg"]);
+    let elsewhere = Transform {
+        home: tempfile::tempdir().unwrap(),
+        ..transform
+    };
+    elsewhere
+        .run(&["status", "later"])
+        .must(3, &["2 of 3 (66 %)", "ONLY 2 OF 3", said]);
+    let retried = elsewhere
+        .run(&["retry", "later", "--watch"])
+        .must(0, &["1 image without an output is sent again"]);
+    let job = retried.stdout.lines().next().unwrap();
+    assert!(
+        elsewhere
+            .answer(&format!("out/{job}/new.jpg.out"))
+            .is_none()
+    );
+}
+
+#[test]
+fn an_image_that_was_too_large_says_what_would_take_it() {
+    let transform = Transform::with_images("too-large", 1);
+    transform
+        .bucket
+        .put("photos/large.jpg", &vec![7; 1_100_000]);
+    let more = ["--watch", "--max-payload-mb", "1", "--force"];
+    transform.start("too-large", "photos/", &more).must(
+        3,
+        &[
+            "large.jpg: Too much data for max payload size: ",
+            "larger than MaxPayloadInMB allows",
+        ],
+    );
+    transform
+        .run(&["retry", "too-large", "--max-payload-mb", "1"])
+        .must(1, &["With MaxPayloadInMB 1 it would be refused (413)"]);
+    // Who says nothing gets what the image needs.
+    transform.run(&["retry", "too-large", "--watch"]).must(
+        0,
+        &[
+            "note: MaxPayloadInMB is 2, not 1 as in the job, because the largest image that failed has 1.0 MiB",
+            "1 of 1 (100 %)",
+        ],
+    );
+}
+
+#[test]
+fn a_log_is_looked_at_from_its_end() {
+    let transform = Transform::with_images("log-end", 2);
+    transform.start("log-end", "photos/", &[]).must(0, &[]);
+    transform.plane.wait_until_over("log-end");
+    transform
+        .run(&["status", "log-end"])
+        .must(0, &["log        "]);
+    let asked = transform.all_asked("GetLogEvents").remove(0);
+    assert_eq!(asked["startFromHead"], false);
+    assert_eq!(asked["limit"], 100);
+}
+
+#[test]
+fn a_key_that_aws_does_not_know_is_told_in_the_words_of_aws() {
+    let transform = Transform::new("stranger");
+    let mut command = transform.command(&["status", "job"]);
+    transform.plane.sign_in(&mut command, STRANGER);
+    Ended::of(&command.output().unwrap()).must(
+        1,
+        &[
+            "does not know the access key",
+            "says: UnrecognizedClientException: The security token included in the request is invalid.",
+            "choose another profile",
+        ],
+    );
+}
+
+#[test]
+fn a_job_is_stopped_and_what_it_has_written_stays() {
+    let transform = Transform::with_images("stopped", 6);
+    transform.plane.pause_jobs_after(2);
+    transform
+        .start("stopped", "photos/", &["--max-concurrent", "1"])
+        .must(0, &["status stopped --watch"]);
+    transform.plane.wait_until_paused();
+    transform.run(&["status", "stopped"]).must(
+        0,
+        &[
+            "status     in progress, transforming",
+            "2 of 6 (33 %)",
+            "its price is not known",
+        ],
+    );
+    transform
+        .run(&["retry", "stopped"])
+        .must(1, &["wait until it is over"]);
+    transform
+        .run(&["clean-up", "stopped", "--yes"])
+        .must(1, &["still needs what would be deleted"]);
+    transform.run(&["stop", "stopped"]).must(
+        1,
+        &["Stop the job stopped?", "repeat the command with --yes"],
+    );
+    transform
+        .run(&["stop", "stopped", "--yes"])
+        .must(0, &["the job stopped stops"]);
+    transform.plane.resume_jobs();
+    transform.plane.wait_until_over("stopped");
+    let status = transform.run(&["status", "stopped"]);
+    assert!(!status.stderr.contains("failed s3://"), "{status:#?}");
+    status.must(
+        3,
+        &[
+            ".jpg: not processed",
+            "was stopped; ",
+            " of 6 inputs have an output",
+        ],
+    );
+    transform
+        .run(&["stop", "stopped", "--yes"])
+        .must(1, &["is stopped already"]);
+}
+
+#[test]
+fn watching_goes_on_after_the_watcher_was_killed_and_after_troubles_of_the_network() {
+    let transform = Transform::with_images("watching", 3);
+    transform.plane.pause_jobs();
+    transform
+        .start("watching", "photos/", &["--hourly-price", "2"])
+        .must(0, &[]);
+    let mut watcher = transform.spawn(&["status", "watching", "--watch"]);
+    transform.wait_until_looked_at(3);
+    watcher.kill().unwrap();
+    watcher.wait().unwrap();
+    // More often than one request is made again.
+    transform.plane.fail(Failure::Throttling {
+        operation: "DescribeTransformJob",
+        times: 5,
+    });
+    let watcher = transform.spawn(&["status", "watching", "--watch"]);
+    transform.wait_until_looked_at(10);
+    transform.plane.resume_jobs();
+    let ended = Ended::of(&watcher.wait_with_output().unwrap());
+    ended.must(
+        0,
+        &[
+            "asks to slow down",
+            "trying again in 2 s",
+            "completed",
+            "3 of 3 (100 %)",
+            "$0.0",
+        ],
+    );
+}
+
+#[test]
+fn a_job_that_was_started_elsewhere_is_opened_by_its_name() {
+    let transform = Transform::with_images("elsewhere", 2);
+    transform.start("elsewhere", "photos/", &[]).must(0, &[]);
+    transform.plane.wait_until_over("elsewhere");
+    let elsewhere = Transform {
+        home: tempfile::tempdir().unwrap(),
+        ..transform
+    };
+    elsewhere
+        .run(&["status", "elsewhere"])
+        .must(0, &["completed", "2 of 2 (100 %)"]);
+    elsewhere
+        .run(&["clean-up", "elsewhere", "--yes"])
+        .must(1, &["was not started on this machine"]);
+    elsewhere
+        .run(&["status", "nowhere"])
+        .must(1, &["look at the job nowhere"]);
+}
+
+#[test]
+fn a_retry_of_a_job_that_was_started_elsewhere_has_its_tags() {
+    let transform = Transform::with_images("tags", 1);
+    transform.bucket.put("photos/bad.jpg", b"fail 400");
+    let tag = ["--tag", "team=vision"];
+    transform.start("tagged", "photos/", &tag).must(0, &[]);
+    transform.plane.wait_until_over("tagged");
+    let elsewhere = Transform {
+        home: tempfile::tempdir().unwrap(),
+        ..transform
+    };
+    let retried = elsewhere
+        .run(&["retry", "tagged"])
+        .must(0, &["is sent again"]);
+    let retry = retried.stdout.lines().next().unwrap();
+    elsewhere.plane.wait_until_over(retry);
+    let tags = &elsewhere.asked("CreateTransformJob")["Tags"];
+    assert_eq!(*tags, json!([{"Key": "team", "Value": "vision"}]));
+    let operation = "ListTags";
+    elsewhere.plane.fail(Failure::AccessDenied { operation });
+    elsewhere.run(&["retry", "tagged"]).must(
+        0,
+        &[
+            "its tags cannot be read, so the new one has none",
+            "sagemaker:ListTags",
+        ],
+    );
+    let tags = &elsewhere.asked("CreateTransformJob")["Tags"];
+    assert_eq!(*tags, Value::Null);
+}
+
+#[test]
+fn logs_that_may_not_be_read_hide_nothing_else() {
+    let transform = Transform::with_images("no-logs", 2);
+    transform.bucket.put("photos/bad.jpg", b"fail 400");
+    for operation in ["DescribeLogStreams", "GetLogEvents"] {
+        transform.plane.fail(Failure::AccessDenied { operation });
+    }
+    let started = transform.start("no-logs", "photos/", &["--watch"]);
+    // What was not read says nothing, and does not say nothing of an image.
+    assert!(!started.stderr.contains("says nothing"), "{started:#?}");
+    started.must(
+        3,
+        &[
+            "logs:DescribeLogStreams",
+            "failed s3://",
+            "bad.jpg: no output; the data-log of the job no-logs could not be read",
+            "of 3 inputs have an output",
+        ],
+    );
+}
+
+#[test]
+fn what_a_refused_start_has_not_made_is_not_left_behind() {
+    let transform = Transform::with_images("not-made", 1);
+    let left = || {
+        let [record] = <[PathBuf; 1]>::try_from(transform.records()).unwrap();
+        let record: Value = serde_json::from_slice(&std::fs::read(record).unwrap()).unwrap();
+        record["left"].clone()
+    };
+    let says_left = |ended: &Ended| ended.stderr.contains("left behind");
+    let create = "CreateModel";
+    transform
+        .plane
+        .fail(Failure::AccessDenied { operation: create });
+    let refused = transform.start("cats", "photos/", &[]);
+    assert!(!says_left(&refused), "{refused:#?}");
+    refused.must(1, &["sagemaker:CreateModel"]);
+    assert_eq!(left(), json!([]));
+    // It is unknown whether a lost answer was a yes.
+    transform.plane.heal();
+    let lost = Failure::HangUp {
+        operation: create,
+        times: 100,
+    };
+    transform.plane.fail(lost);
+    let lost = transform.start("cats", "photos/", &[]);
+    assert!(says_left(&lost), "{lost:#?}");
+    assert_eq!(left(), json!([{"model": "cats"}]));
+
+    // The archive of this machine does not get there.
+    transform.plane.heal();
+    std::fs::remove_file(&transform.records()[0]).unwrap();
+    let archive = transform.home.path().join("model.tar.gz");
+    std::fs::write(&archive, echo_archive()).unwrap();
+    let proxy = FaultProxy::before(Seaweed::shared().address());
+    let denied = Fault::error("403 Forbidden", "AccessDenied");
+    proxy.inject(|request| request.method == "PUT", Often::Always, denied);
+    let mut args = transform.of_job("start", "cats", "photos/", &[]);
+    let flag = args.iter().position(|arg| arg == "--archive").unwrap();
+    args[flag + 1] = archive.to_str().unwrap().to_owned();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let mut command = transform.command(&args);
+    command.env("AWS_ENDPOINT_URL_S3", proxy.endpoint());
+    let refused = Ended::of(&command.output().unwrap());
+    assert!(!says_left(&refused), "{refused:#?}");
+    refused.must(1, &["s3:PutObject"]);
+    assert_eq!(left(), json!([]));
+}
+
+#[test]
+fn a_start_that_is_refused_says_why_and_what_it_made_and_goes_on_from_there() {
+    let transform = Transform::with_images("refused", 2);
+    let archive = transform.home.path().join("model.tar.gz");
+    std::fs::write(&archive, echo_archive()).unwrap();
+    let (input, output) = (
+        transform.bucket.uri("photos/"),
+        transform.bucket.uri("out/"),
+    );
+    let args = [
+        "start",
+        &input,
+        "--output",
+        &output,
+        "--archive",
+        archive.to_str().unwrap(),
+        "--role",
+        ROLE,
+        "--job-name",
+        "refused",
+    ];
+    transform.plane.fail(Failure::ResourceLimit);
+    let refused = transform.run(&args).must(
+        1,
+        &[
+            "ResourceLimitExceeded",
+            "quota",
+            "left behind: archive s3://",
+            "model refused",
+            "clean-up refused",
+        ],
+    );
+    assert_eq!(refused.stdout, "");
+    transform.plane.heal();
+    transform.run(&args).must(0, &["started over 2 objects"]);
+    // What was there was not made again.
+    assert_eq!(transform.plane.count("CreateModel"), 1);
+    transform
+        .run(&args)
+        .must(1, &["There is a job refused already"]);
+    transform.plane.wait_until_over("refused");
+    transform
+        .run(&["clean-up", "refused", "--yes"])
+        .must(0, &["2 deleted"]);
+}
+
+#[test]
+fn a_start_that_aws_refuses_is_told_in_its_words() {
+    let transform = Transform::with_images("refusals", 1);
+    let operation = "CreateTransformJob";
+    let times = 100;
+    for (failure, said) in [
+        (
+            Failure::Throttling { operation, times },
+            &["asks to slow down", "ThrottlingException: Rate exceeded"][..],
+        ),
+        (
+            Failure::AccessDenied { operation },
+            &[
+                "lack the permission sagemaker:CreateTransformJob",
+                "AccessDeniedException",
+            ],
+        ),
+        (
+            Failure::HangUp { operation, times },
+            &["Could not start the job refusals: "],
+        ),
+    ] {
+        transform.plane.fail(failure);
+        let more = [said, &["clean-up refusals"]].concat();
+        transform.start("refusals", "photos/", &[]).must(1, &more);
+        transform.plane.heal();
+    }
+    // Nothing stands in the way of trying again, and an answer that got lost is asked for again.
+    transform.plane.fail(Failure::HangUp {
+        operation,
+        times: 1,
+    });
+    transform.start("refusals", "photos/", &[]).must(0, &[]);
+}
+
+#[test]
+fn a_job_that_fails_says_why() {
+    let transform = Transform::with_images("failing", 2);
+    for (job, failure, code, said) in [
+        (
+            "no-capacity",
+            Failure::NoCapacity,
+            1,
+            &[
+                "reason     CapacityError: Unable to provision",
+                "no image has an output",
+            ][..],
+        ),
+        (
+            "no-ping",
+            Failure::NoPing,
+            1,
+            &["did not pass the ping health check"],
+        ),
+        (
+            "broken",
+            Failure::ContainerError("001.jpg"),
+            3,
+            &[
+                "001.jpg: Bad HTTP status received from algorithm: 500",
+                "1 of 2 inputs have an output",
+            ],
+        ),
+    ] {
+        transform.plane.fail(failure);
+        transform
+            .start(job, "photos/", &["--watch"])
+            .must(code, said);
+        transform.plane.heal();
+    }
+}
+
+#[test]
+fn a_watcher_waits_where_nobody_answers() {
+    let transform = Transform::with_images("hang-up", 1);
+    transform.start("hang-up", "photos/", &[]).must(0, &[]);
+    transform.plane.wait_until_over("hang-up");
+    let operation = "DescribeTransformJob";
+    transform.plane.fail(Failure::HangUp {
+        operation,
+        times: 5,
+    });
+    transform
+        .run(&["status", "hang-up", "--watch"])
+        .must(0, &["trying again in 2 s", "1 of 1 (100 %)"]);
+}
+
+#[test]
+fn recordio_is_said_to_be_out_of_sight_and_to_fail_at_everything_else() {
+    let transform = Transform::with_images("recordio", 2);
+    let split = ["--split-type", "recordio"];
+    let finds = |input, grade, said| transform.must_find(input, &split, "Splitting", grade, said);
+    finds("photos/", "problem", "would cut pictures into pieces");
+    transform.bucket.put("records/a.tfrecord", b"record");
+    finds("records/", "problem", "does not know where the records");
+    transform.bucket.put("texts/a.jsonl", b"{}");
+    finds("texts/", "problem", "finds no records in a text file");
+    transform.bucket.put("packed/train.rec", b"record");
+    finds(
+        "packed/",
+        "warning",
+        "Spotcheck opens no images inside those",
+    );
+    finds("packed/", "warning", "or as TFRecord files");
+}
+
+#[test]
+fn records_of_recordio_are_answered_one_by_one_where_the_objects_are_such() {
+    let transform = Transform::new("recordio-job");
+    // MXNet's: a magic number, the length, the content, filled up to a multiple of four.
+    let mut packed = Vec::new();
+    for content in [&b"first"[..], b"second!!"] {
+        packed.extend(0xced7_230a_u32.to_le_bytes());
+        packed.extend((content.len() as u32).to_le_bytes());
+        packed.extend(content);
+        packed.resize(packed.len().next_multiple_of(4), 0);
+    }
+    transform.bucket.put("packed/train.rec", &packed);
+    let more = ["--split-type", "recordio", "--assemble-with", "line"];
+    transform
+        .start("packed", "packed/", &[&more[..], &["--watch"]].concat())
+        .must(0, &["outputs    1 of 1"]);
+    let output = transform.bucket.get("out/packed/train.rec.out").unwrap();
+    let lines = String::from_utf8(output).unwrap();
+    let sizes: Vec<Value> = lines
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap()["len"].clone())
+        .collect();
+    assert_eq!(sizes, [5, 8], "{lines}");
+}
+
+#[test]
+fn what_only_s3_knows_is_neither_offered_nor_advised_where_sagemaker_is_asked() {
+    let transform = Transform::new("account");
+    let of_s3 = spotcheck(&["predict", "--help"]).output().unwrap();
+    let of_s3 = String::from_utf8(of_s3.stdout).unwrap();
+    for command in ["list", "status", "stop", "logs"] {
+        let help = transform
+            .run(&[command, "--help"])
+            .must(0, &["--profile", "--region"]);
+        for option in [
+            "--anonymous",
+            "--requester-pays",
+            "--path-style",
+            "--endpoint-url",
+        ] {
+            assert!(!help.stdout.contains(option), "{command}: {help:#?}");
+            assert!(
+                of_s3.contains(option),
+                "{option} is an option where S3 is asked"
+            );
+        }
+    }
+    let mut command = transform.command(&["list"]);
+    command
+        .env_remove("AWS_ACCESS_KEY_ID")
+        .env_remove("AWS_SECRET_ACCESS_KEY")
+        .env("HOME", transform.home.path())
+        .env("AWS_EC2_METADATA_DISABLED", "true");
+    let said = Ended::of(&command.output().unwrap());
+    let said = said.must(1, &["No AWS credentials were found", "`aws configure`"]);
+    assert!(!said.stderr.contains("anonymous"), "{said:#?}");
+}
+
+#[test]
+fn no_model_is_packed_for_an_input_with_nothing_in_it() {
+    let transform = Transform::new("nothing");
+    let folder = transform.home.path().join("photos");
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::write(folder.join("notes.txt"), "no image").unwrap();
+    let (folder, output) = (folder.to_str().unwrap(), transform.bucket.uri("out/"));
+    let (target, nothing) = (transform.bucket.uri("photos/"), transform.bucket.uri("no/"));
+    let local = [folder, "--input-to", &target];
+    let model = ["--model", "efficientnet-lite0", "--role", ROLE];
+    for input in [&local[..], &[nothing.as_str()]] {
+        for what in ["start", "preflight"] {
+            let args = [&[what], input, &["--output", &output], &model].concat();
+            let said = transform
+                .run(&args)
+                .must(1, &["There is nothing to transform below"]);
+            assert!(!said.stderr.contains("Packing"), "{said:#?}");
+        }
+        let forced = [&["start"], input, &["--output", &output, "--force"], &model].concat();
+        transform.run(&forced).must(1, &["it was not packed"]);
+    }
+    assert!(transform.records().is_empty());
+}
+
+#[test]
+fn wrong_usage_is_told_before_anybody_is_asked() {
+    let transform = Transform::new("usage");
+    let (input, output) = (
+        transform.bucket.uri("photos/"),
+        transform.bucket.uri("out/"),
+    );
+    for (args, code, said) in [
+        (
+            &["start", "here", "--output", &output, "--model-name", "m"][..],
+            1,
+            "--input-to",
+        ),
+        (
+            &["start", &input, "--output", &output],
+            1,
+            "say which model",
+        ),
+        (
+            &[
+                "start",
+                &input,
+                "--output",
+                &output,
+                "--archive",
+                "m.tar.gz",
+            ],
+            1,
+            "--role",
+        ),
+        (
+            &[
+                "start",
+                &input,
+                "--output",
+                &output,
+                "--model-name",
+                "m",
+                "--role",
+                ROLE,
+            ],
+            1,
+            "is there already",
+        ),
+        (&["start", &input, "--output", "out"], 2, "--output"),
+        (
+            &["start", &input, "--output", &output, "--env", "KEY"],
+            2,
+            "KEY=VALUE",
+        ),
+        (
+            &["start", &input, "--output", &output, "--hourly-price", "0"],
+            2,
+            "above zero",
+        ),
+        (&["list", "--limit", "0"], 2, "--limit"),
+    ] {
+        transform.run(args).must(code, &[said]);
+    }
+    assert_eq!(transform.plane.requests().len(), 0);
+}
+
+#[test]
+fn names_that_cannot_be_are_told_before_anybody_is_asked() {
+    let transform = Transform::new("names");
+    let long = "a".repeat(64);
+    for what in ["status", "stop", "logs", "retry", "clean-up"] {
+        for (name, said) in [
+            ("", "the job name is missing"),
+            ("my job", "“my job” cannot be one"),
+            ("-a", "cannot be one"),
+            (long.as_str(), "has 64 characters, and SageMaker takes 63"),
+        ] {
+            // Behind `--`, a hyphen begins no flag.
+            transform.run(&[what, "--", name]).must(2, &[said]);
+        }
+        for (flag, value, said) in [
+            (
+                "--profile",
+                "",
+                "the name of a profile is empty; leave --profile away",
+            ),
+            ("--region", "", "eu-west-1"),
+            ("--region", "eu west", "eu-west-1"),
+            ("--region", "a.example/", "eu-west-1"),
+        ] {
+            transform.run(&[what, "job", flag, value]).must(2, &[said]);
+        }
+    }
+    let photos = transform.home.path().to_str().unwrap();
+    for (outputs, said) in [
+        ("", "nothing says which outputs are read"),
+        (
+            "my job",
+            "no such folder, and the job name “my job” cannot be one",
+        ),
+    ] {
+        transform.run(&["fetch", outputs, photos]).must(1, &[said]);
+    }
+    assert!(transform.plane.requests().is_empty());
+}
+
+#[test]
+fn the_instance_types_that_are_known_are_those_of_the_service() {
+    let output = Command::new("python3")
+        .arg(crate::support::repository().join("tests/control_plane/limits.py"))
+        .env("PYTHONPATH", python_packages("aws-models"))
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let described: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let described: BTreeSet<&str> = described["instance_types"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(Value::as_str)
+        .collect();
+    let known: Vec<String> = known_instance_types().collect();
+    let known: BTreeSet<&str> = known.iter().map(String::as_str).collect();
+    assert_eq!(known, described);
+}

@@ -1,0 +1,989 @@
+//! `spotcheck transform rehearse` as a process: handlers that answer as this machine does, those that do not, and archives that are
+//! none.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::support::handler::{package, unpacked};
+use crate::support::seaweed::{READER, Seaweed, use_profile};
+use crate::support::{python_packages, repository, spotcheck};
+
+/// What is waited for comes within this, or the test fails.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+fn rehearse(arguments: &[&str]) -> Command {
+    let mut command = spotcheck(&["transform", "rehearse"]);
+    command
+        .args(arguments)
+        .env("PYTHONPATH", python_packages("model-handler"));
+    command
+}
+
+fn samples() -> String {
+    text(&repository().join("assets/samples"))
+}
+
+fn text(path: &Path) -> String {
+    path.to_str().unwrap().to_owned()
+}
+
+fn said(output: &Output) -> String {
+    let [out, err] = [&output.stdout, &output.stderr].map(|said| String::from_utf8_lossy(said));
+    format!("{out}{err}")
+}
+
+#[track_caller]
+fn must_be_equal(output: &Output, images: usize) {
+    let said = said(output);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    let equal = said.lines().filter(|line| line.contains("  equal  "));
+    assert_eq!(equal.count(), images, "{said}");
+}
+
+/// An archive of EfficientNet-Lite0 whose `code/inference.py` has these lines at its end.
+fn tampered(folder: &Path, lines: &str) -> PathBuf {
+    with_lines(folder, "code/inference.py", lines)
+}
+
+/// An archive of EfficientNet-Lite0 one of whose files has these lines at its end.
+fn with_lines(folder: &Path, name: &str, lines: &str) -> PathBuf {
+    let original = package(folder, &["--model", "efficientnet-lite0"]);
+    let contents = unpacked(&original, folder);
+    let mut file = std::fs::OpenOptions::new()
+        .append(true)
+        .open(contents.join(name))
+        .unwrap();
+    write!(file, "\n\n{lines}\n").unwrap();
+    let archive = folder.join("tampered.tar.gz");
+    let gzip = flate2::write::GzEncoder::new(
+        std::fs::File::create(&archive).unwrap(),
+        flate2::Compression::fast(),
+    );
+    let mut tar = tar::Builder::new(gzip);
+    tar.append_dir_all(".", &contents).unwrap();
+    tar.into_inner().unwrap().finish().unwrap();
+    archive
+}
+
+#[test]
+fn both_models_answer_the_samples_as_they_do_here_in_each_form() {
+    for model in ["efficientnet-lite0", "ssd-mobilenet-coco"] {
+        for form in ["image", "tfrecord", "line"] {
+            let output = rehearse(&["--model", model, &samples(), "--as", form])
+                .output()
+                .unwrap();
+            must_be_equal(&output, 8);
+        }
+    }
+    let records = repository().join("tests/tfrecord/photos.tfrecord");
+    let output = rehearse(&["--model", "efficientnet-lite0", &text(&records)])
+        .output()
+        .unwrap();
+    must_be_equal(&output, 6);
+}
+
+#[test]
+fn an_archive_in_s3_is_rehearsed_as_one_of_this_machine() {
+    let folder = tempfile::tempdir().unwrap();
+    let archive = package(folder.path(), &["--model", "efficientnet-lite0"]);
+    let bucket = Seaweed::shared().bucket("rehearse");
+    bucket.put("models/model.tar.gz", &std::fs::read(archive).unwrap());
+    let run = |key: &str| {
+        let mut command = rehearse(&[&bucket.uri(key), &samples(), "--samples", "2"]);
+        use_profile(&mut command, READER.profile, &Seaweed::shared().endpoint());
+        command.output().unwrap()
+    };
+    must_be_equal(&run("models/model.tar.gz"), 2);
+    let missing = run("models/other.tar.gz");
+    assert_eq!(missing.status.code(), Some(1));
+    assert!(
+        said(&missing).contains("Could not fetch the archive")
+            && said(&missing).contains("models/other.tar.gz"),
+        "{}",
+        said(&missing)
+    );
+}
+
+#[test]
+fn the_handler_knows_every_convention_that_is_recognised() {
+    let cases = repository().join("tests/cases/conventions");
+    let mut tried = 0;
+    for entry in std::fs::read_dir(cases).unwrap() {
+        let case = entry.unwrap().path();
+        let name = case.file_name().unwrap().to_string_lossy().into_owned();
+        if !case.is_dir() || name.starts_with("refused-") {
+            continue;
+        }
+        let model = text(&case.join("model.onnx"));
+        let output = rehearse(&["--model", &model, &samples(), "--samples", "2"])
+            .output()
+            .unwrap();
+        must_be_equal(&output, 2);
+        tried += 1;
+    }
+    assert!(tried > 8, "{tried}");
+    for case in ["resnet50", "faster-rcnn"] {
+        let model = text(
+            &repository()
+                .join("tests/parity")
+                .join(case)
+                .join("model.onnx"),
+        );
+        let output = rehearse(&["--model", &model, &samples(), "--samples", "2"])
+            .output()
+            .unwrap();
+        must_be_equal(&output, 2);
+    }
+}
+
+/// What no case of its own has: both roundings of both axes, a letterbox, padding, channels from blue to red.
+#[test]
+fn the_handler_knows_every_resize_rule() {
+    let model = repository().join("tests/cases/conventions/all-dimensions-free/model.onnx");
+    let rules = [
+        r"[input.resize.letterbox]
+width = 96
+height = 64
+fill = 114",
+        r"[input.resize.stretch]
+width = 75
+height = 50",
+        r"[input.resize.short-side-pad]
+short_side = 70
+max_long_side = 90
+pad_to_multiple = 32",
+        r#"[input.resize.short-side-crop]
+short_side = 71
+long_side = "down"
+crop_width = 64
+crop_height = 70
+crop_offset = "half-even""#,
+        r#"[input.resize.short-side-crop]
+short_side = 71
+long_side = "half-even"
+crop_width = 70
+crop_height = 63
+crop_offset = "down""#,
+        "[input.resize.keep]",
+    ];
+    let added = card_of(&model);
+    for rule in rules {
+        for channels in ["rgb", "bgr"] {
+            let folder = tempfile::tempdir().unwrap();
+            let copy = folder.path().join("model.onnx");
+            std::fs::copy(&model, &copy).unwrap();
+            let card = with_rule(&added, rule, channels);
+            std::fs::write(folder.path().join("model.toml"), &card).unwrap();
+            let output = rehearse(&["--model", &text(&copy), &samples(), "--samples", "3"])
+                .output()
+                .unwrap();
+            must_be_equal(&output, 3);
+        }
+    }
+}
+
+/// The card that Spotcheck writes for a model.
+fn card_of(model: &Path) -> String {
+    let output = spotcheck(&["models", "inspect", model.to_str().unwrap()])
+        .output()
+        .unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    let start = said.find("\nid = ").expect("the card is printed");
+    said[start + 1..].to_owned()
+}
+
+fn with_rule(card: &str, rule: &str, channels: &str) -> String {
+    let start = card.find("[input.resize.").unwrap();
+    let end = start + 1 + card[start + 1..].find("\n[").unwrap();
+    let card = format!("{}{rule}\n{}", &card[..start], &card[end..]);
+    card.replace("channels = \"rgb\"", &format!("channels = \"{channels}\""))
+}
+
+#[test]
+fn a_handler_that_answers_otherwise_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let lines = "
+_answer = Model.answer
+
+def answer(self, encoded):
+    found = _answer(self, encoded)
+    found['classes'][0]['score'] -= 0.001
+    return found
+
+Model.answer = answer";
+    let archive = tampered(folder.path(), lines);
+    let output = rehearse(&[&text(&archive), &samples()]).output().unwrap();
+    let said = said(&output);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("DIFFERENT  scores differ by at most 1.0e-3"),
+        "{said}"
+    );
+    assert!(
+        said.contains("8 of 8 images do not come back as here"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_handler_that_does_not_start_is_quoted() {
+    let folder = tempfile::tempdir().unwrap();
+    let archive = tampered(folder.path(), "raise RuntimeError('there is no such card')");
+    let output = rehearse(&[&text(&archive), &samples()]).output().unwrap();
+    let said = said(&output);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("ended before it listened") && said.contains("there is no such card"),
+        "{said}"
+    );
+}
+
+#[test]
+fn an_image_over_the_payload_limit_is_not_sent() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::copy(
+        repository().join("assets/samples/rocket.jpg"),
+        folder.path().join("small.jpg"),
+    )
+    .unwrap();
+    let place = image_of(2_500_000, folder.path());
+    let output = rehearse(&[
+        "--model",
+        "efficientnet-lite0",
+        &place,
+        "--max-payload-mb",
+        "2",
+    ])
+    .output()
+    .unwrap();
+    let said_ = said(&output);
+    assert_eq!(output.status.code(), Some(1), "{said_}");
+    assert!(
+        said_.contains("TOO LARGE") && said_.contains("MaxPayloadInMB 3"),
+        "{said_}"
+    );
+    // What was not sent does not count for the rate.
+    assert!(said_.contains("; 1 image sent in"), "{said_}");
+    let output = rehearse(&[
+        "--model",
+        "efficientnet-lite0",
+        &place,
+        "--max-payload-mb",
+        "3",
+    ])
+    .output()
+    .unwrap();
+    must_be_equal(&output, 2);
+}
+
+/// The first image of the samples, with so many bytes: behind its end an image may have anything.
+fn image_of(bytes: usize, folder: &Path) -> String {
+    let mut large = std::fs::read(repository().join("assets/samples/rocket.jpg")).unwrap();
+    large.resize(bytes, 0);
+    std::fs::write(folder.join("large.jpg"), large).unwrap();
+    text(folder)
+}
+
+#[test]
+fn payload_and_requests_at_once_are_those_that_the_job_would_be_started_with() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = image_of(9_300_000, folder.path());
+    let check = |flags: &[&str], limits: &str| {
+        let arguments = [&["--model", "efficientnet-lite0", &place], flags].concat();
+        let output = rehearse(&arguments).output().unwrap();
+        must_be_equal(&output, 1);
+        assert!(said(&output).contains(limits), "{}", said(&output));
+    };
+    check(&[], "(MaxPayloadInMB 10, 4 at once)");
+    check(
+        &["--instance-type", "ml.c5.2xlarge"],
+        "(MaxPayloadInMB 10, 8 at once)",
+    );
+    check(
+        &["--max-payload-mb", "50"],
+        "(MaxPayloadInMB 50, 2 at once)",
+    );
+    let refused = |flags: &[&str], reason: &str| {
+        let arguments = [&["--model", "efficientnet-lite0", &place], flags].concat();
+        let output = rehearse(&arguments).output().unwrap();
+        let said = said(&output);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(said.contains(reason), "{said}");
+    };
+    refused(
+        &["--max-payload-mb", "100", "--max-concurrent", "100"],
+        "100 MB × 100 = 10000 MB, and SageMaker takes 100",
+    );
+    // SageMaker leaves it at 6 where the container is asked for the rest.
+    refused(&["--max-concurrent", "0"], "TOO LARGE");
+}
+
+#[test]
+fn a_payload_of_zero_is_sent_in_chunks() {
+    let folder = tempfile::tempdir().unwrap();
+    let lines = "
+import __main__
+
+_body = __main__.Handler.body
+
+def body(self):
+    if 'chunked' not in self.headers.get('Transfer-Encoding', ''):
+        raise ValueError('this came whole')
+    return _body(self)
+
+__main__.Handler.body = body";
+    let archive = tampered(folder.path(), lines);
+    let archive = text(&archive);
+    let whole = rehearse(&[&archive, &samples(), "--samples", "1"])
+        .output()
+        .unwrap();
+    assert!(said(&whole).contains("this came whole"), "{}", said(&whole));
+    let chunked = [
+        &archive,
+        &samples(),
+        "--samples",
+        "1",
+        "--max-payload-mb",
+        "0",
+    ];
+    must_be_equal(&rehearse(&chunked).output().unwrap(), 1);
+}
+
+#[test]
+fn records_and_lines_are_put_together_as_far_as_the_payload_reaches() {
+    let folder = tempfile::tempdir().unwrap();
+    let lines = "
+_respond = respond
+_records = {'application/jsonlines': lambda body: body.splitlines(), 'application/x-tfexample': records}
+
+def respond(model, body, content_type):
+    count = len(_records[content_type](body))
+    strategy = os.environ['SAGEMAKER_BATCH_STRATEGY']
+    if (count, strategy) != (8, 'MULTI_RECORD'):
+        return 500, _failed(f'{count} records with {strategy}'), JSON
+    return _respond(model, body, content_type)";
+    let archive = tampered(folder.path(), lines);
+    let archive = text(&archive);
+    for form in ["line", "tfrecord"] {
+        let together = |payload: &str| {
+            let samples = samples();
+            let flags = ["--as", form, "--batch-strategy", "multi-record"];
+            let limit = ["--max-payload-mb", payload];
+            let arguments = [&[archive.as_str(), &samples], &flags[..], &limit].concat();
+            rehearse(&arguments).output().unwrap()
+        };
+        must_be_equal(&together("50"), 8);
+        let apart = together("2");
+        assert_eq!(apart.status.code(), Some(1));
+        let said = said(&apart);
+        assert!(said.contains("records with MULTI_RECORD"), "{said}");
+    }
+}
+
+#[test]
+fn the_lines_of_a_file_are_sent_as_they_stand() {
+    let folder = tempfile::tempdir().unwrap();
+    // Whatever else stands in a line of the user's reaches the handler.
+    let lines = "
+_respond = respond
+
+def respond(model, body, content_type):
+    if content_type != 'application/jsonlines' or b'\"from\"' not in body:
+        return 500, _failed(f'{content_type}: {body[:40]}'), JSON
+    return _respond(model, body, content_type)";
+    let archive = tampered(folder.path(), lines);
+    let list = folder.path().join("photos.jsonl");
+    let mut content = String::new();
+    for image in ["chelsea.png", "rocket.jpg"] {
+        let image = std::fs::read(repository().join("assets/samples").join(image)).unwrap();
+        let line = serde_json::json!({"from": "a camera", "b64": base64(&image)});
+        content.push_str(&(line.to_string() + "\r\n\n"));
+    }
+    content += r#"{"from": "nowhere", "b64": "?"}"#;
+    std::fs::write(&list, content).unwrap();
+    let output = rehearse(&[&text(&archive), &text(&list)]).output().unwrap();
+    must_be_equal(&output, 2);
+    let said = said(&output);
+    for part in [
+        "photos.jsonl/0  equal",
+        "photos.jsonl/2  refused    here and by the handler: the line has no valid base64",
+        "1 image is refused here and there",
+        "2 images have an answer that is as here",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+}
+
+#[test]
+fn the_handler_has_the_environment_that_its_container_will_have() {
+    let folder = tempfile::tempdir().unwrap();
+    let lines = "
+for name, value in {
+    'SAGEMAKER_BATCH': 'true',
+    'SAGEMAKER_BATCH_STRATEGY': 'SINGLE_RECORD',
+    'SAGEMAKER_MAX_PAYLOAD_IN_MB': '3',
+    'SAGEMAKER_MAX_CONCURRENT_TRANSFORMS': '2',
+    'NOTE': 'a=cat',
+}.items():
+    if os.environ.get(name) != value:
+        raise RuntimeError(f'{name} is {os.environ.get(name)}')";
+    let archive = tampered(folder.path(), lines);
+    let flags = [
+        &text(&archive),
+        &samples(),
+        "--samples",
+        "1",
+        "--max-payload-mb",
+        "3",
+        "--max-concurrent",
+        "2",
+        "--env",
+        "NOTE=a=cat",
+        "--env",
+        "SAGEMAKER_BATCH=no",
+    ];
+    must_be_equal(&rehearse(&flags).output().unwrap(), 1);
+}
+
+/// What the handler of an archive that notes down all it can see of its surroundings saw.
+#[cfg(unix)]
+fn surroundings(folder: &Path, start: impl FnOnce(&str) -> Command) -> serde_json::Value {
+    let note = folder.join("surroundings.json");
+    let lines = format!(
+        "
+import json
+_open = []
+for _name in os.listdir('/dev/fd'):
+    try:
+        _open.append(os.readlink('/proc/self/fd/' + _name))
+    except OSError:
+        pass
+with open('{}', 'w') as _file:
+    json.dump({{'environment': dict(os.environ), 'files': _open, 'home': os.path.expanduser('~')}}, _file)",
+        note.display()
+    );
+    let archive = tampered(folder, &lines);
+    must_be_equal(&start(&text(&archive)).output().unwrap(), 1);
+    serde_json::from_slice(&std::fs::read(note).unwrap()).unwrap()
+}
+
+#[cfg(unix)]
+#[test]
+fn nothing_of_the_user_reaches_the_code_of_an_archive() {
+    const MAY_BE_THERE: [&str; 18] = [
+        "PATH",
+        "PYTHONPATH",
+        "LD_LIBRARY_PATH",
+        "DYLD_LIBRARY_PATH",
+        "DYLD_FALLBACK_LIBRARY_PATH",
+        "PYTHONHOME",
+        "SYSTEMROOT",
+        "LANG",
+        // Python itself may set this one, and the handler that one.
+        "LC_CTYPE",
+        "ORT_DISABLE_TELEMETRY",
+        "HOME",
+        "TMPDIR",
+        "PYTHONDONTWRITEBYTECODE",
+        "SAGEMAKER_BATCH",
+        "SAGEMAKER_BATCH_STRATEGY",
+        "SAGEMAKER_MAX_PAYLOAD_IN_MB",
+        "SAGEMAKER_MAX_CONCURRENT_TRANSFORMS",
+        "SAGEMAKER_BIND_TO_PORT",
+    ];
+    const SECRET: &str = "not-for-archives";
+    let folder = tempfile::tempdir().unwrap();
+    let home = folder.path().join("home");
+    std::fs::create_dir_all(home.join(".aws")).unwrap();
+    let secret = folder.path().join("secret");
+    std::fs::write(&secret, SECRET).unwrap();
+    let seen = surroundings(folder.path(), |archive| {
+        let rehearse = rehearse(&[archive, &samples(), "--samples", "1", "--env", "NOTE=cat"]);
+        // A shell that leaves a file of secrets open.
+        let mut shell = Command::new("sh");
+        shell
+            .args(["-c", r#"exec 7<"$0"; exec "$@""#])
+            .arg(&secret)
+            .arg(rehearse.get_program())
+            .args(rehearse.get_args())
+            .current_dir(repository());
+        for (name, value) in rehearse.get_envs() {
+            match value {
+                Some(value) => shell.env(name, value),
+                None => shell.env_remove(name),
+            };
+        }
+        for name in [
+            "AWS_ACCESS_KEY_ID",
+            "AWS_SECRET_ACCESS_KEY",
+            "AWS_SESSION_TOKEN",
+            "AWS_PROFILE",
+            "GITHUB_TOKEN",
+            "SSH_AUTH_SOCK",
+        ] {
+            shell.env(name, SECRET);
+        }
+        shell.env("AWS_CONFIG_FILE", &secret).env("HOME", &home);
+        shell
+    });
+    let environment = seen["environment"].as_object().unwrap();
+    assert_eq!(environment["NOTE"], "cat");
+    let others = environment
+        .keys()
+        .filter(|name| !MAY_BE_THERE.contains(&name.as_str()) && *name != "NOTE");
+    assert_eq!(others.collect::<Vec<_>>(), Vec::<&String>::new());
+    assert!(!seen.to_string().contains(SECRET));
+    let files = seen["files"].to_string();
+    assert!(!files.contains(&text(&secret)), "{files}");
+    for place in [&seen["home"], &environment["HOME"], &environment["TMPDIR"]] {
+        let place = Path::new(place.as_str().unwrap());
+        assert!(!place.starts_with(&home), "{}", place.display());
+        assert!(!place.exists(), "it goes with the rehearsal");
+    }
+}
+
+#[test]
+fn what_a_handler_prints_before_it_ends_is_shown_wherever_it_prints_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let lines = "
+import sys
+print('port of call', flush=True)
+print('the last line on stdout', flush=True)
+print('the last line on stderr', file=sys.stderr, flush=True)
+os._exit(7)";
+    let archive = tampered(folder.path(), lines);
+    let output = rehearse(&[&text(&archive), &samples()]).output().unwrap();
+    let said = said(&output);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    for words in [
+        "ended before it listened",
+        "port of call",
+        "the last line on stdout",
+        "the last line on stderr",
+    ] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+}
+
+/// A handler whose ping is answered with 503 as often as this says.
+fn slow_to_pong(folder: &Path, times: &str) -> String {
+    let lines = format!(
+        "
+import __main__
+
+_get = __main__.Handler.do_GET
+_left = [{times}]
+
+def do_GET(self):
+    if self.path == '/ping' and _left[0] > 0:
+        _left[0] -= 1
+        return self.send(503, b'')
+    return _get(self)
+
+__main__.Handler.do_GET = do_GET"
+    );
+    text(&tampered(folder, &lines))
+}
+
+#[test]
+fn nothing_is_sent_before_the_ping_is_answered() {
+    let folder = tempfile::tempdir().unwrap();
+    let slow = slow_to_pong(folder.path(), "2");
+    let output = rehearse(&[&slow, &samples(), "--samples", "1"]).output();
+    must_be_equal(&output.unwrap(), 1);
+    let folder = tempfile::tempdir().unwrap();
+    let never = slow_to_pong(folder.path(), "float('inf')");
+    let output = rehearse(&[&never, &samples(), "--ready-within", "2"])
+        .output()
+        .unwrap();
+    let said = said(&output);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("answers its ping (GET /ping) with status 503"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_package_that_is_older_than_the_archive_wants_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let archive = with_lines(
+        folder.path(),
+        "code/requirements.txt",
+        "numpy>=999\npillow>=1,<999",
+    );
+    let output = rehearse(&[&text(&archive), &samples(), "--samples", "1"])
+        .output()
+        .unwrap();
+    must_be_equal(&output, 1);
+    let said = said(&output);
+    assert!(
+        said.contains("the archive asks for numpy>=999, this Python has"),
+        "{said}"
+    );
+    assert_eq!(said.matches("the archive asks for").count(), 1, "{said}");
+}
+
+#[test]
+fn where_no_image_has_an_answer_nothing_is_said_to_be_as_here() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("empty.jpg"), b"").unwrap();
+    let output = rehearse(&["--model", "efficientnet-lite0", &text(folder.path())])
+        .output()
+        .unwrap();
+    let said = said(&output);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("nothing was compared"), "{said}");
+    assert!(!said.contains("an answer that is as here"), "{said}");
+}
+
+#[test]
+fn images_that_nobody_can_read_are_as_here_and_what_a_job_makes_of_them_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("empty.jpg"), b"").unwrap();
+    std::fs::copy(
+        repository().join("assets/samples/rocket.jpg"),
+        folder.path().join("rocket.jpg"),
+    )
+    .unwrap();
+    let output = rehearse(&["--model", "efficientnet-lite0", &text(folder.path())])
+        .output()
+        .unwrap();
+    must_be_equal(&output, 1);
+    assert!(
+        said(&output).contains("a job over them ends Failed")
+            && said(&output).contains("\n1 image has an answer that is as here"),
+        "{}",
+        said(&output)
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn a_python_without_the_packages_is_told_what_to_install() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let bare = folder.path().join("bare-python");
+    std::fs::write(&bare, "#!/bin/sh\nexec python3 -I -S \"$@\"\n").unwrap();
+    std::fs::set_permissions(&bare, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let python = text(&bare);
+    let output = rehearse(&[
+        "--model",
+        "efficientnet-lite0",
+        &samples(),
+        "--python",
+        &python,
+    ])
+    .output()
+    .unwrap();
+    let said_ = said(&output);
+    assert_eq!(output.status.code(), Some(1), "{said_}");
+    assert!(said_.contains("-m pip install \"onnxruntime=="), "{said_}");
+    let output = rehearse(&[
+        "--model",
+        "efficientnet-lite0",
+        &samples(),
+        "--python",
+        "no-such-python",
+    ])
+    .output()
+    .unwrap();
+    assert!(
+        said(&output).contains("could not start Python"),
+        "{}",
+        said(&output)
+    );
+}
+
+#[test]
+fn whoever_names_no_model_is_told_how_to_name_one() {
+    let output = rehearse(&[&samples()]).output().unwrap();
+    let said = said(&output);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("--model") && said.contains("an archive"),
+        "{said}"
+    );
+}
+
+#[test]
+fn archives_that_could_do_harm_or_are_none_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let archive = folder.path().join("model.tar.gz");
+    let refused = |bytes: &[u8], reason: &str| {
+        std::fs::write(&archive, bytes).unwrap();
+        let output = rehearse(&[&text(&archive), &samples()]).output().unwrap();
+        let said = said(&output);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(said.contains(reason), "{reason}: {said}");
+    };
+    refused(
+        &archive_with("../evil.py", tar::EntryType::Regular),
+        "leads out of the archive",
+    );
+    refused(
+        &archive_with("/tmp/evil.py", tar::EntryType::Regular),
+        "leads out of the archive",
+    );
+    refused(
+        &archive_with("code/link.py", tar::EntryType::Symlink),
+        "is a link or a device",
+    );
+    refused(
+        &archive_with("code/link.py", tar::EntryType::Link),
+        "is a link or a device",
+    );
+    refused(
+        &archive_with("other.txt", tar::EntryType::Regular),
+        "this is no archive of",
+    );
+    refused(b"no archive at all", "the archive is damaged");
+    refused(
+        &archive_of(&[("model.onnx", tar::EntryType::Regular, 6 << 30)]),
+        "no model becomes that much larger than its archive",
+    );
+    let folders: Vec<String> = (0..10_001).map(|number| number.to_string()).collect();
+    let folders: Vec<(&str, tar::EntryType, u64)> = folders
+        .iter()
+        .map(|name| (name.as_str(), tar::EntryType::Directory, 0))
+        .collect();
+    refused(&archive_of(&folders), "more than 10000 files and folders");
+    // A name of 64 MiB, which a reader would hold in memory.
+    let mut long = archive_of(&[("name", tar::EntryType::GNULongName, 64 << 20)]);
+    let mut zeros = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    std::io::copy(&mut std::io::repeat(b'a').take(64 << 20), &mut zeros).unwrap();
+    long.extend(zeros.finish().unwrap());
+    refused(&long, "more stands between two of its files");
+    let whole = std::fs::read(package(
+        tempfile::tempdir().unwrap().path(),
+        &["--model", "efficientnet-lite0"],
+    ));
+    let whole = whole.unwrap();
+    refused(&whole[..whole.len() / 2], "the archive is damaged");
+}
+
+/// Entries that say they have so many bytes, and have none. Without an end, so that another part may follow.
+fn archive_of(entries: &[(&str, tar::EntryType, u64)]) -> Vec<u8> {
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    for (name, kind, bytes) in entries {
+        let mut header = tar::Header::new_gnu();
+        header.set_path(name).unwrap();
+        header.set_entry_type(*kind);
+        header.set_size(*bytes);
+        header.set_mode(0o755);
+        header.set_cksum();
+        gzip.write_all(header.as_bytes()).unwrap();
+    }
+    gzip.finish().unwrap()
+}
+
+/// One entry, its name as it is.
+fn archive_with(name: &str, kind: tar::EntryType) -> Vec<u8> {
+    let mut header = tar::Header::new_gnu();
+    header.as_mut_bytes()[..name.len()].copy_from_slice(name.as_bytes());
+    header.set_entry_type(kind);
+    header.set_size(0);
+    header.set_mode(0o644);
+    if kind != tar::EntryType::Regular {
+        header.set_link_name("/etc/passwd").unwrap();
+    }
+    header.set_cksum();
+    let gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    let mut tar = tar::Builder::new(gzip);
+    tar.append(&header, std::io::empty()).unwrap();
+    tar.into_inner().unwrap().finish().unwrap()
+}
+
+/// A rehearsal whose handler has been asked and never answers: the process, and the handler's id.
+#[cfg(unix)]
+fn hanging(folder: &Path, temporary: &Path) -> (std::process::Child, u32) {
+    let note = folder.join("handler.pid");
+    let place = note.display();
+    let lines = format!(
+        "
+def respond(model, body, content_type):
+    import threading
+    with open('{place}.new', 'w') as file:
+        file.write(str(os.getpid()))
+    os.replace('{place}.new', '{place}')
+    threading.Event().wait()"
+    );
+    let archive = tampered(folder, &lines);
+    let child = rehearse(&[&text(&archive), &samples()])
+        .env("TMPDIR", temporary)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    wait_until("the handler is asked", || note.exists());
+    let id = std::fs::read_to_string(&note).unwrap().parse().unwrap();
+    assert!(is_running(id));
+    (child, id)
+}
+
+#[cfg(unix)]
+fn is_running(id: u32) -> bool {
+    let status = Command::new("kill")
+        .args(["-0", &id.to_string()])
+        .stderr(Stdio::null())
+        .status();
+    status.unwrap().success()
+}
+
+#[track_caller]
+fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < PATIENCE, "waited in vain until {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn the_handler_ends_with_a_rehearsal_that_is_cancelled_or_killed_and_no_files_stay() {
+    let left_in = |temporary: &Path| {
+        let entries = std::fs::read_dir(temporary).unwrap();
+        entries
+            .map(|entry| entry.unwrap().path())
+            .collect::<Vec<_>>()
+    };
+    for signal in ["-INT", "-TERM", "-KILL"] {
+        let folder = tempfile::tempdir().unwrap();
+        let temporary = folder.path().join("temporary");
+        std::fs::create_dir(&temporary).unwrap();
+        let (mut rehearsal, handler) = hanging(folder.path(), &temporary);
+        assert_eq!(left_in(&temporary).len(), 1);
+        let sent = Command::new("kill")
+            .args([signal, &rehearsal.id().to_string()])
+            .status();
+        assert!(sent.unwrap().success());
+        let status = rehearsal.wait().unwrap();
+        if signal != "-KILL" {
+            assert_eq!(status.code(), Some(1));
+            assert_eq!(left_in(&temporary), Vec::<PathBuf>::new(), "{signal}");
+        }
+        wait_until("the handler is gone", || !is_running(handler));
+        // The next process removes what a kill leaves, although its own archive is refused.
+        let next = rehearse(&["Cargo.toml", &samples()])
+            .env("TMPDIR", &temporary)
+            .output()
+            .unwrap();
+        assert_eq!(next.status.code(), Some(1));
+        assert_eq!(left_in(&temporary), Vec::<PathBuf>::new(), "{signal}");
+    }
+}
+
+/// A TensorFlow Serving that always answers the same; gives its address, and the bodies it was sent.
+fn tensorflow_serving() -> (String, std::sync::mpsc::Receiver<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let (sender, bodies) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        for connection in listener.incoming() {
+            let mut connection = connection.unwrap();
+            let mut reader = BufReader::new(connection.try_clone().unwrap());
+            let mut length = 0;
+            loop {
+                let mut line = String::new();
+                reader.read_line(&mut line).unwrap();
+                if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+                    length = value.trim().parse().unwrap();
+                }
+                if line.trim().is_empty() {
+                    break;
+                }
+            }
+            let mut body = vec![0; length];
+            reader.read_exact(&mut body).unwrap();
+            sender.send(String::from_utf8(body).unwrap()).unwrap();
+            let answer = "{\n \"predictions\": [[0.25, 0.75]]\n}";
+            write!(
+                connection,
+                "HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{answer}",
+                answer.len()
+            )
+            .unwrap();
+        }
+    });
+    (format!("http://{address}/v1/models/m:predict"), bodies)
+}
+
+#[test]
+fn a_saved_model_is_rehearsed_with_a_tensorflow_serving_of_the_users() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = folder.path().join("model/3");
+    std::fs::create_dir_all(&model).unwrap();
+    std::fs::write(model.join("saved_model.pb"), b"graph").unwrap();
+    let archive = folder.path().join("model.tar.gz");
+    let packed = spotcheck(&[
+        "transform",
+        "package",
+        "--input",
+        "image",
+        "--signature",
+        "classify",
+    ])
+    .arg("--saved-model")
+    .arg(folder.path().join("model"))
+    .arg("--out")
+    .arg(&archive)
+    .output()
+    .unwrap();
+    assert!(packed.status.success(), "{packed:?}");
+
+    // What the Python lacks, too, matters only to whoever has a TensorFlow Serving.
+    std::fs::write(
+        folder.path().join("model/requirements.txt"),
+        "no-such-package==1.0\n",
+    )
+    .unwrap();
+    let wanting = folder.path().join("wanting.tar.gz");
+    let packed = spotcheck(&["transform", "package", "--saved-model"])
+        .arg(folder.path().join("model"))
+        .arg("--out")
+        .arg(&wanting)
+        .output()
+        .unwrap();
+    assert!(packed.status.success(), "{packed:?}");
+    let alone = rehearse(&[&text(&wanting), &samples()]).output().unwrap();
+    assert_eq!(alone.status.code(), Some(1));
+    assert!(
+        said(&alone).contains("needs TensorFlow Serving") && !said(&alone).contains("lacks"),
+        "{}",
+        said(&alone)
+    );
+
+    let photographs = repository().join("assets/samples");
+    for form in ["image", "tfrecord", "line"] {
+        let (address, bodies) = tensorflow_serving();
+        let output = rehearse(&[
+            &text(&archive),
+            &samples(),
+            "--as",
+            form,
+            "--max-concurrent",
+            "1",
+            "--tensorflow-serving",
+            &address,
+        ])
+        .output()
+        .unwrap();
+        let said = said(&output);
+        assert_eq!(output.status.code(), Some(0), "{said}");
+        assert_eq!(said.matches("answered\n").count(), 8, "{said}");
+        let request: serde_json::Value = serde_json::from_str(&bodies.recv().unwrap()).unwrap();
+        assert_eq!(request["signature_name"], "classify");
+        let image = request["instances"][0]["image"]["b64"].as_str().unwrap();
+        let first = std::fs::read(photographs.join("astronaut.png")).unwrap();
+        assert_eq!(image, base64(&first), "{form}");
+    }
+}
+
+fn base64(bytes: &[u8]) -> String {
+    use base64::Engine as _;
+    base64::engine::general_purpose::STANDARD.encode(bytes)
+}

@@ -1,0 +1,563 @@
+//! `spotcheck upload` as a process, to a real S3 server: what arrives, what stays, and what happens on bad days.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use crate::support::ended::Ended;
+use crate::support::fault_proxy::{Fault, FaultProxy, Often, Request};
+use crate::support::seaweed::{ADMIN, Bucket, Login, READER, Seaweed};
+use crate::support::spotcheck_at;
+
+const MIB: usize = 1024 * 1024;
+/// Sent in five parts.
+const LARGE: usize = 40 * MIB;
+
+/// A folder, and where it goes through a proxy.
+struct Upload {
+    folder: tempfile::TempDir,
+    home: tempfile::TempDir,
+    bucket: Bucket,
+    proxy: FaultProxy,
+}
+
+impl Upload {
+    fn new(name: &str) -> Self {
+        let server = Seaweed::shared();
+        Self {
+            folder: tempfile::tempdir().unwrap(),
+            home: tempfile::tempdir().unwrap(),
+            bucket: server.public_bucket(name),
+            proxy: FaultProxy::before(server.address()),
+        }
+    }
+
+    fn add(&self, name: &str, content: &[u8]) {
+        let path = self.folder.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, content).unwrap();
+    }
+
+    fn add_small(&self, count: usize) {
+        for number in 0..count {
+            self.add(&small_name(number), &small_content(number));
+        }
+    }
+
+    fn command_of(&self, login: Login, more: &[&str]) -> Command {
+        let mut command = spotcheck_at(self.home.path(), &["upload"]);
+        command
+            .arg(self.folder.path())
+            .arg(self.bucket.uri("photos/"))
+            .args(more);
+        login.sign_in(&mut command, &self.proxy.endpoint());
+        command
+    }
+
+    fn run(&self, more: &[&str]) -> Ended {
+        Ended::of(&self.command_of(ADMIN, more).output().unwrap())
+    }
+
+    fn start(&self, more: &[&str]) -> Child {
+        let mut command = self.command_of(ADMIN, more);
+        command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap()
+    }
+
+    /// What was done since: the requests that write, in their order.
+    fn writes_from(&self, start: usize) -> Vec<Request> {
+        let requests = self.proxy.requests();
+        requests[start..]
+            .iter()
+            .filter(|request| !["GET", "HEAD"].contains(&request.method.as_str()))
+            .cloned()
+            .collect()
+    }
+
+    fn arrived(&self, name: &str) -> Option<Vec<u8>> {
+        self.bucket.get(&format!("photos/{name}"))
+    }
+
+    fn must_have_arrived(&self, name: &str, content: &[u8]) {
+        let arrived = self.arrived(name);
+        // Not `assert_eq!`: nobody wants to see megabytes.
+        assert!(arrived.as_deref() == Some(content), "{name}");
+    }
+
+    fn nothing_is_unfinished(&self) {
+        assert_eq!(self.bucket.unfinished_uploads(), 0);
+        let journal = self.home.path().join("data/uploads");
+        let notes = std::fs::read_dir(journal).map_or(0, Iterator::count);
+        assert_eq!(notes, 0);
+    }
+}
+
+fn small_name(number: usize) -> String {
+    format!("day {}/{number:03}.jpg", number % 7)
+}
+
+fn small_content(number: usize) -> Vec<u8> {
+    let byte = number as u8;
+    vec![byte; 100 + 37 * number]
+}
+
+/// No two parts of it are alike.
+fn large_content() -> Vec<u8> {
+    (0..LARGE as u32 / 4)
+        .flat_map(|number| number.wrapping_mul(2_654_435_761).to_le_bytes())
+        .collect()
+}
+
+fn is_put(request: &Request) -> bool {
+    request.method == "PUT"
+}
+
+fn part(request: &Request) -> Option<u32> {
+    let (_, query) = request.target.split_once('?')?;
+    let parameters = query.split('&');
+    parameters
+        .filter_map(|parameter| parameter.strip_prefix("partNumber="))
+        .find_map(|number| number.parse().ok())
+}
+
+#[cfg(unix)]
+fn interrupt(child: &Child) {
+    let id = child.id().to_string();
+    let status = Command::new("kill").args(["-INT", &id]).status().unwrap();
+    assert!(status.success());
+}
+
+#[test]
+fn a_folder_arrives_as_it_is_and_the_second_time_nothing_is_sent() {
+    let upload = Upload::new("whole");
+    upload.add_small(200);
+    upload.add("훈련/train.tfrecord", &large_content());
+    upload.add("훈련/고양이 + 100% &.png", b"cat");
+    upload.add("empty.gif", b"");
+    upload.add("notes.txt", b"not an image");
+    upload.add(".hidden/1.jpg", b"hidden");
+
+    let left_out = "left out: 1 hidden file or folder and 1 file that is no image";
+    upload
+        .run(&[])
+        .must(0, &["203 files (", left_out, " sent in "]);
+
+    for number in 0..200 {
+        upload.must_have_arrived(&small_name(number), &small_content(number));
+    }
+    upload.must_have_arrived("훈련/train.tfrecord", &large_content());
+    upload.must_have_arrived("훈련/고양이 + 100% &.png", b"cat");
+    upload.must_have_arrived("empty.gif", b"");
+    assert_eq!(upload.arrived("notes.txt"), None);
+    assert_eq!(upload.arrived(".hidden/1.jpg"), None);
+    upload.nothing_is_unfinished();
+    assert!(upload.proxy.count(|request| part(request).is_some()) == 5);
+
+    let before = upload.proxy.requests().len();
+    upload.run(&[]).must(
+        0,
+        &["0 files (0 B) to send", "203 files (", "already there"],
+    );
+    assert_eq!(upload.writes_from(before).len(), 0);
+}
+
+#[test]
+fn the_listing_is_asked_for_in_pages_and_only_objects_of_the_same_size_one_by_one() {
+    let upload = Upload::new("listing");
+    upload.add_small(20);
+    upload.add("same-size.jpg", b"here");
+    upload.bucket.put("photos/same-size.jpg", b"ther");
+    upload.bucket.put("photos/day 0/000.jpg", b"other size");
+    upload.run(&["--dry-run"]).must(3, &[]);
+    let heads = upload.proxy.count(|request| request.method == "HEAD");
+    let lists = upload.proxy.count(Request::lists);
+    assert_eq!((heads, lists), (1, 1));
+}
+
+#[test]
+fn a_killed_upload_goes_on_with_what_is_missing() {
+    let upload = Upload::new("killed");
+    upload.add_small(60);
+    upload
+        .proxy
+        .inject(is_put, Often::After(25), Fault::Silence);
+    // One after the other, so that nothing is on its way any more when the one that stalls is given up.
+    let mut child = upload.start(&["--concurrency", "1"]);
+    upload.proxy.wait_until_stalled();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    upload.proxy.heal();
+    let missing: Vec<String> = (0..60)
+        .map(small_name)
+        .filter(|name| upload.arrived(name).is_none())
+        .map(|name| format!("photos/{name}"))
+        .collect();
+    assert!((10..60).contains(&missing.len()), "{}", missing.len());
+
+    let before = upload.proxy.requests().len();
+    upload.run(&[]).must(0, &["already there"]);
+    let mut written: Vec<String> = upload
+        .writes_from(before)
+        .iter()
+        .map(Request::key)
+        .collect();
+    let mut expected = missing;
+    written.sort();
+    expected.sort();
+    assert_eq!(written, expected);
+    for number in 0..60 {
+        upload.must_have_arrived(&small_name(number), &small_content(number));
+    }
+}
+
+/// A large file, two parts of which have arrived when the program is killed.
+fn killed_after_two_parts(name: &str) -> Upload {
+    let upload = Upload::new(name);
+    upload.add("large.tfrecord", &large_content());
+    upload.proxy.inject(
+        |request| part(request).is_some(),
+        Often::After(2),
+        Fault::Silence,
+    );
+    // One after the other, so that the first two are written down when the third stalls.
+    let mut child = upload.start(&["--concurrency", "1"]);
+    upload.proxy.wait_until_stalled();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    upload.proxy.heal();
+    upload
+}
+
+#[test]
+fn parts_of_a_large_file_that_arrived_before_a_kill_are_not_sent_again() {
+    let upload = killed_after_two_parts("killed-large");
+    assert_eq!(upload.bucket.unfinished_uploads(), 1);
+
+    let before = upload.proxy.requests().len();
+    upload.run(&[]).must(0, &["1 file (40 MiB) sent"]);
+    let writes = upload.writes_from(before);
+    let mut parts: Vec<u32> = writes.iter().filter_map(part).collect();
+    parts.sort_unstable();
+    assert_eq!(parts, [3, 4, 5]);
+    assert_eq!(writes.len(), 4, "three parts, and the end");
+    upload.must_have_arrived("large.tfrecord", &large_content());
+    upload.nothing_is_unfinished();
+}
+
+#[test]
+fn a_file_that_is_another_one_than_when_its_upload_began_is_sent_anew() {
+    let upload = killed_after_two_parts("other-large");
+    let mut other = large_content();
+    other[0] ^= 1;
+    upload.add("large.tfrecord", &other);
+    let note = "An unfinished upload to s3://";
+    upload.run(&[]).must(0, &[note, "was given up"]);
+    upload.must_have_arrived("large.tfrecord", &other);
+    upload.nothing_is_unfinished();
+}
+
+#[cfg(unix)]
+#[test]
+fn a_cancelled_upload_leaves_nothing_that_costs_money() {
+    let upload = Upload::new("cancelled");
+    upload.add("large.tfrecord", &large_content());
+    upload.proxy.inject(
+        |request| part(request).is_some(),
+        Often::After(2),
+        Fault::Silence,
+    );
+    let child = upload.start(&[]);
+    upload.proxy.wait_until_stalled();
+    interrupt(&child);
+    let ended = Ended::of(&child.wait_with_output().unwrap());
+    ended.must(
+        1,
+        &[
+            "cancelled with 1 file (40 MiB) left",
+            "goes on with the rest",
+        ],
+    );
+    upload.nothing_is_unfinished();
+    assert_eq!(upload.arrived("large.tfrecord"), None);
+}
+
+#[test]
+fn an_object_with_other_content_stays_until_it_shall_be_replaced() {
+    let upload = Upload::new("conflict");
+    upload.add("same size.jpg", b"mine");
+    upload.add("other size.jpg", b"mine");
+    upload.add("new.jpg", b"mine");
+    upload.bucket.put("photos/same size.jpg", b"hers");
+    upload.bucket.put("photos/other size.jpg", b"somebody's");
+    upload.bucket.put("photos/not ours.jpg", b"hers");
+    let ended = upload.run(&[]).must(
+        3,
+        &[
+            "same size.jpg: an object is there, without a checksum",
+            "other size.jpg: an object of another size (10 B) is there",
+            "0 of 3 files failed, 2 stayed as they are in S3",
+            "--overwrite",
+        ],
+    );
+    assert!(ended.stderr.contains("1 file (4 B) sent"), "{ended:#?}");
+    upload.must_have_arrived("new.jpg", b"mine");
+    upload.must_have_arrived("same size.jpg", b"hers");
+    upload.must_have_arrived("other size.jpg", b"somebody's");
+
+    upload
+        .run(&["--overwrite"])
+        .must(0, &["2 files (8 B) sent"]);
+    upload.must_have_arrived("same size.jpg", b"mine");
+    upload.must_have_arrived("other size.jpg", b"mine");
+    upload.must_have_arrived("not ours.jpg", b"hers");
+
+    // What we wrote is told by its checksum.
+    upload.add("new.jpg", b"more");
+    upload
+        .run(&[])
+        .must(3, &["new.jpg: an object with other content is there"]);
+    upload.must_have_arrived("new.jpg", b"mine");
+}
+
+#[test]
+fn an_object_that_appears_while_the_rest_is_sent_is_not_overwritten() {
+    for (name, more, size) in [
+        ("race", &[][..], 4),
+        ("race-large", &[], LARGE),
+        ("race-overwrite", &["--overwrite"], 4),
+    ] {
+        let upload = Upload::new(name);
+        let content = &large_content()[..size];
+        upload.add("one.jpg", content);
+        if !more.is_empty() {
+            upload.bucket.put("photos/one.jpg", b"what the plan saw");
+        }
+        // Somebody writes it just before our object is made.
+        let bucket = upload.bucket.clone();
+        let interfere = move |request: &Request| {
+            let makes_object = is_put(request) && part(request).is_none()
+                || request.method == "POST" && request.target.contains("uploadId");
+            if makes_object {
+                bucket.put("photos/one.jpg", b"hers");
+            }
+            false
+        };
+        upload.proxy.inject(interfere, Often::Always, Fault::HangUp);
+        upload
+            .run(more)
+            .must(3, &["one.jpg", "since the plan was made"]);
+        upload.must_have_arrived("one.jpg", b"hers");
+        upload.nothing_is_unfinished();
+    }
+}
+
+#[test]
+fn a_server_that_knows_no_conditions_is_looked_at_right_before() {
+    let upload = Upload::new("unconditional");
+    upload.add("one.jpg", b"mine");
+    upload.add("two.jpg", b"mine");
+    let bucket = upload.bucket.clone();
+    // Somebody is quicker with one of the two.
+    let interfere = move |request: &Request| {
+        if is_put(request)
+            && request.key() == "photos/two.jpg"
+            && bucket.get("photos/two.jpg").is_none()
+        {
+            bucket.put("photos/two.jpg", b"hers");
+        }
+        false
+    };
+    upload.proxy.inject(interfere, Often::Always, Fault::HangUp);
+    upload.proxy.inject(
+        |request| request.header("if-none-match").is_some(),
+        Often::Always,
+        Fault::error("501 Not Implemented", "NotImplemented"),
+    );
+    upload.run(&[]).must(3, &["two.jpg: an object is there"]);
+    upload.must_have_arrived("one.jpg", b"mine");
+    upload.must_have_arrived("two.jpg", b"hers");
+}
+
+#[test]
+fn a_dry_run_says_what_would_be_done_and_does_nothing() {
+    let upload = Upload::new("dry");
+    upload.add("a/new.jpg", &[1; 2048]);
+    upload.add("conflict.png", b"mine");
+    upload.bucket.put("photos/conflict.png", b"somebody's");
+    let ended = upload
+        .run(&["--dry-run"])
+        .must(3, &["1 file (2.0 KiB) to send", "nothing was sent"]);
+    let lines: Vec<&str> = ended.stdout.lines().collect();
+    assert_eq!(
+        lines,
+        [
+            "send      2.0 KiB  a/new.jpg",
+            "conflict      4 B  conflict.png: an object of another size (10 B) is there",
+        ]
+    );
+    assert_eq!(upload.writes_from(0).len(), 0);
+    let ended = upload.run(&["--dry-run", "--overwrite"]).must(0, &[]);
+    assert!(ended.stdout.contains("replace       4 B  conflict.png"));
+    assert_eq!(upload.writes_from(0).len(), 0);
+}
+
+#[test]
+fn cut_connections_and_a_busy_server_cost_another_try() {
+    let upload = Upload::new("bad-line");
+    upload.add_small(3);
+    upload.add("large.tfrecord", &large_content());
+    let is_third_part = |request: &Request| part(request) == Some(3);
+    upload
+        .proxy
+        .inject(is_third_part, Often::First(1), Fault::HangUp);
+    upload.proxy.inject(
+        |request| part(request) == Some(4),
+        Often::First(1),
+        Fault::error("503 Slow Down", "SlowDown"),
+    );
+    upload.proxy.inject(
+        |request| request.key().ends_with("000.jpg"),
+        Often::First(1),
+        Fault::error("503 Slow Down", "SlowDown"),
+    );
+    upload.run(&[]).must(0, &["4 files (40 MiB) sent"]);
+    upload.must_have_arrived("large.tfrecord", &large_content());
+    upload.must_have_arrived(&small_name(0), &small_content(0));
+    assert_eq!(upload.proxy.count(is_third_part), 2);
+}
+
+#[test]
+fn an_answer_that_gets_lost_is_no_conflict() {
+    for (name, size) in [("lost-answer", 4), ("lost-answer-large", LARGE)] {
+        let upload = Upload::new(name);
+        upload.add("one.jpg", &large_content()[..size]);
+        // The server writes the object, but nobody hears of it.
+        let makes_object = |request: &Request| {
+            is_put(request) && part(request).is_none()
+                || request.method == "POST" && request.target.contains("uploadId")
+        };
+        upload
+            .proxy
+            .inject(makes_object, Often::First(1), Fault::LostAnswer);
+        upload.run(&[]).must(0, &["1 file ("]);
+        upload.must_have_arrived("one.jpg", &large_content()[..size]);
+        upload.nothing_is_unfinished();
+        assert_eq!(upload.proxy.count(makes_object), 2);
+    }
+}
+
+#[test]
+fn a_session_that_ends_in_between_stops_the_upload_and_it_goes_on_later() {
+    let upload = Upload::new("expired");
+    upload.add_small(40);
+    upload.add("large.tfrecord", &large_content());
+    upload.proxy.inject(
+        is_put,
+        Often::After(20),
+        Fault::error("400 Bad Request", "ExpiredToken"),
+    );
+    let ended = upload.run(&[]).must(
+        1,
+        &[
+            "has expired",
+            "renew it where its credentials come from",
+            "the same command goes on",
+        ],
+    );
+    let refused = ended.stderr.matches("has expired").count();
+    assert_eq!(refused, 1, "it is said once: {}", ended.stderr);
+    upload.proxy.heal();
+    upload.run(&[]).must(0, &["already there"]);
+    for number in 0..40 {
+        upload.must_have_arrived(&small_name(number), &small_content(number));
+    }
+    upload.must_have_arrived("large.tfrecord", &large_content());
+    upload.nothing_is_unfinished();
+}
+
+#[test]
+fn whoever_may_not_write_is_told_which_permission_is_missing() {
+    let upload = Upload::new("reader");
+    upload.add_small(100);
+    let mut command = upload.command_of(READER, &[]);
+    Ended::of(&command.output().unwrap()).must(1, &["s3:PutObject on s3://public-reader"]);
+    assert!(upload.proxy.count(is_put) < 40, "it went on asking");
+    assert_eq!(upload.arrived(&small_name(0)), None);
+}
+
+#[test]
+fn a_file_that_changes_while_it_is_sent_is_not_sent() {
+    let upload = Upload::new("changing");
+    upload.add_small(2);
+    upload.add("large.tfrecord", &large_content());
+    let path = upload.folder.path().join("large.tfrecord");
+    let change = move |request: &Request| {
+        if part(request) == Some(1) {
+            let mut other = large_content();
+            other[LARGE - 1] ^= 1;
+            std::fs::write(&path, other).unwrap();
+        }
+        false
+    };
+    upload.proxy.inject(change, Often::Always, Fault::HangUp);
+    let ended = upload
+        .run(&[])
+        .must(3, &["large.tfrecord: it changed while it was sent"]);
+    assert!(ended.stderr.contains("2 files ("), "{ended:#?}");
+    assert_eq!(upload.arrived("large.tfrecord"), None);
+    upload.nothing_is_unfinished();
+}
+
+#[cfg(unix)]
+#[test]
+fn files_that_cannot_be_read_or_named_are_listed_and_the_rest_arrives() {
+    let upload = Upload::new("unreadable");
+    upload.add_small(3);
+    upload.add("line\nbreak.jpg", b"x");
+    let gone = upload.folder.path().join("gone.jpg");
+    std::os::unix::fs::symlink("/no/such/file", gone).unwrap();
+    upload.run(&[]).must(
+        3,
+        &[
+            "gone.jpg: there is no such file",
+            "has a control character in its name",
+            "3 files (",
+        ],
+    );
+    upload.must_have_arrived(&small_name(2), &small_content(2));
+}
+
+#[test]
+fn the_way_there_can_be_wrong() {
+    let upload = Upload::new("wrong");
+    upload.add_small(1);
+    let folder = upload.folder.path();
+    let run = |folder: &Path, target: &str| {
+        let mut command = spotcheck_at(upload.home.path(), &["upload"]);
+        command.arg(folder).arg(target);
+        ADMIN.sign_in(&mut command, &upload.proxy.endpoint());
+        Ended::of(&command.output().unwrap())
+    };
+    run(folder, "/tmp/elsewhere").must(1, &["s3://bucket/prefix/"]);
+    run(folder, "s3://no-such-bucket-here/a/").must(1, &["no bucket no-such-bucket-here"]);
+    run(Path::new("/no/such/folder"), &upload.bucket.uri("")).must(1, &["/no/such/folder"]);
+    let empty = tempfile::tempdir().unwrap();
+    run(empty.path(), &upload.bucket.uri("")).must(1, &["neither an image nor a TFRecord"]);
+}
+
+#[test]
+fn requests_at_once_are_bounded() {
+    let upload = Upload::new("bounded");
+    upload.add_small(50);
+    upload.add("large.tfrecord", &large_content());
+    upload.run(&["--concurrency", "3"]).must(0, &[]);
+    assert!(upload.proxy.most_at_once() <= 3);
+    let mut keys = BTreeMap::new();
+    for request in upload.writes_from(0) {
+        *keys.entry(request.target).or_insert(0) += 1;
+    }
+    assert!(keys.values().all(|count| *count == 1), "{keys:?}");
+}

@@ -1,0 +1,33 @@
+//! The window, driven by what one can see in it: the real application with real models on real photographs.
+
+#![expect(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
+
+mod browsing;
+mod commands;
+mod comparing;
+mod endpoints;
+mod exporting;
+mod failing;
+mod filtering;
+mod job_outputs;
+mod judging;
+mod kept_thumbnails;
+mod keyboard;
+mod layout;
+mod looking;
+mod predicting;
+mod predicting_elsewhere;
+mod presenting;
+mod projects;
+mod remote;
+mod s3;
+mod s3_bad_days;
+mod s3_keeping;
+mod s3_picker;
+mod screenshots;
+mod sending;
+#[path = "../support/mod.rs"]
+mod support;
+mod uploading;
+mod watching;
+mod window;

@@ -1,0 +1,640 @@
+//! Predicting from the window with a model elsewhere: behind an endpoint of the tests' control plane, with the real handler, and in a
+//! stand-in for TensorFlow Serving that speaks its REST API as its documentation has it.
+
+use std::path::Path;
+use std::process::{Command as Process, Output};
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use egui::accesskit::Role;
+use egui_kittest::Harness;
+use egui_kittest::kittest::Queryable;
+use serde_json::{Value, json};
+use spotcheck::app::App;
+use spotcheck::domain::{Credentials, RemoteModel, SageMakerAccess};
+use spotcheck::state::{Action, Command, Step};
+
+use crate::remote::{home_with_runtime, replace_in, serve, type_into};
+use crate::support::alone::alone;
+use crate::support::control_plane::{ControlPlane, Failure, IMAGE, REGION, ROLE, archive};
+use crate::support::http_server::{HttpServer, Reply, Request};
+use crate::support::seaweed::{Bucket, Seaweed};
+use crate::support::spotcheck_at;
+use crate::window::{
+    click, folder_of, open, open_with_model_at, samples, sees, wait_for, wait_until,
+};
+
+const CLASSIFIER: &str = "efficientnet-lite0";
+
+/// A container whose model fails, in words of its own.
+const BROKEN: &str = r#"
+import os
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+class Handler(BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.answer(200, b"")
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.answer(500, b"CUDA out of memory")
+
+    def answer(self, status, body):
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+server = HTTPServer(("127.0.0.1", int(os.environ["SAGEMAKER_BIND_TO_PORT"])), Handler)
+print(f"port {server.server_port}", flush=True)
+server.serve_forever()
+"#;
+
+/// Puts an archive behind an endpoint of this name.
+fn deploy(bucket: &Bucket, name: &str, archive: &[u8]) {
+    let output = deployment(bucket, name, archive, &[]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+}
+
+fn deployment(bucket: &Bucket, name: &str, archive: &[u8], more: &[&str]) -> Output {
+    let key = format!("models/{name}.tar.gz");
+    bucket.put(&key, archive);
+    let home = tempfile::tempdir().unwrap();
+    let uri = bucket.uri(&key);
+    let mut args = vec!["endpoint", "deploy", "--name", name, "--archive", &uri];
+    args.extend(["--role", ROLE, "--image", IMAGE]);
+    args.extend(["--instance-type", "ml.m5.xlarge", "--hourly-price", "0.25"]);
+    args.extend(more);
+    spotcheck_at(home.path(), &args).output().unwrap()
+}
+
+/// What `transform package` makes of the model that is used here.
+fn packaged() -> Vec<u8> {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("model.tar.gz");
+    let out = path.to_str().unwrap();
+    let args = ["transform", "package", "--model", CLASSIFIER, "--out", out];
+    let output = spotcheck_at(home.path(), &args).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    std::fs::read(path).unwrap()
+}
+
+fn open_folder(folder: &Path, images: usize) -> Harness<'static, App> {
+    let mut window = open(Some(folder), CLASSIFIER);
+    wait_for(&mut window, &format!("{images} images, 1 predicted"));
+    wait_until(&mut window, "the end of the listing", |window| {
+        !window.state().state().is_listing()
+    });
+    window
+}
+
+fn choose_endpoint(window: &mut Harness<'static, App>, name: &str) {
+    window.state_mut().command(Action::PredictAtEndpoint.into());
+    wait_for(window, "Predict at a SageMaker endpoint");
+    type_into(window, "Name of the endpoint", name);
+}
+
+fn choose_tf_serving(window: &mut Harness<'static, App>, address: &str) {
+    window
+        .state_mut()
+        .command(Action::PredictInTfServing.into());
+    wait_for(window, "Predict in TensorFlow Serving");
+    type_into(window, "Address of the model", address);
+}
+
+/// Waits until so many images have an answer from elsewhere, and nothing is under way.
+fn wait_for_answers(window: &mut Harness<'static, App>, count: usize) {
+    wait_until(
+        window,
+        &format!("{count} answers from elsewhere"),
+        |window| {
+            let state = window.state().state();
+            let run = state.run();
+            state.tasks.is_idle()
+                && run.is_some_and(|run| {
+                    !run.info.key.made.is_here() && run.answers.answered() == count
+                })
+        },
+    );
+}
+
+#[test]
+fn a_picture_in_view_is_predicted_at_an_endpoint_as_on_this_computer_and_only_that_one_is_sent() {
+    let mut plane = None;
+    alone(
+        "predicting_elsewhere::a_picture_in_view_is_predicted_at_an_endpoint_as_on_this_computer_and_only_that_one_is_sent",
+        |command| {
+            serve(&mut plane)(command);
+            command.env("AWS_REGION", REGION);
+        },
+        || {
+            let bucket = Seaweed::shared().bucket("window-endpoint");
+            deploy(&bucket, "photos", &packaged());
+            let folder = tempfile::tempdir().unwrap();
+            for name in ["chelsea.png", "coffee.png", "rocket.jpg"] {
+                std::fs::copy(samples().join(name), folder.path().join(name)).unwrap();
+            }
+            let mut window = open_folder(folder.path(), 3);
+            click(&mut window, "Predict all");
+            wait_for(&mut window, "3 images, 3 predicted");
+
+            choose_endpoint(&mut window, "photos");
+            wait_for(&mut window, "✓ photos is InService in us-east-1");
+            click(&mut window, "Predict there");
+            wait_for(&mut window, "by endpoint photos in us-east-1");
+            wait_for(&mut window, "3 images, 1 predicted");
+            wait_for_answers(&mut window, 1);
+
+            // The next one that comes into view; going back sends nothing.
+            window.state_mut().command(Command::Walk(Step::By(1)));
+            wait_for_answers(&mut window, 2);
+            window.state_mut().command(Command::Walk(Step::By(-1)));
+            wait_for_answers(&mut window, 2);
+
+            // What was asked for.
+            click(&mut window, "Predict all");
+            wait_for_answers(&mut window, 3);
+            window.state_mut().command(Action::CompareWithLocal.into());
+            wait_for(&mut window, "100.0 % agree");
+            wait_for(&mut window, "in 3 of 3 images");
+            let comparing = window.state().state().comparing.as_ref().unwrap();
+            let largest = comparing.agreement().unwrap().summary.differences.largest;
+            assert!(largest < 1e-4, "{largest}");
+
+            click(&mut window, "Predict on this computer");
+            wait_for(&mut window, "All models");
+        },
+    );
+    // In the process of the test itself there is none.
+    if let Some(plane) = plane {
+        assert_eq!(plane.count("InvokeEndpoint"), 3);
+    }
+}
+
+#[test]
+fn an_endpoint_that_is_missing_fails_or_gets_too_much_says_why_and_where_to_look() {
+    let mut plane = None;
+    alone(
+        "predicting_elsewhere::an_endpoint_that_is_missing_fails_or_gets_too_much_says_why_and_where_to_look",
+        |command| {
+            serve(&mut plane)(command);
+            command.env("AWS_REGION", REGION);
+        },
+        || {
+            let bucket = Seaweed::shared().bucket("window-broken");
+            deploy(
+                &bucket,
+                "broken",
+                &archive(&[("code/serve.py", BROKEN.as_bytes())]),
+            );
+            let folder = folder_of(1, "chelsea.png");
+            let mut large = std::fs::read(samples().join("chelsea.png")).unwrap();
+            // A decoder stops at its end; the file is what is sent.
+            large.resize(6_300_000, 0);
+            std::fs::write(folder.path().join("large.png"), large).unwrap();
+            let mut window = open_folder(folder.path(), 2);
+
+            choose_endpoint(&mut window, "nobody");
+            wait_for(&mut window, "There is no endpoint nobody in us-east-1");
+            click(&mut window, "Predict there");
+            wait_for(&mut window, "Could not ask the endpoint nobody");
+            wait_for(&mut window, "look at the name and the region");
+
+            let broken = RemoteModel::at_endpoint("broken", SageMakerAccess::default());
+            let edit = Command::EditRemoteModel(Box::new(broken));
+            window.state_mut().command(edit);
+            wait_for(&mut window, "✓ broken is InService");
+            click(&mut window, "Predict there");
+            wait_for(&mut window, "CUDA out of memory");
+            wait_for(&mut window, "/aws/sagemaker/Endpoints/broken");
+
+            window.state_mut().command(Command::Walk(Step::By(1)));
+            wait_for(&mut window, "an endpoint takes no more than 6291456");
+        },
+    );
+    // In the process of the test itself there is none.
+    if let Some(plane) = plane {
+        // One to the missing one, and one to the broken one: what is too large is not sent.
+        assert_eq!(plane.count("InvokeEndpoint"), 2);
+    }
+}
+
+/// A container that answers about every image the same, as a list of scores.
+const SCORES: &str = r#"
+import os
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+class Handler(BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.answer(b"")
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.answer(b'{"predictions": [[0.25, 0.75]]}')
+
+    def answer(self, body):
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+server = HTTPServer(("127.0.0.1", int(os.environ["SAGEMAKER_BIND_TO_PORT"])), Handler)
+print(f"port {server.server_port}", flush=True)
+server.serve_forever()
+"#;
+
+fn scores() -> Vec<u8> {
+    archive(&[("code/serve.py", SCORES.as_bytes())])
+}
+
+/// Puts an archive behind an endpoint, and waits for nothing.
+fn begin_deploying(bucket: &Bucket, name: &str, archive: &[u8]) {
+    let output = deployment(bucket, name, archive, &["--no-wait"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+}
+
+fn regional(plane: &mut Option<ControlPlane>) -> impl FnOnce(&mut Process) {
+    |command| {
+        serve(plane)(command);
+        command.env("AWS_REGION", REGION);
+    }
+}
+
+#[test]
+fn an_endpoint_that_is_not_in_service_yet_says_so_before_and_after_it_was_asked() {
+    let mut plane = None;
+    alone(
+        "predicting_elsewhere::an_endpoint_that_is_not_in_service_yet_says_so_before_and_after_it_was_asked",
+        |command| {
+            regional(&mut plane)(command);
+            plane.as_ref().unwrap().pause_jobs();
+        },
+        || {
+            let bucket = Seaweed::shared().bucket("window-early");
+            begin_deploying(&bucket, "early", &scores());
+            let folder = folder_of(2, "chelsea.png");
+            let mut window = open_folder(folder.path(), 2);
+            choose_endpoint(&mut window, "early");
+            wait_for(&mut window, "early is Creating in us-east-1");
+            assert!(sees(&window, "It answers once it is InService"));
+            click(&mut window, "Predict there");
+            wait_for(
+                &mut window,
+                "Could not ask the endpoint early: it is Creating; wait until it is InService",
+            );
+            assert!(sees(&window, "Try again"));
+        },
+    );
+}
+
+#[test]
+fn an_endpoint_that_failed_says_why_before_and_after_it_was_asked() {
+    let mut plane = None;
+    alone(
+        "predicting_elsewhere::an_endpoint_that_failed_says_why_before_and_after_it_was_asked",
+        |command| {
+            regional(&mut plane)(command);
+            plane.as_ref().unwrap().fail(Failure::NoPing);
+        },
+        || {
+            let bucket = Seaweed::shared().bucket("window-failed");
+            // It fails, and the command with it.
+            drop(deployment(&bucket, "failed", &scores(), &[]));
+            let folder = folder_of(2, "chelsea.png");
+            let mut window = open_folder(folder.path(), 2);
+            choose_endpoint(&mut window, "failed");
+            wait_for(&mut window, "failed is Failed in us-east-1");
+            assert!(sees(&window, "did not pass the ping health check"));
+            assert!(sees(&window, "It does not answer in this state"));
+            click(&mut window, "Predict there");
+            wait_for(
+                &mut window,
+                "Could not ask the endpoint failed: it is Failed (AWS says: ",
+            );
+            assert!(sees(&window, "deploy it anew, or choose another one"));
+        },
+    );
+}
+
+#[test]
+fn an_endpoint_that_is_deleted_meanwhile_is_said_and_its_answers_stay() {
+    let mut plane = None;
+    alone(
+        "predicting_elsewhere::an_endpoint_that_is_deleted_meanwhile_is_said_and_its_answers_stay",
+        regional(&mut plane),
+        || {
+            let bucket = Seaweed::shared().bucket("window-gone");
+            deploy(&bucket, "gone", &scores());
+            let folder = folder_of(2, "chelsea.png");
+            let mut window = open_folder(folder.path(), 2);
+            choose_endpoint(&mut window, "gone");
+            wait_for(&mut window, "✓ gone is InService");
+            click(&mut window, "Predict there");
+            wait_for_answers(&mut window, 1);
+
+            let home = tempfile::tempdir().unwrap();
+            let delete = ["endpoint", "delete", "gone", "--yes"];
+            let deleted = spotcheck_at(home.path(), &delete).output().unwrap();
+            assert!(deleted.status.success(), "{deleted:?}");
+            window.state_mut().command(Command::Walk(Step::By(1)));
+            wait_for(&mut window, "Could not ask the endpoint gone");
+            assert!(sees(&window, "look at the name and the region"));
+            wait_for_answers(&mut window, 1);
+            assert!(sees(&window, "2 images, 1 predicted"));
+        },
+    );
+}
+
+#[test]
+fn a_session_that_ends_between_two_pictures_is_said_with_what_renews_it() {
+    let mut plane = None;
+    alone(
+        "predicting_elsewhere::a_session_that_ends_between_two_pictures_is_said_with_what_renews_it",
+        |command| {
+            regional(&mut plane)(command);
+            let plane = plane.as_ref().unwrap();
+            plane.fail(Failure::SessionOverAfter {
+                operation: "InvokeEndpoint",
+                times: 1,
+            });
+        },
+        || {
+            let bucket = Seaweed::shared().bucket("window-session");
+            deploy(&bucket, "cats", &scores());
+            let folder = folder_of(2, "chelsea.png");
+            let mut window = open_folder(folder.path(), 2);
+            choose_endpoint(&mut window, "cats");
+            wait_for(&mut window, "✓ cats is InService");
+            click(&mut window, "Predict there");
+            wait_for_answers(&mut window, 1);
+            window.state_mut().command(Command::Walk(Step::By(1)));
+            wait_for(&mut window, "has expired");
+            assert!(sees(
+                &window,
+                "renew it where its credentials come from, then try again"
+            ));
+            assert!(sees(&window, "Try again"));
+            wait_for_answers(&mut window, 1);
+        },
+    );
+}
+
+#[test]
+fn a_sign_in_that_is_over_names_the_command_that_renews_it_in_the_dialog_and_where_it_was_asked() {
+    let home = tempfile::tempdir().unwrap();
+    let config = "[profile work]\nsso_session = company\nsso_account_id = 123456789012\nsso_role_name = Reader\nregion = us-east-1\n\n\
+         [sso-session company]\nsso_region = us-east-1\nsso_start_url = https://example.awsapps.com/start\n";
+    let mut plane = None;
+    alone(
+        "predicting_elsewhere::a_sign_in_that_is_over_names_the_command_that_renews_it_in_the_dialog_and_where_it_was_asked",
+        |command| {
+            regional(&mut plane)(command);
+            let path = home.path().join("config");
+            std::fs::write(&path, config).unwrap();
+            command
+                .env("AWS_CONFIG_FILE", path)
+                .env("HOME", home.path());
+        },
+        || {
+            let folder = folder_of(2, "chelsea.png");
+            let mut window = open_folder(folder.path(), 2);
+            let access = SageMakerAccess {
+                credentials: Credentials::Profile("work".to_owned()),
+                ..SageMakerAccess::default()
+            };
+            let cats = RemoteModel::at_endpoint("cats", access);
+            let edit = Command::EditRemoteModel(Box::new(cats));
+            window.state_mut().command(edit);
+            let said = "run `aws sso login --profile work`, then try again";
+            wait_for(&mut window, said);
+            click(&mut window, "Predict there");
+            wait_until(&mut window, "the inspector", |window| {
+                window.state().state().engine.has_failed() && sees(window, said)
+            });
+            click(&mut window, "Copy command");
+            wait_for(&mut window, "Copied the command; paste it into a terminal");
+        },
+    );
+    if let Some(plane) = plane {
+        assert_eq!(plane.count("InvokeEndpoint"), 0);
+    }
+}
+
+/// A model of CIFAR-10 in TensorFlow Serving: most of the probability is on the class that the length of the image says.
+fn cifar() -> HttpServer {
+    HttpServer::start(|request| match request.path.as_str() {
+        "/v1/models/cifar" => said(&json!({
+            "model_version_status": [{"version": "1", "state": "AVAILABLE", "status": {"error_code": "OK", "error_message": ""}}]
+        })),
+        "/v1/models/cifar/metadata" => said(&json!({
+            "model_spec": {"name": "cifar", "signature_name": "", "version": "1"},
+            "metadata": {"signature_def": {"signature_def": {
+                "serving_default": {"inputs": {"image": {"dtype": "DT_FLOAT"}}},
+                "encoded": {"inputs": {"bytes": {"dtype": "DT_STRING"}}},
+            }}}
+        })),
+        "/v1/models/cifar:predict" => {
+            let body: Value = serde_json::from_slice(&request.body).unwrap();
+            assert_eq!(body["signature_name"], "encoded");
+            let mut scores = [0.05; 10];
+            scores[image_of(&body).len() % 10] = 0.55;
+            said(&json!({"predictions": [scores]}))
+        }
+        other => panic!("{other}"),
+    })
+}
+
+fn image_of(body: &Value) -> Vec<u8> {
+    let instances = body["instances"].as_array().unwrap();
+    assert_eq!(instances.len(), 1);
+    let image = instances[0]["b64"].as_str().unwrap();
+    BASE64_STANDARD.decode(image).unwrap()
+}
+
+fn said(answer: &Value) -> Reply {
+    Reply::whole(answer.to_string().as_bytes())
+}
+
+fn predictions(server: &HttpServer) -> usize {
+    let exchanges = server.exchanges();
+    let is_prediction = |request: &Request| request.path.ends_with(":predict");
+    exchanges
+        .iter()
+        .filter(|exchange| is_prediction(&exchange.request))
+        .count()
+}
+
+#[test]
+fn a_model_in_tensorflow_serving_answers_by_the_signature_and_labels_that_were_chosen() {
+    let server = cifar();
+    let folder = folder_of(3, "chelsea.png");
+    let mut window = open_folder(folder.path(), 3);
+    choose_tf_serving(&mut window, &server.url("/v1/models/cifar"));
+    wait_for(&mut window, "cifar is loaded, version 1");
+    // The usual one wants an array of numbers.
+    wait_for(&mut window, "Signature serving_default takes numbers");
+    // The keyboard stays in the field, whatever is found meanwhile.
+    type_into(&mut window, "Signature", "enc");
+    wait_for(&mut window, "There is no signature enc");
+    let field = window.get_by_role_and_label(Role::TextInput, "Signature");
+    field.type_text("oded");
+    wait_for(&mut window, "✓ cifar is loaded, version 1");
+    wait_for(&mut window, "Signature encoded takes encoded images");
+    assert_eq!(predictions(&server), 0, "looking costs no prediction");
+    type_into(&mut window, "Label set or label file", "cifar-10");
+    click(&mut window, "Predict there");
+    wait_for(&mut window, "by TensorFlow Serving at http");
+    wait_for_answers(&mut window, 1);
+    let len = std::fs::metadata(samples().join("chelsea.png"))
+        .unwrap()
+        .len();
+    let state = window.state().state();
+    let best = state.shown.prediction.as_ref().unwrap().classes()[0].clone();
+    assert_eq!((u64::from(best.index), best.score), (len % 10, 0.55));
+    assert_eq!(predictions(&server), 1);
+
+    window.state_mut().command(Action::SelectAll.into());
+    window.state_mut().command(Action::PredictSelection.into());
+    wait_until(&mut window, "the selection", |window| {
+        let run = window.state().state().run();
+        run.is_some_and(|run| run.answers.answered() == 3)
+    });
+    wait_for_answers(&mut window, 3);
+    assert_eq!(predictions(&server), 4, "one of the three is asked again");
+}
+
+/// A model whose answers Spotcheck does not know.
+fn strange() -> HttpServer {
+    HttpServer::start(|request| match request.path.as_str() {
+        "/v1/models/own:predict" => said(&json!({"verdict": {"certainty": [0.25, 0.75]}})),
+        // Somebody in between lets nothing else through.
+        _ => Reply::status("404 Not Found"),
+    })
+}
+
+/// A window that keeps its mappings in a folder of its own.
+fn open_at_home(home: &Path, folder: &Path, images: usize) -> Harness<'static, App> {
+    let mut window = open_with_model_at(home_with_runtime(home), CLASSIFIER);
+    window.state_mut().command(Command::Open(folder.to_owned()));
+    wait_for(&mut window, &format!("{images} images, 1 predicted"));
+    wait_until(&mut window, "the end of the listing", |window| {
+        !window.state().state().is_listing()
+    });
+    window
+}
+
+#[test]
+fn answers_of_a_shape_that_nobody_knows_are_read_with_a_mapping_that_is_kept_and_deleted() {
+    let server = strange();
+    let (home, folder) = (tempfile::tempdir().unwrap(), folder_of(2, "chelsea.png"));
+    let labels = home.path().join("labels.txt");
+    std::fs::write(&labels, "dog\ncat\n").unwrap();
+    let mut window = open_at_home(home.path(), folder.path(), 2);
+    choose_tf_serving(&mut window, &server.url("/v1/models/own:predict"));
+    wait_for(&mut window, "TensorFlow Serving has no model own");
+    click(&mut window, "Predict there");
+    wait_for(
+        &mut window,
+        "answers in a shape that Spotcheck does not know",
+    );
+    assert_eq!(predictions(&server), 1);
+
+    // What it answered is there to make a mapping of.
+    click(&mut window, "Say how answers are read…");
+    wait_for(
+        &mut window,
+        "the answers have no shape that Spotcheck knows",
+    );
+    assert!(sees(&window, "\"certainty\": [0.25, 0.75]"));
+    click(&mut window, "Make a mapping");
+    wait_for(&mut window, "class 1 75.0 %");
+    let file = labels.to_str().unwrap();
+    type_into(&mut window, "Label set or label file", file);
+    wait_for(&mut window, "cat 75.0 %");
+    replace_in(&mut window, "Name of the mapping", "Verdicts");
+    click(&mut window, "Save the mapping");
+    wait_for(&mut window, "✓ saved");
+    let kept = home.path().join("data/mappings");
+    assert!(kept.join("verdicts.toml").exists());
+    assert!(kept.join("verdicts.txt").exists());
+    assert_eq!(predictions(&server), 1, "trying costs no prediction");
+    click(&mut window, "Predict there");
+    wait_for_answers(&mut window, 1);
+    wait_for(&mut window, "cat 75.0 %");
+    assert_eq!(predictions(&server), 2);
+
+    // It stands there the next time, and goes once that is confirmed.
+    click(&mut window, "Change…");
+    wait_for(&mut window, "✓ saved");
+    click(&mut window, "Delete the saved mapping…");
+    wait_for(&mut window, "Delete the saved mapping Verdicts?");
+    click(&mut window, "Keep it");
+    assert!(!sees(&window, "Delete the saved mapping Verdicts?"));
+    click(&mut window, "Delete the saved mapping…");
+    click(&mut window, "Delete it");
+    wait_until(&mut window, "an empty list of mappings", |window| {
+        window.state().state().remote.reading.saved.is_empty()
+    });
+    assert_eq!(std::fs::read_dir(&kept).unwrap().count(), 0);
+    // Whoever wants it back still has its fields.
+    wait_for(&mut window, "Save the mapping");
+    assert!(!sees(&window, "✓ saved"));
+}
+
+#[test]
+fn an_answer_is_looked_at_before_anything_is_predicted_and_belongs_to_its_address() {
+    let server = strange();
+    let (home, folder) = (tempfile::tempdir().unwrap(), folder_of(2, "chelsea.png"));
+    let mut window = open_at_home(home.path(), folder.path(), 2);
+    choose_tf_serving(&mut window, &server.url("/v1/models/own:predict"));
+    wait_for(&mut window, "TensorFlow Serving has no model own");
+    click(&mut window, "Look at an answer");
+    wait_for(
+        &mut window,
+        "the answers have no shape that Spotcheck knows",
+    );
+    assert_eq!(predictions(&server), 1);
+    click(&mut window, "Make a mapping");
+    wait_for(&mut window, "class 1 75.0 %");
+
+    // Another model answers otherwise, or not at all.
+    let other = server.url("/v1/models/other:predict");
+    replace_in(&mut window, "Address of the model", &other);
+    wait_until(&mut window, "the other address", |window| {
+        sees(window, "sends the picture in view there") && !sees(window, "class 1 75.0 %")
+    });
+    click(&mut window, "Look at an answer");
+    wait_until(&mut window, "why there is none", |window| {
+        let form = &window.state().state().remote.elsewhere.form;
+        form.looking.is_none() && form.not_seen.is_some()
+    });
+    let own = server.url("/v1/models/own:predict");
+    replace_in(&mut window, "Address of the model", &own);
+    wait_for(&mut window, "class 1 75.0 %");
+    // Nothing became a run, and nothing was chosen.
+    assert!(sees(&window, "2 images, 1 predicted"));
+    click(&mut window, "Predict there");
+    wait_for_answers(&mut window, 1);
+    assert_eq!(predictions(&server), 3);
+}
+
+#[test]
+fn a_server_that_is_not_there_is_said_in_the_dialog_and_where_it_was_asked() {
+    let port = std::net::TcpListener::bind("127.0.0.1:0")
+        .and_then(|listener| listener.local_addr())
+        .unwrap()
+        .port();
+    let folder = folder_of(1, "chelsea.png");
+    let mut window = open(Some(folder.path()), CLASSIFIER);
+    wait_for(&mut window, "1 image, 1 predicted");
+    let address = format!("http://127.0.0.1:{port}/v1/models/m");
+    choose_tf_serving(&mut window, &address);
+    wait_for(&mut window, "nobody answers there");
+    click(&mut window, "Predict there");
+    wait_for(&mut window, "m in TensorFlow Serving cannot be asked");
+    assert!(sees(&window, "look whether TensorFlow Serving runs"));
+    assert!(sees(&window, "Try again"));
+}

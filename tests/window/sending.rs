@@ -1,0 +1,579 @@
+//! What the form that sends to SageMaker says is what is sent: the plan that was checked is shown, copied and started.
+
+use std::process::Command as Process;
+
+use egui::accesskit::Role;
+use egui_kittest::kittest::{NodeT, Queryable};
+use egui_kittest::{Harness, Node};
+use serde_json::Value;
+use spotcheck::app::App;
+use spotcheck::dirs::AppDirs;
+use spotcheck::domain::{S3Address, S3Place};
+use spotcheck::state::{Action, Command, Overlay, SendStage};
+
+use crate::remote::{place, replace_in, serve, type_into};
+use crate::support::alone::alone;
+use crate::support::control_plane::{ControlPlane, REGION, ROLE};
+use crate::support::http_server::{HttpServer, Reply};
+use crate::support::seaweed::{Bucket, Seaweed};
+use crate::support::{python_packages, repository, runtime_home};
+use crate::window::{click, folder_of, open, open_with_model_at, sees, wait_for, wait_until};
+
+const CLASSIFIER: &str = "efficientnet-lite0";
+
+/// As [`serve`]; jobs are taken, and none of them runs.
+fn serve_held(plane: &mut Option<ControlPlane>) -> impl FnOnce(&mut Process) {
+    |command| {
+        serve(plane)(command);
+        plane.as_ref().unwrap().pause_jobs();
+    }
+}
+
+/// A window on a prefix of this bucket, when all is listed.
+fn open_prefix(bucket: &Bucket, prefix: &str, images: usize) -> Harness<'static, App> {
+    let mut window = open(None, CLASSIFIER);
+    let place = S3Place {
+        address: S3Address::new(&bucket.name, prefix),
+        ..place(bucket)
+    };
+    window
+        .state_mut()
+        .command(Command::OpenPlace(Box::new(place)));
+    let listed = if images == 1 {
+        "1 image, ".to_owned()
+    } else {
+        format!("{images} images, ")
+    };
+    wait_for(&mut window, &listed);
+    // With images that are all listed, and a model.
+    wait_until(&mut window, "a form that can be opened", |window| {
+        Action::Send.check(window.state().state()).is_ok()
+    });
+    window
+}
+
+/// The form, with a role.
+fn open_form(window: &mut Harness<'static, App>) {
+    window.state_mut().command(Action::Send.into());
+    wait_for(window, "Start the job");
+    // It is remembered from one job to the next.
+    if window.state().state().remote.sending.draft.role.is_empty() {
+        type_into(window, "Role that the container runs as", ROLE);
+    }
+    wait_for(window, "Nothing speaks against it");
+}
+
+/// The form with a role, and what passed its check unfolded.
+fn open_unfolded_form(window: &mut Harness<'static, App>) {
+    open_form(window);
+    click(window, " points passed");
+    wait_for(window, "✓ Job name");
+}
+
+/// Starts the job as soon as the form, as it stands now, was checked.
+fn start(window: &mut Harness<'static, App>) {
+    wait_until(window, "a form that can be started", |window| {
+        let buttons = window.query_all_by_role_and_label(Role::Button, "Start the job");
+        let mut buttons = buttons.map(|button| button.accesskit_node().is_disabled());
+        buttons.next() == Some(false)
+    });
+    click(window, "Start the job");
+    wait_until(window, "the page of the job", |window| {
+        if let SendStage::Failed(why) = &window.state().state().remote.sending.start {
+            panic!("the job was not started: {why}");
+        }
+        sees(window, "Jobs of SageMaker")
+    });
+}
+
+/// What SageMaker was asked last.
+fn asked(plane: &ControlPlane, operation: &str) -> Value {
+    let requests = plane.requests();
+    let last = requests
+        .into_iter()
+        .rfind(|request| request.operation == operation);
+    last.unwrap().body
+}
+
+fn photograph() -> Vec<u8> {
+    std::fs::read(repository().join("assets/samples/chelsea.png")).unwrap()
+}
+
+#[test]
+fn a_job_over_tfrecord_files_is_sent_with_the_payload_and_the_concurrency_that_are_shown() {
+    let mut plane = None;
+    alone(
+        "sending::a_job_over_tfrecord_files_is_sent_with_the_payload_and_the_concurrency_that_are_shown",
+        serve_held(&mut plane),
+        || {
+            let bucket = Seaweed::shared().bucket("sending-records");
+            let records = repository().join("tests/tfrecord/photos.tfrecord");
+            let records = std::fs::read(records).unwrap();
+            bucket.put("records/photos.tfrecord", &records);
+            let mut window = open_prefix(&bucket, "records/", 6);
+            open_unfolded_form(&mut window);
+            assert!(sees(&window, "4 requests at once on each instance, chosen"));
+            click(&mut window, "The same with the aws command line");
+            wait_for(&mut window, r#""MaxConcurrentTransforms":4"#);
+            // Files are not images.
+            click(&mut window, "Cost");
+            type_into(&mut window, "Images a second on an instance", "0.1");
+            wait_for(
+                &mut window,
+                "6 images at 0.10 a second on each instance take about 60 s",
+            );
+            start(&mut window);
+        },
+    );
+    // Nobody has it in the process that asks.
+    let Some(plane) = plane else {
+        return;
+    };
+    let asked = asked(&plane, "CreateTransformJob");
+    assert_eq!(asked["MaxConcurrentTransforms"], 4, "{asked}");
+    assert_eq!(asked["MaxPayloadInMB"], 6, "{asked}");
+    assert_eq!(asked["TransformInput"]["SplitType"], "TFRecord");
+}
+
+#[test]
+fn the_check_tells_what_wants_attention_first_and_folds_what_passed() {
+    let mut plane = None;
+    alone(
+        "sending::the_check_tells_what_wants_attention_first_and_folds_what_passed",
+        serve_held(&mut plane),
+        || {
+            let bucket = Seaweed::shared().bucket("sending-check");
+            bucket.put("photos/a.png", &photograph());
+            let mut window = open_prefix(&bucket, "photos/", 1);
+            open_form(&mut window);
+            replace_in(&mut window, "Role that the container runs as", "nobody");
+            wait_for(&mut window, "One point would make the job fail");
+            let top = |label: &str| window.get_by_label(label).rect().top();
+            // No price is known, and what it costs is never folded.
+            let order = [top("✗ Role"), top("⚠ Cost")];
+            assert!(order.is_sorted(), "{order:?}");
+            assert!(top("⚠ Cost") < window.get_by_label_contains(" points passed").rect().top());
+            assert!(!sees(&window, "✓ Job name"));
+            click(&mut window, " points passed");
+            wait_for(&mut window, "✓ Job name");
+        },
+    );
+}
+
+#[test]
+fn a_payload_that_a_person_sets_lowers_the_concurrency_that_is_suggested() {
+    let mut plane = None;
+    alone(
+        "sending::a_payload_that_a_person_sets_lowers_the_concurrency_that_is_suggested",
+        serve_held(&mut plane),
+        || {
+            let bucket = Seaweed::shared().bucket("sending-payload");
+            bucket.put("photos/a.png", &photograph());
+            let mut window = open_prefix(&bucket, "photos/", 1);
+            open_unfolded_form(&mut window);
+            click(&mut window, "Known types");
+            click(&mut window, "ml.m5.24xlarge");
+            wait_for(&mut window, "96 requests at once on each instance, chosen");
+            click(&mut window, "Requests and records");
+            click(&mut window, "Largest request in MB");
+            wait_for(&mut window, "16 requests at once on each instance, chosen");
+            start(&mut window);
+        },
+    );
+    // Nobody has it in the process that asks.
+    let Some(plane) = plane else {
+        return;
+    };
+    let asked = asked(&plane, "CreateTransformJob");
+    assert_eq!(asked["MaxConcurrentTransforms"], 16, "{asked}");
+    assert_eq!(asked["MaxPayloadInMB"], 6, "{asked}");
+}
+
+#[test]
+fn price_and_rate_of_one_instance_type_are_not_used_for_another() {
+    let mut plane = None;
+    alone(
+        "sending::price_and_rate_of_one_instance_type_are_not_used_for_another",
+        serve_held(&mut plane),
+        || {
+            let bucket = Seaweed::shared().bucket("sending-price");
+            bucket.put("photos/a.png", &photograph());
+            let mut window = open_prefix(&bucket, "photos/", 1);
+            open_form(&mut window);
+            click(&mut window, "Cost");
+            let price = "US dollars an hour for an instance";
+            type_into(&mut window, price, "0");
+            wait_for(&mut window, "⚠ This is no number above zero: 0");
+            type_into(&mut window, price, ".25");
+            type_into(&mut window, "Images a second on an instance", "0.5");
+            wait_for(
+                &mut window,
+                "1 object at 0.50 a second on each instance take about 2 s",
+            );
+            wait_for(&mut window, "$0.25 an hour and instance, as given");
+
+            click(&mut window, "Known types");
+            click(&mut window, "ml.m5.24xlarge");
+            wait_for(
+                &mut window,
+                "No price of ml.m5.24xlarge is known. For orientation",
+            );
+            start(&mut window);
+            // Nor for the next job.
+            open_form(&mut window);
+            wait_for(
+                &mut window,
+                "No price of ml.m5.24xlarge is known. For orientation",
+            );
+        },
+    );
+}
+
+#[test]
+fn what_few_jobs_need_reaches_sagemaker_too() {
+    let mut plane = None;
+    alone(
+        "sending::what_few_jobs_need_reaches_sagemaker_too",
+        serve_held(&mut plane),
+        || {
+            let bucket = Seaweed::shared().bucket("sending-advanced");
+            bucket.put("photos/a.png", &photograph());
+            bucket.put("photos/b.png", &photograph());
+            let manifest = format!(r#"[{{"prefix": "{}"}}, "b.png"]"#, bucket.uri("photos/"));
+            bucket.put("lists/one.json", manifest.as_bytes());
+            let mut window = open_prefix(&bucket, "photos/", 2);
+            open_unfolded_form(&mut window);
+            click(&mut window, "Advanced");
+            for (field, text) in [
+                ("ModelName, of the model that is made", "advanced-model"),
+                (
+                    "TransformAmiVersion, the system of the instances",
+                    "al2-ami-sagemaker-batch-gpu-535",
+                ),
+                ("ExperimentName", "cats"),
+                ("TrialName", "first"),
+                ("RunName, the run of the experiment", "one"),
+            ] {
+                type_into(&mut window, field, text);
+            }
+            let environment = "Environment of the model, for every job of it";
+            let find = |window: &Harness<'static, App>, act: &dyn Fn(&Node<'_>)| {
+                act(&window.get_by_role_and_label(Role::MultilineTextInput, environment));
+            };
+            find(&window, &|node| node.focus());
+            window.step();
+            find(&window, &|node| node.type_text("LOG=1"));
+            window.run_steps(2);
+            let captured = bucket.uri("captured/");
+            type_into(
+                &mut window,
+                "DestinationS3Uri, the folder that they go to",
+                &captured,
+            );
+            click(&mut window, "GenerateInferenceId");
+            let list = bucket.uri("lists/one.json");
+            let name =
+                "ManifestFile, a list of objects that is there, in place of the images above";
+            type_into(&mut window, name, &list);
+            wait_for(&mut window, &format!("chosen under Advanced: {list}"));
+            wait_for(&mut window, "1 object, ");
+            start(&mut window);
+        },
+    );
+    let Some(plane) = plane else {
+        return;
+    };
+    let model = asked(&plane, "CreateModel");
+    assert_eq!(model["ModelName"], "advanced-model");
+    assert_eq!(model["PrimaryContainer"]["Environment"]["LOG"], "1");
+    let job = asked(&plane, "CreateTransformJob");
+    assert_eq!(job["ModelName"], "advanced-model");
+    assert_eq!(job["DataCaptureConfig"]["GenerateInferenceId"], true);
+    assert_eq!(job["ExperimentConfig"]["TrialName"], "first");
+    assert_eq!(job["ExperimentConfig"]["RunName"], "one");
+    let ami = &job["TransformResources"]["TransformAmiVersion"];
+    assert_eq!(ami, "al2-ami-sagemaker-batch-gpu-535");
+    let source = &job["TransformInput"]["DataSource"]["S3DataSource"];
+    assert_eq!(source["S3DataType"], "ManifestFile");
+    assert!(
+        source["S3Uri"]
+            .as_str()
+            .unwrap()
+            .ends_with("/lists/one.json")
+    );
+}
+
+#[test]
+fn a_saved_model_of_this_machine_is_packed_for_tensorflow_serving() {
+    let mut plane = None;
+    alone(
+        "sending::a_saved_model_of_this_machine_is_packed_for_tensorflow_serving",
+        serve_held(&mut plane),
+        || {
+            let bucket = Seaweed::shared().bucket("sending-saved");
+            bucket.put("photos/a.png", &photograph());
+            let folder = tempfile::tempdir().unwrap();
+            std::fs::create_dir(folder.path().join("1")).unwrap();
+            std::fs::write(folder.path().join("1/saved_model.pb"), "graph").unwrap();
+            let mut window = open_prefix(&bucket, "photos/", 1);
+            open_unfolded_form(&mut window);
+            let choice = window.get_by_role_and_label(Role::ComboBox, "What is sent");
+            choice.click_accesskit();
+            window.run_steps(2);
+            click(&mut window, "a TensorFlow SavedModel");
+            wait_for(&mut window, "Say in which folder the SavedModel lies");
+            let path = folder.path().to_str().unwrap();
+            type_into(&mut window, "Folder of the TensorFlow SavedModel", path);
+            wait_for(&mut window, "/tensorflow-inference:2.19.0-cpu");
+            click(&mut window, "Environment and tags");
+            click(&mut window, "Small batches");
+            wait_until(&mut window, "a check with the preset", |window| {
+                let SendStage::Done(check) = &window.state().state().remote.sending.check else {
+                    return false;
+                };
+                !check.plan.spec.environment.is_empty()
+            });
+            start(&mut window);
+        },
+    );
+    let Some(plane) = plane else {
+        return;
+    };
+    let model = asked(&plane, "CreateModel");
+    let image = model["PrimaryContainer"]["Image"].as_str().unwrap();
+    assert!(
+        image.ends_with("/tensorflow-inference:2.19.0-cpu"),
+        "{image}"
+    );
+    let job = asked(&plane, "CreateTransformJob");
+    assert_eq!(job["Environment"]["SAGEMAKER_TFS_ENABLE_BATCHING"], "true");
+}
+
+#[test]
+fn a_saved_model_is_rehearsed_in_front_of_a_tensorflow_serving_whose_address_is_given() {
+    let mut plane = None;
+    alone(
+        "sending::a_saved_model_is_rehearsed_in_front_of_a_tensorflow_serving_whose_address_is_given",
+        |command| {
+            serve_held(&mut plane)(command);
+            command.env("PYTHONPATH", python_packages("model-handler"));
+        },
+        || {
+            let bucket = Seaweed::shared().bucket("sending-rehearsed");
+            bucket.put("photos/a.png", &photograph());
+            bucket.put("photos/b.png", &photograph());
+            let folder = tempfile::tempdir().unwrap();
+            std::fs::create_dir(folder.path().join("1")).unwrap();
+            std::fs::write(folder.path().join("1/saved_model.pb"), "graph").unwrap();
+            let serving =
+                HttpServer::start(|_| Reply::whole(br#"{"predictions": [[0.25, 0.75]]}"#));
+            let mut window = open_prefix(&bucket, "photos/", 2);
+            open_form(&mut window);
+            let field = "Address of a TensorFlow Serving";
+            assert!(!sees(&window, field));
+            let choice = window.get_by_role_and_label(Role::ComboBox, "What is sent");
+            choice.click_accesskit();
+            window.run_steps(2);
+            click(&mut window, "a TensorFlow SavedModel");
+            let path = folder.path().to_str().unwrap();
+            wait_for(&mut window, "Say in which folder the SavedModel lies");
+            type_into(&mut window, "Folder of the TensorFlow SavedModel", path);
+            wait_for(&mut window, "nothing else runs a SavedModel");
+            // Without an address there is nobody to ask.
+            let is_off = |window: &Harness<'static, App>| {
+                let button = window.get_by_role_and_label(Role::Button, "Try it here");
+                button.accesskit_node().is_disabled()
+            };
+            assert!(is_off(&window));
+            type_into(&mut window, field, &serving.url("/v1/models/m:predict"));
+            wait_until(&mut window, "the button", |window| !is_off(window));
+            click(&mut window, "Try it here");
+            wait_for(
+                &mut window,
+                "✓ 2 of 2 images have an answer; there is no model on this machine to compare with",
+            );
+            let asked = serving.exchanges();
+            assert_eq!(asked.len(), 2);
+            assert!(
+                asked
+                    .iter()
+                    .all(|exchange| exchange.request.path == "/v1/models/m:predict")
+            );
+        },
+    );
+}
+
+#[test]
+fn a_model_that_sagemaker_has_is_used_and_none_is_made() {
+    let mut plane = None;
+    alone(
+        "sending::a_model_that_sagemaker_has_is_used_and_none_is_made",
+        |command| {
+            serve_held(&mut plane)(command);
+            plane.as_ref().unwrap().add_chain("chain");
+        },
+        || {
+            let bucket = Seaweed::shared().bucket("sending-existing");
+            bucket.put("photos/a.png", &photograph());
+            let mut window = open_prefix(&bucket, "photos/", 1);
+            window.state_mut().command(Action::Send.into());
+            wait_for(&mut window, "Start the job");
+            let choice = window.get_by_role_and_label(Role::ComboBox, "What is sent");
+            choice.click_accesskit();
+            window.run_steps(2);
+            click(&mut window, "a model that SageMaker has");
+            wait_for(&mut window, "Say how SageMaker calls the model");
+            type_into(&mut window, "Name of the model in SageMaker", "chain");
+            wait_for(&mut window, "several containers");
+            start(&mut window);
+        },
+    );
+    let Some(plane) = plane else {
+        return;
+    };
+    assert_eq!(plane.count("CreateModel"), 0);
+    let asked = asked(&plane, "CreateTransformJob");
+    assert_eq!(asked["ModelName"], "chain");
+}
+
+#[test]
+fn who_sends_one_image_of_a_tfrecord_file_is_told_that_the_whole_file_goes() {
+    let mut plane = None;
+    alone(
+        "sending::who_sends_one_image_of_a_tfrecord_file_is_told_that_the_whole_file_goes",
+        serve_held(&mut plane),
+        || {
+            let bucket = Seaweed::shared().bucket("sending-one");
+            let records = repository().join("tests/tfrecord/photos.tfrecord");
+            let records = std::fs::read(records).unwrap();
+            bucket.put("records/photos.tfrecord", &records);
+            let mut window = open_prefix(&bucket, "records/", 6);
+            let ids: Vec<_> = window.state().state().samples.ids().take(2).collect();
+            window.state_mut().command(Command::Show(ids[0]));
+            window.state_mut().command(Command::ToggleSelected(ids[1]));
+            open_form(&mut window);
+            assert!(sees(&window, "Selected images (2)"));
+            wait_for(
+                &mut window,
+                "2 images are chosen of the 6 in these files, and a file is sent as a whole",
+            );
+        },
+    );
+}
+
+#[test]
+fn the_aws_commands_of_a_folder_are_few_and_the_list_of_its_images_has_a_line_each() {
+    let mut plane = None;
+    alone(
+        "sending::the_aws_commands_of_a_folder_are_few_and_the_list_of_its_images_has_a_line_each",
+        |command| {
+            serve_held(&mut plane)(command);
+            command.env("AWS_REGION", REGION);
+        },
+        || {
+            let bucket = Seaweed::shared().bucket("sending-commands");
+            let folder = folder_of(200, "rocket.jpg");
+            let mut window = open(Some(folder.path()), CLASSIFIER);
+            wait_for(&mut window, "200 images, 1 predicted");
+            wait_until(&mut window, "the end of the listing", |window| {
+                !window.state().state().is_listing()
+            });
+            window.state_mut().command(Action::Send.into());
+            wait_for(&mut window, "Say in which folder of S3");
+            let field = "Folder in S3 for the outputs of jobs";
+            type_into(&mut window, field, &bucket.uri("out/"));
+            type_into(&mut window, "Role that the container runs as", ROLE);
+            wait_for(&mut window, "Nothing speaks against it");
+            click(&mut window, "The same with the aws command line");
+            wait_for(&mut window, "aws s3 sync ");
+            let copies = window.query_all_by_label_contains("aws s3 cp ").count();
+            assert!(copies < 5, "{copies}");
+            // Only what is seen of it is laid out.
+            assert!(sees(&window, r#""0-rocket.jpg","#));
+            assert!(!sees(&window, r#""99-rocket.jpg""#));
+            let state = window.state().state();
+            let SendStage::Done(check) = &state.remote.sending.check else {
+                panic!("it is checked");
+            };
+            let uploads = |line: &&String| line.starts_with("aws s3 ");
+            assert_eq!(check.commands.iter().filter(uploads).count(), 2);
+            assert_eq!(check.commands.len(), 200 + 5);
+        },
+    );
+}
+
+#[test]
+fn a_price_is_kept_with_its_source_in_the_form_and_on_the_page_of_a_job() {
+    let mut plane = None;
+    alone(
+        "sending::a_price_is_kept_with_its_source_in_the_form_and_on_the_page_of_a_job",
+        serve(&mut plane),
+        || {
+            let bucket = Seaweed::shared().bucket("sending-table");
+            bucket.put("photos/a.png", &photograph());
+            let home = tempfile::tempdir().unwrap();
+            let dirs = AppDirs {
+                config: home.path().join("config"),
+                projects: home.path().join("projects"),
+                ..AppDirs::below(runtime_home())
+            };
+            let table = dirs.prices();
+            let mut window = open_with_model_at(dirs, CLASSIFIER);
+            window
+                .state_mut()
+                .command(Command::OpenPlace(Box::new(place(&bucket))));
+            wait_for(&mut window, "1 image, 1 predicted");
+            wait_until(&mut window, "the end of the listing", |window| {
+                !window.state().state().is_listing()
+            });
+            open_form(&mut window);
+            click(&mut window, "Known types");
+            click(&mut window, "ml.m5.24xlarge");
+            click(&mut window, "Cost");
+            wait_for(&mut window, "The table of prices is empty");
+            type_into(&mut window, "US dollars an hour for an instance", "5.5");
+            type_into(&mut window, "Where this price comes from", "an invoice");
+            click(&mut window, "Keep in the table of prices");
+            wait_for(&mut window, "Show the file of the table");
+            let kept = std::fs::read_to_string(&table).unwrap();
+            assert!(kept.contains("usd_per_hour = 5.5"), "{kept}");
+            assert!(kept.contains(&format!("region = \"{REGION}\"")), "{kept}");
+            // The next form knows it.
+            window
+                .state_mut()
+                .command(Command::SetOverlay(Overlay::None));
+            open_form(&mut window);
+            click(&mut window, "Known types");
+            click(&mut window, "ml.m5.24xlarge");
+            wait_for(&mut window, "cost $5.50 an hour (of 20");
+            // What stands in the table can be put right there.
+            wait_for(&mut window, "Change the price of ml.m5.24xlarge…");
+            click(&mut window, "Change the price of ml.m5.24xlarge…");
+            let field = "Where the changed price comes from";
+            replace_in(&mut window, field, "a newer invoice");
+            click(&mut window, "Keep the change");
+            wait_for(&mut window, ", from a newer invoice)");
+            let changed = std::fs::read_to_string(&table).unwrap();
+            assert_eq!(changed, kept.replace("an invoice", "a newer invoice"));
+
+            // A job whose price nobody knows asks for it.
+            window
+                .state_mut()
+                .command(Command::SetOverlay(Overlay::None));
+            open_form(&mut window);
+            start(&mut window);
+            wait_for(&mut window, "✓ completed");
+            wait_for(&mut window, "billed; no price is known");
+            click(&mut window, "Say what ml.m5.xlarge costs");
+            type_into(&mut window, "US dollars an hour for an instance", "3.6");
+            type_into(&mut window, "Where this price comes from", "a colleague");
+            click(&mut window, "Keep in the table of prices");
+            wait_until(&mut window, "what the job has cost", |window| {
+                let job = window.state().state().remote.open_job();
+                job.and_then(|job| job.progress.as_ref()?.cost_usd)
+                    .is_some()
+            });
+            assert!(!sees(&window, "no price is known"));
+        },
+    );
+}
