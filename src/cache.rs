@@ -11,9 +11,9 @@ use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
+use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 
 use crate::domain::CacheUsage;
@@ -201,7 +201,7 @@ impl DiskCache {
 
     /// Deletes every entry, also those of older versions.
     pub fn clear(&self) -> Result<(), CacheError> {
-        self.lock().fill(Shard::default());
+        self.shards.lock().fill(Shard::default());
         self.is_broken.store(false, Ordering::Relaxed);
         match fs::remove_dir_all(&self.folder) {
             Ok(()) => Ok(()),
@@ -247,7 +247,7 @@ impl DiskCache {
     /// Takes `added` bytes into account, and drops what was not used for longest where a folder is above its share.
     fn make_room(&self, shard: usize, added: u64, share: u64) -> io::Result<()> {
         let is_over = {
-            let mut shards = self.lock();
+            let mut shards = self.shards.lock();
             let known = &mut shards[shard];
             known.puts += 1;
             known.bytes = match known.bytes {
@@ -262,7 +262,7 @@ impl DiskCache {
         };
         if is_over {
             let left = drop_oldest(&self.shard_folder(shard), share / 10 * 9)?;
-            self.lock()[shard].bytes = Some(left);
+            self.shards.lock()[shard].bytes = Some(left);
         }
         Ok(())
     }
@@ -279,11 +279,6 @@ impl DiskCache {
     fn unfinished_path_of(&self, key: &CacheKey, serial: u64) -> PathBuf {
         let extension = format!("{}-{serial}.{UNFINISHED}", std::process::id());
         self.path_of(key).with_extension(extension)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Vec<Shard>> {
-        // Estimates only: a panic elsewhere leaves nothing worse than a wrong one.
-        self.shards.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

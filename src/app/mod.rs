@@ -4,10 +4,11 @@ mod head_start;
 mod settings_file;
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use eframe::egui;
+use parking_lot::Mutex;
 
 use crate::dirs::AppDirs;
 use crate::domain::{Problem, S3Place};
@@ -340,10 +341,7 @@ fn run_with(
         "Spotcheck",
         native,
         Box::new(move |creation| {
-            let ahead = head_start
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .take();
+            let ahead = head_start.lock().take();
             let ahead = ahead.map_or_else(|| HeadStart::begin(&options), Ok)?;
             let mut app = App::take_over(creation, &options, ahead);
             if let Some(warning) = warning {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::future::Future;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use aws_config::{AppName, BehaviorVersion, SdkConfig};
@@ -13,6 +13,7 @@ use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use aws_smithy_types::retry::RetryConfig;
 use aws_smithy_types::timeout::TimeoutConfig;
 use aws_types::service_config::ServiceConfigKey;
+use parking_lot::Mutex;
 
 use super::credentials::{self, Kept};
 use super::error::{Asked, AwsError, AwsErrorKind, Who};
@@ -167,7 +168,8 @@ impl Connection {
     {
         let loaded = self.loaded().await?;
         let mut region = self
-            .regions()
+            .regions
+            .lock()
             .get(bucket)
             .cloned()
             .unwrap_or_else(|| loaded.region.clone());
@@ -180,7 +182,7 @@ impl Connection {
             tried.push(region);
             match self.other_region(&loaded, bucket, &error).await {
                 Some(other) if !bucket.is_empty() && !tried.contains(&other) => {
-                    self.regions().insert(bucket.to_owned(), other.clone());
+                    self.regions.lock().insert(bucket.to_owned(), other.clone());
                     region = other;
                 }
                 _ => {
@@ -236,10 +238,6 @@ impl Connection {
                 Some(region) => region.to_owned(),
             },
         )
-    }
-
-    fn regions(&self) -> MutexGuard<'_, HashMap<String, String>> {
-        self.regions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -349,7 +347,7 @@ impl Loaded {
     }
 
     pub(super) fn client(&self, region: &str, access: &S3Access) -> Client {
-        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut clients = self.clients.lock();
         let client = clients.entry(region.to_owned()).or_insert_with(|| {
             let is_aws = self.endpoint.is_none();
             let mut config = aws_sdk_s3::config::Builder::from(&self.config)

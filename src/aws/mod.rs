@@ -15,7 +15,9 @@ mod setup;
 mod writing;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 pub use connection::{Patience, S3};
 pub use error::{AwsError, AwsErrorKind};
@@ -81,11 +83,7 @@ impl Aws {
     }
 
     fn connection(&self, access: &S3Access) -> Arc<Connection> {
-        let mut connections = self
-            .0
-            .connections
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut connections = self.0.connections.lock();
         let connection = connections.entry(access.clone()).or_insert_with(|| {
             let network = Arc::clone(&self.0.network);
             Arc::new(Connection::new(network, access.clone()))

@@ -1,7 +1,9 @@
 //! How much a decode may take: pixels an image, bytes altogether.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
+
+use parking_lot::{Condvar, Mutex};
 
 use super::DecodeError;
 
@@ -108,20 +110,16 @@ impl MemoryBudget {
 
     /// Takes `bytes`, waiting in line until they are free. A request larger than the whole budget waits until it is alone.
     pub fn acquire(&self, bytes: u64) -> Reservation {
-        let mut state = self.shared.lock();
+        let mut state = self.shared.state.lock();
         let ticket = state.next_ticket;
         state.next_ticket += 1;
         if state.serving != ticket || !self.shared.fits(&state, bytes) {
             drop(state);
             self.shared.ask_lenders();
-            state = self.shared.lock();
+            state = self.shared.state.lock();
         }
         while state.serving != ticket || !self.shared.fits(&state, bytes) {
-            state = self
-                .shared
-                .changed
-                .wait(state)
-                .unwrap_or_else(PoisonError::into_inner);
+            self.shared.changed.wait(&mut state);
         }
         state.serving += 1;
         state.used += bytes;
@@ -138,7 +136,7 @@ impl MemoryBudget {
     /// to its pixels while it acquires more, and looks at [`Self::is_waited_for`] after it has taken new ones.
     #[must_use = "the memory is not lent any more when the guard is dropped"]
     pub fn lend(&self, give_up: impl Fn() + Send + Sync + 'static) -> Lending {
-        let mut lenders = self.shared.lock_lenders();
+        let mut lenders = self.shared.lenders.lock();
         let id = lenders.next;
         lenders.next += 1;
         lenders.give_up.insert(id, Arc::new(give_up));
@@ -150,29 +148,20 @@ impl MemoryBudget {
 
     /// Whether somebody waits for memory at this moment.
     pub fn is_waited_for(&self) -> bool {
-        let state = self.shared.lock();
+        let state = self.shared.state.lock();
         state.serving != state.next_ticket
     }
 
     /// Bytes taken at this moment.
     pub fn used_bytes(&self) -> u64 {
-        self.shared.lock().used
+        self.shared.state.lock().used
     }
 }
 
 impl Shared {
-    fn lock(&self) -> MutexGuard<'_, Usage> {
-        // Only counters are changed under the lock: they are whole even after a panic elsewhere.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn lock_lenders(&self) -> MutexGuard<'_, Lenders> {
-        self.lenders.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Under no lock: what is given up comes back through `give_back`.
     fn ask_lenders(&self) {
-        let lenders: Vec<_> = self.lock_lenders().give_up.values().cloned().collect();
+        let lenders: Vec<_> = self.lenders.lock().give_up.values().cloned().collect();
         for give_up in lenders {
             give_up();
         }
@@ -185,7 +174,12 @@ impl Shared {
 
 impl std::fmt::Debug for Shared {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "{:?} of {} bytes", self.lock(), self.capacity)
+        write!(
+            formatter,
+            "{:?} of {} bytes",
+            self.state.lock(),
+            self.capacity
+        )
     }
 }
 
@@ -197,7 +191,7 @@ pub struct Lending {
 
 impl Drop for Lending {
     fn drop(&mut self) {
-        self.shared.lock_lenders().give_up.remove(&self.id);
+        self.shared.lenders.lock().give_up.remove(&self.id);
     }
 }
 
@@ -232,7 +226,7 @@ impl Reservation {
 
     fn give_back(&self, bytes: u64) {
         if bytes > 0 {
-            self.shared.lock().used -= bytes;
+            self.shared.state.lock().used -= bytes;
             self.shared.changed.notify_all();
         }
     }
@@ -284,11 +278,11 @@ mod tests {
         let budget = MemoryBudget::new(100);
         let kept = Arc::new(Mutex::new(Some(budget.acquire(80))));
         let lent = Arc::clone(&kept);
-        let lending = budget.lend(move || drop(lent.lock().unwrap().take()));
+        let lending = budget.lend(move || drop(lent.lock().take()));
         drop(budget.acquire(20));
-        assert!(kept.lock().unwrap().is_some(), "there was room");
+        assert!(kept.lock().is_some(), "there was room");
         drop(budget.acquire(1000));
-        assert!(kept.lock().unwrap().is_none());
+        assert!(kept.lock().is_none());
         assert_eq!(budget.used_bytes(), 0);
         drop(lending);
         assert!(!budget.is_waited_for());

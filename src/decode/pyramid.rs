@@ -5,7 +5,9 @@
 //! pixels are lent by the memory budget: when a model needs the memory they are given up, and decoded again when they are
 //! wanted again.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use super::limits::{Lending, Reservation};
 use super::orientation::Walk;
@@ -54,7 +56,7 @@ impl PicturePyramid {
             limits: limits.clone(),
             layout,
             warning: decoded.flaw.as_ref().map(Flaw::warning),
-            _lending: limits.budget.lend(move || lender.lock().clear()),
+            _lending: limits.budget.lend(move || lender.0.lock().clear()),
             held,
         };
         picture.keep(decoded);
@@ -178,7 +180,7 @@ impl PicturePyramid {
     }
 
     fn put(&self, level: usize, pixels: Arc<Level>) {
-        let mut levels = self.held.lock();
+        let mut levels = self.held.0.lock();
         if levels.len() <= level {
             levels.resize(level + 1, None);
         }
@@ -196,19 +198,15 @@ impl PixelSource for PicturePyramid {
         if x >= width || y >= height {
             return None;
         }
-        let levels = self.held.0.try_lock().ok()?;
+        let levels = self.held.0.try_lock()?;
         let level = levels.first()?.as_ref()?;
         Some(level.stored_pixel(&level.walk(), x as usize, y as usize))
     }
 }
 
 impl Held {
-    fn lock(&self) -> MutexGuard<'_, Vec<Option<Arc<Level>>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn get(&self, level: usize) -> Option<Arc<Level>> {
-        self.lock().get(level)?.clone()
+        self.0.lock().get(level)?.clone()
     }
 }
 

@@ -1,7 +1,9 @@
 //! The picture in the middle: a coarse one first, then the tiles that are looked at.
 
 use std::collections::{HashSet, VecDeque};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::{Condvar, Mutex};
 
 use super::{Delivery, Shared, guarded};
 use crate::decode::{self, ImageDetails, PicturePyramid};
@@ -105,7 +107,7 @@ impl DisplayMaker {
 
     pub(super) fn want(&self, source: SourceId, sample: SampleId, uri: SampleUri) {
         let control = TaskControl::new(ProgressUnit::Bytes);
-        let mut content = self.desk.lock();
+        let mut content = self.desk.content.lock();
         if let Some(earlier) = content.reading.replace(control.clone()) {
             earlier.cancel();
         }
@@ -121,7 +123,7 @@ impl DisplayMaker {
 
     /// Replaces the tiles that were wanted before, except what is being cut.
     pub(super) fn want_tiles(&self, source: SourceId, sample: SampleId, tiles: Vec<TileKey>) {
-        let mut content = self.desk.lock();
+        let mut content = self.desk.content.lock();
         if content.shows(source, sample) {
             content.wanted = tiles.into();
             self.desk.changed.notify_all();
@@ -131,7 +133,7 @@ impl DisplayMaker {
 
 impl Drop for DisplayMaker {
     fn drop(&mut self) {
-        let mut content = self.desk.lock();
+        let mut content = self.desk.content.lock();
         content.is_open = false;
         if let Some(reading) = content.reading.take() {
             reading.cancel();
@@ -174,10 +176,6 @@ impl Content {
 }
 
 impl Desk {
-    fn lock(&self) -> MutexGuard<'_, Content> {
-        self.content.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Waits until `find` finds something; `None` once the window is gone.
     fn wait_for<T>(&self, find: impl Fn(&mut Content) -> Option<T>) -> Option<T> {
         let mut found = None;
@@ -187,13 +185,13 @@ impl Desk {
                 found.is_none()
             }
         };
-        drop(self.changed.wait_while(self.lock(), is_idle));
+        self.changed.wait_while(&mut self.content.lock(), is_idle);
         found
     }
 
     /// False where another picture has been asked for meanwhile.
     fn put_on(&self, open: &Open) -> bool {
-        let mut content = self.lock();
+        let mut content = self.content.lock();
         let is_wanted = content.request.is_none();
         if is_wanted {
             content.open = Some(open.clone());
@@ -305,7 +303,7 @@ fn load(shared: &Shared, desk: &Desk, open: &Open, level: usize) -> bool {
         let loaded = open.picture.load(level);
         loaded.map_err(|error| error.to_string())
     });
-    let mut content = desk.lock();
+    let mut content = desk.content.lock();
     desk.changed.notify_all();
     let Err(reason) = result else {
         return true;
@@ -338,7 +336,7 @@ fn cut(shared: &Shared, desk: &Desk, open: &Open, key: TileKey) -> bool {
             true
         }
     };
-    let mut content = desk.lock();
+    let mut content = desk.content.lock();
     if content.shows(open.source, open.sample) {
         content.under_way.remove(&key);
         if was_given_up {

@@ -2,7 +2,9 @@
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use super::{Delivery, Shared};
 use crate::decode;
@@ -45,7 +47,7 @@ impl Doctor {
             result: result.map(Box::new),
         };
         let work = move |shared: &Arc<Shared>| {
-            let mut patient = patient.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut patient = patient.lock();
             let result = recognise(shared, &mut patient, &look);
             ended(result.map_err(|error| format!("{error:#}")))
         };
@@ -58,7 +60,7 @@ impl Doctor {
         let patient = Arc::clone(&self.patient);
         let ended = move |result| Event::ModelAdded { import, result };
         let work = move |shared: &Arc<Shared>| {
-            let patient = patient.lock().unwrap_or_else(PoisonError::into_inner);
+            let patient = patient.lock();
             let result = add(shared, patient.as_ref(), import);
             ended(result.map_err(|error| format!("{error:#}")))
         };

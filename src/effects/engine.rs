@@ -3,8 +3,10 @@
 //! One model is loaded at a time. A long prediction keeps the one it began with, even while another is being loaded.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 use super::latest::{LatestSender, latest};
 use super::remote::elsewhere::RemoteBulk;
@@ -166,7 +168,7 @@ impl EngineWorker {
     /// Replaces one that has not begun, or whose image has not been read yet.
     pub(super) fn predict_one(&self, request: Single) {
         let reading = TaskControl::new(ProgressUnit::Bytes);
-        let mut current = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut current = self.reading.lock();
         if let Some(earlier) = current.replace(reading.clone()) {
             earlier.cancel();
         }
@@ -199,13 +201,9 @@ pub(super) fn predict_many(shared: &Arc<Shared>, model: Option<BulkModel>, bulk:
 impl Loaded {
     /// The predictor, where it is the one with this model and these settings.
     fn get(&self, key: &RunKey) -> Option<Arc<OnnxPredictor>> {
-        let current = self.lock();
+        let current = self.current.lock();
         let (loaded, predictor) = current.as_ref()?;
         (loaded == key).then(|| Arc::clone(predictor))
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Option<(RunKey, Arc<OnnxPredictor>)>> {
-        self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -214,15 +212,12 @@ fn load(
     loaded: &Loaded,
     preparation: &Preparation,
 ) -> Result<(DeviceReport, Option<String>), PrepareError> {
-    let _one_at_a_time = loaded
-        .loading
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner);
+    let _one_at_a_time = loaded.loading.lock();
     let control = &preparation.control;
     let _working = shared.model_work.begin(control);
     control.checkpoint()?;
     // Two models may not fit into memory together.
-    *loaded.lock() = None;
+    *loaded.current.lock() = None;
     control.set_step("Looking for ONNX Runtime");
     let setting = preparation.runtime_library.as_deref();
     let runtime = runtime::ensure_loaded(&shared.dirs, setting, control)?;
@@ -240,7 +235,7 @@ fn load(
     let predictor = OnnxPredictor::load(&runtime, &model, &options, control)?;
     control.checkpoint()?;
     let report = predictor.report();
-    *loaded.lock() = Some((preparation.key.clone(), Arc::new(predictor)));
+    *loaded.current.lock() = Some((preparation.key.clone(), Arc::new(predictor)));
     let restart_to_use = runtime
         .restart_to_use
         .map(|library| library.path.display().to_string());

@@ -1,8 +1,10 @@
 //! The strip with all boxes of one class: gathering its frames, and cutting the boxes out of their images.
 
 use std::collections::{HashSet, VecDeque};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use parking_lot::{Condvar, Mutex};
 
 use super::latest::{LatestSender, latest};
 use super::{Delivery, Shared, guarded};
@@ -99,7 +101,7 @@ impl Filmstrips {
 
     /// Replaces what was wanted before, except what is being made.
     pub(super) fn want(&self, source: SourceId, run: RunId, crops: Vec<CropRequest>) {
-        let mut wanted = self.crops.lock();
+        let mut wanted = self.crops.wanted.lock();
         if (wanted.source, wanted.run) != (source, run) {
             (wanted.source, wanted.run) = (source, run);
             wanted.under_way.clear();
@@ -111,16 +113,12 @@ impl Filmstrips {
 
 impl Drop for Filmstrips {
     fn drop(&mut self) {
-        self.crops.lock().is_open = false;
+        self.crops.wanted.lock().is_open = false;
         self.crops.changed.notify_all();
     }
 }
 
 impl Queue {
-    fn lock(&self) -> MutexGuard<'_, Wanted> {
-        self.wanted.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn take(&self) -> Option<Job> {
         let mut job = None;
         let is_idle = |wanted: &mut Wanted| {
@@ -129,12 +127,12 @@ impl Queue {
                 job.is_none()
             }
         };
-        drop(self.changed.wait_while(self.lock(), is_idle));
+        self.changed.wait_while(&mut self.wanted.lock(), is_idle);
         job
     }
 
     fn done(&self, job: &Job) {
-        let mut wanted = self.lock();
+        let mut wanted = self.wanted.lock();
         if (wanted.source, wanted.run) == (job.source, job.run) {
             for crop in &job.crops {
                 wanted.under_way.remove(&(crop.sample, crop.index));

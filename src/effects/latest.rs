@@ -1,7 +1,9 @@
 //! A box for one request that a newer one replaces.
 
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex};
 
 /// The asking end. When it is dropped, whoever waits at the other end is let go.
 pub(super) struct LatestSender<T>(Arc<Slot<T>>);
@@ -33,11 +35,7 @@ pub(super) fn latest<T>() -> (LatestSender<T>, LatestReceiver<T>) {
 impl<T> LatestSender<T> {
     /// Replaces a request that nobody has taken yet, and gives that.
     pub(super) fn put(&self, request: T) -> Option<T> {
-        let mut content = self
-            .0
-            .content
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut content = self.0.content.lock();
         let replaced = content.request.replace(request);
         self.0.changed.notify_one();
         replaced
@@ -46,11 +44,7 @@ impl<T> LatestSender<T> {
 
 impl<T> Drop for LatestSender<T> {
     fn drop(&mut self) {
-        let mut content = self
-            .0
-            .content
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut content = self.0.content.lock();
         content.is_open = false;
         self.0.changed.notify_all();
     }
@@ -59,33 +53,19 @@ impl<T> Drop for LatestSender<T> {
 impl<T> LatestReceiver<T> {
     /// Waits until a newer request is there, nobody can ask any more, or the time is up; true unless it is up.
     pub(super) fn is_replaced_within(&self, patience: Duration) -> bool {
-        let content = self
-            .0
-            .content
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut content = self.0.content.lock();
         let is_waiting = |content: &mut Content<T>| content.request.is_none() && content.is_open;
-        let (_content, waited) = self
-            .0
+        self.0
             .changed
-            .wait_timeout_while(content, patience, is_waiting)
-            .unwrap_or_else(PoisonError::into_inner);
-        !waited.timed_out()
+            .wait_while_for(&mut content, is_waiting, patience);
+        !is_waiting(&mut content)
     }
 
     /// Waits for a request; `None` once nobody can ask any more.
     pub(super) fn take(&self) -> Option<T> {
-        let content = self
-            .0
-            .content
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut content = self.0.content.lock();
         let is_waiting = |content: &mut Content<T>| content.request.is_none() && content.is_open;
-        let mut content = self
-            .0
-            .changed
-            .wait_while(content, is_waiting)
-            .unwrap_or_else(PoisonError::into_inner);
+        self.0.changed.wait_while(&mut content, is_waiting);
         if content.is_open {
             content.request.take()
         } else {

@@ -26,9 +26,10 @@ mod s3;
 mod thumbnails;
 mod upload;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use crossbeam_channel::{Receiver, Sender};
+use parking_lot::Mutex;
 
 use model_work::ModelWork;
 
@@ -542,7 +543,7 @@ impl Effects {
                 control,
             } => models::fetch(shared, id, from, task, control),
             Effect::RemoveModel { id } => models::remove(shared, id),
-            Effect::LimitMegapixels(max) => shared.lock_limits().max_megapixels = max,
+            Effect::LimitMegapixels(max) => shared.limits.lock().max_megapixels = max,
             Effect::Signal(control, signal) => match signal {
                 TaskSignal::Pause => control.pause(),
                 TaskSignal::Resume => control.resume(),
@@ -705,7 +706,7 @@ impl Effects {
 /// What is queued for the project must be on the disk before the program ends, and no model at work.
 impl Drop for Effects {
     fn drop(&mut self) {
-        let project = self.shared.lock_project().take();
+        let project = self.shared.project.lock().take();
         if let Some((_, project)) = project
             && let Err(error) = project.flush()
         {
@@ -717,11 +718,7 @@ impl Drop for Effects {
 
 impl Shared {
     fn limits(&self) -> DecodeLimits {
-        self.lock_limits().clone()
-    }
-
-    fn lock_limits(&self) -> MutexGuard<'_, DecodeLimits> {
-        self.limits.lock().unwrap_or_else(PoisonError::into_inner)
+        self.limits.lock().clone()
     }
 
     /// False where the window is gone; the worker then stops.
@@ -744,14 +741,14 @@ impl Shared {
 
     /// The open source, if it still is the one that was meant.
     fn source(&self, id: SourceId) -> Option<Arc<dyn Source>> {
-        let current = self.lock_source();
+        let current = self.source.lock();
         let (open, source) = current.as_ref()?;
         (*open == id).then(|| Arc::clone(source))
     }
 
     /// Makes a source the open one, unless a later one has been opened meanwhile.
     fn set_source(&self, id: SourceId, source: Arc<dyn Source>) {
-        let mut current = self.lock_source();
+        let mut current = self.source.lock();
         if current.as_ref().is_none_or(|(open, _)| *open < id) {
             *current = Some((id, source));
         }
@@ -759,14 +756,14 @@ impl Shared {
 
     /// The project of the open source, once it is open.
     fn project(&self, id: SourceId) -> Option<Project> {
-        let current = self.lock_project();
+        let current = self.project.lock();
         let (open, project) = current.as_ref()?;
         (*open == id).then(|| project.clone())
     }
 
     /// Makes a project that of the open source, unless a later source has been opened meanwhile.
     fn set_project(&self, id: SourceId, project: Project) {
-        let mut current = self.lock_project();
+        let mut current = self.project.lock();
         let before = match &*current {
             Some((open, _)) if *open > id => Some((id, project)),
             _ => current.replace((id, project)),
@@ -778,16 +775,8 @@ impl Shared {
 
     /// Closes the project of a source that was open before this one.
     fn close_project_before(&self, id: SourceId) {
-        let earlier = self.lock_project().take_if(|(open, _)| *open < id);
+        let earlier = self.project.lock().take_if(|(open, _)| *open < id);
         drop(earlier);
-    }
-
-    fn lock_project(&self) -> MutexGuard<'_, Option<(SourceId, Project)>> {
-        self.project.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn lock_source(&self) -> MutexGuard<'_, Option<(SourceId, Arc<dyn Source>)>> {
-        self.source.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A task with a name. A panic in it becomes a problem that the user sees, instead of silence.

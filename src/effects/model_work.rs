@@ -4,8 +4,10 @@
 //! then crashes the whole process. So closing the window cancels what loads or asks a model, and waits for it.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex};
 
 use crate::tasks::TaskControl;
 
@@ -34,7 +36,7 @@ pub(super) struct Working {
 impl ModelWork {
     /// `None` once the window is being closed; then `control` is cancelled, too.
     pub(super) fn begin(self: &Arc<Self>, control: &TaskControl) -> Option<Working> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.is_closed {
             control.cancel();
             return None;
@@ -50,28 +52,23 @@ impl ModelWork {
 
     /// Cancels what is under way, waits for it, and lets nothing begin any more.
     pub(super) fn close(&self) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.is_closed = true;
         let running: Vec<TaskControl> = state.running.values().cloned().collect();
         drop(state);
         running.iter().for_each(TaskControl::cancel);
-        let waited = self
-            .changed
-            .wait_timeout_while(self.lock(), PATIENCE, |state| !state.running.is_empty());
-        let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
+        let is_busy = |state: &mut WorkState| !state.running.is_empty();
+        self.changed.wait_while_for(&mut state, is_busy, PATIENCE);
         if !state.running.is_empty() {
             log::warn!("the window closes while a model is still at work");
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, WorkState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for Working {
     fn drop(&mut self) {
-        self.work.lock().running.remove(&self.number);
+        self.work.state.lock().running.remove(&self.number);
         self.work.changed.notify_all();
     }
 }
@@ -96,7 +93,7 @@ mod tests {
             }
         });
         work.close();
-        assert!(work.lock().running.is_empty());
+        assert!(work.state.lock().running.is_empty());
         ended.join().unwrap();
 
         let late = TaskControl::new(ProgressUnit::Images);

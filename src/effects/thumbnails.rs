@@ -5,9 +5,10 @@
 
 mod queue;
 
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::Arc;
 
 use crossbeam_channel::{Receiver, Sender};
+use parking_lot::{Condvar, Mutex};
 
 use super::{Delivery, Shared, guarded, kept};
 use crate::decode::{self, ThumbnailKey};
@@ -124,16 +125,16 @@ impl Turns {
     }
 
     fn wait(&self) -> Turn<'_> {
-        let free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = self.changed.wait_while(free, |free| *free == 0);
-        *waited.unwrap_or_else(PoisonError::into_inner) -= 1;
+        let mut free = self.free.lock();
+        self.changed.wait_while(&mut free, |free| *free == 0);
+        *free -= 1;
         Turn(self)
     }
 }
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        *self.0.free.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        *self.0.free.lock() += 1;
         self.0.changed.notify_one();
     }
 }

@@ -2,11 +2,12 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use crossbeam_channel::{Receiver, Sender, bounded};
+use parking_lot::Mutex;
 
 use super::annotated::annotate;
 use super::error::{ExportError, ends_everything};
@@ -92,13 +93,13 @@ impl PicturePool {
 
     /// Given once.
     pub(super) fn take_halt(&self) -> Option<Halt> {
-        lock(&self.shared.halt).take()
+        self.shared.halt.lock().take()
     }
 
     /// Waits for the last picture. Gives those that could not be written, and what made it useless to go on.
     pub(super) fn finish(mut self) -> (Vec<Problem>, Option<Halt>) {
         let mut problems = self.join();
-        problems.append(&mut lock(&self.shared.problems));
+        problems.append(&mut self.shared.problems.lock());
         (problems, self.take_halt())
     }
 
@@ -131,7 +132,9 @@ impl Shared {
             }
             if let Err(reason) = self.draw(&job) {
                 let message = format!("no annotated picture could be made: {reason}");
-                lock(&self.problems).push(Problem::of_sample(job.uri, message));
+                self.problems
+                    .lock()
+                    .push(Problem::of_sample(job.uri, message));
             }
         }
     }
@@ -140,7 +143,9 @@ impl Shared {
         let source = &self.source;
         let bytes = source.read(&job.uri).map_err(|error| {
             if let SourceError::Unreachable(reason) = &error {
-                lock(&self.halt).get_or_insert_with(|| Halt::Source(reason.clone()));
+                self.halt
+                    .lock()
+                    .get_or_insert_with(|| Halt::Source(reason.clone()));
             }
             error.to_string()
         })?;
@@ -156,13 +161,9 @@ impl Shared {
             if let PictureFileError::Write(error) = error
                 && ends_everything(&error)
             {
-                lock(&self.halt).get_or_insert(Halt::Disk(error));
+                self.halt.lock().get_or_insert(Halt::Disk(error));
             }
             text
         })
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

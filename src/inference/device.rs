@@ -7,11 +7,11 @@ mod cuda;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
 
 use ort::ep;
 use ort::memory::DeviceType;
 use ort::session::builder::{AutoDevicePolicy, SessionBuilder};
+use parking_lot::Mutex;
 
 use super::InferenceError;
 use super::runtime::{Loaded, RuntimePackage};
@@ -186,7 +186,7 @@ fn register_plugin(runtime: &Loaded) -> Result<(), String> {
         let problem = runtime.plugin_problem.as_deref();
         return Err(problem.unwrap_or(not_installed).to_owned());
     };
-    let mut registered = REGISTERED.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut registered = REGISTERED.lock();
     if registered.contains(&plugin.library) {
         return Ok(());
     }

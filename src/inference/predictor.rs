@@ -1,8 +1,9 @@
 //! A model on a device of this machine, as the pipeline sees it.
 
 use std::borrow::Cow;
-use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
+
+use parking_lot::Mutex;
 
 use super::InferenceError;
 use super::device::{self, PreparedDevice};
@@ -174,7 +175,7 @@ impl OnnxPredictor {
 
     /// Where the model runs and why, with the latencies so far.
     pub fn report(&self) -> DeviceReport {
-        let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        let calls = self.calls.lock();
         DeviceReport {
             warm_up_ms: calls.warm_up_ms,
             latency: calls.latency(),
@@ -254,9 +255,7 @@ impl OnnxPredictor {
         batch: &[Prepared],
         control: &TaskControl,
     ) -> Result<Vec<Prediction>, PredictError> {
-        let mut lane = self.lanes[lane]
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut lane = self.lanes[lane].lock();
         let lane = &mut *lane;
         let input = join(batch)?;
         let start = Instant::now();
@@ -264,10 +263,7 @@ impl OnnxPredictor {
             lane.session
                 .run(&lane.input_name, &input, &self.wanted_outputs(), control)?;
         let call_ms = start.elapsed().as_secs_f64() * 1e3;
-        self.calls
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .add(call_ms, lane.is_warm);
+        self.calls.lock().add(call_ms, lane.is_warm);
         lane.is_warm = true;
         postprocess(&self.card.output, &self.labels, keep, &outputs, batch)
     }

@@ -12,11 +12,12 @@ mod packages;
 mod pip;
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use ort::LoadDynamicError;
 use ort::environment::Environment;
 use ort::logging::LogLevel;
+use parking_lot::Mutex;
 
 pub use error::RuntimeError;
 pub use install::install;
@@ -304,7 +305,7 @@ static LOADED: Mutex<Option<(Environment, RuntimeLibrary)>> = Mutex::new(None);
 
 /// Loads a library that was found, unless another one was loaded before ([`Loaded::restart_to_use`]).
 pub fn load(library: RuntimeLibrary) -> Result<Loaded, RuntimeError> {
-    let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut loaded = LOADED.lock();
     if loaded.is_none() {
         *loaded = Some((environment(&library)?, library.clone()));
     }

@@ -1,6 +1,6 @@
 //! Bounds how many bytes of encoded images are in memory, however many are read at once.
 
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use parking_lot::{Condvar, Mutex};
 
 /// Room for so many bytes.
 pub(crate) struct ByteBudget {
@@ -37,8 +37,8 @@ impl ByteBudget {
     pub(crate) fn take(&self, bytes: u64) -> Option<Room<'_>> {
         let bytes = bytes.min(self.total);
         let is_full = |state: &mut State| !state.is_closed && state.free < bytes;
-        let state = self.changed.wait_while(self.lock(), is_full);
-        let mut state = state.unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
+        self.changed.wait_while(&mut state, is_full);
         if state.is_closed {
             return None;
         }
@@ -51,18 +51,14 @@ impl ByteBudget {
 
     /// No more room for anyone.
     pub(crate) fn close(&self) {
-        self.lock().is_closed = true;
+        self.state.lock().is_closed = true;
         self.changed.notify_all();
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for Room<'_> {
     fn drop(&mut self) {
-        self.budget.lock().free += self.bytes;
+        self.budget.state.lock().free += self.bytes;
         self.budget.changed.notify_all();
     }
 }

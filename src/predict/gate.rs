@@ -1,6 +1,6 @@
 //! Hands out the indices of the samples, in order, and never too far ahead of what has been written.
 
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use parking_lot::{Condvar, Mutex};
 
 /// Shared by the readers, which take indices, and the writer, which lets them go on.
 pub(crate) struct Gate {
@@ -37,8 +37,8 @@ impl Gate {
         let too_far = |state: &mut State| {
             !state.closed && state.next < self.total && state.next >= state.written + self.window
         };
-        let state = self.moved.wait_while(self.lock(), too_far);
-        let mut state = state.unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
+        self.moved.wait_while(&mut state, too_far);
         if state.closed || state.next >= self.total {
             return None;
         }
@@ -47,17 +47,13 @@ impl Gate {
     }
 
     pub(crate) fn set_written(&self, written: usize) {
-        self.lock().written = written;
+        self.state.lock().written = written;
         self.moved.notify_all();
     }
 
     /// No more indices for anyone.
     pub(crate) fn close(&self) {
-        self.lock().closed = true;
+        self.state.lock().closed = true;
         self.moved.notify_all();
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

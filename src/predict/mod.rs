@@ -9,9 +9,10 @@ mod stages;
 mod workers;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use crossbeam_channel::{Receiver, bounded};
+use parking_lot::Mutex;
 
 pub(crate) use byte_budget::ByteBudget;
 pub(crate) use gate::Gate;
@@ -203,14 +204,8 @@ pub fn predict_some(
         [decoders, decoders, 1]
     };
     outcome.stages = shared.clock.times(readers.min(total), threads);
-    outcome.notes = shared
-        .notes
-        .into_inner()
-        .unwrap_or_else(PoisonError::into_inner);
-    let stopped = shared
-        .stopped
-        .into_inner()
-        .unwrap_or_else(PoisonError::into_inner);
+    outcome.notes = shared.notes.into_inner();
+    let stopped = shared.stopped.into_inner();
     outcome.stopped = stopped
         .or_else(|| (outcome.done + outcome.failed < wanted.len()).then_some(Stopped::Cancelled));
     outcome

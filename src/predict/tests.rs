@@ -278,14 +278,14 @@ fn batches_are_made_of_consecutive_images_in_every_run() {
     for _ in 0..3 {
         let seen = Arc::clone(&batches);
         let record = move |widths: &[u32], _: &TaskControl| {
-            let mut seen = seen.lock().unwrap();
+            let mut seen = seen.lock();
             let members = seen.entry(widths[0]).or_insert_with(|| widths.to_vec());
             assert_eq!(members, widths);
             Ok(())
         };
         run(&request(source(30), TestPredictor::new(1, 8, record)));
     }
-    let batches = batches.lock().unwrap();
+    let batches = batches.lock();
     assert_eq!(batches.keys().copied().collect::<Vec<_>>(), [1, 9, 17, 25]);
     assert_eq!(batches[&25].len(), 6);
 }
@@ -320,7 +320,7 @@ fn a_run_that_goes_on_forms_the_same_batches_and_gives_only_what_is_missing() {
     ] {
         let seen = Arc::clone(&calls);
         let record = move |widths: &[u32], _: &TaskControl| {
-            seen.lock().unwrap().push(widths.to_vec());
+            seen.lock().push(widths.to_vec());
             Ok(())
         };
         let request = request(source(30), TestPredictor::new(lanes, batch, record));
@@ -332,7 +332,7 @@ fn a_run_that_goes_on_forms_the_same_batches_and_gives_only_what_is_missing() {
             (outcome.done, outcome.failed, outcome.stopped),
             (3, 0, None)
         );
-        let mut calls = std::mem::take(&mut *calls.lock().unwrap());
+        let mut calls = std::mem::take(&mut *calls.lock());
         calls.sort();
         assert_eq!(calls, expected);
         let places: Vec<usize> = sink.in_order.iter().map(|(index, _)| *index).collect();

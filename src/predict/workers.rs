@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crossbeam_channel::{Receiver, Sender};
+use parking_lot::Mutex;
 
 use super::byte_budget::{ByteBudget, Room};
 use super::gate::Gate;
@@ -218,7 +218,7 @@ impl<'r> Shared<'r> {
         })?;
         drop((bytes, room));
         if let Some(warning) = image.warning {
-            self.warnings().insert(index, warning);
+            self.warnings.lock().insert(index, warning);
         }
         self.clock.measure(Stage::Prepare, || {
             guarded(|| {
@@ -292,10 +292,7 @@ impl<'r> Shared<'r> {
                 "The device ran out of memory with {failed_len} images a call, went on with {halved} ({reason})"
             );
             log::warn!("{note}");
-            self.notes
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .push(note);
+            self.notes.lock().push(note);
         }
     }
 
@@ -324,7 +321,7 @@ impl<'r> Shared<'r> {
         finished: &Sender<Finished>,
     ) -> Result<(), Ended> {
         let uri = &self.request.samples[index].uri;
-        let warning = self.warnings().remove(&index);
+        let warning = self.warnings.lock().remove(&index);
         let result = result.map(|mut prediction| {
             prediction.warnings.extend(warning);
             prediction
@@ -333,15 +330,8 @@ impl<'r> Shared<'r> {
         finished.send((index, result)).map_err(|_| Ended)
     }
 
-    fn warnings(&self) -> MutexGuard<'_, BTreeMap<usize, String>> {
-        self.warnings.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn stop(&self, why: Stopped) {
-        self.stopped
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get_or_insert(why);
+        self.stopped.lock().get_or_insert(why);
         self.gate.close();
     }
 }

@@ -3,11 +3,12 @@
 //! Images go as they lie in their files; answers are read by [`OutputReader`], as those of Batch Transform are. Knows nothing of how a
 //! request gets there: that is a [`Carrier`]'s.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use parking_lot::Mutex;
 
 use super::outputs::{LabelSource, OutputReader, OutputShape, Recognition, Unrecognised};
 use crate::domain::{
@@ -133,11 +134,7 @@ impl RemotePredictor {
 
     /// From sending an image to having its answer; `None` before the first.
     pub fn latency(&self) -> Option<LatencyMs> {
-        let mut took = self
-            .took_ms
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone();
+        let mut took = self.took_ms.lock().clone();
         took.sort_by(f32::total_cmp);
         let at = |part: f64| {
             let last = took.len().checked_sub(1)?;
@@ -175,10 +172,7 @@ impl RemotePredictor {
         size: [u32; 2],
         took: Duration,
     ) -> Result<Prediction, PredictError> {
-        self.took_ms
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(took.as_secs_f32() * 1e3);
+        self.took_ms.lock().push(took.as_secs_f32() * 1e3);
         let prediction = self
             .reader
             .read(answer, Some(size))

@@ -2,10 +2,11 @@
 //! itself; in a folder it may be anything.
 
 use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use parking_lot::Mutex;
 use serde::Deserialize;
 
 use super::{Page, Source, SourceError, cut, for_task};
@@ -94,7 +95,7 @@ impl LinesSource {
 
     fn range_of(&self, number: u64) -> Result<Range<u64>, SourceError> {
         let place = usize::try_from(number).unwrap_or(usize::MAX);
-        let mut index = self.lock();
+        let mut index = self.index.lock();
         loop {
             if let Some(range) = index.lines.get(place) {
                 return Ok(range.clone());
@@ -116,10 +117,6 @@ impl LinesSource {
             size_bytes: line.end - line.start,
             ..self.file.clone()
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Index> {
-        self.index.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -181,7 +178,7 @@ impl Source for LinesSource {
                 return None;
             }
             let mut page = Page::default();
-            let mut index = source.lock();
+            let mut index = source.index.lock();
             while index.lines.len() < next + page_len && !index.is_whole {
                 if let Err(error) = index.look_further(&*source.inner, &source.file) {
                     is_over = true;
@@ -220,7 +217,7 @@ impl Source for LinesSource {
         if *file != self.file.uri {
             return Ok(None);
         }
-        let mut index = self.lock();
+        let mut index = self.index.lock();
         while !index.is_whole {
             index.look_further(&*self.inner, &self.file)?;
         }

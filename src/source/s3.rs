@@ -6,7 +6,9 @@ mod kept;
 mod reach;
 
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use self::choose::Choice;
 pub use self::choose::{is_folder_marker, is_hidden_name};
@@ -236,16 +238,11 @@ impl Source for S3Source {
         let folder = match &self.inner.root {
             Root::Folder(folder) => folder,
             Root::Object(found) => {
-                let found = found.lock().unwrap_or_else(PoisonError::into_inner).take();
+                let found = found.lock().take();
                 return Box::new(std::iter::once(self.page_of_object(found)));
             }
         };
-        let begun = self
-            .inner
-            .begun
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
+        let begun = self.inner.begun.lock().take();
         let listing = match begun {
             Some(Begun { first, rest }) => Ok((Some(first), rest)),
             None => self

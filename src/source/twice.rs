@@ -2,7 +2,9 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use super::{ListingChange, Page, Source, SourceError, for_task};
 use crate::domain::{SampleUri, Truth};
@@ -34,7 +36,7 @@ impl ReadTwice {
     }
 
     fn with_waiting<T>(&self, use_them: impl FnOnce(&mut Waiting) -> T) -> T {
-        use_them(&mut self.waiting.lock().unwrap_or_else(PoisonError::into_inner))
+        use_them(&mut self.waiting.lock())
     }
 }
 

@@ -20,11 +20,12 @@ mod writer;
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use parking_lot::{Mutex, RwLock};
 use rusqlite::Connection;
 
 pub use columns::{SampleSummary, Summary};
@@ -110,14 +111,11 @@ struct Root(RwLock<Option<Arc<str>>>);
 
 impl Root {
     fn get(&self) -> Option<Arc<str>> {
-        self.0
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.0.read().clone()
     }
 
     fn set(&self, root: Option<&str>) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = root.map(Arc::from);
+        *self.0.write() = root.map(Arc::from);
     }
 }
 
@@ -148,7 +146,7 @@ impl Project {
             StoreError::database(NOTE_PLACE)(error)
         })?;
         let connection = self.writing()?.connection.lock();
-        let connection = connection.unwrap_or_else(PoisonError::into_inner);
+        let connection = connection;
         open::set_fact(&connection, PLACE, Some(&json)).map_err(StoreError::database(NOTE_PLACE))
     }
 

@@ -2,10 +2,11 @@
 //! alone, damaged ones put aside.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use rusqlite::{Connection, OpenFlags, OptionalExtension};
 
 use super::damage::{companion, put_back, remove_if_there, rescue, set_aside};

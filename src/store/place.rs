@@ -1,7 +1,8 @@
 //! The file that a project lies in, as long as it is open.
 
 use std::path::{Path, PathBuf};
-use std::sync::{PoisonError, RwLock};
+
+use parking_lot::RwLock;
 
 /// Where the project lies, and how to recognise its file. It may move while it is open.
 pub(super) struct Place(RwLock<Option<Located>>);
@@ -28,20 +29,20 @@ impl Place {
 
     pub(super) fn move_to(&self, path: PathBuf) {
         let identity = identity_of(&path);
-        let mut located = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut located = self.0.write();
         *located = Some(Located { path, identity });
     }
 
     /// `None` for a project in memory.
     pub(super) fn path(&self) -> Option<PathBuf> {
-        let located = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let located = self.0.read();
         located.as_ref().map(|located| located.path.clone())
     }
 
     /// # Errors
     /// Somebody removed, renamed or replaced the file: what is written now would be lost when the program ends.
     pub(super) fn check_still_there(&self) -> Result<(), String> {
-        let located = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let located = self.0.read();
         match &*located {
             Some(Located { path, identity }) if identity_of(path) != *identity => Err(format!(
                 "the project file was removed, renamed or replaced while it was open; put it back, or save the project under \

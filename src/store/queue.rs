@@ -1,8 +1,10 @@
 //! What waits to be saved. Nothing leaves it before it is committed.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
 
 use super::error::StoreError;
 use crate::domain::{Change, Prediction};
@@ -69,7 +71,7 @@ pub(super) enum AfterWait {
 impl Queue {
     /// Never waits.
     pub(super) fn push(&self, ticket: u64, change: Change) {
-        Self::push_locked(&mut self.lock(), ticket, change);
+        Self::push_locked(&mut self.state.lock(), ticket, change);
         self.moved.notify_all();
     }
 
@@ -83,20 +85,16 @@ impl Queue {
         let queue = Arc::clone(self);
         let _wake_on_cancel = control.on_cancel(move || {
             // Taking the lock first, or the wake-up could fall between the question and the wait.
-            drop(queue.lock());
+            drop(queue.state.lock());
             queue.moved.notify_all();
         });
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         while state.bytes > FULL_BYTES && !state.is_over() {
             drop(state);
             control.checkpoint()?;
-            state = self.lock();
+            state = self.state.lock();
             if state.bytes > FULL_BYTES && !state.is_over() {
-                state = self
-                    .moved
-                    .wait_timeout(state, Duration::from_millis(100))
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .0;
+                self.moved.wait_for(&mut state, Duration::from_millis(100));
             }
         }
         if state.is_over() {
@@ -115,16 +113,13 @@ impl Queue {
 
     /// For the writer: all that waits, once it is time for a commit; `None` when the queue is closed and empty.
     pub(super) fn next_batch(&self, last_commit: Option<Instant>) -> Option<Arc<Vec<Queued>>> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         loop {
             if state.waiting.is_empty() {
                 if state.is_closing {
                     return None;
                 }
-                state = self
-                    .moved
-                    .wait(state)
-                    .unwrap_or_else(PoisonError::into_inner);
+                self.moved.wait(&mut state);
                 continue;
             }
             let rest = last_commit.map_or(Duration::ZERO, |last| {
@@ -136,17 +131,13 @@ impl Queue {
                 state.in_flight_bytes = state.bytes;
                 return Some(Arc::clone(&state.in_flight));
             }
-            state = self
-                .moved
-                .wait_timeout(state, rest)
-                .unwrap_or_else(PoisonError::into_inner)
-                .0;
+            self.moved.wait_for(&mut state, rest);
         }
     }
 
     /// For the writer: the batch it took is saved.
     pub(super) fn settle(&self) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.settled += state.in_flight.len() as u64;
         state.bytes -= state.in_flight_bytes;
         (state.in_flight, state.in_flight_bytes) = (Arc::default(), 0);
@@ -158,20 +149,18 @@ impl Queue {
     /// For the writer: the batch could not be saved. Waits before the next attempt, shorter when somebody closes the
     /// project or waits for it to be saved; where no attempt can succeed, until [`Queue::try_again`].
     pub(super) fn wait_after_failure(&self, failure: &Failure, delay: Duration) -> AfterWait {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.failure = Some(failure.clone());
         state.failures += 1;
         self.moved.notify_all();
-        let state = if failure.may_pass {
+        if failure.may_pass {
             let flushers = state.flushers;
             let idle = |state: &mut State| !state.is_closing && state.flushers <= flushers;
-            let waited = self.moved.wait_timeout_while(state, delay, idle);
-            waited.unwrap_or_else(PoisonError::into_inner).0
+            self.moved.wait_while_for(&mut state, idle, delay);
         } else {
             let idle = |state: &mut State| !state.is_closing && state.failure.is_some();
-            let waited = self.moved.wait_while(state, idle);
-            waited.unwrap_or_else(PoisonError::into_inner)
-        };
+            self.moved.wait_while(&mut state, idle);
+        }
         if state.is_closing {
             AfterWait::Closing
         } else {
@@ -181,23 +170,20 @@ impl Queue {
 
     /// What could never be saved so far may be now: the project lies in another file.
     pub(super) fn try_again(&self) {
-        self.lock().failure = None;
+        self.state.lock().failure = None;
         self.moved.notify_all();
     }
 
     /// Waits until everything queued so far is saved, or an attempt to save it has failed.
     pub(super) fn flush(&self) -> Result<(), StoreError> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let (target, failures) = (state.queued, state.failures);
         state.flushers += 1;
         self.moved.notify_all();
         let waits = |state: &mut State| {
             state.settled < target && state.failures == failures && !state.is_over()
         };
-        let mut state = self
-            .moved
-            .wait_while(state, waits)
-            .unwrap_or_else(PoisonError::into_inner);
+        self.moved.wait_while(&mut state, waits);
         state.flushers -= 1;
         if state.settled >= target {
             return Ok(());
@@ -207,19 +193,19 @@ impl Queue {
 
     /// No more changes come; the writer ends once everything is saved.
     pub(super) fn close(&self) {
-        self.lock().is_closing = true;
+        self.state.lock().is_closing = true;
         self.moved.notify_all();
     }
 
     /// How many changes are not saved yet.
     pub(super) fn unsaved(&self) -> usize {
-        let state = self.lock();
+        let state = self.state.lock();
         state.waiting.len() + state.in_flight.len()
     }
 
     /// Those changes, the oldest first.
     pub(super) fn unsaved_changes(&self) -> Vec<Queued> {
-        let state = self.lock();
+        let state = self.state.lock();
         state
             .in_flight
             .iter()
@@ -230,16 +216,12 @@ impl Queue {
 
     /// The writer has ended.
     pub(super) fn set_dead(&self) {
-        self.lock().is_dead = true;
+        self.state.lock().is_dead = true;
         self.moved.notify_all();
     }
 
     pub(super) fn is_dead(&self) -> bool {
-        self.lock().is_dead
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().is_dead
     }
 }
 

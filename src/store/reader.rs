@@ -3,8 +3,9 @@
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
 
 use super::Root;
@@ -70,11 +71,11 @@ impl Readers {
                 .memory
                 .as_ref()
                 .expect("a project without a file lives in memory");
-            let connection = memory.lock().unwrap_or_else(PoisonError::into_inner);
+            let connection = memory.lock();
             return read(&connection).map_err(failed);
         };
         let idle = {
-            let mut idle = self.lock_idle();
+            let mut idle = self.idle.lock();
             let place = idle.iter().position(|idle| idle.path == path);
             place.map(|place| idle.swap_remove(place).connection)
         };
@@ -87,7 +88,7 @@ impl Readers {
         };
         let result = read(&connection).map_err(failed);
         let is_current = self.place.path().as_ref() == Some(&path);
-        let mut idle = self.lock_idle();
+        let mut idle = self.idle.lock();
         if is_current && idle.len() < KEPT_CONNECTIONS {
             idle.push(Idle { path, connection });
         }
@@ -96,19 +97,12 @@ impl Readers {
 
     /// The label set of a run changes from now on.
     pub(super) fn forget_labels(&self, run: RunId) {
-        self.labels
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(run, None);
+        self.labels.lock().insert(run, None);
     }
 
     /// The project lies elsewhere now.
     pub(super) fn forget_connections(&self) {
-        self.lock_idle().clear();
-    }
-
-    fn lock_idle(&self) -> MutexGuard<'_, Vec<Idle>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+        self.idle.lock().clear();
     }
 
     pub(super) fn runs(&self) -> ReadResult<Vec<RunInfo>> {
@@ -305,12 +299,7 @@ impl Readers {
     }
 
     fn labels_of(&self, run: RunId) -> ReadResult<Arc<LabelSet>> {
-        let known = self
-            .labels
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get(&run)
-            .cloned();
+        let known = self.labels.lock().get(&run).cloned();
         if let Some(Some(labels)) = known {
             return Ok(labels);
         }
@@ -327,7 +316,6 @@ impl Readers {
         };
         self.labels
             .lock()
-            .unwrap_or_else(PoisonError::into_inner)
             .entry(run)
             .or_insert_with(|| Some(Arc::clone(&labels)));
         Ok(labels)

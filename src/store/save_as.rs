@@ -1,7 +1,6 @@
 //! A project under another name, and a project whose images moved.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -24,7 +23,7 @@ impl Project {
         match &self.0.writing {
             Some(writing) => {
                 // Nothing can be committed meanwhile, so what is queued now is what the copy would lack.
-                let connection = lock(&writing.connection);
+                let connection = writing.connection.lock();
                 let unsaved = writing.queue.unsaved_changes();
                 self.write_copy(&connection, &target, &unsaved)?;
             }
@@ -40,7 +39,7 @@ impl Project {
     pub fn continue_as(&self, target: &Path, program: &str) -> Result<PathBuf, StoreError> {
         let writing = self.writing()?;
         let (target, file_lock) = self.claim(target, program)?;
-        let mut connection = lock(&writing.connection);
+        let mut connection = writing.connection.lock();
         // What is queued is committed to the copy, as to any file.
         self.write_copy(&connection, &target, &[])?;
         let open = || {
@@ -55,7 +54,7 @@ impl Project {
         drop(connection);
         drop(former);
         writing.queue.try_again();
-        let former_lock = lock(&self.0.lock).replace(file_lock);
+        let former_lock = self.0.lock.lock().replace(file_lock);
         drop(former_lock);
         Ok(target)
     }
@@ -136,7 +135,7 @@ impl Project {
     pub fn relocate(&self, new_root: &str) -> Result<(), StoreError> {
         let writing = self.writing()?;
         writing.queue.flush()?;
-        let mut connection = lock(&writing.connection);
+        let mut connection = writing.connection.lock();
         let mut relocate = || {
             let transaction = connection.transaction()?;
             transaction.pragma_update(None, "defer_foreign_keys", true)?;
@@ -152,10 +151,6 @@ impl Project {
         self.0.root.set(Some(new_root));
         Ok(())
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A compact copy of what is committed; only reads the original, although SQLite counts it as writing. `copy` is empty or

@@ -413,14 +413,7 @@ fn a_full_disk_is_said_the_changes_are_kept_and_saved_once_there_is_room() {
 
 /// The next page that the file would need is refused, as on a full disk.
 fn limit_pages(project: &Project, pages: u32) {
-    let connection = project
-        .0
-        .writing
-        .as_ref()
-        .unwrap()
-        .connection
-        .lock()
-        .unwrap();
+    let connection = project.0.writing.as_ref().unwrap().connection.lock();
     connection
         .pragma_update_and_check(None, "max_page_count", pages, |_| Ok(()))
         .unwrap();

@@ -1,9 +1,10 @@
 //! The one thread that writes: takes what is queued and commits it together.
 
 use std::collections::{BTreeMap, HashSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use rusqlite::{Connection, OptionalExtension, Statement, TransactionBehavior, params};
 
 use super::columns::{Columns, Kind};
@@ -131,10 +132,7 @@ impl Writer {
     }
 
     fn commit_to_database(&mut self, batch: &[Queued]) -> rusqlite::Result<Vec<Rejected>> {
-        let mut connection = self
-            .connection
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut connection = self.connection.lock();
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let root = self.root.get();
         let rejected = apply_all(&transaction, root.as_deref(), batch, &mut self.refused)?;

@@ -1,8 +1,10 @@
 //! The handle that a worker and its owner share.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
 
 use super::{Counted, Progress, ProgressUnit};
 
@@ -74,8 +76,9 @@ impl TaskControl {
     /// [`Cancelled`] once the task is cancelled; the worker then returns at once.
     pub fn checkpoint(&self) -> Result<(), Cancelled> {
         let paused = |inner: &mut Inner| inner.mode == Mode::Paused;
-        let inner = self.0.changed.wait_while(self.lock(), paused);
-        match inner.unwrap_or_else(PoisonError::into_inner).mode {
+        let mut inner = self.0.inner.lock();
+        self.0.changed.wait_while(&mut inner, paused);
+        match inner.mode {
             Mode::Cancelled => Err(Cancelled),
             Mode::Running | Mode::Paused => Ok(()),
         }
@@ -87,16 +90,14 @@ impl TaskControl {
     /// [`Cancelled`] once the task is cancelled.
     pub fn sleep(&self, duration: Duration) -> Result<(), Cancelled> {
         let not_cancelled = |inner: &mut Inner| inner.mode != Mode::Cancelled;
-        drop(
-            self.0
-                .changed
-                .wait_timeout_while(self.lock(), duration, not_cancelled),
-        );
+        self.0
+            .changed
+            .wait_while_for(&mut self.0.inner.lock(), not_cancelled, duration);
         self.checkpoint()
     }
 
     pub fn pause(&self) {
-        let mut inner = self.lock();
+        let mut inner = self.0.inner.lock();
         if inner.mode == Mode::Running {
             inner.mode = Mode::Paused;
             if let Some(since) = inner.running_since.take() {
@@ -106,7 +107,7 @@ impl TaskControl {
     }
 
     pub fn resume(&self) {
-        let mut inner = self.lock();
+        let mut inner = self.0.inner.lock();
         if inner.mode == Mode::Paused {
             inner.mode = Mode::Running;
             inner.running_since = Some(Instant::now());
@@ -116,25 +117,25 @@ impl TaskControl {
 
     /// Final: a cancelled task cannot be resumed. Calls every registered hook.
     pub fn cancel(&self) {
-        let mut inner = self.lock();
+        let mut inner = self.0.inner.lock();
         inner.mode = Mode::Cancelled;
         inner.hooks.values().for_each(|hook| hook());
         self.0.changed.notify_all();
     }
 
     pub fn is_cancelled(&self) -> bool {
-        self.lock().mode == Mode::Cancelled
+        self.0.inner.lock().mode == Mode::Cancelled
     }
 
     pub fn is_paused(&self) -> bool {
-        self.lock().mode == Mode::Paused
+        self.0.inner.lock().mode == Mode::Paused
     }
 
     /// Calls `hook` when the task is cancelled (at once where it already is), until the returned guard is dropped.
     /// For work that cannot ask at checkpoints, such as a running model. The hook must not use this control.
     #[must_use = "the hook is removed when the guard is dropped"]
     pub fn on_cancel(&self, hook: impl Fn() + Send + 'static) -> CancelHook {
-        let mut inner = self.lock();
+        let mut inner = self.0.inner.lock();
         if inner.mode == Mode::Cancelled {
             hook();
         }
@@ -148,55 +149,55 @@ impl TaskControl {
     }
 
     pub fn set_total(&self, total: Option<u64>) {
-        self.lock().total = total;
+        self.0.inner.lock().total = total;
     }
 
     pub fn set_done(&self, done: u64) {
-        self.lock().done = done;
+        self.0.inner.lock().done = done;
     }
 
     /// Takes over a count that another system made: from here on the rate is that of the count, and not of this task's clock.
     pub fn set_counted(&self, done: u64, counted: Counted) {
         let now = Instant::now();
         let at = now.checked_sub(counted.age).unwrap_or(now);
-        let mut inner = self.lock();
+        let mut inner = self.0.inner.lock();
         inner.done = done;
         inner.counted = Some((counted.per_s, at));
     }
 
     /// Begins a stretch of the work at `done`: the rate is measured from here, and from now.
     pub fn set_done_before(&self, done: u64) {
-        let mut inner = self.lock();
+        let mut inner = self.0.inner.lock();
         (inner.done, inner.done_before) = (done, done);
         inner.worked = Duration::ZERO;
         inner.running_since = inner.running_since.map(|_| Instant::now());
     }
 
     pub fn add_done(&self, more: u64) {
-        self.lock().done += more;
+        self.0.inner.lock().done += more;
     }
 
     pub fn set_step(&self, step: impl Into<String>) {
-        self.lock().step = step.into();
+        self.0.inner.lock().step = step.into();
     }
 
     pub fn set_detail(&self, detail: impl Into<String>) {
-        self.lock().detail = detail.into();
+        self.0.inner.lock().detail = detail.into();
     }
 
     /// Keeps something that went another way than expected, for people: which mirror was given up, and why. Shown when
     /// the task is over.
     pub fn note(&self, note: impl Into<String>) {
-        self.lock().notes.push(note.into());
+        self.0.inner.lock().notes.push(note.into());
     }
 
     /// All notes so far, the oldest first.
     pub fn notes(&self) -> Vec<String> {
-        self.lock().notes.clone()
+        self.0.inner.lock().notes.clone()
     }
 
     pub fn progress(&self) -> Progress {
-        let inner = self.lock();
+        let inner = self.0.inner.lock();
         let running = inner
             .running_since
             .map_or(Duration::ZERO, |since| since.elapsed());
@@ -214,10 +215,6 @@ impl TaskControl {
             }),
         }
     }
-
-    fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.0.inner.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// Removes its hook when dropped.
@@ -228,7 +225,7 @@ pub struct CancelHook {
 
 impl Drop for CancelHook {
     fn drop(&mut self) {
-        self.control.lock().hooks.remove(&self.id);
+        self.control.0.inner.lock().hooks.remove(&self.id);
     }
 }
 

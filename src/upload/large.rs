@@ -1,7 +1,8 @@
 //! A large file is sent in parts, by as many workers as have time.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use parking_lot::{Condvar, Mutex};
 
 use super::content::Large;
 use super::sending::{Job, SendError, Sent, There};
@@ -65,7 +66,7 @@ impl<'a> LargeUpload<'a> {
 
     /// A part that nobody has taken yet. Whoever takes it sends it.
     pub(super) fn take_part(&self) -> Option<u32> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let number = state.waiting.pop_front()?;
         state.in_flight += 1;
         Some(number)
@@ -73,7 +74,7 @@ impl<'a> LargeUpload<'a> {
 
     pub(super) fn send_part(&self, number: u32, sender: &Sender<'_>) {
         let sent = self.try_send_part(number, sender);
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.in_flight -= 1;
         match sent {
             Ok(part) => {
@@ -105,10 +106,9 @@ impl<'a> LargeUpload<'a> {
     /// Waits for the parts that others send, and makes the object. Where that cannot be, the parts are thrown away, or kept where
     /// a later try may go on with them.
     pub(super) fn finish(&self, sender: &Sender<'_>) -> Result<Sent, SendError> {
-        let state = self
-            .part_ended
-            .wait_while(self.lock(), |state| state.in_flight > 0);
-        let mut state = state.unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
+        self.part_ended
+            .wait_while(&mut state, |state| state.in_flight > 0);
         let finished = match state.failure.take() {
             Some(error) => Err(error),
             None => self.make_object(&state.unfinished, sender),
@@ -174,10 +174,6 @@ impl<'a> LargeUpload<'a> {
             return Ok(Sent::Sent);
         }
         written
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

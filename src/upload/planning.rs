@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+
+use parking_lot::Mutex;
 
 use super::content::{ContentError, sha256_of};
 use super::files::LocalFiles;
@@ -156,7 +157,7 @@ fn compare(
                 .map_err(|_| AwsError::cancelled())
                 .and_then(|()| compare_one(s3, plan, file, object, control));
             let is_over = outcome.is_err();
-            let mut outcomes = outcomes.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut outcomes = outcomes.lock();
             outcomes.push((*index, outcome));
             drop(outcomes);
             if is_over {
@@ -170,9 +171,7 @@ fn compare(
             scope.spawn(compare_some);
         }
     });
-    let outcomes = outcomes
-        .into_inner()
-        .unwrap_or_else(PoisonError::into_inner);
+    let outcomes = outcomes.into_inner();
     let mut unreadable = Vec::new();
     for (index, outcome) in outcomes {
         match outcome? {

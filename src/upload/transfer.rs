@@ -1,7 +1,9 @@
 //! A plan is carried out.
 
 use std::path::Path;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::{Condvar, Mutex};
 
 use super::MAX_CONCURRENCY;
 use super::content::LARGE;
@@ -146,7 +148,7 @@ impl<'a> Transfer<'a> {
         if self.sender.control.checkpoint().is_err() {
             self.end();
         }
-        let mut queue = self.lock_queue();
+        let mut queue = self.queue.lock();
         loop {
             if queue.is_over {
                 return None;
@@ -168,8 +170,7 @@ impl<'a> Transfer<'a> {
             if queue.leaders == 0 {
                 return None;
             }
-            let woken = self.changed.wait(queue);
-            queue = woken.unwrap_or_else(PoisonError::into_inner);
+            self.changed.wait(&mut queue);
         }
     }
 
@@ -182,7 +183,7 @@ impl<'a> Transfer<'a> {
         };
         if is_large(file) {
             let sent = self.send_large(job);
-            self.lock_queue().leaders -= 1;
+            self.queue.lock().leaders -= 1;
             self.changed.notify_all();
             return sent;
         }
@@ -196,19 +197,20 @@ impl<'a> Transfer<'a> {
         let large = LargeUpload::begin(job, &self.sender)
             .inspect_err(|_| self.sender.control.add_done(size_bytes))?;
         let large = Arc::new(large);
-        self.lock_queue().large.push(Arc::clone(&large));
+        self.queue.lock().large.push(Arc::clone(&large));
         self.changed.notify_all();
         while let Some(number) = large.take_part() {
             large.send_part(number, &self.sender);
         }
-        self.lock_queue()
+        self.queue
+            .lock()
             .large
             .retain(|other| !Arc::ptr_eq(other, &large));
         large.finish(&self.sender)
     }
 
     fn record(&self, file: &Sample, sent: Result<Sent, SendError>) {
-        let mut tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tally = self.tally.lock();
         let tally = &mut *tally;
         let report = &mut tally.report;
         tally.ended += 1;
@@ -264,19 +266,13 @@ impl<'a> Transfer<'a> {
 
     /// Nothing more is begun.
     fn end(&self) {
-        self.lock_queue().is_over = true;
+        self.queue.lock().is_over = true;
         self.changed.notify_all();
     }
 
     fn conclude(self) -> UploadReport {
-        let queue = self
-            .queue
-            .into_inner()
-            .unwrap_or_else(PoisonError::into_inner);
-        let tally = self
-            .tally
-            .into_inner()
-            .unwrap_or_else(PoisonError::into_inner);
+        let queue = self.queue.into_inner();
+        let tally = self.tally.into_inner();
         let mut report = tally.report;
         for (file, _) in &self.work[queue.next..] {
             report.not_tried.add(file.size_bytes);
@@ -294,10 +290,6 @@ impl<'a> Transfer<'a> {
             )),
         }
         report
-    }
-
-    fn lock_queue(&self) -> MutexGuard<'_, Queue<'a>> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -9,7 +9,8 @@
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+
+use parking_lot::Mutex;
 
 use super::{PredictError, Predictor, Prepared, ResizeWindow, resize_bilinear};
 use crate::domain::{BoundingBox, Picture, Prediction, Saliency, SaliencyTarget};
@@ -94,14 +95,14 @@ impl Search<'_> {
                 scope.spawn(move || {
                     if let Err(error) = self.work(lane, next, has_failed, scores) {
                         has_failed.store(true, Ordering::Relaxed);
-                        lock(first_error).get_or_insert(error);
+                        first_error.lock().get_or_insert(error);
                     }
                 });
             }
         });
-        match lock(&first_error).take() {
+        match first_error.lock().take() {
             Some(error) => Err(error),
-            None => Ok(std::mem::take(&mut *lock(&scores))),
+            None => Ok(std::mem::take(&mut *scores.lock())),
         }
     }
 
@@ -129,7 +130,7 @@ impl Search<'_> {
                 .collect();
             let found = self.scores(lane, &prepared?)?;
             self.control.add_done(patches.len() as u64);
-            lock(scores)[patches].copy_from_slice(&found);
+            scores.lock()[patches].copy_from_slice(&found);
         }
     }
 
@@ -288,10 +289,6 @@ fn mean_colour(picture: &Picture) -> [u8; 3] {
         }
     }
     sums.map(|sum| (sum / pixels.len().max(1) as u64) as u8)
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

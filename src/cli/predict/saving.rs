@@ -3,11 +3,12 @@
 use std::collections::HashSet;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use clap::Args;
+use parking_lot::Mutex;
 
 use crate::cli::place::{Opened, Place};
 use crate::domain::{
@@ -596,7 +597,7 @@ impl Teller {
     }
 
     fn begin(&self, before: u64, total: u64, control: &TaskControl) {
-        let mut telling = self.lock();
+        let mut telling = self.telling.lock();
         telling.before = before;
         telling.saved = before;
         telling.told = before;
@@ -607,7 +608,7 @@ impl Teller {
 
     /// So many of those that were saved before are to be saved again. Before the first is.
     fn forget(&self, again: u64) {
-        let mut telling = self.lock();
+        let mut telling = self.telling.lock();
         telling.before = telling.before.saturating_sub(again);
         telling.saved = telling.before;
         telling.told = telling.before;
@@ -615,7 +616,7 @@ impl Teller {
 
     /// On the thread that saves.
     fn tell(&self, event: &SaveEvent) {
-        let mut telling = self.lock();
+        let mut telling = self.telling.lock();
         match event {
             SaveEvent::Saved { up_to } => {
                 telling.saved = telling.before + up_to;
@@ -640,7 +641,7 @@ impl Teller {
     }
 
     fn conclude(&self, project: &Project) -> anyhow::Result<()> {
-        let telling = self.lock();
+        let telling = self.telling.lock();
         if telling.rejected > 0 {
             bail!(
                 "{} answers could not be saved in the project",
@@ -655,10 +656,6 @@ impl Teller {
             path.display()
         );
         Ok(())
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, Telling> {
-        self.telling.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

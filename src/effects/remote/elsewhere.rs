@@ -1,8 +1,10 @@
 //! Models elsewhere: looked for, connected to, and asked about one image after the other.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 use super::super::latest::{LatestSender, latest};
 use super::super::s3::{failed, failure, renewal};
@@ -128,7 +130,7 @@ impl RemoteWorker {
 }
 
 fn connected_with(connected: &Mutex<Option<Connected>>, key: &RunKey) -> Option<Connected> {
-    let connected = connected.lock().unwrap_or_else(PoisonError::into_inner);
+    let connected = connected.lock();
     connected.clone().filter(|model| model.key == *key)
 }
 
@@ -223,7 +225,7 @@ fn connect(
         (answer, first.took.as_secs_f64() * 1e3)
     });
     let labels = understood.predictor.labels();
-    *connected.lock().unwrap_or_else(PoisonError::into_inner) = Some(Connected {
+    *connected.lock() = Some(Connected {
         key: understood.key.clone(),
         model: model.clone(),
         predictor: Arc::clone(&understood.predictor),

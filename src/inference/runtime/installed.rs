@@ -4,9 +4,10 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::sync::LazyLock;
 use std::time::SystemTime;
 
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -151,7 +152,7 @@ type FileState = (PathBuf, u64, SystemTime);
 /// As [`sha256_of`], but reads a file that has not changed only once in this process.
 fn sha256_of_library(path: &Path) -> std::io::Result<String> {
     static KNOWN: LazyLock<Mutex<HashMap<FileState, String>>> = LazyLock::new(Mutex::default);
-    let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = || KNOWN.lock();
     let metadata = std::fs::metadata(path)?;
     let state = (path.to_owned(), metadata.len(), metadata.modified()?);
     if let Some(sha256) = known().get(&state) {

@@ -1,7 +1,9 @@
 //! One output, in a shape that is known, becomes a prediction, or says why not.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::OnceLock;
+
+use parking_lot::Mutex;
 
 use super::json::{Json, Name, excerpt};
 use super::recognise::{OutputShape, answer_within, own_predictions};
@@ -79,18 +81,18 @@ impl OutputReader {
 
     /// The classes as far as they are known: more with each output, where only the outputs name them.
     pub fn labels(&self) -> LabelSet {
-        self.lock().set.clone()
+        self.labels.lock().set.clone()
     }
 
     /// The classes as they were given; `None` where only the outputs name them.
     pub fn given_labels(&self) -> Option<LabelSet> {
-        let labels = self.lock();
+        let labels = self.labels.lock();
         (!labels.are_of_outputs).then(|| labels.set.clone())
     }
 
     /// Takes over what a run has learnt before, where only the outputs name the classes: an output that says otherwise is a problem.
     pub fn learn(&self, known: &LabelSet) {
-        let mut labels = self.lock();
+        let mut labels = self.labels.lock();
         if labels.are_of_outputs {
             for (id, name) in known.iter() {
                 let name = name.to_owned();
@@ -143,10 +145,6 @@ impl OutputReader {
             _ => true,
         };
         agree("classes", "index") && agree("detections", "class_id")
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Labels> {
-        self.labels.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What `predict` writes, and our container answers.
@@ -248,7 +246,7 @@ impl OutputReader {
     fn own_label(&self, entry: &Json, id: u32) -> Result<String, String> {
         let label = entry.get("label").and_then(Json::text);
         let label = label.ok_or("a class has no “label”")?;
-        let mut labels = self.lock();
+        let mut labels = self.labels.lock();
         match labels.names.get(&id) {
             Some(known) if known == label => Ok(label.to_owned()),
             Some(known) => Err(format!(

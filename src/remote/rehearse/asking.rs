@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+
+use parking_lot::Mutex;
 
 use super::handler::{Handler, Question, Transfer};
 use super::{
@@ -46,7 +47,7 @@ impl Asking<'_> {
                     return;
                 };
                 let asked = self.about(&samples[request.clone()]);
-                let mut answers = answers.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut answers = answers.lock();
                 for (place, asked) in answers[request.clone()].iter_mut().zip(asked) {
                     *place = Some(asked);
                 }
@@ -60,7 +61,7 @@ impl Asking<'_> {
             }
         });
         control.checkpoint()?;
-        let answers = answers.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let answers = answers.into_inner();
         Ok(answers.into_iter().flatten().collect())
     }
 

@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, VecDeque};
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
+use parking_lot::Mutex;
 use ureq::{Agent, SendBody};
 
 use super::RehearseError;
@@ -145,7 +146,7 @@ impl Handler {
                 }
                 // It has closed its output, which only its end does.
                 Err(RecvTimeoutError::Disconnected) => {
-                    let status = lock(&self.child).wait();
+                    let status = self.child.lock().wait();
                     control.checkpoint()?;
                     return Err(self.ended(status));
                 }
@@ -177,7 +178,7 @@ impl Handler {
                 Ok(pong) => format!("with status {}", pong.status().as_u16()),
                 Err(error) => format!("not at all ({error})"),
             };
-            if let Some(status) = lock(&self.child).try_wait().transpose() {
+            if let Some(status) = self.child.lock().try_wait().transpose() {
                 return Err(self.ended(status));
             }
             if patience.is_over() {
@@ -301,7 +302,7 @@ impl Drop for Handler {
     fn drop(&mut self) {
         end(&self.child);
         // So that no zombie stays.
-        if let Err(error) = lock(&self.child).wait() {
+        if let Err(error) = self.child.lock().wait() {
             log::warn!("could not wait for the handler to end: {error}");
         }
     }
@@ -309,11 +310,7 @@ impl Drop for Handler {
 
 fn end(child: &Mutex<Child>) {
     // It fails where the process has ended already.
-    let _ = lock(child).kill();
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    let _ = child.lock().kill();
 }
 
 fn agent() -> Agent {
@@ -358,7 +355,7 @@ impl Log {
     }
 
     fn push(&self, line: String) {
-        let mut lines = lock(&self.0);
+        let mut lines = self.0.lock();
         if lines.len() == LOG_LINES {
             lines.pop_front();
         }
@@ -366,6 +363,6 @@ impl Log {
     }
 
     fn lines(&self) -> Vec<String> {
-        lock(&self.0).iter().cloned().collect()
+        self.0.lock().iter().cloned().collect()
     }
 }

@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use crate::domain::SampleUri;
 use crate::source::SourceError;
@@ -23,7 +25,7 @@ impl Reach {
         } else {
             root.parent().unwrap_or(root)
         };
-        let mut folders = self.lock();
+        let mut folders = self.0.lock();
         if !folders.contains_key(folder)
             && let Ok(file_system) = file_system_of(folder)
         {
@@ -34,7 +36,7 @@ impl Reach {
     /// What `error`, from reading a file, means for the rest of the source.
     pub(super) fn judge(&self, uri: &SampleUri, error: io::Error) -> SourceError {
         let path = Path::new(uri.as_str());
-        let folders = self.lock();
+        let folders = self.0.lock();
         let root = path.ancestors().skip(1).find_map(|folder| {
             let (folder, file_system) = folders.get_key_value(folder)?;
             Some((folder.clone(), *file_system))
@@ -48,10 +50,6 @@ impl Reach {
             Some(reason) => SourceError::Unreachable(reason),
             None => error.into(),
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<PathBuf, FileSystem>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

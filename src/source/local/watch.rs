@@ -7,11 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use notify::event::{AccessKind, AccessMode, EventKind};
 use notify::{ErrorKind, RecommendedWatcher, RecursiveMode, Watcher};
+use parking_lot::Mutex;
 
 use super::walk::{Walk, is_hidden_below};
 use super::{file_name, name_below, sample, uri_of};
@@ -94,7 +95,7 @@ impl FolderWatch {
     fn add_with(&self, folder: &Path, mode: RecursiveMode) {
         let result = {
             let watcher = &self.0.watcher;
-            let mut watcher = watcher.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut watcher = watcher.lock();
             watcher.watch(folder, mode)
         };
         if let Err(error) = result

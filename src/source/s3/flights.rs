@@ -1,8 +1,10 @@
 //! Requests for the same thing at the same time are one.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use parking_lot::{Condvar, Mutex};
 
 use crate::aws::{AwsError, AwsErrorKind};
 use crate::cache::CacheKey;
@@ -53,9 +55,9 @@ impl Flights {
 
     /// True where it begins with us.
     fn board(&self, key: CacheKey) -> (Arc<Flight>, bool) {
-        let mut flights = self.lock();
+        let mut flights = self.0.lock();
         if let Some(flight) = flights.get(&key) {
-            let mut cabin = flight.lock();
+            let mut cabin = flight.cabin.lock();
             // With nobody aboard it was cancelled.
             if cabin.waiting > 0 {
                 cabin.waiting += 1;
@@ -93,15 +95,11 @@ impl Flights {
         let on_panic = |text| log::error!("reading from S3 failed by a mistake of ours: {text}");
         tasks::spawn("fetch from S3", work, on_panic);
     }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<CacheKey, Arc<Flight>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Flight {
     fn leave(&self) {
-        let mut cabin = self.lock();
+        let mut cabin = self.cabin.lock();
         cabin.waiting = cabin.waiting.saturating_sub(1);
         let is_empty = cabin.waiting == 0;
         drop(cabin);
@@ -114,8 +112,8 @@ impl Flight {
     fn wait(&self, has_left: &AtomicBool) -> Result<Vec<u8>, AwsError> {
         let is_waiting =
             |cabin: &mut Cabin| cabin.answer.is_none() && !has_left.load(Ordering::Relaxed);
-        let waited = self.changed.wait_while(self.lock(), is_waiting);
-        let mut cabin = waited.unwrap_or_else(PoisonError::into_inner);
+        let mut cabin = self.cabin.lock();
+        self.changed.wait_while(&mut cabin, is_waiting);
         if has_left.load(Ordering::Relaxed) {
             return Err(failed(AwsErrorKind::Cancelled, "It was cancelled"));
         }
@@ -130,10 +128,6 @@ impl Flight {
         let answer = answer.unwrap_or_else(|| Err(failed(AwsErrorKind::Other, MISTAKE)));
         answer.map(|content| Arc::try_unwrap(content).unwrap_or_else(|shared| shared.to_vec()))
     }
-
-    fn lock(&self) -> MutexGuard<'_, Cabin> {
-        self.cabin.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// Ends a flight, whatever becomes of it.
@@ -146,13 +140,14 @@ struct Landing {
 impl Landing {
     /// From now on, whoever asks begins anew; who has asked before gets this, or what came first.
     fn land(&self, answer: Result<Vec<u8>, AwsError>) {
-        let mut flights = self.flights.lock();
+        let mut flights = self.flights.0.lock();
         let is_this = |known: &Arc<Flight>| Arc::ptr_eq(known, &self.flight);
         if flights.get(&self.key).is_some_and(is_this) {
             flights.remove(&self.key);
         }
         drop(flights);
         self.flight
+            .cabin
             .lock()
             .answer
             .get_or_insert_with(|| answer.map(Arc::new));
@@ -192,8 +187,8 @@ mod tests {
     /// Waits until so many are aboard.
     fn wait_for_passengers(flights: &Flights, count: usize) {
         loop {
-            let flight = flights.lock().get(&key()).cloned();
-            if flight.is_some_and(|flight| flight.lock().waiting == count) {
+            let flight = flights.0.lock().get(&key()).cloned();
+            if flight.is_some_and(|flight| flight.cabin.lock().waiting == count) {
                 return;
             }
             std::thread::yield_now();
@@ -220,7 +215,7 @@ mod tests {
             assert_eq!(second.join().unwrap(), Ok(vec![7]));
         });
         assert_eq!(flights.join(key(), None, |_| Ok(vec![8])), Ok(vec![8]));
-        assert!(flights.lock().is_empty());
+        assert!(flights.0.lock().is_empty());
     }
 
     #[test]

@@ -5,7 +5,9 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
+
+use parking_lot::Mutex;
 
 use super::flights::Flights;
 use crate::aws::AwsError;
@@ -50,7 +52,7 @@ impl Kept {
 
     /// Remembers what these objects are now.
     pub(super) fn listed(&self, samples: &[Sample]) {
-        let mut etags = self.lock_etags();
+        let mut etags = self.etags.lock();
         for sample in samples {
             match &sample.etag {
                 Some(etag) => drop(etags.insert(sample.uri.clone(), Arc::clone(etag))),
@@ -61,12 +63,12 @@ impl Kept {
 
     /// What the object must still have for what is known of it to hold.
     pub(super) fn etag(&self, uri: &SampleUri) -> Option<Arc<str>> {
-        self.lock_etags().get(uri).cloned()
+        self.etags.lock().get(uri).cloned()
     }
 
     /// Takes over an object as it is now, and tells of it; false where it is as it was.
     pub(super) fn changed(&self, sample: Sample) -> bool {
-        if self.lock_etags().get(&sample.uri) == sample.etag.as_ref() {
+        if self.etags.lock().get(&sample.uri) == sample.etag.as_ref() {
             return false;
         }
         self.listed(std::slice::from_ref(&sample));
@@ -120,9 +122,5 @@ impl Kept {
             &end,
         ];
         CacheKey::new(EntryKind::Picture, &parts)
-    }
-
-    fn lock_etags(&self) -> MutexGuard<'_, HashMap<SampleUri, Arc<str>>> {
-        self.etags.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

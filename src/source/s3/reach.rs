@@ -1,7 +1,6 @@
 //! Whether an object that cannot be read is a problem of that object, or no other one could be read either.
 
 use std::ops::Range;
-use std::sync::PoisonError;
 
 use super::{Inner, S3Source};
 use crate::aws::{AwsError, AwsErrorKind};
@@ -51,10 +50,7 @@ impl Inner {
             Some(part) => self.s3.read_range(bucket, key, part, etag, control),
             None => self.s3.read(bucket, key, etag, control),
         }?;
-        *self
-            .last_read
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner) = Some(key.to_owned());
+        *self.last_read.lock() = Some(key.to_owned());
         Ok(read)
     }
 
@@ -62,7 +58,7 @@ impl Inner {
         let (Some(first), Some(last)) = (samples.first(), samples.last()) else {
             return;
         };
-        let mut listed = self.listed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut listed = self.listed.lock();
         match &mut *listed {
             Some([_, end]) => *end = last.uri.clone(),
             none => *none = Some([first.uri.clone(), last.uri.clone()]),
@@ -73,11 +69,11 @@ impl Inner {
     /// both ends of the listing.
     fn others_than(&self, failed: &str) -> Vec<String> {
         let last_read = self.last_read.lock();
-        let last_read = last_read.unwrap_or_else(PoisonError::into_inner).clone();
+        let last_read = last_read.clone();
         if let Some(key) = last_read.filter(|key| key != failed) {
             return vec![key];
         }
-        let listed = self.listed.lock().unwrap_or_else(PoisonError::into_inner);
+        let listed = self.listed.lock();
         let keys = listed.iter().flatten();
         let keys = keys.filter_map(|uri| self.place.address.key_of(uri));
         keys.filter(|key| *key != failed)

@@ -1,7 +1,8 @@
 //! Where the records of one file lie: eight bytes of memory a record.
 
 use std::ops::Range;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use parking_lot::Mutex;
 
 use super::SourceError;
 use super::blocks::{Blocks, Bytes, ReadError};
@@ -47,7 +48,7 @@ impl FileIndex {
         number: u64,
         blocks: impl FnOnce() -> Blocks,
     ) -> Result<Range<u64>, SourceError> {
-        let mut ends = self.lock();
+        let mut ends = self.ends.lock();
         if let Some(range) = Self::find(&ends, number) {
             return Ok(range);
         }
@@ -69,7 +70,7 @@ impl FileIndex {
     /// # Errors
     /// The file cannot be read to its end, or is damaged before.
     pub(super) fn count(&self, blocks: impl FnOnce() -> Blocks) -> Result<u64, SourceError> {
-        let mut ends = self.lock();
+        let mut ends = self.ends.lock();
         let mut blocks = blocks();
         loop {
             let start = ends.last().copied().unwrap_or_default();
@@ -94,14 +95,10 @@ impl FileIndex {
     }
 
     pub(super) fn learn(&self, number: u64, end: u64) {
-        let mut ends = self.lock();
+        let mut ends = self.ends.lock();
         if ends.len() as u64 == number {
             ends.push(end);
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Vec<u64>> {
-        self.ends.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -19,7 +19,9 @@ pub(super) use tests::record_of;
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
 
 use self::blocks::Blocks;
 use self::example::{Example, Wanted};
@@ -342,7 +344,8 @@ impl Shared {
 
     fn scan(self: &Arc<Self>, file: Sample) -> FileScan {
         let index = Arc::<FileIndex>::default();
-        self.lock_indexes()
+        self.indexes
+            .lock()
             .insert(file.uri.clone(), Arc::clone(&index));
         let len = Some(file.size_bytes);
         let blocks = Blocks::new(Arc::clone(&self.inner), file.uri.clone(), len);
@@ -405,7 +408,7 @@ impl Shared {
             }
             ListingChange::Gone(uris) => {
                 for uri in &uris {
-                    self.lock_indexes().remove(uri);
+                    self.indexes.lock().remove(uri);
                 }
                 report(ListingChange::Gone(uris));
             }
@@ -416,22 +419,18 @@ impl Shared {
     }
 
     fn index_of(&self, file: &SampleUri) -> Arc<FileIndex> {
-        Arc::clone(self.lock_indexes().entry(file.clone()).or_default())
+        Arc::clone(self.indexes.lock().entry(file.clone()).or_default())
     }
 
     /// Unless somebody has begun another one meanwhile.
     fn forget(&self, file: &SampleUri, index: &Arc<FileIndex>) {
-        let mut indexes = self.lock_indexes();
+        let mut indexes = self.indexes.lock();
         if indexes
             .get(file)
             .is_some_and(|known| Arc::ptr_eq(known, index))
         {
             indexes.remove(file);
         }
-    }
-
-    fn lock_indexes(&self) -> MutexGuard<'_, HashMap<SampleUri, Arc<FileIndex>>> {
-        self.indexes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -414,7 +414,7 @@ impl Source for Counting {
         range: std::ops::Range<u64>,
     ) -> Result<Vec<u8>, SourceError> {
         let bytes = self.files.read_range(uri, range)?;
-        self.reads.lock().unwrap().push(bytes.len() as u64);
+        self.reads.lock().push(bytes.len() as u64);
         Ok(bytes)
     }
 }
@@ -434,11 +434,11 @@ fn an_object_is_listed_with_few_requests_and_large_images_are_jumped_over() {
         }));
         let (samples, problems) = listing(&source);
         assert_eq!((samples.len(), problems.len()), (count, 0));
-        let listed = std::mem::take(&mut *reads.lock().unwrap());
+        let listed = std::mem::take(&mut *reads.lock());
         assert!(listed.len() <= most_reads, "{listed:?}");
         assert!(listed.iter().sum::<u64>() <= most_bytes, "{listed:?}");
         assert_eq!(source.read(&samples[7].uri).unwrap().len(), image_len);
-        let read = reads.lock().unwrap();
+        let read = reads.lock();
         assert_eq!(*read, [record.len() as u64], "one request for one image");
     }
 }
