@@ -122,7 +122,7 @@ fn no_secret_is_logged() {
     as_everybody(&proxy, &mut |sign_in| {
         let mut command = Command::new(std::env::current_exe().unwrap());
         command
-            .args(["secrets::no_secret_is_logged", "--exact"])
+            .args(["s3::secrets::no_secret_is_logged", "--exact"])
             .env(LOG_VARIABLE, &path)
             .env(PLACE_VARIABLE, bucket.uri("photos/"));
         sign_in(&mut command);

@@ -1,10 +1,11 @@
 //! Endpoints: what is kept of them, watching, and deleting.
 
-use super::{command, event, has};
+use super::{command, event};
 use crate::domain::{EndpointRecord, EndpointStatus, Preflight, usual_ami};
 use crate::state::{
     Action, Command, DeletionCause, DeployCheck, DeployDraft, Effect, EndpointDeletion, EndpointId,
     EndpointSight, Event, KnownEndpoint, Overlay, S3Failure, State, TaskId, TaskOutcome,
+    TaskSignal,
 };
 
 fn record() -> EndpointRecord {
@@ -94,7 +95,10 @@ fn refused() -> S3Failure {
 fn what_was_deployed_from_here_is_looked_at_when_it_is_known_and_told_of_when_it_changes() {
     let mut state = State::default();
     let effects = read(&mut state, vec![record()], Vec::new());
-    assert!(has(&effects, "WatchEndpoint(cats)"), "{effects:?}");
+    assert!(
+        has!(effects, Effect::WatchEndpoint { id, .. } if id.name == "cats"),
+        "{effects:?}"
+    );
     // Read again, it is nothing new.
     let effects = read(&mut state, vec![record()], Vec::new());
     assert!(effects.is_empty(), "{effects:?}");
@@ -110,7 +114,10 @@ fn what_was_deployed_from_here_is_looked_at_when_it_is_known_and_told_of_when_it
 
     end_watching(&mut state);
     let effects = event(&mut state, Event::EndpointsOutdated);
-    assert!(has(&effects, "WatchEndpoint(cats)"), "{effects:?}");
+    assert!(
+        has!(effects, Effect::WatchEndpoint { id, .. } if id.name == "cats"),
+        "{effects:?}"
+    );
     see(&mut state, EndpointSight::Gone);
     let text = notice(&mut state).expect("that is unexpected");
     assert!(text.contains("somebody else has deleted it"), "{text}");
@@ -132,7 +139,10 @@ fn an_endpoint_that_sagemaker_never_took_costs_nothing_and_is_not_looked_for() {
     assert!(effects.is_empty(), "{effects:?}");
     assert_eq!(state.endpoints_at_our_cost().count(), 0);
     let effects = read(&mut state, vec![record()], Vec::new());
-    assert!(has(&effects, "WatchEndpoint(cats)"), "{effects:?}");
+    assert!(
+        has!(effects, Effect::WatchEndpoint { id, .. } if id.name == "cats"),
+        "{effects:?}"
+    );
 }
 
 #[test]
@@ -140,11 +150,11 @@ fn what_is_due_is_deleted_once_at_a_time_and_a_failure_is_told_once() {
     let mut state = State::default();
     let effects = read(&mut state, vec![record()], vec![id()]);
     assert!(
-        has(&effects, "DeleteEndpoint(cats, TimeIsOver)"),
+        has!(effects, Effect::DeleteEndpoint { id, cause: DeletionCause::TimeIsOver, .. } if id.name == "cats"),
         "{effects:?}"
     );
     let effects = read(&mut state, vec![record()], vec![id()]);
-    assert!(!has(&effects, "DeleteEndpoint"), "{effects:?}");
+    assert!(!has!(effects, Effect::DeleteEndpoint { .. }), "{effects:?}");
 
     end_deletion(&mut state, Err(refused()));
     let text = notice(&mut state).expect("it still costs money");
@@ -153,7 +163,7 @@ fn what_is_due_is_deleted_once_at_a_time_and_a_failure_is_told_once() {
     assert_eq!(state.endpoints_at_our_cost().count(), 1);
 
     let effects = read(&mut state, vec![record()], vec![id()]);
-    assert!(has(&effects, "DeleteEndpoint"), "{effects:?}");
+    assert!(has!(effects, Effect::DeleteEndpoint { .. }), "{effects:?}");
     end_deletion(&mut state, Err(refused()));
     assert_eq!(notice(&mut state), None);
     assert_eq!(state.problems.len(), 1);
@@ -190,15 +200,21 @@ fn nothing_is_deleted_before_that_is_confirmed() {
     let mut state = State::default();
     read(&mut state, vec![record()], Vec::new());
     let effects = command(&mut state, Command::AskToDeleteEndpoint(id()));
-    assert!(!has(&effects, "DeleteEndpoint"), "{effects:?}");
+    assert!(!has!(effects, Effect::DeleteEndpoint { .. }), "{effects:?}");
     assert_eq!(state.overlay, Overlay::Endpoints);
     command(&mut state, Command::KeepEndpoint);
     assert_eq!(state.remote.endpoints.confirming, None);
     command(&mut state, Command::AskToDeleteEndpoint(id()));
     let effects = command(&mut state, Command::DeleteEndpoint(id()));
-    assert!(has(&effects, "DeleteEndpoint(cats, Wish)"), "{effects:?}");
+    assert!(
+        has!(effects, Effect::DeleteEndpoint { id, cause: DeletionCause::Wish, .. } if id.name == "cats"),
+        "{effects:?}"
+    );
     // It is not looked at meanwhile: what it says would be out of date.
-    assert!(has(&effects, "Signal(Cancel)"), "{effects:?}");
+    assert!(
+        has!(effects, Effect::Signal(_, TaskSignal::Cancel)),
+        "{effects:?}"
+    );
 }
 
 #[test]
@@ -221,10 +237,10 @@ fn a_record_that_cannot_be_read_is_a_problem_and_told_once() {
 fn the_list_asks_nobody_before_somebody_wants_it() {
     let mut state = State::default();
     let effects = command(&mut state, Action::Endpoints);
-    assert!(!has(&effects, "ListEndpoints"), "{effects:?}");
+    assert!(!has!(effects, Effect::ListEndpoints { .. }), "{effects:?}");
     let query = crate::domain::EndpointQuery::default();
     let effects = command(&mut state, Command::ListEndpoints(query));
-    assert!(has(&effects, "ListEndpoints"), "{effects:?}");
+    assert!(has!(effects, Effect::ListEndpoints { .. }), "{effects:?}");
 }
 
 #[test]

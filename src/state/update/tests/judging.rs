@@ -120,7 +120,7 @@ fn predicted(source: SourceId, run: RunId, prediction: Prediction) -> Event {
 fn an_answer_that_was_judged_is_not_replaced_when_its_file_has_changed() {
     let (mut state, source, run) = judged_and_outdated();
     let effects = command(&mut state, Action::PredictShown);
-    assert!(!has(&effects, "PredictOne"), "{effects:?}");
+    assert!(!has!(effects, Effect::PredictOne { .. }), "{effects:?}");
     let notice = &state.notice.as_ref().unwrap().text;
     assert!(
         notice.contains("keeps the answer that was judged"),
@@ -128,7 +128,10 @@ fn an_answer_that_was_judged_is_not_replaced_when_its_file_has_changed() {
     );
     command(&mut state, Action::SelectAll);
     let effects = command(&mut state, Action::PredictSelection);
-    assert!(has(&effects, "Predict(RunId(1), 2 samples)"), "{effects:?}");
+    assert!(
+        has!(effects, Effect::Predict { run: RunId(1), samples, .. } if samples.len() == 2),
+        "{effects:?}"
+    );
     // Computed already when the box was judged.
     let effects = event(&mut state, predicted(source, run, boxes(1)));
     assert_eq!(changes(&effects), []);
@@ -144,7 +147,14 @@ fn verdicts_that_are_taken_back_for_a_new_answer_never_come_to_lie_on_it() {
     let (mut state, source, run) = judged_and_outdated();
     let effects = command(&mut state, Action::PredictAnew);
     assert!(
-        has(&effects, "PredictOne(RunId(1), SampleId(0))"),
+        has!(
+            effects,
+            Effect::PredictOne {
+                run: RunId(1),
+                sample: SampleId(0),
+                ..
+            }
+        ),
         "{effects:?}"
     );
     assert!(matches!(&changes(&effects)[..],
@@ -198,7 +208,7 @@ fn a_judged_answer_about_an_older_file_is_there_when_the_project_is_opened_again
     // The answer there is not about this file; nothing is known of the others yet.
     let answers = vec![(run, SampleId(0), None)];
     let effects = event(&mut state, Event::AnswersRead { source, answers });
-    assert!(!has(&effects, "Prepare"), "{effects:?}");
+    assert!(!has!(effects, Effect::Prepare { .. }), "{effects:?}");
     let task = state.tasks.running()[0].id;
     let result = Ok(());
     event(
@@ -240,7 +250,7 @@ fn a_judged_answer_about_an_older_file_is_there_when_the_project_is_opened_again
         result: Ok(()),
     };
     let effects = event(&mut state, ended);
-    assert!(!has(&effects, "Prepare"), "{effects:?}");
+    assert!(!has!(effects, Effect::Prepare { .. }), "{effects:?}");
     let any_version = effects.iter().any(
         |effect| matches!(effect, Effect::ReadAnswers { wanted, .. } if wanted[0].stamp.is_none()),
     );

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{answer, cat, command, event, has, opened, ready};
+use super::{answer, cat, command, event, opened, ready};
 use crate::domain::{
     AnswerExamples, Check, CheckGrade, CheckPoint, FailedObject, InputObjects, JobOutcome, JobPage,
     JobPhase, JobProgress, JobQuery, LabelSet, LeftBehind, MadeAt, ModelSource, Preflight,
@@ -130,13 +130,13 @@ fn the_form_begins_with_the_model_and_the_selection_and_is_checked_once_it_is_fi
     command(&mut state, Command::ToggleSelected(SampleId(2)));
     let effects = command(&mut state, Action::Send);
     assert_eq!(state.overlay, Overlay::Send);
-    assert!(has(&effects, "SignIn"), "{effects:?}");
+    assert!(has!(effects, Effect::SignIn { .. }), "{effects:?}");
     let empty = state.remote.sending.draft.clone();
     assert_eq!(empty.model.library.as_deref(), Some("small"));
     assert_eq!(empty.scope, ExportScope::Selection);
 
     let effects = command(&mut state, Command::CheckJob(Box::new(empty)));
-    assert!(!has(&effects, "CheckJob"), "{effects:?}");
+    assert!(!has!(effects, Effect::CheckJob { .. }), "{effects:?}");
     assert!(state.remote.sending.missing.is_some());
 
     let draft = draft(&state);
@@ -183,7 +183,10 @@ fn only_what_was_checked_and_is_well_is_started_and_remembered_for_the_next_job(
     command(&mut state, Action::Send);
     let draft = draft(&state);
     let (task, order) = check(&mut state, draft.clone());
-    assert!(!has(&command(&mut state, Command::StartJob), "StartJob"));
+    assert!(!has!(
+        command(&mut state, Command::StartJob),
+        Effect::StartJob { .. }
+    ));
     let bad = check_of(&order, CheckGrade::Problem);
     event(
         &mut state,
@@ -192,7 +195,10 @@ fn only_what_was_checked_and_is_well_is_started_and_remembered_for_the_next_job(
             result: Ok(bad),
         },
     );
-    assert!(!has(&command(&mut state, Command::StartJob), "StartJob"));
+    assert!(!has!(
+        command(&mut state, Command::StartJob),
+        Effect::StartJob { .. }
+    ));
 
     let (task, order) = check(&mut state, draft.clone());
     let good = check_of(&order, CheckGrade::Warning);
@@ -221,7 +227,7 @@ fn only_what_was_checked_and_is_well_is_started_and_remembered_for_the_next_job(
             result: Ok(id("cats-1")),
         },
     );
-    assert!(has(&effects, "WatchJob"), "{effects:?}");
+    assert!(has!(effects, Effect::WatchJob { .. }), "{effects:?}");
     assert_eq!(state.overlay, Overlay::Jobs);
     assert_eq!(state.remote.open, Some(id("cats-1")));
     // The next form begins as this one ended, with another name.
@@ -270,7 +276,7 @@ fn jobs_are_listed_page_by_page_and_a_late_page_is_dropped() {
     let mut state = State::default();
     let effects = command(&mut state, Action::Jobs);
     assert!(
-        !has(&effects, "ListJobs"),
+        !has!(effects, Effect::ListJobs { .. }),
         "nobody is asked before the user wants it"
     );
     let task_of = |effects: &[Effect]| {
@@ -334,8 +340,8 @@ fn a_job_that_is_completed_with_outputs_missing_is_a_problem_and_its_failures_ar
         end: WatchEnd::JobOver,
     };
     let effects = event(&mut state, ended);
-    assert!(has(&effects, "FindOutcome"), "{effects:?}");
-    assert!(has(&effects, "FindLeftovers"), "{effects:?}");
+    assert!(has!(effects, Effect::FindOutcome { .. }), "{effects:?}");
+    assert!(has!(effects, Effect::FindLeftovers { .. }), "{effects:?}");
     assert!(state.settings.watched_jobs.is_empty());
     let problems = state.problems.entries();
     assert!(
@@ -345,7 +351,10 @@ fn a_job_that_is_completed_with_outputs_missing_is_a_problem_and_its_failures_ar
             .contains("1 outputs are missing")
     );
     // Looking at it again does not watch what is over.
-    assert!(!has(&command(&mut state, Command::OpenJob(id)), "WatchJob"));
+    assert!(!has!(
+        command(&mut state, Command::OpenJob(id)),
+        Effect::WatchJob { .. }
+    ));
 }
 
 #[test]
@@ -354,7 +363,10 @@ fn what_failed_is_sent_again_as_a_job_that_is_watched_in_its_place() {
     let id = id("cats-1");
     watched(&mut state, &id);
     let retry = Command::PlanRetry(id.clone());
-    assert!(!has(&command(&mut state, retry.clone()), "PlanRetry"));
+    assert!(!has!(
+        command(&mut state, retry.clone()),
+        Effect::PlanRetry { .. }
+    ));
     command(&mut state, Command::FindOutcome(id.clone()));
     let JobFinding::Looking(task) = state.remote.job(&id).unwrap().outcome else {
         panic!("it is looked for");
@@ -383,7 +395,9 @@ fn what_failed_is_sent_again_as_a_job_that_is_watched_in_its_place() {
     );
     let start = Command::StartRetry(id.clone());
     let plan = |grade: CheckGrade, state: &mut State| {
-        assert!(has(&command(state, retry.clone()), "PlanRetry(cats-1)"));
+        assert!(
+            has!(command(state, retry.clone()), Effect::PlanRetry { id, .. } if id.name == "cats-1")
+        );
         let JobFinding::Looking(task) = state.remote.job(&id).unwrap().retry else {
             panic!("it is planned");
         };
@@ -396,17 +410,22 @@ fn what_failed_is_sent_again_as_a_job_that_is_watched_in_its_place() {
     };
     // What would fail is not started, and what nobody wants any more neither.
     plan(CheckGrade::Problem, &mut state);
-    assert!(!has(&command(&mut state, start.clone()), "StartRetry"));
+    assert!(!has!(
+        command(&mut state, start.clone()),
+        Effect::StartRetry { .. }
+    ));
     plan(CheckGrade::Ok, &mut state);
     command(&mut state, Command::DropRetry(id.clone()));
-    assert!(!has(&command(&mut state, start.clone()), "StartRetry"));
-    plan(CheckGrade::Ok, &mut state);
-    assert!(has(
-        &command(&mut state, start.clone()),
-        "StartRetry(cats-2)"
+    assert!(!has!(
+        command(&mut state, start.clone()),
+        Effect::StartRetry { .. }
     ));
+    plan(CheckGrade::Ok, &mut state);
+    assert!(
+        has!(command(&mut state, start.clone()), Effect::StartRetry { plan, .. } if plan.spec.job_name == "cats-2")
+    );
     // Nor twice.
-    assert!(!has(&command(&mut state, start), "StartRetry"));
+    assert!(!has!(command(&mut state, start), Effect::StartRetry { .. }));
     let task = state.remote.job(&id).unwrap().retrying.unwrap();
     let result = Ok("cats-2".to_owned());
     let effects = event(
@@ -417,7 +436,7 @@ fn what_failed_is_sent_again_as_a_job_that_is_watched_in_its_place() {
             result,
         },
     );
-    assert!(has(&effects, "WatchJob"), "{effects:?}");
+    assert!(has!(effects, Effect::WatchJob { .. }), "{effects:?}");
     assert_eq!(state.remote.open.as_ref().unwrap().name, "cats-2");
 }
 
@@ -460,9 +479,9 @@ fn only_what_was_listed_as_left_behind_is_deleted() {
     let id = id("cats-1");
     watched(&mut state, &id);
     let delete = Command::DeleteLeftovers(id.clone());
-    assert!(!has(
-        &command(&mut state, delete.clone()),
-        "DeleteLeftovers"
+    assert!(!has!(
+        command(&mut state, delete.clone()),
+        Effect::DeleteLeftovers { .. }
     ));
     command(&mut state, Command::FindLeftovers(id.clone()));
     let JobFinding::Looking(task) = state.remote.job(&id).unwrap().left else {
@@ -496,7 +515,7 @@ fn jobs_that_were_watched_are_watched_again_after_a_restart_and_a_failure_can_be
         model: None,
     };
     let effects = command(&mut state, start);
-    assert!(has(&effects, "WatchJob"), "{effects:?}");
+    assert!(has!(effects, Effect::WatchJob { .. }), "{effects:?}");
     let task = state.remote.job(&id).unwrap().watching.unwrap();
     let failure = S3Failure::Failed {
         message: "The sign-in is over".to_owned(),
@@ -514,7 +533,7 @@ fn jobs_that_were_watched_are_watched_again_after_a_restart_and_a_failure_can_be
     // The job itself goes on, so the next start looks at it, too.
     assert!(state.settings.watched_jobs.contains(&id));
     let effects = command(&mut state, Command::WatchJob(id.clone()));
-    assert!(has(&effects, "WatchJob"), "{effects:?}");
+    assert!(has!(effects, Effect::WatchJob { .. }), "{effects:?}");
     assert!(state.remote.job(&id).unwrap().failure.is_none());
 }
 
