@@ -6,7 +6,6 @@
 //! least recently used are dropped: nobody ever has to look through all of them, and programs that run at the same time
 //! need not talk to each other. Knows nothing of what is inside an entry.
 
-use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -15,6 +14,7 @@ use std::time::{Duration, SystemTime};
 
 use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
+use strum::{EnumCount, EnumString, IntoStaticStr};
 
 use crate::domain::CacheUsage;
 
@@ -54,8 +54,10 @@ struct Shard {
 }
 
 /// Whichever takes more than half of the room is dropped first, so neither drives out the other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EnumCount, EnumString, IntoStaticStr)]
+#[strum(serialize_all = "lowercase", const_into_str)]
 pub enum EntryKind {
+    #[strum(serialize = "thumb")]
     Thumbnail,
     /// Encoded, as it came from its source.
     Picture,
@@ -80,18 +82,6 @@ pub enum CacheError {
     Clear { folder: PathBuf, cause: io::Error },
 }
 
-impl EntryKind {
-    const ALL: [Self; 2] = [Self::Thumbnail, Self::Picture];
-
-    /// Of the files.
-    fn extension(self) -> &'static str {
-        match self {
-            Self::Thumbnail => "thumb",
-            Self::Picture => "picture",
-        }
-    }
-}
-
 impl CacheKey {
     /// Two keys are the same where all `parts` are.
     pub fn new(kind: EntryKind, parts: &[&[u8]]) -> Self {
@@ -113,7 +103,7 @@ impl CacheKey {
             half.iter()
                 .fold(0, |number: u128, byte| number << 8 | u128::from(*byte))
         });
-        format!("{high:032x}{low:032x}.{}", self.kind.extension())
+        format!("{high:032x}{low:032x}.{}", self.kind.into_str())
     }
 }
 
@@ -330,8 +320,7 @@ struct StoredFile {
 impl StoredFile {
     /// `None` for what is unfinished.
     fn kind(&self) -> Option<EntryKind> {
-        let is_of = |kind: &EntryKind| self.path.extension() == Some(OsStr::new(kind.extension()));
-        EntryKind::ALL.into_iter().find(is_of)
+        self.path.extension()?.to_str()?.parse().ok()
     }
 
     fn is_abandoned(&self) -> bool {
@@ -358,10 +347,12 @@ fn drop_oldest(folder: &Path, wanted_bytes: u64) -> io::Result<u64> {
     let mut stored: Vec<StoredFile> = files(folder).collect();
     stored.sort_by_key(|file| (!file.is_abandoned(), file.modified));
     let mut left: u64 = stored.iter().map(|file| file.bytes).sum();
-    let mut of_kind = EntryKind::ALL.map(|kind| {
-        let files = stored.iter().filter(|file| file.kind() == Some(kind));
-        files.map(|file| file.bytes).sum::<u64>()
-    });
+    let mut of_kind = [0; EntryKind::COUNT];
+    for file in &stored {
+        if let Some(kind) = file.kind() {
+            of_kind[kind as usize] += file.bytes;
+        }
+    }
     for file in stored {
         let kind = file.kind().map(|kind| &mut of_kind[kind as usize]);
         let takes_too_much = kind

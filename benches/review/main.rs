@@ -5,6 +5,8 @@
 
 use std::time::{Duration, Instant};
 
+use strum::VariantArray;
+
 use spotcheck::domain::{
     BoundingBox, LabelSet, ModelTask, Sample, SampleId, SampleUri, ViewSettings,
 };
@@ -57,12 +59,12 @@ fn main() {
 }
 
 fn sorts(request: &mut ArrangeRequest, arranger: &mut Arranger) {
-    for by in SortBy::ALL {
+    for &by in SortBy::VARIANTS {
         if by == SortBy::Disagreement {
             continue;
         }
         let mut turn = false;
-        let name = format!("sort by {}", by.label().to_lowercase());
+        let name = format!("sort by {}", by.into_str().to_lowercase());
         measure(&name, || {
             turn = !turn;
             let direction = if turn {
@@ -198,7 +200,7 @@ fn marks(random: &mut Random) -> Marks {
     let mut marks = Marks::default();
     for index in 0..IMAGES {
         if random.next().is_multiple_of(4) {
-            let kind = VerdictKind::ALL[random.next() as usize % 4];
+            let kind = VerdictKind::VARIANTS[random.next() as usize % 4];
             let mark = Mark {
                 verdict: Some(kind),
                 tags: vec!["night".to_owned(); usize::from(kind == VerdictKind::Unsure)].into(),

@@ -95,9 +95,9 @@ pub(super) fn hold(
         bail!(
             "“{}” is a {}, “{}” a {}: they answer different questions; {}",
             a.name,
-            a.card.task.word(),
+            a.card.task.into_str(),
             b.name,
-            b.card.task.word(),
+            b.card.task.into_str(),
             comparable(&project.runs()?)
         );
     }
@@ -160,7 +160,11 @@ fn comparable(runs: &[RunInfo]) -> String {
         let of_kind = runs.iter().filter(|run| run.card.task == task).cloned();
         let of_kind: Vec<RunInfo> = of_kind.collect();
         if of_kind.len() > 1 {
-            kinds.push(format!("each a {}:{}", task.word(), list_of_runs(&of_kind)));
+            kinds.push(format!(
+                "each a {}:{}",
+                task.into_str(),
+                list_of_runs(&of_kind)
+            ));
         }
     }
     if kinds.is_empty() {

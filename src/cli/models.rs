@@ -104,7 +104,7 @@ fn row(mark: &str, entry: &LibraryEntry) -> [String; 8] {
         mark.to_owned(),
         card.id.clone(),
         card.name.clone(),
-        card.task.word().to_owned(),
+        card.task.into_str().to_owned(),
         human_bytes(card.file.bytes),
         card.licence.clone(),
         card.accuracy.clone().unwrap_or_default(),

@@ -1,12 +1,16 @@
 //! Which kind of image the bytes are.
 
+use strum::IntoStaticStr;
+
 use super::DecodeError;
 
 /// An image format that can be decoded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, IntoStaticStr)]
+#[strum(serialize_all = "UPPERCASE", const_into_str)]
 pub enum Format {
     Jpeg,
     Png,
+    #[strum(serialize = "WebP")]
     WebP,
     Bmp,
     Tiff,
@@ -31,17 +35,6 @@ impl Format {
                 beginning: beginning(bytes),
             },
         })
-    }
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Jpeg => "JPEG",
-            Self::Png => "PNG",
-            Self::WebP => "WebP",
-            Self::Bmp => "BMP",
-            Self::Tiff => "TIFF",
-            Self::Gif => "GIF",
-        }
     }
 
     fn known(bytes: &[u8]) -> Option<Self> {

@@ -103,7 +103,7 @@ fn is_cut_short(bytes: &[u8], format: Format) -> bool {
 
 fn truncated(format: Format) -> DecodeError {
     DecodeError::Truncated {
-        format: format.name(),
+        format: format.into_str(),
     }
 }
 
@@ -118,7 +118,7 @@ fn explain(error: &ImageError, format: Format) -> DecodeError {
     };
     match error {
         ImageError::Unsupported(_) => DecodeError::UnsupportedKind {
-            format: format.name(),
+            format: format.into_str(),
             reason,
         },
         _ => DecodeError::Damaged { reason },
@@ -174,7 +174,7 @@ fn rgb8_over_white(
         }),
         _ => {
             return Err(DecodeError::UnsupportedKind {
-                format: format.name(),
+                format: format.into_str(),
                 reason: "its pixels are floating-point numbers".to_owned(),
             });
         }

@@ -1,30 +1,32 @@
 //! Where a model runs, and why not somewhere faster.
 
 use serde::{Deserialize, Serialize};
+use strum::{EnumString, IntoStaticStr, VariantArray};
 
 /// A place where ONNX Runtime can execute a model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    Serialize,
+    Deserialize,
+    IntoStaticStr,
+    EnumString,
+    VariantArray,
+)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase", const_into_str)]
 pub enum Device {
-    Cpu,
     Cuda,
-    WebGpu,
     CoreMl,
+    WebGpu,
+    Cpu,
 }
 
 impl Device {
-    pub const ALL: [Self; 4] = [Self::Cuda, Self::CoreMl, Self::WebGpu, Self::Cpu];
-
-    /// The word of the command line: `cpu`, `cuda`, `webgpu`, `coreml`.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Cpu => "cpu",
-            Self::Cuda => "cuda",
-            Self::WebGpu => "webgpu",
-            Self::CoreMl => "coreml",
-        }
-    }
-
     /// The name on screen.
     pub fn name(self) -> &'static str {
         match self {
@@ -54,10 +56,8 @@ impl std::str::FromStr for DeviceChoice {
         if word == "auto" {
             return Ok(Self::Auto);
         }
-        let device = Device::ALL.into_iter().find(|device| device.word() == word);
-        device
-            .map(Self::Only)
-            .ok_or_else(|| "one of auto, cpu, cuda, webgpu, coreml".to_owned())
+        let device = word.parse().map(Self::Only);
+        device.map_err(|_| "one of auto, cpu, cuda, webgpu, coreml".to_owned())
     }
 }
 
@@ -65,7 +65,7 @@ impl std::fmt::Display for DeviceChoice {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.write_str(match self {
             Self::Auto => "auto",
-            Self::Only(device) => device.word(),
+            Self::Only(device) => device.into_str(),
         })
     }
 }

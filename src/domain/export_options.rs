@@ -1,12 +1,26 @@
 //! What a person can choose about an export. How it is written is the business of `export`.
 
 use serde::{Deserialize, Serialize};
+use strum::{EnumString, IntoStaticStr, VariantArray};
 
-use super::ModelTask;
+use super::{ModelTask, one_of};
 
 /// The form in which images, predictions and verdicts leave Spotcheck.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    Serialize,
+    Deserialize,
+    IntoStaticStr,
+    EnumString,
+    VariantArray,
+)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase", const_into_str, parse_err_ty = String, parse_err_fn = one_of::<Self>)]
 pub enum ExportFormat {
     /// One object an image, as `spotcheck predict --out` writes it.
     Jsonl,
@@ -25,29 +39,6 @@ pub enum ExportFormat {
 }
 
 impl ExportFormat {
-    pub const ALL: [Self; 7] = [
-        Self::Jsonl,
-        Self::Csv,
-        Self::Coco,
-        Self::Yolo,
-        Self::Voc,
-        Self::Pictures,
-        Self::Report,
-    ];
-
-    /// The word of the command line.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Jsonl => "jsonl",
-            Self::Csv => "csv",
-            Self::Coco => "coco",
-            Self::Yolo => "yolo",
-            Self::Voc => "voc",
-            Self::Pictures => "pictures",
-            Self::Report => "report",
-        }
-    }
-
     /// The name on screen.
     pub fn name(self) -> &'static str {
         match self {
@@ -89,7 +80,7 @@ impl ExportFormat {
     pub fn content_word(self) -> &'static str {
         match self {
             Self::Jsonl | Self::Csv => "predictions",
-            format => format.word(),
+            format => format.into_str(),
         }
     }
 
@@ -104,17 +95,11 @@ impl ExportFormat {
     }
 }
 
-impl std::str::FromStr for ExportFormat {
-    type Err = String;
-
-    fn from_str(word: &str) -> Result<Self, Self::Err> {
-        let format = Self::ALL.into_iter().find(|format| format.word() == word);
-        format.ok_or_else(|| "one of jsonl, csv, coco, yolo, voc, pictures, report".to_owned())
-    }
-}
-
 /// The form in which the comparison of two runs leaves Spotcheck.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Default, Hash, IntoStaticStr, EnumString, VariantArray,
+)]
+#[strum(serialize_all = "lowercase", const_into_str, parse_err_ty = String, parse_err_fn = one_of::<Self>)]
 pub enum ComparisonFormat {
     /// One file with the summary and an object an image.
     #[default]
@@ -124,8 +109,6 @@ pub enum ComparisonFormat {
 }
 
 impl ComparisonFormat {
-    pub const ALL: [Self; 2] = [Self::Json, Self::Csv];
-
     /// The name on screen.
     pub fn name(self) -> &'static str {
         match self {
@@ -142,23 +125,6 @@ impl ComparisonFormat {
                 "A table with a row for each image; the summary lies beside it in NAME-summary.csv"
             }
         }
-    }
-
-    /// Of the file; also the word of the command line.
-    pub fn extension(self) -> &'static str {
-        match self {
-            Self::Json => "json",
-            Self::Csv => "csv",
-        }
-    }
-}
-
-impl std::str::FromStr for ComparisonFormat {
-    type Err = String;
-
-    fn from_str(word: &str) -> Result<Self, Self::Err> {
-        let format = Self::ALL.into_iter().find(|it| it.extension() == word);
-        format.ok_or_else(|| "one of json, csv".to_owned())
     }
 }
 
@@ -204,8 +170,21 @@ pub enum BoxChoice {
 
 /// Which judged and unjudged boxes are exported. A box without a verdict of its own has the one of its image (accept,
 /// reject or unsure).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    Serialize,
+    Deserialize,
+    IntoStaticStr,
+    EnumString,
+    VariantArray,
+)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case", const_into_str, parse_err_ty = String, parse_err_fn = one_of::<Self>)]
 pub enum VerdictChoice {
     All,
     /// Neither rejected boxes nor rejected images.
@@ -215,17 +194,6 @@ pub enum VerdictChoice {
 }
 
 impl VerdictChoice {
-    pub const ALL: [Self; 3] = [Self::All, Self::WithoutRejected, Self::Accepted];
-
-    /// The word of the command line.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::All => "all",
-            Self::WithoutRejected => "without-rejected",
-            Self::Accepted => "accepted",
-        }
-    }
-
     /// The name on screen.
     pub fn name(self) -> &'static str {
         match self {
@@ -233,15 +201,6 @@ impl VerdictChoice {
             Self::WithoutRejected => "Without the rejected",
             Self::Accepted => "Accepted only",
         }
-    }
-}
-
-impl std::str::FromStr for VerdictChoice {
-    type Err = String;
-
-    fn from_str(word: &str) -> Result<Self, Self::Err> {
-        let choice = Self::ALL.into_iter().find(|choice| choice.word() == word);
-        choice.ok_or_else(|| "one of all, without-rejected, accepted".to_owned())
     }
 }
 
@@ -256,8 +215,21 @@ pub enum ClassChoice {
 }
 
 /// The file format of annotated pictures.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    Serialize,
+    Deserialize,
+    IntoStaticStr,
+    EnumString,
+    VariantArray,
+)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case", const_into_str, parse_err_ty = String, parse_err_fn = one_of::<Self>)]
 pub enum PictureKind {
     /// JPEG stays JPEG; everything else becomes PNG.
     AsImage,
@@ -266,17 +238,6 @@ pub enum PictureKind {
 }
 
 impl PictureKind {
-    pub const ALL: [Self; 3] = [Self::AsImage, Self::Png, Self::Jpeg];
-
-    /// The word of the command line.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::AsImage => "as-image",
-            Self::Png => "png",
-            Self::Jpeg => "jpeg",
-        }
-    }
-
     /// The name on screen.
     pub fn name(self) -> &'static str {
         match self {
@@ -284,14 +245,5 @@ impl PictureKind {
             Self::Png => "PNG",
             Self::Jpeg => "JPEG",
         }
-    }
-}
-
-impl std::str::FromStr for PictureKind {
-    type Err = String;
-
-    fn from_str(word: &str) -> Result<Self, Self::Err> {
-        let kind = Self::ALL.into_iter().find(|kind| kind.word() == word);
-        kind.ok_or_else(|| "one of as-image, png, jpeg".to_owned())
     }
 }

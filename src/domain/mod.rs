@@ -18,6 +18,7 @@ mod label_places;
 mod label_set;
 mod log_events;
 mod model_card;
+mod one_of;
 mod output_mapping;
 mod picture;
 mod prediction;
@@ -62,6 +63,7 @@ pub use model_card::{
     ElementType, ImageInput, Layout, ModelCard, ModelFile, ModelTask, OutputConvention, ResizeRule,
     Rounding,
 };
+pub use one_of::one_of;
 pub use output_mapping::{
     AnswerExamples, BoxesDraft, ClassesDraft, ExampleAnswer, JsonPlace, JsonPointer,
     JsonPointerError, JsonStep, MappedAnswer, MappedBoxFormat, MappedBoxSpace, MappedBoxes,

@@ -4,6 +4,7 @@
 //! silently mean nothing.
 
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 /// `models/<id>/model.toml`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -35,20 +36,12 @@ pub struct ModelCard {
 }
 
 /// What the model answers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase", const_into_str)]
 pub enum ModelTask {
     Classification,
     Detection,
-}
-
-impl ModelTask {
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Classification => "classification",
-            Self::Detection => "detection",
-        }
-    }
 }
 
 /// The weights.

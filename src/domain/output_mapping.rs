@@ -12,6 +12,7 @@ pub use example::{AnswerExamples, ExampleAnswer, ReadingWish};
 pub use places::{JsonPlace, PlaceContent};
 
 use serde::{Deserialize, Serialize};
+use strum::{IntoStaticStr, VariantArray};
 
 use super::ModelTask;
 
@@ -60,8 +61,11 @@ pub struct MappedClasses {
 }
 
 /// What the scores of classes are.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr, VariantArray,
+)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase", const_into_str)]
 pub enum ScoreValues {
     /// `0.0..=1.0`
     #[default]
@@ -90,25 +94,37 @@ pub struct MappedBoxes {
     pub class_offset: i32,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr, VariantArray,
+)]
 #[serde(rename_all = "lowercase")]
+#[strum(const_into_str)]
 pub enum MappedBoxFormat {
     /// left, top, right, bottom
+    #[strum(serialize = "left, top, right, bottom")]
     Xyxy,
     /// top, left, bottom, right
+    #[strum(serialize = "top, left, bottom, right")]
     Yxyx,
     /// left, top, width, height
+    #[strum(serialize = "left, top, width, height")]
     Xywh,
     /// middle from the left, middle from the top, width, height
+    #[strum(serialize = "centre, width, height")]
     Cxcywh,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr, VariantArray,
+)]
 #[serde(rename_all = "lowercase")]
+#[strum(const_into_str)]
 pub enum MappedBoxSpace {
     /// Pixels of the upright image.
+    #[strum(serialize = "in pixels")]
     Pixels,
     /// `0.0..=1.0` of the upright image.
+    #[strum(serialize = "in parts of the image")]
     Normalised,
 }
 
@@ -135,7 +151,7 @@ impl OutputMapping {
                 at("scores", classes.scores.as_ref());
                 at("classes", classes.classes.as_ref());
                 at("best class", classes.best.as_ref());
-                parts.push(format!("as {}", classes.values.word()));
+                parts.push(format!("as {}", classes.values.into_str()));
                 if classes.background {
                     parts.push("class 0 is background".to_owned());
                 }
@@ -145,7 +161,7 @@ impl OutputMapping {
                 at("classes", Some(&boxes.classes));
                 at("scores", Some(&boxes.scores));
                 at("count", boxes.count.as_ref());
-                let (format, space) = (boxes.box_format.words(), boxes.box_space.words());
+                let (format, space) = (boxes.box_format.into_str(), boxes.box_space.into_str());
                 parts.push(format!("boxes as {format} {space}"));
                 if boxes.class_offset != 0 {
                     parts.push(format!("class ids changed by {:+}", boxes.class_offset));
@@ -213,44 +229,6 @@ impl MappedClasses {
             ));
         }
         Ok(())
-    }
-}
-
-impl ScoreValues {
-    pub const ALL: [Self; 2] = [Self::Probabilities, Self::Logits];
-
-    /// For people.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Probabilities => "probabilities",
-            Self::Logits => "logits",
-        }
-    }
-}
-
-impl MappedBoxFormat {
-    pub const ALL: [Self; 4] = [Self::Xyxy, Self::Yxyx, Self::Xywh, Self::Cxcywh];
-
-    /// The four numbers of a box, for people.
-    pub fn words(self) -> &'static str {
-        match self {
-            Self::Xyxy => "left, top, right, bottom",
-            Self::Yxyx => "top, left, bottom, right",
-            Self::Xywh => "left, top, width, height",
-            Self::Cxcywh => "centre, width, height",
-        }
-    }
-}
-
-impl MappedBoxSpace {
-    pub const ALL: [Self; 2] = [Self::Pixels, Self::Normalised];
-
-    /// For people.
-    pub fn words(self) -> &'static str {
-        match self {
-            Self::Pixels => "in pixels",
-            Self::Normalised => "in parts of the image",
-        }
     }
 }
 

@@ -15,6 +15,7 @@ mod record;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 pub use container::{ArchiveContent, EcrImage, default_image, known_images};
 pub use cost::{
@@ -189,8 +190,10 @@ pub struct ModelSpec {
 }
 
 /// What has become of a job.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr)]
+#[strum(serialize_all = "lowercase", const_into_str)]
 pub enum TransformStatus {
+    #[strum(serialize = "in progress")]
     InProgress,
     Completed,
     Failed,

@@ -1,30 +1,23 @@
 //! What a person says about an answer.
 
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 use super::{RunId, SampleUri};
 
 /// A person's judgement of an answer for an image, or of one of its boxes.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, IntoStaticStr,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "lowercase", const_into_str)]
 pub enum Verdict {
     Accept,
     Reject,
     Unsure,
     /// The place is right, the class is not; with the name of the right one, which need not be one of the model's.
+    #[strum(serialize = "wrong")]
     WrongClass(String),
-}
-
-impl Verdict {
-    /// One word for files, queries and people: `accept`, `reject`, `unsure`, `wrong`.
-    pub fn word(&self) -> &'static str {
-        match self {
-            Self::Accept => "accept",
-            Self::Reject => "reject",
-            Self::Unsure => "unsure",
-            Self::WrongClass(_) => "wrong",
-        }
-    }
 }
 
 /// What a verdict is about. A verdict belongs to the run whose answer it judges; an image may be judged before any

@@ -386,7 +386,7 @@ fn rows(details: &ImageDetails, size: [u32; 2], bytes: u64) -> Vec<(String, Stri
     }
     row("File size", human_bytes(bytes));
     if let Some(format) = details.format {
-        row("Format", format.name().to_owned());
+        row("Format", format.into_str().to_owned());
     }
     if let Some(colour) = &details.colour {
         row("Colour", colour.clone());

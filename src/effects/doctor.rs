@@ -175,7 +175,7 @@ fn draft(recognition: &Recognition) -> ImportDraft {
     ImportDraft {
         id: card.id.clone(),
         name: card.name.clone(),
-        task: card.task.word().to_owned(),
+        task: card.task.into_str().to_owned(),
         named_classes: labels_of(recognition).len(),
         findings,
         other_fields,

@@ -431,7 +431,7 @@ fn task_outcome(outcome: &PredictOutcome, secs: f64) -> TaskOutcome {
                 parts.push(format!("{} damaged", outcome.warned));
             }
             if let Some(stage) = outcome.stages.slowest() {
-                parts.push(format!("most time went into {}", stage.name()));
+                parts.push(format!("most time went into {}", stage.into_str()));
             }
             TaskOutcome::Done(parts.join(", "))
         }

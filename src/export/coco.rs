@@ -126,7 +126,7 @@ impl CocoWriter {
             area: clipped.area(),
             iscrowd: 0,
             score: chosen.detection.score,
-            verdict: chosen.verdict.map(Verdict::word),
+            verdict: chosen.verdict.map(Verdict::into_str),
             right_class: right_class(chosen.verdict),
             model_category_id: chosen.is_relabelled().then_some(chosen.detection.class_id),
         };
@@ -154,7 +154,7 @@ impl Writer for CocoWriter {
             file_name,
             width: size.0,
             height: size.1,
-            verdict: row.verdict.as_ref().map(Verdict::word),
+            verdict: row.verdict.as_ref().map(Verdict::into_str),
             note: row.note.as_deref(),
             tags: row.tags.iter().map(String::as_str).collect(),
         };

@@ -338,7 +338,7 @@ impl<'c> Head<'c> {
         Self {
             spotcheck: env!("CARGO_PKG_VERSION"),
             source: &context.source_name,
-            task: context.task().word(),
+            task: context.task().into_str(),
             a: run(0),
             b: run(1),
             summary: Figures {

@@ -99,7 +99,7 @@ impl CsvWriter {
             &cells.score,
             cells.verdict,
             &harmless(&cells.right_class),
-            image_verdict.map_or("", Verdict::word),
+            image_verdict.map_or("", Verdict::into_str),
             &harmless(right_class(image_verdict).unwrap_or_default()),
             &harmless(row.note.as_deref().unwrap_or_default()),
             &harmless(&tags.join(" ")),
@@ -171,7 +171,7 @@ fn cells_of(image: &ChosenImage, tally: &mut Tally) -> Vec<Cells> {
                     class_id: chosen.detection.class_id.to_string(),
                     label: chosen.detection.label.clone(),
                     score: chosen.detection.score.to_string(),
-                    verdict: chosen.verdict.map_or("", Verdict::word),
+                    verdict: chosen.verdict.map_or("", Verdict::into_str),
                     right_class: right_class(chosen.verdict).unwrap_or_default().to_owned(),
                     ..sized(width, height)
                 })

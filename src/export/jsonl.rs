@@ -67,7 +67,7 @@ struct Judgement<'r> {
 impl<'r> Judgement<'r> {
     fn of(verdict: Option<&'r Verdict>) -> Self {
         Self {
-            verdict: verdict.map(Verdict::word),
+            verdict: verdict.map(Verdict::into_str),
             right_class: right_class(verdict),
         }
     }
@@ -171,7 +171,7 @@ impl<'r> Answered<'r> {
             width,
             height,
             model: &model.id,
-            task: model.task.word(),
+            task: model.task.into_str(),
             classes: None,
             detections: None,
             warnings: &[],

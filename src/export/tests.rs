@@ -3,6 +3,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use strum::VariantArray;
+
 use super::sampler::{self, Sampled};
 use super::*;
 use crate::decode::encode_jpeg;
@@ -242,7 +244,7 @@ fn a_name_or_note_cannot_break_xml_or_html() {
 fn a_classifiers_run_is_refused_by_formats_that_hold_boxes() {
     let mut context = sampler::context();
     context.run.card.task = crate::domain::ModelTask::Classification;
-    for format in ExportFormat::ALL {
+    for &format in ExportFormat::VARIANTS {
         let result = Sampled::with(options(format), &context, Vec::new());
         let is_refused = matches!(result, Err(ExportError::NeedsBoxes { .. }));
         assert_eq!(is_refused, format.is_dataset(), "{format:?}");
@@ -251,7 +253,7 @@ fn a_classifiers_run_is_refused_by_formats_that_hold_boxes() {
 
 #[test]
 fn a_cancelled_or_failed_export_of_any_format_leaves_nothing() {
-    for format in ExportFormat::ALL {
+    for &format in ExportFormat::VARIANTS {
         let folder = tempfile::tempdir().unwrap();
         let target = ExportTarget {
             path: folder.path().join("out"),

@@ -148,7 +148,7 @@ fn inclusive(low: f32, high: f32, side: u32) -> [u32; 2] {
 
 fn write_judgement(xml: &mut XmlBytes, verdict: Option<&Verdict>) -> io::Result<()> {
     if let Some(verdict) = verdict {
-        text(xml, "verdict", verdict.word())?;
+        text(xml, "verdict", verdict.into_str())?;
     }
     if let Some(right) = right_class(verdict) {
         text(xml, "right_class", right)?;

@@ -98,8 +98,8 @@ pub fn check_card(card: &ModelCard) -> Result<(), FieldError> {
         "task",
         &format!(
             "is {}, but the output is described as {}",
-            card.task.word(),
-            task.word()
+            card.task.into_str(),
+            task.into_str()
         ),
     )?;
     check_file(&card.file)?;

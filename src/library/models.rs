@@ -95,7 +95,7 @@ pub enum LibraryError {
          `spotcheck models fetch {id} --from FILE` takes them from a file"
     )]
     NoWeights { id: String, name: String },
-    #[error("no model for {} is on this machine; `spotcheck models fetch {id}` downloads one ({})", task.word(), human_bytes(*bytes))]
+    #[error("no model for {} is on this machine; `spotcheck models fetch {id}` downloads one ({})", task.into_str(), human_bytes(*bytes))]
     NoDefault {
         task: ModelTask,
         id: String,

@@ -1,37 +1,24 @@
 //! Where the time of a run goes.
 
+use strum::{IntoStaticStr, VariantArray};
+
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// A step of the pipeline.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr, VariantArray)]
+#[strum(const_into_str)]
 pub enum Stage {
+    #[strum(serialize = "reading")]
     Read,
+    #[strum(serialize = "decoding")]
     Decode,
+    #[strum(serialize = "preparing")]
     Prepare,
+    #[strum(serialize = "the model")]
     Model,
+    #[strum(serialize = "writing")]
     Write,
-}
-
-impl Stage {
-    pub const ALL: [Self; 5] = [
-        Self::Read,
-        Self::Decode,
-        Self::Prepare,
-        Self::Model,
-        Self::Write,
-    ];
-
-    /// For people: “the slowest stage is …”.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Read => "reading",
-            Self::Decode => "decoding",
-            Self::Prepare => "preparing",
-            Self::Model => "the model",
-            Self::Write => "writing",
-        }
-    }
 }
 
 /// Time that threads were busy, summed over the threads of each stage.
@@ -52,8 +39,9 @@ impl StageTimes {
         let per_thread = |stage: Stage| {
             self.busy[stage as usize].as_secs_f64() / self.threads[stage as usize].max(1) as f64
         };
-        let slowest = Stage::ALL
-            .into_iter()
+        let slowest = Stage::VARIANTS
+            .iter()
+            .copied()
             .max_by(|left, right| per_thread(*left).total_cmp(&per_thread(*right)));
         slowest.filter(|stage| self.busy(*stage) > Duration::ZERO)
     }

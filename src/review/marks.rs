@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use strum::{IntoStaticStr, VariantArray};
+
 use crate::domain::{SampleId, SharedList, Verdict};
 
 /// The judgements of one run, with notes and tags, by sample. A clone is a snapshot that costs next to nothing.
@@ -24,10 +26,12 @@ pub struct Mark {
 }
 
 /// A verdict without the class that would be right, best first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "lowercase", const_into_str)]
 pub enum VerdictKind {
     Accept,
     Unsure,
+    #[strum(serialize = "wrong")]
     WrongClass,
     Reject,
 }
@@ -74,23 +78,11 @@ impl Mark {
 }
 
 impl VerdictKind {
-    pub const ALL: [Self; 4] = [Self::Accept, Self::Unsure, Self::WrongClass, Self::Reject];
-
     /// Whether it says of a box that there is such an object. Those boxes are always visible
     /// ([`ViewSettings::visible_detections`](crate::domain::ViewSettings::visible_detections)); what a person rejected, or
     /// was unsure about, follows the filters.
     pub fn confirms(self) -> bool {
         matches!(self, Self::Accept | Self::WrongClass)
-    }
-
-    /// As [`Verdict::word`].
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Accept => Verdict::Accept.word(),
-            Self::Unsure => Verdict::Unsure.word(),
-            Self::WrongClass => "wrong",
-            Self::Reject => Verdict::Reject.word(),
-        }
     }
 }
 
@@ -142,7 +134,7 @@ mod tests {
             Verdict::Unsure,
             Verdict::WrongClass("cat".to_owned()),
         ] {
-            assert_eq!(VerdictKind::from(&verdict).word(), verdict.word());
+            assert_eq!(VerdictKind::from(&verdict).into_str(), verdict.into_str());
         }
     }
 }

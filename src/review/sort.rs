@@ -4,6 +4,7 @@ use super::arrange::ArrangeRequest;
 use super::filter::Look;
 
 use serde::{Deserialize, Serialize};
+use strum::{IntoStaticStr, VariantArray};
 
 /// An order of samples. Samples of the same rank stay in the order of the listing, and those without one (no answer, no
 /// date) come last in either direction.
@@ -13,20 +14,36 @@ pub struct Sort {
     pub direction: Direction,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Default,
+    Hash,
+    Serialize,
+    Deserialize,
+    IntoStaticStr,
+    VariantArray,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(const_into_str)]
 pub enum SortBy {
     #[default]
     Listing,
     /// By the whole name, numbers in it by their value.
     Name,
     Date,
+    #[strum(serialize = "File size")]
     Size,
     /// The highest score of the classes that are shown, whatever the threshold.
+    #[strum(serialize = "Top score")]
     TopScore,
     /// Classifier: how near the first two scores are. Detector: how near a box is to its threshold.
     Uncertainty,
     /// The number of boxes that are shown.
+    #[strum(serialize = "Number of boxes")]
     Boxes,
     /// The worst verdict of the image and its boxes; images that are not judged come last.
     Verdict,
@@ -43,32 +60,6 @@ pub enum Direction {
 }
 
 impl SortBy {
-    pub const ALL: [Self; 9] = [
-        Self::Listing,
-        Self::Name,
-        Self::Date,
-        Self::Size,
-        Self::TopScore,
-        Self::Uncertainty,
-        Self::Boxes,
-        Self::Verdict,
-        Self::Disagreement,
-    ];
-
-    pub fn label(self) -> &'static str {
-        match self {
-            Self::Listing => "Listing",
-            Self::Name => "Name",
-            Self::Date => "Date",
-            Self::Size => "File size",
-            Self::TopScore => "Top score",
-            Self::Uncertainty => "Uncertainty",
-            Self::Boxes => "Number of boxes",
-            Self::Verdict => "Verdict",
-            Self::Disagreement => "Disagreement",
-        }
-    }
-
     pub fn tooltip(self) -> &'static str {
         match self {
             Self::Listing => "As the folder lists them, subfolders after each other",

@@ -175,6 +175,8 @@ impl Counting {
 
 #[cfg(test)]
 mod tests {
+    use strum::VariantArray;
+
     use super::*;
     use crate::domain::{BoundingBox, SampleId};
     use crate::review::testing::Random;
@@ -275,7 +277,7 @@ mod tests {
         let mut judged = Marks::default();
         for sample in (0..600).step_by(3) {
             let boxes = (0..30).filter(|at| (at + sample) % 4 == 0);
-            let boxes = boxes.map(|at| (at, VerdictKind::ALL[(at / 4 % 4) as usize]));
+            let boxes = boxes.map(|at| (at, VerdictKind::VARIANTS[(at / 4 % 4) as usize]));
             let mark = Mark {
                 boxes: boxes.collect(),
                 ..Mark::default()

@@ -1,10 +1,12 @@
 //! Everything that has a name on screen: one table for menus, shortcuts, buttons and the command palette.
 
+use strum::VariantArray;
+
 use super::{Overlay, State, ThemeChoice};
 use crate::domain::ModelTask;
 
 /// A command without arguments. Knows its label, its tooltip and its keys.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, VariantArray)]
 pub enum Action {
     OpenFolder,
     OpenImages,
@@ -102,94 +104,6 @@ struct Words {
 }
 
 impl Action {
-    pub const ALL: &'static [Self] = &[
-        Self::OpenFolder,
-        Self::OpenImages,
-        Self::OpenS3,
-        Self::OpenSamples,
-        Self::OpenProject,
-        Self::Reload,
-        Self::SaveProjectAs,
-        Self::Export,
-        Self::ExportComparison,
-        Self::Upload,
-        Self::Send,
-        Self::Jobs,
-        Self::Deploy,
-        Self::Endpoints,
-        Self::OpenOutputs,
-        Self::PredictHere,
-        Self::PredictAtEndpoint,
-        Self::PredictInTfServing,
-        Self::CompareWithLocal,
-        Self::MoveProject,
-        Self::AddModel,
-        Self::CopyPicture,
-        Self::CopyPath,
-        Self::Reveal,
-        Self::Quit,
-        Self::PredictShown,
-        Self::PredictAnew,
-        Self::PredictSelection,
-        Self::PredictAll,
-        Self::PredictFiltered,
-        Self::PauseTasks,
-        Self::ResumeTasks,
-        Self::CancelTasks,
-        Self::Search,
-        Self::ClearSearch,
-        Self::SelectAll,
-        Self::PreviousImage,
-        Self::NextImage,
-        Self::FirstImage,
-        Self::LastImage,
-        Self::Accept,
-        Self::Reject,
-        Self::Unsure,
-        Self::WrongClass,
-        Self::ClearVerdict,
-        Self::WriteNote,
-        Self::AddTag,
-        Self::NextUnjudged,
-        Self::NextUncertain,
-        Self::Undo,
-        Self::Redo,
-        Self::GoTo,
-        Self::LargePicture,
-        Self::ThumbnailsOnly,
-        Self::FitPicture,
-        Self::ActualSize,
-        Self::ZoomIn,
-        Self::ZoomOut,
-        Self::ZoomToBox,
-        Self::NextBox,
-        Self::PreviousBox,
-        Self::Explain,
-        Self::Filmstrip,
-        Self::ToggleImages,
-        Self::ToggleInspector,
-        Self::ToggleTasks,
-        Self::ToggleJudging,
-        Self::GoOnAfterVerdict,
-        Self::ToggleThumbnailBoxes,
-        Self::ToggleStoredBoxes,
-        Self::Present,
-        Self::LargerThumbnails,
-        Self::SmallerThumbnails,
-        Self::InterfaceLarger,
-        Self::InterfaceSmaller,
-        Self::InterfaceNormal,
-        Self::ThemeSystem,
-        Self::ThemeLight,
-        Self::ThemeDark,
-        Self::ResetView,
-        Self::ClearProblems,
-        Self::Palette,
-        Self::Help,
-        Self::CopyDiagnostics,
-        Self::OpenLog,
-    ];
-
     /// Sentence case; `…` where something is asked before anything happens.
     pub fn label(self) -> &'static str {
         self.words().label
@@ -804,7 +718,7 @@ mod tests {
     #[test]
     fn no_key_means_two_things() {
         let mut seen = BTreeSet::new();
-        for action in Action::ALL {
+        for action in Action::VARIANTS {
             for keys in action.keys() {
                 assert!(seen.insert(*keys), "{keys} of {action:?} is taken");
             }
@@ -813,9 +727,12 @@ mod tests {
 
     #[test]
     fn every_action_is_in_the_table_once_and_says_what_it_does() {
-        let labels: BTreeSet<&str> = Action::ALL.iter().map(|action| action.label()).collect();
-        assert_eq!(labels.len(), Action::ALL.len());
-        for action in Action::ALL {
+        let labels: BTreeSet<&str> = Action::VARIANTS
+            .iter()
+            .map(|action| action.label())
+            .collect();
+        assert_eq!(labels.len(), Action::VARIANTS.len());
+        for action in Action::VARIANTS {
             assert!(!action.tooltip().ends_with('.'), "{action:?}");
         }
     }

@@ -1,5 +1,7 @@
 //! The dialog about an export, and what came of the last one.
 
+use strum::{IntoStaticStr, VariantArray};
+
 use std::path::{Path, PathBuf};
 
 use super::{Order, Overlay, State, TaskId};
@@ -60,7 +62,7 @@ impl State {
 
     fn export_kind(&self) -> (&'static str, Option<&'static str>) {
         if self.overlay == Overlay::ExportComparison {
-            return ("comparison", Some(self.export.comparison.extension()));
+            return ("comparison", Some(self.export.comparison.into_str()));
         }
         let format = self.export.options.format;
         (format.content_word(), format.extension())
@@ -91,26 +93,19 @@ impl State {
 }
 
 /// Which images are exported.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr, VariantArray)]
+#[strum(const_into_str)]
 pub enum ExportScope {
     /// What the search shows, in its order.
+    #[strum(serialize = "Images on screen")]
     Filter,
+    #[strum(serialize = "Selected images")]
     Selection,
+    #[strum(serialize = "All images")]
     All,
 }
 
 impl ExportScope {
-    pub const ALL: [Self; 3] = [Self::Filter, Self::Selection, Self::All];
-
-    /// The name on screen.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Filter => "Images on screen",
-            Self::Selection => "Selected images",
-            Self::All => "All images",
-        }
-    }
-
     /// How many images that is; costs nothing.
     pub fn len(self, state: &State) -> usize {
         match self {

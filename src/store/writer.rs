@@ -380,7 +380,7 @@ impl<'t> Statements<'t> {
                     Verdict::WrongClass(right) => Some(right),
                     Verdict::Accept | Verdict::Reject | Verdict::Unsure => None,
                 };
-                let values = params![sample, run, box_number, verdict.word(), right_class];
+                let values = params![sample, run, box_number, verdict.into_str(), right_class];
                 self.set_verdict.execute(values)?;
             }
             None => {

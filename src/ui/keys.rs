@@ -1,6 +1,7 @@
 //! Keys of the action table.
 
 use eframe::egui::{self, Key, KeyboardShortcut, Modifiers};
+use strum::VariantArray;
 
 use crate::state::{Action, Command, Overlay, State};
 
@@ -146,7 +147,7 @@ fn as_printed(key: Key, shortcut: String) -> String {
 }
 
 fn shortcuts() -> impl Iterator<Item = (Action, KeyboardShortcut)> {
-    Action::ALL.iter().flat_map(|action| {
+    Action::VARIANTS.iter().flat_map(|action| {
         let parsed = action.keys().iter().filter_map(|keys| parse(keys));
         parsed.map(move |shortcut| (*action, shortcut))
     })
@@ -173,7 +174,7 @@ mod tests {
 
     #[test]
     fn every_key_of_the_table_can_be_pressed() {
-        for action in Action::ALL {
+        for action in Action::VARIANTS {
             for keys in action.keys() {
                 assert!(parse(keys).is_some(), "{keys} of {action:?}");
             }

@@ -8,6 +8,7 @@ use egui_kittest::kittest::{NodeT, Queryable};
 use spotcheck::app::App;
 use spotcheck::domain::{ExportFormat, ExportOptions};
 use spotcheck::state::{Action, Command, ExportScope, Overlay, TaskOutcome};
+use strum::VariantArray;
 
 use crate::window::{click, folder_of, open, samples, sees, wait_for, wait_until};
 
@@ -164,14 +165,14 @@ fn every_format_is_written_from_the_dialog() {
     let folder = tempfile::tempdir().unwrap();
     let mut window = open(Some(&samples().join("coffee.png")), "ssd-mobilenet-coco");
     wait_for(&mut window, "cup");
-    for format in ExportFormat::ALL {
+    for &format in ExportFormat::VARIANTS {
         window.key_press_modifiers(egui::Modifiers::COMMAND, egui::Key::E);
         wait_for(&mut window, "Export now");
         let entry = window.get_by_label(format.name());
         entry.click_accesskit();
         window.run_steps(2);
         wait_for(&mut window, format.description());
-        let mut target = folder.path().join(format!("out-{}", format.word()));
+        let mut target = folder.path().join(format!("out-{}", format.into_str()));
         let label = match format.extension() {
             Some(_) => "File to write",
             None => "Folder to write",

@@ -462,7 +462,7 @@ fn conclude(
         eprintln!("note: {note}");
     }
     if let Some(slowest) = outcome.stages.slowest() {
-        eprintln!("the slowest stage was {}", slowest.name());
+        eprintln!("the slowest stage was {}", slowest.into_str());
     }
     if outcome.warned > 0 {
         eprintln!(

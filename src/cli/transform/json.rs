@@ -20,8 +20,8 @@ pub(super) fn status_json(progress: &JobProgress, outcome: Option<&JobOutcome>) 
     let mut status = json!({
         "job": spec.job_name,
         "arn": job.arn,
-        "status": job.status.word(),
-        "phase": progress.phase.word(),
+        "status": job.status.into_str(),
+        "phase": progress.phase.into_str(),
         "failure": job.failure,
         "model": spec.model_name,
         "input": spec.input.objects.address().to_string(),
@@ -66,7 +66,7 @@ pub(super) fn list_json(jobs: &[TransformSummary]) -> Value {
     let job = |job: &TransformSummary| {
         json!({
             "job": job.name,
-            "status": job.status.word(),
+            "status": job.status.into_str(),
             "created": time(job.created_ms),
             "failure": job.failure,
         })

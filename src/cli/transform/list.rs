@@ -84,7 +84,7 @@ pub(super) fn run(args: &ListArgs) -> anyhow::Result<Outcome> {
         writeln!(
             out,
             "{:12} {} {}{}{failure}",
-            job.status.word(),
+            job.status.into_str(),
             local_time(job.created_ms),
             job.name,
             if failure.is_empty() { "" } else { ": " }

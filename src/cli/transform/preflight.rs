@@ -41,8 +41,8 @@ pub(in crate::cli) fn write(out: &mut dyn Write, found: &Preflight) -> anyhow::R
         writeln!(
             out,
             "{:8} {:17} {}",
-            check.grade.word(),
-            check.point.label(),
+            check.grade.into_str(),
+            check.point.into_str(),
             check.finding
         )?;
         if !check.advice.is_empty() {

@@ -88,7 +88,7 @@ fn plan_of(
         anyhow::bail!(
             "the job {} is {}; its images may still get an output, so wait until it is over",
             args.job,
-            job.status.word()
+            job.status.into_str()
         );
     }
     let asked = (&named.sagemaker, &named.s3);

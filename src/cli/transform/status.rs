@@ -133,7 +133,7 @@ fn watch(watched: &Watched<'_>, control: &TaskControl) -> anyhow::Result<Outcome
 fn step_text(progress: &JobProgress) -> String {
     match progress.job.status {
         TransformStatus::Stopping => "stopping".to_owned(),
-        _ => progress.phase.word().to_owned(),
+        _ => progress.phase.into_str().to_owned(),
     }
 }
 
@@ -278,9 +278,9 @@ fn write(out: &mut dyn Write, progress: &JobProgress) -> anyhow::Result<()> {
     let phase = if job.status.is_over() {
         String::new()
     } else {
-        format!(", {}", progress.phase.word())
+        format!(", {}", progress.phase.into_str())
     };
-    line("status", &format!("{}{phase}", job.status.word()))?;
+    line("status", &format!("{}{phase}", job.status.into_str()))?;
     if let Some(failure) = &job.failure {
         line("reason", failure)?;
     }

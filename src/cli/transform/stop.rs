@@ -31,7 +31,7 @@ pub(super) fn run(args: &StopArgs) -> anyhow::Result<Outcome> {
     let sagemaker = named.aws.sagemaker(&named.sagemaker);
     let job = sagemaker.describe_transform_job(&args.job, Some(&control))?;
     if job.status.is_over() {
-        bail!("the job {} is {} already", args.job, job.status.word());
+        bail!("the job {} is {} already", args.job, job.status.into_str());
     }
     let question = format!(
         "Stop the job {}? What it has written stays; the other images get no output.",

@@ -1,5 +1,7 @@
 //! What can be known of a job before it is paid for, point by point.
 
+use strum::IntoStaticStr;
+
 use super::CostEstimate;
 
 /// One point that was looked at.
@@ -13,7 +15,8 @@ pub struct Check {
     pub advice: String,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, IntoStaticStr)]
+#[strum(serialize_all = "lowercase", const_into_str)]
 pub enum CheckGrade {
     Ok,
     /// The job would run, but perhaps not as it is meant.
@@ -23,12 +26,17 @@ pub enum CheckGrade {
 }
 
 /// In the order in which they are shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, IntoStaticStr)]
+#[strum(const_into_str)]
 pub enum CheckPoint {
+    #[strum(serialize = "Names and limits")]
     Limits,
+    #[strum(serialize = "Job name")]
     JobName,
+    #[strum(serialize = "Endpoint name")]
     EndpointName,
     Role,
+    #[strum(serialize = "Container")]
     Image,
     Model,
     Input,
@@ -38,6 +46,7 @@ pub enum CheckPoint {
     Region,
     Payload,
     Concurrency,
+    #[strum(serialize = "Content type")]
     ContentType,
     Splitting,
     Instance,
@@ -101,16 +110,6 @@ impl Preflight {
     }
 }
 
-impl CheckGrade {
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::Warning => "warning",
-            Self::Problem => "problem",
-        }
-    }
-}
-
 impl CheckPoint {
     /// Those that every job has; a manifest has no prefix.
     pub const ALWAYS: [Self; 14] = [
@@ -129,29 +128,6 @@ impl CheckPoint {
         Self::Instance,
         Self::Cost,
     ];
-
-    pub fn label(self) -> &'static str {
-        match self {
-            Self::Limits => "Names and limits",
-            Self::JobName => "Job name",
-            Self::EndpointName => "Endpoint name",
-            Self::Role => "Role",
-            Self::Image => "Container",
-            Self::Model => "Model",
-            Self::Input => "Input",
-            Self::Prefix => "Prefix",
-            Self::Objects => "Objects",
-            Self::Output => "Output",
-            Self::Region => "Region",
-            Self::Payload => "Payload",
-            Self::Concurrency => "Concurrency",
-            Self::ContentType => "Content type",
-            Self::Splitting => "Splitting",
-            Self::Instance => "Instance",
-            Self::Cost => "Cost",
-            Self::Deletion => "Deletion",
-        }
-    }
 }
 
 impl KeySample {

@@ -1,12 +1,15 @@
 //! How far a job is, and what became of its images.
 
+use strum::{IntoStaticStr, VariantArray};
+
 use std::time::Duration;
 
 use super::{TransformJob, TransformStatus};
 use crate::domain::{S3Address, SampleUri};
 
 /// What a job is doing, as far as can be told from outside.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "lowercase", const_into_str)]
 pub enum JobPhase {
     /// SageMaker looks for instances. Nothing is billed yet.
     Starting,
@@ -15,36 +18,6 @@ pub enum JobPhase {
     Transforming,
     /// It is over, one way or another.
     Done,
-}
-
-impl JobPhase {
-    pub const ALL: [Self; 4] = [
-        Self::Starting,
-        Self::Downloading,
-        Self::Transforming,
-        Self::Done,
-    ];
-
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Starting => "starting",
-            Self::Downloading => "downloading",
-            Self::Transforming => "transforming",
-            Self::Done => "done",
-        }
-    }
-}
-
-impl TransformStatus {
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::InProgress => "in progress",
-            Self::Completed => "completed",
-            Self::Failed => "failed",
-            Self::Stopping => "stopping",
-            Self::Stopped => "stopped",
-        }
-    }
 }
 
 /// A job at one moment.

@@ -82,7 +82,7 @@ fn follow(
         None,
     );
     let seen = |progress: &JobProgress| {
-        control.set_step(progress.phase.word());
+        control.set_step(progress.phase.into_str());
         let is_open = shared.report(Event::JobSeen {
             id: id.clone(),
             task,

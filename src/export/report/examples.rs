@@ -242,7 +242,7 @@ fn scaled(prediction: &Prediction, width: u32, height: u32) -> Prediction {
 
 /// Whether the image or one of its boxes has a verdict of this word.
 fn has_verdict(image: &ChosenImage, word: &str) -> bool {
-    let is = |verdict: &Verdict| verdict.word() == word;
+    let is = |verdict: &Verdict| verdict.into_str() == word;
     let has_box = match &image.answer {
         ChosenAnswer::Boxes { boxes, .. } => {
             boxes.iter().any(|chosen| chosen.verdict.is_some_and(is))
@@ -258,7 +258,7 @@ pub(super) fn box_verdict_texts(example: &Example) -> Vec<String> {
     for (label, verdict) in &example.box_verdicts {
         let text = match verdict {
             Verdict::WrongClass(right) => format!("{label}: is {right}"),
-            verdict => format!("{label}: {}", verdict.word()),
+            verdict => format!("{label}: {}", verdict.into_str()),
         };
         *counts.entry(text).or_default() += 1;
     }

@@ -191,7 +191,7 @@ fn verdict_badge(verdict: &Verdict) -> Markup {
         Verdict::Unsure => "unsure".to_owned(),
         Verdict::WrongClass(right) => format!("is {right}"),
     };
-    html! { span class=(format!("verdict {}", verdict.word())) { (name) } }
+    html! { span class=(format!("verdict {}", verdict.into_str())) { (name) } }
 }
 
 /// `cat 0.98, dog 0.61 and 3 more`
@@ -283,7 +283,7 @@ fn settings(context: &ExportContext, options: ExportOptions) -> Markup {
             h2 { "Model, run and what is shown" }
             div.scroll { table.settings { tbody {
                 (line("Model", &format!("{} ({})", card.name, key.model_id)))
-                (line("Task", card.task.word()))
+                (line("Task", card.task.into_str()))
                 @if !key.weights_sha256.is_empty() {
                     (line("Weights", &format!("{}, sha256 {}", human_bytes(card.file.bytes), key.weights_sha256)))
                 }

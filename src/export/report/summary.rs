@@ -51,7 +51,7 @@ impl VerdictCounts {
     pub(super) const WORDS: [&str; 4] = ["accept", "reject", "unsure", "wrong"];
 
     fn add(&mut self, verdict: &Verdict) {
-        let word = verdict.word();
+        let word = verdict.into_str();
         if let Some(place) = Self::WORDS.iter().position(|known| *known == word) {
             self.0[place] += 1;
         }

@@ -54,7 +54,7 @@ pub enum RuntimeError {
         "the downloaded {} is not the one that Spotcheck knows (its sha256 differs), so it was not installed. If you did not expect \
          this, ask whoever runs your package mirror; if you trust the file, install it with `spotcheck runtime install {} --from \
          FILE.whl`. pip said: {reason}",
-        package.project(), package.word()
+        package.project(), package.into_str()
     )]
     WrongHash {
         package: RuntimePackage,
@@ -86,7 +86,7 @@ pub enum RuntimeError {
 
     #[error(
         "the installed {} is damaged ({reason}), so it is not loaded; `spotcheck runtime install {}` installs it again: {}",
-        package.project(), package.word(), path.display()
+        package.project(), package.into_str(), path.display()
     )]
     Damaged {
         package: RuntimePackage,
@@ -153,7 +153,7 @@ fn by_hand(package: RuntimePackage) -> String {
             pin.platform,
             package.project(),
             package.version(),
-            package.word()
+            package.into_str()
         ),
         None => "name the library of an ONNX Runtime 1.24 or newer in ORT_DYLIB_PATH".to_owned(),
     }

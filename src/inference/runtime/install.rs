@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use sha2::{Digest, Sha256};
+use strum::VariantArray;
 use zip::ZipArchive;
 
 use super::error::RuntimeError;
@@ -181,11 +182,14 @@ fn version_in(archive: &mut ZipArchive<File>, package: RuntimePackage) -> Result
     };
     let (project, version) = (field("Name:"), field("Version:"));
     if project.replace('_', "-") != package.project() {
-        let other = RuntimePackage::ALL
+        let other = RuntimePackage::VARIANTS
             .into_iter()
             .find(|other| other.project() == project.replace('_', "-"));
         let hint = other.map_or_else(String::new, |other| {
-            format!("; `spotcheck runtime install {}` takes it", other.word())
+            format!(
+                "; `spotcheck runtime install {}` takes it",
+                other.into_str()
+            )
         });
         return Err(format!(
             "it holds “{project}”, not {}{hint}",

@@ -55,7 +55,7 @@ pub(super) fn runtime_folder(dirs: &AppDirs) -> PathBuf {
 }
 
 pub(super) fn package_folder(dirs: &AppDirs, package: RuntimePackage) -> PathBuf {
-    runtime_folder(dirs).join(package.word())
+    runtime_folder(dirs).join(package.into_str())
 }
 
 /// The package as it was installed, checked; `None` where it is not installed.

@@ -1,8 +1,13 @@
 //! What Spotcheck installs, pinned: the wheels' hashes, so that the package index cannot hand out anything else, and the
 //! libraries' own, so that nothing else is ever loaded.
 
+use strum::{EnumString, IntoStaticStr, VariantArray};
+
+use crate::domain::one_of;
+
 /// A package of the Python package index that holds ONNX Runtime or a part of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, IntoStaticStr, EnumString, VariantArray)]
+#[strum(serialize_all = "lowercase", const_into_str, parse_err_ty = String, parse_err_fn = one_of::<Self>)]
 pub enum RuntimePackage {
     /// ONNX Runtime for the processor (on macOS with CoreML).
     Cpu,
@@ -13,17 +18,6 @@ pub enum RuntimePackage {
 }
 
 impl RuntimePackage {
-    pub const ALL: [Self; 3] = [Self::Cpu, Self::Cuda, Self::WebGpu];
-
-    /// The word of the command line: `cpu`, `cuda`, `webgpu`.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Cpu => "cpu",
-            Self::Cuda => "cuda",
-            Self::WebGpu => "webgpu",
-        }
-    }
-
     /// The name on screen.
     pub fn name(self) -> &'static str {
         match self {
@@ -70,15 +64,6 @@ impl RuntimePackage {
         let here = (std::env::consts::OS, std::env::consts::ARCH);
         PINS.iter()
             .find(|pin| pin.package == self && pin.system == here)
-    }
-}
-
-impl std::str::FromStr for RuntimePackage {
-    type Err = String;
-
-    fn from_str(word: &str) -> Result<Self, Self::Err> {
-        let package = Self::ALL.into_iter().find(|package| package.word() == word);
-        package.ok_or_else(|| "one of cpu, cuda, webgpu".to_owned())
     }
 }
 

@@ -171,11 +171,11 @@ impl OutputReader {
             ));
         }
         let found = output.get("task").and_then(Json::text).unwrap_or_default();
-        if found != task.word() {
+        if found != task.into_str() {
             return Err(format!(
                 "the output is a {}, the others are a {}",
                 excerpt(found),
-                task.word()
+                task.into_str()
             ));
         }
         let side = |key: &str| -> Result<u32, String> {

@@ -68,7 +68,7 @@ impl OutputShape {
     pub fn description(&self) -> String {
         match self {
             Self::Spotcheck { model, task } => {
-                format!("Spotcheck's JSON, the {} of {model}", task.word())
+                format!("Spotcheck's JSON, the {} of {model}", task.into_str())
             }
             Self::Mapped(mapping) => format!("{} ({})", mapping.name, mapping.description()),
         }
@@ -143,7 +143,9 @@ fn own(output: &Json, status: &Json) -> Result<Recognition, Unrecognised> {
         return Err(Unrecognised::Broken(format!("the model failed: {reason}")));
     }
     let tasks = [ModelTask::Classification, ModelTask::Detection];
-    let task = tasks.into_iter().find(|task| task.word() == text("task"));
+    let task = tasks
+        .into_iter()
+        .find(|task| task.into_str() == text("task"));
     let task = task.ok_or_else(|| {
         Unrecognised::Broken(format!(
             "the output has the task “{}”, which is none that this version knows",

@@ -31,7 +31,7 @@ pub fn clean_up(
     {
         return Err(JobError::Plan(format!(
             "The job {job_name} is {}, and still needs what would be deleted; wait until it is over, or stop it",
-            status.word()
+            status.into_str()
         )));
     }
     let s3 = aws.s3(&record.s3);

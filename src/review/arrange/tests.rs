@@ -1,5 +1,7 @@
 //! Against a plain implementation: every answer as a `Prediction`, every question asked of `ViewSettings`.
 
+use strum::VariantArray;
+
 use super::super::testing::Random;
 use super::*;
 use crate::domain::{Answer, ClassScore, Detection, Prediction, SampleUri};
@@ -99,13 +101,13 @@ fn world(task: ModelTask, view: ViewSettings) -> World {
         predictions.push(known);
         if random.below(3) == 0 {
             let mut mark = Mark::default();
-            let verdict = VerdictKind::ALL.get(random.below(6)).copied();
+            let verdict = VerdictKind::VARIANTS.get(random.below(6)).copied();
             mark.verdict = verdict;
             let judged = (0..6)
                 .filter(|_| random.below(2) == 0)
                 .collect::<Vec<u32>>();
             let boxes = judged.into_iter().map(|at| {
-                let kind = VerdictKind::ALL[random.below(4)];
+                let kind = VerdictKind::VARIANTS[random.below(4)];
                 (at, kind)
             });
             mark.boxes = boxes.collect();
@@ -404,8 +406,8 @@ fn the_counts_are_those_of_the_queries_that_the_quick_filters_make() {
     assert_eq!(counts.outdated, found("outdated"));
     assert_eq!(counts.no_box, found("boxes:0"));
     assert_eq!(counts.unjudged, found("!verdict"));
-    for kind in VerdictKind::ALL {
-        let query = format!("verdict:{}", kind.word());
+    for &kind in VerdictKind::VARIANTS {
+        let query = format!("verdict:{}", kind.into_str());
         assert_eq!(counts.verdict(kind), found(&query), "{query}");
     }
     let judged: usize = counts.verdicts.iter().sum();

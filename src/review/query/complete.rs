@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use strum::VariantArray;
+
 use super::parse::{starts_with_or, unquoted};
 use super::{Node, Query};
 use crate::domain::LabelSet;
@@ -44,7 +46,7 @@ pub fn complete(text: &str, cursor: usize, labels: &LabelSet, tags: &[String]) -
                 "tag" => ranked(&value, tags.iter().map(String::as_str), whole),
                 "verdict" => ranked(
                     &value,
-                    VerdictKind::ALL.into_iter().map(VerdictKind::word),
+                    VerdictKind::VARIANTS.iter().map(VerdictKind::into_str),
                     whole,
                 ),
                 _ => return Vec::new(),

@@ -148,7 +148,7 @@ pub(super) fn confirm_comparison(
     };
     let format = state.export.comparison;
     if path.extension().is_none() {
-        path.set_extension(format.extension());
+        path.set_extension(format.into_str());
     }
     let title = format!(
         "Export the comparison of {} with {}",

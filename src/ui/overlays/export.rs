@@ -7,6 +7,7 @@ use eframe::egui::{
     text::{CCursor, CCursorRange},
     vec2,
 };
+use strum::VariantArray;
 
 use super::super::theme;
 use super::super::widgets::{
@@ -130,7 +131,7 @@ fn contents_ui(ui: &mut Ui, state: &State, target: &mut Target, commands: &mut V
             ui.add(Label::new(RichText::new(options.format.description()).weak()).wrap());
             ui.add_space(6.0);
             ui.label(strong("Images"));
-            for choice in ExportScope::ALL {
+            for &choice in ExportScope::VARIANTS {
                 radio_ui(ui, &mut scope, choice, scope_text(state, choice));
             }
             ui.add_space(6.0);
@@ -162,7 +163,7 @@ fn scope_text(state: &State, scope: ExportScope) -> String {
         .is_some_and(|run| run.info.card.task == ModelTask::Detection);
     let counts = state.export_boxes.counts().filter(|_| is_detector);
     let Some(count) = counts.map(|counts| counts.of(scope)) else {
-        return format!("{} ({images})", scope.name());
+        return format!("{} ({images})", scope.into_str());
     };
     let boxes = box_count(count);
     // Verdicts are looked at while it is written.
@@ -170,7 +171,7 @@ fn scope_text(state: &State, scope: ExportScope) -> String {
         VerdictChoice::All => "",
         VerdictChoice::WithoutRejected | VerdictChoice::Accepted => "at most ",
     };
-    format!("{} ({images}; {at_most}{boxes})", scope.name())
+    format!("{} ({images}; {at_most}{boxes})", scope.into_str())
 }
 
 /// How far two runs agree.
@@ -185,7 +186,7 @@ fn comparison_ui(ui: &mut Ui, state: &State, target: &mut Target, commands: &mut
     heading_ui(ui, "Export comparison", &about);
     let mut format = state.export.comparison;
     ui.label(strong("Format"));
-    for choice in ComparisonFormat::ALL {
+    for &choice in ComparisonFormat::VARIANTS {
         let text = format!("{}: {}", choice.name(), choice.description());
         radio_ui(ui, &mut format, choice, text);
     }
@@ -215,7 +216,7 @@ fn formats_ui(ui: &mut Ui, task: Option<ModelTask>, options: &mut ExportOptions)
         ui.vertical(|ui| {
             ui.set_width(FORMATS_WIDTH);
             ui.spacing_mut().item_spacing.y = 2.0;
-            for format in ExportFormat::ALL {
+            for &format in ExportFormat::VARIANTS {
                 let is_possible = task.is_some_and(|task| format.takes(task));
                 let is_chosen = options.format == format;
                 // The empty right side keeps the name on the left.
@@ -255,7 +256,7 @@ fn options_ui(ui: &mut Ui, task: Option<ModelTask>, options: &mut ExportOptions)
     } else {
         BoxChoice::Visible
     };
-    for choice in VerdictChoice::ALL {
+    for &choice in VerdictChoice::VARIANTS {
         radio_ui(ui, &mut options.verdicts, choice, choice.name());
     }
     if format.is_dataset() {
@@ -284,7 +285,7 @@ fn options_ui(ui: &mut Ui, task: Option<ModelTask>, options: &mut ExportOptions)
     }
     if format == ExportFormat::Pictures {
         ui.horizontal_wrapped(|ui| {
-            for kind in PictureKind::ALL {
+            for &kind in PictureKind::VARIANTS {
                 radio_ui(ui, &mut options.picture_kind, kind, kind.name());
             }
         });

@@ -1,6 +1,7 @@
 //! What the keys and the mouse do.
 
 use eframe::egui::{self, Grid, RichText, ScrollArea, vec2};
+use strum::VariantArray;
 
 use super::super::keys;
 use super::super::widgets::{action_button_ui, strong};
@@ -65,7 +66,7 @@ fn keys_ui(ui: &mut egui::Ui) {
                 ui.label(RichText::new(meaning).weak());
                 ui.end_row();
             }
-            for &action in Action::ALL {
+            for &action in Action::VARIANTS {
                 if let Some(keys) = keys::shortcut_text(ui.ctx(), action) {
                     ui.label(keys);
                     ui.label(RichText::new(action.label().trim_end_matches('…')).weak());

@@ -110,8 +110,9 @@ fn filter_ui(ui: &mut Ui, state: &State, memory: &mut JobsMemory, commands: &mut
     let name = memory.name.trim().to_owned();
     let mut is_wanted = is_entered;
     ui.horizontal_wrapped(|ui| {
-        let text =
-            |status: Option<TransformStatus>| status.map_or("any status", TransformStatus::word);
+        let text = |status: Option<TransformStatus>| {
+            status.map_or("any status", |status| status.into_str())
+        };
         let before = memory.status;
         let combo = ComboBox::from_id_salt("status of jobs")
             .width(110.0)
@@ -229,6 +230,6 @@ fn row_ui(
     if row.clicked() {
         commands.push(Command::OpenJob(id.clone()));
     }
-    row.on_hover_text(format!("{}\n{}", id.name, status.word()))
-        .accessible_name(format!("Job {}, {}", id.name, status.word()));
+    row.on_hover_text(format!("{}\n{}", id.name, status.into_str()))
+        .accessible_name(format!("Job {}, {}", id.name, status.into_str()));
 }

@@ -1,6 +1,7 @@
 //! Finds a command by typing a part of its name.
 
 use eframe::egui::{self, Button, Id, Modal, ScrollArea, Sense, vec2};
+use strum::VariantArray;
 
 use super::super::keys;
 use super::typing::Typing;
@@ -111,7 +112,7 @@ fn matching(query: &str) -> Vec<Action> {
     let query = query.to_lowercase();
     let words: Vec<&str> = query.split_whitespace().collect();
     let label = |action: &Action| action.label().to_lowercase();
-    let mut found: Vec<Action> = Action::ALL
+    let mut found: Vec<Action> = Action::VARIANTS
         .iter()
         .copied()
         .filter(|action| *action != Action::Palette)

@@ -1,6 +1,7 @@
 //! The dialog about an upload, and the notice when it has ended.
 
 use eframe::egui::{self, Button, Key, Label, RichText, ScrollArea, TextEdit, Ui};
+use strum::VariantArray;
 
 use super::super::widgets::{
     Tone, banner_ui, checkbox_ui, grouped, primary_button, radio_ui, strong,
@@ -75,8 +76,8 @@ fn contents_ui(
     });
     let before = scope;
     ui.label(strong("Images"));
-    for choice in ExportScope::ALL {
-        let text = format!("{} ({})", choice.name(), grouped(choice.len(state)));
+    for &choice in ExportScope::VARIANTS {
+        let text = format!("{} ({})", choice.into_str(), grouped(choice.len(state)));
         radio_ui(ui, &mut scope, choice, text);
     }
     memory.scope = Some(scope);

@@ -1,5 +1,7 @@
 //! The classes of a whole run: how many, and how sure. A click searches for one, or shows all its boxes in a strip.
 
+use strum::IntoStaticStr;
+
 use std::sync::Arc;
 
 use eframe::egui::{
@@ -62,7 +64,8 @@ struct Sorted {
     rows: Vec<(ClassRow, String)>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, IntoStaticStr)]
+#[strum(const_into_str)]
 enum Column {
     Class,
     #[default]
@@ -72,15 +75,6 @@ enum Column {
 }
 
 impl Column {
-    fn label(self) -> &'static str {
-        match self {
-            Self::Class => "Class",
-            Self::Images => "Images",
-            Self::Boxes => "Boxes",
-            Self::Mean => "Mean",
-        }
-    }
-
     /// Of a column of numbers: its title with the mark of the sort, and the numbers.
     fn width(self, statistics: &Statistics) -> f32 {
         const MANY: usize = 100_000;
@@ -205,10 +199,10 @@ fn header_ui(ui: &mut Ui, memory: &mut ClassTableMemory, columns: &[(Column, f32
 fn title_ui(ui: &Ui, memory: &mut ClassTableMemory, column: Column, place: Rect) {
     let is_current = memory.column == column;
     let response = ui
-        .interact(place, ui.scope_id().with(column.label()), Sense::click())
+        .interact(place, ui.scope_id().with(column.into_str()), Sense::click())
         .on_hover_text(column.tooltip());
     response.widget_info(|| {
-        let label = format!("Sort classes by {}", column.label().to_lowercase());
+        let label = format!("Sort classes by {}", column.into_str().to_lowercase());
         egui::WidgetInfo::selected(egui::Role::Button, true, is_current, label)
     });
     let mark = match (is_current, memory.is_reversed) {
@@ -216,7 +210,7 @@ fn title_ui(ui: &Ui, memory: &mut ClassTableMemory, column: Column, place: Rect)
         (true, false) => " ↓",
         (true, true) => " ↑",
     };
-    let text = format!("{}{mark}", column.label());
+    let text = format!("{}{mark}", column.into_str());
     let color = if is_current || response.hovered() {
         ui.visuals().text_color()
     } else {

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use eframe::egui::{self, Button, ComboBox, RichText, TextEdit, Ui};
+use strum::VariantArray;
 
 use super::super::widgets::{Tone, banner_ui, checkbox_ui, key_value_ui, number_field, strong};
 use crate::domain::{Device, DeviceChoice, DeviceReport};
@@ -114,7 +115,7 @@ fn choices_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
             .selected_text(choice_name(settings.device))
             .show_ui(ui, |ui| {
                 let choices = std::iter::once(DeviceChoice::Auto)
-                    .chain(Device::ALL.into_iter().map(DeviceChoice::Only));
+                    .chain(Device::VARIANTS.iter().copied().map(DeviceChoice::Only));
                 for choice in choices {
                     let is_chosen = settings.device == choice;
                     if ui

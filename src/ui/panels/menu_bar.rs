@@ -287,6 +287,8 @@ fn kept_on_disk_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
 mod tests {
     use std::collections::BTreeSet;
 
+    use strum::VariantArray;
+
     use super::*;
 
     #[test]
@@ -296,7 +298,7 @@ mod tests {
         let entries = || menus.into_iter().chain(more).flatten().copied().flatten();
         let listed: BTreeSet<Action> = entries().collect();
         assert_eq!(entries().count(), listed.len(), "an action is there twice");
-        for &action in Action::ALL {
+        for &action in Action::VARIANTS {
             // The palette has its button beside the menus.
             assert!(
                 action == Action::Palette || listed.contains(&action),

@@ -86,7 +86,11 @@ fn chosen_ui(ui: &mut Ui, state: &State, chosen: &ModelEntry, commands: &mut Vec
         0 => "classes by number".to_owned(),
         count => format!("{count} classes"),
     };
-    let mut facts = vec![capitalised(card.task.word()), labels, card.licence.clone()];
+    let mut facts = vec![
+        capitalised(card.task.into_str()),
+        labels,
+        card.licence.clone(),
+    ];
     facts.extend(card.accuracy.clone());
     ui.add(Label::new(RichText::new(facts.join(" · ")).weak()).wrap());
     if !card.assumed.is_empty() {
@@ -211,7 +215,7 @@ fn entry_ui(ui: &mut Ui, state: &State, entry: &ModelEntry, commands: &mut Vec<C
             ui.spacing_mut().item_spacing.y = 1.0;
             ui.add(Label::new(strong(&entry.card.name)).truncate());
             let size = human_bytes(entry.card.file.bytes);
-            let mut facts = vec![capitalised(entry.card.task.word()), size];
+            let mut facts = vec![capitalised(entry.card.task.into_str()), size];
             // A model that is not here has a button that says so.
             facts.extend(entry.is_ready.then(|| entry.origin.clone()));
             let facts = RichText::new(facts.join(" · ")).small().weak();

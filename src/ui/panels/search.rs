@@ -5,6 +5,7 @@ use eframe::egui::{
     RichText, ScrollArea, TextEdit, Ui, text::CCursor, text_edit::TextEditState,
     text_selection::CCursorRange, vec2,
 };
+use strum::VariantArray;
 
 use super::super::theme;
 use super::super::widgets::{
@@ -373,8 +374,8 @@ pub(super) fn sort_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
     let sort = state.arranging.sort();
     let mut wanted = sort;
     ui.spacing_mut().item_spacing.x = 2.0;
-    let menu = ui.menu_button(format!("Sort: {}", sort.by.label()), |ui| {
-        for by in SortBy::ALL {
+    let menu = ui.menu_button(format!("Sort: {}", sort.by.into_str()), |ui| {
+        for &by in SortBy::VARIANTS {
             by_ui(ui, state, by, &mut wanted);
         }
     });
@@ -407,7 +408,7 @@ fn by_ui(ui: &mut Ui, state: &State, by: SortBy, wanted: &mut Sort) {
     }
     let label = format!(
         "{}, {}",
-        by.label(),
+        by.into_str(),
         by.direction_label(by.usual_direction()).to_lowercase()
     );
     let entry = ui

@@ -40,7 +40,7 @@ pub(super) fn check_job_name(
             CheckPoint::JobName,
             format!(
                 "There is a job {name} already ({}), and names are never free again",
-                job.status.word()
+                job.status.into_str()
             ),
             "Choose another name",
         ),

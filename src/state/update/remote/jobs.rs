@@ -210,7 +210,7 @@ fn over(state: &mut State, id: &JobId, effects: &mut Vec<Effect>) {
         return;
     };
     let has_failed = progress.job.status == TransformStatus::Failed;
-    let (name, status) = (&id.name, progress.job.status.word());
+    let (name, status) = (&id.name, progress.job.status.into_str());
     let outputs = progress.outputs.unwrap_or_default();
     match progress.missing() {
         Some(missing) if missing > 0 => {

@@ -105,7 +105,7 @@ fn point_ui(ui: &mut Ui, check: &Check) {
         CheckGrade::Warning => ("⚠", visuals.warn_fg_color),
         CheckGrade::Problem => ("✗", visuals.error_fg_color),
     };
-    let title = format!("{sign} {}", check.point.label());
+    let title = format!("{sign} {}", check.point.into_str());
     ui.horizontal_top(|ui| {
         ui.allocate_ui_with_layout(
             egui::vec2(128.0, 0.0),

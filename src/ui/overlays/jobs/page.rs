@@ -5,6 +5,7 @@ use std::time::Duration;
 use eframe::egui::{
     self, Align, Button, CollapsingHeader, Label, Layout, ProgressBar, RichText, ScrollArea, Ui,
 };
+use strum::VariantArray;
 
 use super::super::super::theme;
 use super::super::super::widgets::{
@@ -165,17 +166,21 @@ fn loud_ui(ui: &mut Ui, progress: &JobProgress, outcome: Option<&JobOutcome>) {
 fn progress_ui(ui: &mut Ui, progress: &JobProgress) {
     ui.horizontal_wrapped(|ui| {
         let status = progress.job.status;
-        ui.label(strong(format!("{} {}", status_sign(status), status.word())));
+        ui.label(strong(format!(
+            "{} {}",
+            status_sign(status),
+            status.into_str()
+        )));
         ui.weak("·");
-        for (index, phase) in JobPhase::ALL.into_iter().enumerate() {
+        for (index, phase) in JobPhase::VARIANTS.iter().copied().enumerate() {
             if index > 0 {
                 ui.weak("→");
             }
             let is_current = phase == progress.phase;
             if is_current {
-                ui.label(strong(phase.word()).color(theme::accent(ui.visuals())));
+                ui.label(strong(phase.into_str()).color(theme::accent(ui.visuals())));
             } else {
-                ui.weak(phase.word());
+                ui.weak(phase.into_str());
             }
         }
     });

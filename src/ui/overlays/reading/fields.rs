@@ -1,6 +1,7 @@
 //! The fields of a mapping.
 
 use eframe::egui::{Button, ComboBox, Grid, RichText, ScrollArea, TextEdit, Ui};
+use strum::VariantArray;
 
 use super::super::super::widgets::{checkbox_ui, number_field, radio_ui};
 use super::{fault_ui, menu_ui, width_beside_button};
@@ -52,12 +53,12 @@ impl Form<'_> {
         self.place_ui(ui, &mut draft.scores, MappingField::Scores, scores);
         ui.horizontal(|ui| {
             ui.label("The scores are");
-            for values in ScoreValues::ALL {
+            for &values in ScoreValues::VARIANTS {
                 let hint = match values {
                     ScoreValues::Probabilities => "From 0 to 1",
                     ScoreValues::Logits => "Any numbers; Spotcheck applies the softmax",
                 };
-                radio_ui(ui, &mut draft.values, values, values.word()).on_hover_text(hint);
+                radio_ui(ui, &mut draft.values, values, values.into_str()).on_hover_text(hint);
             }
         });
         fault_ui(ui, self.fault, MappingField::Values);
@@ -78,7 +79,7 @@ impl Form<'_> {
                 .width(ui.available_width())
                 .selected_text(format_text(draft.box_format))
                 .show_ui(ui, |ui| {
-                    for format in MappedBoxFormat::ALL {
+                    for &format in MappedBoxFormat::VARIANTS {
                         let text = format_text(format);
                         ui.selectable_value(&mut draft.box_format, format, text);
                     }
@@ -91,7 +92,7 @@ impl Form<'_> {
                 .width(ui.available_width())
                 .selected_text(space_text(draft.box_space))
                 .show_ui(ui, |ui| {
-                    for space in MappedBoxSpace::ALL {
+                    for &space in MappedBoxSpace::VARIANTS {
                         ui.selectable_value(&mut draft.box_space, space, space_text(space));
                     }
                 })
@@ -193,7 +194,7 @@ fn format_text(format: MappedBoxFormat) -> String {
         MappedBoxFormat::Xywh => "xywh",
         MappedBoxFormat::Cxcywh => "cxcywh",
     };
-    format!("{} ({short})", format.words())
+    format!("{} ({short})", format.into_str())
 }
 
 fn space_text(space: MappedBoxSpace) -> &'static str {

@@ -1,6 +1,7 @@
 //! The fields of the form.
 
 use eframe::egui::{Align, Grid, TextEdit, Ui};
+use strum::VariantArray;
 
 use super::super::super::widgets::{checkbox_ui, grouped, radio_ui, strong};
 use super::super::form::{
@@ -64,8 +65,8 @@ fn images_ui(ui: &mut Ui, state: &State, draft: &mut SendDraft) {
         ));
         return;
     }
-    for choice in ExportScope::ALL {
-        let text = format!("{} ({})", choice.name(), grouped(choice.len(state)));
+    for &choice in ExportScope::VARIANTS {
+        let text = format!("{} ({})", choice.into_str(), grouped(choice.len(state)));
         radio_ui(ui, &mut draft.scope, choice, text);
     }
     let place = state.source.as_ref().and_then(|open| open.place.as_ref());
