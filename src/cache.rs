@@ -1,4 +1,4 @@
-//! What is kept on disk from one start to the next, up to a bound: thumbnails, and pictures that came from far away.
+//! What is kept on disk from one start to the next, up to a bound: thumbnails, and images that came from far away.
 //!
 //! One file an entry, named after a hash of everything that its content depends on, written under another name and renamed
 //! when it is whole: a program that is killed, or several at once, leave nothing half. A checksum tells a damaged entry,
@@ -18,7 +18,7 @@ use strum::{EnumCount, EnumString, IntoStaticStr};
 
 use crate::domain::CacheUsage;
 
-/// Few enough that a picture from a camera fits many times into the share of one.
+/// Few enough that an image from a camera fits many times into the share of one.
 const SHARDS: usize = 16;
 /// The largest entry is this part of a share, so that one never drives out many.
 const LARGEST_OF_SHARE: u64 = 4;
@@ -60,7 +60,8 @@ pub enum EntryKind {
     #[strum(serialize = "thumb")]
     Thumbnail,
     /// Encoded, as it came from its source.
-    Picture,
+    #[strum(serialize = "picture")]
+    Image,
 }
 
 /// Everything that the content of an entry depends on, as a hash.
@@ -74,7 +75,7 @@ pub struct CacheKey {
 #[derive(Debug, thiserror::Error)]
 pub enum CacheError {
     #[error(
-        "Thumbnails are not kept on disk, nor are pictures from S3, so they are made and fetched anew at each start: {cause}; free space or make the folder writable, then choose “Clear cache”: {}",
+        "Thumbnails are not kept on disk, nor are images from S3, so they are made and fetched anew at each start: {cause}; free space or make the folder writable, then choose “Clear cache”: {}",
         folder.display()
     )]
     Write { folder: PathBuf, cause: io::Error },
@@ -181,7 +182,7 @@ impl DiskCache {
             for file in files(&self.shard_folder(shard)) {
                 match file.kind() {
                     Some(EntryKind::Thumbnail) => usage.thumbnail_bytes += file.bytes,
-                    Some(EntryKind::Picture) => usage.picture_bytes += file.bytes,
+                    Some(EntryKind::Image) => usage.image_bytes += file.bytes,
                     None => {}
                 }
             }
@@ -386,8 +387,8 @@ mod tests {
         CacheKey::new(EntryKind::Thumbnail, &[name.as_bytes()])
     }
 
-    fn picture_key(name: &str) -> CacheKey {
-        CacheKey::new(EntryKind::Picture, &[name.as_bytes()])
+    fn image_key(name: &str) -> CacheKey {
+        CacheKey::new(EntryKind::Image, &[name.as_bytes()])
     }
 
     fn content(value: u8) -> Vec<u8> {
@@ -423,19 +424,19 @@ mod tests {
         let cache = DiskCache::new(folder.path().join("c"), PLENTY);
         assert_eq!(cache.get(&key("a")), Some(content(90)));
         assert_eq!(cache.get(&key("b")), None);
-        assert_eq!(cache.get(&picture_key("a")), None);
-        cache.put(&picture_key("a"), b"").unwrap();
-        assert_eq!(cache.get(&picture_key("a")), Some(Vec::new()));
+        assert_eq!(cache.get(&image_key("a")), None);
+        cache.put(&image_key("a"), b"").unwrap();
+        assert_eq!(cache.get(&image_key("a")), Some(Vec::new()));
         let usage = CacheUsage {
             thumbnail_bytes: 712,
-            picture_bytes: 12,
+            image_bytes: 12,
         };
         assert_eq!(cache.usage(), usage);
     }
 
     #[test]
     fn where_the_parts_of_a_key_begin_and_end_matters() {
-        let of = |parts: &[&[u8]]| CacheKey::new(EntryKind::Picture, parts);
+        let of = |parts: &[&[u8]]| CacheKey::new(EntryKind::Image, parts);
         assert_ne!(of(&[b"ab", b"c"]), of(&[b"a", b"bc"]));
         assert_eq!(of(&[b"ab", b"c"]), of(&[b"ab", b"c"]));
     }
@@ -488,16 +489,16 @@ mod tests {
     }
 
     #[test]
-    fn pictures_never_drive_out_thumbnails_nor_thumbnails_pictures() {
+    fn images_never_drive_out_thumbnails_nor_thumbnails_images() {
         let folder = tempfile::tempdir().unwrap();
         let cache = DiskCache::new(folder.path().to_owned(), 712 * 20 * SHARDS as u64);
         let few = || (0..4 * SHARDS).map(|number| format!("few {number}"));
         for (few_key, many_key) in [
             (
                 key as fn(&str) -> CacheKey,
-                picture_key as fn(&str) -> CacheKey,
+                image_key as fn(&str) -> CacheKey,
             ),
-            (picture_key, key),
+            (image_key, key),
         ] {
             for name in few() {
                 cache.put(&few_key(&name), &content(1)).unwrap();
@@ -521,11 +522,11 @@ mod tests {
         let cache = DiskCache::new(folder.path().to_owned(), 1 << 20);
         assert_eq!(cache.max_entry_bytes(), 16 << 10);
         cache
-            .put(&picture_key("large"), &vec![1; (16 << 10) + 1])
+            .put(&image_key("large"), &vec![1; (16 << 10) + 1])
             .unwrap();
-        assert_eq!(cache.get(&picture_key("large")), None);
-        cache.put(&picture_key("fits"), &vec![1; 16 << 10]).unwrap();
-        assert!(cache.get(&picture_key("fits")).is_some());
+        assert_eq!(cache.get(&image_key("large")), None);
+        cache.put(&image_key("fits"), &vec![1; 16 << 10]).unwrap();
+        assert!(cache.get(&image_key("fits")).is_some());
     }
 
     #[test]

@@ -1,6 +1,6 @@
-//! Zooms and moves through one huge picture in the real window without a screen, and says how long the frames took.
+//! Zooms and moves through one huge image in the real window without a screen, and says how long the frames took.
 //!
-//! `cargo bench --bench large_picture -- FILE` (see README.md beside this file).
+//! `cargo bench --bench large_image -- FILE` (see README.md beside this file).
 
 #![expect(clippy::print_stdout, reason = "a bench prints what it measured")]
 
@@ -24,7 +24,7 @@ fn main() {
         .filter(|path| path.exists())
         .collect();
     if files.is_empty() {
-        println!("give the path of a large picture; make_picture.py makes one");
+        println!("give the path of a large image; make_picture.py makes one");
         return;
     }
     for file in files {
@@ -51,19 +51,19 @@ fn measure(file: &Path) {
             app.command(Command::SetPredictOnOpen(false));
             app
         });
-    wait(&mut window, App::picture_is_complete);
+    wait(&mut window, App::image_is_complete);
     println!(
-        "  whole picture on screen after {:.2} s",
+        "  whole image on screen after {:.2} s",
         begun.elapsed().as_secs_f64()
     );
     let Display::Ready(info) = &window.state().state().shown.display else {
-        panic!("the picture is shown");
+        panic!("the image is shown");
     };
     let size = info.size.map(|side| side as f32);
 
     let zoomed = Instant::now();
     look_at(&mut window, 1.0, [size[0] / 2.0, size[1] / 2.0]);
-    wait(&mut window, App::picture_is_complete);
+    wait(&mut window, App::image_is_complete);
     println!(
         "  every pixel of the middle after {:.2} s",
         zoomed.elapsed().as_secs_f64()
@@ -73,7 +73,7 @@ fn measure(file: &Path) {
     let mut coarse = 0;
     for frame in 0..FRAMES {
         let part = frame as f32 / FRAMES as f32;
-        // In from the whole picture to four times its pixels and out again, three times, on a way across it.
+        // In from the whole image to four times its pixels and out again, three times, on a way across it.
         let depth = (part * 3.0 * std::f32::consts::TAU)
             .cos()
             .mul_add(-0.5, 0.5);
@@ -89,7 +89,7 @@ fn measure(file: &Path) {
         let elapsed = frame_begun.elapsed();
         drop(clipped);
         times.push(elapsed.as_secs_f64() * 1e3);
-        coarse += usize::from(!window.state().picture_is_complete());
+        coarse += usize::from(!window.state().image_is_complete());
         std::thread::sleep(FRAME_PERIOD.saturating_sub(elapsed));
     }
     times.sort_by(f64::total_cmp);

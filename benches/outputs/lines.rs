@@ -1,4 +1,4 @@
-//! Reads lines of JSON, an answer each, as the outputs of TFRecord files are read, and prints what that took as one line of JSON.
+//! Reads lines of JSON, a prediction each, as the outputs of TFRecord files are read, and prints what that took as one line of JSON.
 //!
 //! usage: `cargo bench --bench outputs -- FILE.jsonl`
 

@@ -1,5 +1,5 @@
 //! How long it takes to search, sort and count a hundred thousand images with a hundred boxes each, and how much memory
-//! their answers take. `README.md` says how to run it and what is to be reached.
+//! their predictions take. `README.md` says how to run it and what is to be reached.
 
 #![expect(clippy::print_stdout, reason = "its output is what it is for")]
 
@@ -11,7 +11,7 @@ use spotcheck::domain::{
     BoundingBox, LabelSet, ModelTask, Sample, SampleId, SampleUri, ViewSettings,
 };
 use spotcheck::review::{
-    Answers, ArrangeRequest, Arranger, Direction, Mark, Marks, Query, Sort, SortBy, Suppressed,
+    ArrangeRequest, Arranger, Direction, Mark, Marks, Predictions, Query, Sort, SortBy, Suppressed,
     VerdictKind, statistics,
 };
 
@@ -24,11 +24,11 @@ const NEVER: &dyn Fn() -> bool = &|| false;
 fn main() {
     let mut random = Random(1);
     let before = resident_bytes();
-    let answers = answers(&mut random);
+    let predictions = predictions(&mut random);
     let after = resident_bytes();
     println!("{IMAGES} images with {BOXES} boxes each, median (worst) of {ROUNDS}\n");
     println!(
-        "memory of the answers    {:>8.1} MB",
+        "memory of the predictions    {:>8.1} MB",
         megabytes(before, after)
     );
     let mut request = ArrangeRequest {
@@ -37,7 +37,7 @@ fn main() {
             .collect(),
         labels: labels(),
         marks: marks(&mut random),
-        answers: Some(answers),
+        predictions: Some(predictions),
         ..ArrangeRequest::default()
     };
     let mut arranger = Arranger::default();
@@ -109,9 +109,15 @@ fn thresholds(request: &mut ArrangeRequest, arranger: &mut Arranger, name: &str)
         step += 1;
         request.view.min_score = 0.3 + 0.05 * step as f32;
         let arrangement = arranger.arrange(request, NEVER);
-        let counted = request.answers.as_ref().and_then(|answers| {
+        let counted = request.predictions.as_ref().and_then(|predictions| {
             let suppressed = request.suppressed.as_ref();
-            statistics(answers, &request.view, suppressed, &request.marks, NEVER)
+            statistics(
+                predictions,
+                &request.view,
+                suppressed,
+                &request.marks,
+                NEVER,
+            )
         });
         arrangement.map_or(0, |arrangement| arrangement.counts.no_box)
             + counted.map_or(0, |counted| counted.boxes_above)
@@ -147,8 +153,8 @@ fn measure(name: &str, mut work: impl FnMut() -> usize) {
     );
 }
 
-fn answers(random: &mut Random) -> Answers {
-    let mut answers = Answers::new(ModelTask::Detection);
+fn predictions(random: &mut Random) -> Predictions {
+    let mut predictions = Predictions::new(ModelTask::Detection);
     let (mut classes, mut scores) = (Vec::new(), Vec::new());
     for index in 0..IMAGES {
         classes.clear();
@@ -159,17 +165,17 @@ fn answers(random: &mut Random) -> Answers {
             scores.push(random.unit().powi(4));
         }
         scores.sort_by(|left, right| right.total_cmp(left));
-        answers.record_summary(SampleId::from_index(index), 1024, 768, &classes, &scores);
+        predictions.record_summary(SampleId::from_index(index), 1024, 768, &classes, &scores);
     }
-    answers
+    predictions
 }
 
 fn suppressed(request: &ArrangeRequest, random: &mut Random) -> Suppressed {
     let mut suppressed = Suppressed::new(0.5);
-    let Some(answers) = &request.answers else {
+    let Some(predictions) = &request.predictions else {
         return suppressed;
     };
-    for (id, summary) in answers.iter() {
+    for (id, summary) in predictions.iter() {
         let bounds: Vec<BoundingBox> = (0..BOXES)
             .map(|_| {
                 let (x, y) = (random.unit() * 900.0, random.unit() * 600.0);

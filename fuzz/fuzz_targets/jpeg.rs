@@ -8,8 +8,8 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let limits = DecodeLimits::default();
     let _ = details(bytes);
     for side in [16, 160] {
-        if let Ok(picture) = thumbnail(bytes, side, &limits) {
-            assert!(picture.width() <= side && picture.height() <= side);
+        if let Ok(image) = thumbnail(bytes, side, &limits) {
+            assert!(image.width() <= side && image.height() <= side);
         }
     }
 });

@@ -8,7 +8,7 @@ use eframe::egui;
 
 use super::WindowOptions;
 use super::settings_file::SettingsFile;
-use crate::effects::{Answers, Effects};
+use crate::effects::{Effects, Predictions};
 use crate::state::{Command, Message, State, update};
 use crate::tasks::Waker;
 
@@ -16,7 +16,7 @@ use crate::tasks::Waker;
 pub(super) struct Work {
     pub(super) state: State,
     /// Dropped before the effects, which wait for workers: nobody must wait for room here then.
-    pub(super) answers: Answers,
+    pub(super) predictions: Predictions,
     pub(super) effects: Effects,
     pub(super) settings_file: SettingsFile,
     /// Whom the workers wake once there is a window.
@@ -32,12 +32,12 @@ impl Work {
                 ctx.request_repaint();
             }
         });
-        let (effects, answers) = Effects::start(options.dirs.clone(), waker);
+        let (effects, predictions) = Effects::start(options.dirs.clone(), waker);
         let mut settings_file = SettingsFile::of(&options.dirs.config);
         let mut work = Self {
             state: State::new(settings_file.read()),
             effects,
-            answers,
+            predictions,
             settings_file,
             window,
         };
@@ -61,7 +61,7 @@ impl Work {
 
     /// Takes over what the workers report until the window does that itself.
     fn go_on_until(mut self, window_is_there: &Receiver<()>) -> Self {
-        let events = self.answers.events.clone();
+        let events = self.predictions.events.clone();
         loop {
             select! {
                 recv(events) -> event => match event {

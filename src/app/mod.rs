@@ -19,7 +19,7 @@ use head_start::{HeadStart, Work};
 
 /// Pixels are taken over until a frame has spent this on them; the rest waits for the next frame.
 const UPLOAD_TIME_A_FRAME: Duration = Duration::from_millis(2);
-/// The same for what tasks report: the answers of a large run come in many parts.
+/// The same for what tasks report: the predictions of a large run come in many parts.
 const EVENT_TIME_A_FRAME: Duration = Duration::from_millis(4);
 /// The same in bytes, because the graphics card takes them after that.
 const UPLOAD_BYTES_A_FRAME: usize = 8 << 20;
@@ -106,9 +106,9 @@ impl App {
         &self.work.state
     }
 
-    /// For tests that look at pixels: whether the last frame showed the picture as finely as it can be shown.
-    pub fn picture_is_complete(&self) -> bool {
-        self.window.textures.picture_is_complete()
+    /// For tests that look at pixels: whether the last frame showed the image as finely as it can be shown.
+    pub fn image_is_complete(&self) -> bool {
+        self.window.textures.image_is_complete()
     }
 
     /// The same for the boxes of the filmstrip.
@@ -149,9 +149,9 @@ impl App {
     }
 
     /// Takes over what the workers have sent. Never waits.
-    fn take_answers(&mut self, ctx: &egui::Context) {
+    fn take_predictions(&mut self, ctx: &egui::Context) {
         let begun = Instant::now();
-        while let Ok(event) = self.work.answers.events.try_recv() {
+        while let Ok(event) = self.work.predictions.events.try_recv() {
             self.apply(Message::Event(event));
             if begun.elapsed() > EVENT_TIME_A_FRAME {
                 ctx.request_repaint();
@@ -160,7 +160,7 @@ impl App {
         }
         let begun = Instant::now();
         let mut bytes = 0;
-        while let Ok(delivery) = self.work.answers.deliveries.try_recv() {
+        while let Ok(delivery) = self.work.predictions.deliveries.try_recv() {
             bytes += delivery.bytes();
             self.take_delivery(ctx, delivery);
             if begun.elapsed() > UPLOAD_TIME_A_FRAME || bytes > UPLOAD_BYTES_A_FRAME {
@@ -178,25 +178,25 @@ impl App {
                 sample,
                 version,
                 side,
-                picture,
+                image,
             } => {
                 if open == Some(source) {
                     let thumbnail = NewThumbnail {
                         sample,
                         version,
                         side,
-                        picture,
+                        image,
                     };
                     self.window.textures.add_thumbnail(ctx, source, &thumbnail);
                 }
             }
-            Delivery::Picture {
+            Delivery::RgbImage {
                 source,
                 sample,
-                picture,
+                image,
             } => {
                 if open == Some(source) && self.work.state.shown_sample() == Some(sample) {
-                    self.window.textures.set_picture(source, sample, picture);
+                    self.window.textures.set_image(source, sample, image);
                 }
             }
             Delivery::Tile {
@@ -219,12 +219,12 @@ impl App {
                 let result = result.as_ref().map_err(String::clone);
                 textures.add_crop(ctx, (source, run), (sample, index), result);
             }
-            Delivery::ImportPreview { import, picture } => {
+            Delivery::ImportPreview { import, image } => {
                 let textures = &mut self.window.textures;
-                textures.set_import_preview(ctx, import, &picture);
+                textures.set_import_preview(ctx, import, &image);
             }
-            Delivery::CopyPicture(picture) => {
-                ctx.copy_image(crate::ui::color_image(&picture));
+            Delivery::CopyImage(image) => {
+                ctx.copy_image(crate::ui::color_image(&image));
             }
             Delivery::CopyText(text) => ctx.copy_text(text),
             Delivery::Close => ctx.send_viewport_cmd(egui::ViewportCommand::Close),
@@ -234,7 +234,7 @@ impl App {
 
 impl eframe::App for App {
     fn logic(&mut self, ctx: &egui::Context, _frame: &mut eframe::Frame) {
-        self.take_answers(ctx);
+        self.take_predictions(ctx);
     }
 
     fn ui(&mut self, ui: &mut egui::Ui, _frame: &mut eframe::Frame) {
@@ -363,7 +363,7 @@ fn start_log(dirs: &AppDirs) {
     let started = env_logger::Builder::new()
         .filter_level(log::LevelFilter::Warn)
         .filter_module("spotcheck", log::LevelFilter::Info)
-        // The AWS crates write whole answers of servers into their warnings; what matters of them is told in our own words.
+        // The AWS crates write whole predictions of servers into their warnings; what matters of them is told in our own words.
         .filter_module("aws", log::LevelFilter::Off)
         .target(env_logger::Target::Pipe(Box::new(file)))
         .try_init();

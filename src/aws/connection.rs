@@ -32,8 +32,8 @@ const CREDENTIALS_TIMEOUT: Duration = Duration::from_mins(1);
 /// How long a server is waited for, and how often it is asked again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Patience {
-    /// Until the first byte of an answer.
-    pub answer_timeout: Duration,
+    /// Until the first byte of a response.
+    pub response_timeout: Duration,
     /// The same where content is sent: it begins before that is on its way, and a slow line takes long.
     pub send_timeout: Duration,
     /// How long an object may come slower than a byte a second.
@@ -47,7 +47,7 @@ pub struct Patience {
 impl Default for Patience {
     fn default() -> Self {
         Self {
-            answer_timeout: Duration::from_secs(20),
+            response_timeout: Duration::from_secs(20),
             // 8 MiB at 30 KB a second.
             send_timeout: Duration::from_mins(5),
             stall_timeout: Duration::from_secs(10),
@@ -176,7 +176,7 @@ impl Connection {
         let mut tried = Vec::new();
         loop {
             let error = match request(loaded.client(&region, &self.access)).await {
-                Ok(answer) => return Ok(answer),
+                Ok(response) => return Ok(response),
                 Err(error) => error,
             };
             tried.push(region);
@@ -204,24 +204,24 @@ impl Connection {
         }
     }
 
-    /// Where the answer says that the bucket lies, if it does not lie where it was asked for.
+    /// Where the response says that the bucket lies, if it does not lie where it was asked for.
     async fn other_region<E: ProvideErrorMetadata>(
         &self,
         loaded: &Loaded,
         bucket: &str,
         error: &SdkError<E, HttpResponse>,
     ) -> Option<String> {
-        let answer = error.raw_response()?;
-        if let Some(region) = answer.headers().get("x-amz-bucket-region") {
+        let response = error.raw_response()?;
+        if let Some(region) = response.headers().get("x-amz-bucket-region") {
             return Some(region.to_owned());
         }
         let code = error.as_service_error().and_then(|error| error.code());
-        let is_elsewhere = matches!(answer.status().as_u16(), 301 | 307)
+        let is_remote = matches!(response.status().as_u16(), 301 | 307)
             || code == Some("AuthorizationHeaderMalformed");
-        if !is_elsewhere {
+        if !is_remote {
             return None;
         }
-        let in_body = answer.body().bytes().and_then(region_in_body);
+        let in_body = response.body().bytes().and_then(region_in_body);
         if in_body.is_some() {
             return in_body;
         }
@@ -282,7 +282,7 @@ impl Loaded {
             .timeout_config(
                 TimeoutConfig::builder()
                     .connect_timeout(CONNECT_TIMEOUT)
-                    .read_timeout(patience.answer_timeout)
+                    .read_timeout(patience.response_timeout)
                     .build(),
             )
             .stalled_stream_protection(

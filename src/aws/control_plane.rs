@@ -154,7 +154,7 @@ impl Call {
 }
 
 impl Connection {
-    /// Asks, and reads the answer.
+    /// Asks, and reads the response.
     pub(super) async fn call<A: DeserializeOwned>(
         &self,
         call: &Call,
@@ -189,7 +189,7 @@ impl Connection {
         };
         let operation = operation(call, &loaded, &url, body, signer);
         match operation.invoke(()).await {
-            Ok(answer) => read(&answer, &asked, &who),
+            Ok(response) => read(&response, &asked, &who),
             Err(error) => {
                 let error = AwsError::of(&error, &asked, &who);
                 self.forget_after(&error).await;
@@ -296,7 +296,7 @@ fn read<A: DeserializeOwned>(body: &[u8], asked: &Asked<'_>, who: &Who) -> Resul
         AwsError::new(
             AwsErrorKind::NotS3,
             format!(
-                "Could not {asked}: the answer of {} is not what {} answers ({error}); look at the endpoint, and at proxies in between",
+                "Could not {asked}: the response of {} is not what {} answers ({error}); look at the endpoint, and at proxies in between",
                 who.server(),
                 asked.service()
             ),

@@ -174,13 +174,13 @@ pub(super) async fn identity(
     if who.endpoint.is_some() {
         return Ok(unasked("not asked: custom endpoint"));
     }
-    let answer = aws_sdk_sts::Client::new(&loaded.config)
+    let response = aws_sdk_sts::Client::new(&loaded.config)
         .get_caller_identity()
         .send()
         .await
         .map_err(|error| AwsError::of(&error, &asked, &who));
-    let answer = match answer {
-        Ok(answer) => answer,
+    let response = match response {
+        Ok(response) => response,
         Err(error) if error.kind.is_about_credentials() => return Err(error),
         Err(error) => {
             // Some networks let nothing but S3 through.
@@ -189,8 +189,8 @@ pub(super) async fn identity(
         }
     };
     Ok(Identity::of_arn(
-        answer.account().unwrap_or_default(),
-        answer.arn().unwrap_or_default(),
+        response.account().unwrap_or_default(),
+        response.arn().unwrap_or_default(),
         expires,
     ))
 }

@@ -96,7 +96,7 @@ impl AwsErrorKind {
         )
     }
 
-    /// Whether the server may have done what was asked, and only its answer got lost.
+    /// Whether the server may have done what was asked, and only its response got lost.
     pub fn is_in_doubt(self) -> bool {
         matches!(
             self,
@@ -193,13 +193,13 @@ impl AwsError {
                 if failed.err().code().is_none() && !body.is_empty() && status != 407 {
                     return not_s3(status, asked, who);
                 }
-                let answer = Answer {
+                let response = Response {
                     status,
                     code: failed.err().code(),
                     message: failed.err().message(),
                     date: failed.raw().headers().get("date"),
                 };
-                of_answer(&answer, asked, who)
+                of_response(&response, asked, who)
             }
             SdkError::ResponseError(failed) => {
                 let status = failed.raw().status().as_u16();
@@ -381,7 +381,7 @@ impl Asked<'_> {
 }
 
 /// What a server said, as far as it matters.
-struct Answer<'a> {
+struct Response<'a> {
     status: u16,
     code: Option<&'a str>,
     message: Option<&'a str>,
@@ -389,23 +389,24 @@ struct Answer<'a> {
     date: Option<&'a str>,
 }
 
-fn of_answer(answer: &Answer<'_>, asked: &Asked<'_>, who: &Who) -> AwsError {
+fn of_response(response: &Response<'_>, asked: &Asked<'_>, who: &Who) -> AwsError {
     if let Asked::Call { .. } = asked {
-        return about_who(answer, asked, who).unwrap_or_else(|| calls::refused(answer, asked, who));
+        return about_who(response, asked, who)
+            .unwrap_or_else(|| calls::refused(response, asked, who));
     }
-    about_who(answer, asked, who)
-        .or_else(|| about_writing(answer, asked, who))
-        .unwrap_or_else(|| about_what(answer, asked, who))
+    about_who(response, asked, who)
+        .or_else(|| about_writing(response, asked, who))
+        .unwrap_or_else(|| about_what(response, asked, who))
 }
 
 /// Refusals of whoever asks.
-fn about_who(answer: &Answer<'_>, asked: &Asked<'_>, who: &Who) -> Option<AwsError> {
+fn about_who(response: &Response<'_>, asked: &Asked<'_>, who: &Who) -> Option<AwsError> {
     use AwsErrorKind as Kind;
     let whose = &who.credentials;
     let server = who.server();
-    let said = said(answer, who);
+    let said = said(response, who);
     let error = |kind, why: String| AwsError::new(kind, format!("Could not {asked}: {why}"));
-    Some(match answer.code.unwrap_or_default() {
+    Some(match response.code.unwrap_or_default() {
         "ExpiredToken" | "ExpiredTokenException" | "TokenRefreshRequired" => {
             expired_session(&said, who)
         }
@@ -418,8 +419,8 @@ fn about_who(answer: &Answer<'_>, asked: &Asked<'_>, who: &Who) -> Option<AwsErr
                 "{server} does not know the access key of {whose}{said}; choose another profile, or correct the key"
             ),
         ),
-        "InvalidSignatureException" if is_about_time(answer.message) => {
-            clock_skew(answer, asked, who)
+        "InvalidSignatureException" if is_about_time(response.message) => {
+            clock_skew(response, asked, who)
         }
         "SignatureDoesNotMatch" | "InvalidSignatureException" => error(
             Kind::BadCredentials,
@@ -427,7 +428,7 @@ fn about_who(answer: &Answer<'_>, asked: &Asked<'_>, who: &Who) -> Option<AwsErr
                 "the secret key of {whose} does not belong to its access key{said}; correct it in the AWS configuration"
             ),
         ),
-        "RequestTimeTooSkewed" | "RequestExpired" => clock_skew(answer, asked, who),
+        "RequestTimeTooSkewed" | "RequestExpired" => clock_skew(response, asked, who),
         _ => return None,
     })
 }
@@ -435,13 +436,13 @@ fn about_who(answer: &Answer<'_>, asked: &Asked<'_>, who: &Who) -> Option<AwsErr
 /// “ (AWS says: Throttling: …)”, to go on after what it means.
 ///
 /// Of a signature that is wrong some services show all that should have been signed, the session's token with it: that stays out.
-fn said(answer: &Answer<'_>, who: &Who) -> String {
-    let message = answer.message.map(|message| {
+fn said(response: &Response<'_>, who: &Who) -> String {
+    let message = response.message.map(|message| {
         let ends = ["The Canonical String", "The String-to-Sign"].map(|words| message.find(words));
         let end = ends.into_iter().flatten().min().unwrap_or(message.len());
         message[..end].trim()
     });
-    let parts: Vec<&str> = [answer.code, message]
+    let parts: Vec<&str> = [response.code, message]
         .into_iter()
         .flatten()
         .filter(|part| !part.is_empty())
@@ -459,12 +460,12 @@ fn is_about_time(message: Option<&str>) -> bool {
     })
 }
 
-fn clock_skew(answer: &Answer<'_>, asked: &Asked<'_>, who: &Who) -> AwsError {
-    let by = answer
+fn clock_skew(response: &Response<'_>, asked: &Asked<'_>, who: &Who) -> AwsError {
+    let by = response
         .date
         .and_then(clock_difference)
         .map_or_else(String::new, |by| format!(" by {by}"));
-    let (server, said) = (who.server(), said(answer, who));
+    let (server, said) = (who.server(), said(response, who));
     AwsError::new(
         AwsErrorKind::ClockSkew,
         format!(
@@ -474,9 +475,9 @@ fn clock_skew(answer: &Answer<'_>, asked: &Asked<'_>, who: &Who) -> AwsError {
 }
 
 /// Refusals of an object that is to be written.
-fn about_writing(answer: &Answer<'_>, asked: &Asked<'_>, who: &Who) -> Option<AwsError> {
+fn about_writing(response: &Response<'_>, asked: &Asked<'_>, who: &Who) -> Option<AwsError> {
     use AwsErrorKind as Kind;
-    let (kind, why) = match (answer.code.unwrap_or_default(), answer.status, asked) {
+    let (kind, why) = match (response.code.unwrap_or_default(), response.status, asked) {
         ("NoSuchUpload", ..) => (
             Kind::NotFound,
             "there is no such upload any more; somebody finished it or gave it up".to_owned(),
@@ -494,7 +495,7 @@ fn about_writing(answer: &Answer<'_>, asked: &Asked<'_>, who: &Who) -> Option<Aw
         ),
         ("NotImplemented", ..) | (_, 501, _) => (
             Kind::Unsupported,
-            format!("{} does not know how to{}", who.server(), said(answer, who)),
+            format!("{} does not know how to{}", who.server(), said(response, who)),
         ),
         _ => return None,
     };
@@ -502,12 +503,12 @@ fn about_writing(answer: &Answer<'_>, asked: &Asked<'_>, who: &Who) -> Option<Aw
 }
 
 /// Refusals of what is asked for, and of everybody.
-fn about_what(answer: &Answer<'_>, asked: &Asked<'_>, who: &Who) -> AwsError {
+fn about_what(response: &Response<'_>, asked: &Asked<'_>, who: &Who) -> AwsError {
     use AwsErrorKind as Kind;
     let server = who.server();
-    let said = said(answer, who);
+    let said = said(response, who);
     let error = |kind, why: String| AwsError::new(kind, format!("Could not {asked}: {why}"));
-    match (answer.code.unwrap_or_default(), answer.status) {
+    match (response.code.unwrap_or_default(), response.status) {
         ("NoSuchBucket", _) => error(
             Kind::NoSuchBucket,
             format!(
@@ -625,7 +626,7 @@ fn denied(is_key: bool, said: &str, asked: &Asked<'_>, who: &Who) -> AwsError {
     )
 }
 
-/// How far the clocks are apart, for people, by the `Date` of an answer.
+/// How far the clocks are apart, for people, by the `Date` of a response.
 fn clock_difference(date: &str) -> Option<String> {
     let there = DateTime::from_str(date, Format::HttpDate).ok()?.secs();
     let here = std::time::SystemTime::now()
@@ -777,7 +778,7 @@ mod tests {
     }
 
     fn said(status: u16, code: &str) -> AwsError {
-        let answer = Answer {
+        let response = Response {
             status,
             code: (!code.is_empty()).then_some(code),
             message: None,
@@ -787,8 +788,8 @@ mod tests {
             bucket: "photos",
             prefix: "cats/",
         };
-        of_answer(
-            &answer,
+        of_response(
+            &response,
             &asked,
             &who(Credentials::Profile("work".to_owned())),
         )

@@ -20,7 +20,7 @@ use crate::tasks::TaskControl;
 /// Requests in flight at once, of all tasks together: enough to fill a fast line with small objects, few enough for the
 /// files a process may have open.
 const MAX_REQUESTS: usize = 64;
-/// Threads that move bytes. What waits for an answer does so on its own thread.
+/// Threads that move bytes. What waits for a response does so on its own thread.
 const THREADS: usize = 2;
 
 pub(super) struct Network {

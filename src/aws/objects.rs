@@ -101,13 +101,13 @@ impl S3 {
         self.0.network.wait(control, async {
             let _permit = self.0.network.request().await?;
             let asked = Asked::List { bucket, prefix: "" };
-            let answer = self
+            let response = self
                 .0
                 .ask(bucket, &asked, |client| {
                     client.head_bucket().bucket(bucket).send()
                 })
                 .await?;
-            Ok(answer.bucket_region)
+            Ok(response.bucket_region)
         })
     }
 
@@ -178,7 +178,7 @@ impl Connection {
         continuation: Option<String>,
     ) -> Result<(Vec<BucketInfo>, Option<String>), AwsError> {
         let _permit = self.network.request().await?;
-        let answer = self
+        let response = self
             .ask("", &Asked::Buckets, |client| {
                 client
                     .list_buckets()
@@ -195,8 +195,8 @@ impl Connection {
                     .and_then(|date| date.to_millis().ok()),
             })
         };
-        let buckets = answer.buckets().iter().filter_map(bucket).collect();
-        Ok((buckets, answer.continuation_token().map(str::to_owned)))
+        let buckets = response.buckets().iter().filter_map(bucket).collect();
+        Ok((buckets, response.continuation_token().map(str::to_owned)))
     }
 
     pub(super) async fn page(&self, request: &ListRequest) -> Result<ListedPage, AwsError> {
@@ -205,7 +205,7 @@ impl Connection {
             bucket: &request.bucket,
             prefix: &request.prefix,
         };
-        let answer = self
+        let response = self
             .ask(&request.bucket, &asked, |client| {
                 client
                     .list_objects_v2()
@@ -221,13 +221,13 @@ impl Connection {
             })
             .await?;
         // Some servers do not know it, and say so by their silence.
-        let is_encoded = answer.encoding_type == Some(EncodingType::Url);
+        let is_encoded = response.encoding_type == Some(EncodingType::Url);
         let plain = |text: String| if is_encoded { decoded(&text) } else { text };
-        let is_truncated = answer.is_truncated().unwrap_or_default();
-        let continuation = answer.next_continuation_token.filter(|_| is_truncated);
-        let folders = answer.common_prefixes.unwrap_or_default();
+        let is_truncated = response.is_truncated().unwrap_or_default();
+        let continuation = response.next_continuation_token.filter(|_| is_truncated);
+        let folders = response.common_prefixes.unwrap_or_default();
         Ok(ListedPage {
-            objects: answer
+            objects: response
                 .contents
                 .unwrap_or_default()
                 .into_iter()
@@ -249,7 +249,7 @@ impl Connection {
     async fn head(&self, bucket: &str, key: &str) -> Result<ObjectInfo, AwsError> {
         let _permit = self.network.request().await?;
         let asked = Asked::Read { bucket, key };
-        let answer = self
+        let response = self
             .ask(bucket, &asked, |client| {
                 client
                     .head_object()
@@ -261,9 +261,9 @@ impl Connection {
             .await?;
         Ok(ObjectInfo {
             key: key.to_owned(),
-            size_bytes: size_of(answer.content_length),
-            etag: answer.e_tag.as_deref().map(unquoted),
-            modified_ns: answer.last_modified.as_ref().and_then(nanoseconds),
+            size_bytes: size_of(response.content_length),
+            etag: response.e_tag.as_deref().map(unquoted),
+            modified_ns: response.last_modified.as_ref().and_then(nanoseconds),
         })
     }
 
@@ -279,7 +279,7 @@ impl Connection {
         let mut cuts = 0;
         loop {
             let range = range_after(wanted.range.as_ref(), bytes.len());
-            let answer = self
+            let response = self
                 .ask(bucket, &asked, |client| {
                     client
                         .get_object()
@@ -291,22 +291,22 @@ impl Connection {
                         .send()
                 })
                 .await;
-            let mut answer = match answer {
-                Ok(answer) => answer,
+            let mut response = match response {
+                Ok(response) => response,
                 Err(error) if error.kind == AwsErrorKind::BehindEnd && wanted.range.is_some() => {
                     return Ok(bytes);
                 }
                 Err(error) => return Err(error),
             };
             // Some servers do not know the condition.
-            if let (Some(wanted), Some(found)) = (&etag, &answer.e_tag)
+            if let (Some(wanted), Some(found)) = (&etag, &response.e_tag)
                 && wanted != found
             {
                 return Err(AwsError::changed(&asked));
             }
             // A part that is read later must be of the same object.
-            etag = etag.or(answer.e_tag.take());
-            let expected = usize::try_from(size_of(answer.content_length)).unwrap_or_default();
+            etag = etag.or(response.e_tag.take());
+            let expected = usize::try_from(size_of(response.content_length)).unwrap_or_default();
             let before = bytes.len();
             bytes.try_reserve_exact(expected).map_err(|_| {
                 AwsError::new(
@@ -315,7 +315,7 @@ impl Connection {
                 )
             })?;
             let cut = loop {
-                match answer.body.next().await {
+                match response.body.next().await {
                     Some(Ok(part)) => bytes.extend_from_slice(&part),
                     Some(Err(error)) => break error,
                     None => return Ok(bytes),

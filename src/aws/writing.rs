@@ -208,7 +208,7 @@ impl Connection {
     async fn stored(&self, bucket: &str, key: &str) -> Result<StoredObject, AwsError> {
         let _permit = self.network.request().await?;
         let asked = Asked::Read { bucket, key };
-        let answer = self
+        let response = self
             .ask(bucket, &asked, |client| {
                 client
                     .head_object()
@@ -220,9 +220,9 @@ impl Connection {
             })
             .await?;
         Ok(StoredObject {
-            size_bytes: size_of(answer.content_length),
-            etag: answer.e_tag.as_deref().map(unquoted),
-            sha256: sha256_of(&answer),
+            size_bytes: size_of(response.content_length),
+            etag: response.e_tag.as_deref().map(unquoted),
+            sha256: sha256_of(&response),
         })
     }
 
@@ -272,7 +272,7 @@ impl Connection {
         let &NewObject { bucket, key, .. } = object;
         let _permit = self.network.request().await?;
         let asked = Asked::Write { bucket, key };
-        let answer = self
+        let response = self
             .ask(bucket, &asked, |client| {
                 client
                     .create_multipart_upload()
@@ -285,7 +285,7 @@ impl Connection {
                     .send()
             })
             .await?;
-        let id = answer.upload_id.ok_or_else(|| {
+        let id = response.upload_id.ok_or_else(|| {
             AwsError::new(
                 AwsErrorKind::NotS3,
                 format!(
@@ -308,7 +308,7 @@ impl Connection {
         crc32: u32,
     ) -> Result<SentPart, AwsError> {
         let _permit = self.network.request().await?;
-        let answer = self
+        let response = self
             .ask(&upload.bucket, &upload.asked(), |client| {
                 client
                     .upload_part()
@@ -325,7 +325,7 @@ impl Connection {
             })
             .await?;
         Ok(SentPart {
-            etag: answer.e_tag.unwrap_or_default(),
+            etag: response.e_tag.unwrap_or_default(),
             crc32,
         })
     }
@@ -339,7 +339,7 @@ impl Connection {
         let mut parts = BTreeMap::new();
         let mut marker = None;
         loop {
-            let answer = self
+            let response = self
                 .ask(&upload.bucket, &asked, |client| {
                     client
                         .list_parts()
@@ -351,12 +351,12 @@ impl Connection {
                         .send()
                 })
                 .await?;
-            parts.extend(answer.parts().iter().filter_map(|part| {
+            parts.extend(response.parts().iter().filter_map(|part| {
                 let number = u32::try_from(part.part_number()?).ok()?;
                 Some((number, part.e_tag()?.to_owned()))
             }));
-            match answer.next_part_number_marker {
-                Some(next) if answer.is_truncated == Some(true) => marker = Some(next),
+            match response.next_part_number_marker {
+                Some(next) if response.is_truncated == Some(true) => marker = Some(next),
                 _ => return Ok(parts),
             }
         }
@@ -437,13 +437,13 @@ impl UnfinishedUpload {
 }
 
 /// What we kept, or what whoever wrote the object had S3 compute of the whole content.
-fn sha256_of(answer: &HeadObjectOutput) -> Option<Sha256Digest> {
-    let kept = answer
+fn sha256_of(response: &HeadObjectOutput) -> Option<Sha256Digest> {
+    let kept = response
         .metadata()
         .and_then(|metadata| from_hexadecimal(metadata.get(SHA256_METADATA)?));
     // Of an object in parts it is a checksum of checksums, with their number behind a hyphen.
     kept.or_else(|| {
-        let whole = BASE64_STANDARD.decode(answer.checksum_sha256()?).ok()?;
+        let whole = BASE64_STANDARD.decode(response.checksum_sha256()?).ok()?;
         whole.try_into().ok()
     })
 }

@@ -17,7 +17,7 @@ use crate::domain::{ComparisonFormat, ModelTask, RunInfo, Sample, SampleId, Samp
 use crate::evaluation::AgreementSummary;
 use crate::export::{ComparisonContext, Existing, ExportTarget, export_comparison};
 use crate::source::{Source, for_task};
-use crate::store::{AnswerPair, AnswerPairs, Project};
+use crate::store::{PredictionPair, PredictionPairs, Project};
 use crate::tasks::{ProgressUnit, TaskControl};
 
 /// Class changes that are listed on the terminal.
@@ -88,7 +88,7 @@ pub(super) fn hold(
     project: &Project,
     runs: [RunInfo; 2],
     args: &HoldingArgs,
-    see: impl FnMut(&AnswerPair),
+    see: impl FnMut(&PredictionPair),
 ) -> anyhow::Result<String> {
     let [a, b] = &runs;
     if a.card.task != b.card.task {
@@ -178,7 +178,7 @@ fn compare(
     source: &dyn Source,
     context: &ComparisonContext,
     args: &HoldingArgs,
-    mut see: impl FnMut(&AnswerPair),
+    mut see: impl FnMut(&PredictionPair),
     control: &TaskControl,
 ) -> anyhow::Result<AgreementSummary> {
     control.set_step("reading the project");
@@ -186,7 +186,7 @@ fn compare(
     let samples = samples(&project, context, source)?;
     control.set_step("");
     control.set_total(Some(samples.len() as u64));
-    let pairs = AnswerPairs::new(project, runs, samples.into_iter());
+    let pairs = PredictionPairs::new(project, runs, samples.into_iter());
     let pairs = pairs.inspect(|pair| {
         if let Ok(pair) = pair {
             see(pair);
@@ -210,14 +210,14 @@ fn compare(
     for (index, pair) in pairs.enumerate() {
         control.checkpoint()?;
         let pair = pair?;
-        let [a, b] = &pair.answers;
+        let [a, b] = &pair.predictions;
         comparison.add(SampleId::from_index(index), a.as_ref(), b.as_ref());
         control.add_done(1);
     }
     Ok(comparison.finish().summary)
 }
 
-/// The images that a run has an answer for, as they are listed today; those that are not there any more come last, as they
+/// The images that a run has a prediction for, as they are listed today; those that are not there any more come last, as they
 /// were when they were predicted.
 fn samples(
     project: &Project,
@@ -253,7 +253,7 @@ fn summary_text(context: &ComparisonContext, summary: &AgreementSummary) -> Stri
     let [a, b] = &context.runs;
     let mut lines = vec![format!("A: {}", a.name), format!("B: {}", b.name)];
     match summary.rate() {
-        None => lines.push("no image has an answer of both runs".to_owned()),
+        None => lines.push("no image has a prediction of both runs".to_owned()),
         Some(rate) => {
             let what = match a.card.task {
                 ModelTask::Classification => "the same top class",
@@ -276,8 +276,8 @@ fn summary_text(context: &ComparisonContext, summary: &AgreementSummary) -> Stri
     let differences = summary.differences.text();
     lines.extend(differences.map(|text| format!("their scores {text}")));
     let alone = [
-        ("A", summary.answered_only_left),
-        ("B", summary.answered_only_right),
+        ("A", summary.predicted_only_left),
+        ("B", summary.predicted_only_right),
     ];
     for (letter, count) in alone.into_iter().filter(|(_, count)| *count > 0) {
         lines.push(format!("answered by {letter} only: {count}"));

@@ -15,12 +15,12 @@ use crate::cli::terminal::interruptible;
 use crate::decode::DecodeLimits;
 use crate::dirs::AppDirs;
 use crate::domain::{
-    BoundingBox, BoxChoice, ClassChoice, ExportFormat, ExportOptions, JudgedSample, PictureKind,
+    AnnotatedKind, BoundingBox, BoxChoice, ClassChoice, ExportFormat, ExportOptions, JudgedSample,
     RunId, RunInfo, S3Link, S3Place, Sample, SampleId, SampleUri, VerdictChoice, ViewSettings,
 };
 use crate::export::{Existing, ExportContext, ExportReport, ExportTarget, ProjectRows, export};
 use crate::review::{
-    Answers, ArrangeRequest, Mark, Marks, Query, Suppressed, VerdictKind, arrange,
+    ArrangeRequest, Mark, Marks, Predictions, Query, Suppressed, VerdictKind, arrange,
 };
 use crate::source::{Source, WithRecords, absolute, for_task};
 use crate::store::{
@@ -39,10 +39,10 @@ pub(super) struct ExportArgs {
     /// Which run, by name or number; the newest where it is not given
     #[arg(long, value_name = "NAME|NUMBER")]
     run: Option<String>,
-    /// jsonl, csv, coco, yolo, voc, pictures or report
+    /// jsonl, csv, coco, yolo, voc, images or report
     #[arg(long)]
     format: ExportFormat,
-    /// The file, or for yolo, voc and pictures the folder, to write. It must not exist yet
+    /// The file, or for yolo, voc and images the folder, to write. It must not exist yet
     #[arg(long, value_name = "PATH")]
     out: PathBuf,
     /// Replace a file, or a folder that an earlier export wrote
@@ -73,8 +73,8 @@ pub(super) struct ExportArgs {
     #[arg(long)]
     with_images: bool,
     /// pictures: as-image, png or jpeg
-    #[arg(long, default_value = "as-image", value_name = "KIND")]
-    picture_kind: PictureKind,
+    #[arg(long = "picture-kind", default_value = "as-image", value_name = "KIND")]
+    annotated_kind: AnnotatedKind,
     #[command(flatten)]
     s3: S3Args,
 }
@@ -96,7 +96,7 @@ impl ExportArgs {
             },
             yolo_scores: self.yolo_scores,
             with_images: self.with_images,
-            picture_kind: self.picture_kind,
+            annotated_kind: self.annotated_kind,
         }
     }
 
@@ -290,7 +290,7 @@ fn view_of(project: &Project, run: &RunInfo, args: &ExportArgs) -> anyhow::Resul
     Ok(view)
 }
 
-/// Where pictures are read. A place that is not there any more costs only the formats that show pictures.
+/// Where images are read. A place that is not there any more costs only the formats that show images.
 pub(super) fn open_source(
     project: &Project,
     args: &S3Args,
@@ -398,7 +398,7 @@ impl Known {
             .enumerate()
             .map(|(index, sample)| (&sample.uri, SampleId::from_index(index)))
             .collect();
-        let mut answers = Answers::new(run.card.task);
+        let mut predictions = Predictions::new(run.card.task);
         project.each_summary(run.id, control, |page| {
             for summary in page {
                 let Some(&id) = ids.get(&summary.sample) else {
@@ -407,10 +407,16 @@ impl Known {
                 match summary.result {
                     Ok(found) => {
                         let (width, height) = (found.width, found.height);
-                        answers.record_summary(id, width, height, &found.classes, &found.scores);
-                        answers.set_warnings(id, found.warnings);
+                        predictions.record_summary(
+                            id,
+                            width,
+                            height,
+                            &found.classes,
+                            &found.scores,
+                        );
+                        predictions.set_warnings(id, found.warnings);
                     }
-                    Err(reason) => answers.record_failure(id, reason),
+                    Err(reason) => predictions.record_failure(id, reason),
                 }
             }
         })?;
@@ -425,7 +431,7 @@ impl Known {
             .into_iter()
             .filter_map(of_older_file);
         let request = ArrangeRequest {
-            answers: Some(answers),
+            predictions: Some(predictions),
             outdated: outdated.collect(),
             labels: run.labels.clone(),
             view: view.clone(),
@@ -456,9 +462,10 @@ fn suppressed(
         return Ok(None);
     };
     let mut suppressed = Suppressed::new(max_iou);
-    project.each_answer(run.id, control, |page| {
-        for answer in page {
-            let (Some(&id), Ok(prediction)) = (ids.get(&answer.sample), &answer.result) else {
+    project.each_prediction(run.id, control, |page| {
+        for prediction in page {
+            let (Some(&id), Ok(prediction)) = (ids.get(&prediction.sample), &prediction.result)
+            else {
                 continue;
             };
             let boxes = prediction.detections();

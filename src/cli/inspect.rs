@@ -14,7 +14,7 @@ use crate::cli::terminal::{interruptible, stdout};
 use crate::decode::{DecodeLimits, decode};
 use crate::dirs::AppDirs;
 use crate::domain::{LabelSet, ModelCard};
-use crate::export::write_picture;
+use crate::export::write_image;
 use crate::inference::runtime::{self, Loaded};
 use crate::inference::{Inspection, recognise_file};
 use crate::library::{Library, LibraryError, Model, write_card};
@@ -270,9 +270,9 @@ fn preview_tensor(args: &InspectArgs, card: &ModelCard) -> anyhow::Result<()> {
     if let Some(warning) = &decoded.warning {
         eprintln!("note: {} {warning}", image.display());
     }
-    let prepared = preprocess(&card.input, &decoded.picture)?;
+    let prepared = preprocess(&card.input, &decoded.image)?;
     let preview = preview(&card.input, &prepared.tensor)?;
-    write_picture(&preview.picture, target)
+    write_image(&preview.image, target)
         .with_context(|| format!("Could not write {}", target.display()))?;
     let mut text = format!(
         "\nthe tensor for {}: {:?}, with the normalisation undone in {}\n",

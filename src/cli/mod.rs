@@ -91,7 +91,7 @@ pub fn run() -> ExitCode {
     let cli = Cli::parse();
     // The window looks after endpoints itself, and says so on screen.
     let is_window = cli.command.is_none();
-    let keeper = (!is_window).then(endpoint::Keeper::start).flatten();
+    let auto_delete = (!is_window).then(endpoint::AutoDeleter::start).flatten();
     let outcome = match cli.command {
         Some(Command::Predict(args)) => predict::run(&args),
         Some(Command::Export(args)) => export::run(&args),
@@ -104,8 +104,8 @@ pub fn run() -> ExitCode {
         Some(Command::Runtime(args)) => runtime::run(&args),
         None => window::run(&cli.window, &Cli::command()),
     };
-    if let Some(keeper) = keeper {
-        keeper.finish();
+    if let Some(auto_delete) = auto_delete {
+        auto_delete.finish();
     }
     match outcome {
         Ok(Outcome::AllWell) => ExitCode::SUCCESS,

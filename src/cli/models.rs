@@ -33,7 +33,7 @@ enum ModelsCommand {
         #[arg(long, value_name = "FILE")]
         from: Option<PathBuf>,
     },
-    /// Show what a model takes and answers, how that is known, and what is only assumed
+    /// Show what a model takes and predictions, how that is known, and what is only assumed
     Inspect(InspectArgs),
     /// Take a model of your own into the library
     Add(AddArgs),
@@ -47,7 +47,7 @@ enum ModelsCommand {
 pub(super) fn run(args: &ModelsArgs) -> anyhow::Result<Outcome> {
     let dirs = AppDirs::find()?;
     let library = Library::open(&dirs);
-    let answer = match &args.command {
+    let prediction = match &args.command {
         Some(ModelsCommand::Inspect(args)) => {
             inspect::inspect(args, &dirs)?;
             return Ok(Outcome::AllWell);
@@ -63,7 +63,7 @@ pub(super) fn run(args: &ModelsArgs) -> anyhow::Result<Outcome> {
             format!("removed {id}, {} are free again\n", human_bytes(freed))
         }
     };
-    let written = stdout().write_all(answer.as_bytes());
+    let written = stdout().write_all(prediction.as_bytes());
     written.context("Could not write to stdout")?;
     Ok(Outcome::AllWell)
 }

@@ -111,10 +111,10 @@ fn info(project: &Project) -> anyhow::Result<()> {
         None => lines.push("images anywhere".to_owned()),
     }
     for run in project.runs()? {
-        let counts = project.answer_counts(run.id)?;
+        let counts = project.prediction_counts(run.id)?;
         lines.push(format!(
             "run {}: {}, {} images answered, {} failed",
-            run.id.0, run.name, counts.answered, counts.failed
+            run.id.0, run.name, counts.predicted, counts.failed
         ));
         if !run.key.made.is_here() {
             lines.push(format!("  made: {}; {}", run.key.made, run.card.origin));

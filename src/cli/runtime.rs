@@ -11,7 +11,7 @@ use super::progress::with_progress;
 use super::{Outcome, describe_latency, describe_refused};
 use crate::cli::terminal::{interruptible, stdout};
 use crate::dirs::AppDirs;
-use crate::domain::{Device, DeviceReport, ModelTask, Picture};
+use crate::domain::{Device, DeviceReport, ModelTask, RgbImage};
 use crate::inference::runtime::{
     self, InstalledPackage, Loaded, RuntimeError, RuntimePackage, SearchStep,
 };
@@ -140,8 +140,8 @@ fn measure(dirs: &AppDirs, loaded: &Loaded) -> anyhow::Result<(String, DeviceRep
     };
     let predictor = OnnxPredictor::load(loaded, &model, &options, &control)?;
     let grey = vec![128; 224 * 224 * 3];
-    let picture = Picture::new(224, 224, grey).context("a grey picture")?;
-    let prepared = predictor.prepare(&picture)?;
+    let image = RgbImage::new(224, 224, grey).context("a grey image")?;
+    let prepared = predictor.prepare(&image)?;
     let begun = Instant::now();
     for call in 0..=MEASURED_CALLS {
         predictor.predict(0, std::slice::from_ref(&prepared), &control)?;

@@ -107,15 +107,15 @@ fn outlives_terminal() -> bool {
 #[cfg(not(unix))]
 fn ignore_end_of_terminal() {}
 
-/// Asks on the terminal; nobody there is no answer.
+/// Asks on the terminal; nobody there is no prediction.
 pub(in crate::cli) fn confirm(question: &str) -> anyhow::Result<bool> {
     if !std::io::stdin().is_terminal() {
         bail!("{question} Nobody is at the terminal to say so; repeat the command with --yes");
     }
     eprint!("{question} [y/N] ");
-    let mut answer = String::new();
-    std::io::stdin().lock().read_line(&mut answer)?;
-    Ok(["y", "yes"].contains(&answer.trim().to_lowercase().as_str()))
+    let mut prediction = String::new();
+    std::io::stdin().lock().read_line(&mut prediction)?;
+    Ok(["y", "yes"].contains(&prediction.trim().to_lowercase().as_str()))
 }
 
 /// Lines of a log, with their times and who wrote them.

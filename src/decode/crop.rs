@@ -2,7 +2,7 @@
 
 use super::thumbnail::resize;
 use super::{DecodeError, DecodeLimits, Scale, decode_stored};
-use crate::domain::{BoundingBox, Picture};
+use crate::domain::{BoundingBox, RgbImage};
 
 /// The parts inside `bounds` (in pixels of the upright image, at least one pixel is given), each scaled down so that its longer side is
 /// at most `max_side` pixels. The image is decoded once, no finer than the smallest part needs. An incomplete file gives
@@ -12,16 +12,16 @@ pub fn crops(
     bounds: &[BoundingBox],
     max_side: u32,
     limits: &DecodeLimits,
-) -> Result<Vec<Picture>, DecodeError> {
+) -> Result<Vec<RgbImage>, DecodeError> {
     let decoded = decode_stored(bytes, limits, Scale::Level(level_for(bounds, max_side)))?;
     let [full_width, full_height] = if decoded.orientation.swaps_sides() {
         [decoded.full_size[1], decoded.full_size[0]]
     } else {
         decoded.full_size
     };
-    let (picture, _reservation) = decoded.into_upright()?;
-    let scale_x = picture.width() as f32 / full_width as f32;
-    let scale_y = picture.height() as f32 / full_height as f32;
+    let (image, _reservation) = decoded.into_upright()?;
+    let scale_x = image.width() as f32 / full_width as f32;
+    let scale_y = image.height() as f32 / full_height as f32;
     bounds
         .iter()
         .map(|bounds| {
@@ -31,7 +31,7 @@ pub fn crops(
                 bounds.x2 * scale_x,
                 bounds.y2 * scale_y,
             );
-            shrunk(&cut(&picture, scaled), max_side)
+            shrunk(&cut(&image, scaled), max_side)
         })
         .collect()
 }
@@ -51,24 +51,24 @@ fn level_for(bounds: &[BoundingBox], max_side: u32) -> usize {
 }
 
 /// At least one pixel.
-fn cut(picture: &Picture, bounds: BoundingBox) -> Picture {
+fn cut(image: &RgbImage, bounds: BoundingBox) -> RgbImage {
     let span = |from: f32, to: f32, side: u32| {
         let first = (from.max(0.0).floor() as u32).min(side - 1);
         let end = (to.max(0.0).ceil() as u32).clamp(first + 1, side);
         first as usize..end as usize
     };
-    let columns = span(bounds.x1, bounds.x2, picture.width());
-    let rows = span(bounds.y1, bounds.y2, picture.height());
-    let stride = picture.width() as usize * 3;
+    let columns = span(bounds.x1, bounds.x2, image.width());
+    let rows = span(bounds.y1, bounds.y2, image.height());
+    let stride = image.width() as usize * 3;
     let rgb: Vec<u8> = rows
         .clone()
-        .flat_map(|row| &picture.rgb()[row * stride + columns.start * 3..][..columns.len() * 3])
+        .flat_map(|row| &image.rgb()[row * stride + columns.start * 3..][..columns.len() * 3])
         .copied()
         .collect();
-    Picture::new(columns.len() as u32, rows.len() as u32, rgb).unwrap_or_else(|| picture.clone())
+    RgbImage::new(columns.len() as u32, rows.len() as u32, rgb).unwrap_or_else(|| image.clone())
 }
 
-fn shrunk(part: &Picture, max_side: u32) -> Result<Picture, DecodeError> {
+fn shrunk(part: &RgbImage, max_side: u32) -> Result<RgbImage, DecodeError> {
     let longer_side = part.width().max(part.height());
     if longer_side <= max_side.max(1) {
         return Ok(part.clone());
@@ -78,7 +78,7 @@ fn shrunk(part: &Picture, max_side: u32) -> Result<Picture, DecodeError> {
     let (width, height) = (along(part.width()), along(part.height()));
     let source = (part.width(), part.height(), part.rgb());
     let rgb = resize(source, width, height).map_err(|reason| DecodeError::Damaged { reason })?;
-    Picture::new(width, height, rgb).ok_or(DecodeError::NoPixels)
+    RgbImage::new(width, height, rgb).ok_or(DecodeError::NoPixels)
 }
 
 #[cfg(test)]
@@ -86,16 +86,16 @@ mod tests {
     use super::*;
     use crate::decode::{encode_jpeg, encode_png};
 
-    fn picture(width: u32, height: u32) -> Picture {
+    fn image(width: u32, height: u32) -> RgbImage {
         let rgb = (0..height)
             .flat_map(|y| (0..width).flat_map(move |x| [(x / 8) as u8, (y / 8) as u8, 0]))
             .collect();
-        Picture::new(width, height, rgb).unwrap()
+        RgbImage::new(width, height, rgb).unwrap()
     }
 
     #[test]
     fn a_part_holds_the_pixels_of_its_place_even_where_it_reaches_beyond_the_image() {
-        let bytes = encode_png(&picture(100, 80)).unwrap();
+        let bytes = encode_png(&image(100, 80)).unwrap();
         let bounds = [
             BoundingBox::new(40.0, 16.0, 56.0, 32.0),
             BoundingBox::new(90.0, 70.0, 200.0, 300.0),
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn a_large_part_of_a_jpeg_is_decoded_at_a_fraction_and_lies_in_its_place() {
-        let bytes = encode_jpeg(&picture(1600, 1200), 95).unwrap();
+        let bytes = encode_jpeg(&image(1600, 1200), 95).unwrap();
         let bounds = [BoundingBox::new(800.0, 400.0, 1600.0, 1200.0)];
         assert_eq!(level_for(&bounds, 100), 3);
         let parts = crops(&bytes, &bounds, 100, &DecodeLimits::default()).unwrap();

@@ -1,4 +1,4 @@
-//! What the panel beside the picture says about the file.
+//! What the panel beside the image says about the file.
 
 use exif::{Exif, Field, In, Tag, Value};
 use image::{ColorType, ImageDecoder};

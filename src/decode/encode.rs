@@ -1,27 +1,27 @@
-//! Pictures back to files, for what the user exports.
+//! Images back to files, for what the user exports.
 
 use image::codecs::png::{CompressionType, FilterType, PngEncoder};
 use image::{ExtendedColorType, ImageEncoder};
 use turbojpeg::{Image, PixelFormat, Subsamp};
 
-use crate::domain::Picture;
+use crate::domain::RgbImage;
 
-/// The picture could not be encoded: it is too large for the format, or memory ran out.
+/// The image could not be encoded: it is too large for the format, or memory ran out.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the picture cannot be written as {format}: {reason}")]
+#[error("the image cannot be written as {format}: {reason}")]
 pub struct EncodeError {
     format: &'static str,
     reason: String,
 }
 
 /// A PNG file, RGB, 8 bits; lossless.
-pub fn encode_png(picture: &Picture) -> Result<Vec<u8>, EncodeError> {
+pub fn encode_png(image: &RgbImage) -> Result<Vec<u8>, EncodeError> {
     let mut file = Vec::new();
     PngEncoder::new_with_quality(&mut file, CompressionType::Fast, FilterType::Adaptive)
         .write_image(
-            picture.rgb(),
-            picture.width(),
-            picture.height(),
+            image.rgb(),
+            image.width(),
+            image.height(),
             ExtendedColorType::Rgb8,
         )
         .map_err(|error| EncodeError {
@@ -32,21 +32,21 @@ pub fn encode_png(picture: &Picture) -> Result<Vec<u8>, EncodeError> {
 }
 
 /// A JPEG file without chroma subsampling, which would smear coloured lines and text. `quality` is `1..=100`.
-pub fn encode_jpeg(picture: &Picture, quality: u8) -> Result<Vec<u8>, EncodeError> {
-    compress(picture, quality, Subsamp::None)
+pub fn encode_jpeg(image: &RgbImage, quality: u8) -> Result<Vec<u8>, EncodeError> {
+    compress(image, quality, Subsamp::None)
 }
 
 /// A JPEG file as small as a thumbnail may be before one sees it.
-pub(super) fn encode_thumbnail(picture: &Picture) -> Result<Vec<u8>, EncodeError> {
-    compress(picture, 88, Subsamp::Sub2x2)
+pub(super) fn encode_thumbnail(image: &RgbImage) -> Result<Vec<u8>, EncodeError> {
+    compress(image, 88, Subsamp::Sub2x2)
 }
 
-fn compress(picture: &Picture, quality: u8, subsampling: Subsamp) -> Result<Vec<u8>, EncodeError> {
+fn compress(image: &RgbImage, quality: u8, subsampling: Subsamp) -> Result<Vec<u8>, EncodeError> {
     let image = Image {
-        pixels: picture.rgb(),
-        width: picture.width() as usize,
-        pitch: picture.width() as usize * 3,
-        height: picture.height() as usize,
+        pixels: image.rgb(),
+        width: image.width() as usize,
+        pitch: image.width() as usize * 3,
+        height: image.height() as usize,
         format: PixelFormat::RGB,
     };
     let quality = i32::from(quality.clamp(1, 100));
@@ -63,24 +63,24 @@ mod tests {
     use super::*;
     use crate::decode::{DecodeLimits, decode};
 
-    fn gradient() -> Picture {
+    fn gradient() -> RgbImage {
         let rgb = (0..40 * 30 * 3).map(|index| (index / 15) as u8).collect();
-        Picture::new(40, 30, rgb).unwrap()
+        RgbImage::new(40, 30, rgb).unwrap()
     }
 
     #[test]
     fn a_png_gives_back_the_same_pixels() {
         let file = encode_png(&gradient()).unwrap();
         let decoded = decode(&file, &DecodeLimits::default()).unwrap();
-        assert_eq!(decoded.picture, gradient());
+        assert_eq!(decoded.image, gradient());
     }
 
     #[test]
     fn a_jpeg_gives_back_nearly_the_same_pixels() {
         let file = encode_jpeg(&gradient(), 95).unwrap();
-        let picture = decode(&file, &DecodeLimits::default()).unwrap().picture;
-        assert_eq!((picture.width(), picture.height()), (40, 30));
-        for (got, expected) in picture.rgb().iter().zip(gradient().rgb()) {
+        let image = decode(&file, &DecodeLimits::default()).unwrap().image;
+        assert_eq!((image.width(), image.height()), (40, 30));
+        for (got, expected) in image.rgb().iter().zip(gradient().rgb()) {
             assert!(got.abs_diff(*expected) < 16);
         }
     }

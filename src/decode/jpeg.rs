@@ -32,7 +32,7 @@ const MAX_HALVINGS: usize = 3;
 /// Decoded in full in less time than anybody notices.
 const QUICK_PIXELS: usize = 16_000_000;
 
-/// The longer side of a coarse picture that is shown before a large one is decoded.
+/// The longer side of a coarse image that is shown before a large one is decoded.
 const FIRST_SIDE: u32 = 1024;
 
 pub(super) fn decode(

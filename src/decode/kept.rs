@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{DecodeLimits, decode, encode};
 use crate::cache::{CacheError, CacheKey, DiskCache, EntryKind};
-use crate::domain::{Picture, Sample};
+use crate::domain::{RgbImage, Sample};
 
 /// Thumbnails of any source. Everything here may block on the disk.
 pub struct ThumbnailCache(Arc<DiskCache>);
@@ -49,18 +49,18 @@ impl ThumbnailCache {
     }
 
     /// The kept thumbnail; `None` where there is none, or a damaged one.
-    pub fn get(&self, key: &ThumbnailKey) -> Option<Picture> {
+    pub fn get(&self, key: &ThumbnailKey) -> Option<RgbImage> {
         let jpeg = self.0.get(&key.0)?;
         let image = decode(&jpeg, &DecodeLimits::default()).ok()?;
-        Some(image.picture)
+        Some(image.image)
     }
 
     /// Keeps a thumbnail, and drops others where there is no room.
     ///
     /// # Errors
     /// It cannot be written. Later calls do nothing and say nothing.
-    pub fn put(&self, key: &ThumbnailKey, picture: &Picture) -> Result<(), CacheError> {
-        match encode::encode_thumbnail(picture) {
+    pub fn put(&self, key: &ThumbnailKey, image: &RgbImage) -> Result<(), CacheError> {
+        match encode::encode_thumbnail(image) {
             Ok(jpeg) => self.0.put(&key.0, &jpeg),
             Err(error) => {
                 log::warn!("a thumbnail is not kept: {error}");
@@ -91,11 +91,11 @@ mod tests {
         let cache = ThumbnailCache::new(folder.path().to_owned(), 1 << 30);
         let key = ThumbnailKey::new(&sample("a"), 128).unwrap();
         assert_eq!(cache.get(&key), None);
-        let grey = Picture::new(32, 24, vec![90; 32 * 24 * 3]).unwrap();
+        let grey = RgbImage::new(32, 24, vec![90; 32 * 24 * 3]).unwrap();
         cache.put(&key, &grey).unwrap();
-        let picture = cache.get(&key).unwrap();
-        assert_eq!((picture.width(), picture.height()), (32, 24));
-        assert!(picture.pixel(5, 5).unwrap()[0].abs_diff(90) < 3);
+        let image = cache.get(&key).unwrap();
+        assert_eq!((image.width(), image.height()), (32, 24));
+        assert!(image.pixel(5, 5).unwrap()[0].abs_diff(90) < 3);
     }
 
     #[test]

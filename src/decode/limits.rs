@@ -42,10 +42,10 @@ impl DecodeLimits {
     /// Takes `bytes` for one decode from the budget, waiting until they are free.
     ///
     /// # Errors
-    /// The decode alone would take more than the largest allowed picture, and more than the usual budget.
+    /// The decode alone would take more than the largest allowed image, and more than the usual budget.
     pub(super) fn reserve(&self, bytes: u64) -> Result<Reservation, DecodeError> {
-        let largest_picture = self.max_megapixels.saturating_mul(3_000_000);
-        let max_bytes = largest_picture.max(MemoryBudget::DEFAULT_CAPACITY);
+        let largest_image = self.max_megapixels.saturating_mul(3_000_000);
+        let max_bytes = largest_image.max(MemoryBudget::DEFAULT_CAPACITY);
         if bytes > max_bytes {
             return Err(DecodeError::TooMuchMemory { bytes, max_bytes });
         }
@@ -132,7 +132,7 @@ impl MemoryBudget {
     }
 
     /// Calls `give_up` whenever somebody has to wait for memory, until the returned guard is dropped. For what is kept only to
-    /// be quick, such as the pixels of a picture on screen: `give_up` drops its reservations. Whoever lends must not hold on
+    /// be quick, such as the pixels of an image on screen: `give_up` drops its reservations. Whoever lends must not hold on
     /// to its pixels while it acquires more, and looks at [`Self::is_waited_for`] after it has taken new ones.
     #[must_use = "the memory is not lent any more when the guard is dropped"]
     pub fn lend(&self, give_up: impl Fn() + Send + Sync + 'static) -> Lending {

@@ -26,15 +26,15 @@ pub use format::Format;
 pub use kept::{ThumbnailCache, ThumbnailKey};
 pub use limits::{DecodeLimits, Lending, MemoryBudget, Reservation};
 pub use orientation::Orientation;
-pub use pyramid::PicturePyramid;
+pub use pyramid::ImagePyramid;
 pub use thumbnail::thumbnail;
 
-use crate::domain::Picture;
+use crate::domain::RgbImage;
 
 /// An upright image, and what is wrong with its file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DecodedImage {
-    pub picture: Picture,
+    pub image: RgbImage,
     /// What is damaged or missing and why, in words that follow the file's name; `None` for a whole image.
     pub warning: Option<String>,
 }
@@ -47,8 +47,8 @@ pub fn decode(bytes: &[u8], limits: &DecodeLimits) -> Result<DecodedImage, Decod
     decode_reserved(bytes, limits).map(|(image, _)| image)
 }
 
-/// As [`decode`]; the picture's share of the memory budget stays taken until the reservation is dropped. Keep it as
-/// long as the picture, so that two giants are never in memory at once.
+/// As [`decode`]; the image's share of the memory budget stays taken until the reservation is dropped. Keep it as
+/// long as the image, so that two giants are never in memory at once.
 pub fn decode_reserved(
     bytes: &[u8],
     limits: &DecodeLimits,
@@ -77,7 +77,7 @@ enum Scale {
     AtLeast(u32),
     /// Halved so many times, or fewer where the decoder cannot skip that much work. Not turned upright.
     Level(usize),
-    /// All of a small picture; a large one as coarse as it may be shown first. Not turned upright.
+    /// All of a small image; a large one as coarse as it may be shown first. Not turned upright.
     FirstLevel,
 }
 
@@ -125,11 +125,11 @@ impl Flaw {
 impl Decoded {
     fn into_image(self) -> Result<(DecodedImage, Reservation), DecodeError> {
         let warning = self.flaw.as_ref().map(Flaw::warning);
-        let (picture, reservation) = self.into_upright()?;
-        Ok((DecodedImage { picture, warning }, reservation))
+        let (image, reservation) = self.into_upright()?;
+        Ok((DecodedImage { image, warning }, reservation))
     }
 
-    fn into_upright(self) -> Result<(Picture, Reservation), DecodeError> {
+    fn into_upright(self) -> Result<(RgbImage, Reservation), DecodeError> {
         let Self {
             width,
             height,
@@ -140,8 +140,8 @@ impl Decoded {
         } = self;
         let (width, height, rgb) = orientation.upright(width, height, rgb);
         reservation.shrink_to(rgb.len() as u64);
-        let picture = Picture::new(width, height, rgb).ok_or(DecodeError::NoPixels)?;
-        Ok((picture, reservation))
+        let image = RgbImage::new(width, height, rgb).ok_or(DecodeError::NoPixels)?;
+        Ok((image, reservation))
     }
 }
 

@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_orientation_turns_a_two_by_three_picture_upright() {
+    fn each_orientation_turns_a_two_by_three_image_upright() {
         // 2 wide, 3 high: 0 1 / 2 3 / 4 5
         for (exif, width, expected) in [
             (1, 2, [0, 1, 2, 3, 4, 5]),

@@ -1,4 +1,4 @@
-//! A picture for people, at every size, cut into tiles on demand.
+//! An image for people, at every size, cut into tiles on demand.
 //!
 //! A large JPEG is first decoded at a fraction of its size, which is quick; finer levels are decoded when somebody looks that
 //! closely. Levels are kept as RGB, 8 bits, as they are stored in the file: tiles are turned upright when they are cut. All
@@ -14,8 +14,8 @@ use super::orientation::Walk;
 use super::{DecodeError, DecodeLimits, Decoded, Flaw, Orientation, Scale, decode_stored};
 use crate::domain::{PixelSource, Tile, TileKey, TileLayout};
 
-/// One picture. Everything but [`PixelSource::pixel`], [`Self::is_loaded`] and [`Self::layout`] takes its time.
-pub struct PicturePyramid {
+/// One image. Everything but [`PixelSource::pixel`], [`Self::is_loaded`] and [`Self::layout`] takes its time.
+pub struct ImagePyramid {
     bytes: Vec<u8>,
     limits: DecodeLimits,
     layout: TileLayout,
@@ -24,11 +24,11 @@ pub struct PicturePyramid {
     _lending: Lending,
 }
 
-/// The levels in memory, the whole picture first.
+/// The levels in memory, the whole image first.
 #[derive(Default)]
 struct Held(Mutex<Vec<Option<Arc<Level>>>>);
 
-/// The picture at one size, as it is stored in the file.
+/// The image at one size, as it is stored in the file.
 struct Level {
     width: usize,
     height: usize,
@@ -38,8 +38,8 @@ struct Level {
     _reservation: Reservation,
 }
 
-impl PicturePyramid {
-    /// Decodes as much as is needed to show the whole picture small. A truncated file is shown as far as it goes, with a
+impl ImagePyramid {
+    /// Decodes as much as is needed to show the whole image small. A truncated file is shown as far as it goes, with a
     /// [`Self::warning`].
     pub fn open(bytes: Vec<u8>, limits: &DecodeLimits) -> Result<Self, DecodeError> {
         let decoded = decode_stored(&bytes, limits, Scale::FirstLevel)?;
@@ -51,7 +51,7 @@ impl PicturePyramid {
         });
         let held = Arc::new(Held::default());
         let lender = Arc::clone(&held);
-        let picture = Self {
+        let image = Self {
             bytes,
             limits: limits.clone(),
             layout,
@@ -59,9 +59,9 @@ impl PicturePyramid {
             _lending: limits.budget.lend(move || lender.0.lock().clear()),
             held,
         };
-        picture.keep(decoded);
-        picture.load(layout.coarsest())?;
-        Ok(picture)
+        image.keep(decoded);
+        image.load(layout.coarsest())?;
+        Ok(image)
     }
 
     pub fn layout(&self) -> TileLayout {
@@ -102,7 +102,7 @@ impl PicturePyramid {
         Ok(())
     }
 
-    /// The tile's pixels; `None` where its level is not in memory, and beside the picture.
+    /// The tile's pixels; `None` where its level is not in memory, and beside the image.
     pub fn tile(&self, key: TileKey) -> Option<Tile> {
         if !self.layout.contains(key) {
             return None;
@@ -192,7 +192,7 @@ impl PicturePyramid {
     }
 }
 
-impl PixelSource for PicturePyramid {
+impl PixelSource for ImagePyramid {
     fn pixel(&self, x: u32, y: u32) -> Option<[u8; 3]> {
         let [width, height] = self.layout.size();
         if x >= width || y >= height {
@@ -264,7 +264,7 @@ fn mean(values: [u8; 4]) -> u8 {
 mod tests {
     use super::*;
     use crate::decode::{MemoryBudget, encode_jpeg, encode_png};
-    use crate::domain::Picture;
+    use crate::domain::RgbImage;
 
     fn limits(capacity: u64) -> DecodeLimits {
         DecodeLimits {
@@ -274,11 +274,11 @@ mod tests {
     }
 
     /// Every pixel has another colour than its neighbours.
-    fn gradient(width: u32, height: u32) -> Picture {
+    fn gradient(width: u32, height: u32) -> RgbImage {
         let rgb = (0..height)
             .flat_map(|y| (0..width).flat_map(move |x| [x as u8, y as u8, (x / 256 * 60) as u8]))
             .collect();
-        Picture::new(width, height, rgb).unwrap()
+        RgbImage::new(width, height, rgb).unwrap()
     }
 
     fn key(level: usize, column: u32, row: u32) -> TileKey {
@@ -287,15 +287,15 @@ mod tests {
 
     #[test]
     fn tiles_hold_the_pixels_of_their_place_and_their_border() {
-        let picture = gradient(1100, 600);
-        let bytes = encode_png(&picture).unwrap();
-        let pyramid = PicturePyramid::open(bytes, &limits(1 << 30)).unwrap();
+        let image = gradient(1100, 600);
+        let bytes = encode_png(&image).unwrap();
+        let pyramid = ImagePyramid::open(bytes, &limits(1 << 30)).unwrap();
         let tile = pyramid.tile(key(0, 1, 0)).unwrap();
         assert_eq!((tile.width, tile.height), (514, 513));
-        let [red, green, blue] = picture.pixel(511, 0).unwrap();
+        let [red, green, blue] = image.pixel(511, 0).unwrap();
         assert_eq!(tile.rgba[..4], [red, green, blue, 255]);
         assert_eq!(pyramid.tile(key(0, 3, 0)), None);
-        assert_eq!(pyramid.pixel(1099, 599), picture.pixel(1099, 599));
+        assert_eq!(pyramid.pixel(1099, 599), image.pixel(1099, 599));
         assert_eq!(pyramid.pixel(1100, 0), None);
     }
 
@@ -312,8 +312,8 @@ mod tests {
         ] {
             rgb[grey(x, y)..][..3].fill(value);
         }
-        let bytes = encode_png(&Picture::new(1025, 3, rgb).unwrap()).unwrap();
-        let pyramid = PicturePyramid::open(bytes, &limits(1 << 30)).unwrap();
+        let bytes = encode_png(&RgbImage::new(1025, 3, rgb).unwrap()).unwrap();
+        let pyramid = ImagePyramid::open(bytes, &limits(1 << 30)).unwrap();
         let first = pyramid.tile(key(1, 0, 0)).unwrap();
         assert_eq!(first.rgba[..4], [60, 60, 60, 255]);
         let last = pyramid.tile(key(1, 1, 0)).unwrap();
@@ -325,7 +325,7 @@ mod tests {
     fn a_large_jpeg_is_coarse_first_and_fine_when_it_is_wanted() {
         let bytes = encode_jpeg(&gradient(5000, 3600), 90).unwrap();
         let limits = limits(1 << 30);
-        let pyramid = PicturePyramid::open(bytes, &limits).unwrap();
+        let pyramid = ImagePyramid::open(bytes, &limits).unwrap();
         assert!(!pyramid.is_loaded(0) && pyramid.is_loaded(pyramid.layout().coarsest()));
         assert!(limits.budget.used_bytes() < 5000 * 3600);
         assert_eq!(pyramid.pixel(4000, 3000), None);
@@ -338,13 +338,13 @@ mod tests {
 
     #[test]
     fn pixels_are_given_up_when_the_memory_is_needed_and_come_back_when_they_are_wanted() {
-        let picture = gradient(600, 400);
+        let image = gradient(600, 400);
         let limits = limits(10 << 20);
-        let pyramid = PicturePyramid::open(encode_png(&picture).unwrap(), &limits).unwrap();
+        let pyramid = ImagePyramid::open(encode_png(&image).unwrap(), &limits).unwrap();
         assert!(pyramid.is_loaded(0));
         drop(limits.budget.acquire(1 << 30));
         assert!(!pyramid.is_loaded(0) && limits.budget.used_bytes() == 0);
         pyramid.load(0).unwrap();
-        assert_eq!(pyramid.pixel(5, 7), picture.pixel(5, 7));
+        assert_eq!(pyramid.pixel(5, 7), image.pixel(5, 7));
     }
 }

@@ -1,4 +1,4 @@
-//! Small pictures for the grid: as fast as they can be had, so not for models.
+//! Small images for the grid: as fast as they can be had, so not for models.
 
 use std::cell::RefCell;
 
@@ -6,18 +6,18 @@ use fast_image_resize::images::{Image, ImageRef};
 use fast_image_resize::{FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer};
 
 use super::{DecodeError, DecodeLimits, Decoded, Scale, decode_stored};
-use crate::domain::Picture;
+use crate::domain::RgbImage;
 
-/// The upright picture, scaled down so that its longer side is at most `max_side` pixels (and each side at least one);
-/// smaller pictures stay as they are. An incomplete file gives what there is.
+/// The upright image, scaled down so that its longer side is at most `max_side` pixels (and each side at least one);
+/// smaller images stay as they are. An incomplete file gives what there is.
 pub fn thumbnail(
     bytes: &[u8],
     max_side: u32,
     limits: &DecodeLimits,
-) -> Result<Picture, DecodeError> {
+) -> Result<RgbImage, DecodeError> {
     let decoded = decode_stored(bytes, limits, Scale::AtLeast(max_side))?;
-    let (picture, _) = shrunk(decoded, max_side)?.into_upright()?;
-    Ok(picture)
+    let (image, _) = shrunk(decoded, max_side)?.into_upright()?;
+    Ok(image)
 }
 
 /// Shrinks before turning upright: there are fewer pixels to turn then.

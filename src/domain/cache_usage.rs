@@ -4,6 +4,6 @@
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CacheUsage {
     pub thumbnail_bytes: u64,
-    /// Of pictures that came from far away, encoded.
-    pub picture_bytes: u64,
+    /// Of images that came from far away, encoded.
+    pub image_bytes: u64,
 }

@@ -7,15 +7,15 @@ use super::{FileStamp, LabelSet, Prediction, RunId, RunInfo, SampleUri, Verdict,
 pub enum Change {
     AddRun(Box<RunInfo>),
     RenameRun(RunId, String),
-    /// More names of its classes, where they are only learnt with its answers; those that it has stay. To be written before the answers
+    /// More names of its classes, where they are only learnt with its predictions; those that it has stay. To be written before the predictions
     /// that need them.
     SetRunLabels(RunId, LabelSet),
-    /// With its answers and the verdicts on them.
+    /// With its predictions and the verdicts on them.
     DeleteRun(RunId),
     /// Answers of one run, or why there is none. One that is there already is replaced.
-    Answers {
+    Predictions {
         run: RunId,
-        answers: Vec<SampleAnswer>,
+        predictions: Vec<SamplePrediction>,
     },
     /// `None` takes the verdict back.
     SetVerdict {
@@ -42,15 +42,15 @@ pub enum Change {
 
 /// What a run says of one sample.
 #[derive(Debug, Clone, PartialEq)]
-pub struct SampleAnswer {
+pub struct SamplePrediction {
     pub sample: SampleUri,
-    /// The file that was looked at; another size or time means that the answer is out of date.
+    /// The file that was looked at; another size or time means that the prediction is out of date.
     pub stamp: FileStamp,
     /// Or why there is none.
     pub result: Result<Prediction, String>,
 }
 
-impl SampleAnswer {
+impl SamplePrediction {
     /// Whether it is about this state of the file, as far as anybody knows.
     pub fn is_of(&self, file: &FileStamp) -> bool {
         self.stamp.is_of(file)

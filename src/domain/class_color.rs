@@ -1,4 +1,4 @@
-//! One colour a class, the same in the window, on annotated pictures and in every run.
+//! One colour a class, the same in the window, on annotated images and in every run.
 
 /// The colour of a class as sRGB. Neighbouring ids lie far apart on the circle of hues, and all are light enough for
 /// black text ([`TEXT_ON_CLASS_COLOR`]) at a contrast of 4.5 or more.

@@ -178,8 +178,8 @@ impl EndpointStatus {
         )
     }
 
-    /// It answers, also while it is changed.
-    pub fn answers(self) -> bool {
+    /// Whether it accepts requests; it does so while it is updated, too.
+    pub fn accepts_requests(self) -> bool {
         matches!(
             self,
             Self::InService | Self::Updating | Self::SystemUpdating | Self::RollingBack
@@ -220,7 +220,7 @@ impl Endpoint {
     }
 }
 
-/// One of the models that answer at an endpoint. Ours have one.
+/// One of the models that prediction at an endpoint. Ours have one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EndpointVariant {
     pub name: String,

@@ -33,7 +33,9 @@ pub enum ExportFormat {
     /// An XML file an image.
     Voc,
     /// The images with boxes or classes drawn over them.
-    Pictures,
+    #[serde(rename = "pictures")]
+    #[strum(serialize = "pictures")]
+    AnnotatedImages,
     /// One HTML page for people.
     Report,
 }
@@ -47,7 +49,7 @@ impl ExportFormat {
             Self::Coco => "COCO",
             Self::Yolo => "YOLO",
             Self::Voc => "Pascal VOC",
-            Self::Pictures => "Annotated pictures",
+            Self::AnnotatedImages => "Annotated images",
             Self::Report => "HTML report",
         }
     }
@@ -60,7 +62,7 @@ impl ExportFormat {
             Self::Coco => "One dataset file with scores and verdicts",
             Self::Yolo => "A folder with a label file for each image, for training",
             Self::Voc => "A folder with an XML file for each image",
-            Self::Pictures => "A folder of pictures, drawn as on screen",
+            Self::AnnotatedImages => "A folder of images, drawn as on screen",
             Self::Report => "One page to read and to pass on: summary, charts, examples",
         }
     }
@@ -72,7 +74,7 @@ impl ExportFormat {
             Self::Csv => Some("csv"),
             Self::Coco => Some("json"),
             Self::Report => Some("html"),
-            Self::Yolo | Self::Voc | Self::Pictures => None,
+            Self::Yolo | Self::Voc | Self::AnnotatedImages => None,
         }
     }
 
@@ -140,7 +142,8 @@ pub struct ExportOptions {
     pub yolo_scores: bool,
     /// YOLO and Pascal VOC: copies of the images beside the labels, so that the folder is a whole dataset.
     pub with_images: bool,
-    pub picture_kind: PictureKind,
+    #[serde(rename = "picture_kind")]
+    pub annotated_kind: AnnotatedKind,
 }
 
 impl ExportOptions {
@@ -153,7 +156,7 @@ impl ExportOptions {
             classes: ClassChoice::Judged,
             yolo_scores: false,
             with_images: false,
-            picture_kind: PictureKind::AsImage,
+            annotated_kind: AnnotatedKind::AsImage,
         }
     }
 }
@@ -214,7 +217,7 @@ pub enum ClassChoice {
     Model,
 }
 
-/// The file format of annotated pictures.
+/// The file format of annotated images.
 #[derive(
     Debug,
     Clone,
@@ -230,14 +233,14 @@ pub enum ClassChoice {
 )]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case", const_into_str, parse_err_ty = String, parse_err_fn = one_of::<Self>)]
-pub enum PictureKind {
+pub enum AnnotatedKind {
     /// JPEG stays JPEG; everything else becomes PNG.
     AsImage,
     Png,
     Jpeg,
 }
 
-impl PictureKind {
+impl AnnotatedKind {
     /// The name on screen.
     pub fn name(self) -> &'static str {
         match self {

@@ -9,7 +9,7 @@ mod cache_usage;
 mod change;
 mod class_color;
 mod device;
-mod display_picture;
+mod display_image;
 mod endpoint;
 mod export_options;
 mod geometry;
@@ -20,10 +20,10 @@ mod log_events;
 mod model_card;
 mod one_of;
 mod output_mapping;
-mod picture;
 mod prediction;
 mod problem;
 mod remote_model;
+mod rgb_image;
 mod run;
 mod s3;
 mod saliency;
@@ -41,17 +41,17 @@ mod visible;
 pub use aws_region::{AWS_REGIONS, region_doubt, region_problem};
 pub use bytes::human_bytes;
 pub use cache_usage::CacheUsage;
-pub use change::{Change, SampleAnswer};
+pub use change::{Change, SamplePrediction};
 pub use class_color::{TEXT_ON_CLASS_COLOR, class_color};
 pub use device::{Device, DeviceChoice, DeviceReport, LatencyMs, RefusedDevice};
-pub use display_picture::{DisplayPicture, PixelSource, TILE_SIDE, Tile, TileKey, TileLayout};
+pub use display_image::{DisplayImage, PixelSource, TILE_SIDE, Tile, TileKey, TileLayout};
 pub use endpoint::{
     Endpoint, EndpointConfig, EndpointPage, EndpointQuery, EndpointRecord, EndpointSpec,
     EndpointStatus, EndpointSummary, EndpointVariant, GPU_AMIS, UploadedArchive,
     endpoint_name_problem, usual_ami,
 };
 pub use export_options::{
-    BoxChoice, ClassChoice, ComparisonFormat, ExportFormat, ExportOptions, PictureKind,
+    AnnotatedKind, BoxChoice, ClassChoice, ComparisonFormat, ExportFormat, ExportOptions,
     VerdictChoice,
 };
 pub use geometry::{AxisTransform, BoundingBox};
@@ -65,16 +65,16 @@ pub use model_card::{
 };
 pub use one_of::one_of;
 pub use output_mapping::{
-    AnswerExamples, BoxesDraft, ClassesDraft, ExampleAnswer, JsonPlace, JsonPointer,
-    JsonPointerError, JsonStep, MappedAnswer, MappedBoxFormat, MappedBoxSpace, MappedBoxes,
-    MappedClasses, MappingDraft, MappingFault, MappingField, OutputMapping, PlaceContent,
-    ReadingWish, ScoreValues, WHOLE_OUTPUT,
+    BoxesDraft, ClassesDraft, ExampleResponse, JsonPlace, JsonPointer, JsonPointerError, JsonStep,
+    MappedBoxFormat, MappedBoxSpace, MappedBoxes, MappedClasses, MappedContent, MappingDraft,
+    MappingFault, MappingField, OutputMapping, PlaceContent, ReadingRequest, ResponseExamples,
+    ScoreValues, WHOLE_OUTPUT,
 };
-pub use picture::Picture;
-pub use prediction::{Answer, ClassScore, Detection, Prediction};
+pub use prediction::{ClassScore, Detection, Prediction, PredictionContent};
 pub use problem::Problem;
 pub use remote_model::{RemoteAddress, RemoteModel, RequestForm};
-pub use run::{KeepRule, MadeAt, RunId, RunInfo, RunKey};
+pub use rgb_image::RgbImage;
+pub use run::{InferenceLocation, KeepRule, RunId, RunInfo, RunKey};
 pub use s3::{
     AmbientSignIn, AwsProfile, AwsSetup, Credentials, EndpointError, Identity, S3Access, S3Address,
     S3Layout, S3Link, S3LinkError, S3Place, SignInMeans, parse_endpoint, without_password,

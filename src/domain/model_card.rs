@@ -1,4 +1,4 @@
-//! The model card: everything that must be known about a model to feed it a picture and read its answer.
+//! The model card: everything that must be known about a model to feed it an image and read its prediction.
 //!
 //! A card is a `model.toml` beside the weights. Unknown fields are refused, so that a misspelt one cannot
 //! silently mean nothing.
@@ -58,7 +58,7 @@ pub struct ModelFile {
     pub urls: Vec<String>,
 }
 
-/// How a picture becomes the model's input tensor. For each channel:
+/// How an image becomes the model's input tensor. For each channel:
 /// `value = (pixel / divide_by - mean) / std`, with `pixel` in `0..=255`, computed in 32-bit floats.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -80,7 +80,7 @@ pub struct ImageInput {
     /// In the model's channel order.
     #[serde(default = "ones")]
     pub std: [f32; 3],
-    /// Whether the graph takes several pictures of one size in one call (its first dimension is free).
+    /// Whether the graph takes several images of one size in one call (its first dimension is free).
     #[serde(default)]
     pub batches: bool,
     pub resize: ResizeRule,
@@ -102,9 +102,9 @@ pub enum Layout {
     Nchw,
     /// `[batch, row, column, channel]`
     Nhwc,
-    /// `[channel, row, column]`, one picture
+    /// `[channel, row, column]`, one image
     Chw,
-    /// `[row, column, channel]`, one picture
+    /// `[row, column, channel]`, one image
     Hwc,
 }
 
@@ -124,12 +124,12 @@ pub enum ChannelOrder {
     Bgr,
 }
 
-/// How the picture gets the size that the model wants. All resizing is bilinear and antialiased on 8-bit values, as
+/// How the image gets the size that the model wants. All resizing is bilinear and antialiased on 8-bit values, as
 /// Pillow's `Image.resize(…, BILINEAR)`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum ResizeRule {
-    /// The upright picture as it is; the graph takes any size.
+    /// The upright image as it is; the graph takes any size.
     Keep {},
     /// Both sides to the given size, whatever the aspect.
     Stretch { width: u32, height: u32 },
@@ -235,15 +235,15 @@ pub enum BoxFormat {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum BoxSpace {
-    /// Pixels of the picture the model was given, before any padding was taken away.
+    /// Pixels of the image the model was given, before any padding was taken away.
     ModelPixels,
-    /// `0.0..=1.0` of the picture the model was given.
+    /// `0.0..=1.0` of the image the model was given.
     Normalised,
 }
 
 impl ModelCard {
     /// Of a model whose inside nobody here knows: it names the model and what it answers; of weights and input it holds nothing.
-    pub fn of_answers(id: String, name: String, output: OutputConvention) -> Self {
+    pub fn of_predictions(id: String, name: String, output: OutputConvention) -> Self {
         Self {
             id,
             name,

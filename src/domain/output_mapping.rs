@@ -1,4 +1,4 @@
-//! How the answer of somebody else's model is read from JSON: where scores, boxes and classes stand, and what they mean.
+//! How the prediction of somebody else's model is read from JSON: where scores, boxes and classes stand, and what they mean.
 //!
 //! A mapping is to outputs what a model card is to a graph. As a file it is TOML, beside the user's model cards; unknown
 //! fields are refused, so that a misspelt one cannot silently mean nothing.
@@ -8,7 +8,7 @@ mod example;
 mod places;
 
 pub use draft::{BoxesDraft, ClassesDraft, MappingDraft, WHOLE_OUTPUT};
-pub use example::{AnswerExamples, ExampleAnswer, ReadingWish};
+pub use example::{ExampleResponse, ReadingRequest, ResponseExamples};
 pub use places::{JsonPlace, PlaceContent};
 
 use serde::{Deserialize, Serialize};
@@ -28,13 +28,14 @@ pub struct OutputMapping {
     /// mapping; without it classes are shown by number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub labels: Option<String>,
-    pub answer: MappedAnswer,
+    #[serde(rename = "answer")]
+    pub content: MappedContent,
 }
 
 /// What the outputs answer, and where it stands in them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum MappedAnswer {
+pub enum MappedContent {
     Classification(MappedClasses),
     Detection(MappedBoxes),
 }
@@ -130,9 +131,9 @@ pub enum MappedBoxSpace {
 
 impl OutputMapping {
     pub fn task(&self) -> ModelTask {
-        match self.answer {
-            MappedAnswer::Classification(_) => ModelTask::Classification,
-            MappedAnswer::Detection(_) => ModelTask::Detection,
+        match self.content {
+            MappedContent::Classification(_) => ModelTask::Classification,
+            MappedContent::Detection(_) => ModelTask::Detection,
         }
     }
 
@@ -146,8 +147,8 @@ impl OutputMapping {
                 path => format!("{what} at {path}"),
             }));
         };
-        match &self.answer {
-            MappedAnswer::Classification(classes) => {
+        match &self.content {
+            MappedContent::Classification(classes) => {
                 at("scores", classes.scores.as_ref());
                 at("classes", classes.classes.as_ref());
                 at("best class", classes.best.as_ref());
@@ -156,7 +157,7 @@ impl OutputMapping {
                     parts.push("class 0 is background".to_owned());
                 }
             }
-            MappedAnswer::Detection(boxes) => {
+            MappedContent::Detection(boxes) => {
                 at("boxes", Some(&boxes.boxes));
                 at("classes", Some(&boxes.classes));
                 at("scores", Some(&boxes.scores));

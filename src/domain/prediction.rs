@@ -4,13 +4,14 @@ use serde::{Deserialize, Serialize};
 
 use super::BoundingBox;
 
-/// The stored answer for one image: everything the model gave above the cut-off of the run, before any view
+/// The stored prediction for one image: everything the model gave above the cut-off of the run, before any view
 /// setting. `width` and `height` are those of the upright image, in pixels.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Prediction {
     pub width: u32,
     pub height: u32,
-    pub answer: Answer,
+    #[serde(rename = "answer")]
+    pub content: PredictionContent,
     /// What is wrong with the image that was predicted all the same, such as “is damaged: …”: words that follow its name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
@@ -18,7 +19,7 @@ pub struct Prediction {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Answer {
+pub enum PredictionContent {
     /// The best classes, best first.
     Classes(Vec<ClassScore>),
     /// The boxes, highest score first; an empty list means that the model found nothing.
@@ -50,16 +51,16 @@ pub struct Detection {
 
 impl Prediction {
     pub fn detections(&self) -> &[Detection] {
-        match &self.answer {
-            Answer::Detections(detections) => detections,
-            Answer::Classes(_) => &[],
+        match &self.content {
+            PredictionContent::Detections(detections) => detections,
+            PredictionContent::Classes(_) => &[],
         }
     }
 
     pub fn classes(&self) -> &[ClassScore] {
-        match &self.answer {
-            Answer::Classes(classes) => classes,
-            Answer::Detections(_) => &[],
+        match &self.content {
+            PredictionContent::Classes(classes) => classes,
+            PredictionContent::Detections(_) => &[],
         }
     }
 }

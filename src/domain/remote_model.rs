@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{MadeAt, ReadingWish, SageMakerAccess};
+use super::{InferenceLocation, ReadingRequest, SageMakerAccess};
 
-/// Where a model answers, how images go there, and how its answers are read.
+/// Where a model answers, how images go there, and how its predictions are read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RemoteModel {
     pub at: RemoteAddress,
@@ -12,9 +12,9 @@ pub struct RemoteModel {
     /// Of a model in TensorFlow Serving with several; in JSON alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signature: Option<String>,
-    /// How its answers are read.
+    /// How its predictions are read.
     #[serde(default)]
-    pub reading: ReadingWish,
+    pub reading: ReadingRequest,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,7 +54,7 @@ impl RequestForm {
 }
 
 impl RemoteModel {
-    /// Files go as they are, and answers are recognised.
+    /// Files go as they are, and predictions are recognised.
     pub fn at_endpoint(name: impl Into<String>, access: SageMakerAccess) -> Self {
         Self {
             at: RemoteAddress::Endpoint {
@@ -63,11 +63,11 @@ impl RemoteModel {
             },
             form: RequestForm::Image,
             signature: None,
-            reading: ReadingWish::default(),
+            reading: ReadingRequest::default(),
         }
     }
 
-    /// Files go in JSON, to the signature that the model uses by itself, and answers are recognised.
+    /// Files go in JSON, to the signature that the model uses by itself, and predictions are recognised.
     pub fn in_tf_serving(address: impl Into<String>) -> Self {
         Self {
             at: RemoteAddress::TfServing {
@@ -75,7 +75,7 @@ impl RemoteModel {
             },
             form: RequestForm::Instances,
             signature: None,
-            reading: ReadingWish::default(),
+            reading: ReadingRequest::default(),
         }
     }
 
@@ -97,18 +97,19 @@ impl RemoteModel {
     }
 
     /// Whether a run was made by this model, as far as its address says it: an endpoint of a region that nobody said may be in any.
-    pub fn is_where(&self, made: &MadeAt) -> bool {
+    pub fn is_where(&self, made: &InferenceLocation) -> bool {
         match (&self.at, made) {
             (
                 RemoteAddress::Endpoint { name, access },
-                MadeAt::Endpoint {
+                InferenceLocation::Endpoint {
                     name: asked,
                     region,
                 },
             ) => name == asked && access.region.as_ref().is_none_or(|said| said == region),
-            (RemoteAddress::TfServing { address }, MadeAt::TfServing { address: asked }) => {
-                normal_address(address) == *asked
-            }
+            (
+                RemoteAddress::TfServing { address },
+                InferenceLocation::TfServing { address: asked },
+            ) => normal_address(address) == *asked,
             _ => false,
         }
     }
@@ -131,23 +132,23 @@ mod tests {
     #[test]
     fn a_run_is_known_by_the_address_that_made_it() {
         let cats = RemoteModel::at_endpoint("cats", SageMakerAccess::default());
-        let made = |name: &str| MadeAt::Endpoint {
+        let made = |name: &str| InferenceLocation::Endpoint {
             name: name.to_owned(),
             region: "eu-west-1".to_owned(),
         };
         assert!(cats.is_where(&made("cats")));
         assert!(!cats.is_where(&made("dogs")));
-        assert!(!cats.is_where(&MadeAt::Here));
-        let elsewhere = SageMakerAccess {
+        assert!(!cats.is_where(&InferenceLocation::Here));
+        let remote_inference = SageMakerAccess {
             region: Some("us-east-1".to_owned()),
             ..SageMakerAccess::default()
         };
-        assert!(!RemoteModel::at_endpoint("cats", elsewhere).is_where(&made("cats")));
+        assert!(!RemoteModel::at_endpoint("cats", remote_inference).is_where(&made("cats")));
         let served = RemoteModel::in_tf_serving("http://h:8501/v1/models/resnet:predict");
         assert_eq!(served.name(), "resnet in TensorFlow Serving");
         assert!(
             RemoteModel::in_tf_serving(" http://h:8501/v1/models/resnet/").is_where(
-                &MadeAt::TfServing {
+                &InferenceLocation::TfServing {
                     address: "http://h:8501/v1/models/resnet:predict".to_owned(),
                 }
             )

@@ -4,12 +4,12 @@ use serde::{Deserialize, Serialize};
 
 use super::{DeviceChoice, LabelSet, ModelCard};
 
-/// Which run an answer belongs to. Unique within a project and never given twice.
+/// Which run a prediction belongs to. Unique within a project and never given twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct RunId(pub u64);
 
-/// What makes two runs give the same answers.
+/// What makes two runs give the same predictions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunKey {
     pub model_id: String,
@@ -23,13 +23,13 @@ pub struct RunKey {
     pub threads: Option<usize>,
     pub keep: KeepRule,
     #[serde(default)]
-    pub made: MadeAt,
+    pub made: InferenceLocation,
 }
 
 /// Where a run was made.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum MadeAt {
+pub enum InferenceLocation {
     /// On this machine, or another one that ran Spotcheck.
     #[default]
     Here,
@@ -43,14 +43,14 @@ pub enum MadeAt {
     Outputs { folder: String },
 }
 
-impl MadeAt {
+impl InferenceLocation {
     pub fn is_here(&self) -> bool {
         *self == Self::Here
     }
 }
 
 /// “here”, “Batch Transform job photos-1 in eu-west-1”.
-impl std::fmt::Display for MadeAt {
+impl std::fmt::Display for InferenceLocation {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Here => formatter.write_str("here"),
@@ -64,7 +64,7 @@ impl std::fmt::Display for MadeAt {
     }
 }
 
-/// What is known of a run beside its answers; enough to read them without the model's files.
+/// What is known of a run beside its predictions; enough to read them without the model's files.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunInfo {
     pub id: RunId,
@@ -106,7 +106,7 @@ impl RunKey {
     }
 }
 
-/// What of the model's answer is kept.
+/// What of the model's prediction is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct KeepRule {
     /// Detections below this score are dropped, `0.0..=1.0`. Classes are not.
@@ -137,7 +137,7 @@ mod tests {
             batch: None,
             threads: None,
             keep: KeepRule::default(),
-            made: MadeAt::Here,
+            made: InferenceLocation::Here,
         };
         assert_eq!(usual.run_name("Toy", |_| false), "Toy");
         let taken = ["Toy", "Toy (2)"];
@@ -156,7 +156,7 @@ mod tests {
         let name = unusual.run_name("Toy", |_| false);
         assert_eq!(name, "Toy, batch 4, scores from 0.25, top 10");
         let remote = RunKey {
-            made: MadeAt::TransformJob {
+            made: InferenceLocation::TransformJob {
                 name: "photos-1".to_owned(),
                 region: "eu-west-1".to_owned(),
             },

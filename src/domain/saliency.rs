@@ -1,8 +1,8 @@
-//! Which parts of a picture carry an answer.
+//! Which parts of an image carry a prediction.
 
 use super::BoundingBox;
 
-/// The answer that is to be explained.
+/// The prediction that is to be explained.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum SaliencyTarget {
     /// The probability of a class.
@@ -15,7 +15,7 @@ pub enum SaliencyTarget {
     },
 }
 
-/// How much a score falls where a part of the picture is covered.
+/// How much a score falls where a part of the image is covered.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Saliency {
     /// Cells from top to bottom, all of the same height.
@@ -23,9 +23,9 @@ pub struct Saliency {
     /// Cells from left to right, all of the same width.
     pub columns: usize,
     /// `[rows, columns]`, row-major: the fall of the score, `-1.0..=1.0`. Negative where the score rises, so where the part speaks against
-    /// the answer.
+    /// the prediction.
     pub drops: Vec<f32>,
-    /// The score of the whole picture, `0.0..=1.0`.
+    /// The score of the whole image, `0.0..=1.0`.
     pub baseline: f32,
 }
 

@@ -75,7 +75,7 @@ pub struct TransformSpec {
     /// At most 50.
     pub tags: BTreeMap<String, String>,
     pub data_processing: DataProcessing,
-    /// Where requests and answers are kept beside the outputs, if at all.
+    /// Where requests and predictions are kept beside the outputs, if at all.
     pub data_capture: Option<DataCapture>,
     pub experiment: Option<Experiment>,
 }

@@ -31,7 +31,7 @@ impl Truth {
 }
 
 impl TruthBox {
-    /// `[x0, y0, x1, y1]` in pixels of a picture of `size` (width, height).
+    /// `[x0, y0, x1, y1]` in pixels of an image of `size` (width, height).
     pub fn in_pixels(&self, size: [u32; 2]) -> [f32; 4] {
         let [width, height] = size.map(|side| side as f32);
         let [x0, y0, x1, y1] = self.bounds;

@@ -1,11 +1,11 @@
-//! What a person says about an answer.
+//! What a person says about a prediction.
 
 use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
 use super::{RunId, SampleUri};
 
-/// A person's judgement of an answer for an image, or of one of its boxes.
+/// A person's judgement of a prediction for an image, or of one of its boxes.
 #[derive(
     Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, IntoStaticStr,
 )]
@@ -20,11 +20,11 @@ pub enum Verdict {
     WrongClass(String),
 }
 
-/// What a verdict is about. A verdict belongs to the run whose answer it judges; an image may be judged before any
+/// What a verdict is about. A verdict belongs to the run whose prediction it judges; an image may be judged before any
 /// model has seen it. Notes and tags belong to the image whatever the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct VerdictTarget {
-    /// `None` where the image was judged without an answer.
+    /// `None` where the image was judged without a prediction.
     pub run: Option<RunId>,
     /// Index into the detections of the stored prediction; `None` for the image as a whole.
     pub box_index: Option<u32>,

@@ -145,7 +145,7 @@ pub fn not_suppressed(
 mod tests {
     use super::super::Detection;
     use super::*;
-    use crate::domain::Answer;
+    use crate::domain::PredictionContent;
 
     fn prediction(boxes: &[(u32, f32, [f32; 4])]) -> Prediction {
         let detections = boxes.iter().map(|&(class_id, score, bounds)| Detection {
@@ -157,7 +157,7 @@ mod tests {
         Prediction {
             width: 10,
             height: 10,
-            answer: Answer::Detections(detections.collect()),
+            content: PredictionContent::Detections(detections.collect()),
             warnings: Vec::new(),
         }
     }
@@ -241,7 +241,7 @@ mod tests {
         let prediction = Prediction {
             width: 1,
             height: 1,
-            answer: Answer::Classes(vec![class("cat", 0.6), class("dog", 0.3)]),
+            content: PredictionContent::Classes(vec![class("cat", 0.6), class("dog", 0.3)]),
             warnings: Vec::new(),
         };
         let mut view = ViewSettings::default();

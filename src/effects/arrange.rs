@@ -51,7 +51,7 @@ impl ArrangeWorker {
                         None
                     });
                 }
-                if !answer(shared, &mut arranger, &request, &cancelled) {
+                if !prediction(shared, &mut arranger, &request, &cancelled) {
                     break;
                 }
                 last_done = Some(Instant::now());
@@ -78,7 +78,7 @@ impl ArrangeWorker {
 }
 
 /// First the order, which is waited for, then the statistics. False where the window is gone.
-fn answer(
+fn prediction(
     shared: &Shared,
     arranger: &mut Arranger,
     request: &Request,
@@ -102,13 +102,13 @@ fn answer(
     }) {
         return false;
     }
-    let Some(answers) = &request.what.answers else {
+    let Some(predictions) = &request.what.predictions else {
         let statistics = None;
         return shared.report(Event::Counted { id, statistics });
     };
     let (view, marks) = (&request.what.view, &request.what.marks);
     let suppressed = request.what.suppressed.as_ref();
-    match guarded(|| Ok(statistics(answers, view, suppressed, marks, cancelled))) {
+    match guarded(|| Ok(statistics(predictions, view, suppressed, marks, cancelled))) {
         Ok(None) => true,
         Ok(statistics) => shared.report(Event::Counted { id, statistics }),
         Err(reason) => shared.report(Event::ArrangeFailed { id, reason }),

@@ -25,7 +25,7 @@ pub(super) fn open(
         task,
         result,
     };
-    shared.spawn_answer(
+    shared.spawn_reporting(
         "list images",
         move |shared| {
             let listed = list(shared, id, spec, &control);
@@ -89,7 +89,7 @@ pub(super) fn list_again(shared: &Arc<Shared>, id: SourceId, task: TaskId, contr
         task,
         result,
     };
-    shared.spawn_answer(
+    shared.spawn_reporting(
         "list images again",
         move |shared| ended(relist(shared, id, &control)),
         move |mistake| ended(Err(mistake)),
@@ -148,11 +148,11 @@ fn find(
         }
         SourceSpec::SamplePhotographs => {
             let folder = sample_photographs().ok_or(
-                "The sample photographs are not beside the program; open the folder `assets/samples` of Spotcheck's sources",
+                "The sample images are not beside the program; open the folder `assets/samples` of Spotcheck's sources",
             )?;
             let place = Place::with_default_project(Arc::new(open_path(&folder)?), &folder);
             Ok(Place {
-                name: "Sample photographs".to_owned(),
+                name: "Sample images".to_owned(),
                 ..place
             })
         }
@@ -238,7 +238,7 @@ fn common_folder(paths: &[PathBuf]) -> PathBuf {
     common.unwrap_or_default()
 }
 
-/// People type `~/pictures`.
+/// People type `~/images`.
 pub(super) fn with_home(path: &Path) -> PathBuf {
     match (path.strip_prefix("~"), std::env::home_dir()) {
         (Ok(below), Some(home)) => home.join(below),

@@ -1,4 +1,4 @@
-//! Compares the answers of two runs.
+//! Compares the predictions of two runs.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use super::Shared;
 use crate::domain::{RunId, Sample, SampleId, SharedList};
 use crate::evaluation::{Agreement, Comparison};
 use crate::state::{Event, SourceId, TaskId};
-use crate::store::{AnswerPairs, Project};
+use crate::store::{PredictionPairs, Project};
 use crate::tasks::TaskControl;
 
 pub(super) struct Compare {
@@ -21,7 +21,7 @@ pub(super) struct Compare {
 pub(super) fn compare(shared: &Arc<Shared>, request: Compare) {
     let task = request.task;
     let ended = move |result| Event::Compared { task, result };
-    shared.spawn_answer(
+    shared.spawn_reporting(
         "compare two runs",
         move |shared| {
             let Some(project) = shared.project(request.source) else {
@@ -38,12 +38,12 @@ fn agreement(project: Project, request: Compare) -> Result<Agreement, String> {
     project.flush().map_err(|error| error.to_string())?;
     let mut comparison = *request.comparison;
     let samples = request.samples.iter().cloned();
-    for (index, pair) in AnswerPairs::new(project, request.runs, samples).enumerate() {
+    for (index, pair) in PredictionPairs::new(project, request.runs, samples).enumerate() {
         if request.control.checkpoint().is_err() {
             return Err("The comparison was cancelled".to_owned());
         }
         let pair = pair.map_err(|error| error.to_string())?;
-        let [left, right] = &pair.answers;
+        let [left, right] = &pair.predictions;
         let sample = SampleId::from_index(index);
         comparison.add(sample, left.as_ref(), right.as_ref());
         request.control.add_done(1);

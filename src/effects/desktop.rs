@@ -14,7 +14,7 @@ use crate::domain::{Prediction, SampleUri, ViewSettings};
 use crate::export::annotate;
 use crate::state::{Event, FilePick, SourceId};
 
-/// A dialog that ends without an answer sooner than a person can click was never shown.
+/// A dialog that ends without a prediction sooner than a person can click was never shown.
 const SOONER_THAN_A_PERSON: Duration = Duration::from_millis(250);
 
 const PROJECT_EXTENSION: &str = "spotcheck";
@@ -202,8 +202,8 @@ pub(super) fn copy_text(shared: &Shared, text: String, notice: String) {
     shared.report(Event::Told(notice));
 }
 
-/// The picture at full size with what is drawn over it.
-pub(super) fn copy_picture(
+/// The image at full size with what is drawn over it.
+pub(super) fn copy_image(
     shared: &Arc<Shared>,
     source: SourceId,
     uri: SampleUri,
@@ -211,27 +211,27 @@ pub(super) fn copy_picture(
     view: ViewSettings,
     confirmed: Vec<u32>,
 ) {
-    shared.spawn("copy the picture", move |shared| {
+    shared.spawn("copy the image", move |shared| {
         let Some(source) = shared.source(source) else {
             return;
         };
-        let picture = source
+        let image = source
             .read(&uri)
             .map_err(|error| error.to_string())
             .and_then(|bytes| {
                 decode::decode_for_display(&bytes, &shared.limits())
                     .map_err(|error| error.to_string())
             });
-        match picture {
+        match image {
             Ok(displayed) => {
-                let picture = match &prediction {
-                    Some(prediction) => annotate(&displayed.picture, prediction, &view, &confirmed),
-                    None => displayed.picture,
+                let image = match &prediction {
+                    Some(prediction) => annotate(&displayed.image, prediction, &view, &confirmed),
+                    None => displayed.image,
                 };
-                shared.deliver(Delivery::CopyPicture(picture));
-                shared.report(Event::Told("Copied the picture".to_owned()));
+                shared.deliver(Delivery::CopyImage(image));
+                shared.report(Event::Told("Copied the image".to_owned()));
             }
-            Err(reason) => shared.went_wrong(format!("Could not copy the picture: {reason}")),
+            Err(reason) => shared.went_wrong(format!("Could not copy the image: {reason}")),
         }
     });
 }

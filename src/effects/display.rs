@@ -1,4 +1,4 @@
-//! The picture in the middle: a coarse one first, then the tiles that are looked at.
+//! The image in the middle: a coarse one first, then the tiles that are looked at.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
@@ -6,9 +6,9 @@ use std::sync::Arc;
 use parking_lot::{Condvar, Mutex};
 
 use super::{Delivery, Shared, guarded};
-use crate::decode::{self, ImageDetails, PicturePyramid};
+use crate::decode::{self, ImageDetails, ImagePyramid};
 use crate::domain::{
-    DisplayPicture, PixelSource, SampleId, SampleUri, TileKey, TileLayout, Truth, human_bytes,
+    DisplayImage, PixelSource, SampleId, SampleUri, TileKey, TileLayout, Truth, human_bytes,
 };
 use crate::source::for_task;
 use crate::state::{DisplayInfo, Event, SourceId};
@@ -19,10 +19,10 @@ const BOXES_TOLD: usize = 20;
 /// One may cut while another waits for the window to take a tile.
 const CUTTERS: usize = 2;
 
-/// Opens one picture at a time; a newer request replaces one that has not begun. One thread decodes, others cut tiles of what
+/// Opens one image at a time; a newer request replaces one that has not begun. One thread decodes, others cut tiles of what
 /// is decoded already.
 pub(super) struct DisplayMaker {
-    desk: Arc<Desk>,
+    queue: Arc<DisplayQueue>,
 }
 
 struct Request {
@@ -34,7 +34,7 @@ struct Request {
 }
 
 /// What the threads share.
-struct Desk {
+struct DisplayQueue {
     content: Mutex<Content>,
     changed: Condvar,
 }
@@ -48,7 +48,7 @@ struct Content {
     wanted: VecDeque<TileKey>,
     /// Being cut right now.
     under_way: HashSet<TileKey>,
-    /// Levels of the open picture that cannot be decoded.
+    /// Levels of the open image that cannot be decoded.
     failed: HashSet<usize>,
     is_open: bool,
 }
@@ -57,7 +57,7 @@ struct Content {
 struct Open {
     source: SourceId,
     sample: SampleId,
-    picture: Arc<PicturePyramid>,
+    image: Arc<ImagePyramid>,
 }
 
 enum DecodeJob {
@@ -76,12 +76,12 @@ impl DisplayMaker {
             failed: HashSet::new(),
             is_open: true,
         };
-        let desk = Arc::new(Desk {
+        let queue = Arc::new(DisplayQueue {
             content: Mutex::new(content),
             changed: Condvar::new(),
         });
-        let decoding = Arc::clone(&desk);
-        shared.spawn("decode the picture", move |shared| {
+        let decoding = Arc::clone(&queue);
+        shared.spawn("decode the image", move |shared| {
             while let Some(job) = decoding.take_decode_job() {
                 let is_window_open = match job {
                     DecodeJob::Open(request) => open(shared, &decoding, &request),
@@ -93,8 +93,8 @@ impl DisplayMaker {
             }
         });
         for _ in 0..CUTTERS {
-            let cutting = Arc::clone(&desk);
-            shared.spawn("cut tiles of the picture", move |shared| {
+            let cutting = Arc::clone(&queue);
+            shared.spawn("cut tiles of the image", move |shared| {
                 while let Some((open, key)) = cutting.take_tile() {
                     if !cut(shared, &cutting, &open, key) {
                         break;
@@ -102,12 +102,12 @@ impl DisplayMaker {
                 }
             });
         }
-        Self { desk }
+        Self { queue }
     }
 
     pub(super) fn want(&self, source: SourceId, sample: SampleId, uri: SampleUri) {
         let control = TaskControl::new(ProgressUnit::Bytes);
-        let mut content = self.desk.content.lock();
+        let mut content = self.queue.content.lock();
         if let Some(earlier) = content.reading.replace(control.clone()) {
             earlier.cancel();
         }
@@ -117,28 +117,28 @@ impl DisplayMaker {
             uri,
             control,
         });
-        content.close_picture();
-        self.desk.changed.notify_all();
+        content.close_image();
+        self.queue.changed.notify_all();
     }
 
     /// Replaces the tiles that were wanted before, except what is being cut.
     pub(super) fn want_tiles(&self, source: SourceId, sample: SampleId, tiles: Vec<TileKey>) {
-        let mut content = self.desk.content.lock();
+        let mut content = self.queue.content.lock();
         if content.shows(source, sample) {
             content.wanted = tiles.into();
-            self.desk.changed.notify_all();
+            self.queue.changed.notify_all();
         }
     }
 }
 
 impl Drop for DisplayMaker {
     fn drop(&mut self) {
-        let mut content = self.desk.content.lock();
+        let mut content = self.queue.content.lock();
         content.is_open = false;
         if let Some(reading) = content.reading.take() {
             reading.cancel();
         }
-        self.desk.changed.notify_all();
+        self.queue.changed.notify_all();
     }
 }
 
@@ -149,7 +149,7 @@ impl Content {
             .is_some_and(|open| (open.source, open.sample) == (source, sample))
     }
 
-    fn close_picture(&mut self) {
+    fn close_image(&mut self) {
         self.open = None;
         self.wanted.clear();
         self.under_way.clear();
@@ -158,16 +158,16 @@ impl Content {
 
     /// The level that the most wanted tile waits for.
     fn level_to_load(&self) -> Option<usize> {
-        let picture = &self.open.as_ref()?.picture;
+        let image = &self.open.as_ref()?.image;
         let mut levels = self.wanted.iter().map(|key| key.level);
-        levels.find(|level| !picture.is_loaded(*level) && !self.failed.contains(level))
+        levels.find(|level| !image.is_loaded(*level) && !self.failed.contains(level))
     }
 
     /// The most wanted tile that can be cut at once.
     fn next_tile(&mut self) -> Option<(Open, TileKey)> {
         let open = self.open.as_ref()?;
         let can_be_cut =
-            |key: &TileKey| open.picture.is_loaded(key.level) && !self.under_way.contains(key);
+            |key: &TileKey| open.image.is_loaded(key.level) && !self.under_way.contains(key);
         let position = self.wanted.iter().position(can_be_cut)?;
         let key = self.wanted.remove(position)?;
         self.under_way.insert(key);
@@ -175,7 +175,7 @@ impl Content {
     }
 }
 
-impl Desk {
+impl DisplayQueue {
     /// Waits until `find` finds something; `None` once the window is gone.
     fn wait_for<T>(&self, find: impl Fn(&mut Content) -> Option<T>) -> Option<T> {
         let mut found = None;
@@ -189,7 +189,7 @@ impl Desk {
         found
     }
 
-    /// False where another picture has been asked for meanwhile.
+    /// False where another image has been asked for meanwhile.
     fn put_on(&self, open: &Open) -> bool {
         let mut content = self.content.lock();
         let is_wanted = content.request.is_none();
@@ -215,20 +215,20 @@ impl Desk {
 }
 
 /// False where the window is gone.
-fn open(shared: &Shared, desk: &Desk, request: &Request) -> bool {
+fn open(shared: &Shared, queue: &DisplayQueue, request: &Request) -> bool {
     let (source, sample) = (request.source, request.sample);
-    let result = match guarded(|| open_picture(shared, request)) {
-        Ok((info, picture)) => {
+    let result = match guarded(|| open_image(shared, request)) {
+        Ok((info, image)) => {
             let open = Open {
                 source,
                 sample,
-                picture: Arc::new(picture),
+                image: Arc::new(image),
             };
             // Before the window hears of it and asks for tiles.
-            if !desk.put_on(&open) {
+            if !queue.put_on(&open) {
                 return true;
             }
-            if !deliver_picture(shared, &open) {
+            if !deliver_image(shared, &open) {
                 return false;
             }
             Ok(info)
@@ -244,43 +244,39 @@ fn open(shared: &Shared, desk: &Desk, request: &Request) -> bool {
     })
 }
 
-fn open_picture(
-    shared: &Shared,
-    request: &Request,
-) -> Result<(DisplayInfo, PicturePyramid), String> {
+fn open_image(shared: &Shared, request: &Request) -> Result<(DisplayInfo, ImagePyramid), String> {
     let source = shared
         .source(request.source)
         .ok_or("The folder has been closed")?;
     let (bytes, truth) = for_task(&source, &request.control)
         .read_with_truth(&request.uri)
         .map_err(|error| error.to_string())?;
-    let picture =
-        PicturePyramid::open(bytes, &shared.limits()).map_err(|error| error.to_string())?;
-    let size = picture.layout().size();
-    let bytes = picture.bytes();
+    let image = ImagePyramid::open(bytes, &shared.limits()).map_err(|error| error.to_string())?;
+    let size = image.layout().size();
+    let bytes = image.bytes();
     let mut details = rows(&decode::details(bytes), size, bytes.len() as u64);
     details.extend(truth_rows(&truth, size));
     let info = DisplayInfo {
         size,
-        warning: picture.warning().map(str::to_owned),
+        warning: image.warning().map(str::to_owned),
         details,
         stored_boxes: truth.boxes,
     };
-    Ok((info, picture))
+    Ok((info, image))
 }
 
-/// The picture with the few tiles that stand in for all others, so that it is whole from its first frame on.
-fn deliver_picture(shared: &Shared, open: &Open) -> bool {
-    let layout = open.picture.layout();
-    shared.deliver(Delivery::Picture {
+/// The image with the few tiles that stand in for all others, so that it is whole from its first frame on.
+fn deliver_image(shared: &Shared, open: &Open) -> bool {
+    let layout = open.image.layout();
+    shared.deliver(Delivery::RgbImage {
         source: open.source,
         sample: open.sample,
-        picture: DisplayPicture {
+        image: DisplayImage {
             layout,
-            pixels: Arc::clone(&open.picture) as Arc<dyn PixelSource>,
+            pixels: Arc::clone(&open.image) as Arc<dyn PixelSource>,
         },
     }) && coarsest_tiles(layout)
-        .filter_map(|key| Some((key, open.picture.tile(key)?)))
+        .filter_map(|key| Some((key, open.image.tile(key)?)))
         .all(|(key, tile)| {
             shared.deliver(Delivery::Tile {
                 source: open.source,
@@ -298,13 +294,13 @@ fn coarsest_tiles(layout: TileLayout) -> impl Iterator<Item = TileKey> {
 }
 
 /// False where the window is gone.
-fn load(shared: &Shared, desk: &Desk, open: &Open, level: usize) -> bool {
+fn load(shared: &Shared, queue: &DisplayQueue, open: &Open, level: usize) -> bool {
     let result = guarded(|| {
-        let loaded = open.picture.load(level);
+        let loaded = open.image.load(level);
         loaded.map_err(|error| error.to_string())
     });
-    let mut content = desk.content.lock();
-    desk.changed.notify_all();
+    let mut content = queue.content.lock();
+    queue.changed.notify_all();
     let Err(reason) = result else {
         return true;
     };
@@ -313,16 +309,16 @@ fn load(shared: &Shared, desk: &Desk, open: &Open, level: usize) -> bool {
     }
     drop(content);
     shared.went_wrong(format!(
-        "The picture can only be shown coarsely, because it {reason}"
+        "The image can only be shown coarsely, because it {reason}"
     ));
     true
 }
 
 /// False where the window is gone.
-fn cut(shared: &Shared, desk: &Desk, open: &Open, key: TileKey) -> bool {
-    let tile = guarded(|| Ok(open.picture.tile(key)));
+fn cut(shared: &Shared, queue: &DisplayQueue, open: &Open, key: TileKey) -> bool {
+    let tile = guarded(|| Ok(open.image.tile(key)));
     // Its level was given up at this very moment.
-    let was_given_up = matches!(tile, Ok(None)) && open.picture.layout().contains(key);
+    let was_given_up = matches!(tile, Ok(None)) && open.image.layout().contains(key);
     let is_window_open = match tile {
         Ok(Some(tile)) => shared.deliver(Delivery::Tile {
             source: open.source,
@@ -336,18 +332,18 @@ fn cut(shared: &Shared, desk: &Desk, open: &Open, key: TileKey) -> bool {
             true
         }
     };
-    let mut content = desk.content.lock();
+    let mut content = queue.content.lock();
     if content.shows(open.source, open.sample) {
         content.under_way.remove(&key);
         if was_given_up {
             content.wanted.push_back(key);
-            desk.changed.notify_all();
+            queue.changed.notify_all();
         }
     }
     is_window_open
 }
 
-/// What is stored beside the picture about what it shows.
+/// What is stored beside the image about what it shows.
 fn truth_rows(truth: &Truth, size: [u32; 2]) -> Vec<(String, String)> {
     let mut rows = Vec::new();
     let mut row = |name: &str, value: String| rows.push((name.to_owned(), value));

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 
 use super::latest::{LatestSender, latest};
-use super::remote::elsewhere::RemoteBulk;
+use super::remote::remote_inference::RemoteBulk;
 use super::{Shared, guarded};
 use crate::domain::{DeviceReport, FileStamp, Prediction, RunId, RunKey, Sample, SampleId};
 use crate::inference::runtime::{self, RuntimeError, RuntimePackage};
@@ -17,7 +17,7 @@ use crate::inference::{InferenceError, LoadOptions, OnnxPredictor};
 use crate::library::LibraryError;
 use crate::predict::{PredictOutcome, PredictRequest, SampleResult, Stopped, predict};
 use crate::source::{MemorySource, SourceError, for_task};
-use crate::state::{Event, NewAnswer, Offer, RuntimeKind, SourceId, TaskId, TaskOutcome};
+use crate::state::{Event, NewPrediction, Offer, RuntimeKind, SourceId, TaskId, TaskOutcome};
 use crate::tasks::{ProgressUnit, TaskControl, now_ms};
 use crate::vision::{AnyPredictor, Predictor};
 
@@ -50,14 +50,14 @@ pub(super) struct Preparation {
 /// The model of many predictions.
 pub(super) enum BulkModel {
     Here(Arc<OnnxPredictor>),
-    Elsewhere(RemoteBulk),
+    RemoteInference(RemoteBulk),
 }
 
 impl BulkModel {
     fn predictor(&self) -> AnyPredictor {
         match self {
             Self::Here(predictor) => AnyPredictor::OfTensors(Arc::clone(predictor) as _),
-            Self::Elsewhere(remote) => AnyPredictor::OfFiles(remote.predictor()),
+            Self::RemoteInference(remote) => AnyPredictor::OfFiles(remote.predictor()),
         }
     }
 
@@ -65,19 +65,19 @@ impl BulkModel {
     fn report(&self, shared: &Shared, key: RunKey, outcome: &PredictOutcome) {
         match (self, &outcome.stopped) {
             (Self::Here(predictor), _) => report_device(shared, key, predictor, outcome),
-            (Self::Elsewhere(_), Some(Stopped::OutOfReach(reason))) => {
+            (Self::RemoteInference(_), Some(Stopped::OutOfReach(reason))) => {
                 shared.report(Event::DeviceLost {
                     key: Box::new(key),
-                    message: format!("All answers so far are kept. {reason}"),
+                    message: format!("All predictions so far are kept. {reason}"),
                 });
             }
-            (Self::Elsewhere(remote), _) => remote.tell_latency(shared),
+            (Self::RemoteInference(remote), _) => remote.tell_latency(shared),
         }
     }
 
     /// What must be known before answers are told.
-    fn before_answers(&self, shared: &Shared, source: SourceId, run: RunId) {
-        if let Self::Elsewhere(remote) = self {
+    fn before_predictions(&self, shared: &Shared, source: SourceId, run: RunId) {
+        if let Self::RemoteInference(remote) = self {
             remote.tell_classes(shared, source, run);
         }
     }
@@ -151,7 +151,7 @@ impl EngineWorker {
                 message: error.to_string(),
             },
         };
-        shared.spawn_answer("prepare a model", work, move |message| {
+        shared.spawn_reporting("prepare a model", work, move |message| {
             Event::EngineFailed {
                 task,
                 message,
@@ -191,7 +191,7 @@ pub(super) fn predict_many(shared: &Arc<Shared>, model: Option<BulkModel>, bulk:
             notes,
         }
     };
-    shared.spawn_answer("predict images", work, move |mistake| Event::TaskEnded {
+    shared.spawn_reporting("predict images", work, move |mistake| Event::TaskEnded {
         task,
         outcome: TaskOutcome::Failed(mistake),
         notes: Vec::new(),
@@ -268,7 +268,7 @@ pub(super) fn install_runtime(
             },
         )
     };
-    shared.spawn_answer("install ONNX Runtime", work, move |mistake| {
+    shared.spawn_reporting("install ONNX Runtime", work, move |mistake| {
         ended(TaskOutcome::Failed(mistake))
     });
 }
@@ -303,12 +303,12 @@ fn predict_single(
         return;
     };
     let stamp = request.entry.stamp();
-    let new_answer = |result| NewAnswer {
+    let new_prediction = |result| NewPrediction {
         sample: request.sample,
         stamp: stamp.clone(),
         result,
     };
-    let mut answers = Vec::new();
+    let mut predictions = Vec::new();
     let outcome = guarded(|| {
         // Read here, because what is read already is computed even where somebody has gone on.
         let uri = &request.entry.uri;
@@ -333,7 +333,7 @@ fn predict_single(
         };
         let control = TaskControl::new(ProgressUnit::Images);
         let outcome = predict(&pipeline, &control, |_, result| {
-            answers.push(new_answer(answer(result)));
+            predictions.push(new_prediction(prediction(result)));
         });
         Ok(Some(outcome))
     });
@@ -341,20 +341,20 @@ fn predict_single(
         Ok(Some(_)) => {}
         // Nobody waits for it any more.
         Ok(None) => return,
-        Err(reason) => answers.push(new_answer(Err(reason.clone()))),
+        Err(reason) => predictions.push(new_prediction(Err(reason.clone()))),
     }
     shared.report(Event::Predicted {
         source: request.source,
         run: request.run,
         at_ms: now_ms(),
-        answers,
+        predictions,
     });
     if let Ok(Some(outcome)) = outcome {
         report_device(shared, request.key, predictor, &outcome);
     }
 }
 
-fn answer(result: SampleResult) -> Result<Prediction, String> {
+fn prediction(result: SampleResult) -> Result<Prediction, String> {
     result.map_err(|problem| problem.message)
 }
 
@@ -369,7 +369,7 @@ fn report_device(
     shared.report(match &outcome.stopped {
         Some(Stopped::DeviceLost(reason)) => Event::DeviceLost {
             key,
-            message: format!("The device was lost; all answers so far are kept: {reason}"),
+            message: format!("The device was lost; all predictions so far are kept: {reason}"),
         },
         _ => Event::Report {
             key,
@@ -394,10 +394,10 @@ fn predict_bulk(shared: &Shared, model: &BulkModel, bulk: Bulk) -> (TaskOutcome,
     let mut bundle = Bundle::new(shared, model, bulk.source, bulk.run);
     let outcome = predict(&pipeline, &bulk.control, |index, result| {
         let (sample, stamp) = &asked[index];
-        bundle.add(NewAnswer {
+        bundle.add(NewPrediction {
             sample: *sample,
             stamp: stamp.clone(),
-            result: answer(result),
+            result: prediction(result),
         });
     });
     bundle.send();
@@ -444,7 +444,7 @@ struct Bundle<'s> {
     model: &'s BulkModel,
     source: SourceId,
     run: RunId,
-    answers: Vec<NewAnswer>,
+    predictions: Vec<NewPrediction>,
     sent: Instant,
 }
 
@@ -455,30 +455,30 @@ impl<'s> Bundle<'s> {
             model,
             source,
             run,
-            answers: Vec::new(),
+            predictions: Vec::new(),
             sent: Instant::now(),
         }
     }
 
-    fn add(&mut self, answer: NewAnswer) {
-        self.answers.push(answer);
-        if self.answers.len() >= BUNDLE_LEN || self.sent.elapsed() >= BUNDLE_PERIOD {
+    fn add(&mut self, prediction: NewPrediction) {
+        self.predictions.push(prediction);
+        if self.predictions.len() >= BUNDLE_LEN || self.sent.elapsed() >= BUNDLE_PERIOD {
             self.send();
         }
     }
 
     fn send(&mut self) {
         self.sent = Instant::now();
-        if self.answers.is_empty() {
+        if self.predictions.is_empty() {
             return;
         }
         self.model
-            .before_answers(self.shared, self.source, self.run);
+            .before_predictions(self.shared, self.source, self.run);
         self.shared.report(Event::Predicted {
             source: self.source,
             run: self.run,
             at_ms: now_ms(),
-            answers: std::mem::take(&mut self.answers),
+            predictions: std::mem::take(&mut self.predictions),
         });
     }
 }

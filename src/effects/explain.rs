@@ -1,4 +1,4 @@
-//! Finding out which parts of a picture carry an answer.
+//! Finding out which parts of an image carry a prediction.
 
 use std::sync::Arc;
 
@@ -32,9 +32,11 @@ pub(super) fn explain(shared: &Arc<Shared>, engine: &EngineWorker, request: Expl
         };
         Event::Explained { task, result }
     };
-    shared.spawn_answer("explain an answer", work, move |mistake| Event::Explained {
-        task,
-        result: Err(TaskOutcome::Failed(mistake)),
+    shared.spawn_reporting("explain a prediction", work, move |mistake| {
+        Event::Explained {
+            task,
+            result: Err(TaskOutcome::Failed(mistake)),
+        }
     });
 }
 
@@ -56,7 +58,7 @@ fn search(
     drop(bytes);
     let grid = OcclusionGrid::default();
     let control = &request.control;
-    occlusion_saliency(&image.picture, request.target, grid, predictor, control).map_err(|error| {
+    occlusion_saliency(&image.image, request.target, grid, predictor, control).map_err(|error| {
         match error {
             PredictError::Cancelled => TaskOutcome::Cancelled,
             error => failed(error.to_string()),

@@ -16,7 +16,7 @@ use crate::review::count_boxes;
 use crate::state::{
     BoxCountId, BoxCountRequest, BoxCounts, Event, Exported, SourceId, TaskId, TaskOutcome,
 };
-use crate::store::AnswerPairs;
+use crate::store::PredictionPairs;
 use crate::tasks::TaskControl;
 
 pub(super) struct Request {
@@ -71,12 +71,12 @@ fn counts(what: &BoxCountRequest) -> BoxCounts {
     let count = |samples: &mut dyn Iterator<Item = SampleId>| {
         let samples = samples.filter(|sample| !what.outdated.contains(*sample));
         let (view, suppressed) = (what.view.as_ref(), what.suppressed.as_ref());
-        count_boxes(&what.answers, view, suppressed, &what.marks, samples)
+        count_boxes(&what.predictions, view, suppressed, &what.marks, samples)
     };
     BoxCounts {
         filter: count(&mut what.order.ids()),
         selection: count(&mut what.selected.iter()),
-        all: count(&mut what.answers.iter().map(|(sample, _)| sample)),
+        all: count(&mut what.predictions.iter().map(|(sample, _)| sample)),
     }
 }
 
@@ -96,7 +96,7 @@ pub(super) fn export(shared: &Arc<Shared>, request: Request) {
         task,
         result: write(shared, request),
     };
-    shared.spawn_answer("export", work, move |mistake| Event::Exported {
+    shared.spawn_reporting("export", work, move |mistake| Event::Exported {
         task,
         result: Err(TaskOutcome::Failed(mistake)),
     });
@@ -139,7 +139,7 @@ pub(super) fn export_comparison(shared: &Arc<Shared>, request: ComparisonRequest
         task,
         result: write_comparison(shared, &request),
     };
-    shared.spawn_answer("export a comparison", work, move |mistake| {
+    shared.spawn_reporting("export a comparison", work, move |mistake| {
         Event::Exported {
             task,
             result: Err(TaskOutcome::Failed(mistake)),
@@ -152,7 +152,7 @@ fn write_comparison(shared: &Shared, request: &ComparisonRequest) -> Result<Expo
         .project(request.source)
         .ok_or(TaskOutcome::Cancelled)?;
     let runs = request.context.runs.each_ref().map(|run| run.id);
-    let pairs = AnswerPairs::new(project, runs, request.samples.iter().cloned());
+    let pairs = PredictionPairs::new(project, runs, request.samples.iter().cloned());
     let report = export::export_comparison(
         pairs,
         &request.context,

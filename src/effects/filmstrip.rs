@@ -9,7 +9,7 @@ use parking_lot::{Condvar, Mutex};
 use super::latest::{LatestSender, latest};
 use super::{Delivery, Shared, guarded};
 use crate::decode;
-use crate::domain::{Answer, BoundingBox, Picture, Prediction, RunId, SampleId};
+use crate::domain::{BoundingBox, Prediction, PredictionContent, RgbImage, RunId, SampleId};
 use crate::review::{FilmRequest, filmstrip};
 use crate::state::{CropRequest, Event, FilmstripId, SourceId};
 
@@ -177,10 +177,10 @@ fn gather(shared: &Shared, request: &Gathering, newest: &AtomicU64) -> bool {
 
 /// False where the window is gone.
 fn cut_out(shared: &Shared, job: &Job) -> bool {
-    let made = guarded(|| pictures(shared, job));
+    let made = guarded(|| images(shared, job));
     job.crops.iter().enumerate().all(|(number, crop)| {
         let result = match &made {
-            Ok(pictures) => pictures
+            Ok(images) => images
                 .get(number)
                 .cloned()
                 .ok_or_else(|| "The box is not there any more".to_owned()),
@@ -196,8 +196,8 @@ fn cut_out(shared: &Shared, job: &Job) -> bool {
     })
 }
 
-/// One picture for each crop of the job.
-fn pictures(shared: &Shared, job: &Job) -> Result<Vec<Picture>, String> {
+/// One image for each crop of the job.
+fn images(shared: &Shared, job: &Job) -> Result<Vec<RgbImage>, String> {
     let Some(first) = job.crops.first() else {
         return Ok(Vec::new());
     };
@@ -221,17 +221,17 @@ fn read_prediction(shared: &Shared, job: &Job, crop: &CropRequest) -> Result<Pre
     let project = shared
         .project(job.source)
         .ok_or("The project has been closed")?;
-    let answer = project
-        .answer(job.run, &crop.uri)
+    let prediction = project
+        .prediction(job.run, &crop.uri)
         .map_err(|error| error.to_string())?;
-    answer.ok_or("There is no answer any more")?
+    prediction.ok_or("There is no prediction any more")?
 }
 
 /// The box with a little around it; for a classifier the whole image.
 fn part_of(prediction: &Prediction, index: usize) -> BoundingBox {
     let (width, height) = (prediction.width, prediction.height);
     let whole = BoundingBox::new(0.0, 0.0, width as f32, height as f32);
-    let Answer::Detections(detections) = &prediction.answer else {
+    let PredictionContent::Detections(detections) = &prediction.content else {
         return whole;
     };
     let Some(detection) = detections.get(index) else {

@@ -1,6 +1,6 @@
-//! Carries out what `state` asks for, on tasks, and answers with events.
+//! Carries out what `state` asks for, on tasks, and predictions with events.
 //!
-//! Nothing here ever blocks the window: each effect is handed to a thread, and answers come back through bounded channels
+//! Nothing here ever blocks the window: each effect is handed to a thread, and predictions come back through bounded channels
 //! with a wake-up call. Pixels do not pass through the state; they go to the window in a channel of their own. The only
 //! home of file dialogs and of opening things on the desktop.
 
@@ -10,13 +10,13 @@ mod compare;
 mod desktop;
 mod diagnostics;
 mod display;
-mod doctor;
 mod engine;
 mod explain;
 mod export;
 mod filmstrip;
 mod kept;
 mod latest;
+mod model_inspection;
 mod model_work;
 mod models;
 mod overlaps;
@@ -37,7 +37,7 @@ use crate::aws::Aws;
 use crate::cache::DiskCache;
 use crate::decode::{DecodeLimits, ThumbnailCache};
 use crate::dirs::{AppDirs, Scratch};
-use crate::domain::{DisplayPicture, Picture, Problem, RunId, SampleId, Tile, TileKey};
+use crate::domain::{DisplayImage, Problem, RgbImage, RunId, SampleId, Tile, TileKey};
 use crate::export::ComparisonContext;
 use crate::library::Library;
 use crate::source::Source;
@@ -45,7 +45,7 @@ use crate::state::{Effect, Event, ImportId, SourceId, TaskSignal};
 use crate::store::Project;
 use crate::tasks::{self, Waker};
 
-/// Workers wait when the window is this many answers behind.
+/// Workers wait when the window is this many predictions behind.
 const EVENTS_WAITING: usize = 256;
 const DELIVERIES_WAITING: usize = 32;
 
@@ -56,16 +56,16 @@ pub struct Effects {
     display: display::DisplayMaker,
     filmstrips: filmstrip::Filmstrips,
     box_counts: export::BoxCountWorker,
-    answers: project::AnswerReader,
+    predictions: project::PredictionReader,
     engine: engine::EngineWorker,
-    elsewhere: remote::elsewhere::RemoteWorker,
-    doctor: doctor::Doctor,
+    remote_inference: remote::remote_inference::RemoteWorker,
+    model_inspection: model_inspection::ModelInspector,
     arrange: arrange::ArrangeWorker,
-    endpoints: remote::EndpointKeeper,
+    endpoints: remote::EndpointDeleter,
 }
 
-/// Where the answers arrive.
-pub struct Answers {
+/// Where the predictions arrive.
+pub struct Predictions {
     pub events: Receiver<Event>,
     pub deliveries: Receiver<Delivery>,
 }
@@ -79,15 +79,15 @@ pub enum Delivery {
         version: u32,
         /// What the longer side was to be, in pixels.
         side: u32,
-        picture: Picture,
+        image: RgbImage,
     },
-    /// The picture for the canvas, whose pixels come in tiles.
-    Picture {
+    /// The image for the canvas, whose pixels come in tiles.
+    RgbImage {
         source: SourceId,
         sample: SampleId,
-        picture: DisplayPicture,
+        image: DisplayImage,
     },
-    /// A part of the picture for the canvas.
+    /// A part of the image for the canvas.
     Tile {
         source: SourceId,
         sample: SampleId,
@@ -100,14 +100,14 @@ pub enum Delivery {
         run: RunId,
         sample: SampleId,
         index: u32,
-        result: Result<Picture, String>,
+        result: Result<RgbImage, String>,
     },
-    /// What a model of the user's own gets of the shown picture.
+    /// What a model of the user's own gets of the shown image.
     ImportPreview {
         import: ImportId,
-        picture: Picture,
+        image: RgbImage,
     },
-    CopyPicture(Picture),
+    CopyImage(RgbImage),
     CopyText(String),
     Close,
 }
@@ -116,10 +116,10 @@ impl Delivery {
     /// Pixels for the graphics card.
     pub fn bytes(&self) -> usize {
         match self {
-            Self::Thumbnail { picture, .. } => picture.rgb().len() / 3 * 4,
+            Self::Thumbnail { image, .. } => image.rgb().len() / 3 * 4,
             Self::Tile { tile, .. } => tile.rgba.len(),
             Self::Crop { result, .. } => {
-                let pixels = result.as_ref().map_or(0, |picture| picture.rgb().len() / 3);
+                let pixels = result.as_ref().map_or(0, |image| image.rgb().len() / 3);
                 pixels * 4
             }
             _ => 0,
@@ -132,7 +132,7 @@ struct Shared {
     dirs: AppDirs,
     library: Library,
     limits: Mutex<DecodeLimits>,
-    /// Thumbnails, and pictures that came from far away.
+    /// Thumbnails, and images that came from far away.
     cache: Arc<DiskCache>,
     thumbnail_cache: ThumbnailCache,
     aws: Aws,
@@ -145,7 +145,7 @@ struct Shared {
 }
 
 impl Effects {
-    pub fn start(dirs: AppDirs, waker: Waker) -> (Self, Answers) {
+    pub fn start(dirs: AppDirs, waker: Waker) -> (Self, Predictions) {
         let (events, events_received) = crossbeam_channel::bounded(EVENTS_WAITING);
         let (deliveries, deliveries_received) = crossbeam_channel::bounded(DELIVERIES_WAITING);
         // The settings say how large it may be before anything is read.
@@ -169,21 +169,21 @@ impl Effects {
             display: display::DisplayMaker::new(&shared),
             filmstrips: filmstrip::Filmstrips::new(&shared),
             box_counts: export::BoxCountWorker::new(&shared),
-            answers: project::AnswerReader::new(&shared),
+            predictions: project::PredictionReader::new(&shared),
             engine: engine::EngineWorker::new(&shared),
-            elsewhere: remote::elsewhere::RemoteWorker::new(&shared),
-            doctor: doctor::Doctor::default(),
+            remote_inference: remote::remote_inference::RemoteWorker::new(&shared),
+            model_inspection: model_inspection::ModelInspector::default(),
             arrange: arrange::ArrangeWorker::new(&shared),
-            endpoints: remote::EndpointKeeper::default(),
+            endpoints: remote::EndpointDeleter::default(),
             shared,
         };
         // It reads a folder of the system, which may be a slow one.
         effects.shared.spawn("clean up", |_| Scratch::clean_up());
-        let answers = Answers {
+        let predictions = Predictions {
             events: events_received,
             deliveries: deliveries_received,
         };
-        (effects, answers)
+        (effects, predictions)
     }
 
     #[expect(clippy::too_many_lines, reason = "one line an effect, and rustfmt")]
@@ -229,7 +229,7 @@ impl Effects {
                 task,
                 control,
             } => project::load_run(shared, source, run, task, control),
-            Effect::ReadAnswers { source, wanted } => self.answers.want(source, wanted),
+            Effect::LoadPredictions { source, wanted } => self.predictions.want(source, wanted),
             Effect::SaveProjectAs { source, path } => project::save_as(shared, source, path),
             Effect::MoveProject { source, folder } => project::move_to(shared, source, folder),
             Effect::Export {
@@ -315,7 +315,7 @@ impl Effects {
             Effect::Rehearse {
                 source,
                 order,
-                wish,
+                request,
                 runtime_library,
                 task,
                 control,
@@ -324,7 +324,7 @@ impl Effects {
                 remote::rehearse::Request {
                     source,
                     order: *order,
-                    wish,
+                    request,
                     runtime_library,
                     task,
                     control,
@@ -334,7 +334,7 @@ impl Effects {
                 source,
                 root,
                 samples,
-                wish,
+                request,
                 known,
                 new_run,
                 task,
@@ -346,9 +346,9 @@ impl Effects {
                         source,
                         root,
                         samples,
-                        at: wish.at,
+                        at: request.at,
                     },
-                    reading: wish.reading,
+                    reading: request.reading,
                     known,
                     new_run,
                     task,
@@ -377,10 +377,10 @@ impl Effects {
             Effect::TryReading {
                 question,
                 examples,
-                wish,
-            } => remote::reading::try_it(shared, question, examples, wish),
+                request,
+            } => remote::reading::try_it(shared, question, examples, request),
             Effect::ListMappings => remote::reading::list(shared),
-            Effect::SaveMapping(wish) => remote::reading::save(shared, wish),
+            Effect::SaveMapping(request) => remote::reading::save(shared, request),
             Effect::LoadMapping(path) => remote::reading::load(shared, path),
             Effect::DeleteMapping(path) => remote::reading::delete(shared, path),
             Effect::PickMapping => desktop::pick_mapping(shared),
@@ -552,13 +552,13 @@ impl Effects {
             Effect::PickFolder => desktop::pick_folder(shared),
             Effect::PickImages => desktop::pick_images(shared),
             Effect::Reveal(uri) => desktop::reveal(shared, uri),
-            Effect::CopyPicture {
+            Effect::CopyImage {
                 source,
                 uri,
                 prediction,
                 view,
                 confirmed,
-            } => desktop::copy_picture(shared, source, uri, prediction, view, confirmed),
+            } => desktop::copy_image(shared, source, uri, prediction, view, confirmed),
             Effect::CopyText { text, notice } => desktop::copy_text(shared, text, notice),
             Effect::CopyDiagnostics { lines } => diagnostics::copy(shared, lines),
             Effect::OpenLog => desktop::open_log(shared),
@@ -590,16 +590,16 @@ impl Effects {
                 weights,
                 labels,
                 overrules,
-                picture,
+                image,
                 runtime_library,
-            } => self.doctor.recognise(
+            } => self.model_inspection.recognise(
                 shared,
-                doctor::Look {
+                model_inspection::Look {
                     import,
                     weights,
                     labels,
                     overrules,
-                    picture,
+                    image,
                     runtime_library,
                 },
             ),
@@ -609,7 +609,7 @@ impl Effects {
                 run,
                 request,
             } => self.arrange.want(id, pace, run, request),
-            Effect::AddModel { import } => self.doctor.add(shared, import),
+            Effect::AddModel { import } => self.model_inspection.add(shared, import),
             Effect::PickModel => desktop::pick_model(shared),
             Effect::PickWeights(id) => desktop::pick_weights(shared, id),
             Effect::PredictOne {
@@ -636,8 +636,8 @@ impl Effects {
                 let model = if key.made.is_here() {
                     self.engine.predictor(&key).map(engine::BulkModel::Here)
                 } else {
-                    let remote = self.elsewhere.predictor(&key);
-                    remote.map(engine::BulkModel::Elsewhere)
+                    let remote = self.remote_inference.predictor(&key);
+                    remote.map(engine::BulkModel::RemoteInference)
                 };
                 let bulk = engine::Bulk {
                     source,
@@ -656,9 +656,9 @@ impl Effects {
                 known,
                 task,
                 control,
-            } => self.elsewhere.connect(
+            } => self.remote_inference.connect(
                 shared,
-                remote::elsewhere::Connection {
+                remote::remote_inference::Connection {
                     source,
                     model,
                     samples,
@@ -675,9 +675,9 @@ impl Effects {
                 entry,
                 task,
                 control,
-            } => self.elsewhere.ask(
+            } => self.remote_inference.ask(
                 shared,
-                remote::elsewhere::Question {
+                remote::remote_inference::Question {
                     source,
                     run,
                     key,
@@ -691,14 +691,20 @@ impl Effects {
                 model,
                 task,
                 control,
-            } => remote::elsewhere::check(shared, model, task, control),
-            Effect::LookAtAnswer {
+            } => remote::remote_inference::check(shared, model, task, control),
+            Effect::ShowResponse {
                 source,
                 model,
                 entry,
                 task,
                 control,
-            } => remote::elsewhere::look_at_answer(shared, source, model, entry, (task, control)),
+            } => remote::remote_inference::show_response(
+                shared,
+                source,
+                model,
+                entry,
+                (task, control),
+            ),
         }
     }
 }
@@ -796,8 +802,8 @@ impl Shared {
         tasks::spawn(name, work, on_panic);
     }
 
-    /// A task that somebody waits for: `work` gives the answer, and `on_mistake` gives it where `work` panics.
-    fn spawn_answer(
+    /// A task that somebody waits for: `work` gives the prediction, and `on_mistake` gives it where `work` panics.
+    fn spawn_reporting(
         self: &Arc<Self>,
         name: &str,
         work: impl FnOnce(&Arc<Self>) -> Event + Send + 'static,

@@ -69,7 +69,7 @@ pub(super) fn fetch(
             Err(error) => ended(TaskOutcome::Failed(error.to_string()), Vec::new()),
         }
     };
-    shared.spawn_answer("download a model", work, move |mistake| {
+    shared.spawn_reporting("download a model", work, move |mistake| {
         ended(TaskOutcome::Failed(mistake), Vec::new())
     });
 }

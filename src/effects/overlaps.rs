@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::Shared;
 use crate::domain::{BoundingBox, ModelTask, Prediction, RunId, SampleId, SampleUri};
-use crate::review::{Answers, ArrangeRequest, Suppressed};
+use crate::review::{ArrangeRequest, Predictions, Suppressed};
 use crate::state::SourceId;
 use crate::store::{Project, StoreError};
 use crate::tasks::{ProgressUnit, TaskControl};
@@ -21,7 +21,7 @@ struct Known {
     source: SourceId,
     run: RunId,
     /// What `hidden` was found out from.
-    answers: Answers,
+    predictions: Predictions,
     hidden: Suppressed,
 }
 
@@ -35,9 +35,9 @@ impl Overlaps {
         cancelled: &dyn Fn() -> bool,
     ) -> Option<Suppressed> {
         let max_iou = request.view.nms_iou?;
-        let answers = request.answers.as_ref()?;
+        let predictions = request.predictions.as_ref()?;
         let project = shared.project(source)?;
-        if answers.task() != ModelTask::Detection {
+        if predictions.task() != ModelTask::Detection {
             return None;
         }
         let is_same = |known: &Known| {
@@ -48,17 +48,17 @@ impl Overlaps {
             self.0 = Some(Known {
                 source,
                 run,
-                answers: answers.clone(),
+                predictions: predictions.clone(),
                 hidden,
             });
         }
         let known = self.0.as_mut()?;
         // An image that was predicted again has other boxes.
-        for id in answers.changed_since(&known.answers) {
+        for id in predictions.changed_since(&known.predictions) {
             known.hidden.forget(id);
         }
-        known.answers = answers.clone();
-        let unknown: HashMap<SampleUri, SampleId> = answers
+        known.predictions = predictions.clone();
+        let unknown: HashMap<SampleUri, SampleId> = predictions
             .iter()
             .filter(|(id, _)| !known.hidden.is_known(*id))
             .filter_map(|(id, _)| Some((request.samples.get(id.index())?.uri.clone(), id)))
@@ -88,9 +88,9 @@ fn read(
     };
     if unknown.len() >= WHOLE_RUN_FROM {
         let control = TaskControl::new(ProgressUnit::Images);
-        let read = project.each_answer(run, &control, |answers| {
-            for answer in answers {
-                take(&answer.sample, answer.result);
+        let read = project.each_prediction(run, &control, |predictions| {
+            for prediction in predictions {
+                take(&prediction.sample, prediction.result);
             }
             if cancelled() {
                 control.cancel();
@@ -106,8 +106,8 @@ fn read(
         if cancelled() {
             break;
         }
-        for answer in project.answers(run, part)?.into_iter().flatten() {
-            take(&answer.sample, answer.result);
+        for prediction in project.predictions(run, part)?.into_iter().flatten() {
+            take(&prediction.sample, prediction.result);
         }
     }
     Ok(())

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use super::latest::{LatestSender, latest};
 use super::{Shared, guarded};
-use crate::domain::{Change, Prediction, RunId, S3Place, SampleAnswer, SampleId, SampleUri};
+use crate::domain::{Change, Prediction, RunId, S3Place, SampleId, SamplePrediction, SampleUri};
 use crate::state::{
-    Event, FilePick, ProjectContent, ProjectStatus, SourceId, StoredAnswer, StoredRow, TaskId,
-    WantedAnswer,
+    Event, FilePick, PredictionRequest, ProjectContent, ProjectStatus, SourceId, StoredPrediction,
+    StoredRow, TaskId,
 };
 use crate::store::{
     Access, OpenRequest, Opened, Project, SampleSummary, SaveEvent, StoreError, Summary, Wanted,
@@ -26,22 +26,22 @@ const HANDOVER_ATTEMPTS: u32 = 40;
 const PROGRAM: &str = "the window of Spotcheck";
 const HANDOVER_PAUSE: Duration = Duration::from_millis(50);
 
-/// Reads whole answers, one request at a time; a newer one replaces one that has not begun.
-pub(super) struct AnswerReader {
+/// Reads whole predictions, one request at a time; a newer one replaces one that has not begun.
+pub(super) struct PredictionReader {
     requests: LatestSender<Request>,
 }
 
 struct Request {
     source: SourceId,
-    wanted: Vec<WantedAnswer>,
+    wanted: Vec<PredictionRequest>,
 }
 
-impl AnswerReader {
+impl PredictionReader {
     pub(super) fn new(shared: &Arc<Shared>) -> Self {
         let (requests, taken) = latest::<Request>();
         shared.spawn("read answers", move |shared| {
             while let Some(request) = taken.take() {
-                if !answer(shared, &request) {
+                if !prediction(shared, &request) {
                     break;
                 }
             }
@@ -49,21 +49,24 @@ impl AnswerReader {
         Self { requests }
     }
 
-    pub(super) fn want(&self, source: SourceId, wanted: Vec<WantedAnswer>) {
+    pub(super) fn want(&self, source: SourceId, wanted: Vec<PredictionRequest>) {
         self.requests.put(Request { source, wanted });
     }
 }
 
 /// False where the window is gone.
-fn answer(shared: &Shared, request: &Request) -> bool {
+fn prediction(shared: &Shared, request: &Request) -> bool {
     let Some(project) = shared.project(request.source) else {
         return true;
     };
     for part in request.wanted.chunks(READ_LEN) {
         match guarded(|| read_part(&project, part).map_err(|error| error.to_string())) {
-            Ok(answers) => {
+            Ok(predictions) => {
                 let source = request.source;
-                if !shared.report(Event::AnswersRead { source, answers }) {
+                if !shared.report(Event::PredictionsLoaded {
+                    source,
+                    predictions,
+                }) {
                     return false;
                 }
             }
@@ -73,25 +76,28 @@ fn answer(shared: &Shared, request: &Request) -> bool {
     true
 }
 
-type ReadAnswer = (RunId, SampleId, Option<Prediction>);
+type LoadedPrediction = (RunId, SampleId, Option<Prediction>);
 
-fn read_part(project: &Project, part: &[WantedAnswer]) -> Result<Vec<ReadAnswer>, StoreError> {
-    let mut answers = Vec::with_capacity(part.len());
+fn read_part(
+    project: &Project,
+    part: &[PredictionRequest],
+) -> Result<Vec<LoadedPrediction>, StoreError> {
+    let mut predictions = Vec::with_capacity(part.len());
     for of_one_run in part.chunk_by(|left, right| left.run == right.run) {
         let run = of_one_run[0].run;
         let uris: Vec<SampleUri> = of_one_run.iter().map(|wanted| wanted.uri.clone()).collect();
-        let found = project.answers(run, &uris)?;
-        for (wanted, answer) in of_one_run.iter().zip(found) {
-            let is_wanted = |answer: &SampleAnswer| {
+        let found = project.predictions(run, &uris)?;
+        for (wanted, prediction) in of_one_run.iter().zip(found) {
+            let is_wanted = |prediction: &SamplePrediction| {
                 let stamp = wanted.stamp.as_ref();
-                stamp.is_none_or(|stamp| answer.is_of(stamp))
+                stamp.is_none_or(|stamp| prediction.is_of(stamp))
             };
-            let of_this_file = answer.filter(is_wanted);
-            let prediction = of_this_file.and_then(|answer| answer.result.ok());
-            answers.push((run, wanted.sample, prediction));
+            let of_this_file = prediction.filter(is_wanted);
+            let prediction = of_this_file.and_then(|prediction| prediction.result.ok());
+            predictions.push((run, wanted.sample, prediction));
         }
     }
-    Ok(answers)
+    Ok(predictions)
 }
 
 /// Opens the default project of the folder `root`, which may be a `place` in S3, whatever thread it takes, and tells the window. Where no file can be
@@ -279,8 +285,8 @@ pub(super) fn load_run(
         task,
         result,
     };
-    shared.spawn_answer(
-        "read the answers of a run",
+    shared.spawn_reporting(
+        "read the predictions of a run",
         move |shared| {
             let Some(project) = shared.project(source) else {
                 return ended(Err("the project was closed".to_owned()));
@@ -295,18 +301,18 @@ pub(super) fn load_run(
                         .get(&summary.sample)
                         .and_then(|seen| seen.stamp.clone()),
                     sample: summary.sample,
-                    answer: stored_answer(summary.result),
+                    prediction: stored_prediction(summary.result),
                 };
-                let answers = summaries.into_iter().map(row).collect();
+                let predictions = summaries.into_iter().map(row).collect();
                 shared.report(Event::RunLoaded {
                     source,
                     run,
-                    answers,
+                    predictions,
                 });
             });
             ended(match read {
                 Err(StoreError::Cancelled(Cancelled)) => {
-                    Err("Reading the answers was cancelled".to_owned())
+                    Err("Reading the predictions was cancelled".to_owned())
                 }
                 read => read.map_err(|error| error.to_string()),
             })
@@ -315,23 +321,23 @@ pub(super) fn load_run(
     );
 }
 
-fn stored_answer(result: Result<Summary, String>) -> StoredAnswer {
+fn stored_prediction(result: Result<Summary, String>) -> StoredPrediction {
     match result {
-        Ok(summary) => StoredAnswer::Answered {
+        Ok(summary) => StoredPrediction::Predicted {
             width: summary.width,
             height: summary.height,
             classes: summary.classes,
             scores: summary.scores,
             warnings: summary.warnings,
         },
-        Err(reason) => StoredAnswer::Failed(reason),
+        Err(reason) => StoredPrediction::Failed(reason),
     }
 }
 
 /// Writes a copy and goes on in it.
 pub(super) fn save_as(shared: &Arc<Shared>, source: SourceId, path: PathBuf) {
     let ended = move |result| Event::ProjectSavedAs { source, result };
-    shared.spawn_answer(
+    shared.spawn_reporting(
         "save the project as",
         move |shared| {
             let Some(project) = shared.project(source) else {

@@ -12,7 +12,7 @@ use crate::tasks::TaskControl;
 const PAGES_AT_ONCE: usize = 10;
 
 pub(super) fn read_setup(shared: &Arc<Shared>) {
-    shared.spawn_answer(
+    shared.spawn_reporting(
         "read the AWS configuration",
         |shared| {
             let setup = shared.aws.setup();
@@ -24,7 +24,7 @@ pub(super) fn read_setup(shared: &Arc<Shared>) {
 
 pub(super) fn sign_in(shared: &Arc<Shared>, access: S3Access, task: TaskId, control: TaskControl) {
     let of_mistake = access.clone();
-    shared.spawn_answer(
+    shared.spawn_reporting(
         "sign in to S3",
         move |shared| {
             let result = shared.aws.s3(&access).renewed_identity(Some(&control));
@@ -50,7 +50,7 @@ pub(super) fn list_buckets(
     task: TaskId,
     control: TaskControl,
 ) {
-    shared.spawn_answer(
+    shared.spawn_reporting(
         "list buckets",
         move |shared| {
             let buckets = shared.aws.s3(&access).list_buckets(Some(&control));
@@ -89,7 +89,7 @@ pub(super) fn list_folder(shared: &Arc<Shared>, listing: FolderListing) {
         result,
     };
     let of_mistake = ended.clone();
-    shared.spawn_answer(
+    shared.spawn_reporting(
         "list a folder in S3",
         move |shared| ended(list_pages(shared, listing)),
         move |mistake| of_mistake(Err(failed(mistake))),

@@ -1,7 +1,7 @@
-//! Small pictures for the grid: what is on screen first, and what has scrolled away not at all. After all of them, what is
+//! Small images for the grid: what is on screen first, and what has scrolled away not at all. After all of them, what is
 //! likely to be looked at next is read ahead.
 //!
-//! A worker does the whole way of one picture. Where a source waits for a network, more of them read at once than may decode.
+//! A worker does the whole way of one image. Where a source waits for a network, more of them read at once than may decode.
 
 mod queue;
 
@@ -12,9 +12,9 @@ use parking_lot::{Condvar, Mutex};
 
 use super::{Delivery, Shared, guarded, kept};
 use crate::decode::{self, ThumbnailKey};
-use crate::domain::{Picture, Sample, SampleUri};
+use crate::domain::{RgbImage, Sample, SampleUri};
 use crate::source::{Source, SourceError, for_task};
-use crate::state::{Event, SourceId, ThumbnailWish};
+use crate::state::{Event, SourceId, ThumbnailRequest};
 use queue::{Job, Message, What, hand_out};
 
 /// Most of them wait for a network most of the time.
@@ -31,7 +31,7 @@ pub(super) struct ThumbnailMaker {
 /// Something that is to lie on the disk for the next time.
 struct Unkept {
     key: ThumbnailKey,
-    picture: Picture,
+    image: RgbImage,
 }
 
 /// What a worker works with.
@@ -74,7 +74,7 @@ impl ThumbnailMaker {
         shared: &Shared,
         source: SourceId,
         side: u32,
-        wishes: Vec<ThumbnailWish>,
+        requests: Vec<ThumbnailRequest>,
     ) {
         let useful = shared.source(source).map(|source| source.useful_reads());
         let readers = useful.unwrap_or(1).clamp(1, MAX_READERS);
@@ -82,7 +82,7 @@ impl ThumbnailMaker {
             source,
             readers,
             side,
-            wishes,
+            requests,
         });
     }
 
@@ -91,7 +91,7 @@ impl ThumbnailMaker {
         self.send(Message::ReadAhead { source, samples });
     }
 
-    /// Another picture is looked at, `shown`: nothing else is to be in its way.
+    /// Another image is looked at, `shown`: nothing else is to be in its way.
     pub(super) fn stop_reading_ahead(&self, shown: SampleUri) {
         self.send(Message::StopReadingAhead(shown));
     }
@@ -147,23 +147,23 @@ fn carry_out(shared: &Shared, job: &Job, tools: &Tools) -> bool {
     };
     let source = for_task(&source, &job.control);
     match &job.what {
-        What::Thumbnail { side, wish } => {
-            let key = ThumbnailKey::on_server(source.server(), &wish.entry, *side);
-            let picture = guarded(|| {
+        What::Thumbnail { side, request } => {
+            let key = ThumbnailKey::on_server(source.server(), &request.entry, *side);
+            let image = guarded(|| {
                 if let Some(kept) = key.and_then(|key| shared.thumbnail_cache.get(&key)) {
                     return Ok(Some(kept));
                 }
-                let made = make(shared, &*source, job, wish, *side, tools)?;
-                if let (Some(key), Some(picture)) = (key, &made)
+                let made = make(shared, &*source, job, request, *side, tools)?;
+                if let (Some(key), Some(image)) = (key, &made)
                     && !tools.unkept.is_full()
                 {
-                    let picture = picture.clone();
+                    let image = image.clone();
                     // Full after all, or the keeper is gone: it will be made again.
-                    let _kept = tools.unkept.try_send(Unkept { key, picture });
+                    let _kept = tools.unkept.try_send(Unkept { key, image });
                 }
                 Ok(made)
             });
-            tell(shared, job.source, wish, *side, picture)
+            tell(shared, job.source, request, *side, image)
         }
         What::Ahead(sample) => {
             if source.keeps(sample.size_bytes)
@@ -182,11 +182,11 @@ fn make(
     shared: &Shared,
     source: &dyn Source,
     job: &Job,
-    wish: &ThumbnailWish,
+    request: &ThumbnailRequest,
     side: u32,
     tools: &Tools,
-) -> Result<Option<Picture>, String> {
-    let bytes = match source.read(&wish.entry.uri) {
+) -> Result<Option<RgbImage>, String> {
+    let bytes = match source.read(&request.entry.uri) {
         Err(SourceError::Cancelled) => return Ok(None),
         read => read.map_err(|error| error.to_string())?,
     };
@@ -194,26 +194,26 @@ fn make(
     if job.control.is_cancelled() {
         return Ok(None);
     }
-    let picture = decode::thumbnail(&bytes, side, &shared.limits());
-    picture.map(Some).map_err(|error| error.to_string())
+    let image = decode::thumbnail(&bytes, side, &shared.limits());
+    image.map(Some).map_err(|error| error.to_string())
 }
 
 /// False where the window is gone.
 fn tell(
     shared: &Shared,
     source: SourceId,
-    wish: &ThumbnailWish,
+    request: &ThumbnailRequest,
     side: u32,
-    picture: Result<Option<Picture>, String>,
+    image: Result<Option<RgbImage>, String>,
 ) -> bool {
-    let (sample, version) = (wish.sample, wish.version);
-    match picture {
-        Ok(Some(picture)) => shared.deliver(Delivery::Thumbnail {
+    let (sample, version) = (request.sample, request.version);
+    match image {
+        Ok(Some(image)) => shared.deliver(Delivery::Thumbnail {
             source,
             sample,
             version,
             side,
-            picture,
+            image,
         }),
         Ok(None) => true,
         Err(reason) => shared.report(Event::ThumbnailFailed {
@@ -227,8 +227,8 @@ fn tell(
 
 /// Writes what the workers have made, until they are gone.
 fn keep(shared: &Shared, unkept: &Receiver<Unkept>) {
-    for Unkept { key, picture } in unkept {
-        if let Err(error) = shared.thumbnail_cache.put(&key, &picture) {
+    for Unkept { key, image } in unkept {
+        if let Err(error) = shared.thumbnail_cache.put(&key, &image) {
             kept::tell(shared, &error);
         }
     }

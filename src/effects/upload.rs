@@ -19,7 +19,7 @@ pub(super) struct PlanRequest {
 
 pub(super) fn plan(shared: &Arc<Shared>, request: PlanRequest) {
     let task = request.task;
-    shared.spawn_answer(
+    shared.spawn_reporting(
         "plan an upload",
         move |shared| Event::UploadPlanned {
             task,
@@ -52,7 +52,7 @@ pub(super) fn start(
 ) {
     let target = plan.target.clone();
     let of_mistake = target.clone();
-    shared.spawn_answer(
+    shared.spawn_reporting(
         "upload",
         move |shared| {
             let options = UploadOptions {

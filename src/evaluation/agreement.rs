@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::{ClassMap, ScoredBox, match_boxes};
-use crate::domain::{Answer, ClassScore, Prediction, SampleId, ViewSettings};
+use crate::domain::{ClassScore, Prediction, PredictionContent, SampleId, ViewSettings};
 
-/// Takes the answers of two runs, one image after the other. Of detections it compares what each run's view shows: scores
+/// Takes the predictions of two runs, one image after the other. Of detections it compares what each run's view shows: scores
 /// down to 0.005 are stored, and among those two runs never agree.
 #[derive(Debug, Clone)]
 pub struct Comparison {
@@ -22,7 +22,7 @@ pub struct Comparison {
 /// is looked at.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Agreement {
-    /// By sample; `None` where not both runs have an answer. May be shorter than the listing.
+    /// By sample; `None` where not both runs have a prediction. May be shorter than the listing.
     images: Vec<Option<ImageAgreement>>,
     pub summary: AgreementSummary,
 }
@@ -52,12 +52,12 @@ impl ImageAgreement {
 /// All images together.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct AgreementSummary {
-    /// Images with an answer of both runs.
+    /// Images with a prediction of both runs.
     pub compared: usize,
     /// Images that agree ([`ImageAgreement::agrees`]).
     pub agreeing: usize,
-    pub answered_only_left: usize,
-    pub answered_only_right: usize,
+    pub predicted_only_left: usize,
+    pub predicted_only_right: usize,
     /// Classification: of the left run's first class, wherever the right run kept it. Detection: of matched boxes.
     pub differences: ScoreDifferences,
     /// Boxes of both runs that show the same.
@@ -119,7 +119,7 @@ pub struct Confusion {
 }
 
 impl Agreement {
-    /// `None` where not both runs have an answer.
+    /// `None` where not both runs have a prediction.
     pub fn of(&self, id: SampleId) -> Option<&ImageAgreement> {
         self.images.get(id.index())?.as_ref()
     }
@@ -151,7 +151,7 @@ impl Comparison {
         }
     }
 
-    /// The answers for one image, `None` where the run has none. Each sample once. A classification and a detection cannot
+    /// The predictions for one image, `None` where the run has none. Each sample once. A classification and a detection cannot
     /// be compared: such an image counts as one that neither has answered. Gives what [`Agreement::of`] will give.
     pub fn add(
         &mut self,
@@ -163,14 +163,18 @@ impl Comparison {
             (Some(left), Some(right)) => (left, right),
             (left, right) => {
                 let summary = &mut self.agreement.summary;
-                summary.answered_only_left += usize::from(left.is_some());
-                summary.answered_only_right += usize::from(right.is_some());
+                summary.predicted_only_left += usize::from(left.is_some());
+                summary.predicted_only_right += usize::from(right.is_some());
                 return None;
             }
         };
-        let image = match (&left.answer, &right.answer) {
-            (Answer::Classes(left), Answer::Classes(right)) => self.classes_of(id, left, right),
-            (Answer::Detections(_), Answer::Detections(_)) => self.boxes_of(id, left, right),
+        let image = match (&left.content, &right.content) {
+            (PredictionContent::Classes(left), PredictionContent::Classes(right)) => {
+                self.classes_of(id, left, right)
+            }
+            (PredictionContent::Detections(_), PredictionContent::Detections(_)) => {
+                self.boxes_of(id, left, right)
+            }
             _ => return None,
         };
         let summary = &mut self.agreement.summary;
@@ -403,7 +407,7 @@ mod tests {
     }
 
     fn boxes(detections: Vec<Detection>) -> Prediction {
-        prediction(Answer::Detections(detections))
+        prediction(PredictionContent::Detections(detections))
     }
 
     fn classes(classes: &[(u32, f32)]) -> Prediction {
@@ -412,14 +416,14 @@ mod tests {
             label: String::new(),
             score,
         });
-        prediction(Answer::Classes(classes.collect()))
+        prediction(PredictionContent::Classes(classes.collect()))
     }
 
-    fn prediction(answer: Answer) -> Prediction {
+    fn prediction(prediction: PredictionContent) -> Prediction {
         Prediction {
             width: 300,
             height: 300,
-            answer,
+            content: prediction,
             warnings: Vec::new(),
         }
     }
@@ -492,8 +496,8 @@ mod tests {
         let expected = expected();
         let mut comparison = comparison();
         for (number, case) in expected.classifications.iter().enumerate() {
-            let left = prediction(Answer::Classes(case.left.clone()));
-            let right = prediction(Answer::Classes(case.right.clone()));
+            let left = prediction(PredictionContent::Classes(case.left.clone()));
+            let right = prediction(PredictionContent::Classes(case.right.clone()));
             comparison.add(SampleId::from_index(number), Some(&left), Some(&right));
         }
         let agreement = comparison.finish();
@@ -536,17 +540,17 @@ mod tests {
     }
 
     #[test]
-    fn images_that_one_run_has_not_answered_are_counted_and_not_compared() {
+    fn images_that_one_run_has_not_predicted_are_counted_and_not_compared() {
         let mut comparison = comparison();
-        let answer = classes(&[(1, 0.9)]);
-        comparison.add(SampleId(0), Some(&answer), None);
-        comparison.add(SampleId(1), None, Some(&answer));
-        comparison.add(SampleId(2), None, Some(&answer));
+        let prediction = classes(&[(1, 0.9)]);
+        comparison.add(SampleId(0), Some(&prediction), None);
+        comparison.add(SampleId(1), None, Some(&prediction));
+        comparison.add(SampleId(2), None, Some(&prediction));
         comparison.add(SampleId(3), None, None);
         let agreement = comparison.finish();
         assert_eq!(agreement.summary.compared, 0);
-        assert_eq!(agreement.summary.answered_only_left, 1);
-        assert_eq!(agreement.summary.answered_only_right, 2);
+        assert_eq!(agreement.summary.predicted_only_left, 1);
+        assert_eq!(agreement.summary.predicted_only_right, 2);
         assert_eq!(agreement.summary.rate(), None);
         assert_eq!(agreement.of(SampleId(0)), None);
         assert!(agreement.column().iter().all(|value| value.is_nan()));

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-/// Counts which class was taken for which: the truth by row, the first class of the answer by column.
+/// Counts which class was taken for which: the truth by row, the first class of the prediction by column.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ConfusionMatrix {
-    /// By truth and answer.
+    /// By truth and prediction.
     counts: BTreeMap<(u32, u32), u64>,
     total: u64,
     correct: u64,
@@ -13,10 +13,10 @@ pub struct ConfusionMatrix {
 
 impl ConfusionMatrix {
     /// One image that shows `truth` and was taken for `answer`, both as class ids.
-    pub fn add(&mut self, truth: u32, answer: u32) {
-        *self.counts.entry((truth, answer)).or_default() += 1;
+    pub fn add(&mut self, truth: u32, prediction: u32) {
+        *self.counts.entry((truth, prediction)).or_default() += 1;
         self.total += 1;
-        self.correct += u64::from(truth == answer);
+        self.correct += u64::from(truth == prediction);
     }
 
     /// Images that were counted.
@@ -34,12 +34,12 @@ impl ConfusionMatrix {
         (self.total > 0).then(|| self.correct as f64 / self.total as f64)
     }
 
-    /// All classes that occur, as truth or as answer, the lowest id first.
+    /// All classes that occur, as truth or as prediction, the lowest id first.
     pub fn classes(&self) -> Vec<u32> {
         let ids = self
             .counts
             .keys()
-            .flat_map(|&(truth, answer)| [truth, answer]);
+            .flat_map(|&(truth, prediction)| [truth, prediction]);
         let mut classes: Vec<u32> = ids.collect();
         classes.sort_unstable();
         classes.dedup();
@@ -47,8 +47,8 @@ impl ConfusionMatrix {
     }
 
     /// How often images that show `truth` were taken for `answer`.
-    pub fn count(&self, truth: u32, answer: u32) -> u64 {
-        self.counts.get(&(truth, answer)).copied().unwrap_or(0)
+    pub fn count(&self, truth: u32, prediction: u32) -> u64 {
+        self.counts.get(&(truth, prediction)).copied().unwrap_or(0)
     }
 
     /// A row for each class of `classes`, with a share for each of them: which part of the images that show the class was taken for
@@ -57,7 +57,7 @@ impl ConfusionMatrix {
         let row = |truth: &u32| {
             let counts: Vec<u64> = classes
                 .iter()
-                .map(|answer| self.count(*truth, *answer))
+                .map(|prediction| self.count(*truth, *prediction))
                 .collect();
             let all = counts.iter().sum::<u64>().max(1) as f64;
             counts.iter().map(|count| *count as f64 / all).collect()
@@ -86,7 +86,8 @@ mod tests {
     #[derive(Deserialize)]
     struct Expected {
         truth: Vec<u32>,
-        answer: Vec<u32>,
+        #[serde(rename = "answer")]
+        prediction: Vec<u32>,
         accuracy: f64,
         classes: Vec<u32>,
         by_row: Vec<Vec<f64>>,
@@ -99,8 +100,8 @@ mod tests {
         let expected: Expected =
             serde_json::from_str(include_str!("../../tests/outputs/confusion.json")).unwrap();
         let mut matrix = ConfusionMatrix::default();
-        for (truth, answer) in expected.truth.iter().zip(&expected.answer) {
-            matrix.add(*truth, *answer);
+        for (truth, prediction) in expected.truth.iter().zip(&expected.prediction) {
+            matrix.add(*truth, *prediction);
         }
         assert!((matrix.accuracy().unwrap() - expected.accuracy).abs() < CLOSE);
         assert_eq!(matrix.classes(), expected.classes);

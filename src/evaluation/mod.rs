@@ -1,6 +1,6 @@
 //! How far two runs agree over the same images, and how often a classifier is right about images whose class is known.
 //!
-//! Pure arithmetic over stored answers: knows nothing of files, threads or the screen. Of two runs neither is the truth; one
+//! Pure arithmetic over stored predictions: knows nothing of files, threads or the screen. Of two runs neither is the truth; one
 //! is called left and the other right.
 //!
 //! The **disagreement** of an image is a number in `0.0..=1.0` that the worst images can be sorted by:

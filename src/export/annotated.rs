@@ -1,40 +1,40 @@
-//! A picture with what the model saw drawn over it.
+//! An image with what the model saw drawn over it.
 
 use super::drawing::{Area, Canvas, Paint, TextSize};
 use crate::domain::{
-    BoundingBox, ClassScore, Detection, LabelPlaces, Picture, Prediction, TEXT_ON_CLASS_COLOR,
+    BoundingBox, ClassScore, Detection, LabelPlaces, Prediction, RgbImage, TEXT_ON_CLASS_COLOR,
     ViewSettings, class_color,
 };
 
 /// Draws what `view` shows of the prediction, and the boxes that a person confirmed: boxes with class and score, or the best
-/// classes in the upper left corner. Boxes are clipped to the picture; labels are moved, shortened or, where there is no room,
+/// classes in the upper left corner. Boxes are clipped to the image; labels are moved, shortened or, where there is no room,
 /// left out to stay inside and apart.
 pub fn annotate(
-    picture: &Picture,
+    image: &RgbImage,
     prediction: &Prediction,
     view: &ViewSettings,
     confirmed: &[u32],
-) -> Picture {
-    annotate_in(picture, prediction, view, confirmed, Style::of(picture))
+) -> RgbImage {
+    annotate_in(image, prediction, view, confirmed, Style::of(image))
 }
 
-/// The same for a picture that is shown at about half its size: text and lines are larger in it.
+/// The same for an image that is shown at about half its size: text and lines are larger in it.
 pub(super) fn annotate_thumbnail(
-    picture: &Picture,
+    image: &RgbImage,
     prediction: &Prediction,
     view: &ViewSettings,
-) -> Picture {
-    annotate_in(picture, prediction, view, &[], Style::with_text(23.0, 3))
+) -> RgbImage {
+    annotate_in(image, prediction, view, &[], Style::with_text(23.0, 3))
 }
 
 fn annotate_in(
-    picture: &Picture,
+    image: &RgbImage,
     prediction: &Prediction,
     view: &ViewSettings,
     confirmed: &[u32],
     style: Style,
-) -> Picture {
-    let mut canvas = Canvas::new(picture);
+) -> RgbImage {
+    let mut canvas = Canvas::new(image);
     let detections = prediction.detections();
     // The best last, so that nothing hides it; all labels above all boxes.
     let mut visible: Vec<&Detection> = view
@@ -57,10 +57,10 @@ fn annotate_in(
         draw_label(&mut canvas, &mut places, detection, style);
     }
     draw_classes(&mut canvas, view.visible_classes(prediction), style);
-    canvas.into_picture()
+    canvas.into_image()
 }
 
-/// Sizes in pixels that follow the picture's size, so that text can be read when the whole picture fills a screen.
+/// Sizes in pixels that follow the image's size, so that text can be read when the whole image fills a screen.
 #[derive(Debug, Clone, Copy)]
 struct Style {
     text: TextSize,
@@ -70,8 +70,8 @@ struct Style {
 }
 
 impl Style {
-    fn of(picture: &Picture) -> Self {
-        let side = (f64::from(picture.width()) * f64::from(picture.height())).sqrt();
+    fn of(image: &RgbImage) -> Self {
+        let side = (f64::from(image.width()) * f64::from(image.height())).sqrt();
         let text = (side / 36.0).clamp(15.0, 400.0).round() as f32;
         Self::with_text(text, ((side / 280.0).round() as i64).max(2))
     }
@@ -111,7 +111,7 @@ fn draw_box(canvas: &mut Canvas, detection: &Detection, style: Style) {
     );
 }
 
-/// The part of the box inside the picture, at least one pixel wide and high; `None` where none is inside.
+/// The part of the box inside the image, at least one pixel wide and high; `None` where none is inside.
 fn area_of(canvas: &Canvas, detection: &Detection) -> Option<Area> {
     let bounds = &detection.bounds;
     if !bounds.is_finite() {
@@ -243,13 +243,13 @@ fn percent(score: f32) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::Answer;
+    use crate::domain::PredictionContent;
 
-    fn plain(width: u32, height: u32, value: u8) -> Picture {
-        Picture::new(width, height, vec![value; (width * height * 3) as usize]).unwrap()
+    fn plain(width: u32, height: u32, value: u8) -> RgbImage {
+        RgbImage::new(width, height, vec![value; (width * height * 3) as usize]).unwrap()
     }
 
-    fn boxes(picture: &Picture, boxes: &[(u32, f32, [f32; 4])]) -> Prediction {
+    fn boxes(image: &RgbImage, boxes: &[(u32, f32, [f32; 4])]) -> Prediction {
         let detections = boxes.iter().map(|&(class_id, score, bounds)| Detection {
             bounds: BoundingBox::from(bounds),
             class_id,
@@ -257,67 +257,67 @@ mod tests {
             score,
         });
         Prediction {
-            width: picture.width(),
-            height: picture.height(),
-            answer: Answer::Detections(detections.collect()),
+            width: image.width(),
+            height: image.height(),
+            content: PredictionContent::Detections(detections.collect()),
             warnings: Vec::new(),
         }
     }
 
-    fn classes(picture: &Picture, labels: &[&str]) -> Prediction {
+    fn classes(image: &RgbImage, labels: &[&str]) -> Prediction {
         let classes = labels.iter().enumerate().map(|(index, label)| ClassScore {
             index: index as u32,
             label: (*label).to_owned(),
             score: 0.5,
         });
         Prediction {
-            width: picture.width(),
-            height: picture.height(),
-            answer: Answer::Classes(classes.collect()),
+            width: image.width(),
+            height: image.height(),
+            content: PredictionContent::Classes(classes.collect()),
             warnings: Vec::new(),
         }
     }
 
-    fn drawn(picture: &Picture, prediction: &Prediction) -> Picture {
-        annotate(picture, prediction, &ViewSettings::default(), &[])
+    fn drawn(image: &RgbImage, prediction: &Prediction) -> RgbImage {
+        annotate(image, prediction, &ViewSettings::default(), &[])
     }
 
     #[test]
     fn the_border_has_the_color_of_the_class_and_the_inside_is_untouched() {
-        let picture = plain(400, 300, 90);
+        let image = plain(400, 300, 90);
         let drawn = drawn(
-            &picture,
-            &boxes(&picture, &[(3, 0.9, [100.0, 80.0, 300.0, 200.0])]),
+            &image,
+            &boxes(&image, &[(3, 0.9, [100.0, 80.0, 300.0, 200.0])]),
         );
         for (x, y) in [(100, 150), (101, 150), (299, 150), (200, 80), (200, 199)] {
             assert_eq!(drawn.pixel(x, y), Some(class_color(3)), "{x}, {y}");
         }
-        assert_eq!(drawn.pixel(200, 140), picture.pixel(200, 140));
-        assert_eq!(drawn.pixel(50, 50), picture.pixel(50, 50));
+        assert_eq!(drawn.pixel(200, 140), image.pixel(200, 140));
+        assert_eq!(drawn.pixel(50, 50), image.pixel(50, 50));
     }
 
     #[test]
     fn the_label_stands_on_the_box_or_inside_it_where_there_is_no_room() {
-        let picture = plain(400, 300, 90);
-        let is_plate = |drawn: &Picture, y| drawn.pixel(102, y) == Some(class_color(3));
+        let image = plain(400, 300, 90);
+        let is_plate = |drawn: &RgbImage, y| drawn.pixel(102, y) == Some(class_color(3));
         let low = drawn(
-            &picture,
-            &boxes(&picture, &[(3, 0.9, [100.0, 80.0, 300.0, 200.0])]),
+            &image,
+            &boxes(&image, &[(3, 0.9, [100.0, 80.0, 300.0, 200.0])]),
         );
         assert!(is_plate(&low, 70) && !is_plate(&low, 90));
         let high = drawn(
-            &picture,
-            &boxes(&picture, &[(3, 0.9, [100.0, 5.0, 300.0, 200.0])]),
+            &image,
+            &boxes(&image, &[(3, 0.9, [100.0, 5.0, 300.0, 200.0])]),
         );
         assert!(is_plate(&high, 12));
     }
 
     #[test]
-    fn a_label_at_the_right_edge_stays_inside_the_picture() {
-        let picture = plain(400, 300, 90);
+    fn a_label_at_the_right_edge_stays_inside_the_image() {
+        let image = plain(400, 300, 90);
         let right = drawn(
-            &picture,
-            &boxes(&picture, &[(3, 0.9, [395.0, 100.0, 399.0, 200.0])]),
+            &image,
+            &boxes(&image, &[(3, 0.9, [395.0, 100.0, 399.0, 200.0])]),
         );
         // The plate is moved to the left: its colour lies far from the box.
         assert_eq!(right.pixel(360, 85), Some(class_color(3)));
@@ -325,34 +325,34 @@ mod tests {
 
     #[test]
     fn what_the_view_hides_is_not_drawn() {
-        let picture = plain(100, 100, 90);
-        let weak = boxes(&picture, &[(3, 0.4, [10.0, 40.0, 90.0, 90.0])]);
-        assert_eq!(drawn(&picture, &weak), picture);
-        let confirmed = annotate(&picture, &weak, &ViewSettings::default(), &[0]);
-        assert_ne!(confirmed, picture);
+        let image = plain(100, 100, 90);
+        let weak = boxes(&image, &[(3, 0.4, [10.0, 40.0, 90.0, 90.0])]);
+        assert_eq!(drawn(&image, &weak), image);
+        let confirmed = annotate(&image, &weak, &ViewSettings::default(), &[0]);
+        assert_ne!(confirmed, image);
     }
 
     #[test]
     fn the_better_of_two_boxes_lies_on_top() {
-        let picture = plain(400, 300, 90);
+        let image = plain(400, 300, 90);
         let same_place = [100.0, 80.0, 300.0, 200.0];
-        let both = boxes(&picture, &[(3, 0.9, same_place), (4, 0.8, same_place)]);
-        assert_eq!(drawn(&picture, &both).pixel(200, 199), Some(class_color(3)));
+        let both = boxes(&image, &[(3, 0.9, same_place), (4, 0.8, same_place)]);
+        assert_eq!(drawn(&image, &both).pixel(200, 199), Some(class_color(3)));
     }
 
     #[test]
     fn the_classes_are_written_into_the_corner_and_nowhere_else() {
-        let picture = plain(400, 300, 90);
-        let drawn = drawn(&picture, &classes(&picture, &["tabby cat", "tiger cat"]));
-        assert_ne!(drawn.pixel(20, 20), picture.pixel(20, 20));
-        assert_eq!(drawn.pixel(390, 290), picture.pixel(390, 290));
+        let image = plain(400, 300, 90);
+        let drawn = drawn(&image, &classes(&image, &["tabby cat", "tiger cat"]));
+        assert_ne!(drawn.pixel(20, 20), image.pixel(20, 20));
+        assert_eq!(drawn.pixel(390, 290), image.pixel(390, 290));
     }
 
     #[test]
-    fn pictures_of_every_size_and_boxes_of_every_shape_are_drawn_without_panic() {
-        let long = "a label that is much longer than any picture of this test is wide, by far";
+    fn images_of_every_size_and_boxes_of_every_shape_are_drawn_without_panic() {
+        let long = "a label that is much longer than any image of this test is wide, by far";
         for (width, height) in [(1, 1), (1, 200), (200, 1), (7, 7), (30, 20), (40_000, 10)] {
-            let picture = plain(width, height, 90);
+            let image = plain(width, height, 90);
             let all = [
                 (1, 0.9, [0.0, 0.0, 1.0, 1.0]),
                 (2, 0.9, [-1e9, -1e9, 1e9, 1e9]),
@@ -360,9 +360,9 @@ mod tests {
                 (4, 0.9, [f32::NAN, 0.0, f32::INFINITY, 3.0]),
                 (5, 0.9, [1e6, 1e6, 2e6, 2e6]),
             ];
-            let drawn_boxes = drawn(&picture, &boxes(&picture, &all));
+            let drawn_boxes = drawn(&image, &boxes(&image, &all));
             assert_eq!((drawn_boxes.width(), drawn_boxes.height()), (width, height));
-            drawn(&picture, &classes(&picture, &[long, "日本語", ""]));
+            drawn(&image, &classes(&image, &[long, "日本語", ""]));
         }
     }
 }

@@ -1,16 +1,16 @@
-//! A folder of pictures with what the model saw drawn over them.
+//! A folder of images with what the model saw drawn over them.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::file_names::{FileNames, safe_stem};
-use super::picture_pool::{Job, PicturePool};
-use super::row::{ChosenAnswer, ChosenImage, ExportContext};
+use super::image_pool::{ImagePool, Job};
+use super::row::{ChosenImage, ChosenPrediction, ExportContext};
 use super::tally::Tally;
 use super::target::{ExportTarget, FOLDER_MARK, WholeFolder};
 use super::{ExportError, Writer, dataset_folder::folder_mark};
 use crate::decode::DecodeLimits;
-use crate::domain::{ExportOptions, PictureKind, Prediction, Problem, Sample, ViewSettings};
+use crate::domain::{AnnotatedKind, ExportOptions, Prediction, Problem, Sample, ViewSettings};
 use crate::source::Source;
 
 /// What `predict` writes while it runs. The folder's structure is that of the source; JPEG and PNG keep their names, other
@@ -18,7 +18,7 @@ use crate::source::Source;
 pub struct AnnotatedFolder {
     folder: PathBuf,
     names: FileNames,
-    pool: PicturePool,
+    pool: ImagePool,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -61,13 +61,13 @@ impl AnnotatedFolder {
         Ok(Self {
             folder: folder.to_owned(),
             names: FileNames::default(),
-            pool: PicturePool::start(source, limits, view),
+            pool: ImagePool::start(source, limits, view),
         })
     }
 
-    /// Queues one picture; waits where the queue is full.
+    /// Queues one image; waits where the queue is full.
     pub fn add(&mut self, sample: &Sample, prediction: Prediction) {
-        let name = picture_name(&mut self.names, &sample.name, PictureKind::AsImage);
+        let name = image_name(&mut self.names, &sample.name, AnnotatedKind::AsImage);
         self.pool.add(Job {
             uri: sample.uri.clone(),
             target: self.folder.join(name),
@@ -75,16 +75,16 @@ impl AnnotatedFolder {
         });
     }
 
-    /// Waits for the last picture. Gives those that could not be written.
+    /// Waits for the last image. Gives those that could not be written.
     pub fn finish(self) -> Vec<Problem> {
         self.pool.finish().0
     }
 }
 
-/// The export of annotated pictures: only answered images, only what was chosen.
-pub(super) struct PicturesWriter<'c> {
+/// The export of annotated images: only answered images, only what was chosen.
+pub(super) struct AnnotatedWriter<'c> {
     /// Before the folder, so that nobody writes into it any more when it is removed.
-    pool: PicturePool,
+    pool: ImagePool,
     folder: WholeFolder,
     context: &'c ExportContext,
     options: ExportOptions,
@@ -92,7 +92,7 @@ pub(super) struct PicturesWriter<'c> {
     target: ExportTarget,
 }
 
-impl<'c> PicturesWriter<'c> {
+impl<'c> AnnotatedWriter<'c> {
     pub(super) fn create(
         target: &ExportTarget,
         context: &'c ExportContext,
@@ -105,7 +105,7 @@ impl<'c> PicturesWriter<'c> {
         };
         let folder = WholeFolder::create(target)?;
         Ok(Self {
-            pool: PicturePool::start(&context.source, &context.limits, &everything),
+            pool: ImagePool::start(&context.source, &context.limits, &everything),
             folder,
             context,
             options,
@@ -120,14 +120,14 @@ impl<'c> PicturesWriter<'c> {
     }
 }
 
-impl Writer for PicturesWriter<'_> {
+impl Writer for AnnotatedWriter<'_> {
     fn write(&mut self, image: &ChosenImage, tally: &mut Tally) -> Result<(), ExportError> {
-        let Some(prediction) = image.answer.prediction() else {
-            image.count_unanswered(tally);
+        let Some(prediction) = image.prediction.prediction() else {
+            image.count_unpredicted(tally);
             return Ok(());
         };
-        let boxes = match &image.answer {
-            ChosenAnswer::Boxes { boxes, .. } => {
+        let boxes = match &image.prediction {
+            ChosenPrediction::Boxes { boxes, .. } => {
                 let inside = boxes.iter().filter(|chosen| chosen.clipped.is_some());
                 inside.count()
             }
@@ -135,7 +135,7 @@ impl Writer for PicturesWriter<'_> {
         };
         self.check_that_it_can_go_on()?;
         let sample = &image.row.sample;
-        let name = picture_name(&mut self.names, &sample.name, self.options.picture_kind);
+        let name = image_name(&mut self.names, &sample.name, self.options.annotated_kind);
         tally.images += 1;
         tally.boxes += boxes as u64;
         self.pool.add(Job {
@@ -170,12 +170,12 @@ impl Writer for PicturesWriter<'_> {
 }
 
 /// The sample's name with an extension that can be written; numbered where two samples share it.
-fn picture_name(names: &mut FileNames, name: &str, kind: PictureKind) -> String {
+fn image_name(names: &mut FileNames, name: &str, kind: AnnotatedKind) -> String {
     let (stem, extension) = safe_stem(name);
     match (kind, extension.to_ascii_lowercase().as_str()) {
-        (PictureKind::Png, _) | (PictureKind::AsImage, "") => names.free(&stem, "png"),
-        (PictureKind::Jpeg, _) => names.free(&stem, "jpg"),
-        (PictureKind::AsImage, "jpg" | "jpeg" | "png") => names.free(&stem, &extension),
-        (PictureKind::AsImage, _) => names.free(&format!("{stem}.{extension}"), "png"),
+        (AnnotatedKind::Png, _) | (AnnotatedKind::AsImage, "") => names.free(&stem, "png"),
+        (AnnotatedKind::Jpeg, _) => names.free(&stem, "jpg"),
+        (AnnotatedKind::AsImage, "jpg" | "jpeg" | "png") => names.free(&stem, &extension),
+        (AnnotatedKind::AsImage, _) => names.free(&format!("{stem}.{extension}"), "png"),
     }
 }

@@ -58,7 +58,7 @@ struct Category<'r> {
 pub(super) struct CocoWriter {
     images: WholeFile,
     annotations: BufWriter<File>,
-    /// The model's ids and names, and those that only an answer knows.
+    /// The model's ids and names, and those that only a prediction knows.
     categories: BTreeMap<u32, String>,
     names: FileNames,
     next_image_id: u64,

@@ -11,7 +11,7 @@ use super::csv_table::{harmless, io_error};
 use super::target::{ExportTarget, WholeFile};
 use crate::domain::{ComparisonFormat, ModelTask, Prediction, RunInfo, SampleId, ViewSettings};
 use crate::evaluation::{AgreementSummary, ClassMap, Comparison, ImageAgreement, MATCHING_IOU};
-use crate::store::{AnswerPair, StoreError};
+use crate::store::{PredictionPair, StoreError};
 use crate::tasks::TaskControl;
 
 /// The two runs, A and B for people, and which boxes of each count.
@@ -62,13 +62,13 @@ impl std::fmt::Display for ComparisonReport {
     }
 }
 
-/// Writes an entry for each image that at least one of the runs has an answer for, in the order of `pairs`, and the summary.
+/// Writes an entry for each image that at least one of the runs has a prediction for, in the order of `pairs`, and the summary.
 /// Asks `control` before each image and counts there; its total is the caller's to set.
 ///
 /// # Errors
 /// Nothing is left of the export then, whatever the reason, also when it was cancelled.
 pub fn export_comparison(
-    pairs: impl Iterator<Item = Result<AnswerPair, StoreError>>,
+    pairs: impl Iterator<Item = Result<PredictionPair, StoreError>>,
     context: &ComparisonContext,
     format: ComparisonFormat,
     target: &ExportTarget,
@@ -82,7 +82,7 @@ pub fn export_comparison(
     for (index, pair) in pairs.enumerate() {
         control.checkpoint()?;
         let pair = pair.map_err(|error| ExportError::Rows(Box::new(error)))?;
-        let [left, right] = &pair.answers;
+        let [left, right] = &pair.predictions;
         let agreement = comparison.add(SampleId::from_index(index), left.as_ref(), right.as_ref());
         if let Some(row) = Row::of(&pair, agreement) {
             writer.row(&row)?;
@@ -111,7 +111,7 @@ trait RowWriter {
     ) -> Result<(), ExportError>;
 }
 
-/// One image. What only boxes or only classes have is left out for the others; what only two answers have, for one alone.
+/// One image. What only boxes or only classes have is left out for the others; what only two predictions have, for one alone.
 #[derive(Serialize)]
 struct Row<'p> {
     image: &'p str,
@@ -150,20 +150,21 @@ const CLASS_COLUMNS: [&str; 4] = ["label_a", "score_a", "label_b", "score_b"];
 const BOX_COLUMNS: [&str; 3] = ["boxes_matched", "boxes_only_a", "boxes_only_b"];
 
 impl<'p> Row<'p> {
-    /// `None` where neither run has an answer.
-    fn of(pair: &'p AnswerPair, agreement: Option<ImageAgreement>) -> Option<Self> {
-        let [left, right] = &pair.answers;
+    /// `None` where neither run has a prediction.
+    fn of(pair: &'p PredictionPair, agreement: Option<ImageAgreement>) -> Option<Self> {
+        let [left, right] = &pair.predictions;
         let answered = match (left, right) {
             (Some(_), Some(_)) => "both",
             (Some(_), None) => "a",
             (None, Some(_)) => "b",
             (None, None) => return None,
         };
-        let has_boxes = pair
-            .answers
-            .iter()
-            .flatten()
-            .any(|answer| matches!(answer.answer, crate::domain::Answer::Detections(_)));
+        let has_boxes = pair.predictions.iter().flatten().any(|prediction| {
+            matches!(
+                prediction.content,
+                crate::domain::PredictionContent::Detections(_)
+            )
+        });
         let what = if has_boxes {
             What::Boxes {
                 boxes_matched: agreement.map(|image| image.matched),
@@ -192,8 +193,8 @@ impl<'p> Row<'p> {
     }
 }
 
-fn top(answer: Option<&Prediction>) -> (Option<&str>, Option<f32>) {
-    let first = answer.and_then(|answer| answer.classes().first());
+fn top(prediction: Option<&Prediction>) -> (Option<&str>, Option<f32>) {
+    let first = prediction.and_then(|prediction| prediction.classes().first());
     (
         first.map(|class| class.label.as_str()),
         first.map(|class| class.score),
@@ -345,8 +346,8 @@ impl<'c> Head<'c> {
                 compared: summary.compared,
                 agreeing: summary.agreeing,
                 agreement: summary.rate(),
-                answered_only_a: summary.answered_only_left,
-                answered_only_b: summary.answered_only_right,
+                answered_only_a: summary.predicted_only_left,
+                answered_only_b: summary.predicted_only_right,
                 mean_score_difference: summary.differences.mean(),
                 largest_score_difference: largest_difference(summary),
                 boxes: has_boxes.then_some(boxes),
@@ -490,8 +491,8 @@ fn summary_rows(context: &ComparisonContext, summary: &AgreementSummary) -> Vec<
         row("compared", summary.compared.to_string()),
         row("agreeing", summary.agreeing.to_string()),
         row("agreement", number(summary.rate())),
-        row("answered_only_a", summary.answered_only_left.to_string()),
-        row("answered_only_b", summary.answered_only_right.to_string()),
+        row("answered_only_a", summary.predicted_only_left.to_string()),
+        row("answered_only_b", summary.predicted_only_right.to_string()),
         row("mean_score_difference", number(summary.differences.mean())),
         row(
             "largest_score_difference",
@@ -535,14 +536,14 @@ mod tests {
 
     /// One image that agrees, one where a box is missing and another has a different class, one that only A has seen, and one
     /// that nobody has.
-    fn pairs() -> Vec<Result<AnswerPair, StoreError>> {
+    fn pairs() -> Vec<Result<PredictionPair, StoreError>> {
         type Boxes<'b> = Option<&'b [(u32, f32, [f32; 4])]>;
         let pair = |name: &str, boxes: [Boxes<'_>; 2]| {
             let row = sampler::row(name, &[]);
-            let answer = |boxes| sampler::row(name, boxes).result.and_then(Result::ok);
-            Ok(AnswerPair {
+            let prediction = |boxes| sampler::row(name, boxes).result.and_then(Result::ok);
+            Ok(PredictionPair {
                 sample: row.sample,
-                answers: boxes.map(|boxes| boxes.and_then(answer)),
+                predictions: boxes.map(|boxes| boxes.and_then(prediction)),
             })
         };
         vec![
@@ -582,7 +583,7 @@ mod tests {
     }
 
     #[test]
-    fn json_holds_the_summary_and_an_entry_for_each_image_that_was_answered() {
+    fn json_holds_the_summary_and_an_entry_for_each_image_that_was_predicted() {
         let folder = tempfile::tempdir().unwrap();
         let target = target(folder.path(), "out.json");
         let report = write(ComparisonFormat::Json, &target, &control()).unwrap();

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::row::{ChosenAnswer, ChosenImage, right_class};
+use super::row::{ChosenImage, ChosenPrediction, right_class};
 use super::tally::Tally;
 use super::target::{ExportTarget, WholeFile};
 use super::{ExportError, Writer};
@@ -118,22 +118,22 @@ fn cells_of(image: &ChosenImage, tally: &mut Tally) -> Vec<Cells> {
         height: height.to_string(),
         ..Cells::default()
     };
-    let (bare, rows): (Cells, Vec<Cells>) = match &image.answer {
-        ChosenAnswer::Unasked => (
+    let (bare, rows): (Cells, Vec<Cells>) = match &image.prediction {
+        ChosenPrediction::NotPredicted => (
             Cells {
                 status: "unasked",
                 ..Cells::default()
             },
             Vec::new(),
         ),
-        ChosenAnswer::Outdated => (
+        ChosenPrediction::Outdated => (
             Cells {
                 status: "outdated",
                 ..Cells::default()
             },
             Vec::new(),
         ),
-        ChosenAnswer::Failed(reason) => (
+        ChosenPrediction::Failed(reason) => (
             Cells {
                 status: "failed",
                 error: (*reason).to_owned(),
@@ -141,7 +141,7 @@ fn cells_of(image: &ChosenImage, tally: &mut Tally) -> Vec<Cells> {
             },
             Vec::new(),
         ),
-        ChosenAnswer::Classes {
+        ChosenPrediction::Classes {
             width,
             height,
             classes,
@@ -155,7 +155,7 @@ fn cells_of(image: &ChosenImage, tally: &mut Tally) -> Vec<Cells> {
             });
             (sized(width, height), rows.collect())
         }
-        ChosenAnswer::Boxes {
+        ChosenPrediction::Boxes {
             width,
             height,
             boxes,

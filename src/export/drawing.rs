@@ -4,9 +4,9 @@ use std::sync::LazyLock;
 
 use ab_glyph::{Font, FontRef, Glyph, PxScale, ScaleFont, point};
 
-use crate::domain::Picture;
+use crate::domain::RgbImage;
 
-/// Pixels that can be drawn on. Everything is clipped to the picture.
+/// Pixels that can be drawn on. Everything is clipped to the image.
 pub(super) struct Canvas {
     width: u32,
     height: u32,
@@ -51,11 +51,11 @@ impl Paint {
 }
 
 impl Canvas {
-    pub(super) fn new(picture: &Picture) -> Self {
+    pub(super) fn new(image: &RgbImage) -> Self {
         Self {
-            width: picture.width(),
-            height: picture.height(),
-            rgb: picture.rgb().to_vec(),
+            width: image.width(),
+            height: image.height(),
+            rgb: image.rgb().to_vec(),
         }
     }
 
@@ -67,9 +67,9 @@ impl Canvas {
         i64::from(self.height)
     }
 
-    pub(super) fn into_picture(self) -> Picture {
-        Picture::new(self.width, self.height, self.rgb)
-            .expect("a canvas keeps the size of the picture it was made from")
+    pub(super) fn into_image(self) -> RgbImage {
+        RgbImage::new(self.width, self.height, self.rgb)
+            .expect("a canvas keeps the size of the image it was made from")
     }
 
     pub(super) fn fill(&mut self, area: Area, paint: Paint) {
@@ -160,7 +160,7 @@ impl Canvas {
     }
 }
 
-/// The window's own font, so that exported pictures look like the window.
+/// The window's own font, so that exported images look like the window.
 static FONT: LazyLock<FontRef<'static>> = LazyLock::new(|| {
     FontRef::try_from_slice(epaint_default_fonts::UBUNTU_LIGHT)
         .expect("the font is part of the program")

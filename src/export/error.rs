@@ -23,7 +23,7 @@ pub enum ExportError {
     IsDevice { path: PathBuf },
     #[error("there is no such folder to write into; make it first, or choose another one: {}", path.display())]
     NoFolder { path: PathBuf },
-    #[error("{} holds boxes, and a classifier gives none; choose JSON Lines, CSV, annotated pictures or the report", format.name())]
+    #[error("{} holds boxes, and a classifier gives none; choose JSON Lines, CSV, annotated images or the report", format.name())]
     NeedsBoxes { format: ExportFormat },
     #[error("the disk is full; make room or choose another disk, then export again: {}", path.display())]
     DiskFull { path: PathBuf },
@@ -33,7 +33,7 @@ pub enum ExportError {
         "the images cannot be read any more, so nothing was written; export again once they can be: {0}"
     )]
     SourceUnreachable(String),
-    #[error("the answers could not be read: {0}")]
+    #[error("the predictions could not be read: {0}")]
     Rows(Box<dyn std::error::Error + Send + Sync>),
     #[error("{0}; nothing was written")]
     Cancelled(#[from] Cancelled),

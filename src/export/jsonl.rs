@@ -5,12 +5,13 @@ use std::io::Write;
 
 use serde::Serialize;
 
-use super::row::{ChosenAnswer, ChosenImage, right_class};
+use super::row::{ChosenImage, ChosenPrediction, right_class};
 use super::tally::Tally;
 use super::target::{ExportTarget, WholeFile};
 use super::{ExportError, Writer};
 use crate::domain::{
-    Answer, BoundingBox, ClassScore, Detection, ModelCard, Prediction, Problem, SampleUri, Verdict,
+    BoundingBox, ClassScore, Detection, ModelCard, Prediction, PredictionContent, Problem,
+    SampleUri, Verdict,
 };
 
 /// What is not known, or was not said, has no key.
@@ -120,11 +121,11 @@ impl<'r> Line<'r> {
             warnings: row.warnings(),
             ..Answered::empty(width, height, model)
         };
-        let line = match &image.answer {
-            ChosenAnswer::Unasked => Self::new(uri, "unasked"),
-            ChosenAnswer::Outdated => Self::new(uri, "outdated"),
-            ChosenAnswer::Failed(reason) => Self::failed(uri, reason),
-            ChosenAnswer::Boxes {
+        let line = match &image.prediction {
+            ChosenPrediction::NotPredicted => Self::new(uri, "unasked"),
+            ChosenPrediction::Outdated => Self::new(uri, "outdated"),
+            ChosenPrediction::Failed(reason) => Self::failed(uri, reason),
+            ChosenPrediction::Boxes {
                 width,
                 height,
                 boxes,
@@ -140,7 +141,7 @@ impl<'r> Line<'r> {
                     },
                 )
             }
-            ChosenAnswer::Classes {
+            ChosenPrediction::Classes {
                 width,
                 height,
                 classes,
@@ -193,12 +194,12 @@ pub fn jsonl_line(
                 warnings: &prediction.warnings,
                 ..Answered::empty(prediction.width, prediction.height, model)
             };
-            let answered = match &prediction.answer {
-                Answer::Classes(classes) => Answered {
+            let answered = match &prediction.content {
+                PredictionContent::Classes(classes) => Answered {
                     classes: Some(classes),
                     ..answered
                 },
-                Answer::Detections(detections) => {
+                PredictionContent::Detections(detections) => {
                     let boxes = detections
                         .iter()
                         .map(|detection| JudgedBox::new(detection, None));
@@ -214,7 +215,7 @@ pub fn jsonl_line(
     line.into_text()
 }
 
-/// Writes one line an image, also for those without an answer.
+/// Writes one line an image, also for those without a prediction.
 pub(super) struct JsonlWriter<'c> {
     file: WholeFile,
     model: &'c ModelCard,
@@ -234,10 +235,12 @@ impl Writer for JsonlWriter<'_> {
         let line = Line::of_image(image, self.model).into_text();
         writeln!(self.file, "{line}").map_err(ExportError::write(self.file.path()))?;
         tally.images += 1;
-        tally.boxes += match &image.answer {
-            ChosenAnswer::Boxes { boxes, .. } => boxes.len() as u64,
-            ChosenAnswer::Classes { classes, .. } => classes.len() as u64,
-            ChosenAnswer::Unasked | ChosenAnswer::Outdated | ChosenAnswer::Failed(_) => 0,
+        tally.boxes += match &image.prediction {
+            ChosenPrediction::Boxes { boxes, .. } => boxes.len() as u64,
+            ChosenPrediction::Classes { classes, .. } => classes.len() as u64,
+            ChosenPrediction::NotPredicted
+            | ChosenPrediction::Outdated
+            | ChosenPrediction::Failed(_) => 0,
         };
         Ok(())
     }
@@ -293,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn images_without_an_answer_have_their_line() {
+    fn images_without_a_prediction_have_their_line() {
         let mut failed = sampler::row("bad.jpg", &[]);
         failed.result = Some(Err("truncated".to_owned()));
         let mut unasked = sampler::row("new.jpg", &[]);

@@ -13,9 +13,9 @@ mod dataset_folder;
 mod drawing;
 mod error;
 mod file_names;
+mod image_file;
+mod image_pool;
 mod jsonl;
-mod picture_file;
-mod picture_pool;
 mod project_rows;
 mod report;
 mod row;
@@ -32,15 +32,15 @@ pub use annotated::annotate;
 pub use annotated_folder::{AnnotatedFolder, AnnotatedFolderError};
 pub use comparison::{ComparisonContext, ComparisonReport, export_comparison};
 pub use error::ExportError;
+pub use image_file::{ImageFileError, write_image};
 pub use jsonl::jsonl_line;
-pub use picture_file::{PictureFileError, write_picture};
 pub use project_rows::ProjectRows;
 pub use row::{ExportContext, ExportRow};
 pub use tally::ExportReport;
 pub(crate) use target::partial_file;
 pub use target::{Existing, ExportTarget, WholeFile};
 
-use self::annotated_folder::PicturesWriter;
+use self::annotated_folder::AnnotatedWriter;
 use self::coco::CocoWriter;
 use self::csv_table::CsvWriter;
 use self::jsonl::JsonlWriter;
@@ -110,7 +110,9 @@ fn open<'c>(
         ExportFormat::Coco => Box::new(CocoWriter::create(target, context)?),
         ExportFormat::Yolo => Box::new(YoloWriter::create(target, context, options)?),
         ExportFormat::Voc => Box::new(VocWriter::create(target, context, options)?),
-        ExportFormat::Pictures => Box::new(PicturesWriter::create(target, context, options)?),
+        ExportFormat::AnnotatedImages => {
+            Box::new(AnnotatedWriter::create(target, context, options)?)
+        }
         ExportFormat::Report => Box::new(ReportWriter::create(target, context, options, control)?),
     })
 }

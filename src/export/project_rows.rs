@@ -10,7 +10,7 @@ use crate::store::Project;
 /// Answers that are in memory at once.
 const PAGE_LEN: usize = 128;
 
-/// A row for each of the given samples, in their order. The samples say how their files are now: an answer about an older
+/// A row for each of the given samples, in their order. The samples say how their files are now: a prediction about an older
 /// version is none.
 pub struct ProjectRows<S> {
     project: Project,
@@ -43,13 +43,15 @@ impl<S: Iterator<Item = Sample>> ProjectRows<S> {
     fn read_page(&mut self) -> Result<(), RowError> {
         let samples: Vec<Sample> = self.samples.by_ref().take(PAGE_LEN).collect();
         let uris: Vec<SampleUri> = samples.iter().map(|sample| sample.uri.clone()).collect();
-        let answers = self.project.answers(self.run, &uris)?;
-        for (sample, answer) in samples.into_iter().zip(answers) {
+        let predictions = self.project.predictions(self.run, &uris)?;
+        for (sample, prediction) in samples.into_iter().zip(predictions) {
             let stamp = sample.stamp();
             let mut row = ExportRow::new(sample);
-            row.is_outdated = answer.as_ref().is_some_and(|answer| !answer.is_of(&stamp));
-            let answer = answer.filter(|_| !row.is_outdated);
-            row.result = answer.map(|answer| answer.result);
+            row.is_outdated = prediction
+                .as_ref()
+                .is_some_and(|prediction| !prediction.is_of(&stamp));
+            let prediction = prediction.filter(|_| !row.is_outdated);
+            row.result = prediction.map(|prediction| prediction.result);
             if let Some(judged) = self.judgements.get(&row.sample.uri) {
                 judge(&mut row, judged, self.run);
             }
@@ -72,8 +74,8 @@ impl<S: Iterator<Item = Sample>> Iterator for ProjectRows<S> {
     }
 }
 
-/// What people said of this run's answer; of the image itself where they judged it before there was an answer. What they said of
-/// an answer about an older version of the file says nothing of the file as it is.
+/// What people said of this run's prediction; of the image itself where they judged it before there was a prediction. What they said of
+/// a prediction about an older version of the file says nothing of the file as it is.
 fn judge(row: &mut ExportRow, judged: &JudgedSample, run: RunId) {
     let run = Some(run).filter(|_| !row.is_outdated);
     for (target, verdict) in &judged.verdicts {

@@ -18,7 +18,7 @@ use super::{ExportError, Writer};
 use crate::domain::{ExportOptions, Problem, SampleUri};
 use crate::tasks::TaskControl;
 
-/// Counts while the images come, keeps the few that become examples, and reads their pictures at the end.
+/// Counts while the images come, keeps the few that become examples, and reads their images at the end.
 pub(super) struct ReportWriter<'c> {
     file: WholeFile,
     context: &'c ExportContext,
@@ -68,7 +68,7 @@ impl Writer for ReportWriter<'_> {
             let thumbnail = match example.thumbnail(&*self.context.source, &self.context.limits) {
                 Ok(thumbnail) => Some(Arc::new(thumbnail)),
                 Err(reason) => {
-                    let message = format!("has no picture in the report: {reason}");
+                    let message = format!("has no image in the report: {reason}");
                     let problem = Problem::of_sample(uri.clone(), message);
                     tally.problems.push(problem);
                     None

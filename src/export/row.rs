@@ -7,8 +7,8 @@ use super::ExportError;
 use super::tally::Tally;
 use crate::decode::DecodeLimits;
 use crate::domain::{
-    Answer, BoundingBox, BoxChoice, ClassChoice, ClassScore, Detection, ExportOptions, LabelSet,
-    ModelTask, Prediction, RunInfo, Sample, Verdict, VerdictChoice, ViewSettings,
+    BoundingBox, BoxChoice, ClassChoice, ClassScore, Detection, ExportOptions, LabelSet, ModelTask,
+    Prediction, PredictionContent, RunInfo, Sample, Verdict, VerdictChoice, ViewSettings,
 };
 use crate::review::VerdictKind;
 use crate::source::Source;
@@ -17,9 +17,9 @@ use crate::source::Source;
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExportRow {
     pub sample: Sample,
-    /// The run's answer, or why there is none; `None` where the image was never asked about.
+    /// The run's prediction, or why there is none; `None` where the image was never asked about.
     pub result: Option<Result<Prediction, String>>,
-    /// There is an answer, but about an older version of the file: neither it nor what was judged of it is here.
+    /// There is a prediction, but about an older version of the file: neither it nor what was judged of it is here.
     pub is_outdated: bool,
     /// Of the image as a whole.
     pub verdict: Option<Verdict>,
@@ -37,7 +37,7 @@ impl ExportRow {
         confirmed.map(|(index, _)| *index).collect()
     }
 
-    /// An image without an answer and without a judgement.
+    /// An image without a prediction and without a judgement.
     pub fn new(sample: Sample) -> Self {
         Self {
             sample,
@@ -66,7 +66,7 @@ pub struct ExportContext {
     pub view: ViewSettings,
     /// What people call the place that the images come from.
     pub source_name: String,
-    /// Where pictures are read for the formats that show or copy them.
+    /// Where images are read for the formats that show or copy them.
     pub source: Arc<dyn Source>,
     pub limits: DecodeLimits,
 }
@@ -80,7 +80,7 @@ impl ExportContext {
 /// What of a row is exported.
 pub(super) struct ChosenImage<'r> {
     pub(super) row: &'r ExportRow,
-    pub(super) answer: ChosenAnswer<'r>,
+    pub(super) prediction: ChosenPrediction<'r>,
 }
 
 /// The boxes of an image, with its width and height in pixels.
@@ -90,15 +90,15 @@ pub(super) struct BoxesOfImage<'i, 'r> {
 }
 
 impl<'r> ChosenImage<'r> {
-    /// For formats that know only boxes: where there are none because there is no answer, the tally says why.
+    /// For formats that know only boxes: where there are none because there is no prediction, the tally says why.
     pub(super) fn boxes(&self, tally: &mut Tally) -> Option<BoxesOfImage<'_, 'r>> {
-        let ChosenAnswer::Boxes {
+        let ChosenPrediction::Boxes {
             width,
             height,
             boxes,
-        } = &self.answer
+        } = &self.prediction
         else {
-            self.count_unanswered(tally);
+            self.count_unpredicted(tally);
             return None;
         };
         Some(BoxesOfImage {
@@ -107,19 +107,21 @@ impl<'r> ChosenImage<'r> {
         })
     }
 
-    /// For formats that need an answer: says in the tally why this image is not among them.
-    pub(super) fn count_unanswered(&self, tally: &mut Tally) {
-        match self.answer {
-            ChosenAnswer::Unasked => tally.unasked += 1,
-            ChosenAnswer::Failed(_) => tally.failed += 1,
+    /// For formats that need a prediction: says in the tally why this image is not among them.
+    pub(super) fn count_unpredicted(&self, tally: &mut Tally) {
+        match self.prediction {
+            ChosenPrediction::NotPredicted => tally.unasked += 1,
+            ChosenPrediction::Failed(_) => tally.failed += 1,
             // Those are counted for every format.
-            ChosenAnswer::Outdated | ChosenAnswer::Boxes { .. } | ChosenAnswer::Classes { .. } => {}
+            ChosenPrediction::Outdated
+            | ChosenPrediction::Boxes { .. }
+            | ChosenPrediction::Classes { .. } => {}
         }
     }
 }
 
-pub(super) enum ChosenAnswer<'r> {
-    Unasked,
+pub(super) enum ChosenPrediction<'r> {
+    NotPredicted,
     /// There is one about an older version of the file.
     Outdated,
     Failed(&'r str),
@@ -137,29 +139,33 @@ pub(super) enum ChosenAnswer<'r> {
     },
 }
 
-impl ChosenAnswer<'_> {
-    /// What is exported as a prediction again, to be drawn; `None` without an answer.
+impl ChosenPrediction<'_> {
+    /// What is exported as a prediction again, to be drawn; `None` without a prediction.
     pub(super) fn prediction(&self) -> Option<Prediction> {
-        let (width, height, answer) = match self {
-            Self::Unasked | Self::Outdated | Self::Failed(_) => return None,
+        let (width, height, prediction) = match self {
+            Self::NotPredicted | Self::Outdated | Self::Failed(_) => return None,
             Self::Boxes {
                 width,
                 height,
                 boxes,
             } => {
                 let detections = boxes.iter().map(|chosen| chosen.detection.clone());
-                (width, height, Answer::Detections(detections.collect()))
+                (
+                    width,
+                    height,
+                    PredictionContent::Detections(detections.collect()),
+                )
             }
             Self::Classes {
                 width,
                 height,
                 classes,
-            } => (width, height, Answer::Classes(classes.to_vec())),
+            } => (width, height, PredictionContent::Classes(classes.to_vec())),
         };
         Some(Prediction {
             width: *width,
             height: *height,
-            answer,
+            content: prediction,
             warnings: Vec::new(),
         })
     }
@@ -220,13 +226,14 @@ impl<'c> Chooser<'c> {
         tally: &mut Tally,
     ) -> Option<ChosenImage<'r>> {
         tally.outdated += u64::from(row.is_outdated);
-        let answer = match &row.result {
-            None if row.is_outdated => ChosenAnswer::Outdated,
-            None => ChosenAnswer::Unasked,
-            Some(Err(reason)) => ChosenAnswer::Failed(reason),
-            Some(Ok(prediction)) => self.choose_answer(row, prediction, tally),
+        let prediction = match &row.result {
+            None if row.is_outdated => ChosenPrediction::Outdated,
+            None => ChosenPrediction::NotPredicted,
+            Some(Err(reason)) => ChosenPrediction::Failed(reason),
+            Some(Ok(prediction)) => self.choose_prediction(row, prediction, tally),
         };
-        let has_boxes = matches!(&answer, ChosenAnswer::Boxes { boxes, .. } if !boxes.is_empty());
+        let has_boxes =
+            matches!(&prediction, ChosenPrediction::Boxes { boxes, .. } if !boxes.is_empty());
         let keeps = match self.options.verdicts {
             VerdictChoice::All => true,
             VerdictChoice::WithoutRejected => has_boxes || row.verdict != Some(Verdict::Reject),
@@ -237,22 +244,22 @@ impl<'c> Chooser<'c> {
             tally.left_out_by_verdict += u64::from(!row.is_outdated);
             return None;
         }
-        Some(ChosenImage { row, answer })
+        Some(ChosenImage { row, prediction })
     }
 
-    fn choose_answer<'r>(
+    fn choose_prediction<'r>(
         &'r self,
         row: &'r ExportRow,
         prediction: &'r Prediction,
         tally: &mut Tally,
-    ) -> ChosenAnswer<'r> {
+    ) -> ChosenPrediction<'r> {
         let (width, height) = (prediction.width, prediction.height);
         if self.context.task() == ModelTask::Classification {
             let classes = match self.options.boxes {
                 BoxChoice::Visible => self.context.view.visible_classes(prediction),
                 BoxChoice::All => prediction.classes(),
             };
-            return ChosenAnswer::Classes {
+            return ChosenPrediction::Classes {
                 width,
                 height,
                 classes,
@@ -270,7 +277,7 @@ impl<'c> Chooser<'c> {
         let boxes = indices
             .into_iter()
             .filter_map(|index| self.choose_box(row, prediction, index, tally));
-        ChosenAnswer::Boxes {
+        ChosenPrediction::Boxes {
             width,
             height,
             boxes: boxes.collect(),

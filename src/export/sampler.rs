@@ -9,8 +9,9 @@ use super::target::{Existing, ExportTarget};
 use super::{ExportError, export};
 use crate::decode::DecodeLimits;
 use crate::domain::{
-    Answer, Detection, DeviceChoice, ExportFormat, ExportOptions, KeepRule, LabelSet, MadeAt,
-    ModelCard, Prediction, RunId, RunInfo, RunKey, Sample, SampleUri, ViewSettings,
+    Detection, DeviceChoice, ExportFormat, ExportOptions, InferenceLocation, KeepRule, LabelSet,
+    ModelCard, Prediction, PredictionContent, RunId, RunInfo, RunKey, Sample, SampleUri,
+    ViewSettings,
 };
 use crate::source::MemorySource;
 use crate::tasks::{ProgressUnit, TaskControl};
@@ -41,7 +42,7 @@ pub(super) fn run() -> RunInfo {
             batch: None,
             threads: None,
             keep: KeepRule::default(),
-            made: MadeAt::Here,
+            made: InferenceLocation::Here,
         },
         labels: LabelSet::parse(LABELS).unwrap(),
         card,
@@ -61,7 +62,7 @@ pub(super) fn row(name: &str, boxes: &[(u32, f32, [f32; 4])]) -> ExportRow {
     let prediction = Prediction {
         width: 100,
         height: 80,
-        answer: Answer::Detections(detections.collect()),
+        content: PredictionContent::Detections(detections.collect()),
         warnings: Vec::new(),
     };
     let sample = Sample {

@@ -41,10 +41,10 @@ pub(super) struct Tally {
     pub(super) images: u64,
     pub(super) boxes: u64,
     pub(super) left_out_by_verdict: u64,
-    /// Images that datasets and pictures cannot hold, because nothing is known of what is in them.
+    /// Images that datasets and images cannot hold, because nothing is known of what is in them.
     pub(super) unasked: u64,
     pub(super) failed: u64,
-    /// Images whose answer is about an older version of the file.
+    /// Images whose prediction is about an older version of the file.
     pub(super) outdated: u64,
     /// Boxes of which nothing lies inside the image.
     pub(super) outside: u64,
@@ -85,7 +85,7 @@ impl Tally {
             self.unasked,
             "image",
             "images",
-            "left out because the run has no answer yet: predict first",
+            "left out because the run has no prediction yet: predict first",
         );
         note(
             self.failed,

@@ -8,7 +8,7 @@ use strum::VariantArray;
 use super::sampler::{self, Sampled};
 use super::*;
 use crate::decode::encode_jpeg;
-use crate::domain::{BoxChoice, ClassChoice, Page, Picture, SampleUri, Verdict, VerdictChoice};
+use crate::domain::{BoxChoice, ClassChoice, Page, RgbImage, SampleUri, Verdict, VerdictChoice};
 use crate::source::{MemorySource, Source, SourceError};
 use crate::tasks::{ProgressUnit, TaskControl};
 
@@ -144,7 +144,7 @@ fn datasets_say_which_images_they_cannot_hold() {
         assert_eq!(sampled.report.images, 1, "{format:?}");
         let notes = sampled.report.notes.join("\n");
         assert!(
-            notes.contains("1 image left out because the run has no answer yet"),
+            notes.contains("1 image left out because the run has no prediction yet"),
             "{notes}"
         );
         assert!(
@@ -286,15 +286,15 @@ fn a_cancelled_or_failed_export_of_any_format_leaves_nothing() {
 
 #[test]
 fn images_that_cannot_be_read_are_listed_and_the_rest_is_written() {
-    let picture = Picture::new(100, 80, vec![90; 100 * 80 * 3]).unwrap();
-    let jpeg = encode_jpeg(&picture, 90).unwrap();
+    let image = RgbImage::new(100, 80, vec![90; 100 * 80 * 3]).unwrap();
+    let jpeg = encode_jpeg(&image, 90).unwrap();
     let files = [("/photos/good.jpg".to_owned(), jpeg)];
     let mut context = sampler::context();
     context.source = Arc::new(MemorySource::new(files));
     for format in [
         ExportFormat::Yolo,
         ExportFormat::Voc,
-        ExportFormat::Pictures,
+        ExportFormat::AnnotatedImages,
         ExportFormat::Report,
     ] {
         let rows = vec![
@@ -320,7 +320,7 @@ fn images_that_cannot_be_read_are_listed_and_the_rest_is_written() {
                 assert!(!sampled.path.join("labels/gone.txt").exists());
             }
             ExportFormat::Voc => assert!(sampled.path.join("JPEGImages/good.jpg").exists()),
-            ExportFormat::Pictures => assert!(sampled.path.join("good.jpg").exists()),
+            ExportFormat::AnnotatedImages => assert!(sampled.path.join("good.jpg").exists()),
             _ => assert!(sampled.text.contains("data:image/jpeg;base64,")),
         }
     }
@@ -356,7 +356,7 @@ fn a_source_that_is_out_of_reach_gives_no_export_without_its_images() {
     for format in [
         ExportFormat::Yolo,
         ExportFormat::Voc,
-        ExportFormat::Pictures,
+        ExportFormat::AnnotatedImages,
     ] {
         let rows = vec![sampler::row("a.jpg", &[CAT]), sampler::row("b.jpg", &[CAT])];
         let with_images = ExportOptions {

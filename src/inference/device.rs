@@ -97,8 +97,8 @@ pub fn survey(runtime: &Loaded) -> Result<DeviceSurvey, InferenceError> {
         let zeros = vec![0.0; TINY_INPUT_SHAPE.iter().product()];
         let input = Tensor::f32(TINY_INPUT_SHAPE, zeros);
         let control = TaskControl::new(ProgressUnit::Steps);
-        let answer = session.run("input", &input, &[], &control);
-        answer.map_err(|error| InferenceError::Device {
+        let prediction = session.run("input", &input, &[], &control);
+        prediction.map_err(|error| InferenceError::Device {
             device,
             reason: error.to_string(),
         })?;
@@ -154,7 +154,7 @@ impl PreparedDevice<'_> {
         };
         match self.device {
             Device::Cpu => alone(builder),
-            // TensorFloat-32 would cost three digits, and the answers must be those of every other device.
+            // TensorFloat-32 would cost three digits, and the predictions must be those of every other device.
             Device::Cuda => {
                 let provider = ep::CUDA::default().with_tf32(false).build();
                 Ok(alone(builder)?.with_execution_providers([provider.error_on_failure()])?)

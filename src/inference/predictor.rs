@@ -11,7 +11,7 @@ use super::runtime::Loaded;
 use super::session::OnnxSession;
 use crate::domain::{
     Device, DeviceChoice, DeviceReport, KeepRule, LabelSet, LatencyMs, ModelCard, OutputConvention,
-    Picture, Prediction,
+    Prediction, RgbImage,
 };
 use crate::library::Model;
 use crate::tasks::TaskControl;
@@ -216,8 +216,8 @@ const KEEP_ALL: KeepRule = KeepRule {
 };
 
 impl Predictor for OnnxPredictor {
-    fn prepare(&self, picture: &Picture) -> Result<Prepared, PredictError> {
-        preprocess(&self.card.input, picture)
+    fn prepare(&self, image: &RgbImage) -> Result<Prepared, PredictError> {
+        preprocess(&self.card.input, image)
     }
 
     fn predict(
@@ -269,7 +269,7 @@ impl OnnxPredictor {
     }
 }
 
-/// One tensor of several pictures of the same shape, along the batch dimension.
+/// One tensor of several images of the same shape, along the batch dimension.
 fn join(batch: &[Prepared]) -> Result<Cow<'_, Tensor>, PredictError> {
     let [first, rest @ ..] = batch else {
         return Err(PredictError::Failed("an empty batch".to_owned()));
@@ -284,7 +284,7 @@ fn join(batch: &[Prepared]) -> Result<Cow<'_, Tensor>, PredictError> {
             (TensorData::U8(all), TensorData::U8(more)) => all.extend(more),
             _ => {
                 return Err(PredictError::Failed(
-                    "the pictures of a batch have different types".to_owned(),
+                    "the images of a batch have different types".to_owned(),
                 ));
             }
         }

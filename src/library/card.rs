@@ -164,11 +164,11 @@ fn check_input(input: &ImageInput) -> Result<(), FieldError> {
         require(input.mean == [0.0; 3], "input.mean", reason)?;
         require(input.std == [1.0; 3], "input.std", reason)?;
     }
-    let one_picture = matches!(input.layout, Layout::Chw | Layout::Hwc);
+    let one_image = matches!(input.layout, Layout::Chw | Layout::Hwc);
     require(
-        !(input.batches && one_picture),
+        !(input.batches && one_image),
         "input.batches",
-        "a layout without a batch dimension takes one picture at a time",
+        "a layout without a batch dimension takes one image at a time",
     )?;
     check_resize(&input.resize)
 }
@@ -197,7 +197,7 @@ fn check_resize(rule: &ResizeRule) -> Result<(), FieldError> {
             side(short_side, "input.resize.short-side-crop.short_side")?;
             side(crop_width, "input.resize.short-side-crop.crop_width")?;
             side(crop_height, "input.resize.short-side-crop.crop_height")?;
-            let fits = "must not be larger than short_side, or the crop would leave the picture";
+            let fits = "must not be larger than short_side, or the crop would leave the image";
             require(
                 crop_width <= short_side,
                 "input.resize.short-side-crop.crop_width",

@@ -15,7 +15,7 @@ use super::LibraryError;
 use super::weights::{OnChunk, has_sha256};
 use crate::domain::{ModelCard, ModelFile, human_bytes};
 use crate::tasks::{Cancelled, TaskControl};
-use http::{Answer, Connection, Event, Fault};
+use http::{Connection, Event, Fault, ResponseHead};
 use part::{Part, Validator};
 
 /// How patient a download is.
@@ -329,10 +329,10 @@ impl Download<'_> {
         let range = part.validator().map(|validator| (part.len(), validator));
         let mut connection = Connection::open(self.url, range, self.policy.stall_timeout);
         match self.next(&mut connection)? {
-            Event::Answer(answer) => self.accept(&answer, part)?,
+            Event::Head(response) => self.accept(&response, part)?,
             Event::Failed(fault) => return Err(connect_setback(fault, part)),
             Event::Data(_) | Event::End => {
-                return Err(Setback::Again("sent no answer".to_owned()));
+                return Err(Setback::Again("sent no response".to_owned()));
             }
         }
         loop {
@@ -344,7 +344,7 @@ impl Download<'_> {
                     log::debug!("{}: {fault:?}", self.url);
                     return Err(Setback::Again(self.cut(part)));
                 }
-                Event::Answer(_) => return Err(give_up("answered twice")),
+                Event::Head(_) => return Err(give_up("answered twice")),
             }
         }
     }
@@ -367,12 +367,12 @@ impl Download<'_> {
         }
     }
 
-    /// Brings the part to where the answer goes on.
-    fn accept(&self, answer: &Answer, part: &mut Part) -> Result<(), Setback> {
+    /// Brings the part to where the response goes on.
+    fn accept(&self, response: &ResponseHead, part: &mut Part) -> Result<(), Setback> {
         let bytes = self.card.file.bytes;
-        match answer.status {
+        match response.status {
             200 => {
-                if let Some(length) = answer.content_length
+                if let Some(length) = response.content_length
                     && length != bytes
                 {
                     part.restart()?;
@@ -382,16 +382,16 @@ impl Download<'_> {
                 }
                 // Also where a range was asked for: the file has changed, or the server knows no ranges.
                 part.restart()?;
-                part.set_validator(Validator::of(answer))?;
+                part.set_validator(Validator::of(response))?;
                 self.control.set_done_before(0);
                 Ok(())
             }
             206 => {
-                let goes_on = answer.range_start == Some(part.len())
-                    && answer.range_total.is_none_or(|total| total == bytes)
+                let goes_on = response.range_start == Some(part.len())
+                    && response.range_total.is_none_or(|total| total == bytes)
                     && part
                         .validator()
-                        .is_some_and(|validator| !validator.differs(answer));
+                        .is_some_and(|validator| !validator.differs(response));
                 if goes_on {
                     return Ok(());
                 }
@@ -405,9 +405,9 @@ impl Download<'_> {
                 Err(Setback::Again("has no such part of the file".to_owned()))
             }
             408 | 429 | 500..=599 => {
-                Err(Setback::Again(format!("answered {}", answer.status_text)))
+                Err(Setback::Again(format!("answered {}", response.status_text)))
             }
-            _ => Err(give_up(format!("answered {}", answer.status_text))),
+            _ => Err(give_up(format!("answered {}", response.status_text))),
         }
     }
 

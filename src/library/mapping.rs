@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::card::{CardError, FieldError, check_id, field_span, is_plain_file_name, position};
 use super::models::{Library, LibraryError, labels_from_file};
 use super::{built_in, built_in_labels};
-use crate::domain::{LabelSet, MappedAnswer, MappingField, OutputMapping, Problem};
+use crate::domain::{LabelSet, MappedContent, MappingField, OutputMapping, Problem};
 
 /// How a mapping's file ends.
 const EXTENSION: &str = "toml";
@@ -69,7 +69,7 @@ pub fn check_mapping(mapping: &OutputMapping) -> Result<(), FieldError> {
             ),
         );
     }
-    let MappedAnswer::Classification(classes) = &mapping.answer else {
+    let MappedContent::Classification(classes) = &mapping.content else {
         return Ok(());
     };
     classes.check().map_err(|fault| {
@@ -241,11 +241,11 @@ mod tests {
         assert!(!saved.exists() && !kept.exists());
         assert!(labels.exists() && other.exists());
 
-        let elsewhere = home.path().join("m.toml");
-        fs::write(&elsewhere, CLASSIFIER).unwrap();
-        let error = library.delete_mapping(&elsewhere).unwrap_err();
+        let remote_inference = home.path().join("m.toml");
+        fs::write(&remote_inference, CLASSIFIER).unwrap();
+        let error = library.delete_mapping(&remote_inference).unwrap_err();
         assert!(matches!(error, LibraryError::NotOwn { .. }), "{error}");
-        assert!(elsewhere.exists());
+        assert!(remote_inference.exists());
     }
 
     const DETECTOR: &str = r#"
@@ -344,7 +344,7 @@ background = true
         let mapping = parse_mapping(DETECTOR, Path::new("m.toml")).unwrap();
         let path = library.save_mapping(&mapping, Some(&labels)).unwrap();
         let (found, names) = library.find_mapping("shelf-detector").unwrap();
-        assert_eq!(found.answer, mapping.answer);
+        assert_eq!(found.content, mapping.content);
         assert_eq!(names.get(3), Some("tin"));
         assert_eq!(
             library.find_mapping(path.to_str().unwrap()).unwrap().0,

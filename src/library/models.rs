@@ -75,7 +75,7 @@ pub enum LibraryError {
     Unknown { id: String, known: Vec<String> },
     #[error("could not read the model {}: {source}", path.display())]
     NoFile { path: PathBuf, source: io::Error },
-    /// The file is there, but nothing says how to feed it and read its answer.
+    /// The file is there, but nothing says how to feed it and read its response.
     #[error(
         "nothing is known about this model; `spotcheck models add FILE.onnx` looks into it and makes a model card: {}",
         path.display()

@@ -4,12 +4,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use super::*;
-use crate::domain::{Answer, AxisTransform, Picture, SampleUri};
+use crate::domain::{AxisTransform, PredictionContent, RgbImage, SampleUri};
 use crate::source::{Page, SourceError};
 use crate::tasks::ProgressUnit;
 use crate::vision::{EncodedImage, EncodedPredictor, PredictError, Predictor, Prepared, Tensor};
 
-/// A 24-bit BMP of `width` x 1 pixels; its width is how the tests tell pictures apart.
+/// A 24-bit BMP of `width` x 1 pixels; its width is how the tests tell images apart.
 fn bmp(width: u32) -> Vec<u8> {
     let row_bytes = (width * 3).next_multiple_of(4);
     let mut bytes = b"BM".to_vec();
@@ -34,7 +34,7 @@ fn bmp(width: u32) -> Vec<u8> {
     bytes
 }
 
-/// Sample `n` is a picture `n + 1` pixels wide, or no picture at all.
+/// Sample `n` is an image `n + 1` pixels wide, or no image at all.
 #[derive(Default)]
 struct TestSource {
     len: usize,
@@ -83,7 +83,7 @@ impl Source for TestSource {
             return Err(SourceError::Unreachable("unplugged".to_owned()));
         }
         if self.broken.contains(&number) {
-            return Ok(b"not a picture".to_vec());
+            return Ok(b"not an image".to_vec());
         }
         Ok(bmp(number as u32 + 1))
     }
@@ -91,7 +91,7 @@ impl Source for TestSource {
 
 type Call = dyn Fn(&[u32], &TaskControl) -> Result<(), PredictError> + Send + Sync;
 
-/// Answers with the picture's width; `call` sees the widths of each batch and may object.
+/// Answers with the image's width; `call` sees the widths of each batch and may object.
 struct TestPredictor {
     lanes: usize,
     batch: usize,
@@ -113,12 +113,12 @@ impl TestPredictor {
 }
 
 impl Predictor for TestPredictor {
-    fn prepare(&self, picture: &Picture) -> Result<Prepared, PredictError> {
+    fn prepare(&self, image: &RgbImage) -> Result<Prepared, PredictError> {
         Ok(Prepared {
             tensor: Tensor::u8([1, 1, 1, 3], vec![0; 3]),
             image_from_model: AxisTransform::IDENTITY,
             canvas_size: [1, 1],
-            image_size: [picture.width(), picture.height()],
+            image_size: [image.width(), image.height()],
         })
     }
 
@@ -136,7 +136,7 @@ impl Predictor for TestPredictor {
         let prediction = |width| Prediction {
             width,
             height: 1,
-            answer: Answer::Detections(Vec::new()),
+            content: PredictionContent::Detections(Vec::new()),
             warnings: Vec::new(),
         };
         Ok(widths.into_iter().map(prediction).collect())
@@ -176,7 +176,7 @@ fn source(len: usize) -> TestSource {
     }
 }
 
-/// Every result in order and of the right picture, those of `broken` failed.
+/// Every result in order and of the right image, those of `broken` failed.
 fn check_results(results: &[(usize, SampleResult)], len: usize, broken: &[usize]) {
     assert_eq!(
         results.iter().map(|(index, _)| *index).collect::<Vec<_>>(),
@@ -254,7 +254,7 @@ fn a_slow_source_and_a_slow_model_overlap_and_few_images_are_in_memory() {
 }
 
 #[test]
-fn a_file_that_is_no_picture_is_one_problem_and_the_rest_goes_on() {
+fn a_file_that_is_no_image_is_one_problem_and_the_rest_goes_on() {
     for (lanes, batch) in [(1, 4), (3, 1)] {
         let source = TestSource {
             broken: vec![3, 17],
@@ -389,7 +389,7 @@ fn a_device_out_of_memory_gets_smaller_batches_and_says_so() {
 }
 
 #[test]
-fn a_picture_that_the_model_refuses_costs_only_itself() {
+fn an_image_that_the_model_refuses_costs_only_itself() {
     let picky = |widths: &[u32], _: &TaskControl| {
         if widths.contains(&6) {
             return Err(PredictError::Failed("I do not like this one".to_owned()));
@@ -416,8 +416,8 @@ fn a_panic_in_the_model_is_the_problem_of_one_image() {
 #[test]
 fn a_lost_device_stops_the_run_and_keeps_what_was_done() {
     for lanes in [1, 2] {
-        let answered = Arc::new(AtomicUsize::new(0));
-        let count = Arc::clone(&answered);
+        let predicted = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&predicted);
         let dying = move |widths: &[u32], _: &TaskControl| {
             if widths[0] > 10 {
                 return Err(PredictError::DeviceLost("unplugged".to_owned()));
@@ -430,7 +430,7 @@ fn a_lost_device_stops_the_run_and_keeps_what_was_done() {
             outcome.stopped,
             Some(Stopped::DeviceLost("unplugged".to_owned()))
         );
-        assert_eq!(results.len(), answered.load(Ordering::SeqCst));
+        assert_eq!(results.len(), predicted.load(Ordering::SeqCst));
         assert!(results.is_sorted_by_key(|(index, _)| *index));
         for (index, result) in results {
             assert_eq!(result.unwrap().width as usize, index + 1);
@@ -517,7 +517,7 @@ impl EncodedPredictor for FilePredictor {
         Ok(Prediction {
             width,
             height,
-            answer: Answer::Classes(Vec::new()),
+            content: PredictionContent::Classes(Vec::new()),
             warnings: Vec::new(),
         })
     }
@@ -542,7 +542,7 @@ fn file_request(
 }
 
 #[test]
-fn a_model_that_takes_files_gets_each_undecoded_and_its_answers_come_in_listing_order() {
+fn a_model_that_takes_files_gets_each_undecoded_and_its_predictions_come_in_listing_order() {
     for lanes in [1, 5] {
         let source = TestSource {
             len: 40,
@@ -569,7 +569,7 @@ fn a_model_that_takes_files_gets_each_undecoded_and_its_answers_come_in_listing_
 }
 
 #[test]
-fn a_model_that_is_out_of_reach_ends_the_run_and_what_was_answered_stays() {
+fn a_model_that_is_out_of_reach_ends_the_run_and_what_was_predicted_stays() {
     let source = TestSource {
         len: 500,
         ..TestSource::default()

@@ -223,13 +223,13 @@ impl<'r> Shared<'r> {
         self.clock.measure(Stage::Prepare, || {
             guarded(|| {
                 predictor
-                    .prepare(&image.picture)
+                    .prepare(&image.image)
                     .map_err(|error| error.to_string())
             })
         })
     }
 
-    /// Splits a batch into calls of one tensor shape and of no more than `max_len` pictures.
+    /// Splits a batch into calls of one tensor shape and of no more than `max_len` images.
     fn predict_batch(
         &self,
         predictor: &dyn Predictor,
@@ -261,7 +261,7 @@ impl<'r> Shared<'r> {
         Ok(())
     }
 
-    /// Tries the whole batch; where that fails, its parts, down to single pictures, so that one bad picture costs only
+    /// Tries the whole batch; where that fails, its parts, down to single images, so that one bad image costs only
     /// itself. A device that is out of memory gets smaller batches from then on.
     fn predict_or_split(
         &self,
@@ -339,14 +339,14 @@ impl<'r> Shared<'r> {
 /// The run is over for this thread.
 struct Ended;
 
-const NO_ANSWER: &str = "the model gave no answer for this picture";
+const NO_ANSWER: &str = "the model gave no prediction for this image";
 
 /// Width and height of the upright image in pixels, from the header of its file.
 ///
 /// # Errors
 /// It is no image, for people.
 pub fn upright_size(bytes: &[u8]) -> Result<[u32; 2], String> {
-    // What is no image is not sent: it would cost time and money, and the answer would be the same.
+    // What is no image is not sent: it would cost time and money, and the prediction would be the same.
     Format::of(bytes).map_err(|error| error.to_string())?;
     details(bytes)
         .upright_size()

@@ -1,7 +1,7 @@
 //! A model elsewhere is asked about one image at a time: behind an endpoint, or in TensorFlow Serving.
 //!
 //! Images go as they lie in their files; answers are read by [`OutputReader`], as those of Batch Transform are. Knows nothing of how a
-//! request gets there: that is a [`Carrier`]'s.
+//! request gets there: that is a [`Transport`]'s.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -18,9 +18,9 @@ use crate::domain::{
 use crate::tasks::TaskControl;
 use crate::vision::{EncodedImage, EncodedPredictor, PredictError};
 
-/// Takes a request to a model, and its answer back.
-pub trait Carrier: Send + Sync {
-    /// Waits for the whole answer, no longer than until `control` is cancelled.
+/// Takes a request to a model, and its response back.
+pub trait Transport: Send + Sync {
+    /// Waits for the whole response, no longer than until `control` is cancelled.
     ///
     /// # Errors
     /// [`PredictError::OutOfReach`] where no other request would do better.
@@ -75,15 +75,15 @@ impl Wrapping {
 /// Finds out what a model answers by asking it about one image.
 ///
 /// # Errors
-/// As [`Carrier::carry`]; also [`PredictError::OutOfReach`] where the answer has no shape that is known: no other will.
+/// As [`Transport::carry`]; also [`PredictError::OutOfReach`] where the response has no shape that is known: no other will.
 pub fn recognise(
-    carrier: &dyn Carrier,
+    transport: &dyn Transport,
     wrapping: &Wrapping,
     image: &[u8],
     control: &TaskControl,
 ) -> Result<Recognition, PredictError> {
-    let answer = carrier.carry(wrapping.wrap(image), control)?;
-    Recognition::of(&answer).map_err(|error| match error {
+    let response = transport.carry(wrapping.wrap(image), control)?;
+    Recognition::of(&response).map_err(|error| match error {
         Unrecognised::Broken(reason) => PredictError::Failed(reason),
         Unrecognised::Unknown(_) => PredictError::OutOfReach(error.to_string()),
     })
@@ -91,7 +91,7 @@ pub fn recognise(
 
 /// A model elsewhere, as the pipeline uses it.
 pub struct RemotePredictor {
-    carrier: Arc<dyn Carrier>,
+    transport: Arc<dyn Transport>,
     wrapping: Wrapping,
     reader: OutputReader,
     lanes: usize,
@@ -101,7 +101,7 @@ pub struct RemotePredictor {
 impl RemotePredictor {
     /// `lanes`: how many images may be on their way at once.
     pub fn new(
-        carrier: Arc<dyn Carrier>,
+        transport: Arc<dyn Transport>,
         wrapping: Wrapping,
         shape: OutputShape,
         labels: LabelSource,
@@ -109,7 +109,7 @@ impl RemotePredictor {
         lanes: usize,
     ) -> Self {
         Self {
-            carrier,
+            transport,
             wrapping,
             reader: OutputReader::new(shape, labels, keep),
             lanes: lanes.max(1),
@@ -122,17 +122,17 @@ impl RemotePredictor {
         self.reader.learn(known);
     }
 
-    /// The classes as far as they are known: more with each answer, where only the answers name them.
+    /// The classes as far as they are known: more with each response, where only the responses name them.
     pub fn labels(&self) -> LabelSet {
         self.reader.labels()
     }
 
-    /// The classes as they were given; `None` where only the answers name them.
+    /// The classes as they were given; `None` where only the responses name them.
     pub fn given_labels(&self) -> Option<LabelSet> {
         self.reader.given_labels()
     }
 
-    /// From sending an image to having its answer; `None` before the first.
+    /// From sending an image to having its response; `None` before the first.
     pub fn latency(&self) -> Option<LatencyMs> {
         let mut took = self.took_ms.lock().clone();
         took.sort_by(f32::total_cmp);
@@ -147,10 +147,10 @@ impl RemotePredictor {
         })
     }
 
-    /// Sends one image; gives the answer, and the time from sending the request to having all of it.
+    /// Sends one image; gives the response, and the time from sending the request to having all of it.
     ///
     /// # Errors
-    /// As [`Carrier::carry`].
+    /// As [`Transport::carry`].
     pub fn ask(
         &self,
         image: &[u8],
@@ -158,24 +158,24 @@ impl RemotePredictor {
     ) -> Result<(Vec<u8>, Duration), PredictError> {
         let request = self.wrapping.wrap(image);
         let sent = Instant::now();
-        let answer = self.carrier.carry(request, control)?;
-        Ok((answer, sent.elapsed()))
+        let response = self.transport.carry(request, control)?;
+        Ok((response, sent.elapsed()))
     }
 
     /// Reads what the model answered about an image of this width and height, `took` after it was sent.
     ///
     /// # Errors
-    /// It is no answer, or about another image.
+    /// It is no response, or about another image.
     pub fn read(
         &self,
-        answer: &[u8],
+        response: &[u8],
         size: [u32; 2],
         took: Duration,
     ) -> Result<Prediction, PredictError> {
         self.took_ms.lock().push(took.as_secs_f32() * 1e3);
         let prediction = self
             .reader
-            .read(answer, Some(size))
+            .read(response, Some(size))
             .map_err(PredictError::Failed)?;
         let told = [prediction.width, prediction.height];
         if told == size {
@@ -183,7 +183,7 @@ impl RemotePredictor {
         }
         let [width, height] = size;
         Err(PredictError::Failed(format!(
-            "the answer is about an image of {} x {} pixels, and this one has {width} x {height}",
+            "the response is about an image of {} x {} pixels, and this one has {width} x {height}",
             told[0], told[1]
         )))
     }
@@ -195,8 +195,8 @@ impl EncodedPredictor for RemotePredictor {
         image: &EncodedImage<'_>,
         control: &TaskControl,
     ) -> Result<Prediction, PredictError> {
-        let (answer, took) = self.ask(image.bytes, control)?;
-        self.read(&answer, image.size, took)
+        let (response, took) = self.ask(image.bytes, control)?;
+        self.read(&response, image.size, took)
     }
 
     fn lanes(&self) -> usize {
@@ -240,7 +240,7 @@ pub fn card_of_remote(id: &str, task: ModelTask, assumed: &[String], origin: &st
     ModelCard {
         origin: origin.to_owned(),
         assumed: assumed.to_vec(),
-        ..ModelCard::of_answers(plain, id.to_owned(), output)
+        ..ModelCard::of_predictions(plain, id.to_owned(), output)
     }
 }
 
@@ -252,7 +252,7 @@ mod tests {
     /// Answers every request alike.
     struct Always(&'static str);
 
-    impl Carrier for Always {
+    impl Transport for Always {
         fn carry(&self, _: Request, _: &TaskControl) -> Result<Vec<u8>, PredictError> {
             Ok(self.0.as_bytes().to_vec())
         }
@@ -302,13 +302,13 @@ mod tests {
         }
     }
 
-    fn ask(answer: &'static str, size: [u32; 2]) -> Result<Prediction, PredictError> {
+    fn ask(response: &'static str, size: [u32; 2]) -> Result<Prediction, PredictError> {
         let control = TaskControl::new(ProgressUnit::Images);
-        let carrier = Arc::new(Always(answer));
-        let found = recognise(&*carrier, &Wrapping::default(), b"", &control)?;
+        let transport = Arc::new(Always(response));
+        let found = recognise(&*transport, &Wrapping::default(), b"", &control)?;
         let keep = KeepRule::default();
         let predictor = RemotePredictor::new(
-            carrier,
+            transport,
             Wrapping::default(),
             found.shape,
             LabelSource::Outputs,
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_a_prediction_and_one_about_another_image_is_none() {
+    fn a_response_is_a_prediction_and_one_about_another_image_is_none() {
         let prediction = ask(OWN, [4, 3]).unwrap();
         assert_eq!(prediction.classes()[0].label, "cat");
         let error = ask(OWN, [3, 4]).unwrap_err().to_string();
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_of_no_known_shape_ends_the_run_and_a_failure_is_one_of_its_image() {
+    fn a_response_of_no_known_shape_ends_the_run_and_a_failure_is_one_of_its_image() {
         let unknown = ask(r#"{"cat": "yes"}"#, [4, 3]).unwrap_err();
         assert!(matches!(unknown, PredictError::OutOfReach(_)), "{unknown}");
         let failed = ask(r#"{"status":"failed","error":"no image"}"#, [4, 3]).unwrap_err();
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn the_card_of_a_model_elsewhere_can_be_written_and_read() {
+    fn the_card_of_a_model_remote_can_be_written_and_read() {
         for task in [ModelTask::Classification, ModelTask::Detection] {
             let card = card_of_remote("My Endpoint", task, &[], "endpoint");
             assert_eq!(card.id, "my-endpoint");

@@ -1,15 +1,15 @@
-//! A model elsewhere, as a person names it, becomes one that can be asked: its first answer says what it is, or a mapping does.
+//! A model elsewhere, as a person names it, becomes one that can be asked: its first response says what it is, or a mapping does.
 
 use std::sync::Arc;
 
-use super::asking::{Carrier, RemotePredictor, Wrapping, card_of_remote};
-use super::endpoint::EndpointCarrier;
+use super::asking::{RemotePredictor, Transport, Wrapping, card_of_remote};
+use super::endpoint::EndpointTransport;
 use super::outputs::{LabelSource, OutputReader, OutputShape, ReadingChoice, Recognition};
 use super::tf_serving::{TfServing, TfServingAddress};
 use crate::aws::{Aws, AwsError};
 use crate::domain::{
-    DeviceChoice, LabelSet, MadeAt, ModelCard, OutputMapping, RemoteAddress, RemoteModel, RunKey,
-    endpoint_name_problem,
+    DeviceChoice, InferenceLocation, LabelSet, ModelCard, OutputMapping, RemoteAddress,
+    RemoteModel, RunKey, endpoint_name_problem,
 };
 use crate::library::{Library, built_in_labels};
 use crate::tasks::TaskControl;
@@ -20,10 +20,10 @@ pub const USUAL_LANES: usize = 4;
 /// Whom to ask, and how.
 #[derive(Clone)]
 pub struct Asking {
-    pub carrier: Arc<dyn Carrier>,
+    pub transport: Arc<dyn Transport>,
     pub wrapping: Wrapping,
-    pub made: MadeAt,
-    /// What the model is called where its answers do not say it.
+    pub made: InferenceLocation,
+    /// What the model is called where its responses do not say it.
     id: String,
     /// What the user says that classes are called by.
     labels: Option<String>,
@@ -34,7 +34,7 @@ pub struct Understood {
     pub predictor: Arc<RemotePredictor>,
     pub key: RunKey,
     pub card: ModelCard,
-    /// As far as they are known before the first answer.
+    /// As far as they are known before the first response.
     pub labels: LabelSet,
     /// How answers are read, for people.
     pub reading: String,
@@ -62,21 +62,21 @@ impl Asking {
             form: model.form,
             signature: model.signature.clone(),
         };
-        let (carrier, made, id): (Arc<dyn Carrier>, _, _) = match &model.at {
+        let (transport, made, id): (Arc<dyn Transport>, _, _) = match &model.at {
             RemoteAddress::Endpoint { name, access } => {
                 if let Some(problem) = endpoint_name_problem(name) {
                     return Err(ConnectError::Name(problem));
                 }
-                let carrier = EndpointCarrier::new(aws.sagemaker(access), name, control)?;
-                let made = MadeAt::Endpoint {
+                let transport = EndpointTransport::new(aws.sagemaker(access), name, control)?;
+                let made = InferenceLocation::Endpoint {
                     name: name.clone(),
-                    region: carrier.region().to_owned(),
+                    region: transport.region().to_owned(),
                 };
-                (Arc::new(carrier), made, name.clone())
+                (Arc::new(transport), made, name.clone())
             }
             RemoteAddress::TfServing { address } => {
                 let address = TfServingAddress::parse(address)?;
-                let made = MadeAt::TfServing {
+                let made = InferenceLocation::TfServing {
                     address: address.url().to_owned(),
                 };
                 let id = address.model().to_owned();
@@ -84,7 +84,7 @@ impl Asking {
             }
         };
         Ok(Self {
-            carrier,
+            transport,
             wrapping,
             made,
             id,
@@ -94,7 +94,7 @@ impl Asking {
         })
     }
 
-    /// `first`: the answer that was recognised, about an image of this width and height; it shows whether the labels that are known here
+    /// `first`: the response that was recognised, about an image of this width and height; it shows whether the labels that are known here
     /// fit. `known` knows models by their id. `lanes`: how many images may be on their way at once.
     pub fn understood(
         &self,
@@ -120,11 +120,11 @@ impl Asking {
             (None, Some(labels), _) => {
                 let labels = LabelSource::Known(labels);
                 let reader = OutputReader::new(shape.clone(), labels.clone(), choice.keep);
-                if first.is_none_or(|(answer, size)| reader.read(answer, Some(size)).is_ok()) {
+                if first.is_none_or(|(response, size)| reader.read(response, Some(size)).is_ok()) {
                     labels
                 } else {
                     assumed.push(
-                        "the names of the classes are those of the answers, which differ from those of the model of this name here"
+                        "the names of the classes are those of the responses, which differ from those of the model of this name here"
                             .to_owned(),
                     );
                     LabelSource::Outputs
@@ -161,7 +161,7 @@ impl Asking {
             made: self.made.clone(),
         };
         let predictor = RemotePredictor::new(
-            Arc::clone(&self.carrier),
+            Arc::clone(&self.transport),
             self.wrapping.clone(),
             shape,
             labels,
@@ -177,10 +177,10 @@ impl Asking {
         }
     }
 
-    /// All that answers of the same model may differ by.
+    /// All that responses of the same model may differ by.
     fn origin(&self, reading: &str) -> String {
         let mut parts = vec![
-            self.carrier.name(),
+            self.transport.name(),
             format!("asked with {}", self.wrapping.form.description()),
         ];
         let signature = self.wrapping.signature.as_ref();
@@ -195,7 +195,7 @@ impl Asking {
     }
 }
 
-/// The model of the library that answers name. Such a name is never taken for a path.
+/// The model of the library that responses name. Such a name is never taken for a path.
 pub fn known_to(library: &Library) -> impl Fn(&str) -> Option<(ModelCard, LabelSet)> {
     |id| {
         let mut entries = library.entries().into_iter();

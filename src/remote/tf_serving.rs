@@ -11,15 +11,15 @@ use ureq::Agent;
 use ureq::http::Uri;
 use ureq::tls::{RootCerts, TlsConfig};
 
-use super::asking::{Carrier, Request};
-use super::outputs::MAX_ANSWER_BYTES;
+use super::asking::{Request, Transport};
+use super::outputs::MAX_RESPONSE_BYTES;
 use crate::tasks::TaskControl;
 use crate::vision::PredictError;
 
 pub use look::{ServedModel, ServedSignature};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(70);
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(70);
 /// How often a server that is busy is asked, and how long is waited in between.
 const ATTEMPTS: u32 = 4;
 const WAIT: Duration = Duration::from_millis(500);
@@ -118,7 +118,7 @@ impl TfServing {
             .user_agent(concat!("spotcheck/", env!("CARGO_PKG_VERSION")))
             .http_status_as_error(false)
             .timeout_connect(Some(CONNECT_TIMEOUT))
-            .timeout_global(Some(ANSWER_TIMEOUT));
+            .timeout_global(Some(RESPONSE_TIMEOUT));
         if address.is_this_machine() {
             config = config.proxy(None);
         }
@@ -129,13 +129,13 @@ impl TfServing {
     }
 
     /// Asks a server that is busy again, for a while.
-    fn answer(&self, request: &Request, control: &TaskControl) -> Result<Answer, PredictError> {
+    fn response(&self, request: &Request, control: &TaskControl) -> Result<Response, PredictError> {
         let mut attempt = 1;
         loop {
-            let answer = self.post(request, control)?;
-            let is_busy = matches!(answer.status, 429 | 503);
+            let response = self.post(request, control)?;
+            let is_busy = matches!(response.status, 429 | 503);
             if !is_busy || attempt == ATTEMPTS {
-                return Ok(answer);
+                return Ok(response);
             }
             control
                 .sleep(WAIT * 2_u32.pow(attempt - 1))
@@ -144,7 +144,7 @@ impl TfServing {
         }
     }
 
-    fn post(&self, request: &Request, control: &TaskControl) -> Result<Answer, PredictError> {
+    fn post(&self, request: &Request, control: &TaskControl) -> Result<Response, PredictError> {
         let request = request.clone();
         self.apart(control, move |this| this.send(&request))
     }
@@ -153,9 +153,9 @@ impl TfServing {
     fn apart(
         &self,
         control: &TaskControl,
-        call: impl FnOnce(&Self) -> Result<Answer, PredictError> + Send + 'static,
-    ) -> Result<Answer, PredictError> {
-        let (sender, answer) = bounded(1);
+        call: impl FnOnce(&Self) -> Result<Response, PredictError> + Send + 'static,
+    ) -> Result<Response, PredictError> {
+        let (sender, response) = bounded(1);
         let (cancel, cancelled) = bounded(1);
         let _hook = control.on_cancel(move || {
             // Told already.
@@ -167,14 +167,14 @@ impl TfServing {
             let _ = sender.send(call(&this));
         });
         select! {
-            recv(answer) -> answer => answer.unwrap_or_else(|_| {
-                Err(PredictError::Failed("the request ended without an answer".to_owned()))
+            recv(response) -> response => response.unwrap_or_else(|_| {
+                Err(PredictError::Failed("the request ended without a response".to_owned()))
             }),
             recv(cancelled) -> _ => Err(PredictError::Cancelled),
         }
     }
 
-    fn send(&self, request: &Request) -> Result<Answer, PredictError> {
+    fn send(&self, request: &Request) -> Result<Response, PredictError> {
         let response = self
             .agent
             .post(&self.address.url)
@@ -186,15 +186,15 @@ impl TfServing {
     fn read(
         &self,
         response: Result<ureq::http::Response<ureq::Body>, ureq::Error>,
-    ) -> Result<Answer, PredictError> {
+    ) -> Result<Response, PredictError> {
         let mut response = response.map_err(|error| self.fault(&error))?;
         let status = response.status().as_u16();
         let body = response
             .body_mut()
             .with_config()
-            .limit(MAX_ANSWER_BYTES + 1)
+            .limit(MAX_RESPONSE_BYTES + 1)
             .read_to_vec();
-        Ok(Answer {
+        Ok(Response {
             status,
             body: body.map_err(|error| self.fault(&error))?,
         })
@@ -205,10 +205,10 @@ impl TfServing {
         match error {
             ureq::Error::Timeout(_) => PredictError::Failed(format!(
                 "TensorFlow Serving did not answer within {} seconds: {url}",
-                ANSWER_TIMEOUT.as_secs()
+                RESPONSE_TIMEOUT.as_secs()
             )),
             ureq::Error::BodyExceedsLimit(_) => PredictError::Failed(
-                "the answer is longer than one about an image can be".to_owned(),
+                "the response is longer than one about an image can be".to_owned(),
             ),
             ureq::Error::HostNotFound => PredictError::OutOfReach(format!(
                 "the name of the host is not known; look how it is spelt, and after the network: {url}"
@@ -220,13 +220,13 @@ impl TfServing {
     }
 }
 
-impl Carrier for TfServing {
+impl Transport for TfServing {
     fn carry(&self, request: Request, control: &TaskControl) -> Result<Vec<u8>, PredictError> {
-        let (error, may_be_down) = match self.answer(&request, control) {
-            Ok(answer) if answer.status == 200 => return Ok(answer.body),
-            Ok(answer) => (
-                answer.error(&self.address),
-                answer.is_of_a_server_in_trouble(),
+        let (error, may_be_down) = match self.response(&request, control) {
+            Ok(response) if response.status == 200 => return Ok(response.body),
+            Ok(response) => (
+                response.error(&self.address),
+                response.is_of_a_server_in_trouble(),
             ),
             Err(error) => (error, true),
         };
@@ -243,12 +243,12 @@ impl Carrier for TfServing {
     }
 }
 
-struct Answer {
+struct Response {
     status: u16,
     body: Vec<u8>,
 }
 
-impl Answer {
+impl Response {
     fn is_of_a_server_in_trouble(&self) -> bool {
         self.status == 429 || self.status >= 500
     }

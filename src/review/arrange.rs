@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::facts::Gate;
 use super::filter::{Filter, Look};
 use super::{
-    Answers, Direction, Marks, Query, SAMPLES_A_LOOK, Sort, SortBy, Suppressed, VerdictKind,
+    Direction, Marks, Predictions, Query, SAMPLES_A_LOOK, Sort, SortBy, Suppressed, VerdictKind,
 };
 use crate::domain::{LabelSet, ModelTask, Sample, SampleId, SampleSet, SharedList, ViewSettings};
 
@@ -22,8 +22,8 @@ pub struct ArrangeRequest {
     /// Those that cannot be shown: not decoded, or not there any more.
     pub unreadable: SampleSet,
     /// Of the run that is looked at.
-    pub answers: Option<Answers>,
-    /// Those whose answer is about an older version of their file.
+    pub predictions: Option<Predictions>,
+    /// Those whose prediction is about an older version of their file.
     pub outdated: SampleSet,
     pub labels: LabelSet,
     pub view: ViewSettings,
@@ -53,12 +53,12 @@ const NOWHERE: u32 = u32::MAX;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FilterCounts {
     pub all: usize,
-    pub answered: usize,
+    pub predicted: usize,
     /// Could not be shown or predicted.
     pub problems: usize,
     /// Predicted although the file is damaged.
     pub damaged: usize,
-    /// The answer is about an older version of the file.
+    /// The prediction is about an older version of the file.
     pub outdated: usize,
     /// Answered by a detector, and no box is shown.
     pub no_box: usize,
@@ -90,9 +90,9 @@ impl Arranger {
         cancelled: &dyn Fn() -> bool,
     ) -> Option<Arrangement> {
         let suppressed = request.suppressed.as_ref();
-        let gate = request.answers.as_ref().map(|answers| {
+        let gate = request.predictions.as_ref().map(|predictions| {
             let marks = Some(&request.marks);
-            Gate::new(answers.task(), &request.view, suppressed, marks)
+            Gate::new(predictions.task(), &request.view, suppressed, marks)
         });
         let filter = Filter::new(&request.query, &request.labels, &request.changes);
         let mut counts = FilterCounts {
@@ -141,14 +141,14 @@ impl ArrangeRequest {
         sample: &'a Sample,
         gate: Option<&'a Gate<'a>>,
     ) -> Look<'a> {
-        let answers = self.answers.as_ref();
-        let summary = answers.and_then(|answers| answers.summary(id));
+        let predictions = self.predictions.as_ref();
+        let summary = predictions.and_then(|predictions| predictions.summary(id));
         let mark = self.marks.of(id);
-        let failed = answers.is_some_and(|answers| answers.failure(id).is_some());
+        let failed = predictions.is_some_and(|predictions| predictions.failure(id).is_some());
         Look {
             id,
             sample,
-            answer: summary
+            prediction: summary
                 .zip(gate)
                 .map(|(summary, gate)| (summary, gate.facts(id, summary))),
             mark,
@@ -157,7 +157,7 @@ impl ArrangeRequest {
                 None => mark.and_then(|mark| mark.verdict),
             },
             has_problem: failed || self.unreadable.contains(id),
-            is_damaged: answers.is_some_and(|answers| !answers.warnings(id).is_empty()),
+            is_damaged: predictions.is_some_and(|predictions| !predictions.warnings(id).is_empty()),
             is_outdated: self.outdated.contains(id),
         }
     }
@@ -199,9 +199,9 @@ impl FilterCounts {
             Some(kind) => self.verdicts[kind as usize] += 1,
             None => self.unjudged += 1,
         }
-        if let (Some((_, facts)), Some(gate)) = (look.answer, gate) {
+        if let (Some((_, facts)), Some(gate)) = (look.prediction, gate) {
             let is_detection = gate.task() == ModelTask::Detection;
-            self.answered += 1;
+            self.predicted += 1;
             self.no_box += usize::from(is_detection && facts.boxes == 0);
             let hides_overlaps = is_detection && view.nms_iou.is_some();
             self.is_exact &= !hides_overlaps || gate.knows_overlaps(look.id);

@@ -1,21 +1,21 @@
 //! How many boxes a choice of images has.
 
 use super::facts::Gate;
-use super::{Answers, Marks, Suppressed};
+use super::{Marks, Predictions, Suppressed};
 use crate::domain::{SampleId, ViewSettings};
 
 /// Boxes of these samples that `view` shows, or all of them without one.
 pub fn count_boxes(
-    answers: &Answers,
+    predictions: &Predictions,
     view: Option<&ViewSettings>,
     suppressed: Option<&Suppressed>,
     marks: &Marks,
     samples: impl Iterator<Item = SampleId>,
 ) -> usize {
-    let gate = view.map(|view| Gate::new(answers.task(), view, suppressed, Some(marks)));
+    let gate = view.map(|view| Gate::new(predictions.task(), view, suppressed, Some(marks)));
     let mut count = 0;
     for sample in samples {
-        let Some(summary) = answers.summary(sample) else {
+        let Some(summary) = predictions.summary(sample) else {
             continue;
         };
         count += match &gate {
@@ -34,9 +34,9 @@ mod tests {
 
     #[test]
     fn the_boxes_of_the_chosen_images_are_counted_as_the_view_shows_them() {
-        let mut answers = Answers::new(ModelTask::Detection);
-        answers.record_summary(SampleId(0), 9, 9, &[1, 1, 2], &[0.9, 0.8, 0.3]);
-        answers.record_summary(SampleId(2), 9, 9, &[1], &[0.7]);
+        let mut predictions = Predictions::new(ModelTask::Detection);
+        predictions.record_summary(SampleId(0), 9, 9, &[1, 1, 2], &[0.9, 0.8, 0.3]);
+        predictions.record_summary(SampleId(2), 9, 9, &[1], &[0.7]);
         let mut suppressed = Suppressed::new(0.5);
         let square = BoundingBox::new(0.0, 0.0, 5.0, 5.0);
         suppressed.record(SampleId(0), &[square; 3], &[1, 1, 2], &[0.9, 0.8, 0.3]);
@@ -65,7 +65,7 @@ mod tests {
             (Some(&view), &faint_confirmed, &all[2..], 1),
         ] {
             let samples = samples.iter().copied();
-            let count = count_boxes(&answers, view, Some(&suppressed), marks, samples);
+            let count = count_boxes(&predictions, view, Some(&suppressed), marks, samples);
             assert_eq!(count, expected);
         }
     }

@@ -1,4 +1,4 @@
-//! What sorting and counting want to know of an answer, in one pass over its scores.
+//! What sorting and counting want to know of a prediction, in one pass over its scores.
 
 use super::by_class::ByClass;
 use super::suppressed::HiddenBoxes;
@@ -69,7 +69,7 @@ pub(super) struct Facts {
     /// The highest score of the classes that are shown and of confirmed boxes, whatever the threshold; `None` where there is
     /// none.
     pub(super) best: Option<f32>,
-    /// How near the answer is to being another one; see [`Gate::facts`].
+    /// How near the prediction is to being another one; see [`Gate::facts`].
     pub(super) margin: Option<f32>,
 }
 

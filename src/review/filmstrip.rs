@@ -1,7 +1,7 @@
 //! All boxes of one class over all samples, by score: the quickest way to see which ones are wrong.
 
 use super::facts::Gate;
-use super::{Answers, Marks, SAMPLES_A_LOOK, Suppressed};
+use super::{Marks, Predictions, SAMPLES_A_LOOK, Suppressed};
 use crate::domain::{ModelTask, SampleId, ViewSettings};
 
 /// One box of a detector, or one image of a classifier whose top class is meant.
@@ -25,7 +25,7 @@ pub enum FilmOrder {
 /// Which boxes are wanted, and of what.
 #[derive(Debug, Clone)]
 pub struct FilmRequest {
-    pub answers: Answers,
+    pub predictions: Predictions,
     pub class: u32,
     /// Of a detector's boxes, those that are visible with these settings.
     pub view: ViewSettings,
@@ -38,22 +38,22 @@ pub struct FilmRequest {
 /// The frames that are wanted, equal scores in the order of the listing. `None` once `cancelled` says so, which is asked now
 /// and then.
 pub fn filmstrip(request: &FilmRequest, cancelled: &dyn Fn() -> bool) -> Option<Vec<FilmFrame>> {
-    let answers = &request.answers;
+    let predictions = &request.predictions;
     let (suppressed, marks) = (request.suppressed.as_ref(), Some(&request.marks));
-    let gate = Gate::new(answers.task(), &request.view, suppressed, marks);
+    let gate = Gate::new(predictions.task(), &request.view, suppressed, marks);
     let mut frames = Vec::new();
-    for (number, (sample, summary)) in answers.iter().enumerate() {
+    for (number, (sample, summary)) in predictions.iter().enumerate() {
         if number.is_multiple_of(SAMPLES_A_LOOK) && cancelled() {
             return None;
         }
-        let meant = match answers.task() {
+        let meant = match predictions.task() {
             ModelTask::Classification => 1,
             ModelTask::Detection => summary.classes.len(),
         };
         let visible = gate.visible(sample);
         let boxes = summary.classes.iter().zip(summary.scores).take(meant);
         for (index, (&found, &score)) in boxes.enumerate() {
-            let is_shown = answers.task() == ModelTask::Classification
+            let is_shown = predictions.task() == ModelTask::Classification
                 || visible.contains(index, found, score);
             if found == request.class && is_shown {
                 frames.push(FilmFrame {
@@ -77,11 +77,11 @@ mod tests {
     use crate::domain::BoundingBox;
     use crate::review::{Mark, VerdictKind};
 
-    fn answers(task: ModelTask) -> Answers {
-        let mut answers = Answers::new(task);
-        answers.record_summary(SampleId(0), 10, 10, &[1, 2, 1], &[0.9, 0.8, 0.3]);
-        answers.record_summary(SampleId(2), 10, 10, &[2, 1], &[0.7, 0.6]);
-        answers
+    fn predictions(task: ModelTask) -> Predictions {
+        let mut predictions = Predictions::new(task);
+        predictions.record_summary(SampleId(0), 10, 10, &[1, 2, 1], &[0.9, 0.8, 0.3]);
+        predictions.record_summary(SampleId(2), 10, 10, &[2, 1], &[0.7, 0.6]);
+        predictions
     }
 
     fn view(min_score: f32) -> ViewSettings {
@@ -93,7 +93,7 @@ mod tests {
 
     fn request(task: ModelTask) -> FilmRequest {
         FilmRequest {
-            answers: answers(task),
+            predictions: predictions(task),
             class: 1,
             view: view(0.0),
             suppressed: None,

@@ -27,7 +27,7 @@ enum Test {
     Tag(Option<String>),
     Note(Option<String>),
     Problem,
-    Answered,
+    Predicted,
     Damaged,
     Outdated,
     /// Lowest first.
@@ -45,7 +45,7 @@ struct ClassTest {
 pub(super) struct Look<'a> {
     pub(super) id: SampleId,
     pub(super) sample: &'a Sample,
-    pub(super) answer: Option<(Summary<'a>, Facts)>,
+    pub(super) prediction: Option<(Summary<'a>, Facts)>,
     pub(super) mark: Option<&'a Mark>,
     /// `None` while the image is unjudged; see [`Mark::judged`].
     pub(super) verdict: Option<VerdictKind>,
@@ -89,7 +89,7 @@ impl Test {
                 Term::Tag(tag) => Self::Tag(tag.clone()),
                 Term::Note(part) => Self::Note(part.clone()),
                 Term::Problem => Self::Problem,
-                Term::Answered => Self::Answered,
+                Term::Predicted => Self::Predicted,
                 Term::Damaged => Self::Damaged,
                 Term::Outdated => Self::Outdated,
                 Term::Changed(change) => {
@@ -100,7 +100,7 @@ impl Test {
     }
 
     fn passes(&self, look: &Look<'_>, gate: Option<&Gate<'_>>) -> bool {
-        let facts = look.answer.map(|(_, facts)| facts);
+        let facts = look.prediction.map(|(_, facts)| facts);
         let is_in =
             |span: &Span, value: Option<f32>| value.is_some_and(|value| span.contains(value));
         match self {
@@ -108,7 +108,7 @@ impl Test {
             Self::Any(tests) => tests.iter().any(|test| test.passes(look, gate)),
             Self::Not(test) => !test.passes(look, gate),
             Self::Name(part) => contains(&look.sample.name, part),
-            Self::Class(class) => match (look.answer, gate) {
+            Self::Class(class) => match (look.prediction, gate) {
                 (Some((summary, _)), Some(gate)) => class.passes(look.id, summary, gate),
                 _ => false,
             },
@@ -129,7 +129,7 @@ impl Test {
                 note.is_some_and(|note| part.as_deref().is_none_or(|part| contains(note, part)))
             }
             Self::Problem => look.has_problem,
-            Self::Answered => look.answer.is_some(),
+            Self::Predicted => look.prediction.is_some(),
             Self::Damaged => look.is_damaged,
             Self::Outdated => look.is_outdated,
             Self::Among(ids) => ids.binary_search(&look.id).is_ok(),

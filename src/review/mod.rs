@@ -1,9 +1,8 @@
-//! What of the answers is worth looking at: compact answers of a run, and, over them, searching, sorting and counting.
+//! What of the predictions is worth looking at: compact answers of a run, and, over them, searching, sorting and counting.
 //!
 //! Pure: knows nothing of threads, files or the window. The window asks it on a worker with snapshots, which are cheap
 //! to take; the command line asks it directly.
 
-mod answers;
 mod arrange;
 mod box_count;
 mod by_class;
@@ -12,6 +11,7 @@ mod filmstrip;
 mod filter;
 mod judged;
 mod marks;
+mod predictions;
 mod query;
 mod sort;
 mod statistics;
@@ -20,12 +20,12 @@ mod suppressed;
 mod testing;
 mod uncertain;
 
-pub use answers::{AnswerStatus, Answers, Summary};
 pub use arrange::{ArrangeRequest, Arrangement, Arranger, ClassChanges, FilterCounts, arrange};
 pub use box_count::count_boxes;
 pub use filmstrip::{FilmFrame, FilmOrder, FilmRequest, filmstrip};
 pub use judged::verdict_of_image;
 pub use marks::{Mark, Marks, VerdictKind};
+pub use predictions::{PredictionStatus, Predictions, Summary};
 pub use query::{
     Completion, Query, QueryError, change_key, change_term, class_term, complete, has_term,
     with_term, without_changes, without_term,

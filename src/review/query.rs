@@ -68,10 +68,10 @@ pub(super) enum Term {
     /// Part of the note, in lower case; `None` asks whether there is one.
     Note(Option<String>),
     Problem,
-    Answered,
+    Predicted,
     /// Predicted although its file is damaged.
     Damaged,
-    /// The answer is about an older version of the file.
+    /// The prediction is about an older version of the file.
     Outdated,
     /// Another class in the run that is compared with: `cat>dog`, in lower case.
     Changed(String),
@@ -161,7 +161,7 @@ const HELP: [(&str, &str); 20] = [
     ("class:cat boxes>=3", "At least three cats are shown"),
     ("score:0.4..0.6", "The best score lies between the two"),
     ("boxes:0", "No box is shown"),
-    ("margin<0.1", "Nearly another answer, see the sort menu"),
+    ("margin<0.1", "Nearly another prediction, see the sort menu"),
     (
         "!verdict",
         "Not judged: neither the image nor all boxes shown have a verdict",

@@ -6,7 +6,7 @@ use super::filter::Look;
 use serde::{Deserialize, Serialize};
 use strum::{IntoStaticStr, VariantArray};
 
-/// An order of samples. Samples of the same rank stay in the order of the listing, and those without one (no answer, no
+/// An order of samples. Samples of the same rank stay in the order of the listing, and those without one (no prediction, no
 /// date) come last in either direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Sort {
@@ -113,7 +113,7 @@ impl SortBy {
     }
 
     /// Whether answers of a run are needed.
-    pub fn needs_answers(self) -> bool {
+    pub fn needs_predictions(self) -> bool {
         matches!(
             self,
             Self::TopScore | Self::Uncertainty | Self::Boxes | Self::Disagreement
@@ -123,7 +123,7 @@ impl SortBy {
     /// The rank in ascending order; `None` where the sample has none.
     pub(super) fn rank(self, request: &ArrangeRequest, look: &Look<'_>) -> Option<u64> {
         let (id, sample) = (look.id, look.sample);
-        let facts = look.answer.map(|(_, facts)| facts);
+        let facts = look.prediction.map(|(_, facts)| facts);
         match self {
             Self::Listing | Self::Name => Some(u64::from(id.0)),
             Self::Date => Some(from_signed(sample.modified_ns?)),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::by_class::ByClass;
 use super::facts::Gate;
-use super::{Answers, Marks, SAMPLES_A_LOOK, Suppressed};
+use super::{Marks, Predictions, SAMPLES_A_LOOK, Suppressed};
 use crate::domain::{ModelTask, ViewSettings};
 
 /// What the filters show beside their sliders.
@@ -13,7 +13,7 @@ pub struct Statistics {
     pub task: ModelTask,
     pub histogram: ScoreHistogram,
     pub classes: ClassTable,
-    /// Samples with an answer.
+    /// Samples with a prediction.
     pub images: usize,
     /// Of them, those with at least one box that is shown (classifier: whose first class is listed).
     pub images_above: usize,
@@ -73,13 +73,13 @@ impl ScoreHistogram {
 
 /// Counts a run in one pass. `cancelled` is asked now and then; once it says so, there is nothing.
 pub fn statistics(
-    answers: &Answers,
+    predictions: &Predictions,
     view: &ViewSettings,
     suppressed: Option<&Suppressed>,
     marks: &Marks,
     cancelled: &dyn Fn() -> bool,
 ) -> Option<Statistics> {
-    let gate = Gate::new(answers.task(), view, suppressed, Some(marks));
+    let gate = Gate::new(predictions.task(), view, suppressed, Some(marks));
     let mut counting = Counting {
         histogram: ScoreHistogram {
             bins: [0; ScoreHistogram::BINS],
@@ -90,13 +90,13 @@ pub fn statistics(
         boxes_above: 0,
         is_exact: true,
     };
-    let hides_overlaps = answers.task() == ModelTask::Detection && view.nms_iou.is_some();
-    for (id, summary) in answers.iter() {
+    let hides_overlaps = predictions.task() == ModelTask::Detection && view.nms_iou.is_some();
+    for (id, summary) in predictions.iter() {
         if counting.images.is_multiple_of(SAMPLES_A_LOOK) && cancelled() {
             return None;
         }
         counting.images += 1;
-        if answers.task() == ModelTask::Classification {
+        if predictions.task() == ModelTask::Classification {
             if let Some(&score) = summary.scores.first() {
                 counting.histogram.add(score);
             }
@@ -121,7 +121,7 @@ pub fn statistics(
         }
         counting.images_above += usize::from(counting.boxes_above > before);
     }
-    Some(counting.finish(answers.task()))
+    Some(counting.finish(predictions.task()))
 }
 
 struct Counting {
@@ -186,12 +186,12 @@ mod tests {
 
     /// One pass over everything for each question: slow and plain.
     fn check(
-        answers: &Answers,
+        predictions: &Predictions,
         view: &ViewSettings,
         suppressed: Option<&Suppressed>,
         marks: &Marks,
     ) {
-        let got = statistics(answers, view, suppressed, marks, NEVER).unwrap();
+        let got = statistics(predictions, view, suppressed, marks, NEVER).unwrap();
         let is_hidden =
             |id, at| view.nms_iou.is_some() && suppressed.is_some_and(|bits| bits.hides(id, at));
         let is_confirmed = |id, at| {
@@ -199,7 +199,7 @@ mod tests {
             verdict.is_some_and(VerdictKind::confirms)
         };
         let (mut in_histogram, mut shown) = (Vec::new(), Vec::new());
-        for (id, summary) in answers.iter() {
+        for (id, summary) in predictions.iter() {
             for at in 0..summary.scores.len() {
                 let (class, score) = (summary.classes[at], summary.scores[at]);
                 let is_shown = view.passes(class, score) && !is_hidden(id, at);
@@ -244,7 +244,7 @@ mod tests {
     #[test]
     fn one_pass_counts_what_many_plain_ones_count() {
         let mut random = Random::new(3);
-        let mut answers = Answers::new(ModelTask::Detection);
+        let mut predictions = Predictions::new(ModelTask::Detection);
         let mut suppressed = Suppressed::new(0.5);
         for sample in 0..600 {
             if sample % 7 == 0 {
@@ -259,7 +259,7 @@ mod tests {
                     BoundingBox::new(x, 0.0, x + 6.0, 5.0)
                 })
                 .collect();
-            answers.record_summary(SampleId(sample), 10, 10, &classes, &scores);
+            predictions.record_summary(SampleId(sample), 10, 10, &classes, &scores);
             suppressed.record(SampleId(sample), &bounds, &classes, &scores);
         }
         let plain = ViewSettings::default();
@@ -286,12 +286,12 @@ mod tests {
         }
         for view in [&plain, &varied, &solo] {
             for marks in [&Marks::default(), &judged] {
-                check(&answers, view, Some(&suppressed), marks);
-                check(&answers, view, None, marks);
+                check(&predictions, view, Some(&suppressed), marks);
+                check(&predictions, view, None, marks);
             }
         }
         let exact = |suppressed| {
-            statistics(&answers, &varied, suppressed, &judged, NEVER)
+            statistics(&predictions, &varied, suppressed, &judged, NEVER)
                 .unwrap()
                 .is_exact
         };
@@ -300,15 +300,15 @@ mod tests {
 
     #[test]
     fn a_classifier_counts_its_first_classes() {
-        let mut answers = Answers::new(ModelTask::Classification);
+        let mut predictions = Predictions::new(ModelTask::Classification);
         for (sample, score) in [0.9, 0.6, 0.2].into_iter().enumerate() {
-            answers.record_summary(SampleId::from_index(sample), 1, 1, &[4, 7], &[score, 0.1]);
+            predictions.record_summary(SampleId::from_index(sample), 1, 1, &[4, 7], &[score, 0.1]);
         }
         let view = ViewSettings {
             min_class_score: 0.5,
             ..ViewSettings::default()
         };
-        let got = statistics(&answers, &view, None, &Marks::default(), NEVER).unwrap();
+        let got = statistics(&predictions, &view, None, &Marks::default(), NEVER).unwrap();
         assert_eq!((got.images, got.images_above, got.boxes_above), (3, 2, 0));
         assert_eq!(got.classes.rows.len(), 1);
         assert_eq!(
@@ -321,9 +321,9 @@ mod tests {
 
     #[test]
     fn what_nobody_wants_any_more_is_not_counted() {
-        let mut answers = Answers::new(ModelTask::Detection);
-        answers.record_summary(SampleId(0), 1, 1, &[1], &[0.5]);
+        let mut predictions = Predictions::new(ModelTask::Detection);
+        predictions.record_summary(SampleId(0), 1, 1, &[1], &[0.5]);
         let (view, marks) = (ViewSettings::default(), Marks::default());
-        assert!(statistics(&answers, &view, None, &marks, &|| true).is_none());
+        assert!(statistics(&predictions, &view, None, &marks, &|| true).is_none());
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::domain::{BoundingBox, SampleId, SharedList, not_suppressed};
 
 /// One bit a box: hidden by a better box of its class that it overlaps by more than one IoU. Built by whoever has the
-/// places of the boxes; [`super::Answers`] has not.
+/// places of the boxes; [`super::Predictions`] has not.
 ///
 /// It holds for every threshold, so moving the threshold needs no geometry. Suppression is greedy and goes by score within
 /// a class: whether a box is hidden depends on better boxes of its own class only. A threshold takes away the worst boxes
@@ -70,7 +70,7 @@ impl Suppressed {
         self.samples.set(id.index(), Some(bits.into()));
     }
 
-    /// Its answer was taken back or is another now.
+    /// Its prediction was taken back or is another now.
     pub fn forget(&mut self, id: SampleId) {
         if self.is_known(id) {
             self.samples.set(id.index(), None);
@@ -118,7 +118,7 @@ impl HiddenBoxes<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{Answer, Detection, Prediction, ViewSettings};
+    use crate::domain::{Detection, Prediction, PredictionContent, ViewSettings};
     use crate::review::testing::Random;
 
     /// Boxes that often overlap, of three classes, some with a score that is no number.
@@ -153,7 +153,7 @@ mod tests {
             let prediction = Prediction {
                 width: 40,
                 height: 40,
-                answer: Answer::Detections(detections),
+                content: PredictionContent::Detections(detections),
                 warnings: Vec::new(),
             };
             for min_score in [0.0, 0.3, 0.5, 0.95] {

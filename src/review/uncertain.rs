@@ -1,21 +1,21 @@
-//! The answers that are worth judging first.
+//! The predictions that are worth judging first.
 
-use super::Answers;
+use super::Predictions;
 use super::facts::Gate;
-use crate::domain::{Answer, ModelTask, Prediction, SampleId, ViewSettings};
+use crate::domain::{ModelTask, Prediction, PredictionContent, SampleId, ViewSettings};
 
-/// The candidate whose answer is the next less certain one after that for `current`, or the least certain of all where
+/// The candidate whose prediction is the next less certain one after that for `current`, or the least certain of all where
 /// there is none or no current one. Certainty is the margin that [`super::SortBy::Uncertainty`] sorts by; equals take
-/// their turns in the order of the listing. Candidates without an answer are left out.
+/// their turns in the order of the listing. Candidates without a prediction are left out.
 pub fn next_less_certain(
-    answers: &Answers,
+    predictions: &Predictions,
     view: &ViewSettings,
     candidates: impl Iterator<Item = SampleId>,
     current: Option<SampleId>,
 ) -> Option<SampleId> {
-    let gate = Gate::new(answers.task(), view, None, None);
+    let gate = Gate::new(predictions.task(), view, None, None);
     let margin = |id: SampleId| {
-        let margin = gate.facts(id, answers.summary(id)?).margin?;
+        let margin = gate.facts(id, predictions.summary(id)?).margin?;
         Some((margin, id))
     };
     let is_before = |one: &(f32, SampleId), other: &(f32, SampleId)| {
@@ -35,17 +35,17 @@ pub fn next_less_certain(
     next.or(first).map(|(_, id)| id)
 }
 
-/// How sure an answer is: the margin that [`super::SortBy::Uncertainty`] sorts by, overlaps left out of account.
+/// How sure a prediction is: the margin that [`super::SortBy::Uncertainty`] sorts by, overlaps left out of account.
 /// `0.0..=1.0`; `None` where the model saw nothing that the view could show.
 pub fn certainty(prediction: &Prediction, view: &ViewSettings) -> Option<f32> {
-    let mut answers = match &prediction.answer {
-        Answer::Classes(_) => Answers::new(ModelTask::Classification),
-        Answer::Detections(_) => Answers::new(ModelTask::Detection),
+    let mut predictions = match &prediction.content {
+        PredictionContent::Classes(_) => Predictions::new(ModelTask::Classification),
+        PredictionContent::Detections(_) => Predictions::new(ModelTask::Detection),
     };
     let only = SampleId(0);
-    answers.record(only, prediction);
-    let summary = answers.summary(only)?;
-    Gate::new(answers.task(), view, None, None)
+    predictions.record(only, prediction);
+    let summary = predictions.summary(only)?;
+    Gate::new(predictions.task(), view, None, None)
         .facts(only, summary)
         .margin
 }
@@ -56,14 +56,14 @@ mod tests {
 
     #[test]
     fn each_image_gets_its_turn_from_the_least_certain_on() {
-        let mut answers = Answers::new(ModelTask::Classification);
+        let mut predictions = Predictions::new(ModelTask::Classification);
         for (id, margin) in [(0, 0.5), (1, 0.125), (2, 0.125), (4, 0.25)] {
-            answers.record_summary(SampleId(id), 1, 1, &[1, 2], &[0.5, 0.5 - margin]);
+            predictions.record_summary(SampleId(id), 1, 1, &[1, 2], &[0.5, 0.5 - margin]);
         }
         let view = ViewSettings::default();
         let after = |current| {
             let candidates = (0..5).map(SampleId);
-            next_less_certain(&answers, &view, candidates, current)
+            next_less_certain(&predictions, &view, candidates, current)
         };
         let mut current = None;
         let mut visited = Vec::new();
@@ -73,6 +73,6 @@ mod tests {
         }
         assert_eq!(visited, [Some(1), Some(2), Some(4), Some(0), Some(1)]);
         let nobody = std::iter::empty();
-        assert_eq!(next_less_certain(&answers, &view, nobody, None), None);
+        assert_eq!(next_less_certain(&predictions, &view, nobody, None), None);
     }
 }

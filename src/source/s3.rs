@@ -1,9 +1,9 @@
 //! Prefixes and objects in S3.
 
 mod choose;
-mod flights;
 mod kept;
 mod reach;
+mod single_flight;
 
 use std::ops::Range;
 use std::sync::Arc;

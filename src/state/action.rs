@@ -29,7 +29,7 @@ pub enum Action {
     CompareWithLocal,
     MoveProject,
     AddModel,
-    CopyPicture,
+    CopyImage,
     CopyPath,
     Reveal,
     Quit,
@@ -60,9 +60,9 @@ pub enum Action {
     Undo,
     Redo,
     GoTo,
-    LargePicture,
+    LargeImage,
     ThumbnailsOnly,
-    FitPicture,
+    FitImage,
     ActualSize,
     ZoomIn,
     ZoomOut,
@@ -135,9 +135,9 @@ impl Action {
     #[expect(clippy::too_many_lines, reason = "one line an action, and rustfmt")]
     pub fn check(self, state: &State) -> Result<(), &'static str> {
         match self {
-            Self::CopyPicture
+            Self::CopyImage
             | Self::CopyPath
-            | Self::FitPicture
+            | Self::FitImage
             | Self::ActualSize
             | Self::ZoomIn
             | Self::ZoomOut => has_shown(state),
@@ -199,16 +199,16 @@ impl Action {
                 let is_here = state.run().is_none_or(|run| run.info.key.made.is_here());
                 need(
                     is_here,
-                    "This answer was made elsewhere; only one of this computer can be explained",
+                    "This prediction was made elsewhere; only one of this computer can be explained",
                 )
             }),
             Self::PredictHere => need(
-                state.remote.elsewhere.chosen.is_some(),
-                "Pictures are predicted on this computer already",
+                state.remote.remote_inference.chosen.is_some(),
+                "Images are predicted on this computer already",
             ),
             Self::PredictShown => has_shown(state).and_then(|()| has_model(state)),
             Self::PredictAnew => has_shown(state)
-                .and_then(|()| need(shown_is_kept(state), "There is no verdict on its answer"))
+                .and_then(|()| need(shown_is_kept(state), "There is no verdict on its prediction"))
                 .and_then(|()| state.project.check_writable())
                 .and_then(|()| has_model(state)),
             Self::PredictSelection => need(
@@ -257,7 +257,7 @@ impl Action {
             | Self::FirstImage
             | Self::LastImage
             | Self::GoTo
-            | Self::LargePicture
+            | Self::LargeImage
             | Self::NextUnjudged => need(!state.samples.is_empty(), "Open a folder first"),
             Self::Accept
             | Self::Reject
@@ -268,7 +268,7 @@ impl Action {
             | Self::AddTag => has_shown(state).and_then(|()| state.project.check_writable()),
             Self::Present => need(!state.order().is_empty(), "There is no image to present"),
             Self::NextUncertain => need(
-                state.run().is_some_and(|run| run.answers.answered() > 0),
+                state.run().is_some_and(|run| run.predictions.predicted() > 0),
                 "Nothing is predicted yet",
             ),
             Self::Undo => need(
@@ -290,7 +290,7 @@ impl Action {
     pub fn is_on(self, state: &State) -> Option<bool> {
         let settings = &state.settings;
         match self {
-            Self::LargePicture => Some(state.large_picture),
+            Self::LargeImage => Some(state.large_image),
             Self::ThumbnailsOnly => Some(settings.thumbnails_only),
             Self::Filmstrip => Some(state.filmstrip.is_some()),
             Self::ToggleImages => Some(settings.show_images_panel),
@@ -327,7 +327,7 @@ impl Action {
                 &["Ctrl+L"],
             ),
             Self::OpenSamples => words(
-                "Open sample photographs",
+                "Open sample images",
                 "Photographs that come with Spotcheck, to try it out",
                 &[],
             ),
@@ -378,22 +378,22 @@ impl Action {
             ),
             Self::OpenOutputs => words(
                 "Open outputs…",
-                "Shows the answers of a job, or a folder of .out files, as a run over these images",
+                "Shows the predictions of a job, or a folder of .out files, as a run over these images",
                 &[],
             ),
             Self::PredictHere => words(
                 "Predict on this computer",
-                "Predicts on this computer again, and sends no picture anywhere",
+                "Predicts on this computer again, and sends no image anywhere",
                 &[],
             ),
             Self::PredictAtEndpoint => words(
                 "Predict at a SageMaker endpoint…",
-                "Sends the picture in view to a model behind a real-time endpoint",
+                "Sends the image in view to a model behind a real-time endpoint",
                 &[],
             ),
             Self::PredictInTfServing => words(
                 "Predict in TensorFlow Serving…",
-                "Sends the picture in view to a model that TensorFlow Serving has behind its REST API",
+                "Sends the image in view to a model that TensorFlow Serving has behind its REST API",
                 &[],
             ),
             Self::CompareWithLocal => words(
@@ -416,9 +416,9 @@ impl Action {
                 "Looks into an .onnx file of your own and takes it into the list",
                 &[],
             ),
-            Self::CopyPicture => words(
-                "Copy picture with boxes",
-                "Puts the picture, with what is drawn on it, on the clipboard",
+            Self::CopyImage => words(
+                "Copy image with boxes",
+                "Puts the image, with what is drawn on it, on the clipboard",
                 &["Ctrl+Shift+C"],
             ),
             Self::CopyPath => words(
@@ -438,7 +438,7 @@ impl Action {
             ),
             Self::PredictShown => words(
                 "Predict this image",
-                "Runs the model on the image in the middle, again if it has an answer",
+                "Runs the model on the image in the middle, again if it has a prediction",
                 &["Ctrl+Enter"],
             ),
             Self::PredictAnew => words(
@@ -453,7 +453,7 @@ impl Action {
             ),
             Self::PredictAll => words(
                 "Predict all",
-                "Runs the model on every image that has no answer yet",
+                "Runs the model on every image that has no prediction yet",
                 &["Ctrl+Alt+Enter"],
             ),
             Self::PauseTasks => words(
@@ -469,7 +469,7 @@ impl Action {
             ),
             Self::PredictFiltered => words(
                 "Predict filtered",
-                "Runs the model on the images that the search shows and that have no answer yet",
+                "Runs the model on the images that the search shows and that have no prediction yet",
                 &[],
             ),
             Self::Search => words(
@@ -501,7 +501,7 @@ impl Action {
             Self::LastImage => words("Last image", "Shows the last image", &["End"]),
             Self::Accept => words("Accept", "What the model says is right", &["A"]),
             Self::Reject => words("Reject", "What the model says is wrong", &["R"]),
-            Self::Unsure => words("Unsure", "It cannot be told from this picture", &["U"]),
+            Self::Unsure => words("Unsure", "It cannot be told from this image", &["U"]),
             Self::WrongClass => words(
                 "Wrong class…",
                 "The place is right, the class is not: type the right one",
@@ -535,24 +535,24 @@ impl Action {
                 "Finds an image by typing the beginning or a part of its name, or its number",
                 &["G"],
             ),
-            Self::LargePicture => words(
-                "Large picture",
-                "The picture without the panels around it, and back",
+            Self::LargeImage => words(
+                "Large image",
+                "The image without the panels around it, and back",
                 &["Space"],
             ),
             Self::ThumbnailsOnly => words(
                 "Thumbnails only",
-                "The thumbnails take the place of the picture, and back",
+                "The thumbnails take the place of the image, and back",
                 &["Ctrl+G"],
             ),
-            Self::FitPicture => words("Fit picture", "Shows the whole picture", &["F", "Ctrl+9"]),
+            Self::FitImage => words("Fit image", "Shows the whole image", &["F", "Ctrl+9"]),
             Self::ActualSize => words(
                 "Actual size",
-                "One picture pixel is one screen pixel",
+                "One image pixel is one screen pixel",
                 &["1", "Ctrl+1"],
             ),
-            Self::ZoomIn => words("Zoom in", "Enlarges the picture", &["Plus", "Equals"]),
-            Self::ZoomOut => words("Zoom out", "Shrinks the picture", &["Minus"]),
+            Self::ZoomIn => words("Zoom in", "Enlarges the image", &["Plus", "Equals"]),
+            Self::ZoomOut => words("Zoom out", "Shrinks the image", &["Minus"]),
             Self::ZoomToBox => words("Zoom to box", "Enlarges the selected box", &["Z"]),
             Self::NextBox => words(
                 "Next box",
@@ -566,7 +566,7 @@ impl Action {
             ),
             Self::Explain => words(
                 "Explain",
-                "Covers one part of the picture after the other, to find out which ones carry the answer",
+                "Covers one part of the image after the other, to find out which ones carry the prediction",
                 &["E"],
             ),
             Self::Filmstrip => words(
@@ -686,12 +686,12 @@ fn has_shown(state: &State) -> Result<(), &'static str> {
 
 fn shown_is_kept(state: &State) -> bool {
     let shown = state.run().zip(state.shown_sample());
-    shown.is_some_and(|(run, sample)| state.keeps_answer(run.id(), sample))
+    shown.is_some_and(|(run, sample)| state.keeps_prediction(run.id(), sample))
 }
 
 /// Here or elsewhere.
 fn has_model(state: &State) -> Result<(), &'static str> {
-    if state.remote.elsewhere.chosen.is_some() {
+    if state.remote.remote_inference.chosen.is_some() {
         return state.project.check_soon_writable();
     }
     has_model_here(state)
@@ -741,7 +741,7 @@ mod tests {
     fn what_needs_an_image_is_off_in_an_empty_window() {
         let state = State::default();
         assert!(Action::PredictShown.check(&state).is_err());
-        assert!(Action::CopyPicture.check(&state).is_err());
+        assert!(Action::CopyImage.check(&state).is_err());
         assert!(Action::OpenFolder.check(&state).is_ok());
     }
 }

@@ -47,7 +47,7 @@ pub struct Arranging {
 /// All that an order and the statistics depend on, so far that a change of it can be seen.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Basis {
-    wish: Wish,
+    request: Wish,
     view: ViewSettings,
     data: Data,
 }
@@ -65,7 +65,7 @@ struct Wish {
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Data {
     samples: u64,
-    answers: u64,
+    predictions: u64,
     marks: u64,
     /// Which comparison; zero for none.
     compared: u64,
@@ -166,7 +166,7 @@ impl Arranging {
         let is_counted = self.asked.is_some() || self.counted.as_ref() == Some(basis);
         match newest {
             None => Some(Pace::AtOnce),
-            Some(newest) if newest.wish != basis.wish => Some(Pace::AtOnce),
+            Some(newest) if newest.request != basis.request => Some(Pace::AtOnce),
             // Others wait for what is under way: while a threshold is dragged, each result is late instead of none in time.
             Some(_) if self.asked.is_some() => None,
             Some(newest) if newest.view != basis.view => Some(Pace::AtOnce),
@@ -199,7 +199,7 @@ impl Arranging {
         is_wanted
     }
 
-    /// The second and last part of an answer.
+    /// The second and last part of a prediction.
     pub(super) fn take_statistics(&mut self, id: ArrangeId, statistics: Option<Statistics>) {
         if let Some((_, basis)) = self.asked.take_if(|(asked, _)| *asked == id) {
             self.counted = Some(basis);
@@ -262,7 +262,7 @@ impl State {
     pub(super) fn basis(&self) -> Option<Basis> {
         let run = self.run();
         Some(Basis {
-            wish: Wish {
+            request: Wish {
                 source: self.source.as_ref()?.id,
                 run: run.map(super::Run::id),
                 query: self.arranging.query.clone(),
@@ -271,7 +271,7 @@ impl State {
             view: self.view().clone(),
             data: Data {
                 samples: self.samples.revision(),
-                answers: run.map_or(0, |run| run.answers.revision()),
+                predictions: run.map_or(0, |run| run.predictions.revision()),
                 marks: self.judgements.marks().revision(),
                 compared: self.comparison_number,
             },
@@ -285,7 +285,7 @@ impl State {
             listing: self.source.as_ref().map_or(0, |source| source.id.0),
             samples: self.samples.snapshot(),
             unreadable: self.samples.all_unreadable(),
-            answers: run.map(|run| run.answers.clone()),
+            predictions: run.map(|run| run.predictions.clone()),
             outdated: run.map(|run| run.outdated().clone()).unwrap_or_default(),
             labels: run.map(|run| run.labels().clone()).unwrap_or_default(),
             view: self.view().clone(),

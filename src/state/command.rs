@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 use super::{
     Action, CanvasView, CompareLayout, DeployDraft, EndpointId, ExportScope, JobId, OutputsAt,
-    OutputsWish, Overlay, RehearsalWish, RuntimeKind, SendDraft, TaskId, TaskSignal,
+    OutputsRequest, Overlay, RehearsalRequest, RuntimeKind, SendDraft, TaskId, TaskSignal,
 };
 use crate::domain::{
     ComparisonFormat, DeviceChoice, EndpointQuery, ExportOptions, JobQuery, Price, PriceChange,
-    ReadingWish, RemoteModel, RunId, S3Access, S3Address, S3Place, SampleId, SampleSet, SampleUri,
-    TileKey, Verdict,
+    ReadingRequest, RemoteModel, RunId, S3Access, S3Address, S3Place, SampleId, SampleSet,
+    SampleUri, TileKey, Verdict,
 };
 use crate::review::{FilmFrame, FilmOrder, Sort};
 
@@ -68,12 +68,12 @@ pub enum Command {
     /// How much is kept on disk.
     MeasureCache,
     ClearCache,
-    /// The samples whose whole answers are looked at, most wanted first. Replaces what was asked for before.
-    WantAnswers(Vec<SampleId>),
-    /// Looks at the answers of another run.
+    /// The samples whose whole predictions are looked at, most wanted first. Replaces what was asked for before.
+    LoadPredictions(Vec<SampleId>),
+    /// Looks at the predictions of another run.
     SwitchRun(RunId),
     RenameRun(RunId, String),
-    /// With its answers and the verdicts on them.
+    /// With its predictions and the verdicts on them.
     DeleteRun(RunId),
     SaveProjectAs(PathBuf),
     /// What is chosen in the dialog about exports.
@@ -106,7 +106,7 @@ pub enum Command {
     /// Checks what stands in the form about a job.
     CheckJob(Box<SendDraft>),
     /// Tries what the form says on this machine.
-    Rehearse(RehearsalWish),
+    Rehearse(RehearsalRequest),
     /// Starts what was checked.
     StartJob,
     /// Adds a price to the user's table.
@@ -132,22 +132,22 @@ pub enum Command {
     /// It is not wanted any more.
     DropRetry(JobId),
     /// Outputs of a job or a folder become a run of the open images.
-    OpenOutputs(Box<OutputsWish>),
-    /// Predicts with a model elsewhere from now on; `None` on this computer. Nothing is sent but the picture in view and what is asked for.
+    OpenOutputs(Box<OutputsRequest>),
+    /// Predicts with a model elsewhere from now on; `None` on this computer. Nothing is sent but the image in view and what is asked for.
     PredictAt(Option<Box<RemoteModel>>),
     /// Opens the dialog about a model elsewhere with these fields.
     EditRemoteModel(Box<RemoteModel>),
     /// Looks whether it is there, without sending it an image.
     CheckRemoteModel(Box<RemoteModel>),
-    /// Ask it about the picture in view, to see how its answers are read.
-    LookAtAnswer(Box<RemoteModel>),
+    /// Ask it about the image in view, to see how its predictions are read.
+    ShowResponse(Box<RemoteModel>),
     ForgetRemoteModel(Box<RemoteModel>),
     /// Shows the first of them, without opening them.
     LookAtOutputs(Box<OutputsAt>),
     /// Shows what the examples say when they are read so.
-    TryReading(Box<ReadingWish>),
+    TryReading(Box<ReadingRequest>),
     /// Keeps a mapping among the user's own, with its labels.
-    SaveMapping(Box<ReadingWish>),
+    SaveMapping(Box<ReadingRequest>),
     LoadMapping(PathBuf),
     /// One of the user's own, by its file.
     DeleteMapping(PathBuf),
@@ -184,7 +184,7 @@ pub enum Command {
     /// What stands in the search field.
     SetQuery(String),
     SetSort(Sort),
-    /// The tiles of the picture that are looked at and not there, most wanted first. Replaces what was asked for before.
+    /// The tiles of the image that are looked at and not there, most wanted first. Replaces what was asked for before.
     WantTiles(Vec<TileKey>),
     SetCanvas(CanvasView),
     SelectBox(Option<usize>),
@@ -200,7 +200,7 @@ pub enum Command {
     HideExplanation,
     /// `0.0..=1.0`
     SetExplanationOpacity(f32),
-    /// Holds the answers of the run on screen against those of this one.
+    /// Holds the predictions of the run on screen against those of this one.
     CompareWith(RunId),
     /// With the filters as they are now.
     CompareAgain,
@@ -208,7 +208,7 @@ pub enum Command {
     StopComparing,
     /// Begins or ends presentation mode.
     Present(bool),
-    /// Whether pictures follow each other by themselves.
+    /// Whether images follow each other by themselves.
     PlaySlides(bool),
     SetSlideSecs(f32),
     /// On the selected box, or else on every selected image; `None` takes the verdict back.

@@ -25,10 +25,10 @@ pub struct Comparing {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CompareLayout {
-    /// The boxes of both over one picture.
+    /// The boxes of both over one image.
     #[default]
     Overlaid,
-    /// The picture twice, which zoom and move together.
+    /// The image twice, which zoom and move together.
     SideBySide,
 }
 
@@ -77,7 +77,7 @@ impl State {
     }
 
     /// What the right run of a comparison says of the shown image, where it is in memory.
-    pub fn compared_answer(&self) -> Option<&Prediction> {
+    pub fn compared_prediction(&self) -> Option<&Prediction> {
         let right = self.comparing.as_ref()?.right;
         let prediction = self.runs.prediction(right, self.shown_sample()?)?;
         Some(prediction)
@@ -87,7 +87,7 @@ impl State {
     pub fn compared_boxes(&self) -> Vec<usize> {
         let right = self.comparing.as_ref().map(|comparing| comparing.right);
         let shown = right.zip(self.shown_sample());
-        let shown = shown.zip(self.compared_answer());
+        let shown = shown.zip(self.compared_prediction());
         shown.map_or_else(Vec::new, |((right, sample), prediction)| {
             self.visible_boxes(right, sample, prediction)
         })

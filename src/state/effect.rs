@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use super::{
     ArrangeId, BoxCountId, BoxCountRequest, DeletionCause, DeployOrder, EndpointId, FilmstripId,
-    ImportId, JobId, OutputsAt, OutputsWish, Pace, RehearsalWish, RuntimeKind, SendOrder, SourceId,
-    TaskId,
+    ImportId, JobId, OutputsAt, OutputsRequest, Pace, RehearsalRequest, RuntimeKind, SendOrder,
+    SourceId, TaskId,
 };
 use crate::domain::{
-    AnswerExamples, Change, ComparisonFormat, EndpointQuery, ExportOptions, FileStamp, JobOutcome,
-    JobQuery, LabelSet, LeftBehind, Prediction, Price, PriceChange, ReadingWish, RemoteModel,
-    RunId, RunInfo, RunKey, S3Access, S3Address, S3Place, SaliencyTarget, Sample, SampleId,
-    SampleUri, SharedList, TileKey, TransformPlan, UploadPlan, ViewSettings,
+    Change, ComparisonFormat, EndpointQuery, ExportOptions, FileStamp, JobOutcome, JobQuery,
+    LabelSet, LeftBehind, Prediction, Price, PriceChange, ReadingRequest, RemoteModel,
+    ResponseExamples, RunId, RunInfo, RunKey, S3Access, S3Address, S3Place, SaliencyTarget, Sample,
+    SampleId, SampleUri, SharedList, TileKey, TransformPlan, UploadPlan, ViewSettings,
 };
 use crate::evaluation::Comparison;
 use crate::review::{ArrangeRequest, FilmRequest};
@@ -34,17 +34,17 @@ pub enum Effect {
         ticket: u64,
         changes: Vec<Change>,
     },
-    /// Read the summary of a run's answers.
+    /// Read the summary of a run's predictions.
     LoadRun {
         source: SourceId,
         run: RunId,
         task: TaskId,
         control: TaskControl,
     },
-    /// Read whole answers, most wanted first. Replaces what was asked for before.
-    ReadAnswers {
+    /// Read whole predictions, most wanted first. Replaces what was asked for before.
+    LoadPredictions {
         source: SourceId,
-        wanted: Vec<WantedAnswer>,
+        wanted: Vec<PredictionRequest>,
     },
     /// Write what the project holds of these samples, in their order.
     Export {
@@ -101,7 +101,7 @@ pub enum Effect {
     Rehearse {
         source: SourceId,
         order: Box<SendOrder>,
-        wish: RehearsalWish,
+        request: RehearsalRequest,
         runtime_library: Option<PathBuf>,
         task: TaskId,
         control: TaskControl,
@@ -112,7 +112,7 @@ pub enum Effect {
         /// What the images are named from.
         root: String,
         samples: SharedList<Sample>,
-        wish: OutputsWish,
+        request: OutputsRequest,
         known: Vec<(RunKey, RunId, LabelSet)>,
         new_run: RunId,
         task: TaskId,
@@ -123,7 +123,7 @@ pub enum Effect {
     /// Add a price to it.
     KeepPrice(Box<Price>),
     ChangePrice(Box<PriceChange>),
-    /// Read the first answers about these images.
+    /// Read the first predictions about these images.
     LookAtOutputs {
         source: SourceId,
         /// What the images are named from.
@@ -136,12 +136,12 @@ pub enum Effect {
     /// Find out what the examples say when they are read so.
     TryReading {
         question: u64,
-        examples: Arc<AnswerExamples>,
-        wish: ReadingWish,
+        examples: Arc<ResponseExamples>,
+        request: ReadingRequest,
     },
     ListMappings,
     /// Into the user's own, with its labels.
-    SaveMapping(ReadingWish),
+    SaveMapping(ReadingRequest),
     LoadMapping(PathBuf),
     DeleteMapping(PathBuf),
     PickMapping,
@@ -264,7 +264,7 @@ pub enum Effect {
         source: SourceId,
         /// The longer side in pixels.
         side: u32,
-        wanted: Vec<ThumbnailWish>,
+        wanted: Vec<ThumbnailRequest>,
     },
     LimitCache(u64),
     MeasureCache,
@@ -275,7 +275,7 @@ pub enum Effect {
         task: TaskId,
         control: TaskControl,
     },
-    /// Pictures that are likely to be looked at next, after everything that is on screen. Replaces what was asked for before.
+    /// Images that are likely to be looked at next, after everything that is on screen. Replaces what was asked for before.
     ReadAhead {
         source: SourceId,
         samples: Vec<Sample>,
@@ -286,7 +286,7 @@ pub enum Effect {
         sample: SampleId,
         uri: SampleUri,
     },
-    /// Tiles of the displayed picture, most wanted first; replaces what was asked for before.
+    /// Tiles of the displayed image, most wanted first; replaces what was asked for before.
     MakeTiles {
         source: SourceId,
         sample: SampleId,
@@ -308,7 +308,7 @@ pub enum Effect {
         run: RunId,
         wanted: Vec<CropRequest>,
     },
-    /// Find out which parts of a picture carry an answer.
+    /// Find out which parts of an image carry a prediction.
     Explain {
         source: SourceId,
         key: RunKey,
@@ -317,7 +317,7 @@ pub enum Effect {
         task: TaskId,
         control: TaskControl,
     },
-    /// Compare the answers of two runs, left and right, image by image.
+    /// Compare the predictions of two runs, left and right, image by image.
     Compare {
         source: SourceId,
         runs: [RunId; 2],
@@ -366,7 +366,7 @@ pub enum Effect {
         task: TaskId,
         control: TaskControl,
     },
-    /// Find out what a model elsewhere answers by asking it about the first of these images that it can answer about; about none where a
+    /// Find out what a model elsewhere answers by asking it about the first of these images that it can prediction about; about none where a
     /// mapping says it. `known` are runs that it made before.
     Connect {
         source: SourceId,
@@ -392,8 +392,8 @@ pub enum Effect {
         task: TaskId,
         control: TaskControl,
     },
-    /// Ask a model elsewhere about an image, to look at the answer.
-    LookAtAnswer {
+    /// Ask a model elsewhere about an image, to look at the prediction.
+    ShowResponse {
         source: SourceId,
         model: RemoteModel,
         entry: Sample,
@@ -412,7 +412,7 @@ pub enum Effect {
         labels: Option<PathBuf>,
         overrules: Vec<(String, String)>,
         /// To show what the model would get of it.
-        picture: Option<(SourceId, SampleUri)>,
+        image: Option<(SourceId, SampleUri)>,
         runtime_library: Option<PathBuf>,
     },
     /// Search, sort and count. Replaces what was asked for before.
@@ -453,7 +453,7 @@ pub enum Effect {
     PickFolder,
     PickImages,
     Reveal(SampleUri),
-    CopyPicture {
+    CopyImage {
         source: SourceId,
         uri: SampleUri,
         prediction: Option<Prediction>,
@@ -476,17 +476,17 @@ pub enum Effect {
 
 /// An answer to be read from the project.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WantedAnswer {
+pub struct PredictionRequest {
     pub run: RunId,
     pub sample: SampleId,
     pub uri: SampleUri,
-    /// Of the file as it is now: an answer about an older one is none. `None` where an older one is what is wanted.
+    /// Of the file as it is now: a prediction about an older one is none. `None` where an older one is what is wanted.
     pub stamp: Option<FileStamp>,
 }
 
 /// A thumbnail to make.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ThumbnailWish {
+pub struct ThumbnailRequest {
     pub sample: SampleId,
     /// Of the file; comes back with the pixels.
     pub version: u32,
@@ -524,7 +524,7 @@ pub struct CropRequest {
     pub prediction: Option<Arc<Prediction>>,
 }
 
-/// Without the picture data and controls that would drown a test's message.
+/// Without the image data and controls that would drown a test's message.
 impl std::fmt::Debug for Effect {
     #[expect(clippy::too_many_lines, reason = "one line an effect, and rustfmt")]
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -559,7 +559,7 @@ impl std::fmt::Debug for Effect {
                 ticket, changes, ..
             } => write!(formatter, "Save({ticket}, {changes:?})"),
             Self::LoadRun { run, .. } => write!(formatter, "LoadRun({run:?})"),
-            Self::ReadAnswers { wanted, .. } => {
+            Self::LoadPredictions { wanted, .. } => {
                 write!(formatter, "ReadAnswers({})", wanted.len())
             }
             Self::Compare { runs, .. } => write!(formatter, "Compare({runs:?})"),
@@ -587,8 +587,8 @@ impl std::fmt::Debug for Effect {
             Self::Upload { plan, .. } => write!(formatter, "Upload({})", plan.target.address),
             Self::CheckJob { order, .. } => write!(formatter, "CheckJob({})", order.spec.job_name),
             Self::Rehearse { order, .. } => write!(formatter, "Rehearse({})", order.model.name()),
-            Self::OpenOutputs { wish, .. } => {
-                write!(formatter, "OpenOutputs({})", wish.at.name())
+            Self::OpenOutputs { request, .. } => {
+                write!(formatter, "OpenOutputs({})", request.at.name())
             }
             Self::ReadPrices => formatter.write_str("ReadPrices"),
             Self::KeepPrice(price) => write!(formatter, "KeepPrice({})", price.instance_type),
@@ -651,7 +651,7 @@ impl std::fmt::Debug for Effect {
             Self::CheckRemoteModel { model, .. } => {
                 write!(formatter, "CheckRemoteModel({})", model.name())
             }
-            Self::LookAtAnswer { model, .. } => {
+            Self::ShowResponse { model, .. } => {
                 write!(formatter, "LookAtAnswer({})", model.name())
             }
             Self::Prepare { key, .. } => write!(formatter, "Prepare({})", key.model_id),
@@ -674,7 +674,7 @@ impl std::fmt::Debug for Effect {
             Self::PickFolder => formatter.write_str("PickFolder"),
             Self::PickImages => formatter.write_str("PickImages"),
             Self::Reveal(uri) => write!(formatter, "Reveal({uri})"),
-            Self::CopyPicture { uri, .. } => write!(formatter, "CopyPicture({uri})"),
+            Self::CopyImage { uri, .. } => write!(formatter, "CopyPicture({uri})"),
             Self::CopyText { text, .. } => write!(formatter, "CopyText({text})"),
             Self::CopyDiagnostics { .. } => formatter.write_str("CopyDiagnostics"),
             Self::OpenLog => formatter.write_str("OpenLog"),

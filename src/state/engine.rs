@@ -28,10 +28,10 @@ pub struct Engine {
 /// Which images are to be predicted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Wish {
-    /// All that have no answer by then.
-    Unanswered,
-    /// Of these, those that have no answer by then.
-    UnansweredOf(SampleSet),
+    /// All that have no prediction by then.
+    Unpredicted,
+    /// Of these, those that have no prediction by then.
+    UnpredictedOf(SampleSet),
     These(SampleSet),
 }
 
@@ -79,8 +79,8 @@ pub enum Offer {
     TryAgain,
     /// The chosen device does not work; let Spotcheck choose.
     UseAutomaticDevice,
-    /// Nobody knows the shape of the answers; say it.
-    SayHowAnswersAreRead,
+    /// Nobody knows the shape of the predictions; say it.
+    SetResponseMapping,
 }
 
 impl Engine {

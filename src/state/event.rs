@@ -11,9 +11,9 @@ use super::{
     SendCheck, SourceId, TaskId, TaskOutcome, WatchEnd,
 };
 use crate::domain::{
-    AnswerExamples, AwsSetup, CacheUsage, DeviceReport, Endpoint, EndpointConfig, EndpointPage,
-    EndpointRecord, FileStamp, Identity, JobOutcome, JobPage, JobProgress, LabelSet, LatencyMs,
-    LeftBehind, ListingChange, LogLine, Page, Prediction, PriceTable, Problem, RemoteAddress,
+    AwsSetup, CacheUsage, DeviceReport, Endpoint, EndpointConfig, EndpointPage, EndpointRecord,
+    FileStamp, Identity, JobOutcome, JobPage, JobProgress, LabelSet, LatencyMs, LeftBehind,
+    ListingChange, LogLine, Page, Prediction, PriceTable, Problem, RemoteAddress, ResponseExamples,
     RunId, RunKey, S3Access, S3Address, S3Place, SageMakerAccess, Saliency, SampleId, SampleUri,
     TruthBox, UploadPlan, UploadReport,
 };
@@ -30,7 +30,7 @@ pub enum Event {
         /// Where in S3 it lies, where it does.
         place: Option<S3Place>,
     },
-    /// The project of the source, with what it holds beside the answers.
+    /// The project of the source, with what it holds beside the predictions.
     ProjectOpened {
         source: SourceId,
         content: Box<ProjectContent>,
@@ -49,7 +49,7 @@ pub enum Event {
     RunLoaded {
         source: SourceId,
         run: RunId,
-        answers: Vec<StoredRow>,
+        predictions: Vec<StoredRow>,
     },
     RunLoadingEnded {
         source: SourceId,
@@ -57,10 +57,10 @@ pub enum Event {
         task: TaskId,
         result: Result<(), String>,
     },
-    /// Whole answers, read from the project; `None` where it holds none.
-    AnswersRead {
+    /// Whole predictions, read from the project; `None` where it holds none.
+    PredictionsLoaded {
         source: SourceId,
-        answers: Vec<(RunId, SampleId, Option<Prediction>)>,
+        predictions: Vec<(RunId, SampleId, Option<Prediction>)>,
     },
     /// The project goes on in another file, which has given no run this id or a later one.
     ProjectSavedAs {
@@ -98,7 +98,7 @@ pub enum Event {
         version: u32,
         reason: String,
     },
-    /// The picture for the canvas has been decoded; its pixels went to `ui`.
+    /// The image for the canvas has been decoded; its pixels went to `ui`.
     Displayed {
         source: SourceId,
         sample: SampleId,
@@ -148,7 +148,7 @@ pub enum Event {
         at_ms: i64,
         outcome: Box<Asked>,
     },
-    /// How long the answers from elsewhere take.
+    /// How long the predictions from elsewhere take.
     RemoteLatency {
         key: Box<RunKey>,
         latency: Option<LatencyMs>,
@@ -157,12 +157,12 @@ pub enum Event {
         task: TaskId,
         result: Result<RemoteCheck, S3Failure>,
     },
-    /// An answer of the model at this address.
-    AnswerLookedAt {
+    /// A prediction of the model at this address.
+    ResponseShown {
         source: SourceId,
         task: TaskId,
         of: Box<RemoteAddress>,
-        result: Result<Arc<AnswerExamples>, S3Failure>,
+        result: Result<Arc<ResponseExamples>, S3Failure>,
     },
     /// The device is gone; what was computed stays.
     DeviceLost {
@@ -186,7 +186,7 @@ pub enum Event {
         run: RunId,
         /// Milliseconds since 1970-01-01 UTC.
         at_ms: i64,
-        answers: Vec<NewAnswer>,
+        predictions: Vec<NewPrediction>,
     },
     /// Two runs were held against each other, or why not.
     Compared {
@@ -272,14 +272,14 @@ pub enum Event {
         task: TaskId,
         result: Result<String, S3Failure>,
     },
-    /// What outputs are, and the run that their answers go into.
+    /// What outputs are, and the run that their predictions go into.
     OutputsFound {
         source: SourceId,
         task: TaskId,
         run: RunId,
         found: Box<FoundRun>,
     },
-    /// The classes of a run, learnt with its answers. Comes before the answers that need them.
+    /// The classes of a run, learnt with its predictions. Comes before the predictions that need them.
     RunLabelled {
         source: SourceId,
         run: RunId,
@@ -290,11 +290,11 @@ pub enum Event {
         task: TaskId,
         result: Result<TaskOutcome, OutputsFailure>,
     },
-    /// The first answers about the open images.
+    /// The first predictions about the open images.
     OutputsLookedAt {
         source: SourceId,
         task: TaskId,
-        result: Result<Arc<AnswerExamples>, OutputsFailure>,
+        result: Result<Arc<ResponseExamples>, OutputsFailure>,
     },
     /// What examples say when they are read as was wished for.
     ReadingTried {
@@ -381,7 +381,7 @@ pub enum Event {
         task: TaskId,
         result: Result<Exported, TaskOutcome>,
     },
-    /// Which parts of the shown picture carry an answer, or how the search for them ended.
+    /// Which parts of the shown image carry a prediction, or how the search for them ended.
     Explained {
         task: TaskId,
         result: Result<Arc<Saliency>, TaskOutcome>,
@@ -413,7 +413,7 @@ pub enum Event {
         /// Which boxes are hidden by better ones, where the view hides such.
         suppressed: Option<Suppressed>,
     },
-    /// The statistics that go with it, and the end of the answer; `None` where there is no run.
+    /// The statistics that go with it, and the end of the prediction; `None` where there is no run.
     Counted {
         id: ArrangeId,
         statistics: Option<Statistics>,
@@ -448,7 +448,7 @@ pub enum Event {
         task: TaskId,
         result: Result<Option<String>, S3Failure>,
     },
-    /// Something small is done: “Copied the picture”.
+    /// Something small is done: “Copied the image”.
     Told(String),
     /// Something small is not.
     WentWrong(Problem),
@@ -456,11 +456,11 @@ pub enum Event {
 
 /// What the model has just said of a sample.
 #[derive(Debug, Clone, PartialEq)]
-pub struct NewAnswer {
+pub struct NewPrediction {
     pub sample: SampleId,
     /// Of the file when it was asked about: it may have been written to meanwhile.
     pub stamp: FileStamp,
-    /// Or why there is no answer.
+    /// Or why there is no prediction.
     pub result: Result<Prediction, String>,
 }
 
@@ -470,13 +470,13 @@ pub struct StoredRow {
     pub sample: SampleUri,
     /// The state of the file that the model saw, where that is known.
     pub stamp: Option<FileStamp>,
-    pub answer: StoredAnswer,
+    pub prediction: StoredPrediction,
 }
 
-/// What the summary of a run keeps of an answer.
+/// What the summary of a run keeps of a prediction.
 #[derive(Debug, Clone, PartialEq)]
-pub enum StoredAnswer {
-    Answered {
+pub enum StoredPrediction {
+    Predicted {
         width: u32,
         height: u32,
         classes: Vec<u32>,
@@ -516,10 +516,10 @@ pub struct ModelDefaults {
     pub detection: Option<String>,
 }
 
-/// What is known of a decoded picture and its file.
+/// What is known of a decoded image and its file.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct DisplayInfo {
-    /// Width and height of the upright picture, in pixels.
+    /// Width and height of the upright image, in pixels.
     pub size: [u32; 2],
     /// “The file ends early; the lower part is missing”.
     pub warning: Option<String>,

@@ -1,11 +1,11 @@
-//! Which parts of the shown picture carry an answer: the question, and what came of it.
+//! Which parts of the shown image carry a prediction: the question, and what came of it.
 
 use std::sync::Arc;
 
 use super::{State, TaskId};
-use crate::domain::{Answer, Saliency, SaliencyTarget};
+use crate::domain::{PredictionContent, Saliency, SaliencyTarget};
 
-/// What is asked about the shown picture.
+/// What is asked about the shown image.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Question {
     pub target: SaliencyTarget,
@@ -60,8 +60,8 @@ impl State {
     /// What “Explain” asks: the selected box or class, or else the best one on screen. `None` where there is none.
     pub fn question(&self) -> Option<Question> {
         let prediction = self.shown.prediction.as_ref()?;
-        match &prediction.answer {
-            Answer::Classes(classes) => {
+        match &prediction.content {
+            PredictionContent::Classes(classes) => {
                 let selected = self.shown.selected_class;
                 let class = classes
                     .iter()
@@ -73,7 +73,7 @@ impl State {
                     score: class.score,
                 })
             }
-            Answer::Detections(detections) => {
+            PredictionContent::Detections(detections) => {
                 let best = || self.shown_boxes().first().copied();
                 let index = self.shown.selected_box.or_else(best)?;
                 let detection = detections.get(index)?;

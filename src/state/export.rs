@@ -8,7 +8,7 @@ use super::{Order, Overlay, State, TaskId};
 use crate::domain::{
     ComparisonFormat, ExportFormat, ExportOptions, RunId, SampleId, SampleSet, ViewSettings,
 };
-use crate::review::{Answers, Marks, Suppressed};
+use crate::review::{Marks, Predictions, Suppressed};
 
 /// What is chosen in the dialog; kept for the next time it is opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -131,7 +131,7 @@ pub struct BoxCountId(pub u64);
 /// What boxes are to be counted in.
 #[derive(Debug, Clone)]
 pub struct BoxCountRequest {
-    pub answers: Answers,
+    pub predictions: Predictions,
     /// `None` counts all that are stored.
     pub view: Option<ViewSettings>,
     pub suppressed: Option<Suppressed>,
@@ -172,7 +172,7 @@ pub struct BoxCounter {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct CountBasis {
     pub(super) run: RunId,
-    pub(super) answers: u64,
+    pub(super) predictions: u64,
     pub(super) marks: u64,
     pub(super) view: Option<ViewSettings>,
     /// Which state of what is known of overlaps.

@@ -13,7 +13,7 @@ pub struct FilmstripId(pub u64);
 /// The open strip: what is wanted of it, and the frames that are there.
 #[derive(Debug, Default)]
 pub struct Filmstrip {
-    /// `None` until the user or the answers say which.
+    /// `None` until the user or the predictions say which.
     pub class: Option<u32>,
     pub order: FilmOrder,
     frames: Arc<[FilmFrame]>,
@@ -27,7 +27,7 @@ pub struct Filmstrip {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct FilmBasis {
     pub(super) run: RunId,
-    pub(super) answers: u64,
+    pub(super) predictions: u64,
     pub(super) marks: u64,
     pub(super) class: u32,
     pub(super) view: ViewSettings,
@@ -96,8 +96,8 @@ impl State {
             SaliencyTarget::Box { class_id, .. } => class_id,
         });
         let first = || {
-            let answers = &self.run()?.answers;
-            let (_, summary) = answers
+            let predictions = &self.run()?.predictions;
+            let (_, summary) = predictions
                 .iter()
                 .find(|(_, found)| !found.classes.is_empty())?;
             summary.classes.first().copied()

@@ -2,14 +2,14 @@
 
 use std::path::PathBuf;
 
-/// Which opening of the dialog, and which look at the model, an answer belongs to.
+/// Which opening of the dialog, and which look at the model, a prediction belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ImportId(pub u64);
 
 /// The dialog about an ONNX file.
 #[derive(Debug)]
 pub struct Import {
-    /// Changes with every look, so that a late answer is known.
+    /// Changes with every look, so that a late prediction is known.
     pub id: ImportId,
     pub weights: PathBuf,
     /// A label file of the user's.
@@ -44,7 +44,7 @@ pub struct ImportDraft {
     pub other_fields: Vec<ImportField>,
     /// Outputs of the graph that are not used.
     pub ignored_outputs: Vec<String>,
-    /// Shape of the tensor and the numbers in it, for people; empty without a picture to try it on.
+    /// Shape of the tensor and the numbers in it, for people; empty without an image to try it on.
     pub tensor: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! What people say about the answers: verdicts, notes and tags of the open source, and every step back and forth.
+//! What people say about the predictions: verdicts, notes and tags of the open source, and every step back and forth.
 //!
 //! Most images have none, so they are kept by sample and not as a column. An edit holds the values before and after it:
 //! undoing puts the former back, redoing the latter. Nothing is ever dropped from the history while the source is open.
@@ -64,7 +64,7 @@ struct Step {
 }
 
 impl Step {
-    /// Whether it is about a verdict on an answer of this run.
+    /// Whether it is about a verdict on a prediction of this run.
     fn is_about_run(&self, run: RunId) -> bool {
         matches!(self.after, Mark::Verdict(target, _) if target.run == Some(run))
     }
@@ -96,7 +96,7 @@ impl ImageJudgement {
         &self.verdicts
     }
 
-    /// The verdict on the image: that on the answer of `run`, or else the one given without an answer.
+    /// The verdict on the image: that on the prediction of `run`, or else the one given without a prediction.
     pub fn of_image(&self, run: Option<RunId>) -> Option<&Verdict> {
         let of = |run| {
             self.verdict(VerdictTarget {
@@ -107,7 +107,7 @@ impl ImageJudgement {
         of(run).or_else(|| of(None))
     }
 
-    /// The verdicts on the boxes of a run's answer: index and verdict.
+    /// The verdicts on the boxes of a run's prediction: index and verdict.
     pub fn of_boxes(&self, run: RunId) -> impl Iterator<Item = (u32, &Verdict)> {
         self.verdicts.iter().filter_map(move |(target, verdict)| {
             let is_of_run = target.run == Some(run);
@@ -198,7 +198,7 @@ impl Judgements {
         self.get(sample)?.of_image(self.run)
     }
 
-    /// The boxes of a run's answer that a person accepted or gave the right class, lowest index first: they are visible
+    /// The boxes of a run's prediction that a person accepted or gave the right class, lowest index first: they are visible
     /// whatever the filters.
     pub fn confirmed_boxes(&self, run: RunId, sample: SampleId) -> Vec<u32> {
         let boxes = self.get(sample).into_iter();
@@ -207,13 +207,13 @@ impl Judgements {
         confirmed.map(|(index, _)| index).collect()
     }
 
-    /// Whether the answer of this run, or one of its boxes, has a verdict.
-    pub fn is_answer_judged(&self, run: RunId, sample: SampleId) -> bool {
-        self.verdicts_on_answer(run, sample).next().is_some()
+    /// Whether the prediction of this run, or one of its boxes, has a verdict.
+    pub fn is_prediction_judged(&self, run: RunId, sample: SampleId) -> bool {
+        self.verdicts_on_prediction(run, sample).next().is_some()
     }
 
-    /// What the verdicts on this run's answer are about.
-    pub(super) fn verdicts_on_answer(
+    /// What the verdicts on this run's prediction are about.
+    pub(super) fn verdicts_on_prediction(
         &self,
         run: RunId,
         sample: SampleId,
@@ -364,7 +364,7 @@ impl Judgements {
         }
     }
 
-    /// A run was deleted, and with it the verdicts on its answers, in the history too.
+    /// A run was deleted, and with it the verdicts on its predictions, in the history too.
     pub(super) fn forget_run(&mut self, run: RunId) {
         let judged = |(_, said): &(&SampleId, &ImageJudgement)| {
             said.verdicts
@@ -394,8 +394,8 @@ impl Judgements {
         }
     }
 
-    /// The run has other answers for these samples now: no step back may put on them what was said of those before.
-    pub(super) fn forget_answers(&mut self, run: RunId, samples: &SampleSet) {
+    /// The run has other predictions for these samples now: no step back may put on them what was said of those before.
+    pub(super) fn forget_predictions(&mut self, run: RunId, samples: &SampleSet) {
         if !samples.is_empty() {
             self.forget_steps(|step| samples.contains(step.sample) && step.is_about_run(run));
         }
@@ -620,7 +620,7 @@ mod tests {
     }
 
     #[test]
-    fn each_run_has_verdicts_of_its_own_and_those_given_without_an_answer_serve_all() {
+    fn each_run_has_verdicts_of_its_own_and_those_given_without_a_prediction_serve_all() {
         let mut judgements = judgements();
         let mark = Mark::Verdict(UNANSWERED, Some(Verdict::Unsure));
         judgements.edit("early".to_owned(), [(SampleId(0), mark)]);

@@ -2,7 +2,7 @@
 //!
 //! [`update`] takes the state and a [`Message`] (a [`Command`] of the user or an [`Event`] of a task) and gives the
 //! [`Effect`]s to carry out. It is pure: no files, no threads, no graphics, no pixels. Panels draw `&State`; `effects`
-//! carries out what is asked for here and answers with events. Each answer carries the id of its question, and one that
+//! carries out what is asked for here and predictions with events. Each prediction carries the id of its question, and one that
 //! nobody waits for any more is dropped by that id, never by timing.
 
 mod action;
@@ -38,9 +38,13 @@ pub use action::Action;
 pub use arranging::{ArrangeId, Arranging, Pace};
 pub use command::{Command, Step, ViewChange};
 pub use comparing::{CompareLayout, CompareStatus, Comparing};
-pub use effect::{CropRequest, Effect, SourceSpec, TaskSignal, ThumbnailWish, WantedAnswer};
+pub use effect::{
+    CropRequest, Effect, PredictionRequest, SourceSpec, TaskSignal, ThumbnailRequest,
+};
 pub use engine::{Engine, EngineStatus, Offer, RuntimeKind};
-pub use event::{DisplayInfo, Event, FilePick, ModelDefaults, NewAnswer, StoredAnswer, StoredRow};
+pub use event::{
+    DisplayInfo, Event, FilePick, ModelDefaults, NewPrediction, StoredPrediction, StoredRow,
+};
 pub use explanation::{Explanation, Question};
 pub use export::{
     BoxCountId, BoxCountRequest, BoxCounter, BoxCounts, ExportDraft, ExportScope, ExportStage,
@@ -55,12 +59,13 @@ pub use problems::{ProblemEntry, ProblemList};
 pub use project::{Project, ProjectContent, ProjectStatus};
 pub use remote::{
     Asked, ChosenModel, ConnectFailure, DeletionCause, DeployAdvanced, DeployCheck, DeployDraft,
-    DeployOrder, DeployStatus, Elsewhere, ElsewhereForm, EndpointDeletion, EndpointId,
-    EndpointList, EndpointSight, Endpoints, FoundModel, FoundRun, JobFinding, JobId, JobList,
-    KnownEndpoint, KnownJob, Leftovers, ModelDraft, ModelFrom, OpeningOutputs, OutputsAt,
-    OutputsFailure, OutputsWish, Prices, Reading, ReadingTrial, RehearsalReport, RehearsalWish,
-    Remote, RemoteCheck, RemoteList, RemoteReport, RetryPlan, SavedMapping, SendAdvanced,
-    SendCheck, SendDraft, SendFrom, SendImages, SendOrder, SendStage, SendStatus, WatchEnd,
+    DeployOrder, DeployStatus, EndpointDeletion, EndpointId, EndpointList, EndpointSight,
+    Endpoints, FoundModel, FoundRun, JobFinding, JobId, JobList, KnownEndpoint, KnownJob,
+    Leftovers, ModelDraft, ModelFrom, OpeningOutputs, OutputsAt, OutputsFailure, OutputsRequest,
+    Prices, Reading, ReadingTrial, RehearsalReport, RehearsalRequest, Remote, RemoteCheck,
+    RemoteInference, RemoteList, RemoteModelForm, RemoteReport, RetryPlan, SavedMapping,
+    SendAdvanced, SendCheck, SendDraft, SendFrom, SendImages, SendOrder, SendStage, SendStatus,
+    WatchEnd,
 };
 pub use runs::{Run, Runs};
 pub use s3_picker::{S3Picker, S3Start};
@@ -78,7 +83,7 @@ use std::sync::Arc;
 use crate::domain::{
     CacheUsage, LabelSet, ModelCard, Prediction, RunId, SampleId, Verdict, ViewSettings,
 };
-use crate::review::{AnswerStatus, VerdictKind, verdict_of_image};
+use crate::review::{PredictionStatus, VerdictKind, verdict_of_image};
 
 /// Everything the window shows. Read by panels, changed by [`update`] alone.
 #[derive(Default)]
@@ -97,7 +102,7 @@ pub struct State {
     /// Zoom by menu or key, for the canvas to turn into a [`CanvasView`]: only it knows its size.
     pub canvas_request: Option<Action>,
     pub runs: Runs,
-    /// What people say about the answers.
+    /// What people say about the predictions.
     pub judgements: Judgements,
     /// Two runs held against each other.
     pub comparing: Option<Comparing>,
@@ -132,14 +137,14 @@ pub struct State {
     pub upload: Uploading,
     /// The last upload that ended, until it is dismissed.
     pub uploaded: Option<Uploaded>,
-    /// The last thing worth telling that needs no answer: “Copied the picture”.
+    /// The last thing worth telling that needs no prediction: “Copied the image”.
     pub notice: Option<Notice>,
     /// Counts up whenever the search field is to take the keyboard.
     pub search_focus: u64,
     /// What draws the window, for diagnostics.
     pub graphics: String,
-    /// The picture takes the place of the panels.
-    pub large_picture: bool,
+    /// The image takes the place of the panels.
+    pub large_image: bool,
     /// Nothing has the name that is being typed to go to it.
     pub go_to_missed: bool,
     /// What is kept on disk, since somebody asked.
@@ -156,17 +161,17 @@ pub enum Message {
     Event(Event),
 }
 
-/// The picture in the middle and what is known of it. Its pixels live in `ui`.
+/// The image in the middle and what is known of it. Its pixels live in `ui`.
 #[derive(Debug, Default)]
 pub struct Shown {
     pub display: Display,
-    /// The answer of the current run, whole; `None` before there is one.
+    /// The prediction of the current run, whole; `None` before there is one.
     pub prediction: Option<Arc<Prediction>>,
-    /// Why there is no answer, where that is known.
+    /// Why there is no prediction, where that is known.
     pub failure: Option<String>,
     /// Index into the detections of `prediction`.
     pub selected_box: Option<usize>,
-    /// To be selected as soon as the answer is there.
+    /// To be selected as soon as the prediction is there.
     wanted_box: Option<usize>,
     /// Index of a class of `prediction`.
     pub selected_class: Option<u32>,
@@ -182,20 +187,20 @@ pub enum Display {
     Failed(String),
 }
 
-/// How the picture lies on the canvas.
+/// How the image lies on the canvas.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub enum CanvasView {
-    /// As large as the canvas allows, small pictures not enlarged beyond a few times.
+    /// As large as the canvas allows, small images not enlarged beyond a few times.
     #[default]
     Fit,
-    /// `zoom` screen points a picture pixel, with `centre` (in picture pixels) in the middle of the canvas.
+    /// `zoom` screen points an image pixel, with `centre` (in image pixels) in the middle of the canvas.
     Free { zoom: f32, centre: [f32; 2] },
 }
 
 /// Presentation mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Presenting {
-    /// Whether pictures follow each other by themselves.
+    /// Whether images follow each other by themselves.
     pub is_playing: bool,
 }
 
@@ -228,7 +233,7 @@ pub enum Overlay {
     /// Which outputs are to be opened as a run.
     OpenOutputs,
     /// Which model elsewhere is to be asked.
-    Elsewhere,
+    RemoteInference,
     Help,
     /// Which class would be right.
     WrongClass,
@@ -273,15 +278,15 @@ impl State {
         )
     }
 
-    /// The model whose answers are on screen: that of the current run, or the chosen one while there is no run.
+    /// The model whose predictions are on screen: that of the current run, or the chosen one while there is no run.
     fn viewed_model_id(&self) -> Option<&str> {
         let run = self.run().map(|run| run.info.key.model_id.as_str());
         run.or_else(|| Some(self.chosen_here()?.card.id.as_str()))
     }
 
-    /// The chosen model, where pictures are predicted on this computer.
+    /// The chosen model, where images are predicted on this computer.
     fn chosen_here(&self) -> Option<&ModelEntry> {
-        let is_here = self.remote.elsewhere.chosen.is_none();
+        let is_here = self.remote.remote_inference.chosen.is_none();
         self.models.chosen().filter(|_| is_here)
     }
 
@@ -304,36 +309,36 @@ impl State {
         run.or_else(|| self.chosen_here().map(|chosen| &*chosen.labels))
     }
 
-    /// The run whose answers are on screen.
+    /// The run whose predictions are on screen.
     pub fn run(&self) -> Option<&Run> {
         self.runs.current()
     }
 
-    /// The whole answer of the current run for a sample, where it is in memory; ask for others with
-    /// [`Command::WantAnswers`].
-    pub fn answer_of(&self, sample: SampleId) -> Option<&Prediction> {
+    /// The whole prediction of the current run for a sample, where it is in memory; ask for others with
+    /// [`Command::LoadPredictions`].
+    pub fn prediction_of(&self, sample: SampleId) -> Option<&Prediction> {
         let prediction = self.runs.prediction(self.run()?.id(), sample)?;
         Some(prediction)
     }
 
-    /// Whether a run's answer stays as it is because a person has judged it: a verdict on it, or on its third box, means nothing
-    /// for another answer. Taking the verdicts back frees it.
-    pub fn keeps_answer(&self, run: RunId, sample: SampleId) -> bool {
-        let may_have_answer = self.runs.get(run).is_some_and(|run| {
+    /// Whether a run's prediction stays as it is because a person has judged it: a verdict on it, or on its third box, means nothing
+    /// for another prediction. Taking the verdicts back frees it.
+    pub fn keeps_prediction(&self, run: RunId, sample: SampleId) -> bool {
+        let may_have_prediction = self.runs.get(run).is_some_and(|run| {
             // What is not read yet is in the project.
-            run.status(sample) == AnswerStatus::Answered || !run.is_loaded()
+            run.status(sample) == PredictionStatus::Predicted || !run.is_loaded()
         });
-        may_have_answer && self.judgements.is_answer_judged(run, sample)
+        may_have_prediction && self.judgements.is_prediction_judged(run, sample)
     }
 
-    /// Whether the answer on screen is about an older version of the shown image's file.
+    /// Whether the prediction on screen is about an older version of the shown image's file.
     pub fn shown_is_outdated(&self) -> bool {
         let shown = self.run().zip(self.shown_sample());
         self.shown.prediction.is_some()
             && shown.is_some_and(|(run, sample)| run.is_outdated(sample))
     }
 
-    /// Indices of the visible boxes of a run's answer, highest score first: those that its filters show, and those that a
+    /// Indices of the visible boxes of a run's prediction, highest score first: those that its filters show, and those that a
     /// person confirmed.
     pub fn visible_boxes(
         &self,
@@ -346,7 +351,7 @@ impl State {
         view.visible_detections(prediction, &confirmed)
     }
 
-    /// Those of the answer on screen.
+    /// Those of the prediction on screen.
     pub fn shown_boxes(&self) -> Vec<usize> {
         let shown = self.run().zip(self.shown_sample());
         let shown = shown.zip(self.shown.prediction.as_ref());
@@ -355,7 +360,7 @@ impl State {
         })
     }
 
-    /// The boxes of the answer on screen that a person confirmed.
+    /// The boxes of the prediction on screen that a person confirmed.
     fn confirmed_boxes(&self) -> Vec<u32> {
         let shown = self.run().zip(self.shown_sample());
         shown.map_or_else(Vec::new, |(run, sample)| {
@@ -366,9 +371,9 @@ impl State {
     /// The verdict of an image, as the badge on its thumbnail, the search and the counts have it; `None` while it is unjudged:
     /// until it has a verdict of its own, or all of its visible boxes have one.
     pub fn verdict_of(&self, sample: SampleId) -> Option<VerdictKind> {
-        let answers = self.run().map(|run| &run.answers);
+        let predictions = self.run().map(|run| &run.predictions);
         let marks = self.judgements.marks();
-        verdict_of_image(answers, self.view(), self.suppressed(), marks, sample)
+        verdict_of_image(predictions, self.view(), self.suppressed(), marks, sample)
     }
 
     /// Whether the shown image's answer has boxes, shown or filtered out.
@@ -377,7 +382,7 @@ impl State {
         prediction.is_some_and(|prediction| !prediction.detections().is_empty())
     }
 
-    /// Whether these are the samples whose whole answers were asked for last.
+    /// Whether these are the samples whose whole predictions were asked for last.
     pub fn has_asked_for(&self, samples: &[SampleId]) -> bool {
         let wanted = self.runs.wanted.iter();
         let run = self.run().map(Run::id);

@@ -10,7 +10,7 @@ const MAX_PAGES: usize = 1024;
 
 /// The least recently used is dropped first.
 #[derive(Debug, Default)]
-pub(super) struct AnswerPages {
+pub(super) struct PredictionPages {
     pages: HashMap<(RunId, SampleId), Page>,
     clock: u64,
 }
@@ -21,7 +21,7 @@ struct Page {
     used: u64,
 }
 
-impl AnswerPages {
+impl PredictionPages {
     pub(super) fn get(&self, run: RunId, sample: SampleId) -> Option<&Arc<Prediction>> {
         let page = self.pages.get(&(run, sample))?;
         Some(&page.prediction)
@@ -64,17 +64,17 @@ impl AnswerPages {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::Answer;
+    use crate::domain::PredictionContent;
 
     #[test]
     fn what_was_looked_at_last_stays() {
         let prediction = Arc::new(Prediction {
             width: 1,
             height: 1,
-            answer: Answer::Detections(Vec::new()),
+            content: PredictionContent::Detections(Vec::new()),
             warnings: Vec::new(),
         });
-        let mut pages = AnswerPages::default();
+        let mut pages = PredictionPages::default();
         let run = RunId(1);
         for number in 0..MAX_PAGES as u32 {
             pages.put(run, SampleId(number), Arc::clone(&prediction));

@@ -13,7 +13,7 @@ pub struct Project {
     pub path: Option<PathBuf>,
     /// Why what was last changed could not be saved yet, and whether it is tried again.
     pub trouble: Option<String>,
-    /// Predictions that are held until their answers can be saved again.
+    /// Predictions that are held until their predictions can be saved again.
     pub(super) held_back: Vec<TaskId>,
     /// Of the change made last.
     ticket: u64,
@@ -98,7 +98,7 @@ impl Project {
         self.trouble = None;
     }
 
-    /// Another source is being opened. Tickets go on, so that a late answer about the former project means nothing.
+    /// Another source is being opened. Tickets go on, so that a late prediction about the former project means nothing.
     pub(super) fn reopen(&mut self) {
         *self = Self {
             status: ProjectStatus::Opening,

@@ -1,36 +1,36 @@
-//! The runs over the open source: a columnar summary of their answers, and where the whole ones are.
+//! The runs over the open source: a columnar summary of their predictions, and where the whole ones are.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::pages::AnswerPages;
+use super::pages::PredictionPages;
 use crate::domain::{
     LabelSet, ModelTask, Prediction, RunId, RunInfo, RunKey, SampleId, SampleSet, ViewSettings,
 };
-use crate::review::{AnswerStatus, Answers, Marks, Suppressed, count_boxes};
+use crate::review::{Marks, PredictionStatus, Predictions, Suppressed, count_boxes};
 
-/// The runs of the open project. Going back to an earlier model finds its answers again.
+/// The runs of the open project. Going back to an earlier model finds its predictions again.
 #[derive(Default)]
 pub struct Runs {
     all: Vec<Run>,
     current: Option<RunId>,
     /// Never given before in this project, nor to a run that was deleted: the project says where they begin.
     next_id: u64,
-    pages: AnswerPages,
-    /// Whose whole answers are on screen or wanted soon, most wanted first.
+    pages: PredictionPages,
+    /// Whose whole predictions are on screen or wanted soon, most wanted first.
     pub(super) wanted: Vec<(RunId, SampleId)>,
 }
 
 /// One model over the samples of the open source.
 pub struct Run {
     pub info: RunInfo,
-    pub answers: Answers,
+    pub predictions: Predictions,
     pub(super) loading: Loading,
     /// Answers of the project that are about older states of their files, and so are none.
     pub(super) outdated: usize,
     /// Such answers that are kept all the same, because they were judged.
     pub(super) kept: usize,
-    /// Whether the project knows the run; it is told with the first answer.
+    /// Whether the project knows the run; it is told with the first prediction.
     pub(super) is_in_project: bool,
     /// Whose file was written to since it was answered.
     pub(super) written_since: SampleSet,
@@ -66,7 +66,7 @@ impl Runs {
         self.all.iter().find(|run| run.info.id == id)
     }
 
-    /// A whole answer, where it is in memory; others are to be read from the project first.
+    /// A whole prediction, where it is in memory; others are to be read from the project first.
     pub fn prediction(&self, run: RunId, sample: SampleId) -> Option<&Arc<Prediction>> {
         let unsaved = self.get(run)?.unsaved.get(&sample);
         match unsaved {
@@ -78,11 +78,11 @@ impl Runs {
     /// The file was written to: answers so far are about what it was before.
     pub(super) fn mark_outdated(&mut self, sample: SampleId) {
         for run in &mut self.all {
-            let has_answer = matches!(
+            let has_prediction = matches!(
                 run.status(sample),
-                AnswerStatus::Answered | AnswerStatus::Failed
+                PredictionStatus::Predicted | PredictionStatus::Failed
             );
-            if has_answer {
+            if has_prediction {
                 run.written_since.insert(sample);
             }
         }
@@ -123,12 +123,12 @@ impl Runs {
         self.current = self.current.filter(|current| *current != id);
     }
 
-    /// Forgets every answer, for a new source.
+    /// Forgets every prediction, for a new source.
     pub(super) fn clear(&mut self) {
         *self = Self::default();
     }
 
-    /// Keeps an answer; until its ticket is saved it stays in memory as a whole. A second answer of one sample replaces the first.
+    /// Keeps a prediction; until its ticket is saved it stays in memory as a whole. A second answer of one sample replaces the first.
     pub(super) fn record(
         &mut self,
         run: RunId,
@@ -143,11 +143,11 @@ impl Runs {
         run.written_since.remove(sample);
         let prediction = match result {
             Ok(prediction) => {
-                run.answers.record(sample, &prediction);
+                run.predictions.record(sample, &prediction);
                 Some(prediction)
             }
             Err(reason) => {
-                run.answers.record_failure(sample, reason);
+                run.predictions.record_failure(sample, reason);
                 None
             }
         };
@@ -169,7 +169,7 @@ impl Runs {
         }
     }
 
-    /// Takes a whole answer that was read from the project, unless a newer one is there.
+    /// Takes a whole prediction that was read from the project, unless a newer one is there.
     pub(super) fn page_in(&mut self, run: RunId, sample: SampleId, prediction: Prediction) {
         let is_newer_there = self
             .get(run)
@@ -183,10 +183,10 @@ impl Runs {
     pub(super) fn missing(&mut self) -> Vec<(RunId, SampleId)> {
         let mut missing = Vec::new();
         for &(run, sample) in &self.wanted {
-            let status = self
-                .get(run)
-                .map_or(AnswerStatus::Unasked, |run| run.answers.status(sample));
-            if status != AnswerStatus::Answered {
+            let status = self.get(run).map_or(PredictionStatus::NotPredicted, |run| {
+                run.predictions.status(sample)
+            });
+            if status != PredictionStatus::Predicted {
                 continue;
             }
             if self.prediction(run, sample).is_none() {
@@ -204,7 +204,7 @@ impl Run {
     /// A run that begins now.
     pub fn new(info: RunInfo) -> Self {
         Self {
-            answers: Answers::new(info.card.task),
+            predictions: Predictions::new(info.card.task),
             info,
             loading: Loading::Done,
             outdated: 0,
@@ -215,7 +215,7 @@ impl Run {
         }
     }
 
-    /// A run of the project whose answers are still to be read.
+    /// A run of the project whose predictions are still to be read.
     pub(super) fn stored(info: RunInfo) -> Self {
         Self {
             loading: Loading::NotYet,
@@ -236,18 +236,18 @@ impl Run {
         &self.info.labels
     }
 
-    pub fn status(&self, sample: SampleId) -> AnswerStatus {
-        self.answers.status(sample)
+    pub fn status(&self, sample: SampleId) -> PredictionStatus {
+        self.predictions.status(sample)
     }
 
     /// Why the prediction of this sample failed.
     /// What is wrong with an image that was predicted all the same, in words that follow its name.
     pub fn warnings(&self, sample: SampleId) -> &[String] {
-        self.answers.warnings(sample)
+        self.predictions.warnings(sample)
     }
 
     pub fn failure(&self, sample: SampleId) -> Option<&str> {
-        self.answers.failure(sample)
+        self.predictions.failure(sample)
     }
 
     /// Whether the summary holds all that the project holds.
@@ -260,21 +260,21 @@ impl Run {
         self.unsaved.contains_key(&sample)
     }
 
-    /// Whether the answer is about the file as it was before it was written to.
+    /// Whether the prediction is about the file as it was before it was written to.
     pub fn is_outdated(&self, sample: SampleId) -> bool {
         self.written_since.contains(sample)
     }
 
-    /// Whether there is no answer, or only one about the file as it was before it was written to.
-    pub fn lacks_answer(&self, sample: SampleId) -> bool {
-        let is_answered = matches!(
+    /// Whether there is no prediction, or only one about the file as it was before it was written to.
+    pub fn lacks_prediction(&self, sample: SampleId) -> bool {
+        let is_predicted = matches!(
             self.status(sample),
-            AnswerStatus::Answered | AnswerStatus::Failed
+            PredictionStatus::Predicted | PredictionStatus::Failed
         );
-        !is_answered || self.is_outdated(sample)
+        !is_predicted || self.is_outdated(sample)
     }
 
-    /// The samples whose answers are about the file as it was before it was written to.
+    /// The samples whose predictions are about the file as it was before it was written to.
     pub fn outdated(&self) -> &SampleSet {
         &self.written_since
     }
@@ -287,7 +287,7 @@ impl Run {
         suppressed: Option<&Suppressed>,
         marks: &Marks,
     ) -> Option<String> {
-        let summary = self.answers.summary(sample)?;
+        let summary = self.predictions.summary(sample)?;
         Some(match self.task() {
             ModelTask::Classification => {
                 let top = summary.classes.first().zip(summary.scores.first());
@@ -301,7 +301,7 @@ impl Run {
             }
             ModelTask::Detection => {
                 let sample = std::iter::once(sample);
-                match count_boxes(&self.answers, Some(view), suppressed, marks, sample) {
+                match count_boxes(&self.predictions, Some(view), suppressed, marks, sample) {
                     1 => "1 box".to_owned(),
                     count => format!("{count} boxes"),
                 }

@@ -105,7 +105,7 @@ impl S3Tree {
         self.bucket_list.status = Status::Listing(task);
     }
 
-    /// False for an answer that nobody waits for any more.
+    /// False for a response that nobody waits for any more.
     pub(super) fn buckets_listed(
         &mut self,
         task: TaskId,
@@ -177,7 +177,7 @@ impl S3Tree {
         self.lay_out();
     }
 
-    /// False for an answer that nobody waits for any more.
+    /// False for a response that nobody waits for any more.
     pub(super) fn folder_ended(
         &mut self,
         folder: &S3Address,
@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn late_answers_are_dropped_and_a_cancelled_folder_closes() {
+    fn late_responses_are_dropped_and_a_cancelled_folder_closes() {
         let mut tree = S3Tree::default();
         tree.add_bucket("a");
         let bucket = S3Address::new("a", "");

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use crate::domain::{Problem, S3Place, Sample, SampleId, SampleSet, SampleUri, SharedList};
 
-/// Which opening of a source an answer belongs to.
+/// Which opening of a source a prediction belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SourceId(pub u64);
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::{CompareLayout, DeployDraft, JobId, RehearsalWish, SendDraft};
+use super::{CompareLayout, DeployDraft, JobId, RehearsalRequest, SendDraft};
 use crate::domain::{DeviceChoice, RemoteModel, S3Place, ViewSettings};
 
 const MAX_RECENT: usize = 10;
@@ -16,7 +16,7 @@ pub const THUMBNAIL_SIDES: std::ops::RangeInclusive<f32> = 72.0..=256.0;
 /// What the limit of megapixels can be set to.
 pub const MEGAPIXELS: std::ops::RangeInclusive<u64> = 1..=65_536;
 
-/// Seconds that presentation mode can show a picture.
+/// Seconds that presentation mode can show an image.
 pub const SLIDE_SECS: std::ops::RangeInclusive<f32> = 1.0..=60.0;
 
 /// Written to the configuration folder. Fields that an older file lacks take their defaults.
@@ -35,16 +35,16 @@ pub struct Settings {
     pub show_images_panel: bool,
     pub show_inspector: bool,
     pub show_tasks_panel: bool,
-    /// How long presentation mode shows each picture, in seconds.
+    /// How long presentation mode shows each image, in seconds.
     pub slide_secs: f32,
-    /// The judging bar below the picture.
+    /// The judging bar below the image.
     pub show_judging: bool,
     pub show_thumbnail_boxes: bool,
     /// Boxes that were stored with an image.
     pub show_stored_boxes: bool,
     /// Whether a verdict on a single image goes on to the next image, and one on a box to the next box.
     pub next_after_verdict: bool,
-    /// The thumbnails take the place of the picture.
+    /// The thumbnails take the place of the image.
     pub thumbnails_only: bool,
     /// Newest first.
     pub recent: Vec<PathBuf>,
@@ -69,14 +69,14 @@ pub struct Settings {
     /// Jobs that are watched, so that watching goes on after a restart.
     pub watched_jobs: Vec<JobId>,
     /// How jobs are rehearsed.
-    pub rehearsal: RehearsalWish,
-    /// Whether opening a picture predicts it.
+    pub rehearsal: RehearsalRequest,
+    /// Whether opening an image predicts it.
     pub predict_on_open: bool,
-    /// How much the explanation hides of the picture, `0.0..=1.0`.
+    /// How much the explanation hides of the image, `0.0..=1.0`.
     pub explanation_opacity: f32,
     /// Images with more megapixels are refused.
     pub max_megapixels: u64,
-    /// Of thumbnails, and of pictures from S3, that are kept on disk; zero keeps none.
+    /// Of thumbnails, and of images from S3, that are kept on disk; zero keeps none.
     #[serde(alias = "thumbnail_cache_bytes")]
     pub cache_bytes: u64,
     /// The live filters by model id.
@@ -121,7 +121,7 @@ impl Default for Settings {
             send: SendDraft::default(),
             deploy: DeployDraft::default(),
             watched_jobs: Vec::new(),
-            rehearsal: RehearsalWish::default(),
+            rehearsal: RehearsalRequest::default(),
             predict_on_open: true,
             explanation_opacity: 0.65,
             max_megapixels: 512,

@@ -27,7 +27,7 @@ pub struct SignIns(HashMap<S3Access, SignIn>);
 
 #[derive(Debug, Default)]
 pub struct SignIn {
-    /// The last answer; stays while it is asked again.
+    /// The last response; stays while it is asked again.
     pub identity: Option<Identity>,
     /// Why the last question was not answered.
     pub failure: Option<S3Failure>,
@@ -59,7 +59,7 @@ impl SignIns {
         });
     }
 
-    /// A late answer to another question is dropped.
+    /// A late response to another question is dropped.
     pub(super) fn answered(
         &mut self,
         access: &S3Access,
@@ -124,7 +124,7 @@ mod tests {
         let access = S3Access::default();
         let mut all = SignIns::default();
         let mut number = 0;
-        let mut answer = |all: &mut SignIns, expires_ms| {
+        let mut response = |all: &mut SignIns, expires_ms| {
             number += 1;
             all.ask(&access, TaskId(number));
             let late = Identity::unasked("late", None);
@@ -133,19 +133,19 @@ mod tests {
             let identity = Identity::unasked("somebody", expires_ms);
             all.answered(&access, TaskId(number), Ok(identity), None);
         };
-        answer(&mut all, None);
+        response(&mut all, None);
         assert!(!all.0[&access].wants_renewal(now));
-        answer(&mut all, Some(now + 11 * MINUTE));
+        response(&mut all, Some(now + 11 * MINUTE));
         assert!(!all.0[&access].wants_renewal(now));
         let later = now + 2 * MINUTE;
         assert!(all.0[&access].wants_renewal(later));
         assert_eq!(all.0[&access].ending_ms(later), None, "it may be renewed");
-        answer(&mut all, Some(now + 11 * MINUTE));
+        response(&mut all, Some(now + 11 * MINUTE));
         assert!(!all.0[&access].wants_renewal(later));
         assert_eq!(all.0[&access].ending_ms(later), Some(9 * MINUTE));
         let too_late = now + 12 * MINUTE;
         assert_eq!(all.0[&access].ending_ms(too_late), Some(-MINUTE));
-        answer(&mut all, Some(now + 60 * MINUTE));
+        response(&mut all, Some(now + 60 * MINUTE));
         assert_eq!(all.0[&access].ending_ms(later), None);
     }
 }

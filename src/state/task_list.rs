@@ -38,7 +38,7 @@ pub enum TaskKind {
     },
     /// Finding out whether a model elsewhere is there.
     CheckRemoteModel,
-    /// Reading the answers of a run out of the project.
+    /// Reading the predictions of a run out of the project.
     LoadRun {
         run: RunId,
     },
@@ -49,7 +49,7 @@ pub enum TaskKind {
     Browse,
     /// Holding two runs against each other.
     Compare,
-    /// Finding out which parts of a picture carry an answer.
+    /// Finding out which parts of an image carry a prediction.
     Explain,
     /// Writing answers and verdicts for other programs.
     Export,
@@ -160,7 +160,7 @@ impl TaskList {
         self.failure(is_it).map(|(_, why)| why)
     }
 
-    /// Whether this run waits for an answer from elsewhere about this sample.
+    /// Whether this run waits for a prediction from elsewhere about this sample.
     pub(super) fn asks(&self, run: RunId, sample: SampleId) -> bool {
         self.running.iter().any(|task| match &task.kind {
             TaskKind::Ask {

@@ -1,7 +1,9 @@
 //! A prediction as columns of bytes: class ids (u32), scores (f32) and boxes (four f32 each: left, top, right, bottom), all
 //! little-endian, in the order of the prediction. Floats keep every bit.
 
-use crate::domain::{Answer, BoundingBox, ClassScore, Detection, LabelSet, Prediction, SampleUri};
+use crate::domain::{
+    BoundingBox, ClassScore, Detection, LabelSet, Prediction, PredictionContent, SampleUri,
+};
 
 /// The columns of one prediction.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,7 +15,7 @@ pub(super) struct Columns {
     pub(super) boxes: Vec<u8>,
 }
 
-/// What an answer in the file is; the numbers stand in the file.
+/// What a prediction in the file is; the numbers stand in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Failure = 0,
@@ -54,14 +56,14 @@ pub struct SampleSummary {
 impl Columns {
     pub(super) fn of(prediction: &Prediction) -> Self {
         let bytes = |values: &mut dyn Iterator<Item = [u8; 4]>| values.flatten().collect();
-        match &prediction.answer {
-            Answer::Classes(classes) => Self {
+        match &prediction.content {
+            PredictionContent::Classes(classes) => Self {
                 kind: Kind::Classes,
                 classes: bytes(&mut classes.iter().map(|class| class.index.to_le_bytes())),
                 scores: bytes(&mut classes.iter().map(|class| class.score.to_le_bytes())),
                 boxes: Vec::new(),
             },
-            Answer::Detections(detections) => Self {
+            PredictionContent::Detections(detections) => Self {
                 kind: Kind::Detections,
                 classes: bytes(&mut detections.iter().map(|found| found.class_id.to_le_bytes())),
                 scores: bytes(&mut detections.iter().map(|found| found.score.to_le_bytes())),
@@ -75,7 +77,7 @@ impl Columns {
     }
 
     /// `None` where the columns do not fit each other: the file is damaged.
-    pub(super) fn to_answer(&self, labels: &LabelSet) -> Option<Answer> {
+    pub(super) fn to_prediction(&self, labels: &LabelSet) -> Option<PredictionContent> {
         let (classes, scores) = (u32_column(&self.classes)?, f32_column(&self.scores)?);
         if classes.len() != scores.len() {
             return None;
@@ -89,7 +91,7 @@ impl Columns {
                     label: labels.name(index),
                     score,
                 };
-                Some(Answer::Classes(scored.map(class).collect()))
+                Some(PredictionContent::Classes(scored.map(class).collect()))
             }
             Kind::Detections => {
                 let edges = f32_column(&self.boxes)?;
@@ -103,7 +105,7 @@ impl Columns {
                     label: labels.name(class_id),
                     score,
                 };
-                Some(Answer::Detections(
+                Some(PredictionContent::Detections(
                     scored.zip(boxes).map(detection).collect(),
                 ))
             }

@@ -81,7 +81,7 @@ pub(super) fn rescue(fresh: &mut Connection, aside: &Path) -> rusqlite::Result<S
     for table in TABLES {
         rescued.push((table, rescue_table(&transaction, &damaged, table)?));
     }
-    // An answer that lost its boxes is none.
+    // A prediction that lost its boxes is none.
     let lost = transaction.execute(
         "DELETE FROM answers WHERE kind = ?1 AND length(classes) > 0 AND NOT EXISTS
          (SELECT 1 FROM boxes WHERE boxes.run = answers.run AND boxes.sample = answers.sample)",

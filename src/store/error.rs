@@ -41,7 +41,7 @@ pub enum StoreError {
     },
     #[error("could not {what}: {reason}")]
     Database {
-        /// What was attempted: “read the answers”.
+        /// What was attempted: “read the predictions”.
         what: &'static str,
         reason: String,
     },

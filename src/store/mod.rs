@@ -1,7 +1,7 @@
 //! The project file (`*.spotcheck`): runs, answers, verdicts, notes, tags and view settings, in SQLite.
 //!
 //! One thread writes, readers have their own connections, and nobody waits for the disk but those who ask to. What was
-//! reported as saved survives the end of the program and of the machine. Knows nothing of windows, models or pictures.
+//! reported as saved survives the end of the program and of the machine. Knows nothing of windows, models or images.
 
 mod columns;
 mod damage;
@@ -32,12 +32,12 @@ pub use columns::{SampleSummary, Summary};
 pub use default_path::{default_path, default_path_of_place};
 pub use error::StoreError;
 pub use open::{OpenRequest, Opened, Wanted};
-pub use pairs::{AnswerPair, AnswerPairs};
-pub use reader::{AnswerCounts, StoredStamp};
+pub use pairs::{PredictionPair, PredictionPairs};
+pub use reader::{PredictionCounts, StoredStamp};
 
 use crate::dirs::Scratch;
 use crate::domain::{
-    Change, JudgedSample, Prediction, RunId, RunInfo, S3Place, SampleAnswer, SampleUri,
+    Change, JudgedSample, Prediction, RunId, RunInfo, S3Place, SamplePrediction, SampleUri,
 };
 use crate::tasks::TaskControl;
 use lock::FileLock;
@@ -204,45 +204,48 @@ impl Project {
         self.0.readers.runs()
     }
 
-    pub fn answer_counts(&self, run: RunId) -> Result<AnswerCounts, StoreError> {
-        self.0.readers.answer_counts(run)
+    pub fn prediction_counts(&self, run: RunId) -> Result<PredictionCounts, StoreError> {
+        self.0.readers.prediction_counts(run)
     }
 
-    /// What a run says of one sample; `None` where it was not asked or the answer is not saved yet.
-    pub fn answer(
+    /// What a run says of one sample; `None` where it was not asked or the prediction is not saved yet.
+    pub fn prediction(
         &self,
         run: RunId,
         sample: &SampleUri,
     ) -> Result<Option<Result<Prediction, String>>, StoreError> {
-        let answers = self.0.readers.answers(run, std::slice::from_ref(sample))?;
-        Ok(answers
+        let predictions = self
+            .0
+            .readers
+            .predictions(run, std::slice::from_ref(sample))?;
+        Ok(predictions
             .into_iter()
             .flatten()
             .next()
-            .map(|answer| answer.result))
+            .map(|prediction| prediction.result))
     }
 
     /// One entry for each of `samples`, in their order.
-    pub fn answers(
+    pub fn predictions(
         &self,
         run: RunId,
         samples: &[SampleUri],
-    ) -> Result<Vec<Option<SampleAnswer>>, StoreError> {
-        self.0.readers.answers(run, samples)
+    ) -> Result<Vec<Option<SamplePrediction>>, StoreError> {
+        self.0.readers.predictions(run, samples)
     }
 
-    /// All answers of a run, some at a time, in the order in which their samples came to be known. Reports progress and can be
+    /// All predictions of a run, some at a time, in the order in which their samples came to be known. Reports progress and can be
     /// cancelled between batches; what is saved meanwhile may or may not be among them.
-    pub fn each_answer(
+    pub fn each_prediction(
         &self,
         run: RunId,
         control: &TaskControl,
-        visit: impl FnMut(Vec<SampleAnswer>),
+        visit: impl FnMut(Vec<SamplePrediction>),
     ) -> Result<(), StoreError> {
-        self.0.readers.each_answer(run, control, visit)
+        self.0.readers.each_prediction(run, control, visit)
     }
 
-    /// As [`Project::each_answer`] without boxes and labels, which takes a third of the time.
+    /// As [`Project::each_prediction`] without boxes and labels, which takes a third of the time.
     pub fn each_summary(
         &self,
         run: RunId,
@@ -252,7 +255,7 @@ impl Project {
         self.0.readers.each_summary(run, control, visit)
     }
 
-    /// For going on with a run: which images it has answers for, and of which state of their files.
+    /// For going on with a run: which images it has predictions for, and of which state of their files.
     pub fn stamps(&self, run: RunId) -> Result<HashMap<SampleUri, StoredStamp>, StoreError> {
         self.0.readers.stamps(run)
     }

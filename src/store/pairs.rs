@@ -1,30 +1,30 @@
-//! The answers of two runs side by side.
+//! The predictions of two runs side by side.
 
 use std::collections::VecDeque;
 
 use super::{Project, StoreError};
 use crate::domain::{Prediction, RunId, Sample, SampleUri};
 
-/// Samples whose answers are in memory at a time.
+/// Samples whose predictions are in memory at a time.
 const PAGE_LEN: usize = 256;
 
-/// What two runs say of each of the given samples, in their order. `None` where a run has no answer, failed, or saw another
+/// What two runs say of each of the given samples, in their order. `None` where a run has no prediction, failed, or saw another
 /// state of the file.
-pub struct AnswerPairs<S> {
+pub struct PredictionPairs<S> {
     project: Project,
     runs: [RunId; 2],
     samples: S,
-    page: VecDeque<AnswerPair>,
+    page: VecDeque<PredictionPair>,
 }
 
 /// One image.
-pub struct AnswerPair {
+pub struct PredictionPair {
     pub sample: Sample,
     /// In the order of the runs.
-    pub answers: [Option<Prediction>; 2],
+    pub predictions: [Option<Prediction>; 2],
 }
 
-impl<S: Iterator<Item = Sample>> AnswerPairs<S> {
+impl<S: Iterator<Item = Sample>> PredictionPairs<S> {
     pub fn new(project: Project, runs: [RunId; 2], samples: S) -> Self {
         Self {
             project,
@@ -38,22 +38,26 @@ impl<S: Iterator<Item = Sample>> AnswerPairs<S> {
         let samples: Vec<Sample> = self.samples.by_ref().take(PAGE_LEN).collect();
         let uris: Vec<SampleUri> = samples.iter().map(|sample| sample.uri.clone()).collect();
         let [left, right] = self.runs;
-        let left = self.project.answers(left, &uris)?;
-        let right = self.project.answers(right, &uris)?;
+        let left = self.project.predictions(left, &uris)?;
+        let right = self.project.predictions(right, &uris)?;
         for ((sample, left), right) in samples.into_iter().zip(left).zip(right) {
-            let answers = [left, right].map(|answer| {
-                let answer = answer.filter(|answer| answer.is_of(&sample.stamp()))?;
-                answer.result.ok()
+            let predictions = [left, right].map(|prediction| {
+                let prediction =
+                    prediction.filter(|prediction| prediction.is_of(&sample.stamp()))?;
+                prediction.result.ok()
             });
-            self.page.push_back(AnswerPair { sample, answers });
+            self.page.push_back(PredictionPair {
+                sample,
+                predictions,
+            });
         }
         Ok(())
     }
 }
 
-impl<S: Iterator<Item = Sample>> Iterator for AnswerPairs<S> {
+impl<S: Iterator<Item = Sample>> Iterator for PredictionPairs<S> {
     /// After an error, the samples that were to be read are left out.
-    type Item = Result<AnswerPair, StoreError>;
+    type Item = Result<PredictionPair, StoreError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.page.is_empty()

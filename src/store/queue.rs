@@ -10,7 +10,7 @@ use super::error::StoreError;
 use crate::domain::{Change, Prediction};
 use crate::tasks::TaskControl;
 
-/// Between two commits at least this long, so that a run of thousands of answers does not mean thousands of disk flushes.
+/// Between two commits at least this long, so that a run of thousands of predictions does not mean thousands of disk flushes.
 /// The first change after a rest is committed at once.
 const COMMIT_EVERY: Duration = Duration::from_millis(50);
 /// As much as this is committed at once, however short ago the last commit was.
@@ -252,9 +252,9 @@ pub(super) const WRITER_GONE: &str = "the part of Spotcheck that saves has stopp
 fn size_of_change(change: &Change) -> usize {
     const PER_CHANGE: usize = 256;
     let more = match change {
-        Change::Answers { answers, .. } => answers
+        Change::Predictions { predictions, .. } => predictions
             .iter()
-            .map(|answer| PER_CHANGE + answer.result.as_ref().map_or(0, size_of_prediction))
+            .map(|prediction| PER_CHANGE + prediction.result.as_ref().map_or(0, size_of_prediction))
             .sum(),
         Change::SetNote { text, .. } => text.len(),
         Change::SetView { json, .. } => json.len(),

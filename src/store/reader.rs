@@ -15,7 +15,7 @@ use super::names::{StoredName, from_stored, to_stored};
 use super::place::Place;
 use super::writer::run_number;
 use crate::domain::{
-    FileStamp, JudgedSample, LabelSet, Prediction, RunId, RunInfo, S3Place, SampleAnswer,
+    FileStamp, JudgedSample, LabelSet, Prediction, RunId, RunInfo, S3Place, SamplePrediction,
     SampleUri, Verdict, VerdictTarget,
 };
 use crate::tasks::TaskControl;
@@ -115,27 +115,27 @@ impl Readers {
         })
     }
 
-    pub(super) fn answer_counts(&self, run: RunId) -> ReadResult<AnswerCounts> {
-        self.read("count the answers of a run", |connection| {
+    pub(super) fn prediction_counts(&self, run: RunId) -> ReadResult<PredictionCounts> {
+        self.read("count the predictions of a run", |connection| {
             let sql = "SELECT count(*), coalesce(sum(kind = 0), 0) FROM answers WHERE run = ?1";
             connection.query_row(sql, [run_number(run)], |row| {
                 let (all, failed): (i64, i64) = (row.get(0)?, row.get(1)?);
-                Ok(AnswerCounts {
-                    answered: (all - failed) as usize,
+                Ok(PredictionCounts {
+                    predicted: (all - failed) as usize,
                     failed: failed as usize,
                 })
             })
         })
     }
 
-    pub(super) fn answers(
+    pub(super) fn predictions(
         &self,
         run: RunId,
         samples: &[SampleUri],
-    ) -> ReadResult<Vec<Option<SampleAnswer>>> {
+    ) -> ReadResult<Vec<Option<SamplePrediction>>> {
         let labels = self.labels_of(run)?;
         let root = self.root.get();
-        self.read("read the answers of a run", |connection| {
+        self.read("read the predictions of a run", |connection| {
             let sql = format!("{ANSWERS} WHERE samples.name = ?2 AND samples.is_below_root = ?3");
             let mut statement = connection.prepare(&sql)?;
             let one = |sample: &SampleUri| {
@@ -144,9 +144,9 @@ impl Readers {
                     name,
                 } = to_stored(root.as_deref(), sample);
                 let key = params![run_number(run), name, is_below_root];
-                let answer = |row: &Row<'_>| answer_of_row(row, root.as_deref(), &labels);
+                let prediction = |row: &Row<'_>| prediction_of_row(row, root.as_deref(), &labels);
                 statement
-                    .query_row(key, |row| Ok(answer(row)))
+                    .query_row(key, |row| Ok(prediction(row)))
                     .optional()?
                     .transpose()
             };
@@ -154,18 +154,18 @@ impl Readers {
         })
     }
 
-    pub(super) fn each_answer(
+    pub(super) fn each_prediction(
         &self,
         run: RunId,
         control: &TaskControl,
-        mut visit: impl FnMut(Vec<SampleAnswer>),
+        mut visit: impl FnMut(Vec<SamplePrediction>),
     ) -> ReadResult<()> {
         let labels = self.labels_of(run)?;
         let page = format!(
             "{ANSWERS} WHERE answers.sample > ?2 ORDER BY answers.sample LIMIT {BATCH_LEN}"
         );
         self.each_page(run, &page, control, &mut visit, &|row, root| {
-            answer_of_row(row, root, &labels)
+            prediction_of_row(row, root, &labels)
         })
     }
 
@@ -189,14 +189,14 @@ impl Readers {
         visit: &mut dyn FnMut(Vec<T>),
         of_row: &dyn Fn(&Row<'_>, Option<&str>) -> rusqlite::Result<T>,
     ) -> ReadResult<()> {
-        let counts = self.answer_counts(run)?;
-        control.set_total(Some((counts.answered + counts.failed) as u64));
+        let counts = self.prediction_counts(run)?;
+        control.set_total(Some((counts.predicted + counts.failed) as u64));
         let root = self.root.get();
         let mut last_sample: i64 = 0;
         loop {
             control.checkpoint()?;
             let after = last_sample;
-            let page: Vec<T> = self.read("read the answers of a run", |connection| {
+            let page: Vec<T> = self.read("read the predictions of a run", |connection| {
                 let mut statement = connection.prepare(sql)?;
                 let rows = statement.query_map(params![run_number(run), after], |row| {
                     last_sample = row.get("sample")?;
@@ -215,10 +215,10 @@ impl Readers {
         }
     }
 
-    /// Which state of which files a run has answers for, and whether they are failures.
+    /// Which state of which files a run has predictions for, and whether they are failures.
     pub(super) fn stamps(&self, run: RunId) -> ReadResult<HashMap<SampleUri, StoredStamp>> {
         let root = self.root.get();
-        self.read("read which images have an answer", |connection| {
+        self.read("read which images have a prediction", |connection| {
             let sql = "SELECT name, is_below_root, kind, size_bytes, modified_ns, etag FROM answers
                        JOIN samples ON samples.id = answers.sample WHERE run = ?1";
             let stamp = |row: &Row<'_>| {
@@ -310,7 +310,7 @@ impl Readers {
                 .query_row(sql, [run_number(run)], labels)
                 .optional()
         })?;
-        // A run that is not there has no answers either, and may be added at any time.
+        // A run that is not there has no predictions either, and may be added at any time.
         let Some(labels) = read.map(Arc::new) else {
             return Ok(Arc::default());
         };
@@ -322,14 +322,14 @@ impl Readers {
     }
 }
 
-/// How many images of a run have an answer, and how many a reason why there is none.
+/// How many images of a run have a prediction, and how many a reason why there is none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct AnswerCounts {
-    pub answered: usize,
+pub struct PredictionCounts {
+    pub predicted: usize,
     pub failed: usize,
 }
 
-/// What is known of an answer without reading it.
+/// What is known of a prediction without reading it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredStamp {
     /// `None` in files of the first version, which did not know it.
@@ -408,7 +408,8 @@ fn verdict_of_row(row: &Row<'_>) -> rusqlite::Result<(VerdictTarget, Verdict)> {
 
 fn kind_of_row(row: &Row<'_>) -> rusqlite::Result<Kind> {
     let number = row.get("kind")?;
-    Kind::of_number(number).ok_or_else(|| damaged("kind", format!("{number} is no kind of answer")))
+    Kind::of_number(number)
+        .ok_or_else(|| damaged("kind", format!("{number} is no kind of prediction")))
 }
 
 fn stamp_of(size_bytes: i64, row: &Row<'_>) -> rusqlite::Result<FileStamp> {
@@ -448,11 +449,11 @@ fn summary_of_row(row: &Row<'_>, root: Option<&str>) -> rusqlite::Result<SampleS
     })
 }
 
-fn answer_of_row(
+fn prediction_of_row(
     row: &Row<'_>,
     root: Option<&str>,
     labels: &LabelSet,
-) -> rusqlite::Result<SampleAnswer> {
+) -> rusqlite::Result<SamplePrediction> {
     let kind = kind_of_row(row)?;
     let result = if kind == Kind::Failure {
         Err(row.get("failure")?)
@@ -466,12 +467,12 @@ fn answer_of_row(
         Ok(Prediction {
             width: row.get("width")?,
             height: row.get("height")?,
-            answer: columns.to_answer(labels).ok_or_else(misfit)?,
+            content: columns.to_prediction(labels).ok_or_else(misfit)?,
             warnings: warnings_of_row(row)?,
         })
     };
     let size_bytes: Option<i64> = row.get("size_bytes")?;
-    Ok(SampleAnswer {
+    Ok(SamplePrediction {
         sample: sample_of_row(row, root)?,
         stamp: stamp_of(size_bytes.unwrap_or_default(), row)?,
         result,
@@ -488,7 +489,7 @@ fn warnings_of_row(row: &Row<'_>) -> rusqlite::Result<Vec<String>> {
 fn misfit() -> rusqlite::Error {
     damaged(
         "answers",
-        "the columns of an answer do not fit each other".to_owned(),
+        "the columns of a prediction do not fit each other".to_owned(),
     )
 }
 

@@ -81,7 +81,7 @@ CREATE TABLE views (
 ) WITHOUT ROWID;
 ";
 
-/// Tags, and which state of a file an answer belongs to.
+/// Tags, and which state of a file a prediction belongs to.
 const VERSION_2: &str = "
 CREATE TABLE tags (
     sample INTEGER NOT NULL REFERENCES samples (id),
@@ -93,7 +93,7 @@ ALTER TABLE answers ADD COLUMN size_bytes INTEGER;
 ALTER TABLE answers ADD COLUMN modified_ns INTEGER;
 ";
 
-/// Which state of an object in S3 an answer belongs to.
+/// Which state of an object in S3 a prediction belongs to.
 const VERSION_3: &str = "
 ALTER TABLE answers ADD COLUMN etag TEXT;
 ";

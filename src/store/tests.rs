@@ -7,8 +7,8 @@ use std::time::Duration;
 use super::schema::TABLES;
 use super::*;
 use crate::domain::{
-    Answer, BoundingBox, ClassScore, Detection, DeviceChoice, FileStamp, KeepRule, LabelSet,
-    MadeAt, RunKey, Verdict, VerdictTarget,
+    BoundingBox, ClassScore, Detection, DeviceChoice, FileStamp, InferenceLocation, KeepRule,
+    LabelSet, PredictionContent, RunKey, Verdict, VerdictTarget,
 };
 use crate::tasks::ProgressUnit;
 
@@ -82,7 +82,7 @@ fn run_info(id: RunId, name: &str) -> RunInfo {
             batch: None,
             threads: Some(2),
             keep: KeepRule::default(),
-            made: MadeAt::Here,
+            made: InferenceLocation::Here,
         },
         card: serde_json::from_value(card).unwrap(),
         labels: LabelSet::parse("1\tcat\n2\tdog\n90\ta \"quoted\" 고양이").unwrap(),
@@ -116,21 +116,21 @@ fn prediction(boxes: &[(u32, f32, [f32; 4])]) -> Prediction {
     Prediction {
         width: 640,
         height: 480,
-        answer: Answer::Detections(boxes.iter().map(detection).collect()),
+        content: PredictionContent::Detections(boxes.iter().map(detection).collect()),
         warnings: Vec::new(),
     }
 }
 
-fn answer(sample: &str, result: Result<Prediction, String>) -> SampleAnswer {
-    SampleAnswer {
+fn stored(sample: &str, result: Result<Prediction, String>) -> SamplePrediction {
+    SamplePrediction {
         sample: SampleUri::new(sample),
         stamp: stamp(),
         result,
     }
 }
 
-fn answers(run: RunId, answers: Vec<SampleAnswer>) -> Change {
-    Change::Answers { run, answers }
+fn predictions(run: RunId, predictions: Vec<SamplePrediction>) -> Change {
+    Change::Predictions { run, predictions }
 }
 
 fn verdict(
@@ -189,9 +189,9 @@ fn everything_that_was_written_is_there_after_opening_again() {
         let wolf = Verdict::WrongClass("wolf".to_owned());
         for change in [
             Change::RenameRun(other, "renamed".to_owned()),
-            answers(
+            predictions(
                 run,
-                vec![answer(
+                vec![stored(
                     "/photos/a.jpg",
                     Ok(prediction(&[(1, 0.5, [1.0; 4])])),
                 )],
@@ -266,7 +266,7 @@ fn floats_keep_every_bit_and_failures_their_reason() {
     let classes = Prediction {
         width: 1,
         height: u32::MAX,
-        answer: Answer::Classes(vec![ClassScore {
+        content: PredictionContent::Classes(vec![ClassScore {
             index: 7,
             label: "class 7".to_owned(),
             score: 0.3,
@@ -277,20 +277,24 @@ fn floats_keep_every_bit_and_failures_their_reason() {
     bench.with(|project| {
         let run = add_run(project, "run");
         let given = vec![
-            answer("/photos/boxes.jpg", Ok(prediction(&boxes))),
-            answer("/photos/none.jpg", Ok(prediction(&[]))),
-            answer("/photos/classes.jpg", Ok(classes.clone())),
-            answer("/photos/bad.jpg", Err("the file is truncated".to_owned())),
+            stored("/photos/boxes.jpg", Ok(prediction(&boxes))),
+            stored("/photos/none.jpg", Ok(prediction(&[]))),
+            stored("/photos/classes.jpg", Ok(classes.clone())),
+            stored("/photos/bad.jpg", Err("the file is truncated".to_owned())),
         ];
-        project.write(1, answers(run, given.clone())).unwrap();
+        project.write(1, predictions(run, given.clone())).unwrap();
         project.flush().unwrap();
-        let bits = |answer: &SampleAnswer| format!("{answer:?}").replace("NaN", "nan");
+        let bits = |prediction: &SamplePrediction| format!("{prediction:?}").replace("NaN", "nan");
         let samples: Vec<SampleUri> = given.iter().map(|given| given.sample.clone()).collect();
-        let stored = project.answers(run, &samples).unwrap();
+        let stored = project.predictions(run, &samples).unwrap();
         for (given, stored) in given.iter().zip(stored) {
             assert_eq!(bits(given), bits(&stored.unwrap()));
         }
-        let stored = project.answer(run, &samples[0]).unwrap().unwrap().unwrap();
+        let stored = project
+            .prediction(run, &samples[0])
+            .unwrap()
+            .unwrap()
+            .unwrap();
         for (given, stored) in boxes.iter().zip(stored.detections()) {
             assert_eq!(given.1.to_bits(), stored.score.to_bits());
             assert_eq!(given.2[0].to_bits(), stored.bounds.x1.to_bits());
@@ -304,13 +308,13 @@ fn floats_keep_every_bit_and_failures_their_reason() {
         read.unwrap();
         assert_eq!(warned, [vec![], vec![], classes.warnings.clone()]);
         let unknown = SampleUri::new("/photos/unknown.jpg");
-        assert_eq!(project.answer(run, &unknown).unwrap(), None);
-        assert_eq!(project.answer(RunId(99), &samples[0]).unwrap(), None);
+        assert_eq!(project.prediction(run, &unknown).unwrap(), None);
+        assert_eq!(project.prediction(RunId(99), &samples[0]).unwrap(), None);
     });
 }
 
 #[test]
-fn an_answer_is_replaced_as_a_whole() {
+fn a_prediction_is_replaced_as_a_whole() {
     let project = Project::in_memory(Some("/photos"), |_| ()).unwrap();
     let run = add_run(&project, "run");
     let sample = SampleUri::new("/photos/a.jpg");
@@ -319,24 +323,24 @@ fn an_answer_is_replaced_as_a_whole() {
         Err("gone".to_owned()),
         Ok(prediction(&[])),
     ] {
-        let change = answers(run, vec![answer(sample.as_str(), result.clone())]);
+        let change = predictions(run, vec![stored(sample.as_str(), result.clone())]);
         project.write(1, change).unwrap();
         project.flush().unwrap();
-        assert_eq!(project.answer(run, &sample).unwrap(), Some(result));
+        assert_eq!(project.prediction(run, &sample).unwrap(), Some(result));
     }
-    let counts = project.answer_counts(run).unwrap();
-    assert_eq!((counts.answered, counts.failed), (1, 0));
+    let counts = project.prediction_counts(run).unwrap();
+    assert_eq!((counts.predicted, counts.failed), (1, 0));
 }
 
 #[test]
-fn a_deleted_run_takes_its_answers_and_verdicts_and_its_id_is_never_given_again() {
+fn a_deleted_run_takes_its_predictions_and_verdicts_and_its_id_is_never_given_again() {
     let bench = Bench::new();
     let run = bench.with(|project| {
         let run = add_run(project, "run");
         let late = || {
-            answers(
+            predictions(
                 run,
-                vec![answer(
+                vec![stored(
                     "/photos/a.jpg",
                     Ok(prediction(&[(1, 0.5, [1.0; 4])])),
                 )],
@@ -353,7 +357,7 @@ fn a_deleted_run_takes_its_answers_and_verdicts_and_its_id_is_never_given_again(
         assert_eq!(project.judgements().unwrap(), []);
         assert_eq!(
             project
-                .answer(run, &SampleUri::new("/photos/a.jpg"))
+                .prediction(run, &SampleUri::new("/photos/a.jpg"))
                 .unwrap(),
             None
         );
@@ -365,7 +369,7 @@ fn a_deleted_run_takes_its_answers_and_verdicts_and_its_id_is_never_given_again(
 fn what_can_never_be_saved_is_said_and_does_not_hold_up_the_rest() {
     let bench = Bench::new();
     let (opened, events) = open_at(&bench.path(), Wanted::Write).unwrap();
-    let nobody = answers(RunId(99), vec![answer("/photos/a.jpg", Err(String::new()))]);
+    let nobody = predictions(RunId(99), vec![stored("/photos/a.jpg", Err(String::new()))]);
     opened.project.write(1, nobody).unwrap();
     opened
         .project
@@ -446,7 +450,7 @@ fn a_copy_holds_what_could_not_be_saved_in_the_full_original() {
 }
 
 #[test]
-fn a_project_file_that_was_removed_while_open_is_said_and_can_be_saved_elsewhere() {
+fn a_project_file_that_was_removed_while_open_is_said_and_can_be_saved_remote() {
     let bench = Bench::new();
     let (opened, events) = open_at(&bench.path(), Wanted::Write).unwrap();
     opened
@@ -464,8 +468,8 @@ fn a_project_file_that_was_removed_while_open_is_said_and_can_be_saved_elsewhere
         format!("{failed:?}").contains("save the project under another name"),
         "{failed:?}"
     );
-    let elsewhere = bench.folder.path().join("elsewhere.spotcheck");
-    let again = opened.project.save_as(&elsewhere, "a test").unwrap();
+    let remote_inference = bench.folder.path().join("elsewhere.spotcheck");
+    let again = opened.project.save_as(&remote_inference, "a test").unwrap();
     drop(opened);
     let (opened, _) = open_at(&again, Wanted::Write).unwrap();
     assert_eq!(notes_of(&opened.project).len(), 2);
@@ -532,24 +536,24 @@ fn a_project_in_memory_does_everything_but_stay() {
     let project = Project::in_memory(Some("/photos"), |_| ()).unwrap();
     let run = add_run(&project, "run");
     let boxes = prediction(&[(1, 0.5, [1.0; 4])]);
-    let change = answers(run, vec![answer("/photos/a.jpg", Ok(boxes.clone()))]);
+    let change = predictions(run, vec![stored("/photos/a.jpg", Ok(boxes.clone()))]);
     project.write(1, change).unwrap();
     project.flush().unwrap();
     let mut seen = Vec::new();
-    let visit = |batch: Vec<SampleAnswer>| seen.extend(batch);
-    project.each_answer(run, &control(), visit).unwrap();
-    assert_eq!(seen, [answer("/photos/a.jpg", Ok(boxes))]);
+    let visit = |batch: Vec<SamplePrediction>| seen.extend(batch);
+    project.each_prediction(run, &control(), visit).unwrap();
+    assert_eq!(seen, [stored("/photos/a.jpg", Ok(boxes))]);
     assert_eq!(project.path(), None);
     let folder = tempfile::tempdir().unwrap();
     let copy = project
         .save_as(&folder.path().join("kept"), "a test")
         .unwrap();
     let (opened, _) = open_at(&copy, Wanted::Read).unwrap();
-    assert_eq!(opened.project.answer_counts(run).unwrap().answered, 1);
+    assert_eq!(opened.project.prediction_counts(run).unwrap().predicted, 1);
 }
 
 #[test]
-fn a_hundred_thousand_answers_are_streamed_and_counted() {
+fn a_hundred_thousand_predictions_are_streamed_and_counted() {
     const COUNT: usize = 100_000;
     let bench = Bench::new();
     let run = bench.with(|project| {
@@ -558,10 +562,10 @@ fn a_hundred_thousand_answers_are_streamed_and_counted() {
             let batch = (start..start + 1000)
                 .map(|n| {
                     let boxes = prediction(&[(1, n as f32, [n as f32; 4])]);
-                    answer(&format!("/photos/{n:06}.jpg"), Ok(boxes))
+                    stored(&format!("/photos/{n:06}.jpg"), Ok(boxes))
                 })
                 .collect();
-            let change = answers(run, batch);
+            let change = predictions(run, batch);
             project
                 .write_when_there_is_room(start as u64, change, &control())
                 .unwrap();
@@ -585,7 +589,7 @@ fn a_hundred_thousand_answers_are_streamed_and_counted() {
         assert_eq!(project.stamps(run).unwrap().len(), COUNT);
 
         let (mut batches, stop) = (0, control());
-        let cancelled = project.each_answer(run, &stop, |_| {
+        let cancelled = project.each_prediction(run, &stop, |_| {
             batches += 1;
             stop.cancel();
         });
@@ -634,9 +638,9 @@ fn a_file_of_the_first_format_is_brought_up_to_date() {
             (1, 0.75, [1.0, 2.0, 3.0, 4.0]),
             (2, 0.5, [-5.0, 6.5, 700.0, 8.0]),
         ]);
-        assert_eq!(project.answer(run, &cat).unwrap(), Some(Ok(boxes)));
+        assert_eq!(project.prediction(run, &cat).unwrap(), Some(Ok(boxes)));
         let failure = Some(Err("the file is truncated".to_owned()));
-        assert_eq!(project.answer(run, &dog).unwrap(), failure);
+        assert_eq!(project.prediction(run, &dog).unwrap(), failure);
         let target = |run, box_index| VerdictTarget { run, box_index };
         let judged = project.judgements().unwrap();
         let verdicts: Vec<_> = judged
@@ -680,7 +684,7 @@ fn a_file_of_the_first_format_is_brought_up_to_date() {
 }
 
 #[test]
-fn a_file_of_the_second_format_still_knows_which_files_its_answers_belong_to() {
+fn a_file_of_the_second_format_still_knows_which_files_its_predictions_belong_to() {
     let bench = Bench::new();
     let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/projects/version-2.spotcheck");
     std::fs::copy(fixture, bench.path()).unwrap();
@@ -715,7 +719,7 @@ fn runs_of_the_third_format_were_made_here() {
     let (run, cat) = (RunId(3), SampleUri::new("s3://photos/a/cat.jpg"));
     let check = |project: &Project| {
         let info = &project.runs().unwrap()[0];
-        assert_eq!(info.key.made, MadeAt::Here);
+        assert_eq!(info.key.made, InferenceLocation::Here);
         assert_eq!(info.key.keep.min_score, 0.005);
         let etag = project.stamps(run).unwrap()[&cat].stamp.clone();
         assert_eq!(etag.unwrap().etag.as_deref(), Some("abc"));
@@ -742,7 +746,7 @@ fn runs_of_the_third_format_were_made_here() {
 }
 
 #[test]
-fn answers_of_the_fourth_format_have_no_warnings() {
+fn predictions_of_the_fourth_format_have_no_warnings() {
     let bench = Bench::new();
     let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/projects/version-4.spotcheck");
     std::fs::copy(fixture, bench.path()).unwrap();
@@ -753,14 +757,22 @@ fn answers_of_the_fourth_format_have_no_warnings() {
         "{:?}",
         opened.notes
     );
-    let answer = opened.project.answer(run, &cat).unwrap().unwrap().unwrap();
-    assert_eq!((answer.detections().len(), answer.warnings.len()), (2, 0));
+    let prediction = opened
+        .project
+        .prediction(run, &cat)
+        .unwrap()
+        .unwrap()
+        .unwrap();
+    assert_eq!(
+        (prediction.detections().len(), prediction.warnings.len()),
+        (2, 0)
+    );
 }
 
 #[test]
 fn a_run_remembers_where_it_was_made_and_learns_the_names_of_its_classes() {
     let bench = Bench::new();
-    let made = MadeAt::TransformJob {
+    let made = InferenceLocation::TransformJob {
         name: "photos-1".to_owned(),
         region: "eu-west-1".to_owned(),
     };
@@ -771,31 +783,37 @@ fn a_run_remembers_where_it_was_made_and_learns_the_names_of_its_classes() {
         info.key.made = made.clone();
         info.labels = LabelSet::default();
         project.write(1, Change::AddRun(Box::new(info))).unwrap();
-        let answer = |label: &str| {
+        let prediction = |label: &str| {
             let mut boxes = prediction(&[(1, 0.75, [1.0, 2.0, 3.0, 4.0])]);
-            let Answer::Detections(detections) = &mut boxes.answer else {
+            let PredictionContent::Detections(detections) = &mut boxes.content else {
                 panic!("it has boxes");
             };
             label.clone_into(&mut detections[0].label);
             boxes
         };
-        let answers = vec![SampleAnswer {
+        let predictions = vec![SamplePrediction {
             sample: sample.clone(),
             stamp: stamp(),
-            result: Ok(answer("cat")),
+            result: Ok(prediction("cat")),
         }];
         project
-            .write(2, Change::Answers { run: id, answers })
+            .write(
+                2,
+                Change::Predictions {
+                    run: id,
+                    predictions,
+                },
+            )
             .unwrap();
         project.flush().unwrap();
-        let read = || project.answer(id, &sample).unwrap().unwrap().unwrap();
-        assert_eq!(read(), answer("class 1"));
+        let read = || project.prediction(id, &sample).unwrap().unwrap().unwrap();
+        assert_eq!(read(), prediction("class 1"));
         let labels = LabelSet::parse("1\tcat").unwrap();
         project.write(3, Change::SetRunLabels(id, labels)).unwrap();
         let more = LabelSet::parse("7\tdog").unwrap();
         project.write(4, Change::SetRunLabels(id, more)).unwrap();
         project.flush().unwrap();
-        assert_eq!(read(), answer("cat"));
+        assert_eq!(read(), prediction("cat"));
     });
     bench.with(|project| {
         let info = &project.runs().unwrap()[0];
@@ -946,7 +964,7 @@ fn edit(path: &Path, from: &str, to: &str) {
     std::fs::write(path, bytes).unwrap();
 }
 
-/// SQLite finds nothing wrong with such a file, but no answer could ever be saved in it.
+/// SQLite finds nothing wrong with such a file, but no prediction could ever be saved in it.
 #[test]
 fn a_file_with_other_tables_than_those_of_a_project_is_damaged() {
     let drops = TABLES.map(|table| format!("DROP TABLE {table}"));
@@ -995,7 +1013,7 @@ fn a_file_with_other_tables_than_those_of_a_project_is_damaged() {
         assert!(bench.names().iter().any(is_kept), "{damage}");
         let run = add_run(&opened.project, "again");
         let boxes = Ok(prediction(&[(1, 0.5, [1.0; 4])]));
-        let change = answers(run, vec![answer("/photos/a.jpg", boxes)]);
+        let change = predictions(run, vec![stored("/photos/a.jpg", boxes)]);
         opened.project.write(2, change).unwrap();
         let saved = wait_for(&events, |event| *event != SaveEvent::Saved { up_to: 0 });
         assert_eq!(saved, SaveEvent::Saved { up_to: 2 }, "{damage}");
@@ -1023,7 +1041,7 @@ fn a_large_file_is_looked_through_only_for_so_long() {
 }
 
 /// A rule in the file asks for a table that is not there; nothing else is wrong with it.
-fn forbid_answers(path: &Path) -> Connection {
+fn forbid_predictions(path: &Path) -> Connection {
     let connection = Connection::open(path).unwrap();
     connection
         .execute_batch(
@@ -1037,12 +1055,12 @@ fn forbid_answers(path: &Path) -> Connection {
 fn what_no_attempt_can_save_is_not_tried_again_and_kept_for_another_file() {
     let bench = Bench::new();
     bench.with(|_| ());
-    let connection = forbid_answers(&bench.path());
+    let connection = forbid_predictions(&bench.path());
     let (opened, events) = open_at(&bench.path(), Wanted::Write).unwrap();
     let project = &opened.project;
     let run = add_run(project, "run");
     let boxes = || Ok(prediction(&[(1, 0.5, [1.0; 4])]));
-    let change = |name: &str| answers(run, vec![answer(name, boxes())]);
+    let change = |name: &str| predictions(run, vec![stored(name, boxes())]);
     project.write(2, change("/photos/a.jpg")).unwrap();
     let told = wait_for(&events, |event| !matches!(event, SaveEvent::Saved { .. }));
     assert!(matches!(told, SaveEvent::Stopped { .. }), "{told:?}");
@@ -1057,18 +1075,18 @@ fn what_no_attempt_can_save_is_not_tried_again_and_kept_for_another_file() {
     project.continue_as(&copy, "a test").unwrap();
     wait_for(&events, |event| *event == SaveEvent::Saved { up_to: 2 });
     let uri = SampleUri::new("/photos/a.jpg");
-    assert_eq!(project.answer(run, &uri).unwrap(), Some(boxes()));
+    assert_eq!(project.prediction(run, &uri).unwrap(), Some(boxes()));
 }
 
 #[test]
 fn a_project_that_can_never_be_saved_is_closed_all_the_same() {
     let bench = Bench::new();
     bench.with(|_| ());
-    drop(forbid_answers(&bench.path()));
+    drop(forbid_predictions(&bench.path()));
     let opened = bench.open();
     let run = add_run(&opened.project, "run");
     let boxes = Ok(prediction(&[]));
-    let change = answers(run, vec![answer("/photos/a.jpg", boxes)]);
+    let change = predictions(run, vec![stored("/photos/a.jpg", boxes)]);
     opened.project.write(2, change).unwrap();
     let begun = std::time::Instant::now();
     drop(opened);
@@ -1159,20 +1177,20 @@ fn a_project_in_memory_goes_on_in_a_file() {
 }
 
 #[test]
-fn a_run_under_the_number_of_another_one_is_refused_with_its_answers() {
+fn a_run_under_the_number_of_another_one_is_refused_with_its_predictions() {
     let bench = Bench::new();
     let (opened, events) = open_at(&bench.path(), Wanted::Write).unwrap();
     let project = &opened.project;
     let run = add_run(project, "first");
     let boxes = |count| Ok(prediction(&vec![(1, 0.5, [1.0; 4]); count]));
     project
-        .write(1, answers(run, vec![answer("/photos/a.jpg", boxes(1))]))
+        .write(1, predictions(run, vec![stored("/photos/a.jpg", boxes(1))]))
         .unwrap();
     let mut other = run_info(run, "second");
     other.key.model_id = "another".to_owned();
     project.write(2, Change::AddRun(Box::new(other))).unwrap();
     project
-        .write(3, answers(run, vec![answer("/photos/a.jpg", boxes(2))]))
+        .write(3, predictions(run, vec![stored("/photos/a.jpg", boxes(2))]))
         .unwrap();
     for ticket in [2, 3] {
         wait_for(
@@ -1183,7 +1201,7 @@ fn a_run_under_the_number_of_another_one_is_refused_with_its_answers() {
     project.flush().unwrap();
     assert_eq!(project.runs().unwrap(), [run_info(run, "first")]);
     let stored = project
-        .answer(run, &SampleUri::new("/photos/a.jpg"))
+        .prediction(run, &SampleUri::new("/photos/a.jpg"))
         .unwrap();
     assert_eq!(stored, Some(boxes(1)));
 }
@@ -1228,7 +1246,7 @@ fn a_project_is_pointed_to_the_place_where_its_images_are_now() {
         let both = ["/photos/a.jpg", "/moved/a.jpg"];
         for (sample, boxes) in both.into_iter().zip([1, 2]) {
             let boxes = vec![(1, 0.5, [1.0; 4]); boxes];
-            let change = answers(run, vec![answer(sample, Ok(prediction(&boxes)))]);
+            let change = predictions(run, vec![stored(sample, Ok(prediction(&boxes)))]);
             project.write(1, change).unwrap();
         }
         project.write(2, note("/photos/a.jpg", "early")).unwrap();
@@ -1246,11 +1264,11 @@ fn a_project_is_pointed_to_the_place_where_its_images_are_now() {
         [note("a", "late"), note("b", "early"), note("c", "later")]
     );
     let run = opened.project.runs().unwrap()[0].id;
-    let answer = opened
+    let prediction = opened
         .project
-        .answer(run, &SampleUri::new("/moved/a.jpg"))
+        .prediction(run, &SampleUri::new("/moved/a.jpg"))
         .unwrap();
-    assert_eq!(answer.unwrap().unwrap().detections().len(), 2);
+    assert_eq!(prediction.unwrap().unwrap().detections().len(), 2);
 }
 
 #[test]

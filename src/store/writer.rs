@@ -14,7 +14,7 @@ use super::place::Place;
 use super::queue::{AfterWait, Failure, Queue, Queued, WRITER_GONE};
 use super::{Root, SaveEvent};
 use crate::domain::{
-    Change, LabelSet, RunId, RunInfo, SampleAnswer, SampleUri, Verdict, VerdictTarget,
+    Change, LabelSet, RunId, RunInfo, SamplePrediction, SampleUri, Verdict, VerdictTarget,
 };
 
 const FIRST_RETRY: Duration = Duration::from_millis(200);
@@ -31,7 +31,7 @@ pub(super) struct Writer {
     pub(super) refused: Refused,
 }
 
-/// Runs whose answers and verdicts are not written.
+/// Runs whose predictions and verdicts are not written.
 #[derive(Default)]
 pub(super) struct Refused {
     /// Deleted while the project was open: what comes late is dropped.
@@ -180,7 +180,7 @@ struct Statements<'t> {
     run_exists: Statement<'t>,
     add_sample: Statement<'t>,
     find_sample: Statement<'t>,
-    set_answer: Statement<'t>,
+    set_prediction: Statement<'t>,
     set_boxes: Statement<'t>,
     remove_boxes: Statement<'t>,
     set_verdict: Statement<'t>,
@@ -198,7 +198,7 @@ impl<'t> Statements<'t> {
             )?,
             find_sample: connection
                 .prepare("SELECT id FROM samples WHERE name = ?1 AND is_below_root = ?2")?,
-            set_answer: connection.prepare(
+            set_prediction: connection.prepare(
                 "INSERT INTO answers (run, sample, kind, width, height, classes, scores, failure, size_bytes, modified_ns, etag, warnings)
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
                  ON CONFLICT (run, sample) DO UPDATE SET kind = excluded.kind, width = excluded.width,
@@ -255,14 +255,14 @@ impl<'t> Statements<'t> {
                     .execute("DELETE FROM runs WHERE id = ?1", [run])?;
                 Ok(())
             }
-            Change::Answers { run, answers } => {
+            Change::Predictions { run, predictions } => {
                 if refused.deleted.contains(run) {
                     return Ok(());
                 }
                 self.require_run(*run, refused)?;
-                answers
+                predictions
                     .iter()
-                    .try_for_each(|answer| self.set_answer(*run, answer))
+                    .try_for_each(|prediction| self.set_prediction(*run, prediction))
             }
             Change::SetVerdict {
                 sample,
@@ -288,7 +288,7 @@ impl<'t> Statements<'t> {
         }
     }
 
-    /// A run that is there already gets the new name and keeps its answers.
+    /// A run that is there already gets the new name and keeps its predictions.
     fn add_run(&self, info: &RunInfo) -> rusqlite::Result<()> {
         let sql = "INSERT INTO runs (id, name, run_key, card, labels, created_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
                    ON CONFLICT (id) DO UPDATE SET name = excluded.name WHERE run_key = excluded.run_key";
@@ -309,20 +309,24 @@ impl<'t> Statements<'t> {
         Ok(())
     }
 
-    fn set_answer(&mut self, run: RunId, answer: &SampleAnswer) -> rusqlite::Result<()> {
-        let (run, sample) = (run_number(run), self.sample_number(&answer.sample)?);
-        let stamp = &answer.stamp;
+    fn set_prediction(
+        &mut self,
+        run: RunId,
+        prediction: &SamplePrediction,
+    ) -> rusqlite::Result<()> {
+        let (run, sample) = (run_number(run), self.sample_number(&prediction.sample)?);
+        let stamp = &prediction.stamp;
         let (size_bytes, modified_ns, etag) = (
             stamp.size_bytes as i64,
             stamp.modified_ns,
             stamp.etag.as_deref(),
         );
-        match &answer.result {
+        match &prediction.result {
             Ok(prediction) => {
                 let columns = Columns::of(prediction);
                 let warnings = (!prediction.warnings.is_empty())
                     .then(|| serde_json::to_string(&prediction.warnings).expect("a list of texts"));
-                self.set_answer.execute(params![
+                self.set_prediction.execute(params![
                     run,
                     sample,
                     columns.kind as i64,
@@ -345,7 +349,7 @@ impl<'t> Statements<'t> {
             }
             Err(reason) => {
                 let nothing: &[u8] = &[];
-                self.set_answer.execute(params![
+                self.set_prediction.execute(params![
                     run,
                     sample,
                     Kind::Failure as i64,

@@ -14,7 +14,7 @@ pub use progress::{Counted, Progress, ProgressUnit};
 pub use waker::Waker;
 
 /// Starts a named thread. A panic in `work` is caught and handed to `on_panic` as text, so that no task ever vanishes
-/// without an answer.
+/// without a prediction.
 pub fn spawn(
     name: impl Into<String>,
     work: impl FnOnce() + Send + 'static,

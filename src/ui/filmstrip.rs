@@ -13,7 +13,7 @@ use crate::review::{FilmFrame, FilmOrder};
 use crate::state::{Action, Command, Filmstrip, State};
 
 const GAP: f32 = 6.0;
-/// Below the picture: score and name.
+/// Below the image: score and name.
 const TEXT_HEIGHT: f32 = 34.0;
 
 pub(super) fn filmstrip_ui(
@@ -108,7 +108,7 @@ fn class_ui(ui: &mut Ui, state: &State, strip: &Filmstrip, commands: &mut Vec<Co
         .width((ui.available_width() * 0.4).clamp(80.0, 150.0))
         .show_ui(ui, |ui| {
             let Some(statistics) = state.arranging.statistics() else {
-                ui.weak("There are no answers yet");
+                ui.weak("There are no predictions yet");
                 return;
             };
             let mut rows: Vec<_> = statistics.classes.rows.iter().collect();
@@ -139,14 +139,14 @@ fn frames_ui(
     let frames = strip.frames();
     if frames.is_empty() {
         let text = if strip.is_under_way() {
-            "Looking through the answers…"
+            "Looking through the predictions…"
         } else if strip
             .class
             .is_some_and(|class| !state.view().shows_class(class))
         {
             "The filters hide this class"
         } else {
-            "No answer so far has this class with a score that is high enough"
+            "No prediction so far has this class with a score that is high enough"
         };
         ui.weak(text);
         return;
@@ -171,7 +171,7 @@ fn frames_ui(
                     missing.push(frames[number]);
                 }
             }
-            if let Some(wanted) = textures.crops.changed_wish(missing) {
+            if let Some(wanted) = textures.crops.changed_request(missing) {
                 commands.push(Command::WantCrops(wanted));
             }
         });

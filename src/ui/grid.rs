@@ -11,7 +11,7 @@ use super::textures::{Textures, Thumbnail, Thumbnails};
 use super::theme;
 use super::widgets::{elided_in_middle, paint_verdict, truncated, verdict_word};
 use crate::domain::SampleId;
-use crate::review::{AnswerStatus, SortBy};
+use crate::review::{PredictionStatus, SortBy};
 use crate::state::{Action, Command, SourceId, State, Step};
 
 const GAP: f32 = 6.0;
@@ -28,7 +28,7 @@ pub(super) struct GridMemory {
 /// What the grid showed in a frame, to scroll only where something else is to be shown: whoever scrolls away is left alone.
 #[derive(Debug, Clone, Copy)]
 struct Seen {
-    /// Which source, and whether the grid takes the place of the picture.
+    /// Which source, and whether the grid takes the place of the image.
     place_in_window: (Option<SourceId>, bool),
     shown: Option<SampleId>,
     /// How often the beginning of the order was to be shown.
@@ -99,8 +99,8 @@ impl Layout {
         let wanted = thumbnail_side + 2.0 * PADDING;
         let columns = (((width + GAP) / (wanted + GAP)).floor() as usize).max(1);
         let cell_width = (width - GAP * (columns - 1) as f32) / columns as f32;
-        let picture_height = (cell_width - 2.0 * PADDING) * 0.75;
-        let cell_height = picture_height + 2.0 * PADDING + NAME_HEIGHT + HEADLINE_HEIGHT;
+        let image_height = (cell_width - 2.0 * PADDING) * 0.75;
+        let cell_height = image_height + 2.0 * PADDING + NAME_HEIGHT + HEADLINE_HEIGHT;
         Self {
             columns,
             cell: vec2(cell_width.max(1.0), cell_height),
@@ -151,7 +151,7 @@ impl Layout {
 }
 
 /// The part of a cell that the thumbnail is for.
-fn picture_place(cell: Rect) -> Rect {
+fn image_place(cell: Rect) -> Rect {
     let bottom = cell.bottom() - PADDING - NAME_HEIGHT - HEADLINE_HEIGHT;
     Rect::from_min_max(
         cell.min + Vec2::splat(PADDING),
@@ -263,7 +263,7 @@ struct Cell<'state> {
     name: &'state str,
     headline: Headline,
     rect: Rect,
-    picture_place: Rect,
+    image_place: Rect,
     thumbnail: Option<Thumbnail>,
     is_hovered: bool,
 }
@@ -290,7 +290,7 @@ fn cells_ui(
         .collect();
     paint_cells(ui, state, &cells);
     if state.settings.show_thumbnail_boxes {
-        want_answers(state, &cells, commands);
+        load_predictions(state, &cells, commands);
     }
     want_thumbnails(state, &mut textures.thumbnails, layout, visible, commands);
 }
@@ -324,7 +324,7 @@ fn want_thumbnails(
         is_missing.then_some((sample, version))
     });
     let missing = missing.collect();
-    if let Some(wanted) = thumbnails.changed_wish(visible, missing) {
+    if let Some(wanted) = thumbnails.changed_request(visible, missing) {
         let side = thumbnails.side();
         commands.push(Command::WantThumbnails { side, wanted });
     }
@@ -373,7 +373,7 @@ fn cell_ui<'state>(
         name,
         headline,
         rect,
-        picture_place: picture_place(rect),
+        image_place: image_place(rect),
         thumbnail: thumbnails.get(sample),
         is_hovered,
     })
@@ -381,7 +381,7 @@ fn cell_ui<'state>(
 
 fn take_clicks(ui: &Ui, response: &Response, sample: SampleId, commands: &mut Vec<Command>) {
     if response.double_clicked() {
-        commands.push(Action::LargePicture.into());
+        commands.push(Action::LargeImage.into());
     } else if response.clicked() {
         commands.push(click(ui.input(|input| input.modifiers), sample));
     }
@@ -435,7 +435,7 @@ fn judged_text(state: &State, sample: SampleId) -> String {
 /// Between the middles of two signs.
 const SIGN_WIDTH: f32 = 20.0;
 
-/// At the right end of the second line, from right to left, where they cover neither the picture nor its labels: a problem, the
+/// At the right end of the second line, from right to left, where they cover neither the image nor its labels: a problem, the
 /// verdict with a ring around it while it is not in the project file yet, a note or tags. Gives how wide they are.
 fn paint_signs(ui: &Ui, state: &State, cell: &Cell<'_>) -> f32 {
     let mark = state.judgements.marks().get(cell.sample);
@@ -446,7 +446,7 @@ fn paint_signs(ui: &Ui, state: &State, cell: &Cell<'_>) -> f32 {
     let mut width = 0.0;
     let mut next_centre = || {
         width += SIGN_WIDTH;
-        let right = cell.picture_place.right() - width;
+        let right = cell.image_place.right() - width;
         pos2(right + SIGN_WIDTH / 2.0, line.top() + HEADLINE_HEIGHT / 2.0)
     };
     if cell.headline.is_problem {
@@ -532,9 +532,9 @@ fn headline(state: &State, sample: SampleId) -> Headline {
         return plain("");
     };
     match run.status(sample) {
-        AnswerStatus::Unasked => plain(""),
-        AnswerStatus::Waiting => plain("waiting…"),
-        AnswerStatus::Answered => {
+        PredictionStatus::NotPredicted => plain(""),
+        PredictionStatus::Waiting => plain("waiting…"),
+        PredictionStatus::Predicted => {
             let headline = run
                 .headline(
                     sample,
@@ -545,8 +545,8 @@ fn headline(state: &State, sample: SampleId) -> Headline {
                 .unwrap_or_default();
             if run.is_outdated(sample) {
                 let text = format!("older file: {headline}");
-                let tooltip = if state.keeps_answer(run.id(), sample) {
-                    "The file was written to since. This answer is kept because it was judged"
+                let tooltip = if state.keeps_prediction(run.id(), sample) {
+                    "The file was written to since. This prediction is kept because it was judged"
                 } else {
                     "The file was written to since; predict it again"
                 };
@@ -557,7 +557,7 @@ fn headline(state: &State, sample: SampleId) -> Headline {
                 warnings => problem(&headline, &format!("This image {}", warnings.join(", "))),
             }
         }
-        AnswerStatus::Failed => problem("failed", run.failure(sample).unwrap_or_default()),
+        PredictionStatus::Failed => problem("failed", run.failure(sample).unwrap_or_default()),
     }
 }
 
@@ -574,20 +574,20 @@ fn paint_background(ui: &Ui, state: &State, cell: &Cell<'_>) {
     if cell.thumbnail.is_none() {
         let fill = theme::sunken_fill(visuals);
         let corner = CornerRadius::same(4);
-        ui.painter().rect_filled(cell.picture_place, corner, fill);
+        ui.painter().rect_filled(cell.image_place, corner, fill);
     }
 }
 
-/// Whole answers lie in the project; those of the cells on screen are asked for once.
-fn want_answers(state: &State, cells: &[Cell<'_>], commands: &mut Vec<Command>) {
-    let is_answered = |cell: &&Cell<'_>| {
+/// Whole predictions lie in the project; those of the cells on screen are asked for once.
+fn load_predictions(state: &State, cells: &[Cell<'_>], commands: &mut Vec<Command>) {
+    let is_predicted = |cell: &&Cell<'_>| {
         let run = state.run();
-        run.is_some_and(|run| run.status(cell.sample) == AnswerStatus::Answered)
+        run.is_some_and(|run| run.status(cell.sample) == PredictionStatus::Predicted)
     };
-    let answered = cells.iter().filter(is_answered);
-    let wanted: Vec<SampleId> = answered.map(|cell| cell.sample).collect();
+    let predicted = cells.iter().filter(is_predicted);
+    let wanted: Vec<SampleId> = predicted.map(|cell| cell.sample).collect();
     if !state.has_asked_for(&wanted) {
-        commands.push(Command::WantAnswers(wanted));
+        commands.push(Command::LoadPredictions(wanted));
     }
 }
 
@@ -596,10 +596,10 @@ fn paint_boxes(ui: &Ui, state: &State, cell: &Cell<'_>) {
     let (Some(thumbnail), Some(run)) = (cell.thumbnail, state.run()) else {
         return;
     };
-    let Some(prediction) = state.answer_of(cell.sample) else {
+    let Some(prediction) = state.prediction_of(cell.sample) else {
         return;
     };
-    let rect = place_of_thumbnail(cell.picture_place, thumbnail.size);
+    let rect = place_of_thumbnail(cell.image_place, thumbnail.size);
     let size = vec2(prediction.width as f32, prediction.height as f32);
     let scale = rect.size() / size;
     let painter = ui.painter_at(rect);
@@ -637,7 +637,7 @@ fn paint_label(ui: &Ui, painter: &Painter, thumbnail: Rect, at: Rect, label: &st
 }
 
 fn paint_thumbnail(ui: &Ui, cell: &Cell<'_>, thumbnail: Thumbnail) {
-    let rect = place_of_thumbnail(cell.picture_place, thumbnail.size);
+    let rect = place_of_thumbnail(cell.image_place, thumbnail.size);
     let shape = RectShape::filled(rect, CornerRadius::same(4), Color32::WHITE);
     ui.painter()
         .add(shape.with_texture(thumbnail.texture, thumbnail.uv));
@@ -661,8 +661,8 @@ fn paint_frame(ui: &Ui, state: &State, cell: &Cell<'_>) {
 /// Beside signs that are so wide.
 fn paint_texts(ui: &Ui, cell: &Cell<'_>, signs_width: f32) {
     let visuals = ui.visuals();
-    let (left, top) = (cell.picture_place.left(), cell.picture_place.bottom());
-    let width = cell.picture_place.width();
+    let (left, top) = (cell.image_place.left(), cell.image_place.bottom());
+    let width = cell.image_place.width();
     let font = TextStyle::Small.resolve(ui.style());
     let name_color = visuals.text_color();
     let file_name = cell.name.rsplit('/').next().unwrap_or(cell.name);
@@ -684,7 +684,7 @@ fn paint_texts(ui: &Ui, cell: &Cell<'_>, signs_width: f32) {
 }
 
 /// Whether something else than the grid has the keyboard.
-pub(super) fn is_taken_elsewhere(ctx: &egui::Context) -> bool {
+pub(super) fn is_taken_remote(ctx: &egui::Context) -> bool {
     ctx.memory(egui::Memory::focused)
         .is_some_and(|focused| focused != id())
 }
@@ -697,7 +697,7 @@ pub(super) fn take_walking_keys(
     rows_a_page: usize,
     commands: &mut Vec<Command>,
 ) {
-    if is_taken_elsewhere(ui.ctx()) || state.has_dialog() || state.order().is_empty() {
+    if is_taken_remote(ui.ctx()) || state.has_dialog() || state.order().is_empty() {
         return;
     }
     let row = columns as i64;

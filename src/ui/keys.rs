@@ -16,7 +16,7 @@ pub(super) fn take_shortcuts(
 ) {
     let is_typing = ctx.text_edit_focused();
     // A button or slider that was reached with Tab uses some keys itself; letters go on to work.
-    let has_focus = super::grid::is_taken_elsewhere(ctx);
+    let has_focus = super::grid::is_taken_remote(ctx);
     if ctx.input(|input| input.key_pressed(Key::Escape))
         && let Some(command) = escape(ctx, state, was_typing, has_focus)
     {
@@ -73,8 +73,8 @@ fn escape(
     } else if state.selection.selected().len() > 1 {
         Some(Command::ClearSelection)
     } else {
-        let is_large = state.large_picture;
-        is_large.then_some(Command::Do(Action::LargePicture))
+        let is_large = state.large_image;
+        is_large.then_some(Command::Do(Action::LargeImage))
     }
 }
 

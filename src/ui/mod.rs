@@ -45,7 +45,7 @@ pub struct Window {
     deploy: overlays::DeployMemory,
     endpoints: overlays::EndpointsMemory,
     open_outputs: overlays::OpenOutputsMemory,
-    elsewhere: overlays::ElsewhereMemory,
+    remote_inference: overlays::RemoteModelMemory,
     toast: overlays::ToastMemory,
     mass_verdict: overlays::MassVerdictMemory,
     applied: theme::Applied,
@@ -75,7 +75,7 @@ impl Window {
                 &mut self.presentation,
                 &mut commands,
             );
-            if let Some(tiles) = self.textures.changed_wish() {
+            if let Some(tiles) = self.textures.changed_request() {
                 commands.push(Command::WantTiles(tiles));
             }
             return commands;
@@ -85,7 +85,7 @@ impl Window {
             widgets::renew_in_time(ui.ctx(), &place.access, state, &mut commands);
         }
         self.panels_ui(ui, state, &mut commands);
-        if let Some(tiles) = self.textures.changed_wish() {
+        if let Some(tiles) = self.textures.changed_request() {
             commands.push(Command::WantTiles(tiles));
         }
         overlays::palette_ui(ui.ctx(), state, &mut self.palette, &mut commands);
@@ -113,10 +113,10 @@ impl Window {
             &mut self.textures,
             &mut commands,
         );
-        overlays::elsewhere_ui(
+        overlays::remote_model_ui(
             ui.ctx(),
             state,
-            &mut self.elsewhere,
+            &mut self.remote_inference,
             &mut self.textures,
             &mut commands,
         );
@@ -134,7 +134,7 @@ impl Window {
         panel_ui(ui, costs_money, |ui| {
             panels::endpoints_banner_ui(ui, state, commands);
         });
-        let is_large = state.large_picture && state.shown_sample().is_some();
+        let is_large = state.large_image && state.shown_sample().is_some();
         let is_grid_only = !is_large && state.settings.thumbnails_only && !state.samples.is_empty();
         let settings = &state.settings;
         if is_large {

@@ -1,15 +1,15 @@
-//! Presentation mode: one picture on a dark screen with what the model saw in it, large, and nothing that tells where the
-//! picture lies.
+//! Presentation mode: one image on a dark screen with what the model saw in it, large, and nothing that tells where the
+//! image lies.
 
 use eframe::egui::{
     self, Align2, CentralPanel, Color32, FontId, Frame, Id, Key, Rect, Sense, Stroke, StrokeKind,
     Ui, pos2, vec2,
 };
 
-use super::canvas::{Labels, Placement, paint_picture, picture_size};
+use super::canvas::{Labels, Placement, image_size, paint_image};
 use super::textures::Textures;
 use super::theme;
-use crate::domain::{Answer, Prediction, SampleId};
+use crate::domain::{Prediction, PredictionContent, SampleId};
 use crate::state::{CanvasView, Command, Display, State, Step};
 
 const BACKDROP: Color32 = Color32::from_rgb(8, 9, 11);
@@ -70,7 +70,7 @@ pub(super) fn presentation_ui(
         .frame(Frame::new().fill(BACKDROP))
         .show(ui, |ui| {
             let screen = ui.available_rect_before_wrap();
-            picture_ui(ui, state, textures, screen, seen_secs);
+            image_ui(ui, state, textures, screen, seen_secs);
             keys_ui(ui, state, memory, screen, now);
         });
     turn(ui.ctx(), state, memory, seen_secs, commands);
@@ -107,7 +107,7 @@ fn take_keys(ctx: &egui::Context, state: &State, commands: &mut Vec<Command>) {
     }
 }
 
-/// Goes on when the time of a picture is up; after the last comes the first.
+/// Goes on when the time of an image is up; after the last comes the first.
 fn turn(
     ctx: &egui::Context,
     state: &State,
@@ -131,13 +131,13 @@ fn turn(
     let is_last = place.is_some_and(|place| place + 1 == order.len());
     let step = if is_last { Step::First } else { Step::By(1) };
     commands.push(Command::Walk(step));
-    // Where there is only one picture it is shown anew.
+    // Where there is only one image it is shown anew.
     memory.seen_since = None;
     ctx.request_repaint();
 }
 
-fn picture_ui(ui: &mut Ui, state: &State, textures: &mut Textures, screen: Rect, seen_secs: f64) {
-    let Some(size) = picture_size(state, textures) else {
+fn image_ui(ui: &mut Ui, state: &State, textures: &mut Textures, screen: Rect, seen_secs: f64) {
+    let Some(size) = image_size(state, textures) else {
         let text = match state.shown.display {
             Display::Failed(_) => "This image cannot be shown",
             _ => "",
@@ -148,12 +148,12 @@ fn picture_ui(ui: &mut Ui, state: &State, textures: &mut Textures, screen: Rect,
             .text(screen.center(), centre, text, font, Color32::GRAY);
         return;
     };
-    // An audience is shown no boxes of another picture.
+    // An audience is shown no boxes of another image.
     let prediction = state.shown.prediction.as_deref();
     let prediction = prediction.filter(|_| !state.shown_is_outdated());
-    let has_classes =
-        prediction.is_some_and(|prediction| matches!(prediction.answer, Answer::Classes(_)));
-    // Classes stand below the picture.
+    let has_classes = prediction
+        .is_some_and(|prediction| matches!(prediction.content, PredictionContent::Classes(_)));
+    // Classes stand below the image.
     let foot = if has_classes {
         screen.height() * 0.2
     } else {
@@ -161,7 +161,7 @@ fn picture_ui(ui: &mut Ui, state: &State, textures: &mut Textures, screen: Rect,
     };
     let canvas = screen.with_max_y(screen.bottom() - foot);
     let placement = Placement::new(canvas, size, CanvasView::Fit);
-    paint_picture(state, textures, ui.painter(), placement.on_screen);
+    paint_image(state, textures, ui.painter(), placement.on_screen);
     let Some(prediction) = prediction else {
         return;
     };
@@ -196,7 +196,7 @@ fn boxes_ui(
         let clipped = detection
             .bounds
             .clipped(prediction.width, prediction.height);
-        let rect = placement.screen_from_picture(clipped);
+        let rect = placement.screen_from_image(clipped);
         let color = theme::class_color(detection.class_id);
         (detection, rect, color, light(place, seen_secs))
     };
@@ -268,7 +268,7 @@ fn keys_ui(ui: &mut Ui, state: &State, memory: &mut PresentationMemory, screen: 
         .is_some_and(|presenting| presenting.is_playing);
     let what = if is_playing { "pauses" } else { "plays" };
     let text = format!(
-        "Space {what}  ·  Left and right go on  ·  Up and down: {:.0} s a picture  ·  Escape ends",
+        "Space {what}  ·  Left and right go on  ·  Up and down: {:.0} s an image  ·  Escape ends",
         state.settings.slide_secs
     );
     let font = FontId::proportional(16.0);

@@ -16,7 +16,7 @@ const SEMIBOLD: &[u8] = include_bytes!("../../assets/fonts/Inter-SemiBold.otf");
 
 /// The few colours everything is made of.
 struct Palette {
-    /// Around the picture.
+    /// Around the image.
     canvas: Color32,
     panel: Color32,
     /// Menus, dialogs, cards.
@@ -74,7 +74,7 @@ fn palette(visuals: &Visuals) -> &'static Palette {
     if visuals.dark_mode { &DARK } else { &LIGHT }
 }
 
-/// Around the picture.
+/// Around the image.
 pub(super) fn canvas_fill(visuals: &Visuals) -> Color32 {
     palette(visuals).canvas
 }
@@ -84,7 +84,7 @@ pub(super) fn raised_fill(visuals: &Visuals) -> Color32 {
     palette(visuals).raised
 }
 
-/// Empty parts of bars, places for pictures that are still to come.
+/// Empty parts of bars, places for images that are still to come.
 pub(super) fn sunken_fill(visuals: &Visuals) -> Color32 {
     palette(visuals).sunken
 }
@@ -111,7 +111,7 @@ pub(super) fn on_accent(visuals: &Visuals) -> Color32 {
     }
 }
 
-/// The colour of a class, the same as in exported pictures.
+/// The colour of a class, the same as in exported images.
 pub(super) fn class_color(class_id: u32) -> Color32 {
     let [red, green, blue] = crate::domain::class_color(class_id);
     Color32::from_rgb(red, green, blue)

@@ -166,7 +166,7 @@ impl<'a> LargeUpload<'a> {
         let written = self.job.write(s3, sha256, control, |condition| {
             s3.finish_parts(&self.upload, &parts, condition, Some(control))
         });
-        // The object may have been made although the answer got lost; then there is no upload any more.
+        // The object may have been made although the response got lost; then there is no upload any more.
         if let Err(SendError::Aws(error)) = &written
             && matches!(error.kind, AwsErrorKind::NotFound | AwsErrorKind::Other)
             && let Ok(There::Same) = self.job.look(s3, sha256, control)

@@ -118,7 +118,7 @@ impl Job<'_> {
             if !is_refused || tries == MAX_TRIES {
                 return Err(error.into());
             }
-            // Also where our own answer got lost, and the object was written all the same.
+            // Also where our own response got lost, and the object was written all the same.
             let there = self.look(s3, sha256, control)?;
             condition = match there {
                 There::Same => return Ok(Sent::Same),

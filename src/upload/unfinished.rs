@@ -157,8 +157,11 @@ mod tests {
         assert_eq!(unfinished.upload(), upload);
         assert!(unfinished.is_of(&[7; 32], 8) && !unfinished.is_of(&[8; 32], 8));
         assert_eq!(journal.find("photos/other"), None);
-        let elsewhere = S3Place::new(S3Address::new("other", "photos/"));
-        assert_eq!(Journal::new(&folder, &elsewhere).find(&upload.key), None);
+        let remote_inference = S3Place::new(S3Address::new("other", "photos/"));
+        assert_eq!(
+            Journal::new(&folder, &remote_inference).find(&upload.key),
+            None
+        );
         assert_eq!(journal.count(), 1);
         journal.remove(&upload.key);
         assert_eq!(journal.count(), 0);

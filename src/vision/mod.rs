@@ -1,4 +1,4 @@
-//! From a picture to the tensor a model wants, and from its outputs to a prediction. Pure arithmetic: no files, no
+//! From an image to the tensor a model wants, and from its outputs to a prediction. Pure arithmetic: no files, no
 //! ONNX Runtime.
 
 mod occlusion;

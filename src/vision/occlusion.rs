@@ -1,11 +1,11 @@
-//! Which parts of a picture carry an answer, found by covering one part after the other.
+//! Which parts of an image carry a prediction, found by covering one part after the other.
 //!
 //! After Zeiler and Fergus, “Visualizing and Understanding Convolutional Networks” (ECCV 2014), section 4.2: a patch of one colour
-//! slides over the picture, and the score of the answer is written down for each place. The picture is divided into cells;
-//! the patch covers `window` x `window` of them and moves by one. With `s` the score of the whole picture and `s(w)` that with
+//! slides over the image, and the score of the prediction is written down for each place. The image is divided into cells;
+//! the patch covers `window` x `window` of them and moves by one. With `s` the score of the whole image and `s(w)` that with
 //! patch `w`, a cell that lies under the patches `W` gets the mean of `s - s(w)` over all `w` in `W`.
 //!
-//! The patch has the mean colour of the picture, which is less of an event to a model than black.
+//! The patch has the mean colour of the image, which is less of an event to a model than black.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -13,13 +13,13 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use parking_lot::Mutex;
 
 use super::{PredictError, Predictor, Prepared, ResizeWindow, resize_bilinear};
-use crate::domain::{BoundingBox, Picture, Prediction, Saliency, SaliencyTarget};
+use crate::domain::{BoundingBox, Prediction, RgbImage, Saliency, SaliencyTarget};
 use crate::tasks::TaskControl;
 
-/// Larger pictures are made smaller first: no model looks at more, and covering a part would take longer than the model.
+/// Larger images are made smaller first: no model looks at more, and covering a part would take longer than the model.
 const LONGER_SIDE: u32 = 1600;
 
-/// How finely a picture is searched.
+/// How finely an image is searched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OcclusionGrid {
     /// Cells along the longer side, at least one.
@@ -38,34 +38,34 @@ impl Default for OcclusionGrid {
     }
 }
 
-/// Covers one part of the picture after the other and predicts each, on all lanes of the predictor.
+/// Covers one part of the image after the other and predicts each, on all lanes of the predictor.
 ///
 /// # Errors
-/// Cancelled, what the predictor says, or [`PredictError::Failed`] where the model does not give the answer at all.
+/// Cancelled, what the predictor says, or [`PredictError::Failed`] where the model does not give the prediction at all.
 pub fn occlusion_saliency(
-    picture: &Picture,
+    image: &RgbImage,
     target: SaliencyTarget,
     grid: OcclusionGrid,
     predictor: &dyn Predictor,
     control: &TaskControl,
 ) -> Result<Saliency, PredictError> {
-    let reduced = reduced(picture);
-    let scale = f64::from(reduced.width()) / f64::from(picture.width());
+    let reduced = reduced(image);
+    let scale = f64::from(reduced.width()) / f64::from(image.width());
     let search = Search {
         patches: Patches::new(reduced.width(), reduced.height(), grid),
         target: scaled(target, scale as f32),
         colour: mean_colour(&reduced),
-        picture: reduced,
+        image: reduced,
         predictor,
         control,
     };
     control.set_total(Some(search.patches.count() as u64 + 1));
-    let whole = predictor.prepare(&search.picture)?;
+    let whole = predictor.prepare(&search.image)?;
     let baseline = search.scores(0, &[whole])?[0];
     control.add_done(1);
     if baseline <= 0.0 {
         return Err(PredictError::Failed(
-            "the model does not give this answer any more when it is asked again; predict the image anew".to_owned(),
+            "the model does not give this prediction any more when it is asked again; predict the image anew".to_owned(),
         ));
     }
     let scores = search.all_scores()?;
@@ -73,7 +73,7 @@ pub fn occlusion_saliency(
 }
 
 struct Search<'s> {
-    picture: Picture,
+    image: RgbImage,
     target: SaliencyTarget,
     colour: [u8; 3],
     patches: Patches,
@@ -151,21 +151,21 @@ impl Search<'_> {
         }
     }
 
-    fn covered(&self, patch: usize) -> Picture {
+    fn covered(&self, patch: usize) -> RgbImage {
         let [columns, rows] = self.patches.pixels(patch);
-        let (width, height) = (self.picture.width(), self.picture.height());
-        let mut rgb = self.picture.rgb().to_vec();
+        let (width, height) = (self.image.width(), self.image.height());
+        let mut rgb = self.image.rgb().to_vec();
         for row in rows {
             let line = &mut rgb[row * width as usize * 3..][..width as usize * 3];
             for pixel in line[columns.start * 3..columns.end * 3].as_chunks_mut().0 {
                 *pixel = self.colour;
             }
         }
-        Picture::new(width, height, rgb).unwrap_or_else(|| self.picture.clone())
+        RgbImage::new(width, height, rgb).unwrap_or_else(|| self.image.clone())
     }
 }
 
-/// Where the patches lie. Those at the edges reach beyond the picture, so that every cell lies under equally many.
+/// Where the patches lie. Those at the edges reach beyond the image, so that every cell lies under equally many.
 struct Patches {
     size: [usize; 2],
     rows: usize,
@@ -253,18 +253,18 @@ fn score(prediction: &Prediction, target: SaliencyTarget) -> f32 {
     }
 }
 
-fn reduced(picture: &Picture) -> Picture {
-    let longer = picture.width().max(picture.height());
+fn reduced(image: &RgbImage) -> RgbImage {
+    let longer = image.width().max(image.height());
     if longer <= LONGER_SIDE {
-        return picture.clone();
+        return image.clone();
     }
     let along = |side: u32| {
         let exact = f64::from(side) * f64::from(LONGER_SIDE) / f64::from(longer);
         (exact.round() as u32).max(1)
     };
-    let window = ResizeWindow::whole(along(picture.width()), along(picture.height()));
-    let rgb = resize_bilinear(picture, window);
-    Picture::new(window.size[0], window.size[1], rgb).unwrap_or_else(|| picture.clone())
+    let window = ResizeWindow::whole(along(image.width()), along(image.height()));
+    let rgb = resize_bilinear(image, window);
+    RgbImage::new(window.size[0], window.size[1], rgb).unwrap_or_else(|| image.clone())
 }
 
 fn scaled(target: SaliencyTarget, scale: f32) -> SaliencyTarget {
@@ -280,8 +280,8 @@ fn scaled(target: SaliencyTarget, scale: f32) -> SaliencyTarget {
     }
 }
 
-fn mean_colour(picture: &Picture) -> [u8; 3] {
-    let pixels = picture.rgb().as_chunks::<3>().0;
+fn mean_colour(image: &RgbImage) -> [u8; 3] {
+    let pixels = image.rgb().as_chunks::<3>().0;
     let mut sums = [0_u64; 3];
     for pixel in pixels {
         for (sum, value) in sums.iter_mut().zip(pixel) {
@@ -294,7 +294,7 @@ fn mean_colour(picture: &Picture) -> [u8; 3] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{Answer, AxisTransform, ClassScore, Detection};
+    use crate::domain::{AxisTransform, ClassScore, Detection, PredictionContent};
     use crate::tasks::ProgressUnit;
     use crate::vision::{Tensor, TensorData};
 
@@ -309,11 +309,11 @@ mod tests {
     }
 
     impl Predictor for RegionPredictor {
-        fn prepare(&self, picture: &Picture) -> Result<Prepared, PredictError> {
-            let size = [picture.width(), picture.height()];
+        fn prepare(&self, image: &RgbImage) -> Result<Prepared, PredictError> {
+            let size = [image.width(), image.height()];
             let shape = [1, size[1] as usize, size[0] as usize, 3];
             Ok(Prepared {
-                tensor: Tensor::u8(shape, picture.rgb().to_vec()),
+                tensor: Tensor::u8(shape, image.rgb().to_vec()),
                 image_from_model: AxisTransform::IDENTITY,
                 canvas_size: size,
                 image_size: size,
@@ -329,7 +329,10 @@ mod tests {
             if batch.len() > self.fits {
                 return Err(PredictError::OutOfMemory("too small".to_owned()));
             }
-            Ok(batch.iter().map(|prepared| self.answer(prepared)).collect())
+            Ok(batch
+                .iter()
+                .map(|prepared| self.prediction(prepared))
+                .collect())
         }
 
         fn lanes(&self) -> usize {
@@ -342,7 +345,7 @@ mod tests {
     }
 
     impl RegionPredictor {
-        fn answer(&self, prepared: &Prepared) -> Prediction {
+        fn prediction(&self, prepared: &Prepared) -> Prediction {
             let [width, height] = prepared.image_size;
             let TensorData::U8(rgb) = &prepared.tensor.data else {
                 panic!("prepare makes bytes");
@@ -361,15 +364,15 @@ mod tests {
                 self.rows.end as f32,
             );
             let label = String::new();
-            let answer = if self.detects {
-                Answer::Detections(vec![Detection {
+            let prediction = if self.detects {
+                PredictionContent::Detections(vec![Detection {
                     bounds,
                     class_id: 7,
                     label,
                     score,
                 }])
             } else {
-                Answer::Classes(vec![ClassScore {
+                PredictionContent::Classes(vec![ClassScore {
                     index: 7,
                     label,
                     score,
@@ -378,21 +381,21 @@ mod tests {
             Prediction {
                 width,
                 height,
-                answer,
+                content: prediction,
                 warnings: Vec::new(),
             }
         }
     }
 
     /// Black, with the region in white.
-    fn picture(predictor: &RegionPredictor) -> Picture {
+    fn image(predictor: &RegionPredictor) -> RgbImage {
         let (width, height) = (140, 70);
         let is_inside =
             |x: usize, y: usize| predictor.columns.contains(&x) && predictor.rows.contains(&y);
         let rgb = (0..height)
             .flat_map(|y| (0..width).flat_map(move |x| [if is_inside(x, y) { 255 } else { 0 }; 3]))
             .collect();
-        Picture::new(width as u32, height as u32, rgb).unwrap()
+        RgbImage::new(width as u32, height as u32, rgb).unwrap()
     }
 
     fn predictor(detects: bool) -> RegionPredictor {
@@ -410,9 +413,9 @@ mod tests {
     }
 
     fn explain(predictor: &RegionPredictor, target: SaliencyTarget) -> Saliency {
-        let picture = picture(predictor);
+        let image = image(predictor);
         let grid = OcclusionGrid::default();
-        occlusion_saliency(&picture, target, grid, predictor, &control()).unwrap()
+        occlusion_saliency(&image, target, grid, predictor, &control()).unwrap()
     }
 
     #[test]
@@ -441,13 +444,13 @@ mod tests {
             bounds,
         };
         assert!(explain(&predictor, target).strength(2, 8) > 0.99);
-        let elsewhere = SaliencyTarget::Box {
+        let remote_inference = SaliencyTarget::Box {
             class_id: 7,
             bounds: BoundingBox::new(0.0, 0.0, 20.0, 20.0),
         };
         let grid = OcclusionGrid::default();
-        let picture = picture(&predictor);
-        let result = occlusion_saliency(&picture, elsewhere, grid, &predictor, &control());
+        let image = image(&predictor);
+        let result = occlusion_saliency(&image, remote_inference, grid, &predictor, &control());
         assert!(matches!(result, Err(PredictError::Failed(_))));
     }
 
@@ -467,7 +470,7 @@ mod tests {
         let control = control();
         control.cancel();
         let result = occlusion_saliency(
-            &picture(&predictor),
+            &image(&predictor),
             SaliencyTarget::Class(7),
             OcclusionGrid::default(),
             &predictor,
@@ -477,10 +480,10 @@ mod tests {
     }
 
     #[test]
-    fn a_large_picture_is_made_smaller_and_its_box_with_it() {
-        let picture = Picture::new(3200, 10, vec![9; 3200 * 10 * 3]).unwrap();
+    fn a_large_image_is_made_smaller_and_its_box_with_it() {
+        let image = RgbImage::new(3200, 10, vec![9; 3200 * 10 * 3]).unwrap();
         assert_eq!(
-            (reduced(&picture).width(), reduced(&picture).height()),
+            (reduced(&image).width(), reduced(&image).height()),
             (1600, 5)
         );
         let target = SaliencyTarget::Box {
@@ -494,7 +497,7 @@ mod tests {
     }
 
     #[test]
-    fn a_picture_of_one_pixel_has_one_cell() {
+    fn an_image_of_one_pixel_has_one_cell() {
         let patches = Patches::new(1, 1, OcclusionGrid::default());
         assert_eq!((patches.rows, patches.columns), (1, 1));
         assert!((0..patches.count()).all(|patch| patches.pixels(patch) == [0..1, 0..1]));

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use super::{PredictError, Prepared, Tensor};
 use crate::domain::{
-    Answer, BoundingBox, BoxFormat, BoxSpace, ClassScore, ClassValues, ClassificationOutput,
-    Detection, DetectionOutput, KeepRule, LabelSet, OutputConvention, Prediction,
+    BoundingBox, BoxFormat, BoxSpace, ClassScore, ClassValues, ClassificationOutput, Detection,
+    DetectionOutput, KeepRule, LabelSet, OutputConvention, Prediction, PredictionContent,
 };
 
-/// Reads the outputs of one call, which had `batch` as its pictures: one prediction for each, in order.
+/// Reads the outputs of one call, which had `batch` as its images: one prediction for each, in order.
 ///
 /// # Errors
 /// [`PredictError::Failed`] where an output is missing or has another shape than the card says, or where scores are
@@ -20,24 +20,27 @@ pub fn postprocess(
     outputs: &BTreeMap<String, Tensor>,
     batch: &[Prepared],
 ) -> Result<Vec<Prediction>, PredictError> {
-    let answers = match convention {
+    let predictions = match convention {
         OutputConvention::Classification(output) => {
             classify(output, labels, keep.top_k, outputs, batch.len())?
         }
         OutputConvention::Detection(output) => match batch {
             [prepared] => vec![detect(output, labels, keep.min_score, outputs, prepared)?],
-            _ => return Err(failed("detectors take one picture a call")),
+            _ => return Err(failed("detectors take one image a call")),
         },
     };
-    let predictions = answers.into_iter().zip(batch).map(|(answer, prepared)| {
-        let [width, height] = prepared.image_size;
-        Prediction {
-            width,
-            height,
-            answer,
-            warnings: Vec::new(),
-        }
-    });
+    let predictions = predictions
+        .into_iter()
+        .zip(batch)
+        .map(|(prediction, prepared)| {
+            let [width, height] = prepared.image_size;
+            Prediction {
+                width,
+                height,
+                content: prediction,
+                warnings: Vec::new(),
+            }
+        });
     Ok(predictions.collect())
 }
 
@@ -65,7 +68,7 @@ fn classify(
     top_k: usize,
     outputs: &BTreeMap<String, Tensor>,
     count: usize,
-) -> Result<Vec<Answer>, PredictError> {
+) -> Result<Vec<PredictionContent>, PredictError> {
     let tensor = match &convention.name {
         Some(name) => output(outputs, name)?,
         None => outputs
@@ -76,7 +79,7 @@ fn classify(
     let values = tensor.to_f64();
     if values.is_empty() || !values.len().is_multiple_of(count) {
         return Err(failed(format!(
-            "the output of shape {:?} does not fit {count} pictures",
+            "the output of shape {:?} does not fit {count} images",
             tensor.shape
         )));
     }
@@ -85,8 +88,8 @@ fn classify(
             "the model's scores are not numbers (NaN or infinite)",
         ));
     }
-    let of_picture = values.chunks_exact(values.len() / count);
-    let ranked = of_picture.map(|values| match convention.values {
+    let of_image = values.chunks_exact(values.len() / count);
+    let ranked = of_image.map(|values| match convention.values {
         ClassValues::ArgMax => rank_arg_max(values),
         ClassValues::Logits => Ok(softmax(values)),
         ClassValues::Probabilities => Ok(probabilities(tensor, values)),
@@ -100,7 +103,7 @@ fn classify(
                 label: labels.name(index),
                 score,
             });
-            Ok(Answer::Classes(classes.collect()))
+            Ok(PredictionContent::Classes(classes.collect()))
         })
         .collect()
 }
@@ -116,7 +119,7 @@ fn rank_arg_max(values: &[f64]) -> Result<Vec<f64>, PredictError> {
             Ok(scores)
         }
         _ => Err(failed(format!(
-            "the model should name one class a picture, it gave {values:?}"
+            "the model should name one class an image, it gave {values:?}"
         ))),
     }
 }
@@ -167,7 +170,7 @@ fn detect(
     min_score: f32,
     outputs: &BTreeMap<String, Tensor>,
     prepared: &Prepared,
-) -> Result<Answer, PredictError> {
+) -> Result<PredictionContent, PredictError> {
     let boxes = output(outputs, &convention.boxes)?.to_f64();
     let classes = output(outputs, &convention.labels)?.to_f64();
     let scores = output(outputs, &convention.scores)?.to_f64();
@@ -205,7 +208,7 @@ fn detect(
     }
     // Stable: of equal scores the graph's own order stays.
     detections.sort_by(|left, right| right.score.total_cmp(&left.score));
-    Ok(Answer::Detections(detections))
+    Ok(PredictionContent::Detections(detections))
 }
 
 fn box_count(tensor: &Tensor, given: usize) -> Result<usize, PredictError> {

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use super::Tensor;
-use crate::domain::{AxisTransform, Picture, Prediction};
+use crate::domain::{AxisTransform, Prediction, RgbImage};
 use crate::tasks::TaskControl;
 
 /// A model somewhere. The pipeline in `predict` feeds it and can not tell where it computes.
 pub trait Predictor: Send + Sync {
-    /// Turns a picture into the model's input. Called on many threads at once.
-    fn prepare(&self, picture: &Picture) -> Result<Prepared, PredictError>;
+    /// Turns an image into the model's input. Called on many threads at once.
+    fn prepare(&self, image: &RgbImage) -> Result<Prepared, PredictError>;
 
     /// One call of the model on lane `lane` (`0..lanes()`), which no other call uses meanwhile. Gives one prediction for
     /// each of `batch`, in order, or one error for all of them.
@@ -34,7 +34,7 @@ pub trait Predictor: Send + Sync {
     /// How many calls may run side by side.
     fn lanes(&self) -> usize;
 
-    /// The most pictures worth putting into one call.
+    /// The most images worth putting into one call.
     fn max_batch(&self) -> usize;
 }
 
@@ -78,7 +78,7 @@ impl From<Arc<dyn EncodedPredictor>> for AnyPredictor {
     }
 }
 
-/// Why a picture has no prediction.
+/// Why an image has no prediction.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PredictError {
     #[error("cancelled")]
@@ -92,19 +92,19 @@ pub enum PredictError {
     /// The model is elsewhere and nobody can be asked any more, whatever the image: it is gone, or who asks may not.
     #[error("the model cannot be asked: {0}")]
     OutOfReach(String),
-    /// The model or its answer; other pictures may do better.
+    /// The model or its prediction; other images may do better.
     #[error("{0}")]
     Failed(String),
 }
 
-/// A picture as the model wants it.
+/// An image as the model wants it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Prepared {
     /// With its batch dimension of 1 where the layout has one.
     pub tensor: Tensor,
-    /// From the pixels of the resized picture that the model sees to those of the upright image.
+    /// From the pixels of the resized image that the model sees to those of the upright image.
     pub image_from_model: AxisTransform,
-    /// Width and height of the picture inside the tensor, padding included, in pixels; normalised boxes refer to it.
+    /// Width and height of the image inside the tensor, padding included, in pixels; normalised boxes refer to it.
     pub canvas_size: [u32; 2],
     /// Width and height of the upright image, in pixels.
     pub image_size: [u32; 2],

@@ -1,22 +1,22 @@
-//! From a picture to the tensor that the model card asks for.
+//! From an image to the tensor that the model card asks for.
 
 use super::resize::{ResizeWindow, resize_bilinear};
 use super::{PredictError, Prepared, Tensor, TensorData};
 use crate::domain::{
-    AxisTransform, ChannelOrder, ElementType, ImageInput, Layout, Picture, ResizeRule, Rounding,
+    AxisTransform, ChannelOrder, ElementType, ImageInput, Layout, ResizeRule, RgbImage, Rounding,
 };
 
 /// Resizes, pads and normalises as the card says.
 ///
 /// # Errors
-/// [`PredictError::Failed`] where the card asks for a crop that is larger than the resized picture.
-pub fn preprocess(input: &ImageInput, picture: &Picture) -> Result<Prepared, PredictError> {
-    let placement = Placement::new(&input.resize, picture.width(), picture.height())?;
+/// [`PredictError::Failed`] where the card asks for a crop that is larger than the resized image.
+pub fn preprocess(input: &ImageInput, image: &RgbImage) -> Result<Prepared, PredictError> {
+    let placement = Placement::new(&input.resize, image.width(), image.height())?;
     let resized;
-    let pixels = if placement.window == ResizeWindow::whole(picture.width(), picture.height()) {
-        picture.rgb()
+    let pixels = if placement.window == ResizeWindow::whole(image.width(), image.height()) {
+        image.rgb()
     } else {
-        resized = resize_bilinear(picture, placement.window);
+        resized = resize_bilinear(image, placement.window);
         &resized
     };
     let data = match input.element_type {
@@ -45,7 +45,7 @@ pub fn preprocess(input: &ImageInput, picture: &Picture) -> Result<Prepared, Pre
         tensor: Tensor { shape, data },
         image_from_model: placement.image_from_model,
         canvas_size: placement.canvas_size,
-        image_size: [picture.width(), picture.height()],
+        image_size: [image.width(), image.height()],
     })
 }
 
@@ -58,10 +58,10 @@ fn normalisation_table(input: &ImageInput) -> [[f32; 256]; 3] {
     })
 }
 
-/// Where the resized picture comes to lie in the tensor.
+/// Where the resized image comes to lie in the tensor.
 #[derive(Debug)]
 struct Placement {
-    /// What is computed of the resized picture.
+    /// What is computed of the resized image.
     window: ResizeWindow,
     /// Width and height of the tensor.
     canvas_size: [u32; 2],
@@ -115,7 +115,7 @@ impl Placement {
         }
     }
 
-    /// The whole picture at `size`, which is the whole tensor.
+    /// The whole image at `size`, which is the whole tensor.
     fn filled(width: u32, height: u32, size: [u32; 2]) -> Self {
         Self {
             window: ResizeWindow::whole(size[0], size[1]),
@@ -138,7 +138,7 @@ impl Placement {
     ) -> Result<Self, PredictError> {
         if crop[0] > full_size[0] || crop[1] > full_size[1] {
             return Err(PredictError::Failed(format!(
-                "the model card asks for a crop of {}x{} out of a picture of {}x{}; correct its resize rule",
+                "the model card asks for a crop of {}x{} out of an image of {}x{}; correct its resize rule",
                 crop[0], crop[1], full_size[0], full_size[1]
             )));
         }
@@ -245,7 +245,7 @@ fn lay_out<T: Copy>(
 ) -> Vec<T> {
     let [width, height] = placement.canvas_size.map(|side| side as usize);
     let [left, top] = placement.canvas_offset.map(|side| side as usize);
-    let picture_width = placement.window.size[0] as usize;
+    let image_width = placement.window.size[0] as usize;
     let plane = width * height;
     // Where the value of a channel lies, counted from the first channel of the first pixel.
     let (channel_stride, pixel_stride) = match input.layout {
@@ -265,7 +265,7 @@ fn lay_out<T: Copy>(
             ChannelOrder::Rgb => channel,
             ChannelOrder::Bgr => 2 - channel,
         };
-        for (y, row) in pixels.chunks_exact(picture_width * 3).enumerate() {
+        for (y, row) in pixels.chunks_exact(image_width * 3).enumerate() {
             let start = channel * channel_stride + ((y + top) * width + left) * pixel_stride;
             let targets = values[start..].iter_mut().step_by(pixel_stride);
             for (target, pixel) in targets.zip(row.chunks_exact(3)) {
@@ -294,8 +294,8 @@ mod tests {
         }
     }
 
-    fn two_pixels() -> Picture {
-        Picture::new(2, 1, vec![1, 2, 3, 4, 5, 6]).unwrap()
+    fn two_pixels() -> RgbImage {
+        RgbImage::new(2, 1, vec![1, 2, 3, 4, 5, 6]).unwrap()
     }
 
     fn values(prepared: &Prepared) -> Vec<f64> {
@@ -363,12 +363,12 @@ mod tests {
         let values = values(&prepared);
         assert_eq!(values[..4], [9.0; 4]);
         assert_eq!(values[12..16], [9.0; 4]);
-        assert!(values[4] < 2.0, "the picture begins in the second row");
+        assert!(values[4] < 2.0, "the image begins in the second row");
     }
 
     #[test]
-    fn a_very_long_picture_costs_no_more_than_its_crop() {
-        let long = Picture::new(40_000, 10, vec![50; 1_200_000]).unwrap();
+    fn a_very_long_image_costs_no_more_than_its_crop() {
+        let long = RgbImage::new(40_000, 10, vec![50; 1_200_000]).unwrap();
         let rule = ResizeRule::ShortSideCrop {
             short_side: 256,
             long_side: Rounding::Down,
@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn a_crop_larger_than_the_picture_is_refused() {
+    fn a_crop_larger_than_the_image_is_refused() {
         let rule = ResizeRule::ShortSideCrop {
             short_side: 10,
             long_side: Rounding::Down,

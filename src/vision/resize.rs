@@ -1,13 +1,13 @@
-//! Pillow's bilinear, antialiased resize of 8-bit pictures, bit for bit.
+//! Pillow's bilinear, antialiased resize of 8-bit images, bit for bit.
 //!
-//! Models were trained on pictures resized by Pillow, and a model notices a difference of one level. The arithmetic (Pillow,
+//! Models were trained on images resized by Pillow, and a model notices a difference of one level. The arithmetic (Pillow,
 //! `src/libImaging/Resample.c`): two passes, columns first, each rounded to 8 bits; a triangle filter whose support grows
 //! with the reduction; coefficients normalised in 64-bit floats and turned into fixed point with 22 fractional bits.
 
 #[cfg(target_arch = "x86_64")]
 mod columns_avx2;
 
-use crate::domain::Picture;
+use crate::domain::RgbImage;
 
 /// Fractional bits of a coefficient: 32 minus 8 for the pixel minus 2 of head room.
 const PRECISION_BITS: u32 = 32 - 8 - 2;
@@ -16,16 +16,16 @@ const CHANNELS: usize = 3;
 /// A resize of which only a window is computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResizeWindow {
-    /// Size of the whole resized picture, in pixels; at least 1x1.
+    /// Size of the whole resized image, in pixels; at least 1x1.
     pub full_size: [u32; 2],
-    /// Left and top of the window in the resized picture. The window must lie inside it.
+    /// Left and top of the window in the resized image. The window must lie inside it.
     pub origin: [u32; 2],
     /// Width and height of the window; at least 1x1.
     pub size: [u32; 2],
 }
 
 impl ResizeWindow {
-    /// The whole resized picture.
+    /// The whole resized image.
     pub fn whole(width: u32, height: u32) -> Self {
         Self {
             full_size: [width, height],
@@ -37,24 +37,24 @@ impl ResizeWindow {
 
 /// The pixels of the window, `[height, width, 3]`, as `Image.resize(full_size, BILINEAR).crop(window)` gives them. Rows and
 /// columns outside the window are not computed.
-pub fn resize_bilinear(picture: &Picture, window: ResizeWindow) -> Vec<u8> {
+pub fn resize_bilinear(image: &RgbImage, window: ResizeWindow) -> Vec<u8> {
     let [width, height] = window.size.map(|side| side as usize);
     let columns = AxisFilter::new(
-        picture.width(),
+        image.width(),
         window.full_size[0],
         window.origin[0],
         window.size[0],
     );
     let rows = AxisFilter::new(
-        picture.height(),
+        image.height(),
         window.full_size[1],
         window.origin[1],
         window.size[1],
     );
     let needed = rows.input_range();
 
-    let row_bytes = picture.width() as usize * CHANNELS;
-    let source = &picture.rgb()[needed.start * row_bytes..needed.end * row_bytes];
+    let row_bytes = image.width() as usize * CHANNELS;
+    let source = &image.rgb()[needed.start * row_bytes..needed.end * row_bytes];
     let mut narrow = vec![0; needed.len() * width * CHANNELS];
     resize_columns(source, row_bytes, &columns, &mut narrow, width * CHANNELS);
 
@@ -249,26 +249,26 @@ fn resize_rows_portable(
 mod tests {
     use super::*;
 
-    /// A picture without any symmetry.
-    fn noise(width: u32, height: u32) -> Picture {
+    /// An image without any symmetry.
+    fn noise(width: u32, height: u32) -> RgbImage {
         let mut state = 12345_u32;
         let rgb = (0..width * height * 3).map(|_| {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             (state >> 24) as u8
         });
-        Picture::new(width, height, rgb.collect()).unwrap()
+        RgbImage::new(width, height, rgb.collect()).unwrap()
     }
 
     #[test]
     fn a_window_equals_the_same_part_of_the_whole() {
-        let picture = noise(37, 23);
-        let whole = resize_bilinear(&picture, ResizeWindow::whole(20, 15));
+        let image = noise(37, 23);
+        let whole = resize_bilinear(&image, ResizeWindow::whole(20, 15));
         let window = ResizeWindow {
             full_size: [20, 15],
             origin: [3, 4],
             size: [10, 7],
         };
-        let part = resize_bilinear(&picture, window);
+        let part = resize_bilinear(&image, window);
         for y in 0..7 {
             let start = ((y + 4) * 20 + 3) * 3;
             assert_eq!(
@@ -289,40 +289,34 @@ mod tests {
             (1, 3, 2),
             (640, 640, 5),
         ] {
-            let picture = noise(from, rows);
+            let image = noise(from, rows);
             let columns = AxisFilter::new(from, to, 0, to);
             let (source_row, target_row) = (from as usize * 3, to as usize * 3);
             let mut portable = vec![0; target_row * rows as usize];
             let mut chosen = portable.clone();
-            resize_columns_portable(
-                picture.rgb(),
-                source_row,
-                &columns,
-                &mut portable,
-                target_row,
-            );
-            resize_columns(picture.rgb(), source_row, &columns, &mut chosen, target_row);
+            resize_columns_portable(image.rgb(), source_row, &columns, &mut portable, target_row);
+            resize_columns(image.rgb(), source_row, &columns, &mut chosen, target_row);
             assert!(chosen == portable, "{from} to {to} columns, {rows} rows");
         }
     }
 
     #[test]
     fn the_same_size_gives_the_same_pixels() {
-        let picture = noise(9, 7);
+        let image = noise(9, 7);
         assert_eq!(
-            resize_bilinear(&picture, ResizeWindow::whole(9, 7)),
-            picture.rgb()
+            resize_bilinear(&image, ResizeWindow::whole(9, 7)),
+            image.rgb()
         );
     }
 
     #[test]
     fn one_pixel_can_become_many_and_many_one() {
-        let white = Picture::new(1, 1, vec![200; 3]).unwrap();
+        let white = RgbImage::new(1, 1, vec![200; 3]).unwrap();
         assert_eq!(
             resize_bilinear(&white, ResizeWindow::whole(5, 4)),
             vec![200; 60]
         );
-        let wide = Picture::new(40_000, 1, vec![7; 120_000]).unwrap();
+        let wide = RgbImage::new(40_000, 1, vec![7; 120_000]).unwrap();
         assert_eq!(
             resize_bilinear(&wide, ResizeWindow::whole(1, 1)),
             vec![7; 3]

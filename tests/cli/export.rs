@@ -7,8 +7,9 @@ use std::time::UNIX_EPOCH;
 use serde_json::Value;
 use spotcheck::dirs::AppDirs;
 use spotcheck::domain::{
-    Answer, Change, ClassScore, Detection, DeviceChoice, FileStamp, KeepRule, MadeAt, Prediction,
-    RunId, RunInfo, RunKey, SampleAnswer, SampleUri, Verdict, VerdictTarget,
+    Change, ClassScore, Detection, DeviceChoice, FileStamp, InferenceLocation, KeepRule,
+    Prediction, PredictionContent, RunId, RunInfo, RunKey, SamplePrediction, SampleUri, Verdict,
+    VerdictTarget,
 };
 use spotcheck::library::Library;
 use spotcheck::store::{OpenRequest, Project, Wanted};
@@ -69,17 +70,17 @@ impl Predicted {
                 batch: None,
                 threads: None,
                 keep: KeepRule::default(),
-                made: MadeAt::Here,
+                made: InferenceLocation::Here,
             },
             card: model.card,
             labels: model.labels,
             created_ms: 1_763_710_000_000,
         };
-        let answers = Change::Answers {
+        let predictions = Change::Predictions {
             run: RUN,
-            answers: self.values().iter().map(answer_of_line).collect(),
+            predictions: self.values().iter().map(prediction_of_line).collect(),
         };
-        self.change(vec![Change::AddRun(Box::new(info)), answers]);
+        self.change(vec![Change::AddRun(Box::new(info)), predictions]);
     }
 
     fn change(&self, changes: Vec<Change>) {
@@ -174,24 +175,24 @@ impl Predicted {
     }
 }
 
-fn answer_of_line(line: &Value) -> SampleAnswer {
+fn prediction_of_line(line: &Value) -> SamplePrediction {
     let side = |side: &str| u32::try_from(line[side].as_u64().unwrap()).unwrap();
-    let prediction = |answer| Prediction {
+    let prediction = |prediction| Prediction {
         width: side("width"),
         height: side("height"),
-        answer,
+        content: prediction,
         warnings: Vec::new(),
     };
     let result = if let Some(error) = line["error"].as_str() {
         Err(error.to_owned())
     } else if line["detections"].is_array() {
         let boxes: Vec<Detection> = serde_json::from_value(line["detections"].clone()).unwrap();
-        Ok(prediction(Answer::Detections(boxes)))
+        Ok(prediction(PredictionContent::Detections(boxes)))
     } else {
         let classes: Vec<ClassScore> = serde_json::from_value(line["classes"].clone()).unwrap();
-        Ok(prediction(Answer::Classes(classes)))
+        Ok(prediction(PredictionContent::Classes(classes)))
     };
-    SampleAnswer {
+    SamplePrediction {
         sample: SampleUri::new(line["uri"].as_str().unwrap()),
         stamp: stamp_of(Path::new(line["uri"].as_str().unwrap())),
         result,
@@ -281,7 +282,7 @@ fn json_lines_of_everything_are_what_predict_wrote_and_judgements_are_added() {
 }
 
 #[test]
-fn an_answer_about_an_older_version_of_a_file_is_left_out_and_said() {
+fn a_prediction_about_an_older_version_of_a_file_is_left_out_and_said() {
     let predicted = Predicted::new(DETECTOR);
     predicted.change(vec![
         predicted.judge("coffee.png", Some(0), Verdict::Accept),
@@ -338,8 +339,8 @@ fn a_box_that_a_person_confirmed_is_in_every_format_whatever_its_score() {
         panic!("three boxes below the threshold: {scores:?}");
     };
     let drawn = |name: &str| {
-        let pictures = predicted.exported("pictures", name, &["--picture-kind", "png"]);
-        std::fs::read(pictures.join("coffee.png")).unwrap()
+        let images = predicted.exported("pictures", name, &["--picture-kind", "png"]);
+        std::fs::read(images.join("coffee.png")).unwrap()
     };
     let as_predicted = drawn("before");
     let dog = Verdict::WrongClass("dog".to_owned());
@@ -499,7 +500,7 @@ fn the_report_is_one_page_that_needs_nothing_from_outside() {
 }
 
 #[test]
-fn annotated_pictures_show_more_than_the_images_and_a_broken_one_is_left_out() {
+fn annotated_images_show_more_than_the_images_and_a_broken_one_is_left_out() {
     let predicted = Predicted::new(DETECTOR);
     let folder = predicted.exported("pictures", "pictures", &["--picture-kind", "png"]);
     let drawn = image::open(folder.join("sub/coffee.png"))

@@ -78,9 +78,9 @@ fn the_preview_is_what_the_model_sees_in_the_cards_channel_order() {
     ));
     assert_eq!(shown.code, Some(0), "{}", shown.stderr);
     let bytes = std::fs::read(&target).unwrap();
-    let picture = decode(&bytes, &DecodeLimits::default()).unwrap().picture;
-    assert_eq!((picture.width(), picture.height()), (32, 32));
-    let reds = || picture.rgb().iter().step_by(3).copied();
+    let image = decode(&bytes, &DecodeLimits::default()).unwrap().image;
+    assert_eq!((image.width(), image.height()), (32, 32));
+    let reds = || image.rgb().iter().step_by(3).copied();
     let red_line = format!(
         "channel 0: {:.4} to {:.4}, mean {:.4}",
         f64::from(reds().min().unwrap()),

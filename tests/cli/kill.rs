@@ -1,6 +1,6 @@
 //! A run that is killed with no warning, twenty times at random moments, loses nothing that it showed as saved.
 //!
-//! “At most one batch is computed again” means: of the images whose answers were saved when the program was killed, the resumed run
+//! “At most one batch is computed again” means: of the images whose predictions were saved when the program was killed, the resumed run
 //! computes at most one batch a lane again, less one image; with one image a batch, none.
 
 #![expect(
@@ -14,7 +14,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use spotcheck::domain::{RunId, SampleAnswer};
+use spotcheck::domain::{RunId, SamplePrediction};
 use spotcheck::store::{OpenRequest, Project, Wanted};
 use spotcheck::tasks::{ProgressUnit, TaskControl};
 
@@ -50,19 +50,22 @@ fn twenty_kills_at_random_moments_lose_nothing_that_was_shown_as_saved() {
     for (number, mode) in MODES.iter().enumerate() {
         let reference = Bench::new(folder.path(), &format!("reference-{number}"), &images, mode);
         let run_time = reference.finish();
-        let expected = (reference.answers(), std::fs::read(reference.out()).unwrap());
+        let expected = (
+            reference.predictions(),
+            std::fs::read(reference.out()).unwrap(),
+        );
         let mut kills = 0;
         let mut rounds = 0;
         while kills < KILLS / MODES.len() {
             let name = format!("killed-{number}-{rounds}");
             rounds += 1;
             let bench = Bench::new(folder.path(), &name, &images, mode);
-            while kills < KILLS / MODES.len() && bench.answers().len() < IMAGES {
+            while kills < KILLS / MODES.len() && bench.predictions().len() < IMAGES {
                 bench.kill_at_random(&mut random, run_time, &expected.0);
                 kills += 1;
             }
             bench.finish();
-            assert_eq!(bench.answers(), expected.0);
+            assert_eq!(bench.predictions(), expected.0);
             assert!(
                 std::fs::read(bench.out()).unwrap() == expected.1,
                 "the results differ"
@@ -106,7 +109,12 @@ impl<'b> Bench<'b> {
     }
 
     /// Kills a run at a random moment: some while the model is loaded, most while it computes.
-    fn kill_at_random(&self, random: &mut Random, run_time: Duration, expected: &[SampleAnswer]) {
+    fn kill_at_random(
+        &self,
+        random: &mut Random,
+        run_time: Duration,
+        expected: &[SamplePrediction],
+    ) {
         let mut run = Running::start(&mut self.command());
         if random.below(5) > 0 {
             run.wait_until_loaded();
@@ -116,31 +124,31 @@ impl<'b> Bench<'b> {
             std::thread::sleep(Duration::from_millis(random.below(1000)));
         }
         let shown_as_saved = run.kill();
-        let answers = self.answers();
+        let predictions = self.predictions();
         eprintln!(
             "killed with {shown_as_saved} shown as saved, {} saved",
-            answers.len()
+            predictions.len()
         );
         assert!(
-            answers.len() >= shown_as_saved,
+            predictions.len() >= shown_as_saved,
             "{} of {shown_as_saved} are left",
-            answers.len()
+            predictions.len()
         );
-        for answer in &answers {
+        for prediction in &predictions {
             let whole = expected
                 .iter()
-                .find(|expected| expected.sample == answer.sample);
-            assert_eq!(Some(answer), whole);
+                .find(|expected| expected.sample == prediction.sample);
+            assert_eq!(Some(prediction), whole);
         }
         assert!(
-            answers.len() == IMAGES || !self.out().exists(),
+            predictions.len() == IMAGES || !self.out().exists(),
             "half a file under the name of a whole one"
         );
     }
 
     /// Lets the run end, and checks that it computes no more than it must. Gives how long that took.
     fn finish(&self) -> Duration {
-        let before = self.answers();
+        let before = self.predictions();
         let output = self.command().output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{said}");
@@ -159,7 +167,7 @@ impl<'b> Bench<'b> {
     }
 
     /// What the project holds, in the order of the names; also proves that the file is whole.
-    fn answers(&self) -> Vec<SampleAnswer> {
+    fn predictions(&self) -> Vec<SamplePrediction> {
         if !self.project.exists() {
             return Vec::new();
         }
@@ -175,12 +183,15 @@ impl<'b> Bench<'b> {
             "{:?}",
             opened.notes
         );
-        let mut answers = Vec::new();
+        let mut predictions = Vec::new();
         let control = TaskControl::new(ProgressUnit::Images);
         for run in opened.project.runs().unwrap() {
             assert_eq!(run.id, RunId(1));
-            let visit = |batch: Vec<SampleAnswer>| answers.extend(batch);
-            opened.project.each_answer(run.id, &control, visit).unwrap();
+            let visit = |batch: Vec<SamplePrediction>| predictions.extend(batch);
+            opened
+                .project
+                .each_prediction(run.id, &control, visit)
+                .unwrap();
         }
         drop(opened);
         let connection = rusqlite::Connection::open(&self.project).unwrap();
@@ -188,8 +199,8 @@ impl<'b> Bench<'b> {
             .pragma_query_value(None, "integrity_check", |row| row.get(0))
             .unwrap();
         assert_eq!(check, "ok");
-        answers.sort_by(|left, right| left.sample.cmp(&right.sample));
-        answers
+        predictions.sort_by(|left, right| left.sample.cmp(&right.sample));
+        predictions
     }
 }
 
@@ -226,7 +237,7 @@ impl Running {
         panic!("the model was never loaded");
     }
 
-    /// Gives how many answers it had shown as saved.
+    /// Gives how many predictions it had shown as saved.
     fn kill(&mut self) -> usize {
         self.child.kill().unwrap();
         self.child.wait().unwrap();

@@ -91,8 +91,8 @@ fn what_somebody_would_miss_is_never_replaced_by_results() {
         let before = std::fs::read(&file).unwrap();
         let predicted = bench.predict(&["--model", MODEL, "--out", name]);
         check_refused(&predicted, refused, &file, Some(&before));
-        let elsewhere = ["--tensorflow-serving", "http://127.0.0.1:9/v1/models/m"];
-        let asked = bench.predict(&[&elsewhere[..], &["--out", name]].concat());
+        let remote_inference = ["--tensorflow-serving", "http://127.0.0.1:9/v1/models/m"];
+        let asked = bench.predict(&[&remote_inference[..], &["--out", name]].concat());
         check_refused(&asked, refused, &file, Some(&before));
         let fetched = bench.fetch(&["--out", name]);
         check_refused(&fetched, refused, &file, Some(&before));

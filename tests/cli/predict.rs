@@ -33,10 +33,10 @@ fn samples() -> std::path::PathBuf {
     repository().join("assets/samples")
 }
 
-/// Width and height of a good picture, or a word of the reason why it is none.
+/// Width and height of a good image, or a word of the reason why it is none.
 type Expected = Result<(u32, u32), &'static str>;
 
-/// A folder with good pictures and every kind of bad one, and what the run must say of each.
+/// A folder with good images and every kind of bad one, and what the run must say of each.
 fn mixed_folder() -> (tempfile::TempDir, Vec<(&'static str, Expected)>) {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, bytes: &[u8]| std::fs::write(folder.path().join(name), bytes).unwrap();
@@ -301,7 +301,7 @@ fn a_listed_path_that_is_not_utf_8_is_reported() {
 }
 
 #[test]
-fn annotated_pictures_show_more_than_the_originals_and_never_replace_them() {
+fn annotated_images_show_more_than_the_originals_and_never_replace_them() {
     let folder = tempfile::tempdir().unwrap();
     let target = folder.path().join("annotated");
     let arguments = ["--annotate", target.to_str().unwrap()];
@@ -333,8 +333,8 @@ fn annotated_pictures_show_more_than_the_originals_and_never_replace_them() {
     ));
     assert!(again.status.success(), "{}", stderr(&again));
     let image = own.path().join("chelsea.png");
-    let elsewhere = samples().join("chelsea.png");
-    for source in [&image, &elsewhere] {
+    let remote_inference = samples().join("chelsea.png");
+    for source in [&image, &remote_inference] {
         let output = run(predict(source, "ssd-mobilenet-coco", &arguments));
         assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     }

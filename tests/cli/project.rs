@@ -85,7 +85,7 @@ impl Bench {
         predict
     }
 
-    /// No file may grow beyond some answers.
+    /// No file may grow beyond some predictions.
     #[cfg(target_os = "linux")]
     fn predict_on_a_full_disk(&self) -> Child {
         let predict = self.predict_many();
@@ -146,14 +146,14 @@ fn a_finished_run_is_in_the_project_and_is_written_again_without_computing() {
     check_says(
         &again,
         3,
-        &["6 of 6 images have an answer, 0 to go", "0 images in"],
+        &["6 of 6 images have a prediction, 0 to go", "0 images in"],
     );
     assert_eq!(first.stdout, again.stdout);
 
     let project = bench.open(Wanted::Read).project;
     let run = &project.runs().unwrap()[0];
-    let counts = project.answer_counts(run.id).unwrap();
-    assert_eq!((counts.answered, counts.failed), (5, 1));
+    let counts = project.prediction_counts(run.id).unwrap();
+    assert_eq!((counts.predicted, counts.failed), (5, 1));
     assert_eq!(run.card.id, "ssd-mobilenet-coco");
     assert_eq!(run.labels.get(1), Some("person"));
 }
@@ -185,7 +185,7 @@ fn a_run_that_is_there_is_neither_doubled_nor_overwritten_without_being_asked() 
     assert_eq!(bench.open(Wanted::Read).project.runs().unwrap().len(), 3);
 }
 
-/// The disk takes no more at half of the answers, and more again once somebody made room.
+/// The disk takes no more at half of the predictions, and more again once somebody made room.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk_is_said_with_what_waits_where_and_everything_is_saved_once_there_is_room() {
@@ -322,9 +322,9 @@ fn a_damaged_project_is_reported_by_every_command_and_predicting_into_it_ends() 
     }
 }
 
-/// Nothing is wrong with the file as it is opened, so it shows only where an answer is to be saved.
+/// Nothing is wrong with the file as it is opened, so it shows only where a prediction is to be saved.
 #[test]
-fn a_run_whose_answers_can_never_be_saved_ends_and_says_so() {
+fn a_run_whose_predictions_can_never_be_saved_ends_and_says_so() {
     let bench = Bench::new();
     check_says(&bench.predict(&["--limit", "1"]), 0, &[]);
     let connection = rusqlite::Connection::open(bench.project()).unwrap();
@@ -351,19 +351,19 @@ fn what_is_new_or_changed_is_predicted_and_what_failed_only_when_asked() {
         3,
         &[
             "predicted again: 1",
-            "2 of 6 images have an answer, 4 to go",
+            "2 of 6 images have a prediction, 4 to go",
             "4 images in",
         ],
     );
     let fresh = bench.predict(&["--new-run"]);
     assert_eq!(resumed.stdout, fresh.stdout, "as if it had never stopped");
     let retried = bench.predict(&["--resume", "--retry-failed"]);
-    check_says(&retried, 3, &["5 of 6 images have an answer, 1 to go"]);
+    check_says(&retried, 3, &["5 of 6 images have a prediction, 1 to go"]);
     assert_eq!(retried.stdout, fresh.stdout);
 }
 
 #[test]
-fn an_answer_that_a_person_judged_is_not_replaced_when_its_image_changes() {
+fn a_prediction_that_a_person_judged_is_not_replaced_when_its_image_changes() {
     let bench = Bench::new();
     let before = bench.predict(&[]);
     let sample = SampleUri::new(bench.images().join("0.png").to_str().unwrap());
@@ -388,7 +388,7 @@ fn an_answer_that_a_person_judged_is_not_replaced_when_its_image_changes() {
     check_says(
         &resumed,
         3,
-        &["keeps its answer because a person judged it", "0 to go"],
+        &["keeps its prediction because a person judged it", "0 to go"],
     );
     assert_eq!(before.stdout, resumed.stdout);
 }
@@ -438,7 +438,7 @@ fn a_project_is_looked_into_and_pointed_to_its_moved_images() {
     let mut again = spotcheck(&["predict", "--model", "ssd-mobilenet-coco", "--threads", "1"]);
     again.arg(&moved).arg("--project").arg(bench.project());
     let again = again.args(["--resume", "--limit", "3"]).output().unwrap();
-    check_says(&again, 0, &["2 of 3 images have an answer, 1 to go"]);
+    check_says(&again, 0, &["2 of 3 images have a prediction, 1 to go"]);
 }
 
 #[test]
@@ -513,7 +513,7 @@ fn two_runs_are_compared_as_a_summary_and_image_by_image() {
 }
 
 #[test]
-fn an_answer_about_an_older_file_is_not_compared() {
+fn a_prediction_about_an_older_file_is_not_compared() {
     let bench = Bench::new();
     bench.predict(&[]);
     bench.draw("0.png", 7);
@@ -532,8 +532,8 @@ fn a_project_is_about_its_own_images_and_takes_no_others() {
     let counts = || {
         let project = bench.open(Wanted::Read).project;
         let runs = project.runs().unwrap();
-        let counts = project.answer_counts(runs[0].id).unwrap();
-        (runs.len(), counts.answered, counts.failed)
+        let counts = project.prediction_counts(runs[0].id).unwrap();
+        (runs.len(), counts.predicted, counts.failed)
     };
     let other = bench.folder.path().join("other");
     std::fs::create_dir(&other).unwrap();
@@ -551,7 +551,7 @@ fn a_project_is_about_its_own_images_and_takes_no_others() {
 
     // A part of the images is not another place.
     let one = bench.predict_over(&bench.images().join("1.png"), &["--resume"]);
-    check_says(&one, 0, &["1 of 1 images have an answer, 0 to go"]);
+    check_says(&one, 0, &["1 of 1 images have a prediction, 0 to go"]);
     assert_eq!(counts(), (1, 5, 1));
 }
 
@@ -572,12 +572,12 @@ fn a_folder_is_the_same_however_one_comes_to_it() {
     std::os::unix::fs::symlink(&images, &by_link).unwrap();
     for source in [&images, &by_dots, &by_link] {
         let again = bench.predict_over(source, &["--resume"]);
-        check_says(&again, 3, &["6 of 6 images have an answer, 0 to go"]);
+        check_says(&again, 3, &["6 of 6 images have a prediction, 0 to go"]);
         assert!(!stderr(&again).contains("moved"), "{}", stderr(&again));
         assert_eq!(again.stdout, first.stdout);
     }
     let one = bench.predict_over(&by_link.join("1.png"), &["--resume"]);
-    check_says(&one, 0, &["1 of 1 images have an answer, 0 to go"]);
+    check_says(&one, 0, &["1 of 1 images have a prediction, 0 to go"]);
 }
 
 /// The folder goes as an unplugged disk does, and comes back.
@@ -637,13 +637,13 @@ fn a_run_stops_when_its_folder_is_gone_and_predicts_exactly_the_rest_once_it_is_
         &resumed,
         0,
         &[
-            &format!("{before} of {IMAGES} images have an answer, {rest} to go"),
+            &format!("{before} of {IMAGES} images have a prediction, {rest} to go"),
             &format!("{rest} images in"),
         ],
     );
     let project = bench.open(Wanted::Read).project;
     let counts = project
-        .answer_counts(project.runs().unwrap()[0].id)
+        .prediction_counts(project.runs().unwrap()[0].id)
         .unwrap();
-    assert_eq!((counts.answered, counts.failed), (IMAGES, 0));
+    assert_eq!((counts.predicted, counts.failed), (IMAGES, 0));
 }

@@ -14,13 +14,13 @@ use crate::support::{repository, runtime_home, software_gpu, spotcheck, spotchec
 /// Largest difference of a score between two devices.
 const SCORE_TOLERANCE: f64 = 1e-4;
 
-struct Answer {
+struct PredictionContent {
     exit_code: Option<i32>,
     stdout: String,
     stderr: String,
 }
 
-impl Answer {
+impl PredictionContent {
     fn of(command: &mut Command) -> Self {
         let Output {
             status,
@@ -98,9 +98,9 @@ fn status(home: &Path) -> Command {
     spotcheck_at(home, &["runtime", "status"])
 }
 
-fn status_with_variable(library: &Path) -> Answer {
+fn status_with_variable(library: &Path) -> PredictionContent {
     let home = tempfile::tempdir().unwrap();
-    Answer::of(status(home.path()).env("ORT_DYLIB_PATH", library))
+    PredictionContent::of(status(home.path()).env("ORT_DYLIB_PATH", library))
 }
 
 /// A wheel with the given files.
@@ -119,8 +119,8 @@ const METADATA: &str = "onnxruntime-1.31.1.dist-info/METADATA";
 
 #[test]
 fn status_says_where_it_looked_what_runs_where_and_why_nowhere_faster() {
-    let answer = Answer::of(&mut spotcheck(&["runtime", "status"])).must_succeed();
-    answer.must_say(&[
+    let prediction = PredictionContent::of(&mut spotcheck(&["runtime", "status"])).must_succeed();
+    prediction.must_say(&[
         "ORT_DYLIB_PATH: nothing",
         "ONNX Runtime 1.31.1 from Spotcheck's own folder: /",
         "running on CPU because nothing faster works here",
@@ -134,7 +134,8 @@ fn status_says_where_it_looked_what_runs_where_and_why_nowhere_faster() {
 #[test]
 fn without_a_runtime_status_names_the_command_that_installs_one_and_installs_nothing() {
     let home = tempfile::tempdir().unwrap();
-    Answer::of(&mut status(home.path())).must_fail_with(&["spotcheck runtime install cpu"]);
+    PredictionContent::of(&mut status(home.path()))
+        .must_fail_with(&["spotcheck runtime install cpu"]);
     assert!(!home.path().join("data").exists());
 }
 
@@ -145,7 +146,7 @@ fn without_python_the_message_holds_the_commands_that_help() {
         home.path(),
         &["predict", "assets/samples", "--model", "efficientnet-lite0"],
     );
-    Answer::of(predict.env("PATH", home.path())).must_fail_with(&[
+    PredictionContent::of(predict.env("PATH", home.path())).must_fail_with(&[
         "apt-get install python3-pip",
         "pip download",
         "onnxruntime==1.31.1",
@@ -164,7 +165,7 @@ fn a_python_without_pip_is_told_from_no_python() {
     .unwrap();
     make_executable(&python);
     let mut install = spotcheck_at(home.path(), &["runtime", "install", "cpu"]);
-    Answer::of(install.env("PATH", home.path()))
+    PredictionContent::of(install.env("PATH", home.path()))
         .must_fail_with(&["python3 has no pip", "apt-get install python3-pip"]);
 }
 
@@ -181,7 +182,7 @@ fn without_a_network_the_message_says_how_to_install_offline() {
         .env("PIP_CONFIG_FILE", "/dev/null")
         .env("PIP_CACHE_DIR", home.path())
         .env("PIP_INDEX_URL", "http://127.0.0.1:9/simple");
-    Answer::of(&mut install)
+    PredictionContent::of(&mut install)
         .must_fail_with(&["could not reach the Python package index", "pip download"]);
     assert!(!home.path().join("data/runtime/cpu").exists());
 }
@@ -200,7 +201,11 @@ fn another_wheel_under_the_right_name_is_not_installed() {
         .env("PIP_CONFIG_FILE", "/dev/null")
         .env("PIP_NO_INDEX", "1")
         .env("PIP_FIND_LINKS", index.path());
-    Answer::of(&mut install).must_fail_with(&["its sha256 differs", "was not installed", "Got"]);
+    PredictionContent::of(&mut install).must_fail_with(&[
+        "its sha256 differs",
+        "was not installed",
+        "Got",
+    ]);
     assert!(!home.path().join("data/runtime/cpu").exists());
 }
 
@@ -220,9 +225,13 @@ fn a_wheel_of_the_users_own_is_installed_and_called_unpinned() {
         ],
     );
     let mut install = spotcheck_at(home.path(), &["runtime", "install", "cpu", "--from"]);
-    let answer = Answer::of(install.arg(&path)).must_succeed();
-    assert!(answer.stderr.contains("unpinned"), "{}", answer.stderr);
-    let found = Answer::of(&mut status(home.path())).must_succeed();
+    let prediction = PredictionContent::of(install.arg(&path)).must_succeed();
+    assert!(
+        prediction.stderr.contains("unpinned"),
+        "{}",
+        prediction.stderr
+    );
+    let found = PredictionContent::of(&mut status(home.path())).must_succeed();
     assert!(found.stdout.contains("running on CPU"), "{}", found.stdout);
     let stray = walkdir::WalkDir::new(home.path()).into_iter().flatten();
     assert_eq!(
@@ -240,7 +249,7 @@ fn wheels_that_cannot_work_are_refused_with_the_reason() {
         let path = home.path().join("mine.whl");
         wheel(&path, files);
         let mut install = spotcheck_at(home.path(), &["runtime", "install", "cpu", "--from"]);
-        Answer::of(install.arg(&path)).must_fail_with(&[reason, "mine.whl"]);
+        PredictionContent::of(install.arg(&path)).must_fail_with(&[reason, "mine.whl"]);
     };
     check(&[("readme.txt", b"hello")], "it has no METADATA");
     check(
@@ -275,7 +284,7 @@ fn an_installed_library_that_was_cut_short_is_refused_before_it_is_loaded() {
         .open(&library)
         .unwrap();
     file.set_len(length / 2).unwrap();
-    Answer::of(&mut status(home.path())).must_fail_with(&[
+    PredictionContent::of(&mut status(home.path())).must_fail_with(&[
         "damaged",
         "bytes instead of",
         "spotcheck runtime install cpu",
@@ -296,7 +305,7 @@ fn an_installed_library_with_one_changed_byte_is_refused() {
     let mut byte = [0];
     file.read_at(&mut byte, 1 << 20).unwrap();
     file.write_at(&[!byte[0]], 1 << 20).unwrap();
-    Answer::of(&mut status(home.path())).must_fail_with(&["damaged", "have changed"]);
+    PredictionContent::of(&mut status(home.path())).must_fail_with(&["damaged", "have changed"]);
 }
 
 #[test]
@@ -305,8 +314,8 @@ fn a_damaged_plug_in_is_named_and_does_not_stop_the_rest() {
     let plugin = home.path().join("data/runtime/webgpu");
     std::fs::create_dir_all(&plugin).unwrap();
     std::fs::write(plugin.join("manifest.json"), "{").unwrap();
-    let answer = Answer::of(&mut status(home.path())).must_succeed();
-    answer.must_say(&[
+    let prediction = PredictionContent::of(&mut status(home.path())).must_succeed();
+    prediction.must_say(&[
         "running on CPU because nothing faster works here",
         "not on WebGPU because the installed onnxruntime-ep-webgpu is damaged",
         "`spotcheck runtime install webgpu` installs it again",
@@ -325,7 +334,7 @@ fn two_installations_at_once_both_end_with_a_whole_runtime() {
     for mut install in both {
         assert!(install.wait().unwrap().success());
     }
-    Answer::of(&mut status(home.path())).must_succeed();
+    PredictionContent::of(&mut status(home.path())).must_succeed();
     let entries = std::fs::read_dir(home.path().join("data/runtime")).unwrap();
     let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
     names.sort();
@@ -336,7 +345,7 @@ fn two_installations_at_once_both_end_with_a_whole_runtime() {
 fn ctrl_c_ends_pip_and_leaves_nothing_behind() {
     let home = tempfile::tempdir().unwrap();
     let (python, started) = (home.path().join("python3"), home.path().join("started"));
-    Answer::of(Command::new("mkfifo").arg(&started)).must_succeed();
+    PredictionContent::of(Command::new("mkfifo").arg(&started)).must_succeed();
     let script = format!(
         "#!/bin/sh\necho $$ >{}\nexec /bin/sleep 600\n",
         started.display()
@@ -350,7 +359,7 @@ fn ctrl_c_ends_pip_and_leaves_nothing_behind() {
     let pip = std::fs::read_to_string(&started).unwrap();
     let kill = |signal: &str, process: &str| {
         let mut kill = Command::new("kill");
-        Answer::of(kill.args([signal, process])).exit_code == Some(0)
+        PredictionContent::of(kill.args([signal, process])).exit_code == Some(0)
     };
     assert!(kill("-INT", &install.id().to_string()));
     let output = install.wait_with_output().unwrap();
@@ -363,7 +372,7 @@ fn ctrl_c_ends_pip_and_leaves_nothing_behind() {
 }
 
 #[test]
-fn a_library_from_elsewhere_that_cannot_be_loaded_is_an_error_and_never_a_crash() {
+fn a_library_from_remote_that_cannot_be_loaded_is_an_error_and_never_a_crash() {
     let folder = tempfile::tempdir().unwrap();
     let library = folder.path().join("libonnxruntime.so");
     let whole = std::fs::read(installed_library()).unwrap();
@@ -398,7 +407,7 @@ fn a_library_that_is_too_old_is_refused_with_its_version() {
         .args(["-shared", "-fPIC", "-o"])
         .arg(&library)
         .arg(&source);
-    Answer::of(&mut compile).must_succeed();
+    PredictionContent::of(&mut compile).must_succeed();
     status_with_variable(&library).must_fail_with(&[
         "1.20",
         "too old",
@@ -421,7 +430,7 @@ fn a_library_that_is_not_onnx_runtime_is_refused() {
         .args(["-shared", "-fPIC", "-o"])
         .arg(&library)
         .arg(&source);
-    Answer::of(&mut compile).must_succeed();
+    PredictionContent::of(&mut compile).must_succeed();
     status_with_variable(&library).must_fail_with(&["it is not ONNX Runtime"]);
 }
 
@@ -431,12 +440,16 @@ fn what_ort_dylib_path_names_comes_before_the_installed_one() {
     let library = folder.path().join("libonnxruntime.so");
     symlink(installed_library(), &library).unwrap();
     let mut command = spotcheck(&["runtime"]);
-    let answer = Answer::of(command.env("ORT_DYLIB_PATH", &library)).must_succeed();
+    let prediction = PredictionContent::of(command.env("ORT_DYLIB_PATH", &library)).must_succeed();
     let expected = format!(
         "ONNX Runtime 1.31.1 from ORT_DYLIB_PATH: {}",
         library.display()
     );
-    assert!(answer.stdout.contains(&expected), "{}", answer.stdout);
+    assert!(
+        prediction.stdout.contains(&expected),
+        "{}",
+        prediction.stdout
+    );
 }
 
 #[test]
@@ -450,7 +463,7 @@ fn a_device_named_explicitly_never_falls_back() {
             "--model",
             "efficientnet-lite0",
         ];
-        Answer::of(spotcheck(&args).args(["--device", device]))
+        PredictionContent::of(spotcheck(&args).args(["--device", device]))
     };
     let cuda = predict("cuda");
     cuda.must_fail_with(&[
@@ -471,16 +484,16 @@ fn auto_falls_back_and_says_why() {
         "--model",
         "efficientnet-lite0",
     ];
-    let answer = Answer::of(&mut spotcheck(&args)).must_succeed();
+    let prediction = PredictionContent::of(&mut spotcheck(&args)).must_succeed();
     for line in [
         "efficientnet-lite0 on CPU because nothing faster works here",
         "not on CUDA because CUDA execution provider is not enabled in this build",
         "not on WebGPU because ",
     ] {
         assert!(
-            answer.stderr.contains(line),
+            prediction.stderr.contains(line),
             "“{line}” is missing in:\n{}",
-            answer.stderr
+            prediction.stderr
         );
     }
 }
@@ -509,7 +522,7 @@ fn home_with_tiny_model() -> tempfile::TempDir {
 }
 
 #[test]
-fn the_webgpu_plug_in_gives_the_answers_of_the_processor() {
+fn the_webgpu_plug_in_gives_the_predictions_of_the_processor() {
     let home = home_with_tiny_model();
     let predict = |device: &str| {
         let args = ["predict", "assets/samples", "--model", "tiny", "--out", "-"];
@@ -517,7 +530,7 @@ fn the_webgpu_plug_in_gives_the_answers_of_the_processor() {
         command
             .args(["--top-k", "10", "--device", device])
             .envs(software_gpu().iter().map(|(name, value)| (name, value)));
-        Answer::of(&mut command).must_succeed()
+        PredictionContent::of(&mut command).must_succeed()
     };
     let (cpu, webgpu) = (predict("cpu"), predict("webgpu"));
     assert!(
@@ -550,9 +563,9 @@ fn auto_does_not_take_a_graphics_card_that_is_only_software() {
     ];
     let mut command = spotcheck_at(home.path(), &args);
     command.envs(software_gpu().iter().map(|(name, value)| (name, value)));
-    let answer = Answer::of(&mut command).must_succeed();
+    let prediction = PredictionContent::of(&mut command).must_succeed();
     let reason = "not on WebGPU because it would compute on the processor";
-    assert!(answer.stderr.contains(reason), "{}", answer.stderr);
+    assert!(prediction.stderr.contains(reason), "{}", prediction.stderr);
 }
 
 /// Image, class and score of each line, sorted by image and class.

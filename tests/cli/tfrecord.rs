@@ -147,7 +147,7 @@ fn a_project_of_a_file_of_records_goes_on_and_is_exported_under_the_names_in_the
     let ended = predict(&file, "ssd-mobilenet-coco", &more);
     assert!(ended.status.success(), "{}", stderr(&ended));
     assert!(
-        stderr(&ended).contains("4 of 6 images have an answer"),
+        stderr(&ended).contains("4 of 6 images have a prediction"),
         "{}",
         stderr(&ended)
     );

@@ -8,7 +8,7 @@ use spotcheck::decode::{
     DecodeError, DecodeLimits, MemoryBudget, decode, decode_for_display, decode_reserved, details,
     thumbnail,
 };
-use spotcheck::domain::Picture;
+use spotcheck::domain::RgbImage;
 
 struct Case {
     name: String,
@@ -68,15 +68,15 @@ fn read_ppm(bytes: &[u8]) -> (u32, u32, Vec<u8>) {
 }
 
 /// Compares the rows and columns that `expected` has: it holds the beginning only where the rest is open or repeats.
-fn difference(picture: &Picture, expected: &(u32, u32, Vec<u8>)) -> Result<u64, String> {
+fn difference(image: &RgbImage, expected: &(u32, u32, Vec<u8>)) -> Result<u64, String> {
     let (width, height, pixels) = expected;
-    if picture.width() < *width || picture.height() < *height {
-        return Err(format!("{picture:?} instead of {width}x{height}"));
+    if image.width() < *width || image.height() < *height {
+        return Err(format!("{image:?} instead of {width}x{height}"));
     }
     let mut largest = 0;
     for (index, expected) in pixels.chunks_exact(3).enumerate() {
         let (x, y) = (index as u32 % width, index as u32 / width);
-        let got = picture.pixel(x, y).unwrap();
+        let got = image.pixel(x, y).unwrap();
         for (got, expected) in got.iter().zip(expected) {
             largest = largest.max(u64::from(got.abs_diff(*expected)));
         }
@@ -92,7 +92,7 @@ fn every_kind_of_image_has_the_pixels_of_the_reference() {
             continue;
         };
         match decode(&case.bytes, &DecodeLimits::default()) {
-            Ok(image) => match difference(&image.picture, expected) {
+            Ok(image) => match difference(&image.image, expected) {
                 Ok(worst) if worst <= tolerance => {}
                 Ok(worst) => failures.push(format!(
                     "{}: a channel differs by {worst}, tolerance {tolerance}",
@@ -180,7 +180,7 @@ fn a_broken_image_is_shown_as_far_as_it_goes_with_a_warning() {
         };
         match decode_for_display(&case.bytes, &DecodeLimits::default()) {
             Ok(shown) => {
-                let worst = difference(&shown.picture, expected);
+                let worst = difference(&shown.image, expected);
                 if worst.as_ref().is_ok_and(|worst| *worst > tolerance) || worst.is_err() {
                     failures.push(format!("{}: differs by {worst:?}", case.name));
                 }
@@ -209,37 +209,37 @@ fn people_and_models_see_the_same_image_with_the_same_warning() {
 }
 
 #[test]
-fn a_thumbnail_is_upright_keeps_the_shape_and_looks_like_the_picture() {
+fn a_thumbnail_is_upright_keeps_the_shape_and_looks_like_the_image() {
     for case in cases().iter().filter(|case| case.tolerance.is_some()) {
         let image = decode(&case.bytes, &DecodeLimits::default()).unwrap();
-        let picture = image.picture;
+        let image = image.image;
         let small = thumbnail(&case.bytes, 16, &DecodeLimits::default()).unwrap();
-        let longer = picture.width().max(picture.height());
+        let longer = image.width().max(image.height());
         let scale = f64::from(16.min(longer)) / f64::from(longer);
         let side = |full: u32| ((f64::from(full) * scale).round() as u32).max(1);
         assert_eq!(
             (small.width(), small.height()),
-            (side(picture.width()), side(picture.height())),
+            (side(image.width()), side(image.height())),
             "{}",
             case.name
         );
         if small.width().min(small.height()) < 4 {
             continue;
         }
-        for (small, full) in quarters(&small).iter().zip(quarters(&picture)) {
+        for (small, full) in quarters(&small).iter().zip(quarters(&image)) {
             assert!((small - full).abs() < 12.0, "{}: {small} {full}", case.name);
         }
     }
 }
 
-/// Mean brightness of the four quarters: tells a picture from a turned or mirrored one.
-fn quarters(picture: &Picture) -> [f64; 4] {
+/// Mean brightness of the four quarters: tells an image from a turned or mirrored one.
+fn quarters(image: &RgbImage) -> [f64; 4] {
     let mut sums = [(0.0, 0.0); 4];
-    for y in 0..picture.height() {
-        for x in 0..picture.width() {
+    for y in 0..image.height() {
+        for x in 0..image.width() {
             let quarter =
-                usize::from(x * 2 >= picture.width()) + 2 * usize::from(y * 2 >= picture.height());
-            let [red, green, blue] = picture.pixel(x, y).unwrap().map(f64::from);
+                usize::from(x * 2 >= image.width()) + 2 * usize::from(y * 2 >= image.height());
+            let [red, green, blue] = image.pixel(x, y).unwrap().map(f64::from);
             sums[quarter].0 += red + green + blue;
             sums[quarter].1 += 3.0;
         }
@@ -285,7 +285,7 @@ fn an_image_in_several_scans_is_refused_if_its_coefficients_do_not_fit() {
 }
 
 #[test]
-fn the_memory_of_a_picture_stays_taken_as_long_as_its_reservation() {
+fn the_memory_of_an_image_stays_taken_as_long_as_its_reservation() {
     let limits = DecodeLimits {
         budget: MemoryBudget::new(1 << 30),
         ..DecodeLimits::default()
@@ -295,7 +295,7 @@ fn the_memory_of_a_picture_stays_taken_as_long_as_its_reservation() {
         .find(|case| case.name == "jpeg-orientation-6")
         .unwrap();
     let (image, reservation) = decode_reserved(&case.bytes, &limits).unwrap();
-    assert_eq!(limits.budget.used_bytes(), image.picture.rgb().len() as u64);
+    assert_eq!(limits.budget.used_bytes(), image.image.rgb().len() as u64);
     drop(reservation);
     assert_eq!(limits.budget.used_bytes(), 0);
 }
@@ -384,7 +384,7 @@ fn mutated_files_never_panic_and_never_take_much_memory() {
         for _ in 0..15 {
             let bytes = random.mutated(&case.bytes);
             if let Ok(image) = decode(&bytes, &limits) {
-                assert!(image.picture.rgb().len() <= 4_000_000 * 3, "{}", case.name);
+                assert!(image.image.rgb().len() <= 4_000_000 * 3, "{}", case.name);
             }
             let _ = decode_for_display(&bytes, &limits);
             let _ = thumbnail(&bytes, 16, &limits);

@@ -15,7 +15,7 @@ const CHANCE: f64 = 0.002;
 
 #[test]
 fn resnet50_gives_the_classes_that_torch_gives() {
-    for (photo, got, expected) in answers("resnet50") {
+    for (photo, got, expected) in predictions("resnet50") {
         let expected = expected["classes"].as_array().unwrap();
         assert_eq!(got.classes().len(), expected.len(), "{photo}");
         for (got, expected) in got.classes().iter().zip(expected) {
@@ -36,7 +36,7 @@ fn resnet50_gives_the_classes_that_torch_gives() {
 #[test]
 fn faster_rcnn_gives_the_boxes_that_torch_gives() {
     let mut compared = 0;
-    for (photo, got, expected) in answers("faster-rcnn") {
+    for (photo, got, expected) in predictions("faster-rcnn") {
         let expected: Vec<Detection> = expected["detections"]
             .as_array()
             .unwrap()
@@ -99,7 +99,7 @@ fn score(value: &Value) -> f64 {
 }
 
 /// Each photograph's name with Spotcheck's answer and torch's.
-fn answers(case: &str) -> Vec<(String, Prediction, Value)> {
+fn predictions(case: &str) -> Vec<(String, Prediction, Value)> {
     let folder = crate::support::repository().join("tests/parity").join(case);
     let text = std::fs::read_to_string(folder.join("expected.json")).unwrap();
     let expected: serde_json::Map<String, Value> = serde_json::from_str(&text).unwrap();

@@ -56,7 +56,7 @@ fn operation_of(request: &Request) -> &str {
     target.rsplit('.').next().unwrap()
 }
 
-fn answer_file(operation: &str) -> Vec<u8> {
+fn prediction_file(operation: &str) -> Vec<u8> {
     let path = crate::support::repository().join(format!("tests/aws/answers/{operation}.json"));
     // What has nothing to say answers with nothing.
     std::fs::read(path).unwrap_or_default()
@@ -276,14 +276,14 @@ fn ask_everything(sagemaker: &SageMaker) {
 }
 
 #[test]
-fn every_request_and_every_answer_of_the_tests_is_as_aws_describes_it() {
+fn every_request_and_every_prediction_of_the_tests_is_as_aws_describes_it() {
     let home = tempfile::tempdir().unwrap();
     alone(
         "aws_shapes::every_request_and_every_answer_of_the_tests_is_as_aws_describes_it",
         |command| with_folder(command, home.path()),
         || {
             let server =
-                HttpServer::start(|request| Reply::whole(&answer_file(operation_of(request))));
+                HttpServer::start(|request| Reply::whole(&prediction_file(operation_of(request))));
             ask_everything(&at(&server));
             let mut lines = Vec::new();
             for exchange in server.exchanges() {
@@ -299,7 +299,7 @@ fn every_request_and_every_answer_of_the_tests_is_as_aws_describes_it() {
                 let signature = &request.headers["authorization"];
                 assert!(signature.contains(&scope), "{signature}");
                 lines.push(line(operation, "request", &request.body));
-                lines.push(line(operation, "answer", &answer_file(operation)));
+                lines.push(line(operation, "answer", &prediction_file(operation)));
             }
             assert_eq!(lines.len(), 2 * 21);
             let found = problems(&lines);
@@ -341,14 +341,14 @@ fn the_regions_that_are_known_are_those_of_aws() {
 }
 
 #[test]
-fn answers_are_understood_in_full() {
+fn predictions_are_understood_in_full() {
     let home = tempfile::tempdir().unwrap();
     alone(
         "aws_shapes::answers_are_understood_in_full",
         |command| with_folder(command, home.path()),
         || {
             let server =
-                HttpServer::start(|request| Reply::whole(&answer_file(operation_of(request))));
+                HttpServer::start(|request| Reply::whole(&prediction_file(operation_of(request))));
             let sagemaker = at(&server);
             let job = sagemaker.describe_transform_job("cats", None).unwrap();
             let mut expected = full_job();
@@ -406,7 +406,7 @@ fn answers_are_understood_in_full() {
     );
 }
 
-/// An answer of SageMaker with no more than what it must say, as botocore knows it.
+/// A prediction of SageMaker with no more than what it must say, as botocore knows it.
 fn least(operation: &str) -> Vec<u8> {
     let output = python()
         .args(["least", service_of(operation), operation])
@@ -417,7 +417,7 @@ fn least(operation: &str) -> Vec<u8> {
 }
 
 #[test]
-fn answers_that_say_no_more_than_they_must_are_understood() {
+fn predictions_that_say_no_more_than_they_must_are_understood() {
     let home = tempfile::tempdir().unwrap();
     alone(
         "aws_shapes::answers_that_say_no_more_than_they_must_are_understood",
@@ -465,7 +465,7 @@ fn being_asked_too_much_is_waited_out_and_a_refusal_is_told_at_once() {
             let server = HttpServer::start(|request| match request.number {
                 0 => refusal("400 Bad Request", "ThrottlingException", "Rate exceeded"),
                 1 => Reply::status("503 Service Unavailable"),
-                2 => Reply::whole(&answer_file("DescribeEndpoint")),
+                2 => Reply::whole(&prediction_file("DescribeEndpoint")),
                 3 => refusal(
                     "400 Bad Request",
                     "ValidationException",
@@ -531,11 +531,11 @@ fn an_endpoint_is_asked_with_the_bytes_as_they_are_and_its_failures_are_explaine
                     None,
                 )
             };
-            let answer = ask("cats", b"\xff\xd8 a picture".to_vec()).unwrap();
-            assert_eq!(answer.body, b"{\"status\":\"ok\"}");
-            assert_eq!(answer.variant.as_deref(), Some("AllTraffic"));
+            let prediction = ask("cats", b"\xff\xd8 an image".to_vec()).unwrap();
+            assert_eq!(prediction.body, b"{\"status\":\"ok\"}");
+            assert_eq!(prediction.variant.as_deref(), Some("AllTraffic"));
             let request = &server.exchanges()[0].request;
-            assert_eq!(request.body, b"\xff\xd8 a picture");
+            assert_eq!(request.body, b"\xff\xd8 an image");
             assert_eq!(request.headers["content-type"], "application/x-image");
             assert_eq!(request.headers["accept"], "application/json");
 
@@ -555,10 +555,10 @@ fn an_endpoint_is_asked_with_the_bytes_as_they_are_and_its_failures_are_explaine
 
 #[test]
 fn environment_variables_name_the_server_of_each_service() {
-    let server = HttpServer::start(|request| Reply::whole(&answer_file(operation_of(request))));
+    let server = HttpServer::start(|request| Reply::whole(&prediction_file(operation_of(request))));
     let logs = HttpServer::start(|request| {
         assert_eq!(operation_of(request), "DescribeLogStreams");
-        Reply::whole(&answer_file("DescribeLogStreams"))
+        Reply::whole(&prediction_file("DescribeLogStreams"))
     });
     alone(
         "aws_shapes::environment_variables_name_the_server_of_each_service",

@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
-use crate::support::fault_proxy::{Answer, Fault, FaultProxy, Often};
+use crate::support::fault_proxy::{Fault, FaultProxy, Often, Response};
 use crate::support::seaweed::{ADMIN, Bucket, Login, READER, STRANGER, Seaweed, without_aws};
 use crate::support::{repository, spotcheck};
 
@@ -58,7 +58,7 @@ fn folder() -> tempfile::TempDir {
     ] {
         std::fs::copy(samples.join(sample), folder.path().join(name)).unwrap();
     }
-    std::fs::write(folder.path().join("broken.jpg"), b"no picture").unwrap();
+    std::fs::write(folder.path().join("broken.jpg"), b"no image").unwrap();
     std::fs::write(folder.path().join("labels.csv"), b"a,b").unwrap();
     folder
 }
@@ -125,7 +125,7 @@ fn a_project_of_a_prefix_goes_on_by_etag_and_is_exported_as_it_was_reached() {
     bucket.put_folder("photos/", folder.path());
     let again = run(&["--resume"], 3);
     assert!(
-        stderr(&again).contains("4 of 4 images have an answer, 0 to go"),
+        stderr(&again).contains("4 of 4 images have a prediction, 0 to go"),
         "{}",
         stderr(&again)
     );
@@ -218,7 +218,7 @@ fn the_region_of_a_bucket_is_found_by_itself() {
     let folder = folder();
     let bucket = filled_bucket("region", folder.path());
     let proxy = FaultProxy::before(Seaweed::shared().address());
-    let moved = Answer::s3_error(
+    let moved = Response::s3_error(
         "301 Moved Permanently",
         "PermanentRedirect",
         "The bucket you are attempting to access must be addressed using the specified endpoint.",
@@ -227,7 +227,7 @@ fn the_region_of_a_bucket_is_found_by_itself() {
     proxy.inject(
         |request| request.region() != Some("eu-central-1"),
         Often::Always,
-        Fault::Answer(moved),
+        Fault::Response(moved),
     );
     let place = bucket.uri("photos/a b+.jpg");
     let mut command = predict(
@@ -236,12 +236,12 @@ fn the_region_of_a_bucket_is_found_by_itself() {
     );
     command.env_remove("AWS_ENDPOINT_URL_S3");
     must_succeed(command);
-    let elsewhere = proxy.count(|request| request.region() != Some("eu-central-1"));
-    assert_eq!(elsewhere, 1, "asked once, remembered afterwards");
+    let remote_inference = proxy.count(|request| request.region() != Some("eu-central-1"));
+    assert_eq!(remote_inference, 1, "asked once, remembered afterwards");
 }
 
 #[test]
-fn what_is_not_there_and_who_does_not_answer_is_said_in_one_message() {
+fn what_is_not_there_and_who_does_not_prediction_is_said_in_one_message() {
     let said = failure(predict(
         "s3://no-such-bucket/photos/",
         &["--profile", "reader"],
@@ -298,8 +298,8 @@ fn the_images_in_a_tfrecord_object_are_predicted_as_those_in_the_same_file() {
     export.arg(&project).args(["--format", "pictures", "--out"]);
     export.arg(&target);
     must_succeed(export);
-    let picture = target.join("photos.tfrecord/grace_hopper.jpg");
-    assert!(picture.exists(), "{}", picture.display());
+    let image = target.join("photos.tfrecord/grace_hopper.jpg");
+    assert!(image.exists(), "{}", image.display());
 }
 
 #[test]
@@ -345,7 +345,7 @@ fn a_key_with_characters_that_xml_cannot_hold_is_read_like_any_other() {
 }
 
 #[test]
-fn annotated_pictures_cost_no_second_reading() {
+fn annotated_images_cost_no_second_reading() {
     let bucket = Seaweed::shared().bucket("cli-annotate");
     let samples = repository().join("assets/samples");
     for name in ["rocket.jpg", "coffee.png"] {
@@ -383,18 +383,18 @@ fn a_project_remembers_the_server_that_only_the_environment_named() {
         &bucket.uri(""),
         &["--profile", "reader", "--project", project],
     ));
-    let pictures = folder.path().join("pictures");
+    let images = folder.path().join("pictures");
     let args = [
         "export",
         project,
         "--format",
         "pictures",
         "--out",
-        pictures.to_str().unwrap(),
+        images.to_str().unwrap(),
     ];
     // Nobody answers where the environment points to by now.
     must_succeed(with_profiles(&args, "http://127.0.0.1:9"));
-    assert!(pictures.join("a.png").is_file());
+    assert!(images.join("a.png").is_file());
 }
 
 /// A model of a few hundred bytes, so that what is measured is reading.

@@ -65,18 +65,18 @@ impl Account {
         self.plane.wait_until_over(job)
     }
 
-    /// The answers in an output, one a line.
-    fn answers(&self, key: &str) -> Vec<Value> {
+    /// The predictions in an output, one a line.
+    fn predictions(&self, key: &str) -> Vec<Value> {
         let output = self.bucket.get(key).unwrap_or_else(|| panic!("no {key}"));
         let values = serde_json::Deserializer::from_slice(&output).into_iter();
         values.map(Result::unwrap).collect()
     }
 
-    /// What the handler was sent for each answer in an output.
+    /// What the handler was sent for each prediction in an output.
     fn texts(&self, key: &str) -> Vec<String> {
-        let answers = self.answers(key).into_iter();
-        answers
-            .map(|answer| answer["text"].as_str().unwrap().to_owned())
+        let predictions = self.predictions(key).into_iter();
+        predictions
+            .map(|prediction| prediction["text"].as_str().unwrap().to_owned())
             .collect()
     }
 
@@ -267,7 +267,7 @@ fn objects_are_cut_into_records_and_records_packed_into_requests() {
             request["BatchStrategy"] = strategy.into();
             request["TransformOutput"]["AssembleWith"] = "Line".into();
             request["TransformOutput"]["S3OutputPath"] = account.bucket.uri(job).into();
-            // The order must not depend on which answer comes first.
+            // The order must not depend on which prediction comes first.
             request["MaxConcurrentTransforms"] = 4.into();
         });
         assert_eq!(over, ("Completed".to_owned(), None));
@@ -285,9 +285,9 @@ fn objects_are_cut_into_records_and_records_packed_into_requests() {
     assert_eq!(account.texts("stripped/two.out"), ["uno", "due"]);
     cut("framed", "records/", "TFRecord", "MultiRecord");
     let lens: Vec<_> = account
-        .answers("framed/two.out")
+        .predictions("framed/two.out")
         .iter()
-        .map(|answer| answer["len"].clone())
+        .map(|prediction| prediction["len"].clone())
         .collect();
     assert_eq!(lens, [framed.len()]);
 }
@@ -306,10 +306,10 @@ fn gzip_is_unpacked_and_inputs_are_joined() {
         request["DataProcessing"] = json!({"JoinSource": "Input"});
     });
     assert_eq!(over, ("Completed".to_owned(), None));
-    let answers = account.answers("out/lines.gz.out");
-    let told: Vec<_> = answers
+    let predictions = account.predictions("out/lines.gz.out");
+    let told: Vec<_> = predictions
         .iter()
-        .map(|answer| (&answer["id"], &answer["SageMakerOutput"]["text"]))
+        .map(|prediction| (&prediction["id"], &prediction["SageMakerOutput"]["text"]))
         .collect();
     assert_eq!(
         told,
@@ -330,8 +330,8 @@ fn the_container_is_told_what_the_job_says() {
         request["TransformOutput"]["Accept"] = "application/json".into();
     });
     assert_eq!(over, ("Completed".to_owned(), None));
-    let answer = &account.answers("out/a.txt.out")[0];
-    let environment = &answer["environment"];
+    let prediction = &account.predictions("out/a.txt.out")[0];
+    let environment = &prediction["environment"];
     for (name, value) in [
         ("SAGEMAKER_BATCH", "true"),
         ("SAGEMAKER_BATCH_STRATEGY", "SINGLE_RECORD"),
@@ -342,14 +342,14 @@ fn the_container_is_told_what_the_job_says() {
     ] {
         assert_eq!(environment[name], value, "{name}");
     }
-    assert_eq!(answer["content_type"], "text/plain");
-    assert_eq!(answer["accept"], "application/json");
-    assert_eq!(answer["chunked"], false);
+    assert_eq!(prediction["content_type"], "text/plain");
+    assert_eq!(prediction["accept"], "application/json");
+    assert_eq!(prediction["chunked"], false);
     // Without a limit, nobody knows the length before.
     account.run("chunked", |request| request["MaxPayloadInMB"] = 0.into());
-    let answer = &account.answers("out/a.txt.out")[0];
+    let prediction = &account.predictions("out/a.txt.out")[0];
     assert_eq!(
-        (&answer["chunked"], &answer["len"]),
+        (&prediction["chunked"], &prediction["len"]),
         (&json!(true), &json!(11))
     );
 }

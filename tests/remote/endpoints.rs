@@ -233,21 +233,21 @@ fn an_endpoint_is_looked_through_before_anything_is_made_and_force_makes_it_all_
 
     // SageMaker pulls from its own region only.
     let image = IMAGE.replace(REGION, "eu-west-1");
-    let elsewhere = [&usual[..], &["--image", &image]].concat();
-    let tagged = [&elsewhere[..], &["--tag", "aws:team=vision"]].concat();
+    let remote_inference = [&usual[..], &["--image", &image]].concat();
+    let tagged = [&remote_inference[..], &["--tag", "aws:team=vision"]].concat();
     let looked = of("preflight", &tagged).says(&["there are 2 problems"]);
     assert_eq!(looked.code, Some(1), "{looked:#?}");
     for words in ["problem  Container  ", "problem  Names and limits"] {
         assert!(looked.stdout.contains(words), "no “{words}” in {looked:#?}");
     }
-    of("deploy", &elsewhere).must(1, "").says(&[
+    of("deploy", &remote_inference).must(1, "").says(&[
         "problem  Container  ",
         "nothing was deployed, because of the problems above; --force",
     ]);
     for operation in ["CreateModel", "CreateEndpointConfig", "CreateEndpoint"] {
         assert_eq!(account.plane.count(operation), 0, "{operation}");
     }
-    of("deploy", &[&elsewhere[..], &["--force"]].concat())
+    of("deploy", &[&remote_inference[..], &["--force"]].concat())
         .must(0, "cats\tInService\n")
         .says(&["problem  Container  "]);
     let looked = of("preflight", &usual);
@@ -567,7 +567,7 @@ fn whoever_stops_waiting_is_told_what_goes_on_without_them() {
 }
 
 #[test]
-fn an_endpoint_that_was_deployed_elsewhere_tells_what_it_costs_by_the_table_of_prices() {
+fn an_endpoint_that_was_deployed_remote_tells_what_it_costs_by_the_table_of_prices() {
     let account = Account::new("endpoint-elsewhere");
     account.deploy("cats", &[]).must(0, "cats\tInService\n");
     std::fs::remove_file(account.record("cats")).unwrap();
@@ -589,9 +589,9 @@ fn an_endpoint_that_was_deployed_elsewhere_tells_what_it_costs_by_the_table_of_p
 }
 
 /// File name, and label and score of the classes, of each line of `predict --out -`.
-fn answers(ended: &Ended) -> Vec<(String, Vec<(String, f64)>)> {
+fn predictions(ended: &Ended) -> Vec<(String, Vec<(String, f64)>)> {
     assert_eq!(ended.code, Some(0), "{ended:#?}");
-    let answer = |line: &str| {
+    let prediction = |line: &str| {
         let line: serde_json::Value = serde_json::from_str(line).unwrap();
         let uri = line["uri"].as_str().unwrap();
         let classes = line["classes"].as_array().unwrap().iter().map(|class| {
@@ -601,7 +601,7 @@ fn answers(ended: &Ended) -> Vec<(String, Vec<(String, f64)>)> {
         let name = uri.rsplit('/').next().unwrap().to_owned();
         (name, classes.collect())
     };
-    ended.stdout.lines().map(answer).collect()
+    ended.stdout.lines().map(prediction).collect()
 }
 
 #[test]
@@ -618,13 +618,13 @@ fn photographs_are_predicted_through_an_endpoint_of_a_model_that_is_packed_as_on
         .must(0, "photos\tInService\n");
     let there = ["predict", "assets/samples", "--endpoint", "photos"];
     let there =
-        |more: &[&str]| answers(&account.run(&[&there[..], &["--out", "-"], more].concat()));
+        |more: &[&str]| predictions(&account.run(&[&there[..], &["--out", "-"], more].concat()));
     let in_json = ["instances", "inputs"].map(|form| there(&["--send", form]));
     let there = there(&[]);
     assert_eq!(in_json, [there.clone(), there.clone()]);
     let here = ["predict", "assets/samples", "--model", MODEL, "--device"];
     let mut here = spotcheck(&[&here[..], &["cpu", "--out", "-"]].concat());
-    let here = answers(&Ended::of(&here.output().unwrap()));
+    let here = predictions(&Ended::of(&here.output().unwrap()));
     assert_eq!(there.len(), here.len());
     assert!(!here.is_empty());
     for ((name, there), (expected, here)) in there.iter().zip(&here) {

@@ -65,7 +65,11 @@ impl Bench {
         let photos = format!("{}/", self.path("photos").display());
         for line in lines {
             let name = line["uri"].as_str().unwrap().strip_prefix(&photos).unwrap();
-            write(&outputs, &format!("{name}.out"), answer(line).as_bytes());
+            write(
+                &outputs,
+                &format!("{name}.out"),
+                prediction(line).as_bytes(),
+            );
         }
         outputs
     }
@@ -87,10 +91,10 @@ impl Bench {
 }
 
 /// What our container answers: a line of `predict` without its URI, keys in their order.
-fn answer(line: &Value) -> String {
-    let mut answer = line.clone();
-    answer.as_object_mut().unwrap().remove("uri");
-    answer.to_string()
+fn prediction(line: &Value) -> String {
+    let mut prediction = line.clone();
+    prediction.as_object_mut().unwrap().remove("uri");
+    prediction.to_string()
 }
 
 fn write(folder: &Path, name: &str, content: &[u8]) {
@@ -178,7 +182,7 @@ fn outputs_of_our_container_are_a_run_like_any_other() {
     let again = check(
         Bench::fetch(outputs, photos, &[&more[..], &["--resume"]].concat()),
         0,
-        &["4 of 4 images have an answer, 0 to go"],
+        &["4 of 4 images have a prediction, 0 to go"],
     );
     assert_eq!(lines(&again.stdout), local);
 }
@@ -188,8 +192,8 @@ fn other_names_of_classes_make_another_run_and_the_same_ones_go_on() {
     let bench = Bench::new();
     let outputs = bench.path("outputs");
     for name in ["a b+.jpg", "coffee.png"] {
-        let answer = br#"{"predictions": [[0.1, 0.7, 0.2]]}"#;
-        write(&outputs, &format!("{name}.out"), answer);
+        let prediction = br#"{"predictions": [[0.1, 0.7, 0.2]]}"#;
+        write(&outputs, &format!("{name}.out"), prediction);
     }
     for (name, labels) in [("first", "cat\ndog\ncow"), ("second", "cat\ncow\ndog")] {
         std::fs::write(bench.path(name), labels).unwrap();
@@ -208,7 +212,7 @@ fn other_names_of_classes_make_another_run_and_the_same_ones_go_on() {
         "a new one was begun",
     ];
     assert_eq!(fetch("second", &["--resume"], &other), "cow");
-    let same = ["2 of 4 images have an answer, 2 to go"];
+    let same = ["2 of 4 images have a prediction, 2 to go"];
     assert_eq!(fetch("first", &["--resume"], &same), "dog");
     assert_eq!(fetch("second", &["--resume"], &same), "cow");
 }
@@ -284,7 +288,7 @@ fn hostile_outputs_are_problems_of_their_images_and_the_rest_is_read() {
     let photos = bench.path("photos");
     let local = bench.predict(&photos, "efficientnet-lite0");
     let outputs = bench.write_outputs(&local);
-    let good = answer(&local[0]);
+    let good = prediction(&local[0]);
     let huge = std::fs::File::create(outputs.join("coffee.png.out")).unwrap();
     huge.set_len(100 << 20).unwrap();
     write(&outputs, "a b+.jpg.out", &good.as_bytes()[..good.len() / 2]);
@@ -323,7 +327,7 @@ fn hostile_outputs_are_problems_of_their_images_and_the_rest_is_read() {
 }
 
 #[test]
-fn answers_of_another_model_or_about_another_picture_are_problems_of_their_images() {
+fn predictions_of_another_model_or_about_another_image_are_problems_of_their_images() {
     let bench = Bench::new();
     let photos = bench.path("photos");
     let local = bench.predict(&photos, "efficientnet-lite0");
@@ -338,7 +342,7 @@ fn answers_of_another_model_or_about_another_picture_are_problems_of_their_image
         write(
             &outputs,
             &format!("{}.out", name_of(&line)),
-            answer(&line).as_bytes(),
+            prediction(&line).as_bytes(),
         );
     };
     spoil(1, &|line| line["model"] = "other-model".into());
@@ -373,17 +377,17 @@ fn answers_of_another_model_or_about_another_picture_are_problems_of_their_image
 }
 
 #[test]
-fn a_run_has_one_number_of_classes_that_of_the_first_answer_where_nobody_names_them() {
+fn a_run_has_one_number_of_classes_that_of_the_first_prediction_where_nobody_names_them() {
     let bench = Bench::new();
     let outputs = bench.path("outputs");
-    for (name, answer) in [
+    for (name, prediction) in [
         ("a b+.jpg", json!({"message": "Internal Server Error"})),
         ("coffee.png", json!({"predictions": [[0.5, 0.3, 0.2]]})),
         ("sub/china.jpg", json!({"predictions": [[0.9, 0.1]]})),
         ("sub/고양이.png", json!({"predictions": [[0.2, 0.2, 0.6]]})),
     ] {
         let name = format!("{name}.out");
-        write(&outputs, &name, answer.to_string().as_bytes());
+        write(&outputs, &name, prediction.to_string().as_bytes());
     }
     let mapping = "id = \"m\"\nname = \"M\"\n[answer.classification]\nscores = \"/predictions/0\"\nvalues = \"probabilities\"\n";
     write(bench.folder.path(), "m.toml", mapping.as_bytes());
@@ -407,7 +411,7 @@ fn a_run_has_one_number_of_classes_that_of_the_first_answer_where_nobody_names_t
 }
 
 #[test]
-fn a_first_output_that_is_no_answer_blocks_no_other() {
+fn a_first_output_that_is_no_prediction_blocks_no_other() {
     let bench = Bench::new();
     let photos = bench.path("photos");
     let local = bench.predict(&photos, "efficientnet-lite0");
@@ -632,7 +636,7 @@ fn cifar_10_by_the_names_of_its_images_gives_the_accuracy_and_rows_of_numpy() {
 }
 
 #[test]
-fn lines_of_records_are_answers_in_their_order() {
+fn lines_of_records_are_predictions_in_their_order() {
     let bench = Bench::new();
     let records = bench.path("photos.tfrecord");
     std::fs::copy(
@@ -642,7 +646,7 @@ fn lines_of_records_are_answers_in_their_order() {
     .unwrap();
     let local = bench.predict(&records, "efficientnet-lite0");
     let outputs = bench.path("outputs");
-    let answers: Vec<String> = local.iter().map(answer).collect();
+    let predictions: Vec<String> = local.iter().map(prediction).collect();
     let project = bench.text("p.spotcheck");
     let source = records.to_str().unwrap();
     let fetch = |content: &str, code: i32, says: &[&str], more: &[&str]| {
@@ -656,7 +660,7 @@ fn lines_of_records_are_answers_in_their_order() {
     };
     for separator in ["\n", "", "\r\n\r\n"] {
         let output = fetch(
-            &answers.join(separator),
+            &predictions.join(separator),
             0,
             &["6 of 6 images have one"],
             &[],
@@ -664,7 +668,7 @@ fn lines_of_records_are_answers_in_their_order() {
         assert_eq!(lines(&output.stdout), local);
     }
     let fewer = fetch(
-        &answers[1..].join("\n"),
+        &predictions[1..].join("\n"),
         3,
         &["has 5 answers for the 6 records"],
         &[],
@@ -674,7 +678,7 @@ fn lines_of_records_are_answers_in_their_order() {
             .iter()
             .all(|line| line["status"] == "failed")
     );
-    let mut one_broken = answers.clone();
+    let mut one_broken = predictions.clone();
     one_broken[2].truncate(20);
     let broken = fetch(
         &one_broken.join("\n"),
@@ -689,7 +693,7 @@ fn lines_of_records_are_answers_in_their_order() {
     assert_eq!(states, ["ok", "ok", "failed", "ok", "ok", "ok"]);
     // What was written since is read again.
     let more = ["--project", project.as_str(), "--resume"];
-    let again = fetch(&answers.join("\n"), 0, &[], &more);
+    let again = fetch(&predictions.join("\n"), 0, &[], &more);
     assert_eq!(lines(&again.stdout), local);
 }
 
@@ -717,7 +721,7 @@ fn records(file: &[u8]) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn records_without_an_image_have_an_answer_too_and_any_other_count_is_refused() {
+fn records_without_an_image_have_a_prediction_too_and_any_other_count_is_refused() {
     let bench = Bench::new();
     let whole = repository().join("tests/tfrecord/photos.tfrecord");
     let photos = records(&std::fs::read(whole).unwrap());
@@ -734,20 +738,24 @@ fn records_without_an_image_have_an_answer_too_and_any_other_count_is_refused() 
         predict.args(["--out", "-", "--device", "cpu"]);
         let local = lines(&check(predict, 3, &["1 could not be listed"]).stdout);
         assert_eq!(local.len(), 2);
-        let mut answers: Vec<String> = local.iter().map(answer).collect();
-        answers.insert(empty, refused.clone());
-        let fetch = |answers: &[String], code: i32, says: &[&str]| {
-            write(&outputs, "some.tfrecord.out", answers.join("\n").as_bytes());
+        let mut predictions: Vec<String> = local.iter().map(prediction).collect();
+        predictions.insert(empty, refused.clone());
+        let fetch = |predictions: &[String], code: i32, says: &[&str]| {
+            write(
+                &outputs,
+                "some.tfrecord.out",
+                predictions.join("\n").as_bytes(),
+            );
             let outputs = outputs.to_str().unwrap();
             check(Bench::fetch(outputs, source, &["--out", "-"]), code, says)
         };
-        let right = fetch(&answers, 0, &["2 of 2 images have one"]);
+        let right = fetch(&predictions, 0, &["2 of 2 images have one"]);
         assert_eq!(lines(&right.stdout), local);
-        let mut more = answers.clone();
-        more.extend([answers[0].clone(), answers[1].clone()]);
+        let mut more = predictions.clone();
+        more.extend([predictions[0].clone(), predictions[1].clone()]);
         for (wrong, says) in [
             (&more[..], "has 5 answers for the 3 records"),
-            (&answers[..2], "has 2 answers for the 3 records"),
+            (&predictions[..2], "has 2 answers for the 3 records"),
         ] {
             let output = fetch(wrong, 3, &[says]);
             assert!(
@@ -757,7 +765,7 @@ fn records_without_an_image_have_an_answer_too_and_any_other_count_is_refused() 
             );
         }
     }
-    // Where it ends too early nobody can tell which answer is whose.
+    // Where it ends too early nobody can tell which prediction is whose.
     let mut cut = photos[..2].concat();
     cut.extend(&photos[2][..40]);
     std::fs::write(&file, cut).unwrap();
@@ -780,15 +788,15 @@ fn records_without_an_image_have_an_answer_too_and_any_other_count_is_refused() 
 fn joined_list(local: &[Value], input: impl Fn(&str) -> Value) -> String {
     let mut list = String::new();
     for line in local.iter().rev() {
-        let answer: Value = serde_json::from_str(&answer(line)).unwrap();
-        let joined = json!({"source-ref": input(line["uri"].as_str().unwrap()), "b64": "aGVsbG8=", "SageMakerOutput": answer});
+        let prediction: Value = serde_json::from_str(&prediction(line)).unwrap();
+        let joined = json!({"source-ref": input(line["uri"].as_str().unwrap()), "b64": "aGVsbG8=", "SageMakerOutput": prediction});
         writeln!(list, "{joined}").unwrap();
     }
     list
 }
 
 #[test]
-fn answers_that_were_joined_with_their_input_are_found_by_what_it_names() {
+fn predictions_that_were_joined_with_their_input_are_found_by_what_it_names() {
     let bench = Bench::new();
     let photos = bench.path("photos");
     let local = bench.predict(&photos, "efficientnet-lite0");
@@ -827,7 +835,9 @@ fn answers_that_were_joined_with_their_input_are_found_by_what_it_names() {
     let output = fetch(
         &foreign,
         3,
-        &["about none of the images: 1, such as answer 5: there is no image “../../etc/passwd”"],
+        &[
+            "about none of the images: 1, such as prediction 5: there is no image “../../etc/passwd”",
+        ],
         &[],
     );
     assert_eq!(lines(&output.stdout), local);
@@ -854,18 +864,18 @@ fn answers_that_were_joined_with_their_input_are_found_by_what_it_names() {
 }
 
 #[test]
-fn answers_of_lines_are_about_the_images_of_those_lines() {
+fn predictions_of_lines_are_about_the_images_of_those_lines() {
     let bench = Bench::new();
     let photos = bench.path("photos");
     let local = bench.predict(&photos, "efficientnet-lite0");
     let turned: Vec<&Value> = local.iter().rev().collect();
-    let answers: Vec<String> = turned.iter().map(|line| answer(line)).collect();
+    let predictions: Vec<String> = turned.iter().map(|line| prediction(line)).collect();
     let outputs = bench.path("outputs");
-    let fetch = |answers: &[String], code: i32, says: &[&str]| {
+    let fetch = |predictions: &[String], code: i32, says: &[&str]| {
         write(
             &outputs,
             "day/list.jsonl.out",
-            answers.join("\n").as_bytes(),
+            predictions.join("\n").as_bytes(),
         );
         check(
             Bench::fetch(
@@ -878,10 +888,10 @@ fn answers_of_lines_are_about_the_images_of_those_lines() {
         )
     };
     fetch(
-        &answers,
+        &predictions,
         3,
         &[
-            "none of its answers names one of the images",
+            "none of its predictions names one of the images",
             "the list day/list.jsonl that the job read, which would tell, is not in",
             "WITHOUT OUTPUT: 4 of 4 images",
         ],
@@ -898,14 +908,14 @@ fn answers_of_lines_are_about_the_images_of_those_lines() {
     for input in [&of_bytes as &dyn Fn(&Value) -> Value, &of_name] {
         let list: Vec<String> = turned.iter().map(|line| input(line).to_string()).collect();
         write(&photos, "day/list.jsonl", list.join("\n").as_bytes());
-        let output = fetch(&answers, 0, &[]);
+        let output = fetch(&predictions, 0, &[]);
         assert_eq!(lines(&output.stdout), local);
-        let mut broken = answers.clone();
+        let mut broken = predictions.clone();
         broken[1].truncate(20);
         let output = fetch(&broken, 3, &["cut off", "1 of 4 images failed"]);
         assert_eq!(lines(&output.stdout)[0], local[0]);
         fetch(
-            &answers[1..],
+            &predictions[1..],
             3,
             &["the output has 3 answers for the 4 lines of"],
         );
@@ -913,7 +923,7 @@ fn answers_of_lines_are_about_the_images_of_those_lines() {
 }
 
 #[test]
-fn answers_that_were_joined_in_csv_are_read_where_they_can_be_told_from_the_input() {
+fn predictions_that_were_joined_in_csv_are_read_where_they_can_be_told_from_the_input() {
     let bench = Bench::new();
     let photos = bench.path("photos");
     let local = bench.predict(&photos, "efficientnet-lite0");
@@ -934,7 +944,7 @@ fn answers_that_were_joined_in_csv_are_read_where_they_can_be_told_from_the_inpu
     for line in &local {
         let name = Path::new(line["uri"].as_str().unwrap()).strip_prefix(&photos);
         let name = name.unwrap().display();
-        writeln!(list, "s3://bucket/photos/{name},7,{}", answer(line)).unwrap();
+        writeln!(list, "s3://bucket/photos/{name},7,{}", prediction(line)).unwrap();
     }
     assert_eq!(lines(&fetch(&list, 0, &[]).stdout), local);
     let scores = "a b+.jpg,0.25,0.75\ncoffee.png,0.5,0.5\n";
@@ -983,7 +993,7 @@ fn outputs_in_s3_are_joined_by_their_keys_and_later_ones_are_read_with_resume() 
     let output = check(
         fetch(&["--project", &project, "--resume", "--out", "-"]),
         0,
-        &["3 of 4 images have an answer"],
+        &["3 of 4 images have a prediction"],
     );
     let root = format!("{}/", photos.display());
     let prefix = bucket.uri("in/photos/");
@@ -1018,14 +1028,14 @@ fn outputs_that_could_not_be_read_because_the_server_went_away_are_read_with_res
         |number| format!("in/{number:02}.png"),
         b"not looked at",
     );
-    let answer = json!({
+    let prediction = json!({
         "status": "ok", "width": 8, "height": 8, "model": "toy", "task": "classification",
         "classes": [{"index": 1, "label": "cat", "score": 0.75}],
     });
     bucket.fill(
         IMAGES,
         |number| format!("out/{number:02}.png.out"),
-        answer.to_string().as_bytes(),
+        prediction.to_string().as_bytes(),
     );
     let proxy = FaultProxy::before(Seaweed::shared().address());
     let reads_output = |request: &Request| request.reads() && request.key().starts_with("out/");
@@ -1052,7 +1062,7 @@ fn outputs_that_could_not_be_read_because_the_server_went_away_are_read_with_res
 fn what_a_job_wrote_before_it_failed_agrees_with_this_machine() {
     let bench = Bench::new();
     let photos = bench.path("photos");
-    write(&photos, "sub/broken.jpg", b"no picture");
+    write(&photos, "sub/broken.jpg", b"no image");
     let bucket = Seaweed::shared().bucket("job");
     bucket.put_folder("photos/", &photos);
     let plane = ControlPlane::start(bucket.server());

@@ -1,5 +1,5 @@
 //! `spotcheck predict --tensorflow-serving`, against a stand-in that speaks TensorFlow Serving's REST API as its documentation has it:
-//! it checks the requests, and answers with scores that follow from the bytes of the image. No TensorFlow computes here.
+//! it checks the requests, and predictions with scores that follow from the bytes of the image. No TensorFlow computes here.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -35,7 +35,7 @@ fn class_of(image: &[u8]) -> usize {
 }
 
 /// `{"predictions": [[…]]}` with most of the probability on the class of this image.
-fn answer(image: &[u8]) -> Reply {
+fn prediction(image: &[u8]) -> Reply {
     let mut scores = [0.05; CLASSES];
     scores[class_of(image)] = 0.55;
     Reply::whole(json!({"predictions": [scores]}).to_string().as_bytes())
@@ -77,13 +77,13 @@ fn stderr(output: &Output) -> String {
 }
 
 #[test]
-fn images_go_as_they_are_and_answers_come_back_as_predictions_in_listing_order() {
+fn images_go_as_they_are_and_predictions_come_back_as_predictions_in_listing_order() {
     let server = HttpServer::start(|request| {
         assert_eq!(request.path, "/v1/models/cifar:predict");
         assert_eq!(request.headers["content-type"], "application/json");
         let body: Value = serde_json::from_slice(&request.body).unwrap();
         assert_eq!(body["signature_name"], "bytes");
-        answer(&image_of(request))
+        prediction(&image_of(request))
     });
     let output = predict(&samples(), &server, &["--signature", "bytes"]);
     assert!(output.status.success(), "{}", stderr(&output));
@@ -133,7 +133,7 @@ fn what_is_no_image_is_not_sent_and_one_refusal_costs_one_image() {
                 "Expected image (JPEG, PNG, or GIF), got empty file",
             );
         }
-        answer(&image)
+        prediction(&image)
     });
     let output = predict(folder.path(), &server, &[]);
     assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
@@ -157,7 +157,7 @@ fn a_run_in_a_project_goes_on_where_it_stopped_and_a_busy_server_is_waited_for()
         if count.fetch_add(1, Ordering::SeqCst) == 1 {
             return refusal("503 Service Unavailable", "busy");
         }
-        answer(&image_of(request))
+        prediction(&image_of(request))
     });
     let home = tempfile::tempdir().unwrap();
     let project = home.path().join("run.spotcheck");
@@ -197,7 +197,7 @@ fn a_failure_of_one_image_costs_that_image_and_one_of_the_server_ends_the_run() 
         if count.fetch_add(1, Ordering::SeqCst) >= 4 {
             return refusal("500 Internal Server Error", "out of memory");
         }
-        answer(&image_of(request))
+        prediction(&image_of(request))
     });
     let home = tempfile::tempdir().unwrap();
     let project = home.path().join("run.spotcheck");

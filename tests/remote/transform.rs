@@ -17,13 +17,13 @@ const MODEL: &str = "efficientnet-lite0";
 const PHOTOS: [&str; 4] = ["chelsea.png", "coffee.png", "flower.jpg", "rocket.jpg"];
 
 /// A person with an account, and a folder of their own.
-struct Desk {
+struct EndpointContext {
     plane: ControlPlane,
     bucket: Bucket,
     home: tempfile::TempDir,
 }
 
-impl Desk {
+impl EndpointContext {
     fn new() -> Self {
         let bucket = Seaweed::shared().bucket("story");
         Self {
@@ -80,7 +80,7 @@ impl Desk {
     }
 }
 
-impl Desk {
+impl EndpointContext {
     /// What the model says of these photos on this machine.
     fn predicted_here(&self, photos: &str) -> Vec<Value> {
         let args = ["predict", photos, "--model", MODEL, "--out", "-"];
@@ -111,7 +111,7 @@ impl Desk {
 
     /// The output says of its photo what `here` says of it: the same class first, the same scores.
     #[track_caller]
-    fn must_have_answered(&self, key: &str, here: &[Value]) {
+    fn must_have_predicted(&self, key: &str, here: &[Value]) {
         let output = self.bucket.get(key).unwrap_or_else(|| panic!("no {key}"));
         let there: Value = serde_json::from_slice(&output).unwrap();
         let photo = key.rsplit('/').next().unwrap().trim_end_matches(".out");
@@ -123,7 +123,7 @@ impl Desk {
 
 /// The line about a photo of this name.
 #[track_caller]
-fn answer_about<'l>(lines: &'l [Value], uri: &str) -> &'l Value {
+fn prediction_about<'l>(lines: &'l [Value], uri: &str) -> &'l Value {
     let name = |uri: &str| uri.rsplit('/').next().unwrap().to_owned();
     let of = |line: &&Value| line["uri"].as_str() == Some(uri);
     let mut named = lines.iter().filter(|line| {
@@ -138,8 +138,8 @@ fn answer_about<'l>(lines: &'l [Value], uri: &str) -> &'l Value {
 /// The same classes in the same order, with the same scores.
 #[track_caller]
 fn assert_same_classes(here: &Value, there: &Value, what: &str) {
-    let classes = |answer: &Value| -> Vec<(Value, f64)> {
-        let classes = answer["classes"].as_array().unwrap().iter();
+    let classes = |prediction: &Value| -> Vec<(Value, f64)> {
+        let classes = prediction["classes"].as_array().unwrap().iter();
         classes
             .map(|class| (class["label"].clone(), class["score"].as_f64().unwrap()))
             .collect()
@@ -158,9 +158,9 @@ fn assert_same_classes(here: &Value, there: &Value, what: &str) {
 #[test]
 fn a_packed_model_goes_to_sagemaker_fails_at_one_photo_is_taken_up_again_and_says_what_it_says_here()
  {
-    let desk = Desk::new();
-    desk.put_photos();
-    let (photos, project) = (desk.text("photos"), desk.text("p.spotcheck"));
+    let context = EndpointContext::new();
+    context.put_photos();
+    let (photos, project) = (context.text("photos"), context.text("p.spotcheck"));
     let local = [
         "predict",
         &photos,
@@ -171,39 +171,39 @@ fn a_packed_model_goes_to_sagemaker_fails_at_one_photo_is_taken_up_again_and_say
         "--out",
         "-",
     ];
-    let here = lines(&desk.run_model(0, &local).stdout);
+    let here = lines(&context.run_model(0, &local).stdout);
     let package = [
         "transform",
         "package",
         "--model",
         MODEL,
         "--out",
-        &desk.text("model.tar.gz"),
+        &context.text("model.tar.gz"),
     ];
-    desk.run(0, &package);
-    desk.transform(0, "preflight", "story", &[]);
+    context.run(0, &package);
+    context.transform(0, "preflight", "story", &[]);
     assert_eq!(
-        desk.plane.count("CreateTransformJob"),
+        context.plane.count("CreateTransformJob"),
         0,
         "looking costs nothing"
     );
 
-    desk.plane.fail(Failure::BadObject("rocket"));
-    let started = desk.transform(3, "start", "story", &["--watch"]);
+    context.plane.fail(Failure::BadObject("rocket"));
+    let started = context.transform(3, "start", "story", &["--watch"]);
     started.must_say("3 of 4 inputs have an output");
     started.must_say("photos/rocket.jpg: ");
-    assert!(desk.bucket.get("out/story/rocket.jpg.out").is_none());
+    assert!(context.bucket.get("out/story/rocket.jpg.out").is_none());
     for name in PHOTOS.iter().filter(|name| **name != "rocket.jpg") {
-        desk.must_have_answered(&format!("out/story/{name}.out"), &here);
+        context.must_have_predicted(&format!("out/story/{name}.out"), &here);
     }
-    let container = desk.plane.log_of_job("story", JobLog::Container);
+    let container = context.plane.log_of_job("story", JobLog::Container);
     assert!(!container.is_empty(), "the handler says something");
-    desk.plane.heal();
+    context.plane.heal();
 
-    let again = desk.run(0, &["transform", "retry", "story", "--watch"]);
+    let again = context.run(0, &["transform", "retry", "story", "--watch"]);
     again.must_say("1 image without an output is sent again");
     let retried = again.stdout.lines().next().unwrap();
-    desk.must_have_answered(&format!("out/{retried}/rocket.jpg.out"), &here);
+    context.must_have_predicted(&format!("out/{retried}/rocket.jpg.out"), &here);
 
     let fetch = [
         "transform",
@@ -214,38 +214,39 @@ fn a_packed_model_goes_to_sagemaker_fails_at_one_photo_is_taken_up_again_and_say
         &project,
     ];
     // With what the second job made of the photo that failed in the first.
-    let fetched = desk.run(0, &fetch);
+    let fetched = context.run(0, &fetch);
     fetched.must_say("4 of 4 images have one");
     fetched.must_say(&format!("1 by the retry {retried}"));
-    let compared = desk.run(0, &["transform", "compare", &project]);
+    let compared = context.run(0, &["transform", "compare", &project]);
     compared.must_say("100.0 % agree");
     compared.must_say("4 images");
 
     // Another machine knows nothing of the retry; SageMaker does.
     let fetch = ["transform", "fetch", "story", &photos, "--out", "-"];
-    let elsewhere = || spotcheck_at(&desk.path("elsewhere"), &fetch);
-    let fetched = desk.ends(0, elsewhere(), &fetch);
+    let remote_inference = || spotcheck_at(&context.path("elsewhere"), &fetch);
+    let fetched = context.ends(0, remote_inference(), &fetch);
     fetched.must_say("4 of 4 images have one");
     fetched.must_say(&format!(
         "1 by {retried}, which was not started on this machine"
     ));
     assert_same_classes(
-        answer_about(&here, "/rocket.jpg"),
-        answer_about(&lines(&fetched.stdout), "/rocket.jpg"),
+        prediction_about(&here, "/rocket.jpg"),
+        prediction_about(&lines(&fetched.stdout), "/rocket.jpg"),
         "rocket.jpg",
     );
     let operation = "ListTransformJobs";
-    desk.plane.fail(Failure::AccessDenied { operation });
-    let fetched = desk.ends(3, elsewhere(), &fetch);
+    context.plane.fail(Failure::AccessDenied { operation });
+    let fetched = context.ends(3, remote_inference(), &fetch);
     fetched
         .must_say("Retries of the job that were started on other machines could not be looked for");
     fetched.must_say("WITHOUT OUTPUT: 1 of 4 images");
-    desk.plane.heal();
+    context.plane.heal();
 
-    desk.run(0, &["transform", "clean-up", "story", "--yes"]);
-    desk.run(0, &["transform", "clean-up", retried, "--yes"]);
+    context.run(0, &["transform", "clean-up", "story", "--yes"]);
+    context.run(0, &["transform", "clean-up", retried, "--yes"]);
     assert!(
-        desk.plane
+        context
+            .plane
             .console("DescribeModel", &json!({"ModelName": "story"}))
             .is_err()
     );
@@ -261,25 +262,27 @@ fn lines(text: &str) -> Vec<Value> {
 
 #[test]
 fn images_of_cifar_10_give_the_accuracy_and_the_rows_that_numpy_finds() {
-    let desk = Desk::new();
+    let context = EndpointContext::new();
     let numbers = std::fs::read(repository().join("tests/transform/cifar.json")).unwrap();
     let script = std::fs::read(repository().join("tests/transform/serve_cifar.py")).unwrap();
     let packed = archive(&[("code/serve.py", &script), ("cifar.json", &numbers)]);
-    std::fs::write(desk.path("model.tar.gz"), packed).unwrap();
+    std::fs::write(context.path("model.tar.gz"), packed).unwrap();
     let numbers: Value = serde_json::from_slice(&numbers).unwrap();
-    std::fs::create_dir(desk.path("photos")).unwrap();
+    std::fs::create_dir(context.path("photos")).unwrap();
     let images = numbers["images"].as_array().unwrap();
     for image in images {
         let rgb = [0, 1, 2].map(|channel| image["rgb"][channel].as_u64().unwrap() as u8);
-        let picture = image::RgbImage::from_pixel(32, 32, image::Rgb(rgb));
-        picture
-            .save(desk.path("photos").join(image["name"].as_str().unwrap()))
+        let pixels = image::RgbImage::from_pixel(32, 32, image::Rgb(rgb));
+        pixels
+            .save(context.path("photos").join(image["name"].as_str().unwrap()))
             .unwrap();
     }
-    desk.transform(0, "start", "cifar", &["--watch"])
+    context
+        .transform(0, "start", "cifar", &["--watch"])
         .must_say("48 of 48");
     assert!(
-        desk.bucket
+        context
+            .bucket
             .get(&format!(
                 "out/cifar/{}.out",
                 images[0]["name"].as_str().unwrap()
@@ -287,7 +290,7 @@ fn images_of_cifar_10_give_the_accuracy_and_the_rows_that_numpy_finds() {
             .is_some()
     );
 
-    let photos = desk.text("photos");
+    let photos = context.text("photos");
     let fetch = [
         "transform",
         "fetch",
@@ -298,9 +301,9 @@ fn images_of_cifar_10_give_the_accuracy_and_the_rows_that_numpy_finds() {
         "--truth-from-names",
         "--out",
     ];
-    let answers = desk.text("answers.jsonl");
-    let fetched = desk.run(0, &[&fetch[..], &[&answers]].concat());
-    for (line, image) in lines(&std::fs::read_to_string(answers).unwrap())
+    let predictions = context.text("answers.jsonl");
+    let fetched = context.run(0, &[&fetch[..], &[&predictions]].concat());
+    for (line, image) in lines(&std::fs::read_to_string(predictions).unwrap())
         .iter()
         .zip(images)
     {
@@ -339,8 +342,8 @@ fn images_of_cifar_10_give_the_accuracy_and_the_rows_that_numpy_finds() {
 }
 
 #[test]
-fn the_records_of_a_tfrecord_file_are_answered_in_their_order() {
-    let desk = Desk::new();
+fn the_records_of_a_tfrecord_file_are_predicted_in_their_order() {
+    let context = EndpointContext::new();
     let records = repository().join("tests/tfrecord/photos.tfrecord");
     let local = [
         "predict",
@@ -350,8 +353,8 @@ fn the_records_of_a_tfrecord_file_are_answered_in_their_order() {
         "--out",
         "-",
     ];
-    let here = lines(&desk.run_model(0, &local).stdout);
-    desk.run(
+    let here = lines(&context.run_model(0, &local).stdout);
+    context.run(
         0,
         &[
             "transform",
@@ -359,18 +362,19 @@ fn the_records_of_a_tfrecord_file_are_answered_in_their_order() {
             "--model",
             MODEL,
             "--out",
-            &desk.text("model.tar.gz"),
+            &context.text("model.tar.gz"),
         ],
     );
-    std::fs::create_dir(desk.path("photos")).unwrap();
-    std::fs::copy(&records, desk.path("photos/photos.tfrecord")).unwrap();
-    desk.bucket
+    std::fs::create_dir(context.path("photos")).unwrap();
+    std::fs::copy(&records, context.path("photos/photos.tfrecord")).unwrap();
+    context
+        .bucket
         .put("photos/photos.tfrecord", &std::fs::read(&records).unwrap());
 
     let (input, output, packed) = (
-        desk.bucket.uri("photos/"),
-        desk.bucket.uri("out/"),
-        desk.text("model.tar.gz"),
+        context.bucket.uri("photos/"),
+        context.bucket.uri("out/"),
+        context.text("model.tar.gz"),
     );
     let start = [
         "transform",
@@ -383,7 +387,7 @@ fn the_records_of_a_tfrecord_file_are_answered_in_their_order() {
         "--archive",
         &packed,
     ];
-    desk.run(
+    context.run(
         0,
         &[
             &start[..],
@@ -399,7 +403,10 @@ fn the_records_of_a_tfrecord_file_are_answered_in_their_order() {
         ]
         .concat(),
     );
-    let output = desk.bucket.get("out/records/photos.tfrecord.out").unwrap();
+    let output = context
+        .bucket
+        .get("out/records/photos.tfrecord.out")
+        .unwrap();
     let there = lines(std::str::from_utf8(&output).unwrap());
     assert_eq!(there.len(), here.len());
     for (here, there) in here.iter().zip(&there) {
@@ -409,11 +416,11 @@ fn the_records_of_a_tfrecord_file_are_answered_in_their_order() {
         "transform",
         "fetch",
         "records",
-        &desk.text("photos"),
+        &context.text("photos"),
         "--out",
         "-",
     ];
-    let fetched = lines(&desk.run(0, &fetch).stdout);
+    let fetched = lines(&context.run(0, &fetch).stdout);
     assert_eq!(fetched.len(), here.len());
     for (here, fetched) in here.iter().zip(&fetched) {
         assert_same_classes(here, fetched, "a fetched record");
@@ -422,11 +429,11 @@ fn the_records_of_a_tfrecord_file_are_answered_in_their_order() {
 
 #[test]
 fn one_command_packs_a_model_uploads_it_with_the_photos_and_starts() {
-    let desk = Desk::new();
-    desk.put_photos();
-    let photos = desk.text("photos");
-    let here = desk.predicted_here(&photos);
-    let (input, output) = (desk.bucket.uri("photos/"), desk.bucket.uri("out/"));
+    let context = EndpointContext::new();
+    context.put_photos();
+    let photos = context.text("photos");
+    let here = context.predicted_here(&photos);
+    let (input, output) = (context.bucket.uri("photos/"), context.bucket.uri("out/"));
     let start = [
         "transform",
         "start",
@@ -443,28 +450,29 @@ fn one_command_packs_a_model_uploads_it_with_the_photos_and_starts() {
         "at-once",
         "--watch",
     ];
-    let started = desk.run(0, &start);
+    let started = context.run(0, &start);
     started.must_say("4 of 4 (100 %)");
     let packed = "out/spotcheck-files/at-once/model.tar.gz";
-    assert!(desk.bucket.get(packed).is_some());
-    assert_eq!(desk.plane.count("CreateModel"), 1);
+    assert!(context.bucket.get(packed).is_some());
+    assert_eq!(context.plane.count("CreateModel"), 1);
     for name in PHOTOS {
-        desk.must_have_answered(&format!("out/at-once/{name}.out"), &here);
+        context.must_have_predicted(&format!("out/at-once/{name}.out"), &here);
     }
-    desk.run(0, &["transform", "clean-up", "at-once", "--yes"])
+    context
+        .run(0, &["transform", "clean-up", "at-once", "--yes"])
         .must_say("2 deleted");
-    assert!(desk.bucket.get(packed).is_none());
+    assert!(context.bucket.get(packed).is_none());
 }
 
 #[test]
-fn the_lines_of_a_list_are_answered_beside_their_photos_by_name_or_by_their_bytes() {
-    let desk = Desk::new();
-    desk.put_photos();
-    let photos = desk.text("photos");
-    let here = desk.predicted_here(&photos);
-    desk.package();
+fn the_lines_of_a_list_are_predicted_beside_their_photos_by_name_or_by_their_bytes() {
+    let context = EndpointContext::new();
+    context.put_photos();
+    let photos = context.text("photos");
+    let here = context.predicted_here(&photos);
+    context.package();
     let line = |name: &str| {
-        let content = std::fs::read(desk.path("photos").join(name)).unwrap();
+        let content = std::fs::read(context.path("photos").join(name)).unwrap();
         let content = base64::engine::general_purpose::STANDARD.encode(content);
         json!({"image": name, "b64": content}).to_string() + "\n"
     };
@@ -472,46 +480,48 @@ fn the_lines_of_a_list_are_answered_beside_their_photos_by_name_or_by_their_byte
     let text: String = ["rocket.jpg", "chelsea.png", "coffee.png"]
         .map(line)
         .concat();
-    desk.bucket.put("lists/photos.jsonl", text.as_bytes());
-    desk.start_in_s3(
+    context.bucket.put("lists/photos.jsonl", text.as_bytes());
+    context.start_in_s3(
         "joined",
         "lists/",
         &["--input-kind", "lines", "--join-input"],
     );
-    // Neither the answers nor the lines say which photo they are about; the bytes of a line are those of one.
+    // Neither the predictions nor the lines say which photo they are about; the bytes of a line are those of one.
     let unnamed = text.lines().map(|line| {
         let line: Value = serde_json::from_str(line).unwrap();
         json!({"b64": line["b64"]}).to_string() + "\n"
     });
     let unnamed: String = unnamed.collect();
-    desk.bucket.put("unnamed/photos.jsonl", unnamed.as_bytes());
-    desk.start_in_s3("alone", "unnamed/", &["--input-kind", "lines"]);
+    context
+        .bucket
+        .put("unnamed/photos.jsonl", unnamed.as_bytes());
+    context.start_in_s3("alone", "unnamed/", &["--input-kind", "lines"]);
     for job in ["joined", "alone"] {
-        let fetched = desk.fetch_to_stdout(3, job, &photos);
+        let fetched = context.fetch_to_stdout(3, job, &photos);
         fetched.must_say("WITHOUT OUTPUT: 1 of 4 images");
-        let answers = lines(&fetched.stdout);
-        assert_eq!(answers.len(), 3);
-        for there in &answers {
+        let predictions = lines(&fetched.stdout);
+        assert_eq!(predictions.len(), 3);
+        for there in &predictions {
             let uri = there["uri"].as_str().unwrap();
-            assert_same_classes(answer_about(&here, uri), there, uri);
+            assert_same_classes(prediction_about(&here, uri), there, uri);
         }
     }
 }
 
 #[test]
-fn what_the_handler_answers_to_json_and_to_lines_is_read_back_with_its_failures() {
-    let desk = Desk::new();
-    desk.put_photos();
-    std::fs::write(desk.path("photos/broken.jpg"), b"no picture").unwrap();
-    let photos = desk.text("photos");
+fn what_the_handler_predictions_to_json_and_to_lines_is_read_back_with_its_failures() {
+    let context = EndpointContext::new();
+    context.put_photos();
+    std::fs::write(context.path("photos/broken.jpg"), b"no image").unwrap();
+    let photos = context.text("photos");
     let local = ["predict", &photos, "--model", MODEL, "--out", "-"];
-    let here = lines(&desk.run_model(3, &local).stdout);
-    desk.package();
+    let here = lines(&context.run_model(3, &local).stdout);
+    context.package();
     let b64 = |name: &str| {
-        let content = std::fs::read(desk.path("photos").join(name)).unwrap();
+        let content = std::fs::read(context.path("photos").join(name)).unwrap();
         json!({"b64": base64::engine::general_purpose::STANDARD.encode(content)})
     };
-    // Not in the order of the folder, and one of them is no picture.
+    // Not in the order of the folder, and one of them is no image.
     let several = ["rocket.jpg", "broken.jpg", "chelsea.png"];
     let several: Vec<Value> = several.iter().map(|name| b64(name)).collect();
     let documents = [
@@ -521,34 +531,36 @@ fn what_the_handler_answers_to_json_and_to_lines_is_read_back_with_its_failures(
     ];
     for (name, document) in &documents {
         let key = format!("documents/{name}.json");
-        desk.bucket.put(&key, document.to_string().as_bytes());
+        context.bucket.put(&key, document.to_string().as_bytes());
     }
     let as_json = ["--content-type", "application/json"];
-    desk.start_in_s3("documents", "documents/", &as_json);
+    context.start_in_s3("documents", "documents/", &as_json);
     let joined = [&as_json[..], &["--join-input"]].concat();
-    desk.start_in_s3("joined", "documents/", &joined);
+    context.start_in_s3("joined", "documents/", &joined);
     // The same documents, one a line.
     let text: Vec<String> = documents.iter().map(|(_, it)| it.to_string()).collect();
-    desk.bucket
+    context
+        .bucket
         .put("lines/documents.jsonl", text.join("\n").as_bytes());
     let by_line = ["--input-kind", "lines", "--content-type"];
     let by_line = [&by_line[..], &["application/json"]].concat();
-    desk.start_in_s3("by-line", "lines/", &by_line);
+    context.start_in_s3("by-line", "lines/", &by_line);
     // An image a line, as JSON Lines.
     let each = std::fs::read_dir(&photos).unwrap();
     let each = each.map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let each: Vec<String> = each.map(|name| b64(&name).to_string()).collect();
-    desk.bucket
+    context
+        .bucket
         .put("each/photos.jsonl", each.join("\n").as_bytes());
-    desk.start_in_s3("each", "each/", &["--input-kind", "lines"]);
+    context.start_in_s3("each", "each/", &["--input-kind", "lines"]);
     for job in ["documents", "joined", "by-line", "each"] {
-        let fetched = desk.fetch_to_stdout(3, job, &photos);
+        let fetched = context.fetch_to_stdout(3, job, &photos);
         fetched.must_say("1 of 5 images failed");
         let there = lines(&fetched.stdout);
         assert_eq!(there.len(), here.len(), "{job}: {fetched:#?}");
         for there in &there {
             let uri = there["uri"].as_str().unwrap();
-            let here = answer_about(&here, uri);
+            let here = prediction_about(&here, uri);
             assert_eq!(here["status"], there["status"], "{job}: {there}");
             if there["status"] == "ok" {
                 assert_same_classes(here, there, uri);
@@ -569,23 +581,23 @@ const NAMESAKES: [(&str, &str); 3] = [
 
 #[test]
 fn outputs_of_a_manifest_are_about_the_photos_that_it_lists_and_no_others_of_the_same_name() {
-    let desk = Desk::new();
+    let context = EndpointContext::new();
     for (name, content) in NAMESAKES {
         let from = repository().join("assets/samples").join(content);
-        let to = desk.path("photos").join(name);
+        let to = context.path("photos").join(name);
         std::fs::create_dir_all(to.parent().unwrap()).unwrap();
         std::fs::copy(&from, &to).unwrap();
         let key = format!("photos/{name}");
-        desk.bucket.put(&key, &std::fs::read(&from).unwrap());
+        context.bucket.put(&key, &std::fs::read(&from).unwrap());
     }
-    let (local, remote) = (desk.text("photos"), desk.bucket.uri("photos/"));
-    let here = desk.predicted_here(&local);
-    desk.package();
+    let (local, remote) = (context.text("photos"), context.bucket.uri("photos/"));
+    let here = context.predicted_here(&local);
+    context.package();
     // What a job was never given is not missing.
-    let must_answer = |job: &str, place: &str, names: &[&str]| {
-        let fetched = desk.fetch_to_stdout(0, job, place);
-        let answers = lines(&fetched.stdout);
-        let uris: Vec<&str> = answers
+    let must_prediction = |job: &str, place: &str, names: &[&str]| {
+        let fetched = context.fetch_to_stdout(0, job, place);
+        let predictions = lines(&fetched.stdout);
+        let uris: Vec<&str> = predictions
             .iter()
             .map(|line| line["uri"].as_str().unwrap())
             .collect();
@@ -594,37 +606,38 @@ fn outputs_of_a_manifest_are_about_the_photos_that_it_lists_and_no_others_of_the
             .map(|name| format!("{}/{name}", place.trim_end_matches('/')))
             .collect();
         assert_eq!(uris, expected, "{job} over {place}: {fetched:#?}");
-        for there in &answers {
+        for there in &predictions {
             let uri = there["uri"].as_str().unwrap();
             let name = names.iter().find(|name| uri.ends_with(**name)).unwrap();
             let local = format!("{local}/{name}");
-            assert_same_classes(answer_about(&here, &local), there, uri);
+            assert_same_classes(prediction_about(&here, &local), there, uri);
         }
     };
 
     // Some of several folders, through a manifest that is written for the job.
-    std::fs::write(desk.path("list.txt"), "b/1.png\na/1.png\n").unwrap();
-    let list = desk.text("list.txt");
-    desk.start_in_s3("listed", "photos/", &["--images", &list]);
+    std::fs::write(context.path("list.txt"), "b/1.png\na/1.png\n").unwrap();
+    let list = context.text("list.txt");
+    context.start_in_s3("listed", "photos/", &["--images", &list]);
     // One of a folder further in: its output has the very name of another photo.
-    std::fs::write(desk.path("list.txt"), "a/1.png\n").unwrap();
-    desk.start_in_s3("deep", "photos/", &["--images", &list]);
+    std::fs::write(context.path("list.txt"), "a/1.png\n").unwrap();
+    context.start_in_s3("deep", "photos/", &["--images", &list]);
     // The same through a manifest of somebody else's.
-    let manifest = json!([{"prefix": desk.bucket.uri("photos/a/")}, "1.png"]).to_string();
-    desk.bucket.put("lists/theirs.json", manifest.as_bytes());
-    desk.start_in_s3("theirs", "lists/theirs.json", &["--manifest"]);
-    assert!(desk.bucket.get("out/theirs/1.png.out").is_some());
+    let manifest = json!([{"prefix": context.bucket.uri("photos/a/")}, "1.png"]).to_string();
+    context.bucket.put("lists/theirs.json", manifest.as_bytes());
+    context.start_in_s3("theirs", "lists/theirs.json", &["--manifest"]);
+    assert!(context.bucket.get("out/theirs/1.png.out").is_some());
     for place in [&remote, &local] {
-        must_answer("listed", place, &["a/1.png", "b/1.png"]);
-        must_answer("deep", place, &["a/1.png"]);
-        must_answer("theirs", place, &["a/1.png"]);
+        must_prediction("listed", place, &["a/1.png", "b/1.png"]);
+        must_prediction("deep", place, &["a/1.png"]);
+        must_prediction("theirs", place, &["a/1.png"]);
     }
 
     // A manifest that was deleted is no loss where the job was started here, and else nothing is guessed.
     for job in ["listed", "deep"] {
-        desk.run(0, &["transform", "clean-up", job, "--yes"])
+        context
+            .run(0, &["transform", "clean-up", job, "--yes"])
             .must_say("manifest s3://");
-        must_answer(
+        must_prediction(
             job,
             &remote,
             if job == "deep" {
@@ -634,7 +647,8 @@ fn outputs_of_a_manifest_are_about_the_photos_that_it_lists_and_no_others_of_the
             },
         );
     }
-    desk.bucket.delete("lists/theirs.json");
-    desk.fetch_to_stdout(1, "theirs", &remote)
+    context.bucket.delete("lists/theirs.json");
+    context
+        .fetch_to_stdout(1, "theirs", &remote)
         .must_say("nobody can say which folder its outputs are named from");
 }

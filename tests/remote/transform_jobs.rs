@@ -12,7 +12,7 @@ use spotcheck::domain::known_instance_types;
 
 use crate::support::control_plane::{ControlPlane, Failure, IMAGE, ROLE, archive, echo_archive};
 use crate::support::ended::Ended;
-use crate::support::fault_proxy::{Answer, Fault, FaultProxy, Often};
+use crate::support::fault_proxy::{Fault, FaultProxy, Often, Response};
 use crate::support::seaweed::{ADMIN, Bucket, STRANGER, Seaweed};
 use crate::support::{python_packages, spotcheck, spotcheck_at};
 
@@ -39,7 +39,7 @@ const POINTS: [&str; 16] = [
     "Cost",
 ];
 
-/// A bucket with images, an archive that answers at once with what it was sent, and a machine of its own.
+/// A bucket with images, an archive that predictions at once with what it was sent, and a machine of its own.
 struct Transform {
     bucket: Bucket,
     plane: ControlPlane,
@@ -145,7 +145,7 @@ impl Transform {
         }
     }
 
-    fn answer(&self, key: &str) -> Option<Value> {
+    fn prediction(&self, key: &str) -> Option<Value> {
         serde_json::from_slice(&self.bucket.get(key)?).ok()
     }
 
@@ -203,9 +203,9 @@ fn a_job_is_started_watched_to_its_end_and_cleaned_up_after() {
         ],
     );
     assert!(started.stdout.starts_with("cats\n"), "{started:#?}");
-    let answer = transform.answer("out/cats/day 1/004.jpg.out").unwrap();
-    assert_eq!(answer["text"], "image 4");
-    assert_eq!(answer["content_type"], "application/x-image");
+    let prediction = transform.prediction("out/cats/day 1/004.jpg.out").unwrap();
+    assert_eq!(prediction["text"], "image 4");
+    assert_eq!(prediction["content_type"], "application/x-image");
     let asked = transform.asked("CreateTransformJob");
     assert_eq!(asked["BatchStrategy"], "SingleRecord");
     // Chosen by the instance and the objects.
@@ -276,7 +276,7 @@ fn what_is_missing_is_uploaded_first_and_clean_up_deletes_what_the_job_alone_nee
         .run(&args)
         .must(0, &["started over 2 objects", "2 of 2 (100 %)"]);
     assert_eq!(
-        transform.answer("out/up/훈련/고양이.jpg.out").unwrap()["text"],
+        transform.prediction("out/up/훈련/고양이.jpg.out").unwrap()["text"],
         "a cat"
     );
     let uploaded = "out/spotcheck-files/up/model.tar.gz";
@@ -302,9 +302,9 @@ fn a_list_of_images_is_sent_through_a_manifest() {
     transform
         .start("some", "photos/", &["--images", list, "--watch"])
         .must(0, &["started over 2 objects", "2 of 2 (100 %)"]);
-    assert!(transform.answer("out/some/day 0/000.jpg.out").is_some());
-    assert!(transform.answer("out/some/day 2/005.jpg.out").is_some());
-    assert!(transform.answer("out/some/day 1/001.jpg.out").is_none());
+    assert!(transform.prediction("out/some/day 0/000.jpg.out").is_some());
+    assert!(transform.prediction("out/some/day 2/005.jpg.out").is_some());
+    assert!(transform.prediction("out/some/day 1/001.jpg.out").is_none());
     let manifest = "out/spotcheck-files/some/manifest.json";
     assert!(transform.bucket.get(manifest).is_some());
     transform
@@ -593,7 +593,7 @@ fn the_preflight_finds_traps_of_the_requests() {
         &["--split-type", "line"],
         "Splitting",
         "problem",
-        "cut pictures into pieces",
+        "cut images into pieces",
     );
     find(
         &["--batch-strategy", "multi-record"],
@@ -673,7 +673,7 @@ fn the_preflight_finds_traps_of_the_requests() {
     records(
         &["--input-kind", "tfrecord", "--assemble-with", "none"],
         "warning",
-        "one answer a line",
+        "one prediction a line",
     );
 }
 
@@ -685,7 +685,7 @@ fn buckets_of_another_region_than_the_job_are_a_problem_with_a_way_out() {
     let lies_in = |region: &str| {
         proxy.heal();
         let path = bucket.clone();
-        let head = Answer {
+        let head = Response {
             status: "200 OK".to_owned(),
             headers: vec![("x-amz-bucket-region".to_owned(), region.to_owned())],
             body: Vec::new(),
@@ -696,7 +696,7 @@ fn buckets_of_another_region_than_the_job_are_a_problem_with_a_way_out() {
                 request.method == "HEAD" && asked.trim_end_matches('/') == path
             },
             Often::Always,
-            Fault::Answer(head),
+            Fault::Response(head),
         );
         let args = transform.of_job("preflight", "regions", "photos/", &[]);
         let args: Vec<&str> = args.iter().map(String::as_str).collect();
@@ -704,7 +704,7 @@ fn buckets_of_another_region_than_the_job_are_a_problem_with_a_way_out() {
         command.env("AWS_ENDPOINT_URL_S3", proxy.endpoint());
         Ended::of(&command.output().unwrap())
     };
-    let elsewhere = lies_in("eu-central-1").must(
+    let remote_inference = lies_in("eu-central-1").must(
         1,
         &[
             "The job runs in us-east-1",
@@ -712,7 +712,7 @@ fn buckets_of_another_region_than_the_job_are_a_problem_with_a_way_out() {
             "Start the job in eu-central-1, or choose a bucket in us-east-1",
         ],
     );
-    assert_eq!(check(&elsewhere, "Region").0, "problem");
+    assert_eq!(check(&remote_inference, "Region").0, "problem");
     let there = lies_in("us-east-1");
     let (grade, finding) = check(&there, "Region");
     assert_eq!(grade, "ok");
@@ -765,9 +765,9 @@ fn the_preflight_finds_traps_of_model_container_and_instance() {
         "warning",
         "nobody knows yet how fast",
     );
-    let elsewhere = IMAGE.replace("us-east-1", "eu-west-1");
+    let remote_inference = IMAGE.replace("us-east-1", "eu-west-1");
     find(
-        &["--image", &elsewhere],
+        &["--image", &remote_inference],
         "Container",
         "problem",
         "lies in eu-west-1",
@@ -1106,10 +1106,10 @@ fn a_partly_failed_job_names_the_failures_and_only_those_are_sent_again() {
         .must(0, &["without an output"]);
     let job = retried.stdout.lines().next().unwrap().to_owned();
     assert!(job.starts_with("partly-retry-2"), "{job}");
-    let answer = transform
-        .answer(&format!("out/{job}/bad: one.jpg.out"))
+    let prediction = transform
+        .prediction(&format!("out/{job}/bad: one.jpg.out"))
         .unwrap();
-    assert_eq!(answer["text"], "good now");
+    assert_eq!(prediction["text"], "good now");
     assert_eq!(good + outputs(&job), 5);
     let jobs = transform.all_asked("CreateTransformJob");
     let (first, second) = (&jobs[0], &jobs[1]);
@@ -1128,7 +1128,7 @@ fn a_partly_failed_job_names_the_failures_and_only_those_are_sent_again() {
         .must(1, &["nothing to send again"]);
     // The first job has all it needs now, too; that of another machine is found by its looks.
     let by_retry = format!("by the retry {job}");
-    let elsewhere = tempfile::tempdir().unwrap();
+    let remote_inference = tempfile::tempdir().unwrap();
     let ask_at = |home: &std::path::Path, args: &[&str]| {
         let mut command = spotcheck_at(home, &["transform"]);
         command.args(args).stdin(Stdio::null());
@@ -1136,7 +1136,7 @@ fn a_partly_failed_job_names_the_failures_and_only_those_are_sent_again() {
         Ended::of(&command.output().unwrap())
     };
     let asked = transform.plane.count("CreateTransformJob");
-    for home in [transform.home.path(), elsewhere.path()] {
+    for home in [transform.home.path(), remote_inference.path()] {
         ask_at(home, &["status", "partly"]).must(0, &["status     failed", &by_retry]);
         ask_at(home, &["retry", "partly"]).must(1, &["nothing to send again", &by_retry]);
     }
@@ -1204,7 +1204,7 @@ fn images_of_a_retry_that_still_runs_are_not_sent_a_second_time() {
 const OWN_ANSWER: &str = r#"{"status":"ok","width":4,"height":3,"model":"toy","task":"classification","classes":[{"index":1,"label":"cat","score":0.75}]}"#;
 
 impl Transform {
-    /// Puts an answer that can be read in the place of each output of the job that is there; how many there are.
+    /// Puts a prediction that can be read in the place of each output of the job that is there; how many there are.
     fn make_readable(&self, job: &str, images: &[&str]) -> usize {
         let keys = images.iter().map(|image| format!("out/{job}/{image}.out"));
         let there = keys.filter(|key| self.bucket.get(key).is_some());
@@ -1286,7 +1286,7 @@ fn images_that_were_never_sent_are_not_missing() {
 }
 
 #[test]
-fn hidden_objects_are_told_of_and_answered_like_any_other_and_folder_markers_are_no_images() {
+fn hidden_objects_are_told_of_and_predicted_like_any_other_and_folder_markers_are_no_images() {
     let transform = Transform::with_images("hidden", 3);
     for hidden in ["photos/.x.jpg", "photos/.thumbs/000.jpg"] {
         transform.bucket.put(hidden, b"a hidden one");
@@ -1460,20 +1460,20 @@ fn an_image_that_came_after_the_job_misses_no_output_and_is_not_sent_again() {
     transform
         .run(&["status", "later"])
         .must(3, &["2 of 3 (66 %)", "ONLY 2 OF 3", said, "photos/new.jpg"]);
-    let elsewhere = Transform {
+    let remote_inference = Transform {
         home: tempfile::tempdir().unwrap(),
         ..transform
     };
-    elsewhere
+    remote_inference
         .run(&["status", "later"])
         .must(3, &["2 of 3 (66 %)", "ONLY 2 OF 3", said]);
-    let retried = elsewhere
+    let retried = remote_inference
         .run(&["retry", "later", "--watch"])
         .must(0, &["1 image without an output is sent again"]);
     let job = retried.stdout.lines().next().unwrap();
     assert!(
-        elsewhere
-            .answer(&format!("out/{job}/new.jpg.out"))
+        remote_inference
+            .prediction(&format!("out/{job}/new.jpg.out"))
             .is_none()
     );
 }
@@ -1612,53 +1612,55 @@ fn watching_goes_on_after_the_watcher_was_killed_and_after_troubles_of_the_netwo
 }
 
 #[test]
-fn a_job_that_was_started_elsewhere_is_opened_by_its_name() {
+fn a_job_that_was_started_remote_is_opened_by_its_name() {
     let transform = Transform::with_images("elsewhere", 2);
     transform.start("elsewhere", "photos/", &[]).must(0, &[]);
     transform.plane.wait_until_over("elsewhere");
-    let elsewhere = Transform {
+    let remote_inference = Transform {
         home: tempfile::tempdir().unwrap(),
         ..transform
     };
-    elsewhere
+    remote_inference
         .run(&["status", "elsewhere"])
         .must(0, &["completed", "2 of 2 (100 %)"]);
-    elsewhere
+    remote_inference
         .run(&["clean-up", "elsewhere", "--yes"])
         .must(1, &["was not started on this machine"]);
-    elsewhere
+    remote_inference
         .run(&["status", "nowhere"])
         .must(1, &["look at the job nowhere"]);
 }
 
 #[test]
-fn a_retry_of_a_job_that_was_started_elsewhere_has_its_tags() {
+fn a_retry_of_a_job_that_was_started_remote_has_its_tags() {
     let transform = Transform::with_images("tags", 1);
     transform.bucket.put("photos/bad.jpg", b"fail 400");
     let tag = ["--tag", "team=vision"];
     transform.start("tagged", "photos/", &tag).must(0, &[]);
     transform.plane.wait_until_over("tagged");
-    let elsewhere = Transform {
+    let remote_inference = Transform {
         home: tempfile::tempdir().unwrap(),
         ..transform
     };
-    let retried = elsewhere
+    let retried = remote_inference
         .run(&["retry", "tagged"])
         .must(0, &["is sent again"]);
     let retry = retried.stdout.lines().next().unwrap();
-    elsewhere.plane.wait_until_over(retry);
-    let tags = &elsewhere.asked("CreateTransformJob")["Tags"];
+    remote_inference.plane.wait_until_over(retry);
+    let tags = &remote_inference.asked("CreateTransformJob")["Tags"];
     assert_eq!(*tags, json!([{"Key": "team", "Value": "vision"}]));
     let operation = "ListTags";
-    elsewhere.plane.fail(Failure::AccessDenied { operation });
-    elsewhere.run(&["retry", "tagged"]).must(
+    remote_inference
+        .plane
+        .fail(Failure::AccessDenied { operation });
+    remote_inference.run(&["retry", "tagged"]).must(
         0,
         &[
             "its tags cannot be read, so the new one has none",
             "sagemaker:ListTags",
         ],
     );
-    let tags = &elsewhere.asked("CreateTransformJob")["Tags"];
+    let tags = &remote_inference.asked("CreateTransformJob")["Tags"];
     assert_eq!(*tags, Value::Null);
 }
 
@@ -1804,7 +1806,7 @@ fn a_start_that_aws_refuses_is_told_in_its_words() {
         transform.start("refusals", "photos/", &[]).must(1, &more);
         transform.plane.heal();
     }
-    // Nothing stands in the way of trying again, and an answer that got lost is asked for again.
+    // Nothing stands in the way of trying again, and a prediction that got lost is asked for again.
     transform.plane.fail(Failure::HangUp {
         operation,
         times: 1,
@@ -1850,7 +1852,7 @@ fn a_job_that_fails_says_why() {
 }
 
 #[test]
-fn a_watcher_waits_where_nobody_answers() {
+fn a_watcher_waits_where_nobody_predictions() {
     let transform = Transform::with_images("hang-up", 1);
     transform.start("hang-up", "photos/", &[]).must(0, &[]);
     transform.plane.wait_until_over("hang-up");
@@ -1869,7 +1871,7 @@ fn recordio_is_said_to_be_out_of_sight_and_to_fail_at_everything_else() {
     let transform = Transform::with_images("recordio", 2);
     let split = ["--split-type", "recordio"];
     let finds = |input, grade, said| transform.must_find(input, &split, "Splitting", grade, said);
-    finds("photos/", "problem", "would cut pictures into pieces");
+    finds("photos/", "problem", "would cut images into pieces");
     transform.bucket.put("records/a.tfrecord", b"record");
     finds("records/", "problem", "does not know where the records");
     transform.bucket.put("texts/a.jsonl", b"{}");
@@ -1884,7 +1886,7 @@ fn recordio_is_said_to_be_out_of_sight_and_to_fail_at_everything_else() {
 }
 
 #[test]
-fn records_of_recordio_are_answered_one_by_one_where_the_objects_are_such() {
+fn records_of_recordio_are_predicted_one_by_one_where_the_objects_are_such() {
     let transform = Transform::new("recordio-job");
     // MXNet's: a magic number, the length, the content, filled up to a multiple of four.
     let mut packed = Vec::new();

@@ -127,7 +127,7 @@ fn the_same_model_gives_the_same_bytes_wherever_and_whenever_it_is_packed() {
 }
 
 #[test]
-fn the_handler_answers_every_photograph_as_predict_does() {
+fn the_handler_predictions_every_photograph_as_predict_does() {
     let photographs = photographs();
     for model in models() {
         let lines = predicted_lines(&photographs, &model);
@@ -137,12 +137,12 @@ fn the_handler_answers_every_photograph_as_predict_does() {
         assert_eq!(served.get("/ping").status, 200);
         let parameters = served.get("/execution-parameters").json();
         assert_eq!(parameters["BatchStrategy"], "SINGLE_RECORD");
-        let answered = photographs.iter().zip(lines.lines()).zip(&expected);
-        for ((photograph, line), expected) in answered {
+        let predicted = photographs.iter().zip(lines.lines()).zip(&expected);
+        for ((photograph, line), expected) in predicted {
             let reply = served.invoke(IMAGE, &std::fs::read(photograph).unwrap());
             assert_eq!(reply.status, 200, "{}", reply.text);
             assert_eq!(reply.content_type, "application/json");
-            check_answer(&reply.json(), expected);
+            check_prediction(&reply.json(), expected);
             // One reader serves both: nothing but the `uri` is missing.
             assert_eq!(keys(&reply.text), keys(line)[1..]);
         }
@@ -150,7 +150,7 @@ fn the_handler_answers_every_photograph_as_predict_does() {
 }
 
 /// The same as `expected`, which `predict` wrote, but for the `uri`.
-fn check_answer(got: &Value, expected: &Value) {
+fn check_prediction(got: &Value, expected: &Value) {
     let context = format!("got {got}\nexpected {expected}");
     for key in ["status", "width", "height", "model", "task"] {
         assert_eq!(got[key], expected[key], "{key}: {context}");
@@ -209,7 +209,7 @@ fn every_kind_of_image_has_the_pixels_that_spotcheck_decodes() {
 }
 
 #[test]
-fn what_is_no_image_is_refused_with_its_reason_and_the_next_one_is_answered() {
+fn what_is_no_image_is_refused_with_its_reason_and_the_next_one_is_predicted() {
     let packed = Packed::of("efficientnet-lite0");
     let served = Served::plainly(&packed.contents);
     let rocket = std::fs::read(repository().join("assets/samples/rocket.jpg")).unwrap();
@@ -228,16 +228,16 @@ fn what_is_no_image_is_refused_with_its_reason_and_the_next_one_is_answered() {
     ] {
         let reply = served.invoke(IMAGE, body);
         assert_eq!(reply.status, 400, "{}", reply.text);
-        let answer = reply.json();
-        assert_eq!(answer["status"], "failed");
+        let prediction = reply.json();
+        assert_eq!(prediction["status"], "failed");
         assert!(
-            answer["error"].as_str().unwrap().contains(reason),
-            "{answer}"
+            prediction["error"].as_str().unwrap().contains(reason),
+            "{prediction}"
         );
         assert_eq!(
             served.invoke("image/jpeg", &rocket).status,
             200,
-            "after {answer}"
+            "after {prediction}"
         );
     }
     let unknown = served.invoke("text/csv", b"1,2,3");
@@ -285,7 +285,7 @@ fn a_body_that_is_malformed_or_too_large_is_refused_by_its_head() {
     ] {
         let mut connection = served.connect();
         write!(connection, "POST /invocations HTTP/1.1\r\n{head}\r\n\r\n").unwrap();
-        // A client sends all that it has before it looks for an answer.
+        // A client sends all that it has before it looks for a prediction.
         connection.write_all(&vec![b'\n'; 8 << 20]).unwrap();
         connection.shutdown(std::net::Shutdown::Write).unwrap();
         let mut reply = String::new();
@@ -319,7 +319,7 @@ fn a_body_that_is_malformed_or_too_large_is_refused_by_its_head() {
 }
 
 #[test]
-fn records_and_lines_are_answered_one_a_line_and_a_bad_one_does_not_spoil_the_others() {
+fn records_and_lines_are_predicted_one_a_line_and_a_bad_one_does_not_spoil_the_others() {
     let packed = Packed::of("efficientnet-lite0");
     let served = Served::plainly(&packed.contents);
     let file = repository().join("tests/tfrecord/photos.tfrecord");
@@ -332,34 +332,38 @@ fn records_and_lines_are_answered_one_a_line_and_a_bad_one_does_not_spoil_the_ot
         (all.status, all.content_type.as_str()),
         (200, "application/jsonlines")
     );
-    let answers: Vec<Value> = json_lines(&all.text);
-    assert_eq!(answers.len(), expected.len());
-    for ((record, answer), expected) in records(&framed).into_iter().zip(&answers).zip(&expected) {
-        check_answer(answer, expected);
+    let predictions: Vec<Value> = json_lines(&all.text);
+    assert_eq!(predictions.len(), expected.len());
+    for ((record, prediction), expected) in records(&framed)
+        .into_iter()
+        .zip(&predictions)
+        .zip(&expected)
+    {
+        check_prediction(prediction, expected);
         let alone = served.invoke("application/x-tfexample", record);
-        assert_eq!(alone.json(), *answer);
+        assert_eq!(alone.json(), *prediction);
     }
 
     let photograph = std::fs::read(repository().join("tests/tfrecord/photos/chelsea.png")).unwrap();
     let line = json!({"b64": base64(&photograph)}).to_string();
     let lines = format!("{line}\n{{\"b64\":\"bm8gaW1hZ2U=\"}}\n{{\"b64\":7}}\nnonsense\n{line}\n");
-    let answers = json_lines(
+    let predictions = json_lines(
         &served
             .invoke("application/jsonlines", lines.as_bytes())
             .text,
     );
-    let states: Vec<&str> = answers
+    let states: Vec<&str> = predictions
         .iter()
-        .map(|answer| answer["status"].as_str().unwrap())
+        .map(|prediction| prediction["status"].as_str().unwrap())
         .collect();
     assert_eq!(states, ["ok", "failed", "failed", "failed", "ok"]);
-    assert_eq!(answers[0], served.invoke(IMAGE, &photograph).json());
+    assert_eq!(predictions[0], served.invoke(IMAGE, &photograph).json());
 
     let instances = json!({"instances": [{"b64": base64(&photograph)}]}).to_string();
     let reply = served
         .invoke("application/json", instances.as_bytes())
         .json();
-    assert_eq!(reply["predictions"][0], answers[0]);
+    assert_eq!(reply["predictions"][0], predictions[0]);
 }
 
 fn json_lines(text: &str) -> Vec<Value> {
@@ -385,7 +389,7 @@ fn base64(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn ray_serve_answers_from_the_same_archive() {
+fn ray_serve_predictions_from_the_same_archive() {
     let packed = Packed::of("efficientnet-lite0");
     let mut command = python(&["ray-serve", "model-handler"]);
     command
@@ -401,7 +405,7 @@ fn ray_serve_answers_from_the_same_archive() {
     for (photograph, expected) in photographs.iter().zip(&expected) {
         let reply = served.invoke(IMAGE, &std::fs::read(photograph).unwrap());
         assert_eq!(reply.status, 200, "{}", reply.text);
-        check_answer(&reply.json(), expected);
+        check_prediction(&reply.json(), expected);
     }
     let refused = served.invoke(IMAGE, b"no image");
     assert_eq!(refused.status, 400);

@@ -1,4 +1,4 @@
-//! `spotcheck transform rehearse` as a process: handlers that answer as this machine does, those that do not, and archives that are
+//! `spotcheck transform rehearse` as a process: handlers that prediction as this machine does, those that do not, and archives that are
 //! none.
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -69,7 +69,7 @@ fn with_lines(folder: &Path, name: &str, lines: &str) -> PathBuf {
 }
 
 #[test]
-fn both_models_answer_the_samples_as_they_do_here_in_each_form() {
+fn both_models_prediction_the_samples_as_they_do_here_in_each_form() {
     for model in ["efficientnet-lite0", "ssd-mobilenet-coco"] {
         for form in ["image", "tfrecord", "line"] {
             let output = rehearse(&["--model", model, &samples(), "--as", form])
@@ -203,7 +203,7 @@ fn with_rule(card: &str, rule: &str, channels: &str) -> String {
 }
 
 #[test]
-fn a_handler_that_answers_otherwise_is_found() {
+fn a_handler_that_predictions_otherwise_is_found() {
     let folder = tempfile::tempdir().unwrap();
     let lines = "
 _answer = Model.answer
@@ -411,7 +411,7 @@ def respond(model, body, content_type):
         "photos.jsonl/0  equal",
         "photos.jsonl/2  refused    here and by the handler: the line has no valid base64",
         "1 image is refused here and there",
-        "2 images have an answer that is as here",
+        "2 images have a prediction that is as here",
     ] {
         assert!(said.contains(part), "{part}: {said}");
     }
@@ -589,7 +589,7 @@ __main__.Handler.do_GET = do_GET"
 }
 
 #[test]
-fn nothing_is_sent_before_the_ping_is_answered() {
+fn nothing_is_sent_before_the_ping_is_predicted() {
     let folder = tempfile::tempdir().unwrap();
     let slow = slow_to_pong(folder.path(), "2");
     let output = rehearse(&[&slow, &samples(), "--samples", "1"]).output();
@@ -628,7 +628,7 @@ fn a_package_that_is_older_than_the_archive_wants_is_told() {
 }
 
 #[test]
-fn where_no_image_has_an_answer_nothing_is_said_to_be_as_here() {
+fn where_no_image_has_a_prediction_nothing_is_said_to_be_as_here() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("empty.jpg"), b"").unwrap();
     let output = rehearse(&["--model", "efficientnet-lite0", &text(folder.path())])
@@ -637,7 +637,7 @@ fn where_no_image_has_an_answer_nothing_is_said_to_be_as_here() {
     let said = said(&output);
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(said.contains("nothing was compared"), "{said}");
-    assert!(!said.contains("an answer that is as here"), "{said}");
+    assert!(!said.contains("a prediction that is as here"), "{said}");
 }
 
 #[test]
@@ -655,7 +655,7 @@ fn images_that_nobody_can_read_are_as_here_and_what_a_job_makes_of_them_is_said(
     must_be_equal(&output, 1);
     assert!(
         said(&output).contains("a job over them ends Failed")
-            && said(&output).contains("\n1 image has an answer that is as here"),
+            && said(&output).contains("\n1 image has a prediction that is as here"),
         "{}",
         said(&output)
     );
@@ -900,11 +900,11 @@ fn tensorflow_serving() -> (String, std::sync::mpsc::Receiver<String>) {
             let mut body = vec![0; length];
             reader.read_exact(&mut body).unwrap();
             sender.send(String::from_utf8(body).unwrap()).unwrap();
-            let answer = "{\n \"predictions\": [[0.25, 0.75]]\n}";
+            let prediction = "{\n \"predictions\": [[0.25, 0.75]]\n}";
             write!(
                 connection,
-                "HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{answer}",
-                answer.len()
+                "HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{prediction}",
+                prediction.len()
             )
             .unwrap();
         }

@@ -430,7 +430,7 @@ fn cut_connections_and_a_busy_server_cost_another_try() {
 }
 
 #[test]
-fn an_answer_that_gets_lost_is_no_conflict() {
+fn a_prediction_that_gets_lost_is_no_conflict() {
     for (name, size) in [("lost-answer", 4), ("lost-answer-large", LARGE)] {
         let upload = Upload::new(name);
         upload.add("one.jpg", &large_content()[..size]);
@@ -441,7 +441,7 @@ fn an_answer_that_gets_lost_is_no_conflict() {
         };
         upload
             .proxy
-            .inject(makes_object, Often::First(1), Fault::LostAnswer);
+            .inject(makes_object, Often::First(1), Fault::LostResponse);
         upload.run(&[]).must(0, &["1 file ("]);
         upload.must_have_arrived("one.jpg", &large_content()[..size]);
         upload.nothing_is_unfinished();

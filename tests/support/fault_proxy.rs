@@ -60,13 +60,13 @@ pub(crate) enum Often {
 #[derive(Debug, Clone)]
 pub(crate) enum Fault {
     /// This instead of the server's answer; the server is not asked.
-    Answer(Answer),
-    /// The connection is closed without an answer.
+    Response(Response),
+    /// The connection is closed without a response.
     HangUp,
     /// As if the server were killed: from then on connections are refused, until [`FaultProxy::restart`].
     Outage,
-    /// The server does what it is asked, but its answer gets lost: the connection is closed.
-    LostAnswer,
+    /// The server does what it is asked, but its response gets lost: the connection is closed.
+    LostResponse,
     /// Nothing comes, the connection stays open.
     Silence,
     /// The server's answer, late.
@@ -81,9 +81,9 @@ pub(crate) enum Fault {
     OtherETag,
 }
 
-/// A whole answer.
+/// A whole response.
 #[derive(Debug, Clone)]
-pub(crate) struct Answer {
+pub(crate) struct Response {
     /// `503 Slow Down`
     pub(crate) status: String,
     pub(crate) headers: Vec<(String, String)>,
@@ -177,7 +177,7 @@ impl FaultProxy {
         self.shared.in_flight.lock().unwrap().most
     }
 
-    /// Waits until an answer has begun to stall.
+    /// Waits until a response has begun to stall.
     pub(crate) fn wait_until_stalled(&self) {
         self.stalled.lock().unwrap().recv().unwrap();
     }
@@ -231,7 +231,7 @@ impl Request {
     }
 }
 
-impl Answer {
+impl Response {
     /// As S3 says it.
     pub(crate) fn s3_error(status: &str, code: &str, message: &str) -> Self {
         let body = format!(
@@ -263,7 +263,7 @@ impl Answer {
 impl Fault {
     /// An S3 error, `503 Slow Down` and `SlowDown`.
     pub(crate) fn error(status: &str, code: &str) -> Self {
-        Self::Answer(Answer::s3_error(status, code, "As the test wants it."))
+        Self::Response(Response::s3_error(status, code, "As the test wants it."))
     }
 }
 
@@ -303,7 +303,7 @@ impl Shared {
                 return None;
             }
             self.enter();
-            let outcome = self.answer(client, &mut server, &head, &body.raw, fault.as_ref());
+            let outcome = self.response(client, &mut server, &head, &body.raw, fault.as_ref());
             self.leave();
             if outcome? == Connection::Closed {
                 return None;
@@ -335,7 +335,7 @@ impl Shared {
         self.in_flight.lock().unwrap().now -= 1;
     }
 
-    fn answer(
+    fn response(
         &self,
         mut client: &TcpStream,
         server: &mut Upstream,
@@ -344,16 +344,16 @@ impl Shared {
         fault: Option<&Fault>,
     ) -> Option<Connection> {
         match fault {
-            Some(Fault::Answer(answer)) => {
-                let mut message = format!("HTTP/1.1 {}\r\n", answer.status);
-                for (name, value) in &answer.headers {
+            Some(Fault::Response(response)) => {
+                let mut message = format!("HTTP/1.1 {}\r\n", response.status);
+                for (name, value) in &response.headers {
                     message.extend([name, ": ", value, "\r\n"]);
                 }
-                let len = answer.body.len().to_string();
+                let len = response.body.len().to_string();
                 message.extend(["Content-Length: ", &len, "\r\n\r\n"]);
                 client.write_all(message.as_bytes()).ok()?;
                 if head.method() != "HEAD" {
-                    client.write_all(&answer.body).ok()?;
+                    client.write_all(&response.body).ok()?;
                 }
                 return Some(Connection::Open);
             }
@@ -362,14 +362,14 @@ impl Shared {
             Some(Fault::Late(delay)) => std::thread::sleep(*delay),
             _ => {}
         }
-        let (mut answer, content) = server.exchange(head, body)?;
-        if matches!(fault, Some(Fault::LostAnswer)) {
+        let (mut response, content) = server.exchange(head, body)?;
+        if matches!(fault, Some(Fault::LostResponse)) {
             return Some(hang_up(client));
         }
         if matches!(fault, Some(Fault::OtherETag)) {
-            answer.set("ETag", "\"00000000000000000000000000000000\"");
+            response.set("ETag", "\"00000000000000000000000000000000\"");
         }
-        client.write_all(answer.to_string().as_bytes()).ok()?;
+        client.write_all(response.to_string().as_bytes()).ok()?;
         match fault {
             Some(Fault::CutAfter(len)) => {
                 client.write_all(&content[..content.len().min(*len)]).ok()?;
@@ -412,34 +412,34 @@ fn hang_up(client: &TcpStream) -> Connection {
 
 struct Upstream {
     stream: TcpStream,
-    answers: BufReader<TcpStream>,
+    responses: BufReader<TcpStream>,
 }
 
 impl Upstream {
     fn open(address: SocketAddr) -> Option<Self> {
         let stream = TcpStream::connect(address).ok()?;
         stream.set_nodelay(true).ok()?;
-        let answers = BufReader::new(stream.try_clone().ok()?);
-        Some(Self { stream, answers })
+        let responses = BufReader::new(stream.try_clone().ok()?);
+        Some(Self { stream, responses })
     }
 
     /// The head, which now gives the length of the content, and the content.
     fn exchange(&mut self, head: &Head, body: &[u8]) -> Option<(Head, Vec<u8>)> {
         self.stream.write_all(head.to_string().as_bytes()).ok()?;
         self.stream.write_all(body).ok()?;
-        let mut answer = Head::read(&mut self.answers)?;
-        while answer.status() == Some("100") {
-            answer = Head::read(&mut self.answers)?;
+        let mut response = Head::read(&mut self.responses)?;
+        while response.status() == Some("100") {
+            response = Head::read(&mut self.responses)?;
         }
-        let has_body = head.method() != "HEAD" && !matches!(answer.status(), Some("204" | "304"));
+        let has_body = head.method() != "HEAD" && !matches!(response.status(), Some("204" | "304"));
         if !has_body {
-            return Some((answer, Vec::new()));
+            return Some((response, Vec::new()));
         }
-        let body = answer.read_body(&mut self.answers, Direction::Answer)?;
-        answer
+        let body = response.read_body(&mut self.responses, Direction::Response)?;
+        response
             .fields
             .retain(|(name, _)| !name.eq_ignore_ascii_case("transfer-encoding"));
-        answer.set("Content-Length", &body.content.len().to_string());
-        Some((answer, body.content))
+        response.set("Content-Length", &body.content.len().to_string());
+        Some((response, body.content))
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 /// Bytes of a piece of a body sent in chunks.
 const CHUNK: usize = 16 * 1024;
 
-/// The first line and the header fields of a request or an answer, as they were sent.
+/// The first line and the header fields of a request or a response, as they were sent.
 pub(crate) struct Head {
     pub(crate) first: String,
     pub(crate) fields: Vec<(String, String)>,
@@ -16,7 +16,7 @@ pub(crate) struct Head {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Direction {
     Request,
-    Answer,
+    Response,
 }
 
 /// A body as it was sent, and what it says.
@@ -80,7 +80,7 @@ impl Head {
                 content.resize(len.parse().ok()?, 0);
                 reader.read_exact(&mut content).ok()?;
             }
-            None if direction == Direction::Answer => {
+            None if direction == Direction::Response => {
                 reader.read_to_end(&mut content).ok()?;
             }
             None => {}
@@ -142,7 +142,7 @@ fn read_chunks(reader: &mut impl BufRead) -> Option<Body> {
 pub(crate) struct Connection {
     host: SocketAddr,
     stream: TcpStream,
-    answers: BufReader<TcpStream>,
+    responses: BufReader<TcpStream>,
 }
 
 /// How a request carries its body.
@@ -155,7 +155,7 @@ pub(crate) enum Transfer {
 }
 
 /// What a server answered.
-pub(crate) struct Answer {
+pub(crate) struct Response {
     pub(crate) status: u16,
     pub(crate) head: Head,
     pub(crate) content: Vec<u8>,
@@ -165,11 +165,11 @@ impl Connection {
     pub(crate) fn open(host: SocketAddr) -> std::io::Result<Self> {
         let stream = TcpStream::connect(host)?;
         stream.set_nodelay(true)?;
-        let answers = BufReader::new(stream.try_clone()?);
+        let responses = BufReader::new(stream.try_clone()?);
         Ok(Self {
             host,
             stream,
-            answers,
+            responses,
         })
     }
 
@@ -178,15 +178,15 @@ impl Connection {
         self.stream.set_read_timeout(Some(patience))
     }
 
-    /// A request without fields of its own: the status and the body of the answer.
+    /// A request without fields of its own: the status and the body of the response.
     pub(crate) fn exchange(
         &mut self,
         method: &str,
         target: &str,
         body: &[u8],
     ) -> std::io::Result<(u16, Vec<u8>)> {
-        let answer = self.send(method, target, &[], body, Transfer::Whole)?;
-        Ok((answer.status, answer.content))
+        let response = self.send(method, target, &[], body, Transfer::Whole)?;
+        Ok((response.status, response.content))
     }
 
     pub(crate) fn send(
@@ -196,7 +196,7 @@ impl Connection {
         fields: &[(&str, &str)],
         body: &[u8],
         transfer: Transfer,
-    ) -> std::io::Result<Answer> {
+    ) -> std::io::Result<Response> {
         let mut head = Head {
             first: format!("{method} {target} HTTP/1.1"),
             fields: vec![("Host".to_owned(), self.host.to_string())],
@@ -225,19 +225,19 @@ impl Connection {
             .ok_or_else(|| ErrorKind::InvalidData.into())
     }
 
-    fn receive(&mut self, method: &str) -> Option<Answer> {
-        let mut head = Head::read(&mut self.answers)?;
+    fn receive(&mut self, method: &str) -> Option<Response> {
+        let mut head = Head::read(&mut self.responses)?;
         while head.status() == Some("100") {
-            head = Head::read(&mut self.answers)?;
+            head = Head::read(&mut self.responses)?;
         }
         let status = head.status()?.parse().ok()?;
         let content = if method == "HEAD" || matches!(status, 204 | 304) {
             Vec::new()
         } else {
-            head.read_body(&mut self.answers, Direction::Answer)?
+            head.read_body(&mut self.responses, Direction::Response)?
                 .content
         };
-        Some(Answer {
+        Some(Response {
             status,
             head,
             content,

@@ -53,8 +53,8 @@ pub(crate) fn model_of_card(card: &Path) -> Model {
 
 pub(crate) fn predict(predictor: &OnnxPredictor, image: &Path) -> Prediction {
     let bytes = std::fs::read(image).unwrap();
-    let picture = decode(&bytes, &DecodeLimits::default()).unwrap().picture;
-    let prepared = predictor.prepare(&picture).unwrap();
+    let image = decode(&bytes, &DecodeLimits::default()).unwrap().image;
+    let prepared = predictor.prepare(&image).unwrap();
     predictor
         .predict(0, &[prepared], &control())
         .unwrap()

@@ -266,25 +266,25 @@ impl Seaweed {
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null());
-        let mut keeper = command.spawn().expect("there is a shell");
+        let mut auto_delete = command.spawn().expect("there is a shell");
         let server = Self {
             s3: loopback(s3),
             filer: loopback(filer),
             folder,
-            _lifeline: keeper.stdin.take(),
+            _lifeline: auto_delete.stdin.take(),
         };
-        server.wait_until_ready(&mut keeper)?;
+        server.wait_until_ready(&mut auto_delete)?;
         Ok(server)
     }
 
     /// Ready is who takes an object and gives it back.
-    fn wait_until_ready(&self, keeper: &mut Child) -> Result<(), String> {
+    fn wait_until_ready(&self, auto_delete: &mut Child) -> Result<(), String> {
         // More than fits into the index, so that the part that holds the content must be there too.
         let content = vec![7; 100_000];
         let begun = Instant::now();
         while !self.is_ready(&content) {
             let log = || fs::read_to_string(self.folder.join("weed.log")).unwrap_or_default();
-            if keeper.try_wait().unwrap().is_some() {
+            if auto_delete.try_wait().unwrap().is_some() {
                 let log = log();
                 let _ = fs::remove_dir_all(&self.folder);
                 return Err(log);
@@ -340,10 +340,10 @@ impl Bucket {
     pub(crate) fn unfinished_uploads(&self) -> usize {
         let mut connection = Connection::open(self.server.s3).unwrap();
         let path = format!("/{}?uploads", self.name);
-        let (status, answer) = connection.exchange("GET", &path, &[]).unwrap();
-        let answer = String::from_utf8(answer).unwrap();
-        assert_eq!(status, 200, "{answer}");
-        answer.matches("<UploadId>").count()
+        let (status, response) = connection.exchange("GET", &path, &[]).unwrap();
+        let response = String::from_utf8(response).unwrap();
+        assert_eq!(status, 200, "{response}");
+        response.matches("<UploadId>").count()
     }
 
     pub(crate) fn delete(&self, key: &str) {
@@ -499,10 +499,10 @@ fn free_ports<const COUNT: usize>() -> [u16; COUNT] {
 
 /// The status must say that it went well.
 fn must(connection: &mut Connection, method: &str, path: &str, body: &[u8]) {
-    let (status, answer) = connection.exchange(method, path, body).unwrap();
+    let (status, response) = connection.exchange(method, path, body).unwrap();
     assert!(
         status / 100 == 2,
         "SeaweedFS answers {status} to {method} {path}: {}",
-        String::from_utf8_lossy(&answer)
+        String::from_utf8_lossy(&response)
     );
 }

@@ -15,7 +15,7 @@ const CLASSIFIER: &str = "efficientnet-lite0";
 fn an_empty_window_says_what_to_do_and_the_samples_are_one_click_away() {
     let mut window = open(None, CLASSIFIER);
     assert!(sees(&window, "See what a vision model sees"));
-    click(&mut window, "Open sample photographs");
+    click(&mut window, "Open sample images");
     wait_for(&mut window, "8 images");
     wait_for(&mut window, "1 of 8 images");
 }
@@ -140,7 +140,7 @@ fn shift_and_arrow_select_several() {
     wait_for(&mut window, "3 selected");
 }
 
-/// Opens the section about the file of the picture.
+/// Opens the section about the file of the image.
 fn open_details(window: &mut egui_kittest::Harness<'static, App>) {
     click(window, "File");
     // The menu has the same name; its first entry must not be what was opened.
@@ -154,7 +154,7 @@ fn open_details(window: &mut egui_kittest::Harness<'static, App>) {
 }
 
 #[test]
-fn the_file_of_the_picture_is_described() {
+fn the_file_of_the_image_is_described() {
     let mut window = open(Some(&samples().join("chelsea.png")), CLASSIFIER);
     wait_for(&mut window, "1 of 1 image");
     open_details(&mut window);
@@ -165,7 +165,7 @@ fn the_file_of_the_picture_is_described() {
 #[test]
 fn a_broken_file_is_marked_listed_with_its_reason_and_found_again() {
     let folder = folder_of(2, "chelsea.png");
-    std::fs::write(folder.path().join("broken.jpg"), b"not a picture").unwrap();
+    std::fs::write(folder.path().join("broken.jpg"), b"not an image").unwrap();
     let mut window = open(Some(folder.path()), CLASSIFIER);
     wait_for(&mut window, "broken.jpg, cannot be shown");
     wait_for(&mut window, "1 problem");
@@ -177,7 +177,7 @@ fn a_broken_file_is_marked_listed_with_its_reason_and_found_again() {
 }
 
 #[test]
-fn answers_about_older_files_are_found_and_predicted_again() {
+fn predictions_about_older_files_are_found_and_predicted_again() {
     let folder = folder_of(3, "chelsea.png");
     let mut window = open(Some(folder.path()), CLASSIFIER);
     wait_for(&mut window, "1 predicted");
@@ -193,7 +193,7 @@ fn answers_about_older_files_are_found_and_predicted_again() {
     click(&mut window, "All 3");
     wait_for(&mut window, "3 images");
     click(&mut window, "Predict all");
-    wait_until(&mut window, "an answer about the new file", |window| {
+    wait_until(&mut window, "a prediction about the new file", |window| {
         !sees(window, "older file") && !sees(window, "Older file")
     });
     wait_until_idle(&mut window);
@@ -269,12 +269,12 @@ fn reloading_lists_again_and_loses_no_place() {
 fn a_broken_file_that_is_written_anew_is_shown() {
     let folder = folder_of(1, "chelsea.png");
     let file = folder.path().join("broken.png");
-    std::fs::write(&file, b"not a picture").unwrap();
+    std::fs::write(&file, b"not an image").unwrap();
     let mut window = open(Some(folder.path()), CLASSIFIER);
     wait_for(&mut window, "broken.png, cannot be shown");
     wait_for(&mut window, "1 problem");
     std::fs::copy(samples().join("chelsea.png"), &file).unwrap();
-    wait_until(&mut window, "the new picture", |window| {
+    wait_until(&mut window, "the new image", |window| {
         !sees(window, "broken.png, cannot be shown") && sees(window, "broken.png, ")
     });
     wait_for(&mut window, "Tasks and problems");
@@ -288,7 +288,7 @@ fn kept_thumbnails_are_counted_and_cleared_from_the_menu() {
     click(&mut window, "View");
     click(&mut window, "Kept on disk");
     wait_until(&mut window, "the size in use", |window| {
-        sees(window, "Thumbnails: ") && sees(window, "Pictures from S3: ")
+        sees(window, "Thumbnails: ") && sees(window, "Images from S3: ")
     });
     assert!(sees(&window, "At most 1.0 GiB"));
     click(&mut window, "Clear cache");
@@ -356,7 +356,7 @@ fn the_grid_follows_a_name_that_is_typed_fast_and_changes_its_place_at_the_shown
     assert!(!sees(&window, "0000.png, "));
     window.key_press(Key::Escape);
     window.run_steps(2);
-    for what in ["thumbnails alone", "thumbnails beside the picture"] {
+    for what in ["thumbnails alone", "thumbnails beside the image"] {
         window.key_press_modifiers(Modifiers::COMMAND, Key::G);
         window.run_steps(3);
         assert!(sees(&window, "1731.png, "), "{what}");
@@ -380,12 +380,12 @@ fn the_grid_follows_a_name_that_is_typed_fast_and_changes_its_place_at_the_shown
 }
 
 #[test]
-fn space_shows_the_picture_alone_and_escape_goes_back() {
+fn space_shows_the_image_alone_and_escape_goes_back() {
     let mut window = open(Some(&samples()), CLASSIFIER);
     wait_for(&mut window, "1 of 8 images");
     assert!(sees(&window, "Path of a folder or image"));
     window.key_press(Key::Space);
-    wait_until(&mut window, "the picture alone", |window| {
+    wait_until(&mut window, "the image alone", |window| {
         !sees(window, "Path of a folder or image") && sees(window, "1 of 8 images")
     });
     window.key_press(Key::ArrowRight);
@@ -399,11 +399,11 @@ fn space_shows_the_picture_alone_and_escape_goes_back() {
 }
 
 #[test]
-fn thumbnails_can_take_the_whole_window_and_a_picture_is_one_key_away() {
+fn thumbnails_can_take_the_whole_window_and_an_image_is_one_key_away() {
     let mut window = open(Some(&samples()), CLASSIFIER);
     wait_for(&mut window, "1 of 8 images");
     window.key_press_modifiers(Modifiers::COMMAND, Key::G);
-    wait_until(&mut window, "no picture", |window| {
+    wait_until(&mut window, "no image", |window| {
         !sees(window, "1 of 8 images")
     });
     assert!(sees(&window, "chelsea.png, "));
@@ -439,9 +439,9 @@ fn clicks_with_ctrl_and_shift_select_and_only_the_selection_is_predicted() {
     assert!(sees(&window, "2-chelsea.png, tiger cat 38 %"));
     wait_until_idle(&mut window);
     let run = window.state().state().run().unwrap();
-    let is_answered = |id: &SampleId| run.answers.summary(*id).is_some();
-    let answered = window.state().state().samples.ids().filter(is_answered);
-    assert!(answered.eq([1, 2, 3].map(SampleId)));
+    let is_predicted = |id: &SampleId| run.predictions.summary(*id).is_some();
+    let predicted = window.state().state().samples.ids().filter(is_predicted);
+    assert!(predicted.eq([1, 2, 3].map(SampleId)));
 }
 
 #[test]
@@ -462,7 +462,7 @@ fn the_slider_of_the_thumbnails_makes_room_for_more_of_them() {
 }
 
 #[test]
-fn boxes_on_thumbnails_are_those_of_the_whole_answers() {
+fn boxes_on_thumbnails_are_those_of_the_whole_predictions() {
     let mut window = open(Some(&samples()), "ssd-mobilenet-coco");
     wait_for(&mut window, "1 predicted");
     click(&mut window, "Predict all");
@@ -472,7 +472,7 @@ fn boxes_on_thumbnails_are_those_of_the_whole_answers() {
     click(&mut window, "Boxes on thumbnails");
     wait_until(
         &mut window,
-        "the answers of all cells on screen",
+        "the predictions of all cells on screen",
         |window| {
             let state = window.state().state();
             let run = state.run().unwrap().id();

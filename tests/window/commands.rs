@@ -153,13 +153,13 @@ fn diagnostics_name_version_and_model_and_go_to_the_clipboard() {
 }
 
 #[test]
-fn zoom_keys_change_the_picture_and_fit_brings_it_back() {
+fn zoom_keys_change_the_image_and_fit_brings_it_back() {
     let mut window = open(Some(&samples().join("chelsea.png")), CLASSIFIER);
     wait_for(&mut window, "tiger cat");
     window.key_press(Key::Num1);
     wait_for(&mut window, "100 %");
     window.key_press(Key::F);
-    wait_until(&mut window, "the fitted picture", |window| {
+    wait_until(&mut window, "the fitted image", |window| {
         !sees(window, "100 %")
     });
 }

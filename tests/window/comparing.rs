@@ -26,13 +26,15 @@ pub(crate) fn two_runs(model: &str, source: &std::path::Path) -> Harness<'static
 fn predict_all(window: &mut Harness<'static, App>) {
     wait_until(window, "the model", |window| {
         let state = window.state().state();
-        state.run().is_some_and(|run| run.answers.answered() > 0)
+        state
+            .run()
+            .is_some_and(|run| run.predictions.predicted() > 0)
     });
     window.state_mut().command(Action::PredictAll.into());
-    wait_until(window, "all answers", |window| {
+    wait_until(window, "all predictions", |window| {
         let state = window.state().state();
-        let answered = state.run().map_or(0, |run| run.answers.answered());
-        answered == state.samples.len() && state.tasks.is_idle() && state.project.unsaved() == 0
+        let predicted = state.run().map_or(0, |run| run.predictions.predicted());
+        predicted == state.samples.len() && state.tasks.is_idle() && state.project.unsaved() == 0
     });
 }
 
@@ -119,7 +121,7 @@ fn two_runs_lie_side_by_side_each_under_its_name() {
         "EfficientNet-Lite0, 1 thread\ntiger cat 38.3 %",
     );
     click(&mut window, "Overlaid");
-    wait_until(&mut window, "one picture", |window| {
+    wait_until(&mut window, "one image", |window| {
         !sees(window, "EfficientNet-Lite0\ntiger cat")
     });
 }
@@ -163,7 +165,7 @@ fn a_comparison_is_exported_with_the_disagreement_of_each_image() {
 }
 
 #[test]
-fn a_click_on_a_run_looks_at_its_answers() {
+fn a_click_on_a_run_looks_at_its_predictions() {
     let folder = folder_of(2, "chelsea.png");
     let mut window = two_runs(CLASSIFIER, folder.path());
     let current = |window: &Harness<'static, App>| window.state().state().run().unwrap().id();
@@ -199,22 +201,22 @@ fn a_change_of_class_is_clicked_to_see_its_images_and_the_rest_of_the_list_opens
     let mut window = open(Some(images.path()), CLASSIFIER);
     wait_for(&mut window, "10 images, 1 predicted");
     wait_for_listing(&mut window);
-    let answered = |window: &Harness<'static, App>, class: &str| {
+    let predicted = |window: &Harness<'static, App>, class: &str| {
         let run = window.state().state().run();
         run.is_some_and(|run| {
             let labels: Vec<&str> = run.labels().iter().map(|(_, name)| name).collect();
-            labels.contains(&class) && run.answers.answered() == 10
+            labels.contains(&class) && run.predictions.predicted() == 10
         })
     };
     let (right, left) = (outputs(10, "person", "b"), outputs(10, "Kite", "a"));
     open_folder_of_outputs(&mut window, right.path());
     wait_until(&mut window, "the first run", |window| {
-        answered(window, "person")
+        predicted(window, "person")
     });
     let right_run = window.state().state().run().unwrap().id();
     open_folder_of_outputs(&mut window, left.path());
     wait_until(&mut window, "the second run", |window| {
-        answered(window, "Kite")
+        predicted(window, "Kite")
     });
     click(&mut window, "Runs");
     window.state_mut().command(Command::CompareWith(right_run));

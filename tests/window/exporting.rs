@@ -53,7 +53,7 @@ fn what_is_on_screen_is_exported_and_an_existing_file_is_kept() {
 }
 
 #[test]
-fn an_answer_about_an_older_version_of_a_file_is_not_exported_and_that_is_said() {
+fn a_prediction_about_an_older_version_of_a_file_is_not_exported_and_that_is_said() {
     let images = folder_of(2, "coffee.png");
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("boxes.json");
@@ -221,7 +221,7 @@ fn an_export_that_is_cancelled_leaves_nothing_behind() {
     });
     let app = window.state_mut();
     app.command(Action::Export.into());
-    let options = ExportOptions::of_format(ExportFormat::Pictures);
+    let options = ExportOptions::of_format(ExportFormat::AnnotatedImages);
     app.command(Command::SetExport(options, ExportScope::All));
     app.command(Command::Export {
         path: folder.path().join("pictures"),

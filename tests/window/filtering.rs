@@ -6,7 +6,7 @@ use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable;
 use spotcheck::app::App;
 use spotcheck::domain::SampleId;
-use spotcheck::review::{AnswerStatus, Query, SortBy};
+use spotcheck::review::{PredictionStatus, Query, SortBy};
 use spotcheck::state::{Command, Display, ViewChange};
 
 use crate::support::repository;
@@ -247,7 +247,7 @@ fn a_setting_that_is_only_drawn_stays_as_it_is() {
 #[test]
 fn a_quick_filter_shows_the_broken_images_and_goes_again() {
     let folder = folder_of(2, "chelsea.png");
-    std::fs::write(folder.path().join("broken.jpg"), b"not a picture").unwrap();
+    std::fs::write(folder.path().join("broken.jpg"), b"not an image").unwrap();
     let mut window = open(Some(folder.path()), CLASSIFIER);
     wait_for(&mut window, "Problems 1");
     click(&mut window, "Problems 1");
@@ -274,11 +274,11 @@ fn a_damaged_image_is_predicted_marked_and_found() {
     let state = window.state().state();
     let run = state.run().unwrap();
     let id = state.order().ids().next().unwrap();
-    assert_eq!(run.status(id), AnswerStatus::Answered);
+    assert_eq!(run.status(id), PredictionStatus::Predicted);
     assert_eq!(run.warnings(id).len(), 1);
-    // The picture is shown by itself, with its warning.
+    // The image is shown by itself, with its warning.
     window.state_mut().command(Command::Show(id));
-    wait_until(&mut window, "the warning of the picture", |window| {
+    wait_until(&mut window, "the warning of the image", |window| {
         let display = &window.state().state().shown.display;
         matches!(display, Display::Ready(info) if info.warning.is_some())
     });
@@ -322,10 +322,13 @@ fn the_histogram_counts_what_lies_above_the_threshold_and_follows_it() {
             spotcheck::state::ViewChange::MinScore(0.05),
         ));
     wait_until(&mut window, "more boxes", |window| above(window) > at_half);
-    // Brute force, from the whole answers.
+    // Brute force, from the whole predictions.
     let state = window.state().state();
     let run = state.run().unwrap();
-    let shown = state.samples.ids().filter_map(|id| run.answers.summary(id));
+    let shown = state
+        .samples
+        .ids()
+        .filter_map(|id| run.predictions.summary(id));
     let boxes = shown.flat_map(|summary| summary.scores.to_vec());
     assert_eq!(above(&window), boxes.filter(|score| *score >= 0.05).count());
 }
@@ -358,14 +361,14 @@ fn only_what_was_found_is_predicted() {
     click(&mut window, "Predict filtered");
     wait_until(&mut window, "seven answers", |window| {
         let run = window.state().state().run();
-        run.is_some_and(|run| run.answers.answered() >= 7)
+        run.is_some_and(|run| run.predictions.predicted() >= 7)
     });
     wait_until_idle(&mut window);
     let state = window.state().state();
-    let answers = &state.run().unwrap().answers;
-    let is_unanswered = |id: &SampleId| answers.summary(*id).is_none();
-    let unanswered = state.samples.ids().filter(is_unanswered);
-    let names: Vec<&str> = unanswered
+    let predictions = &state.run().unwrap().predictions;
+    let is_unpredicted = |id: &SampleId| predictions.summary(*id).is_none();
+    let unpredicted = state.samples.ids().filter(is_unpredicted);
+    let names: Vec<&str> = unpredicted
         .map(|id| &*state.samples.get(id).unwrap().name)
         .collect();
     assert_eq!(names, ["chelsea.png"]);
@@ -391,7 +394,7 @@ fn hidden_overlaps_are_counted_out_everywhere() {
     });
     let state = window.state().state();
     for sample in state.samples.ids() {
-        let Some(whole) = state.answer_of(sample) else {
+        let Some(whole) = state.prediction_of(sample) else {
             continue;
         };
         let run = state.run().unwrap();

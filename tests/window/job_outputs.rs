@@ -5,7 +5,7 @@ use std::path::Path;
 use egui_kittest::Harness;
 use spotcheck::app::App;
 use spotcheck::domain::{S3Address, S3Place, SampleId};
-use spotcheck::state::{Command, OutputsAt, OutputsWish};
+use spotcheck::state::{Command, OutputsAt, OutputsRequest};
 
 use crate::remote::{place, retry_the_failed, send, serve, wait_for_listing};
 use crate::support::alone::alone;
@@ -26,12 +26,12 @@ fn sample_named(window: &Harness<'static, App>, name: &str) -> SampleId {
         .unwrap()
 }
 
-/// The names of the images that the run on screen, made elsewhere, has an answer about.
-fn answered_elsewhere(window: &Harness<'static, App>) -> Vec<String> {
+/// The names of the images that the run on screen, made elsewhere, has a prediction about.
+fn predicted_remote(window: &Harness<'static, App>) -> Vec<String> {
     let state = window.state().state();
     let run = state.run().filter(|run| !run.info.key.made.is_here());
-    let answers = run.into_iter().flat_map(|run| run.answers.iter());
-    answers
+    let predictions = run.into_iter().flat_map(|run| run.predictions.iter());
+    predictions
         .map(|(id, _)| state.samples.get(id).unwrap().name.clone())
         .collect()
 }
@@ -49,7 +49,7 @@ fn outputs_of_selected_images_are_theirs_with_those_of_the_retry_and_the_page_le
             bucket.put("photos/1.png", &photograph("chelsea.png"));
             bucket.put("photos/2.png", &photograph("astronaut.png"));
             bucket.put("photos/a/1.png", &photograph("coffee.png"));
-            bucket.put("photos/a/2.png", b"no picture");
+            bucket.put("photos/a/2.png", b"no image");
             bucket.put("other/1.png", &photograph("chelsea.png"));
             let mut window = open(None, CLASSIFIER);
             let photos = place(&bucket);
@@ -78,8 +78,8 @@ fn outputs_of_selected_images_are_theirs_with_those_of_the_retry_and_the_page_le
             window.state_mut().command(Command::OpenJob(job.clone()));
             wait_for(&mut window, "1 of 2 outputs");
             click(&mut window, "Open outputs");
-            wait_until(&mut window, "the answers of both jobs", |window| {
-                answered_elsewhere(window) == ["a/1.png", "a/2.png"]
+            wait_until(&mut window, "the predictions of both jobs", |window| {
+                predicted_remote(window) == ["a/1.png", "a/2.png"]
             });
             let said = format!("1 by the retry {}", retry.name);
             wait_until(&mut window, "what the retry answered", |window| {
@@ -94,13 +94,13 @@ fn outputs_of_selected_images_are_theirs_with_those_of_the_retry_and_the_page_le
             );
 
             // From somewhere else, the page leads back to the images.
-            let elsewhere = S3Place {
+            let remote_inference = S3Place {
                 address: S3Address::new(&bucket.name, "other/"),
                 ..photos.clone()
             };
             window
                 .state_mut()
-                .command(Command::OpenPlace(Box::new(elsewhere)));
+                .command(Command::OpenPlace(Box::new(remote_inference)));
             wait_for(&mut window, "1 image, 1 predicted");
             window.state_mut().command(Command::OpenJob(job));
             click(&mut window, "Open its images");
@@ -121,22 +121,22 @@ pub(crate) fn put_output(folder: &Path, image: &str, classes: &[(u32, &str, f64)
             serde_json::json!({"index": index, "label": label, "score": score})
         })
         .collect();
-    let answer = serde_json::json!({
+    let prediction = serde_json::json!({
         "status": "ok", "model": "theirs", "task": "classification", "width": 451, "height": 300,
         "classes": classes,
     });
     let path = folder.join(format!("{image}.out"));
-    std::fs::write(path, answer.to_string()).unwrap();
+    std::fs::write(path, prediction.to_string()).unwrap();
 }
 
 pub(crate) fn open_folder_of_outputs(window: &mut Harness<'static, App>, folder: &Path) {
-    let wish = OutputsWish {
+    let request = OutputsRequest {
         at: OutputsAt::Folder(folder.to_owned()),
-        reading: spotcheck::domain::ReadingWish::default(),
+        reading: spotcheck::domain::ReadingRequest::default(),
     };
     window
         .state_mut()
-        .command(Command::OpenOutputs(Box::new(wish)));
+        .command(Command::OpenOutputs(Box::new(request)));
 }
 
 #[test]
@@ -154,8 +154,8 @@ fn a_run_that_goes_on_keeps_the_classes_that_it_has_learnt() {
     wait_for(&mut window, "3 images, 1 predicted");
     wait_for_listing(&mut window);
     open_folder_of_outputs(&mut window, outputs.path());
-    wait_until(&mut window, "the first answer", |window| {
-        answered_elsewhere(window) == [image(0)]
+    wait_until(&mut window, "the first prediction", |window| {
+        predicted_remote(window) == [image(0)]
     });
     wait_for(&mut window, "cat 75.0 %");
     wait_for(&mut window, "All saved");
@@ -177,15 +177,15 @@ fn a_run_that_goes_on_keeps_the_classes_that_it_has_learnt() {
         runs.any(|run| !run.info.key.made.is_here())
     });
     open_folder_of_outputs(&mut again, outputs.path());
-    wait_until(&mut again, "the answers of both days", |window| {
+    wait_until(&mut again, "the predictions of both days", |window| {
         let run = window.state().state().run();
-        run.is_some_and(|run| run.answers.failed() == 1)
-            && answered_elsewhere(window) == [image(0), image(1)]
+        run.is_some_and(|run| run.predictions.failed() == 1)
+            && predicted_remote(window) == [image(0), image(1)]
     });
     let run = again.state().state().run().unwrap();
     let names: Vec<(u32, &str)> = run.info.labels.iter().collect();
     assert_eq!(names, [(0, "cat"), (7, "dog"), (9, "bird")]);
     let refused = sample_named(&again, &image(2));
-    let failure = run.answers.failure(refused).unwrap();
+    let failure = run.predictions.failure(refused).unwrap();
     assert!(failure.contains("elsewhere it is “dog”"), "{failure}");
 }

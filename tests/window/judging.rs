@@ -317,7 +317,7 @@ fn escape_in_a_text_field_leaves_the_field_and_nothing_else() {
 }
 
 #[test]
-fn many_images_are_judged_only_after_a_question_and_undone_beside_the_answer() {
+fn many_images_are_judged_only_after_a_question_and_undone_beside_the_prediction() {
     let folder = folder_of(21, "chelsea.png");
     let mut window = open_to_judge(folder.path(), CLASSIFIER);
     wait_for(&mut window, "21 images");
@@ -375,7 +375,7 @@ fn undoing_comes_back_to_its_image_while_only_unjudged_ones_are_shown() {
 }
 
 #[test]
-fn a_verdict_on_a_box_stays_with_the_answer_that_it_is_about_when_the_file_changes() {
+fn a_verdict_on_a_box_stays_with_the_prediction_that_it_is_about_when_the_file_changes() {
     let (images, projects) = (folder_of(1, "coffee.png"), tempfile::tempdir().unwrap());
     let mut window = open_in(projects.path(), Some(images.path()), DETECTOR);
     wait_for(&mut window, "cup ");
@@ -397,14 +397,14 @@ fn a_verdict_on_a_box_stays_with_the_answer_that_it_is_about_when_the_file_chang
     let mut window = open_in(projects.path(), Some(images.path()), DETECTOR);
     wait_for(&mut window, "0-coffee.png, older file");
     wait_for(&mut window, "It is kept because it was judged");
-    wait_until(&mut window, "the answer that was judged", |window| {
+    wait_until(&mut window, "the prediction that was judged", |window| {
         boxes(window) == judged
     });
     assert!(sees(&window, "1 of 2 boxes judged"));
     press_with(&mut window, Modifiers::COMMAND, Key::Enter);
-    wait_for(&mut window, "keeps the answer that was judged");
+    wait_for(&mut window, "keeps the prediction that was judged");
     click(&mut window, "Take verdicts back and predict again");
-    wait_until(&mut window, "an answer about the new file", |window| {
+    wait_until(&mut window, "a prediction about the new file", |window| {
         boxes(window).is_some() && boxes(window) != judged
     });
     assert!(sees(&window, "Image: not judged"));
@@ -451,9 +451,9 @@ fn k_leads_from_one_unjudged_image_to_the_next_less_uncertain_one() {
         window.state().state().tasks.is_idle()
     });
     let state = window.state().state();
-    let answers = &state.run().unwrap().answers;
+    let predictions = &state.run().unwrap().predictions;
     let margin = |id| {
-        let scores = answers.summary(id).unwrap().scores;
+        let scores = predictions.summary(id).unwrap().scores;
         scores[0] - scores[1]
     };
     let mut by_margin: Vec<_> = state.order().ids().collect();

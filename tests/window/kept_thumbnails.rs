@@ -10,7 +10,7 @@ use egui_kittest::kittest::{NodeT, Queryable};
 use spotcheck::app::App;
 use spotcheck::decode::{ThumbnailCache, ThumbnailKey};
 use spotcheck::dirs::AppDirs;
-use spotcheck::domain::{Picture, Sample};
+use spotcheck::domain::{RgbImage, Sample};
 use spotcheck::source::{LocalSource, Source};
 use spotcheck::state::{Command, Listing};
 
@@ -114,14 +114,14 @@ fn listed(images: &Path) -> Vec<Sample> {
     source.pages().flat_map(|page| page.samples).collect()
 }
 
-fn is_of_color(picture: &Picture, color: [u8; 3]) -> bool {
+fn is_of_color(image: &RgbImage, color: [u8; 3]) -> bool {
     let corners = [
         (0, 0),
-        (picture.width() / 2, picture.height() / 2),
-        (picture.width() - 1, picture.height() - 1),
+        (image.width() / 2, image.height() / 2),
+        (image.width() - 1, image.height() - 1),
     ];
     corners.into_iter().all(|(x, y)| {
-        let found = picture.pixel(x, y).unwrap();
+        let found = image.pixel(x, y).unwrap();
         (0..3).all(|channel| found[channel].abs_diff(color[channel]) <= NEARLY)
     })
 }
@@ -150,8 +150,8 @@ fn a_killed_window_leaves_only_whole_thumbnails_and_the_next_one_shows_them() {
         for (number, sample) in (0..).zip(&samples) {
             for side in [128, 256, 512] {
                 let key = ThumbnailKey::new(sample, side).unwrap();
-                if let Some(picture) = cache.get(&key) {
-                    assert!(is_of_color(&picture, color_of(number)), "{}", sample.name);
+                if let Some(image) = cache.get(&key) {
+                    assert!(is_of_color(&image, color_of(number)), "{}", sample.name);
                     whole += 1;
                 }
             }
@@ -181,7 +181,7 @@ fn shows_right_colors(window: &mut Harness<'static, App>) -> bool {
             Some((label.get(..3)?.parse().ok()?, node.rect()))
         })
         .collect();
-    // Where the picture is in a cell that is wholly on screen, below the search field; the names are below it.
+    // Where the image is in a cell that is wholly on screen, below the search field; the names are below it.
     let whole = cells
         .iter()
         .filter(|(_, rect)| rect.top() > 320.0 && rect.bottom() < 740.0);

@@ -157,7 +157,7 @@ fn everything_in_the_window_has_a_name_and_is_reached_with_tab() {
     let mut window = open(None, DETECTOR);
     check(&mut window, "the empty window");
     let mut window = predicted();
-    check(&mut window, "images, a picture and the inspector");
+    check(&mut window, "images, an image and the inspector");
     for section in ["All models", "Runs", "Device"] {
         click(&mut window, section);
     }
@@ -167,7 +167,7 @@ fn everything_in_the_window_has_a_name_and_is_reached_with_tab() {
         Action::ThumbnailsOnly,
         Action::Filmstrip,
         Action::Filmstrip,
-        Action::LargePicture,
+        Action::LargeImage,
     ] {
         window.state_mut().command(action.into());
         check(&mut window, action.label());
@@ -215,7 +215,7 @@ fn what_has_the_keyboard_keeps_it_while_tasks_and_panels_come_and_go() {
         Action::ToggleImages,
         Action::ToggleInspector,
         Action::Filmstrip,
-        Action::LargePicture,
+        Action::LargeImage,
     ] {
         window.state_mut().command(action.into());
         window.run_steps(4);
@@ -329,7 +329,7 @@ fn the_fields_of_a_mapping_have_names_and_are_reached_with_tab() {
     window.state_mut().command(Action::OpenOutputs.into());
     wait_for(&mut window, "Open as a run");
     walk_through(&mut window, &before, "outputs");
-    click(&mut window, "How the answers are read");
+    click(&mut window, "How the predictions are read");
     click(&mut window, "With a mapping of your own");
     wait_for(&mut window, "Best class, to check against");
     walk_through(&mut window, &before, "a mapping of classes");
@@ -338,8 +338,8 @@ fn the_fields_of_a_mapping_have_names_and_are_reached_with_tab() {
     walk_through(&mut window, &before, "a mapping of boxes");
     // Escape closes a menu, and only then the dialog.
     click(&mut window, "Choose: Boxes");
-    wait_for(&mut window, "Look at the first answers, then");
-    escape_closes(&mut window, "Look at the first answers, then");
+    wait_for(&mut window, "Look at the first predictions, then");
+    escape_closes(&mut window, "Look at the first predictions, then");
     assert!(sees(&window, "Open as a run"));
     escape_closes(&mut window, "Open as a run");
 }
@@ -354,7 +354,7 @@ fn the_form_and_the_pages_of_jobs_have_names_keep_tab_inside_and_close_with_esca
             let bucket = Seaweed::shared().bucket("window-keyboard");
             let photograph = std::fs::read(samples().join("chelsea.png")).unwrap();
             bucket.put("photos/a.png", &photograph);
-            bucket.put("photos/broken.png", b"no picture");
+            bucket.put("photos/broken.png", b"no image");
             let mut window = remote::open_place(&bucket, 2);
             wait_for(&mut window, "All saved");
             wait_until_idle(&mut window);
@@ -458,7 +458,7 @@ fn the_thumbnails_are_one_stop_for_tab_and_the_arrows_walk_from_there() {
     wait_for(&mut window, "8 of 8 images");
     window.key_press(Key::Space);
     wait_until(&mut window, "the large view", |window| {
-        window.state().state().large_picture
+        window.state().state().large_image
     });
 }
 

@@ -126,7 +126,7 @@ fn controls(window: &Harness<'static, App>) -> [(&'static str, Rect); 4] {
             rect_of(window, Role::Button, "Sort classes by class"),
         ),
         ("grid", rect_of(window, Role::ListBox, "Images, ")),
-        ("picture", rect_of(window, Role::Image, "Picture ")),
+        ("picture", rect_of(window, Role::Image, "Image ")),
     ]
 }
 
@@ -180,14 +180,14 @@ fn the_first_predictions_come_without_moving_anything() {
     wait_for(&mut window, "8 images");
     wait_for(&mut window, "All 8");
     wait_until_idle(&mut window);
-    let [threshold, _, grid, picture] = {
+    let [threshold, _, grid, image] = {
         let slider = rect_of(&window, Role::Slider, "Score at least");
         let grid = rect_of(&window, Role::ListBox, "Images, ");
         [
             slider,
             slider,
             grid,
-            rect_of(&window, Role::Image, "Picture "),
+            rect_of(&window, Role::Image, "Image "),
         ]
     };
     let results = section(&window, "Results");
@@ -196,7 +196,7 @@ fn the_first_predictions_come_without_moving_anything() {
     wait_until_idle(&mut window);
     window.run_steps(4);
     let now = controls(&window);
-    assert_eq!([now[0].1, now[2].1, now[3].1], [threshold, grid, picture]);
+    assert_eq!([now[0].1, now[2].1, now[3].1], [threshold, grid, image]);
     assert_eq!(section(&window, "Results"), results);
 }
 
@@ -221,7 +221,7 @@ fn chips_and_buttons_that_appear_do_not_move_the_thumbnails() {
 }
 
 #[test]
-fn a_task_is_told_in_the_status_bar_and_takes_no_room_from_the_picture() {
+fn a_task_is_told_in_the_status_bar_and_takes_no_room_from_the_image() {
     let folder = folder_of(60, "coffee.png");
     let mut window = open(Some(folder.path()), DETECTOR);
     wait_for(&mut window, "1 predicted");
@@ -327,7 +327,7 @@ fn the_export_of_a_comparison_names_both_runs() {
 
 /// The labels of boxes that are painted on the canvas.
 fn labels_on_canvas(window: &Harness<'static, App>) -> Vec<Painted> {
-    let canvas = rect_of(window, Role::Image, "Picture ");
+    let canvas = rect_of(window, Role::Image, "Image ");
     let mut texts = painted(window);
     texts.retain(|painted| painted.size == 12.0 && canvas.contains_rect(painted.rect));
     texts
@@ -388,7 +388,7 @@ fn the_legend_of_two_runs_covers_no_label() {
     let mut window = two_runs(DETECTOR, folder.path());
     click(&mut window, "Compare with ");
     wait_for(&mut window, "B, dashed: ");
-    // In a low picture the best place of a label is where the legend is.
+    // In a low image the best place of a label is where the legend is.
     window.state_mut().command(Action::Filmstrip.into());
     for height in [860.0, 700.0] {
         window.set_size(Vec2::new(1000.0, height));

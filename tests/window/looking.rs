@@ -1,11 +1,11 @@
-//! Looking closely: large pictures, one box, what an answer rests on.
+//! Looking closely: large images, one box, what a prediction rests on.
 
 use egui::{Key, Modifiers};
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable;
 use spotcheck::app::App;
 use spotcheck::decode::encode_jpeg;
-use spotcheck::domain::Picture;
+use spotcheck::domain::RgbImage;
 use spotcheck::state::{CanvasView, Command, Explanation, ViewChange};
 
 use crate::window::{click, open, samples, sees, wait_for, wait_until};
@@ -17,25 +17,25 @@ const DETECTOR: &str = "ssd-mobilenet-coco";
 fn large_jpeg() -> Vec<u8> {
     let (width, height) = (5000, 3400);
     let line: Vec<u8> = (0..width).flat_map(|x| [(x / 20) as u8; 3]).collect();
-    let picture = Picture::new(width, height, line.repeat(height as usize)).unwrap();
-    encode_jpeg(&picture, 90).unwrap()
+    let image = RgbImage::new(width, height, line.repeat(height as usize)).unwrap();
+    encode_jpeg(&image, 90).unwrap()
 }
 
 #[test]
-fn a_large_picture_is_shown_whole_and_then_pixel_by_pixel() {
+fn a_large_image_is_shown_whole_and_then_pixel_by_pixel() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("wall.jpg");
     std::fs::write(&path, large_jpeg()).unwrap();
     let mut window = open(None, CLASSIFIER);
     window.state_mut().command(Command::SetPredictOnOpen(false));
     window.state_mut().command(Command::Open(path));
-    wait_until(&mut window, "the whole picture", |window| {
-        window.state().picture_is_complete()
+    wait_until(&mut window, "the whole image", |window| {
+        window.state().image_is_complete()
     });
     window.key_press(Key::Num1);
     wait_for(&mut window, "100 %");
     wait_until(&mut window, "the finest tiles", |window| {
-        window.state().picture_is_complete()
+        window.state().image_is_complete()
     });
     window.hover_at(egui::pos2(680.0, 430.0));
     wait_until(&mut window, "the colour under the pointer", |window| {
@@ -49,7 +49,7 @@ fn brackets_walk_through_the_boxes_and_the_magnifier_shows_the_selected_one() {
     wait_for(&mut window, "cup ");
     assert!(sees(&window, "Select a box to see it enlarged"));
     window.key_press(Key::CloseBracket);
-    wait_for(&mut window, "% of the picture");
+    wait_for(&mut window, "% of the image");
     let first = window.state().state().shown.selected_box;
     assert_eq!(first, Some(0), "the best score comes first");
     window.key_press(Key::OpenBracket);
@@ -71,7 +71,7 @@ fn zoom_to_box_brings_the_selected_box_into_the_middle() {
     let prediction = state.shown.prediction.as_ref().unwrap();
     let bounds = prediction.detections()[state.shown.selected_box.unwrap()].bounds;
     let CanvasView::Free { centre, .. } = state.canvas else {
-        panic!("the picture is still fitted");
+        panic!("the image is still fitted");
     };
     let middle = [
         f32::midpoint(bounds.x1, bounds.x2),
@@ -86,10 +86,7 @@ fn explain_shows_which_parts_carry_the_class_and_can_be_hidden() {
     let mut window = open(Some(&samples().join("chelsea.png")), CLASSIFIER);
     wait_for(&mut window, "tiger cat 38.3 %");
     click(&mut window, "Explain");
-    wait_for(
-        &mut window,
-        "“tiger cat” scores 38.3 % on the whole picture",
-    );
+    wait_for(&mut window, "“tiger cat” scores 38.3 % on the whole image");
     assert!(sees(&window, " points"), "the legend has a unit");
     let Explanation::Ready { saliency, .. } = &window.state().state().shown.explanation else {
         panic!("the explanation is there");
@@ -105,7 +102,7 @@ fn explain_shows_which_parts_carry_the_class_and_can_be_hidden() {
     assert!((opacity - 0.2).abs() < 0.01, "{opacity}");
     window.get_by_label("Hide").click();
     window.run_steps(2);
-    assert!(!sees(&window, "on the whole picture") && sees(&window, "Explain"));
+    assert!(!sees(&window, "on the whole image") && sees(&window, "Explain"));
 }
 
 #[test]
@@ -154,7 +151,7 @@ fn the_filmstrip_shows_the_boxes_of_a_class_by_score_and_leads_to_their_images()
         scores(window) == highest_first
     });
     click(&mut window, "96.1 %, coffee.png");
-    wait_for(&mut window, "% of the picture");
+    wait_for(&mut window, "% of the image");
     let state = window.state().state();
     assert_eq!(state.shown.selected_box, Some(0));
     // The threshold of the view holds here, too.

@@ -1,5 +1,5 @@
 use egui_kittest::kittest::Queryable;
-use spotcheck::domain::{Answer, SampleUri};
+use spotcheck::domain::{PredictionContent, SampleUri};
 use spotcheck::state::Action;
 
 use crate::support::spotcheck;
@@ -9,7 +9,7 @@ const CLASSIFIER: &str = "efficientnet-lite0";
 const DETECTOR: &str = "ssd-mobilenet-coco";
 
 #[test]
-fn opening_a_picture_predicts_it_and_shows_the_top_classes() {
+fn opening_an_image_predicts_it_and_shows_the_top_classes() {
     let mut window = open(Some(&samples().join("chelsea.png")), CLASSIFIER);
     // The reference answer (tests/golden) is 0.383.
     wait_for(&mut window, "tiger cat 38.3 %");
@@ -71,7 +71,7 @@ fn hiding_a_class_takes_its_boxes_away() {
 }
 
 #[test]
-fn predict_all_answers_every_image() {
+fn predict_all_predictions_every_image() {
     let mut window = open(Some(&samples()), DETECTOR);
     wait_for(&mut window, "1 predicted");
     click(&mut window, "Predict all");
@@ -82,7 +82,7 @@ fn predict_all_answers_every_image() {
 
 #[test]
 fn the_window_and_the_command_line_give_the_same_predictions_bit_for_bit() {
-    for (model, answers) in [(CLASSIFIER, "classes"), (DETECTOR, "detections")] {
+    for (model, predictions) in [(CLASSIFIER, "classes"), (DETECTOR, "detections")] {
         let mut window = open(Some(&samples()), model);
         wait_for(&mut window, "1 predicted");
         click(&mut window, "Predict all");
@@ -94,34 +94,49 @@ fn the_window_and_the_command_line_give_the_same_predictions_bit_for_bit() {
             let line: serde_json::Value = serde_json::from_str(line).unwrap();
             let uri = SampleUri::new(line["uri"].as_str().unwrap());
             let sample = state.samples.find(&uri).unwrap();
-            let shown = state.answer_of(sample).unwrap().clone();
-            let written = line[answers].clone();
-            let written = match shown.answer {
-                Answer::Classes(_) => Answer::Classes(serde_json::from_value(written).unwrap()),
-                Answer::Detections(_) => {
-                    Answer::Detections(serde_json::from_value(written).unwrap())
+            let shown = state.prediction_of(sample).unwrap().clone();
+            let written = line[predictions].clone();
+            let written = match shown.content {
+                PredictionContent::Classes(_) => {
+                    PredictionContent::Classes(serde_json::from_value(written).unwrap())
+                }
+                PredictionContent::Detections(_) => {
+                    PredictionContent::Detections(serde_json::from_value(written).unwrap())
                 }
             };
-            assert_eq!(shown.answer, written, "{uri}");
+            assert_eq!(shown.content, written, "{uri}");
         }
     }
 }
 
 #[test]
-fn a_long_prediction_can_be_cancelled_and_keeps_its_answers() {
+fn a_long_prediction_can_be_cancelled_and_keeps_its_predictions() {
     let folder = folder_of(400, "chelsea.png");
     let mut window = open(Some(folder.path()), CLASSIFIER);
     wait_for(&mut window, "1 predicted");
     click(&mut window, "Predict all");
-    wait_until(&mut window, "some answers", |window| {
-        window.state().state().run().unwrap().answers.answered() > 3
+    wait_until(&mut window, "some predictions", |window| {
+        window
+            .state()
+            .state()
+            .run()
+            .unwrap()
+            .predictions
+            .predicted()
+            > 3
     });
     click(&mut window, "Predict 399 images with ");
     click(&mut window, "Cancel");
     wait_for(&mut window, "Cancelled");
-    let answered = window.state().state().run().unwrap().answers.answered();
-    assert!((3..400).contains(&answered), "{answered}");
-    assert!(sees(&window, &format!("{answered} predicted")));
+    let predicted = window
+        .state()
+        .state()
+        .run()
+        .unwrap()
+        .predictions
+        .predicted();
+    assert!((3..400).contains(&predicted), "{predicted}");
+    assert!(sees(&window, &format!("{predicted} predicted")));
 }
 
 #[test]
@@ -141,7 +156,7 @@ fn a_paused_prediction_goes_on_where_it_was() {
 }
 
 #[test]
-fn another_model_is_chosen_from_the_list_and_answers_at_once() {
+fn another_model_is_chosen_from_the_list_and_predictions_at_once() {
     let mut window = open(Some(&samples().join("chelsea.png")), DETECTOR);
     wait_for(&mut window, "cat ");
     let picker = window.get_by_role_and_label(egui::accesskit::Role::ComboBox, "Model");

@@ -104,8 +104,8 @@ fn choose_tf_serving(window: &mut Harness<'static, App>, address: &str) {
     type_into(window, "Address of the model", address);
 }
 
-/// Waits until so many images have an answer from elsewhere, and nothing is under way.
-fn wait_for_answers(window: &mut Harness<'static, App>, count: usize) {
+/// Waits until so many images have a prediction from elsewhere, and nothing is under way.
+fn wait_for_predictions(window: &mut Harness<'static, App>, count: usize) {
     wait_until(
         window,
         &format!("{count} answers from elsewhere"),
@@ -114,14 +114,14 @@ fn wait_for_answers(window: &mut Harness<'static, App>, count: usize) {
             let run = state.run();
             state.tasks.is_idle()
                 && run.is_some_and(|run| {
-                    !run.info.key.made.is_here() && run.answers.answered() == count
+                    !run.info.key.made.is_here() && run.predictions.predicted() == count
                 })
         },
     );
 }
 
 #[test]
-fn a_picture_in_view_is_predicted_at_an_endpoint_as_on_this_computer_and_only_that_one_is_sent() {
+fn an_image_in_view_is_predicted_at_an_endpoint_as_on_this_computer_and_only_that_one_is_sent() {
     let mut plane = None;
     alone(
         "predicting_elsewhere::a_picture_in_view_is_predicted_at_an_endpoint_as_on_this_computer_and_only_that_one_is_sent",
@@ -145,17 +145,17 @@ fn a_picture_in_view_is_predicted_at_an_endpoint_as_on_this_computer_and_only_th
             click(&mut window, "Predict there");
             wait_for(&mut window, "by endpoint photos in us-east-1");
             wait_for(&mut window, "3 images, 1 predicted");
-            wait_for_answers(&mut window, 1);
+            wait_for_predictions(&mut window, 1);
 
             // The next one that comes into view; going back sends nothing.
             window.state_mut().command(Command::Walk(Step::By(1)));
-            wait_for_answers(&mut window, 2);
+            wait_for_predictions(&mut window, 2);
             window.state_mut().command(Command::Walk(Step::By(-1)));
-            wait_for_answers(&mut window, 2);
+            wait_for_predictions(&mut window, 2);
 
             // What was asked for.
             click(&mut window, "Predict all");
-            wait_for_answers(&mut window, 3);
+            wait_for_predictions(&mut window, 3);
             window.state_mut().command(Action::CompareWithLocal.into());
             wait_for(&mut window, "100.0 % agree");
             wait_for(&mut window, "in 3 of 3 images");
@@ -221,7 +221,7 @@ fn an_endpoint_that_is_missing_fails_or_gets_too_much_says_why_and_where_to_look
     }
 }
 
-/// A container that answers about every image the same, as a list of scores.
+/// A container that predictions about every image the same, as a list of scores.
 const SCORES: &str = r#"
 import os
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -320,7 +320,7 @@ fn an_endpoint_that_failed_says_why_before_and_after_it_was_asked() {
 }
 
 #[test]
-fn an_endpoint_that_is_deleted_meanwhile_is_said_and_its_answers_stay() {
+fn an_endpoint_that_is_deleted_meanwhile_is_said_and_its_predictions_stay() {
     let mut plane = None;
     alone(
         "predicting_elsewhere::an_endpoint_that_is_deleted_meanwhile_is_said_and_its_answers_stay",
@@ -333,7 +333,7 @@ fn an_endpoint_that_is_deleted_meanwhile_is_said_and_its_answers_stay() {
             choose_endpoint(&mut window, "gone");
             wait_for(&mut window, "✓ gone is InService");
             click(&mut window, "Predict there");
-            wait_for_answers(&mut window, 1);
+            wait_for_predictions(&mut window, 1);
 
             let home = tempfile::tempdir().unwrap();
             let delete = ["endpoint", "delete", "gone", "--yes"];
@@ -342,14 +342,14 @@ fn an_endpoint_that_is_deleted_meanwhile_is_said_and_its_answers_stay() {
             window.state_mut().command(Command::Walk(Step::By(1)));
             wait_for(&mut window, "Could not ask the endpoint gone");
             assert!(sees(&window, "look at the name and the region"));
-            wait_for_answers(&mut window, 1);
+            wait_for_predictions(&mut window, 1);
             assert!(sees(&window, "2 images, 1 predicted"));
         },
     );
 }
 
 #[test]
-fn a_session_that_ends_between_two_pictures_is_said_with_what_renews_it() {
+fn a_session_that_ends_between_two_images_is_said_with_what_renews_it() {
     let mut plane = None;
     alone(
         "predicting_elsewhere::a_session_that_ends_between_two_pictures_is_said_with_what_renews_it",
@@ -369,7 +369,7 @@ fn a_session_that_ends_between_two_pictures_is_said_with_what_renews_it() {
             choose_endpoint(&mut window, "cats");
             wait_for(&mut window, "✓ cats is InService");
             click(&mut window, "Predict there");
-            wait_for_answers(&mut window, 1);
+            wait_for_predictions(&mut window, 1);
             window.state_mut().command(Command::Walk(Step::By(1)));
             wait_for(&mut window, "has expired");
             assert!(sees(
@@ -377,7 +377,7 @@ fn a_session_that_ends_between_two_pictures_is_said_with_what_renews_it() {
                 "renew it where its credentials come from, then try again"
             ));
             assert!(sees(&window, "Try again"));
-            wait_for_answers(&mut window, 1);
+            wait_for_predictions(&mut window, 1);
         },
     );
 }
@@ -454,8 +454,8 @@ fn image_of(body: &Value) -> Vec<u8> {
     BASE64_STANDARD.decode(image).unwrap()
 }
 
-fn said(answer: &Value) -> Reply {
-    Reply::whole(answer.to_string().as_bytes())
+fn said(prediction: &Value) -> Reply {
+    Reply::whole(prediction.to_string().as_bytes())
 }
 
 fn predictions(server: &HttpServer) -> usize {
@@ -468,7 +468,7 @@ fn predictions(server: &HttpServer) -> usize {
 }
 
 #[test]
-fn a_model_in_tensorflow_serving_answers_by_the_signature_and_labels_that_were_chosen() {
+fn a_model_in_tensorflow_serving_predictions_by_the_signature_and_labels_that_were_chosen() {
     let server = cifar();
     let folder = folder_of(3, "chelsea.png");
     let mut window = open_folder(folder.path(), 3);
@@ -487,7 +487,7 @@ fn a_model_in_tensorflow_serving_answers_by_the_signature_and_labels_that_were_c
     type_into(&mut window, "Label set or label file", "cifar-10");
     click(&mut window, "Predict there");
     wait_for(&mut window, "by TensorFlow Serving at http");
-    wait_for_answers(&mut window, 1);
+    wait_for_predictions(&mut window, 1);
     let len = std::fs::metadata(samples().join("chelsea.png"))
         .unwrap()
         .len();
@@ -500,13 +500,13 @@ fn a_model_in_tensorflow_serving_answers_by_the_signature_and_labels_that_were_c
     window.state_mut().command(Action::PredictSelection.into());
     wait_until(&mut window, "the selection", |window| {
         let run = window.state().state().run();
-        run.is_some_and(|run| run.answers.answered() == 3)
+        run.is_some_and(|run| run.predictions.predicted() == 3)
     });
-    wait_for_answers(&mut window, 3);
+    wait_for_predictions(&mut window, 3);
     assert_eq!(predictions(&server), 4, "one of the three is asked again");
 }
 
-/// A model whose answers Spotcheck does not know.
+/// A model whose predictions Spotcheck does not know.
 fn strange() -> HttpServer {
     HttpServer::start(|request| match request.path.as_str() {
         "/v1/models/own:predict" => said(&json!({"verdict": {"certainty": [0.25, 0.75]}})),
@@ -527,7 +527,7 @@ fn open_at_home(home: &Path, folder: &Path, images: usize) -> Harness<'static, A
 }
 
 #[test]
-fn answers_of_a_shape_that_nobody_knows_are_read_with_a_mapping_that_is_kept_and_deleted() {
+fn predictions_of_a_shape_that_nobody_knows_are_read_with_a_mapping_that_is_kept_and_deleted() {
     let server = strange();
     let (home, folder) = (tempfile::tempdir().unwrap(), folder_of(2, "chelsea.png"));
     let labels = home.path().join("labels.txt");
@@ -546,7 +546,7 @@ fn answers_of_a_shape_that_nobody_knows_are_read_with_a_mapping_that_is_kept_and
     click(&mut window, "Say how answers are read…");
     wait_for(
         &mut window,
-        "the answers have no shape that Spotcheck knows",
+        "the predictions have no shape that Spotcheck knows",
     );
     assert!(sees(&window, "\"certainty\": [0.25, 0.75]"));
     click(&mut window, "Make a mapping");
@@ -562,7 +562,7 @@ fn answers_of_a_shape_that_nobody_knows_are_read_with_a_mapping_that_is_kept_and
     assert!(kept.join("verdicts.txt").exists());
     assert_eq!(predictions(&server), 1, "trying costs no prediction");
     click(&mut window, "Predict there");
-    wait_for_answers(&mut window, 1);
+    wait_for_predictions(&mut window, 1);
     wait_for(&mut window, "cat 75.0 %");
     assert_eq!(predictions(&server), 2);
 
@@ -585,16 +585,16 @@ fn answers_of_a_shape_that_nobody_knows_are_read_with_a_mapping_that_is_kept_and
 }
 
 #[test]
-fn an_answer_is_looked_at_before_anything_is_predicted_and_belongs_to_its_address() {
+fn a_prediction_is_looked_at_before_anything_is_predicted_and_belongs_to_its_address() {
     let server = strange();
     let (home, folder) = (tempfile::tempdir().unwrap(), folder_of(2, "chelsea.png"));
     let mut window = open_at_home(home.path(), folder.path(), 2);
     choose_tf_serving(&mut window, &server.url("/v1/models/own:predict"));
     wait_for(&mut window, "TensorFlow Serving has no model own");
-    click(&mut window, "Look at an answer");
+    click(&mut window, "Look at a prediction");
     wait_for(
         &mut window,
-        "the answers have no shape that Spotcheck knows",
+        "the predictions have no shape that Spotcheck knows",
     );
     assert_eq!(predictions(&server), 1);
     click(&mut window, "Make a mapping");
@@ -604,11 +604,11 @@ fn an_answer_is_looked_at_before_anything_is_predicted_and_belongs_to_its_addres
     let other = server.url("/v1/models/other:predict");
     replace_in(&mut window, "Address of the model", &other);
     wait_until(&mut window, "the other address", |window| {
-        sees(window, "sends the picture in view there") && !sees(window, "class 1 75.0 %")
+        sees(window, "sends the image in view there") && !sees(window, "class 1 75.0 %")
     });
-    click(&mut window, "Look at an answer");
+    click(&mut window, "Look at a prediction");
     wait_until(&mut window, "why there is none", |window| {
-        let form = &window.state().state().remote.elsewhere.form;
+        let form = &window.state().state().remote.remote_inference.form;
         form.looking.is_none() && form.not_seen.is_some()
     });
     let own = server.url("/v1/models/own:predict");
@@ -617,7 +617,7 @@ fn an_answer_is_looked_at_before_anything_is_predicted_and_belongs_to_its_addres
     // Nothing became a run, and nothing was chosen.
     assert!(sees(&window, "2 images, 1 predicted"));
     click(&mut window, "Predict there");
-    wait_for_answers(&mut window, 1);
+    wait_for_predictions(&mut window, 1);
     assert_eq!(predictions(&server), 3);
 }
 

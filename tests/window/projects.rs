@@ -96,8 +96,8 @@ fn closing_asks_once_before_it_loses_what_cannot_be_saved() {
 
     // Nothing more can be saved in a file that somebody has taken away.
     let project = project_files(projects.path()).remove(0);
-    let elsewhere = projects.path().join("away");
-    std::fs::rename(&project, &elsewhere).unwrap();
+    let remote_inference = projects.path().join("away");
+    std::fs::rename(&project, &remote_inference).unwrap();
     window.state_mut().command(Action::Accept.into());
     wait_until(&mut window, "the trouble", |window| {
         window.state().state().project.trouble.is_some()
@@ -107,9 +107,9 @@ fn closing_asks_once_before_it_loses_what_cannot_be_saved() {
     assert!(!close(&mut window), "asked once, and the user means it");
 
     // What is asked about next time is another loss.
-    std::fs::rename(&elsewhere, &project).unwrap();
+    std::fs::rename(&remote_inference, &project).unwrap();
     wait_for(&mut window, "All saved");
-    std::fs::rename(&project, &elsewhere).unwrap();
+    std::fs::rename(&project, &remote_inference).unwrap();
     window.state_mut().command(Action::Reject.into());
     wait_until(&mut window, "the trouble", |window| {
         window.state().state().project.trouble.is_some()
@@ -195,8 +195,8 @@ fn a_project_file_opens_its_images_and_finds_them_where_they_were_moved_to() {
     wait_for(&mut window, "All saved");
     drop(window);
     let project = project_files(projects.path()).remove(0);
-    let elsewhere = home();
-    let moved = elsewhere.path().join("moved");
+    let remote_inference = home();
+    let moved = remote_inference.path().join("moved");
     std::fs::rename(images.path(), &moved).unwrap();
 
     let mut again = open_in(projects.path(), Some(&project), CLASSIFIER);
@@ -209,7 +209,7 @@ fn a_project_file_opens_its_images_and_finds_them_where_they_were_moved_to() {
 }
 
 #[test]
-fn a_project_that_is_saved_elsewhere_goes_on_there_with_its_answers_and_verdicts() {
+fn a_project_that_is_saved_remote_goes_on_there_with_its_predictions_and_verdicts() {
     let (images, projects) = (folder_of(2, "chelsea.png"), home());
     let mut window = open_in(projects.path(), Some(images.path()), CLASSIFIER);
     wait_for(&mut window, "1 predicted");

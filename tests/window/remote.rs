@@ -127,7 +127,7 @@ fn a_job_that_fails_in_part_says_which_image_and_why_and_only_that_one_is_sent_a
             let photograph =
                 std::fs::read(repository().join("assets/samples/chelsea.png")).unwrap();
             bucket.put("photos/a.png", &photograph);
-            bucket.put("photos/broken.png", b"no picture");
+            bucket.put("photos/broken.png", b"no image");
             bucket.put("photos/c.png", &photograph);
             let mut window = open_place(&bucket, 3);
             send(&mut window);
@@ -267,9 +267,11 @@ fn outputs_of_a_job_open_as_a_run_that_agrees_with_the_one_made_here() {
             send(&mut window);
             wait_for(&mut window, "✓ completed");
             click(&mut window, "Open outputs");
-            wait_until(&mut window, "the answers of the job", |window| {
+            wait_until(&mut window, "the predictions of the job", |window| {
                 let run = window.state().state().run();
-                run.is_some_and(|run| !run.info.key.made.is_here() && run.answers.answered() == 3)
+                run.is_some_and(|run| {
+                    !run.info.key.made.is_here() && run.predictions.predicted() == 3
+                })
             });
             wait_for(&mut window, "tiger cat 38.3 %");
 
@@ -284,12 +286,12 @@ fn outputs_of_a_job_open_as_a_run_that_agrees_with_the_one_made_here() {
     );
 }
 
-/// A folder of outputs about the images of [`folder_of`], with the same answer about each.
-fn outputs_about(count: usize, sample: &str, answer: &str) -> tempfile::TempDir {
+/// A folder of outputs about the images of [`folder_of`], with the same prediction about each.
+fn outputs_about(count: usize, sample: &str, prediction: &str) -> tempfile::TempDir {
     let outputs = tempfile::tempdir().unwrap();
     for number in 0..count {
         let path = outputs.path().join(format!("{number}-{sample}.out"));
-        std::fs::write(path, answer).unwrap();
+        std::fs::write(path, prediction).unwrap();
     }
     outputs
 }
@@ -323,8 +325,8 @@ pub(crate) fn home_with_runtime(home: &std::path::Path) -> AppDirs {
 #[test]
 fn outputs_of_a_shape_that_nobody_knows_are_shown_and_read_with_a_mapping_that_is_kept() {
     let images = folder_of(2, "chelsea.png");
-    let answer = r#"{"verdict": {"certainty": [0.25, 0.75], "code": 7}}"#;
-    let outputs = outputs_about(2, "chelsea.png", answer);
+    let prediction = r#"{"verdict": {"certainty": [0.25, 0.75], "code": 7}}"#;
+    let outputs = outputs_about(2, "chelsea.png", prediction);
     let labels = outputs.path().join("labels.txt");
     std::fs::write(&labels, "dog\ncat\n").unwrap();
     let home = tempfile::tempdir().unwrap();
@@ -332,7 +334,7 @@ fn outputs_of_a_shape_that_nobody_knows_are_shown_and_read_with_a_mapping_that_i
     click(&mut window, "Open as a run");
     wait_for(
         &mut window,
-        "the answers have no shape that Spotcheck knows",
+        "the predictions have no shape that Spotcheck knows",
     );
     assert!(sees(&window, "\"certainty\": [0.25, 0.75]"));
 
@@ -345,7 +347,7 @@ fn outputs_of_a_shape_that_nobody_knows_are_shown_and_read_with_a_mapping_that_i
         labels.to_str().unwrap(),
     );
     wait_for(&mut window, "cat 75.0 %");
-    // Nothing is a picture of the other task, and what is wrong is said beside the field.
+    // Nothing is an image of the other task, and what is wrong is said beside the field.
     click(&mut window, "Boxes in it");
     wait_for(&mut window, "say where the boxes stand, four numbers each");
     click(&mut window, "Classes of the image");
@@ -371,7 +373,7 @@ fn outputs_of_a_shape_that_nobody_knows_are_shown_and_read_with_a_mapping_that_i
     let kept = home.path().join("data/mappings");
     std::os::unix::fs::symlink(kept, again.path().join("data/mappings")).unwrap();
     let mut window = open_outputs_of(&images, outputs.path(), again.path());
-    click(&mut window, "How the answers are read");
+    click(&mut window, "How the predictions are read");
     click(&mut window, "Saved: Verdicts of old");
     click(&mut window, "Look at the first");
     wait_for(&mut window, "cat 75.0 %");
@@ -382,8 +384,8 @@ fn outputs_of_a_shape_that_nobody_knows_are_shown_and_read_with_a_mapping_that_i
 fn boxes_of_a_shape_that_nobody_knows_are_read_as_the_fields_of_a_mapping_say() {
     let images = folder_of(2, "coffee.png");
     // 600 x 400 pixels.
-    let answer = r#"{"items": [{"at": [40, 60, 240, 360], "kind": "cup", "sure": 0.75}, {"at": [0, 0, 100, 50], "kind": "spoon", "sure": 0.5}]}"#;
-    let outputs = outputs_about(2, "coffee.png", answer);
+    let prediction = r#"{"items": [{"at": [40, 60, 240, 360], "kind": "cup", "sure": 0.75}, {"at": [0, 0, 100, 50], "kind": "spoon", "sure": 0.5}]}"#;
+    let outputs = outputs_about(2, "coffee.png", prediction);
     let labels = outputs.path().join("labels.txt");
     std::fs::write(&labels, "spoon\ncup\n").unwrap();
     let home = tempfile::tempdir().unwrap();
@@ -391,7 +393,7 @@ fn boxes_of_a_shape_that_nobody_knows_are_read_as_the_fields_of_a_mapping_say() 
     click(&mut window, "Look at the first");
     wait_for(
         &mut window,
-        "the answers have no shape that Spotcheck knows",
+        "the predictions have no shape that Spotcheck knows",
     );
     click(&mut window, "Make a mapping");
     wait_for(&mut window, "say where the class of each box stands");
@@ -425,9 +427,9 @@ fn boxes_of_a_shape_that_nobody_knows_are_read_as_the_fields_of_a_mapping_say() 
         let state = window.state().state();
         let shown = state
             .shown_sample()
-            .and_then(|shown| state.answer_of(shown));
-        shown.is_some_and(|answer| {
-            let edges = answer.detections()[0].bounds;
+            .and_then(|shown| state.prediction_of(shown));
+        shown.is_some_and(|prediction| {
+            let edges = prediction.detections()[0].bounds;
             [edges.x1, edges.y1, edges.x2, edges.y2] == [60.0, 40.0, 360.0, 240.0]
         })
     });
@@ -444,7 +446,7 @@ fn outputs_that_are_known_are_seen_before_they_are_opened_and_can_become_a_mappi
     wait_for(&mut window, "class 2 70.0 %");
     // Nothing became a run.
     assert!(sees(&window, "2 images, 1 predicted"));
-    click(&mut window, "How the answers are read");
+    click(&mut window, "How the predictions are read");
     click(&mut window, "With a mapping of your own");
     click(&mut window, "Class 0 is the background");
     wait_for(&mut window, "class 1 70.0 %");

@@ -126,7 +126,7 @@ fn the_images_in_a_tfrecord_object_open_and_are_predicted_and_so_does_one_of_the
             ..place(&bucket)
         },
     );
-    // The project of the folder has its answer already.
+    // The project of the folder has its prediction already.
     wait_for(&mut window, "photos.tfrecord/coffee.png");
     wait_for(&mut window, "1 image, 1 predicted");
 }

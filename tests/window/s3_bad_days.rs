@@ -7,7 +7,7 @@ use spotcheck::app::App;
 use spotcheck::domain::{Credentials, S3Access, S3Address, S3Place};
 use spotcheck::state::{Action, Command, TaskOutcome};
 
-use super::support::fault_proxy::{Answer, Fault, FaultProxy, Often, Request};
+use super::support::fault_proxy::{Fault, FaultProxy, Often, Request, Response};
 use super::support::repository;
 use super::support::seaweed::{Bucket, Seaweed};
 use super::window::{click, open_in, samples, wait_for, wait_until, wait_until_idle};
@@ -54,8 +54,8 @@ fn the_sign_in_page_of_a_network_is_not_taken_for_a_place() {
     let server = Seaweed::shared();
     let bucket = with_photographs(server.public_bucket("hotel"));
     let proxy = FaultProxy::before(server.address());
-    let page = Answer::html("200 OK", "Welcome to the hotel");
-    proxy.inject(|_| true, Often::Always, Fault::Answer(page));
+    let page = Response::html("200 OK", "Welcome to the hotel");
+    proxy.inject(|_| true, Often::Always, Fault::Response(page));
     let projects = tempfile::tempdir().unwrap();
     let mut window = open_in(projects.path(), None, CLASSIFIER);
     open(&mut window, &bucket, proxy.endpoint());
@@ -151,13 +151,16 @@ fn a_server_that_goes_away_leaves_images_unpredicted_and_not_failed() {
         })
     });
     wait_until_idle(&mut window);
-    let answers = &window.state().state().run().unwrap().answers;
-    assert_eq!(answers.failed(), 0);
-    let answered = answers.answered();
-    assert!(answered < IMAGES, "{answered}");
+    let predictions = &window.state().state().run().unwrap().predictions;
+    assert_eq!(predictions.failed(), 0);
+    let predicted = predictions.predicted();
+    assert!(predicted < IMAGES, "{predicted}");
 
     proxy.restart();
     window.state_mut().command(Action::PredictAll.into());
     wait_for(&mut window, &format!("{IMAGES} predicted"));
-    assert_eq!(window.state().state().run().unwrap().answers.failed(), 0);
+    assert_eq!(
+        window.state().state().run().unwrap().predictions.failed(),
+        0
+    );
 }

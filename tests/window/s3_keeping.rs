@@ -20,7 +20,7 @@ const CLASSIFIER: &str = "efficientnet-lite0";
 /// More than are on screen at once.
 const IMAGES: usize = 40;
 
-/// A bucket with images of the sample photographs, seen through a proxy that counts.
+/// A bucket with images of the sample images, seen through a proxy that counts.
 struct Images {
     bucket: Bucket,
     proxy: FaultProxy,
@@ -82,25 +82,25 @@ fn open(bucket: &Bucket, prefix: &str, proxy: &FaultProxy, home: &Path) -> Harne
     window
 }
 
-/// There and back, then through some pictures one by one. Waits for each picture: who goes on before it is there gives up
+/// There and back, then through some images one by one. Waits for each image: who goes on before it is there gives up
 /// fetching it.
 fn look_around(window: &mut Harness<'static, App>) {
-    wait_for_picture(window, 1);
+    wait_for_image(window, 1);
     window.key_press(Key::End);
-    wait_for_picture(window, IMAGES);
+    wait_for_image(window, IMAGES);
     wait_for(window, &format!("{:02}.png, ", IMAGES - 1));
     window.key_press(Key::Home);
     for number in 1..=8 {
-        wait_for_picture(window, number);
+        wait_for_image(window, number);
         window.key_press(Key::ArrowRight);
     }
-    wait_for_picture(window, 9);
+    wait_for_image(window, 9);
 }
 
 /// The image with this number, from 1, is in the middle.
-fn wait_for_picture(window: &mut Harness<'static, App>, number: usize) {
+fn wait_for_image(window: &mut Harness<'static, App>, number: usize) {
     wait_for(window, &format!("{number} of {IMAGES} images"));
-    wait_until(window, "the picture", |window| {
+    wait_until(window, "the image", |window| {
         let display = &window.state().state().shown.display;
         matches!(display, Display::Ready(_))
     });
@@ -131,7 +131,7 @@ fn scrolling_there_and_back_showing_and_predicting_asks_for_each_object_once_and
 }
 
 #[test]
-fn an_object_that_was_written_to_is_noticed_on_reload_and_its_answer_is_about_the_older_one() {
+fn an_object_that_was_written_to_is_noticed_on_reload_and_its_prediction_is_about_the_older_one() {
     let images = Images::new("reload");
     let mut window = open(&images.bucket, "photos/", &images.proxy, images.home.path());
     look_around(&mut window);
@@ -151,7 +151,7 @@ fn an_object_that_was_written_to_is_noticed_on_reload_and_its_answer_is_about_th
     assert!(run.is_outdated(last) && !run.is_outdated(SampleId(0)));
     window.key_press(Key::End);
     window.key_press(Key::ArrowLeft);
-    wait_until(&mut window, "the new picture", |window| {
+    wait_until(&mut window, "the new image", |window| {
         let display = &window.state().state().shown.display;
         matches!(display, Display::Ready(info) if info.size == [600, 400])
     });
@@ -160,7 +160,7 @@ fn an_object_that_was_written_to_is_noticed_on_reload_and_its_answer_is_about_th
 }
 
 #[test]
-fn a_picture_that_does_not_come_is_not_in_the_way_of_the_next_one() {
+fn an_image_that_does_not_come_is_not_in_the_way_of_the_next_one() {
     let images = Images::new("stalls");
     let is_first = |request: &Request| request.reads_key(&key(0));
     images
@@ -170,10 +170,14 @@ fn a_picture_that_does_not_come_is_not_in_the_way_of_the_next_one() {
     wait_for(&mut window, &format!("1 of {IMAGES} images"));
     images.proxy.wait_until_stalled();
     window.key_press(Key::ArrowRight);
-    wait_until(&mut window, "the second picture and its answer", |window| {
-        let state = window.state().state();
-        matches!(state.shown.display, Display::Ready(_)) && state.shown.prediction.is_some()
-    });
+    wait_until(
+        &mut window,
+        "the second image and its prediction",
+        |window| {
+            let state = window.state().state();
+            matches!(state.shown.display, Display::Ready(_)) && state.shown.prediction.is_some()
+        },
+    );
     let state = window.state().state();
     assert_eq!(state.shown_sample(), Some(SampleId(1)));
     // It would be, had anybody waited until it was given up.

@@ -70,7 +70,7 @@ fn sign_in_with(window: &mut Window, name: &str) {
     window.run_steps(2);
 }
 
-/// `photos/may/` with two pictures, `photos/june/` with one, and a text.
+/// `photos/may/` with two images, `photos/june/` with one, and a text.
 fn bucket(name: &str) -> Bucket {
     let bucket = Seaweed::shared().bucket(name);
     fill(&bucket);
@@ -78,9 +78,9 @@ fn bucket(name: &str) -> Bucket {
 }
 
 fn fill(bucket: &Bucket) {
-    let picture = std::fs::read(samples().join("chelsea.png")).unwrap();
+    let image = std::fs::read(samples().join("chelsea.png")).unwrap();
     for key in ["may/a.png", "may/b.png", "june/c.png"] {
-        bucket.put(&format!("photos/{key}"), &picture);
+        bucket.put(&format!("photos/{key}"), &image);
     }
     bucket.put("photos/read me.txt", b"text");
 }

@@ -1,4 +1,4 @@
-//! Pictures of the real window for the README: they cannot show what the program does not do.
+//! Images of the real window for the README: they cannot show what the program does not do.
 //!
 //! The test always draws them and looks at what was drawn; it writes `screenshots/` only where
 //! `SPOTCHECK_WRITE_SCREENSHOTS` is set, because two versions of a software rasteriser differ in the last bit.
@@ -26,7 +26,7 @@ const DETECTOR: &str = "ssd-mobilenet-coco";
 
 fn window(model: &str, theme: Theme) -> Harness<'static, App> {
     let mut window = open_with(None, model, |builder| drawn(builder, theme));
-    click(&mut window, "Open sample photographs");
+    click(&mut window, "Open sample images");
     window
 }
 
@@ -39,14 +39,14 @@ fn drawn(builder: HarnessBuilder<App>, theme: Theme) -> HarnessBuilder<App> {
 }
 
 /// Every photograph predicted, the named one in the middle.
-fn predicted(model: &str, theme: Theme, shown: &str, answer: &str) -> Harness<'static, App> {
+fn predicted(model: &str, theme: Theme, shown: &str, prediction: &str) -> Harness<'static, App> {
     let mut window = window(model, theme);
     wait_for(&mut window, "1 predicted");
     click(&mut window, "Predict all");
     wait_for(&mut window, "8 predicted");
     wait_until_idle(&mut window);
     click(&mut window, &format!("{shown}, "));
-    wait_for(&mut window, answer);
+    wait_for(&mut window, prediction);
     window
 }
 
@@ -54,7 +54,7 @@ fn predicted(model: &str, theme: Theme, shown: &str, answer: &str) -> Harness<'s
 fn take(window: &mut Harness<'static, App>, name: &str) {
     wait_until(window, "the finest tiles", |window| {
         let is_ready = matches!(window.state().state().shown.display, Display::Ready(_));
-        is_ready && window.state().picture_is_complete()
+        is_ready && window.state().image_is_complete()
     });
     // What fades in has come to light then.
     window.run_steps(12);
@@ -124,7 +124,7 @@ fn the_window_shows_a_filmstrip_and_a_magnified_box() {
     window.state_mut().command(Command::OpenFilmstrip(cup));
     wait_for(&mut window, " %, coffee.png");
     window.state_mut().command(Command::SelectBox(Some(0)));
-    wait_for(&mut window, "% of the picture");
+    wait_for(&mut window, "% of the image");
     wait_for(&mut window, "All saved");
     wait_until(&mut window, "the boxes of the strip", |window| {
         window.state().filmstrip_is_complete()
@@ -138,7 +138,7 @@ fn the_window_compares_two_runs() {
     let mut window = open_at(home_with_another_detector(home.path()), |builder| {
         drawn(builder, Theme::Dark)
     });
-    click(&mut window, "Open sample photographs");
+    click(&mut window, "Open sample images");
     for model in [DETECTOR, "ssd-mobilenet-bgr"] {
         let choose = Command::ChooseModel(model.to_owned());
         window.state_mut().command(choose);
@@ -182,14 +182,14 @@ fn the_window_presents() {
     window.key_press(Key::F11);
     wait_for(&mut window, "Escape ends");
     wait_for(&mut window, "cup 96 %");
-    // On the next picture the boxes would begin anew.
+    // On the next image the boxes would begin anew.
     window.state_mut().command(Command::PlaySlides(false));
     take(&mut window, "presenting");
 }
 
 #[test]
 fn the_window_finds_a_place_in_s3() {
-    // On the server that tests share, their buckets would be in the picture.
+    // On the server that tests share, their buckets would be in the image.
     let server = OnceCell::new();
     alone(
         "screenshots::the_window_finds_a_place_in_s3",
@@ -230,7 +230,7 @@ fn the_window_finds_a_place_in_s3() {
             );
             wait_for(&mut window, "objects");
             wait_for(&mut window, "access key …0001");
-            wait_until(&mut window, "all answers", |window| {
+            wait_until(&mut window, "all predictions", |window| {
                 window.state().state().tasks.is_idle()
             });
             take(&mut window, "open-s3-dark");
@@ -242,7 +242,7 @@ fn the_window_finds_a_place_in_s3() {
 fn the_window_explains_which_parts_carry_a_class() {
     let mut window = predicted(CLASSIFIER, Theme::Light, "chelsea.png", "tiger cat 38.3 %");
     click(&mut window, "Explain");
-    wait_for(&mut window, "on the whole picture");
+    wait_for(&mut window, "on the whole image");
     wait_until(&mut window, "the task to end", |window| {
         window.state().state().tasks.is_idle()
     });
@@ -298,9 +298,11 @@ fn the_window_sends_to_sagemaker_and_compares_what_comes_back() {
             click(&mut window, "Log of the container");
             take(&mut window, "sagemaker-job-dark");
             click(&mut window, "Open outputs");
-            wait_until(&mut window, "the answers of the job", |window| {
+            wait_until(&mut window, "the predictions of the job", |window| {
                 let run = window.state().state().run();
-                run.is_some_and(|run| !run.info.key.made.is_here() && run.answers.answered() == 8)
+                run.is_some_and(|run| {
+                    !run.info.key.made.is_here() && run.predictions.predicted() == 8
+                })
             });
             wait_for(&mut window, "All saved");
             window.state_mut().command(Action::CompareWithLocal.into());
@@ -328,7 +330,7 @@ fn the_window_shows_an_endpoint_and_what_it_costs() {
             });
             let choose = Command::ChooseModel(DETECTOR.to_owned());
             window.state_mut().command(choose);
-            click(&mut window, "Open sample photographs");
+            click(&mut window, "Open sample images");
             wait_for(&mut window, "1 predicted");
             click(&mut window, "coffee.png, ");
             wait_for(&mut window, "cup ");
@@ -337,7 +339,7 @@ fn the_window_shows_an_endpoint_and_what_it_costs() {
             wait_for(&mut window, &format!("Endpoint {name}: InService"));
             click(&mut window, "List endpoints");
             wait_for(&mut window, &format!("Endpoint {name}, InService"));
-            wait_until(&mut window, "all answers", |window| {
+            wait_until(&mut window, "all predictions", |window| {
                 window.state().state().tasks.is_idle()
             });
             window.state_mut().command(Command::DismissNotice);

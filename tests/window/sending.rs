@@ -390,7 +390,7 @@ fn a_saved_model_is_rehearsed_in_front_of_a_tensorflow_serving_whose_address_is_
             click(&mut window, "Try it here");
             wait_for(
                 &mut window,
-                "✓ 2 of 2 images have an answer; there is no model on this machine to compare with",
+                "✓ 2 of 2 images have a prediction; there is no model on this machine to compare with",
             );
             let asked = serving.exchanges();
             assert_eq!(asked.len(), 2);

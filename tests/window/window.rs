@@ -84,7 +84,7 @@ fn start(
     harness
 }
 
-/// A folder of its own for each window, so that no test sees the answers of another.
+/// A folder of its own for each window, so that no test sees the predictions of another.
 fn fresh_projects() -> PathBuf {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -158,7 +158,7 @@ pub(crate) fn click(harness: &mut Harness<'static, App>, text: &str) {
     harness.step();
 }
 
-/// A folder with `count` copies of a sample photograph.
+/// A folder with `count` copies of a sample image.
 pub(crate) fn folder_of(count: usize, sample: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let bytes = std::fs::read(samples().join(sample)).unwrap();

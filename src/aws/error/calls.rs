@@ -1,15 +1,15 @@
 //! Refusals of SageMaker and CloudWatch Logs, which say with a code and a sentence what S3 says with a status.
 
-use super::{Answer, Asked, AwsError, AwsErrorKind, Who, denied, not_s3, said, timeout};
+use super::{Asked, AwsError, AwsErrorKind, Response, Who, denied, not_s3, said, timeout};
 
 /// What kind of refusal it is, and what to do about it.
-pub(super) fn refused(answer: &Answer<'_>, asked: &Asked<'_>, who: &Who) -> AwsError {
+pub(super) fn refused(response: &Response<'_>, asked: &Asked<'_>, who: &Who) -> AwsError {
     use AwsErrorKind as Kind;
     let server = who.server();
-    let said = said(answer, who);
-    let message = answer.message.unwrap_or_default();
+    let said = said(response, who);
+    let message = response.message.unwrap_or_default();
     let error = |kind, why: String| AwsError::new(kind, format!("Could not {asked}: {why}"));
-    match (answer.code.unwrap_or_default(), answer.status) {
+    match (response.code.unwrap_or_default(), response.status) {
         ("AccessDeniedException" | "AccessDenied" | "UnauthorizedOperation", _) => {
             denied_action(message, &said, asked, who)
         }
@@ -154,7 +154,7 @@ mod tests {
     use crate::domain::Credentials;
 
     fn said_by(status: u16, code: &str, message: &str) -> AwsError {
-        let answer = Answer {
+        let response = Response {
             status,
             code: (!code.is_empty()).then_some(code),
             message: (!message.is_empty()).then_some(message),
@@ -172,10 +172,10 @@ mod tests {
             region: "eu-west-1".to_owned(),
             renewal: Some("aws sso login --profile work".to_owned()),
         };
-        crate::aws::error::of_answer(&answer, &asked, &who)
+        crate::aws::error::of_response(&response, &asked, &who)
     }
 
-    /// Status, code and message of an answer; the kind and some of the words that come of it.
+    /// Status, code and message of a response; the kind and some of the words that come of it.
     const CASES: &[(u16, &str, &str, AwsErrorKind, &str)] = &[
         (
             400,

@@ -171,8 +171,8 @@ impl SageMaker {
             tags: tags(&config.tags),
             kms_key_id: config.kms_key.as_deref(),
         };
-        let answer: CreatedConfig = self.ask(&call, &request, control)?;
-        Ok(answer.endpoint_config_arn)
+        let response: CreatedConfig = self.ask(&call, &request, control)?;
+        Ok(response.endpoint_config_arn)
     }
 
     /// `None`: there is none of this name. Of several models that share an endpoint, the first is told.
@@ -244,8 +244,8 @@ impl SageMaker {
             endpoint_config_name: &spec.config_name,
             tags: tags(&spec.tags),
         };
-        let answer: CreatedEndpoint = self.ask(&call, &request, control)?;
-        Ok(answer.endpoint_arn)
+        let response: CreatedEndpoint = self.ask(&call, &request, control)?;
+        Ok(response.endpoint_arn)
     }
 
     /// `None`: there is none of this name, or no longer.

@@ -15,7 +15,7 @@ use crate::tasks::TaskControl;
 /// The largest body that an endpoint takes.
 pub const MAX_INVOCATION_BYTES: usize = 6_291_456;
 /// SageMaker gives the model 60 seconds.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(70);
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(70);
 /// Of the message of a model: enough to see what it is about.
 const MAX_MESSAGE_CHARS: usize = 600;
 
@@ -27,7 +27,7 @@ pub struct Invocation {
     pub content_type: Option<String>,
     /// The production variant that answered.
     pub variant: Option<String>,
-    /// From sending the request to having the whole answer, with the attempts that it took.
+    /// From sending the request to having the whole response, with the attempts that it took.
     pub took: Duration,
 }
 
@@ -91,13 +91,13 @@ impl Connection {
         let _permit = self.network.request().await?;
         let timeouts = TimeoutConfig::builder()
             .connect_timeout(CONNECT_TIMEOUT)
-            .read_timeout(ANSWER_TIMEOUT)
+            .read_timeout(RESPONSE_TIMEOUT)
             .build();
         let mut settings =
             aws_sdk_sagemakerruntime::config::Builder::new().timeout_config(timeouts);
         settings.set_endpoint_url(who.endpoint.clone());
         let started = Instant::now();
-        let answer = aws_sdk_sagemakerruntime::Client::new(&loaded.config)
+        let response = aws_sdk_sagemakerruntime::Client::new(&loaded.config)
             .invoke_endpoint()
             .endpoint_name(request.endpoint)
             .content_type(request.content_type)
@@ -107,12 +107,12 @@ impl Connection {
             .config_override(settings)
             .send()
             .await;
-        match answer {
-            Ok(answer) => Ok(Invocation {
+        match response {
+            Ok(response) => Ok(Invocation {
                 took: started.elapsed(),
-                content_type: answer.content_type,
-                variant: answer.invoked_production_variant,
-                body: answer.body.map(Blob::into_inner).unwrap_or_default(),
+                content_type: response.content_type,
+                variant: response.invoked_production_variant,
+                body: response.body.map(Blob::into_inner).unwrap_or_default(),
             }),
             Err(error) => {
                 let error = match error.as_service_error() {

@@ -1,6 +1,6 @@
 //! SageMaker as the rest of the program sees it: models, transform jobs, endpoints, and what their containers wrote.
 //!
-//! Requests and answers are structs of this module, named as AWS names them; what goes out and comes in are types of `domain`. The tests
+//! Requests and responses are structs of this module, named as AWS names them; what goes out and comes in are types of `domain`. The tests
 //! hold both against AWS's own description of the service.
 
 mod endpoints;
@@ -97,7 +97,7 @@ fn sagemaker(operation: &'static str, what: impl Into<String>) -> Call {
     }
 }
 
-/// The answer itself, or `None` where SageMaker says that there is no such thing.
+/// The response itself, or `None` where SageMaker says that there is no such thing.
 fn if_there<T>(result: Result<T, AwsError>) -> Result<Option<T>, AwsError> {
     match result {
         Ok(found) => Ok(Some(found)),

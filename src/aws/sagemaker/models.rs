@@ -102,8 +102,8 @@ impl SageMaker {
     ) -> Result<String, AwsError> {
         let call = sagemaker("CreateModel", format!("create the model {}", spec.name));
         let request = CreateModel::of(spec);
-        let answer: CreatedModel = self.ask(&call, &request, control)?;
-        Ok(answer.model_arn)
+        let response: CreatedModel = self.ask(&call, &request, control)?;
+        Ok(response.model_arn)
     }
 
     /// `None`: there is none of this name. Its tags are not told.

@@ -238,8 +238,8 @@ impl SageMaker {
             format!("start the job {}", spec.job_name),
         );
         let request = CreateTransformJob::of(spec);
-        let answer: CreatedJob = self.ask(&call, &request, control)?;
-        Ok(answer.transform_job_arn)
+        let response: CreatedJob = self.ask(&call, &request, control)?;
+        Ok(response.transform_job_arn)
     }
 
     /// How a job was planned, without its tags, and what has become of it.

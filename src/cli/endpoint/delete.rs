@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::bail;
 use clap::Args;
 
-use super::Desk;
+use super::EndpointContext;
 use crate::aws::Aws;
 use crate::cli::Outcome;
 use crate::cli::account::AccountArgs;
@@ -36,11 +36,11 @@ pub(super) struct DeleteArgs {
     account: AccountArgs,
 }
 
-pub(super) fn run(args: &DeleteArgs, desk: &Desk) -> anyhow::Result<Outcome> {
-    let Desk {
+pub(super) fn run(args: &DeleteArgs, context: &EndpointContext) -> anyhow::Result<Outcome> {
+    let EndpointContext {
         control, records, ..
-    } = desk;
-    let access = desk.access_to(&args.name, &args.account);
+    } = context;
+    let access = context.access_to(&args.name, &args.account);
     let aws = Aws::new();
     let name = &args.name;
     let deletion = Deletion::of(&aws, records, &access, name, args.with_model, control)?;

@@ -5,7 +5,7 @@ use std::io::Write;
 use anyhow::bail;
 use clap::Args;
 
-use super::Desk;
+use super::EndpointContext;
 use super::plan_args::{PlanArgs, Planned};
 use super::status::{CostSoFar, settled, tell_end};
 use crate::aws::Aws;
@@ -29,22 +29,22 @@ pub(super) struct DeployArgs {
     no_wait: bool,
 }
 
-pub(super) fn run(args: &DeployArgs, desk: &Desk) -> anyhow::Result<Outcome> {
-    let control = &desk.control;
+pub(super) fn run(args: &DeployArgs, context: &EndpointContext) -> anyhow::Result<Outcome> {
+    let control = &context.control;
     let aws = Aws::new();
     let mut planned = args.plan.plan(&aws, control)?;
-    make_room(&aws, &planned, desk)?;
+    make_room(&aws, &planned, context)?;
     let _packed = planned.pack(control)?;
-    let found = planned.preflight(&aws, Remains::Block, desk)?;
+    let found = planned.preflight(&aws, Remains::Block, context)?;
     must_be_well(&found.preflight, args)?;
     let mut record = planned.record(found.usd_per_hour);
     let material = Material {
         source: &planned.source,
         s3: &planned.s3,
-        unfinished: &desk.dirs.uploads(),
+        unfinished: &context.dirs.uploads(),
     };
     let deployed = with_progress("Deploying", control, || {
-        deploy(&aws, &desk.records, &mut record, material, control)
+        deploy(&aws, &context.records, &mut record, material, control)
     });
     if let Err(error) = deployed {
         return Err(failed(&error, planned.name()));
@@ -59,15 +59,15 @@ pub(super) fn run(args: &DeployArgs, desk: &Desk) -> anyhow::Result<Outcome> {
 }
 
 /// An endpoint that is there keeps its name. What is left of one that was never started, or deleted elsewhere, goes: it is in the way.
-fn make_room(aws: &Aws, planned: &Planned, desk: &Desk) -> anyhow::Result<()> {
+fn make_room(aws: &Aws, planned: &Planned, context: &EndpointContext) -> anyhow::Result<()> {
     let (name, region) = (planned.name(), planned.region());
     let left = Deletion::of(
         aws,
-        &desk.records,
+        &context.records,
         &planned.access,
         name,
         false,
-        &desk.control,
+        &context.control,
     );
     let left = match left {
         Err(EndpointError::NotThere { .. }) => return Ok(()),
@@ -83,7 +83,7 @@ fn make_room(aws: &Aws, planned: &Planned, desk: &Desk) -> anyhow::Result<()> {
         ),
     }
     let stays = left.stays().len();
-    let done = left.carry_out(aws, &desk.records, &desk.control)?;
+    let done = left.carry_out(aws, &context.records, &context.control)?;
     for what in &done.deleted {
         eprintln!("deleted {what}, left of an earlier endpoint of this name that is not there");
     }

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use clap::Args;
 
-use super::Desk;
+use super::EndpointContext;
 use crate::aws::Aws;
 use crate::cli::Outcome;
 use crate::cli::account::{Account, AccountArgs};
@@ -20,10 +20,10 @@ pub(super) struct ListArgs {
     account: AccountArgs,
 }
 
-pub(super) fn run(args: &ListArgs, desk: &Desk) -> anyhow::Result<Outcome> {
+pub(super) fn run(args: &ListArgs, context: &EndpointContext) -> anyhow::Result<Outcome> {
     args.account.tell_doubts();
     let sagemaker = Aws::new().sagemaker(&args.account.sagemaker());
-    let region = sagemaker.region(Some(&desk.control))?;
+    let region = sagemaker.region(Some(&context.control))?;
     let mut query = EndpointQuery {
         name_contains: args.name_contains.clone(),
         ..EndpointQuery::default()
@@ -31,7 +31,7 @@ pub(super) fn run(args: &ListArgs, desk: &Desk) -> anyhow::Result<Outcome> {
     let mut out = stdout();
     let mut is_empty = true;
     loop {
-        let page = sagemaker.list_endpoints(&query, Some(&desk.control))?;
+        let page = sagemaker.list_endpoints(&query, Some(&context.control))?;
         for endpoint in page.endpoints {
             is_empty = false;
             writeln!(out, "{}\t{}", endpoint.name, endpoint.status)?;
@@ -44,13 +44,13 @@ pub(super) fn run(args: &ListArgs, desk: &Desk) -> anyhow::Result<Outcome> {
     if is_empty {
         eprintln!("there are no such endpoints in {region}");
     }
-    tell_those_elsewhere(desk, &region);
+    tell_those_remote(context, &region);
     Ok(Outcome::AllWell)
 }
 
 /// What costs money in another region is easily forgotten.
-fn tell_those_elsewhere(desk: &Desk, region: &str) {
-    let (records, problems) = desk.records.all();
+fn tell_those_remote(context: &EndpointContext, region: &str) {
+    let (records, problems) = context.records.all();
     for problem in problems {
         eprintln!("warning: {problem}");
     }

@@ -3,7 +3,7 @@
 use anyhow::bail;
 use clap::Args;
 
-use super::Desk;
+use super::EndpointContext;
 use crate::aws::Aws;
 use crate::cli::Outcome;
 use crate::cli::account::AccountArgs;
@@ -23,10 +23,10 @@ pub(super) struct LogsArgs {
     account: AccountArgs,
 }
 
-pub(super) fn run(args: &LogsArgs, desk: &Desk) -> anyhow::Result<Outcome> {
-    let access = desk.access_to(&args.name, &args.account);
+pub(super) fn run(args: &LogsArgs, context: &EndpointContext) -> anyhow::Result<Outcome> {
+    let access = context.access_to(&args.name, &args.account);
     let sagemaker = Aws::new().sagemaker(&access);
-    let control = &desk.control;
+    let control = &context.control;
     let lines = log_tail(&sagemaker, &args.name, args.lines, control)?;
     if lines.is_empty() {
         // The log of an endpoint outlives it.

@@ -1,8 +1,8 @@
 //! `spotcheck endpoint`: real-time endpoints of SageMaker. Predictions through one: `spotcheck predict --endpoint`.
 
+mod auto_delete;
 mod delete;
 mod deploy;
-mod keeper;
 mod list;
 mod logs;
 mod plan_args;
@@ -19,7 +19,7 @@ use crate::domain::SageMakerAccess;
 use crate::remote::endpoint::EndpointRecords;
 use crate::tasks::{ProgressUnit, TaskControl};
 
-pub(super) use keeper::Keeper;
+pub(super) use auto_delete::AutoDeleter;
 
 #[derive(Debug, Args)]
 pub(super) struct EndpointArgs {
@@ -44,30 +44,30 @@ enum EndpointCommand {
 }
 
 pub(super) fn run(args: &EndpointArgs) -> anyhow::Result<Outcome> {
-    let desk = Desk {
+    let context = EndpointContext {
         control: interruptible(ProgressUnit::Bytes)?,
         records: records(&AppDirs::find()?),
         dirs: AppDirs::find()?,
     };
     match &args.command {
-        EndpointCommand::Deploy(args) => deploy::run(args, &desk),
-        EndpointCommand::Preflight(args) => preflight::run(args, &desk),
-        EndpointCommand::Status(args) => status::run(args, &desk),
-        EndpointCommand::List(args) => list::run(args, &desk),
-        EndpointCommand::Logs(args) => logs::run(args, &desk),
-        EndpointCommand::Delete(args) => delete::run(args, &desk),
+        EndpointCommand::Deploy(args) => deploy::run(args, &context),
+        EndpointCommand::Preflight(args) => preflight::run(args, &context),
+        EndpointCommand::Status(args) => status::run(args, &context),
+        EndpointCommand::List(args) => list::run(args, &context),
+        EndpointCommand::Logs(args) => logs::run(args, &context),
+        EndpointCommand::Delete(args) => delete::run(args, &context),
     }
 }
 
 /// What all these commands work with.
-struct Desk {
+struct EndpointContext {
     /// Ctrl+C cancels it.
     control: TaskControl,
     dirs: AppDirs,
     records: EndpointRecords,
 }
 
-impl Desk {
+impl EndpointContext {
     /// As the flags say; without any, as the endpoint was deployed from here; and else as the AWS tools would.
     fn access_to(&self, name: &str, account: &AccountArgs) -> SageMakerAccess {
         account.tell_doubts();

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::bail;
 use clap::Args;
 
-use super::Desk;
+use super::EndpointContext;
 use crate::aws::Aws;
 use crate::cli::account::{Account, AccountArgs};
 use crate::cli::place::{Place, S3Args};
@@ -195,9 +195,9 @@ impl Planned {
         &self,
         aws: &Aws,
         remains: Remains,
-        desk: &Desk,
+        context: &EndpointContext,
     ) -> anyhow::Result<EndpointFindings> {
-        let prices = read_prices(&desk.dirs.prices())?;
+        let prices = read_prices(&context.dirs.prices())?;
         let plan = EndpointPlan {
             sagemaker: &self.access,
             s3: &self.s3,
@@ -207,8 +207,8 @@ impl Planned {
             usd_per_hour: self.usd_per_hour,
             delete_after_ms: self.delete_after_ms,
         };
-        Ok(with_progress("Preflight", &desk.control, || {
-            preflight(aws, &desk.records, plan, &prices, &desk.control)
+        Ok(with_progress("Preflight", &context.control, || {
+            preflight(aws, &context.records, plan, &prices, &context.control)
         })?)
     }
 

@@ -3,7 +3,7 @@
 use anyhow::bail;
 use clap::Args;
 
-use super::Desk;
+use super::EndpointContext;
 use super::plan_args::PlanArgs;
 use crate::aws::Aws;
 use crate::cli::Outcome;
@@ -18,12 +18,12 @@ pub(super) struct PreflightArgs {
     plan: PlanArgs,
 }
 
-pub(super) fn run(args: &PreflightArgs, desk: &Desk) -> anyhow::Result<Outcome> {
+pub(super) fn run(args: &PreflightArgs, context: &EndpointContext) -> anyhow::Result<Outcome> {
     let aws = Aws::new();
-    let mut planned = args.plan.plan(&aws, &desk.control)?;
-    let _packed = planned.pack(&desk.control)?;
+    let mut planned = args.plan.plan(&aws, &context.control)?;
+    let _packed = planned.pack(&context.control)?;
     // As `deploy` does.
-    let found = planned.preflight(&aws, Remains::Go, desk)?.preflight;
+    let found = planned.preflight(&aws, Remains::Go, context)?.preflight;
     preflight::write(&mut stdout(), &found)?;
     match found.count(CheckGrade::Problem) {
         0 => Ok(Outcome::AllWell),

@@ -5,7 +5,7 @@ use std::io::Write;
 use anyhow::bail;
 use clap::Args;
 
-use super::Desk;
+use super::EndpointContext;
 use crate::aws::{Aws, SageMaker};
 use crate::cli::Outcome;
 use crate::cli::account::AccountArgs;
@@ -31,24 +31,24 @@ pub(super) struct StatusArgs {
     account: AccountArgs,
 }
 
-pub(super) fn run(args: &StatusArgs, desk: &Desk) -> anyhow::Result<Outcome> {
-    let access = desk.access_to(&args.name, &args.account);
+pub(super) fn run(args: &StatusArgs, context: &EndpointContext) -> anyhow::Result<Outcome> {
+    let access = context.access_to(&args.name, &args.account);
     let sagemaker = Aws::new().sagemaker(&access);
-    let region = sagemaker.region(Some(&desk.control))?;
-    let record = desk.records.find(&args.name, &region);
-    let Some(endpoint) = sagemaker.describe_endpoint(&args.name, Some(&desk.control))? else {
+    let region = sagemaker.region(Some(&context.control))?;
+    let record = context.records.find(&args.name, &region);
+    let Some(endpoint) = sagemaker.describe_endpoint(&args.name, Some(&context.control))? else {
         return not_there(&args.name, &region, record.as_ref());
     };
     let cost = match &record {
         Some(record) => CostSoFar::of_record(record, args.hourly_price),
-        None => CostSoFar::of_endpoint(&sagemaker, &endpoint, &region, args.hourly_price, desk)?,
+        None => CostSoFar::of_endpoint(&sagemaker, &endpoint, &region, args.hourly_price, context)?,
     };
     cost.tell(now_ms());
     if let Some(record) = &record {
         tell_end(record, now_ms());
     }
     if args.watch {
-        return settled(&sagemaker, &args.name, &desk.control);
+        return settled(&sagemaker, &args.name, &context.control);
     }
     conclude(&endpoint)
 }
@@ -88,11 +88,11 @@ impl CostSoFar {
         endpoint: &Endpoint,
         region: &str,
         given: Option<f64>,
-        desk: &Desk,
+        context: &EndpointContext,
     ) -> anyhow::Result<Self> {
         let config = match &endpoint.config_name {
             Some(name) => sagemaker
-                .describe_endpoint_config(name, Some(&desk.control))
+                .describe_endpoint_config(name, Some(&context.control))
                 .ok()
                 .flatten(),
             None => None,
@@ -100,7 +100,7 @@ impl CostSoFar {
         let instance_type = config
             .as_ref()
             .and_then(|config| config.instance_type.as_deref());
-        let prices = read_prices(&desk.dirs.prices())?;
+        let prices = read_prices(&context.dirs.prices())?;
         let known = instance_type.and_then(|instance| prices.find(instance, Some(region)));
         let running: u32 = endpoint
             .variants

@@ -19,7 +19,8 @@ use crate::cli::terminal::interruptible;
 use crate::decode::DecodeLimits;
 use crate::dirs::AppDirs;
 use crate::domain::{
-    DeviceChoice, DeviceReport, KeepRule, MadeAt, ModelCard, Problem, RunKey, Sample, SampleId,
+    DeviceChoice, DeviceReport, InferenceLocation, KeepRule, ModelCard, Problem, RunKey, Sample,
+    SampleId,
 };
 use crate::inference::{LoadOptions, OnnxPredictor, runtime};
 use crate::library::{Library, LibraryError};
@@ -314,7 +315,7 @@ pub(super) fn list(
 /// A model, here or elsewhere.
 enum Loaded {
     Here(Arc<OnnxPredictor>),
-    Elsewhere(Box<Remote>),
+    RemoteInference(Box<Remote>),
 }
 
 impl Loaded {
@@ -337,7 +338,7 @@ impl Loaded {
             let remote = args
                 .remote
                 .load(place, images, args.keep(), dirs, control)?;
-            return Ok(Self::Elsewhere(Box::new(remote)));
+            return Ok(Self::RemoteInference(Box::new(remote)));
         };
         let predictor = load_here(args, model, dirs, control)?;
         let card = predictor.card();
@@ -354,14 +355,14 @@ impl Loaded {
     fn card(&self) -> &ModelCard {
         match self {
             Self::Here(predictor) => predictor.card(),
-            Self::Elsewhere(remote) => &remote.card,
+            Self::RemoteInference(remote) => &remote.card,
         }
     }
 
     fn saved_labels(&self) -> SavedLabels {
         match self {
             Self::Here(predictor) => SavedLabels::of_model(predictor.labels().clone()),
-            Self::Elsewhere(remote) => {
+            Self::RemoteInference(remote) => {
                 let predictor = Arc::clone(&remote.predictor);
                 predictor.given_labels().map_or_else(
                     || SavedLabels::learnt(move || predictor.labels()),
@@ -375,28 +376,30 @@ impl Loaded {
     fn weights_sha256(&self) -> String {
         match self {
             Self::Here(predictor) => predictor.card().file.sha256.clone(),
-            Self::Elsewhere(_) => String::new(),
+            Self::RemoteInference(_) => String::new(),
         }
     }
 
-    fn made(&self) -> MadeAt {
+    fn made(&self) -> InferenceLocation {
         match self {
-            Self::Here(_) => MadeAt::Here,
-            Self::Elsewhere(remote) => remote.made.clone(),
+            Self::Here(_) => InferenceLocation::Here,
+            Self::RemoteInference(remote) => remote.made.clone(),
         }
     }
 
     fn predictor(&self) -> AnyPredictor {
         match self {
             Self::Here(predictor) => AnyPredictor::OfTensors(Arc::clone(predictor) as _),
-            Self::Elsewhere(remote) => AnyPredictor::OfFiles(Arc::clone(&remote.predictor) as _),
+            Self::RemoteInference(remote) => {
+                AnyPredictor::OfFiles(Arc::clone(&remote.predictor) as _)
+            }
         }
     }
 
     fn describe_latency(&self) -> Option<String> {
         match self {
             Self::Here(predictor) => describe_latency(&predictor.report()),
-            Self::Elsewhere(remote) => {
+            Self::RemoteInference(remote) => {
                 let latency = remote.predictor.latency()?;
                 Some(format!(
                     "an answer took {:.1} ms (p50; p95 {:.1} ms), from sending the image on; answers: {}",

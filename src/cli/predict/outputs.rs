@@ -1,4 +1,4 @@
-//! What `spotcheck predict` writes: a table or JSON Lines, and annotated pictures.
+//! What `spotcheck predict` writes: a table or JSON Lines, and annotated images.
 
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};

@@ -11,8 +11,8 @@ use crate::cli::account::tell_doubt_about;
 use crate::cli::values::{parse_endpoint_name, parse_region};
 use crate::dirs::AppDirs;
 use crate::domain::{
-    Credentials, KeepRule, LabelSet, MadeAt, ModelCard, ReadingWish, RemoteModel, RequestForm,
-    S3Place, SageMakerAccess, Sample,
+    Credentials, InferenceLocation, KeepRule, LabelSet, ModelCard, ReadingRequest, RemoteModel,
+    RequestForm, S3Place, SageMakerAccess, Sample,
 };
 use crate::library::{Library, built_in_labels, labels_from_file};
 use crate::remote::asking::{RemotePredictor, recognise};
@@ -43,7 +43,7 @@ pub(in crate::cli) struct RemoteArgs {
     /// The signature of a model in TensorFlow Serving; the one it uses by itself where it is not given
     #[arg(long, value_name = "NAME", conflicts_with = "model")]
     signature: Option<String>,
-    /// How answers are read: a mapping of yours or a file of one; found out from the first answer where it is not given
+    /// How answers are read: a mapping of yours or a file of one; found out from the first prediction where it is not given
     #[arg(long, value_name = "ID|FILE.toml", conflicts_with = "model")]
     mapping: Option<String>,
     /// The names of the classes: a built-in set (imagenet, coco-80, coco-91, cifar-10), or a file with a name a line
@@ -75,7 +75,7 @@ fn parse_address(text: &str) -> Result<TfServingAddress, String> {
 pub(super) struct Remote {
     pub(super) predictor: Arc<RemotePredictor>,
     pub(super) card: ModelCard,
-    pub(super) made: MadeAt,
+    pub(super) made: InferenceLocation,
 }
 
 impl RemoteArgs {
@@ -105,7 +105,7 @@ impl RemoteArgs {
             }
             None => (probe(&asking, images, control)?, None),
         };
-        eprintln!("{}: {}", asking.carrier.name(), found.shape.description());
+        eprintln!("{}: {}", asking.transport.name(), found.shape.description());
         for assumed in &found.assumed {
             eprintln!("assumed, not known: {assumed}");
         }
@@ -139,7 +139,7 @@ impl RemoteArgs {
                 None => model.form,
             },
             signature: self.signature.clone(),
-            reading: ReadingWish {
+            reading: ReadingRequest {
                 mapping: None,
                 labels: self.labels.clone().unwrap_or_default(),
             },
@@ -189,7 +189,7 @@ fn probe(
     (source, samples): (&Arc<dyn Source>, &[Sample]),
     control: &TaskControl,
 ) -> anyhow::Result<Recognition> {
-    let carrier = &*asking.carrier;
+    let transport = &*asking.transport;
     let mut failures = Vec::new();
     for sample in samples.iter().take(PROBES) {
         let bytes = match source.read(&sample.uri) {
@@ -200,17 +200,17 @@ fn probe(
                 continue;
             }
         };
-        match recognise(carrier, &asking.wrapping, &bytes, control) {
+        match recognise(transport, &asking.wrapping, &bytes, control) {
             Ok(found) => return Ok(found),
             Err(PredictError::Failed(reason)) => {
                 failures.push(format!("{}: {reason}", sample.uri));
             }
-            Err(error) => bail!("{}: {error}", carrier.name()),
+            Err(error) => bail!("{}: {error}", transport.name()),
         }
     }
     bail!(
         "{} answered none of the first images, so what it answers is not known; --mapping says it: {}",
-        carrier.name(),
+        transport.name(),
         failures.join("; ")
     )
 }

@@ -12,8 +12,8 @@ use parking_lot::Mutex;
 
 use crate::cli::place::{Opened, Place};
 use crate::domain::{
-    Change, LabelSet, ModelCard, Problem, RunId, RunInfo, RunKey, S3Place, Sample, SampleAnswer,
-    SampleId, SampleSet, SampleUri,
+    Change, LabelSet, ModelCard, Problem, RunId, RunInfo, RunKey, S3Place, Sample, SampleId,
+    SamplePrediction, SampleSet, SampleUri,
 };
 use crate::predict::SampleResult;
 use crate::source::absolute;
@@ -30,10 +30,10 @@ const REMIND_EVERY: Duration = Duration::from_secs(30);
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct SavingArgs {
-    /// Save every answer in this project as it comes; made where it is not there. The window opens it, too
+    /// Save every prediction in this project as it comes; made where it is not there. The window opens it, too
     #[arg(long, value_name = "FILE.spotcheck")]
     project: Option<PathBuf>,
-    /// Go on with the project's run of this model and these settings: only images without an answer, and those that changed
+    /// Go on with the project's run of this model and these settings: only images without a prediction, and those that changed
     /// since, are predicted; the results hold all of them
     #[arg(long, requires = "project")]
     resume: bool,
@@ -48,7 +48,7 @@ pub(in crate::cli) struct SavingArgs {
 /// A project that may be written, before it is clear which run it is about.
 pub(in crate::cli) struct OpenProject {
     project: Project,
-    teller: Arc<Teller>,
+    reporter: Arc<SaveReporter>,
 }
 
 impl SavingArgs {
@@ -100,14 +100,14 @@ impl SavingArgs {
         let Some(path) = &self.project else {
             return Ok(None);
         };
-        let teller = Arc::new(Teller::of(path));
+        let reporter = Arc::new(SaveReporter::of(path));
         let request = OpenRequest {
             path,
             root: opened.root.as_deref(),
             wanted: Wanted::Write,
             program,
         };
-        let told = Arc::clone(&teller);
+        let told = Arc::clone(&reporter);
         let place = opened;
         let opened = Project::open(&request, move |event| told.tell(&event))?;
         if let Access::ReadOnly { reason } = opened.project.access() {
@@ -126,7 +126,7 @@ impl SavingArgs {
         {
             project.set_place(place)?;
         }
-        Ok(Some(OpenProject { project, teller }))
+        Ok(Some(OpenProject { project, reporter }))
     }
 }
 
@@ -163,25 +163,25 @@ fn check_is_about(project: &Project, path: &Path, opened: &Opened) -> anyhow::Re
     )
 }
 
-/// The run that answers go into.
+/// The run that predictions go into.
 pub(in crate::cli) struct Saving {
     project: Project,
     run: RunId,
     labels: SavedLabels,
     /// Places in the listing that have no valid answer yet.
     missing: SampleSet,
-    /// Up to which place stored answers were written out.
+    /// Up to which place stored predictions were written out.
     written: usize,
     /// Answers that were queued, which is also the ticket of the last one.
     queued: u64,
-    teller: Arc<Teller>,
+    reporter: Arc<SaveReporter>,
 }
 
 impl Saving {
     /// Finds the run to go on with, or begins one, and says so.
     pub(in crate::cli) fn begin(
         args: &SavingArgs,
-        OpenProject { project, teller }: OpenProject,
+        OpenProject { project, reporter }: OpenProject,
         key: RunKey,
         (card, labels): (&ModelCard, SavedLabels),
         samples: &[Sample],
@@ -210,7 +210,7 @@ impl Saving {
             Some(run) if args.resume => {
                 let (missing, failed) = find_missing(&project, run.id, samples, args.retry_failed)?;
                 eprintln!(
-                    "going on with “{}”: {} of {} images have an answer, {} to go",
+                    "going on with “{}”: {} of {} images have a prediction, {} to go",
                     run.name,
                     samples.len() - missing.len(),
                     samples.len(),
@@ -223,12 +223,12 @@ impl Saving {
                 (run.id, missing, labels.with(&run.labels))
             }
             Some(run) if !args.new_run => {
-                let counts = project.answer_counts(run.id)?;
+                let counts = project.prediction_counts(run.id)?;
                 bail!(
                     "the project has a run of this model with these settings, “{}”, with {} answers; --resume goes on with it, \
                      --new-run begins another",
                     run.name,
-                    counts.answered + counts.failed
+                    counts.predicted + counts.failed
                 );
             }
             _ => {
@@ -256,7 +256,7 @@ impl Saving {
             }
         };
         let stored = samples.len() - missing.len();
-        teller.begin(stored as u64, samples.len() as u64, control);
+        reporter.begin(stored as u64, samples.len() as u64, control);
         Ok(Self {
             project,
             run,
@@ -264,7 +264,7 @@ impl Saving {
             missing,
             written: 0,
             queued: 0,
-            teller,
+            reporter,
         })
     }
 
@@ -279,7 +279,7 @@ impl Saving {
         result: &SampleResult,
         control: &TaskControl,
     ) -> anyhow::Result<()> {
-        let answer = SampleAnswer {
+        let prediction = SamplePrediction {
             sample: sample.uri.clone(),
             stamp: sample.stamp(),
             result: result.clone().map_err(|problem| problem.message),
@@ -290,9 +290,9 @@ impl Saving {
             self.project.write(self.queued, change)?;
         }
         self.queued += 1;
-        let change = Change::Answers {
+        let change = Change::Predictions {
             run: self.run,
-            answers: vec![answer],
+            predictions: vec![prediction],
         };
         match self
             .project
@@ -324,16 +324,16 @@ impl Saving {
             eprintln!(
                 "{again} of those are read again: what they were read from was written since"
             );
-            self.teller.forget(again as u64);
+            self.reporter.forget(again as u64);
         }
     }
 
-    /// Queues something else than an answer.
+    /// Queues something else than a prediction.
     pub(in crate::cli) fn note(&self, change: Change) -> anyhow::Result<()> {
         Ok(self.project.write(self.queued, change)?)
     }
 
-    /// Hands over the stored answers of all places before `index` that were not handed over yet and are not predicted in this run.
+    /// Hands over the stored predictions of all places before `index` that were not handed over yet and are not predicted in this run.
     pub(in crate::cli) fn each_stored_before(
         &mut self,
         index: usize,
@@ -348,13 +348,13 @@ impl Saving {
                 .iter()
                 .map(|&place| samples[place].uri.clone())
                 .collect();
-            let answers = self.project.answers(self.run, &uris)?;
-            for (&place, answer) in places.iter().zip(answers) {
+            let predictions = self.project.predictions(self.run, &uris)?;
+            for (&place, prediction) in places.iter().zip(predictions) {
                 let sample = &samples[place];
-                let answer = answer.with_context(|| {
-                    format!("the project has lost its answer for {}", sample.uri)
+                let prediction = prediction.with_context(|| {
+                    format!("the project has lost its prediction for {}", sample.uri)
                 })?;
-                let result = answer
+                let result = prediction
                     .result
                     .map_err(|reason| Problem::of_sample(sample.uri.clone(), reason));
                 write(sample, result)?;
@@ -401,7 +401,7 @@ impl Saving {
             // Woken by Ctrl+C, which the next turn sees.
             let _ = interrupt.sleep(RETRY_EVERY);
         }
-        self.teller.conclude(&self.project)
+        self.reporter.conclude(&self.project)
     }
 }
 
@@ -427,10 +427,10 @@ pub(in crate::cli) struct SavedLabels {
 enum Naming {
     /// From the model itself, which its key tells.
     OfModel,
-    /// From whoever reads the answers: other names make another run.
+    /// From whoever reads the predictions: other names make another run.
     Given,
-    /// From the answers, one after the other; whoever reads them writes them down.
-    OfAnswers,
+    /// From the predictions, one after the other; whoever reads them writes them down.
+    OfPredictions,
     /// The same, and they are looked up here.
     Learnt(Learnt),
 }
@@ -449,10 +449,10 @@ impl SavedLabels {
         Self { known, naming }
     }
 
-    pub(in crate::cli) fn of_answers() -> Self {
+    pub(in crate::cli) fn of_predictions() -> Self {
         Self {
             known: LabelSet::default(),
-            naming: Naming::OfAnswers,
+            naming: Naming::OfPredictions,
         }
     }
 
@@ -534,7 +534,7 @@ fn find_missing(
     if changed.is_empty() {
         return Ok((missing, failed));
     }
-    // A verdict on an answer, or on its third box, means nothing for another answer.
+    // A verdict on a prediction, or on its third box, means nothing for another prediction.
     let judged: HashSet<SampleUri> = project
         .judgements()?
         .into_iter()
@@ -557,7 +557,7 @@ fn find_missing(
     }
     for id in kept {
         eprintln!(
-            "note: this image changed since it was predicted, but keeps its answer because a person judged it; --new-run predicts \
+            "note: this image changed since it was predicted, but keeps its prediction because a person judged it; --new-run predicts \
              it anew in another run: {}",
             samples[id.index()].uri
         );
@@ -569,7 +569,7 @@ fn find_missing(
 }
 
 /// Says on stderr how much is saved, and only once it is.
-struct Teller {
+struct SaveReporter {
     /// Where is saved.
     path: PathBuf,
     telling: Mutex<Telling>,
@@ -588,7 +588,7 @@ struct Telling {
     rejected: u64,
 }
 
-impl Teller {
+impl SaveReporter {
     fn of(path: &Path) -> Self {
         Self {
             path: path.to_owned(),
@@ -635,7 +635,7 @@ impl Teller {
             SaveEvent::Stopped { .. } => {}
             SaveEvent::Rejected { reason, .. } => {
                 telling.rejected += 1;
-                eprintln!("an answer cannot be saved: {reason}");
+                eprintln!("a prediction cannot be saved: {reason}");
             }
         }
     }

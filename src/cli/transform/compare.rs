@@ -52,9 +52,9 @@ pub(super) fn run(args: &CompareArgs) -> anyhow::Result<Outcome> {
     let mut truths = runs.each_ref().map(|run| NamedTruth::new(&run.labels));
     let mut text = hold(&project, runs, &args.holding, |pair| {
         if args.truth_from_names {
-            for (truth, answer) in truths.iter_mut().zip(&pair.answers) {
-                if let Some(answer) = answer {
-                    truth.add(&pair.sample, answer);
+            for (truth, prediction) in truths.iter_mut().zip(&pair.predictions) {
+                if let Some(prediction) = prediction {
+                    truth.add(&pair.sample, prediction);
                 }
             }
         }

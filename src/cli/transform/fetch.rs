@@ -22,8 +22,8 @@ use crate::cli::terminal::interruptible;
 use crate::decode::DecodeLimits;
 use crate::dirs::AppDirs;
 use crate::domain::{
-    Change, KeepRule, LabelSet, MadeAt, ModelTask, Problem, S3Link, Sample, SampleId, TransformJob,
-    TransformStatus, name_problem,
+    Change, InferenceLocation, KeepRule, LabelSet, ModelTask, Problem, S3Link, Sample, SampleId,
+    TransformJob, TransformStatus, name_problem,
 };
 use crate::evaluation::truth_in_name;
 use crate::library::{Library, built_in_labels, labels_from_file};
@@ -72,7 +72,7 @@ pub(super) struct FetchArgs {
 /// Where the outputs lie, and what is known of who made them.
 struct Origin {
     parts: Vec<OutputsPart>,
-    made: MadeAt,
+    made: InferenceLocation,
 }
 
 pub(super) fn run(args: &FetchArgs) -> anyhow::Result<Outcome> {
@@ -197,7 +197,7 @@ fn lists_text(lists: usize) -> String {
     }
 }
 
-/// The run of the project that answers go into; `None` where no project was asked for.
+/// The run of the project that predictions go into; `None` where no project was asked for.
 fn begin_saving(
     args: &FetchArgs,
     opened: &Opened,
@@ -211,7 +211,7 @@ fn begin_saving(
     };
     let labels = match run.reader.given_labels() {
         Some(labels) => SavedLabels::given(labels),
-        None => SavedLabels::of_answers(),
+        None => SavedLabels::of_predictions(),
     };
     let key = run.key.clone();
     let about = (&run.card, labels);
@@ -293,7 +293,7 @@ fn find_labels(wanted: &str) -> anyhow::Result<LabelSet> {
 fn find_origin(args: &FetchArgs, dirs: &AppDirs, control: &TaskControl) -> anyhow::Result<Origin> {
     let wanted = args.outputs.as_str();
     let of_folder = |folder: OutputFolder| Origin {
-        made: MadeAt::Outputs {
+        made: InferenceLocation::Outputs {
             folder: folder.name(),
         },
         parts: vec![OutputsPart::in_folder(folder)],
@@ -357,7 +357,7 @@ fn tell_status(job: &TransformJob) {
 fn describe(
     args: &FetchArgs,
     found: &FoundOutputs,
-    made: &MadeAt,
+    made: &InferenceLocation,
     choice: ReadingChoice,
     library: &Library,
     control: &TaskControl,
@@ -445,7 +445,7 @@ fn conclude(
         && outcome.unreachable.is_none()
     {
         eprintln!(
-            "WITHOUT OUTPUT: {} of {images} images, such as {}; they have no answer, and --resume reads outputs that come later",
+            "WITHOUT OUTPUT: {} of {images} images, such as {}; they have no prediction, and --resume reads outputs that come later",
             without.len(),
             found.samples()[*first].uri
         );

@@ -130,7 +130,7 @@ struct RequestArgs {
     /// One record a request, or as many as fit into the payload
     #[arg(long, value_enum, value_name = "STRATEGY")]
     batch_strategy: Option<StrategyArg>,
-    /// What stands between the answers of one object's records
+    /// What stands between the predictions of one object's records
     #[arg(long, value_enum, value_name = "HOW")]
     assemble_with: Option<AssembleArg>,
     /// The largest request; what the objects need where it is not given
@@ -188,7 +188,7 @@ struct ExtraArgs {
     /// Of the job, and of a model that is made for it
     #[arg(long = "tag", value_name = "KEY=VALUE", value_parser = parse_pair)]
     tags: Vec<(String, String)>,
-    /// Keeps requests and answers here, too
+    /// Keeps requests and predictions here, too
     #[arg(long, value_name = "s3://BUCKET/FOLDER/")]
     data_capture: Option<S3Address>,
     /// A key for what is kept

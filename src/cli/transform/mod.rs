@@ -31,7 +31,7 @@ pub(super) struct TransformArgs {
 enum TransformCommand {
     /// Pack a model as a `model.tar.gz` that SageMaker's containers can serve
     Package(package::PackageArgs),
-    /// Run an archive's handler on this machine, and compare its answers with those of the model here
+    /// Run an archive's handler on this machine, and compare its predictions with those of the model here
     Rehearse(Box<rehearse::RehearseArgs>),
     /// Look a job through before it is paid for
     Preflight(Box<preflight::PreflightArgs>),

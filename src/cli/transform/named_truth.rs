@@ -10,7 +10,7 @@ use crate::evaluation::{ConfusionMatrix, truth_in_name};
 const MAX_COLUMNS: usize = 20;
 const MAX_CONFUSIONS: usize = 20;
 
-/// Counts as answers come. Classes are the same where their names are, in upper or lower case.
+/// Counts as predictions come. Classes are the same where their names are, in upper or lower case.
 pub(super) struct NamedTruth {
     /// The names as they were met, and their number by the name in lower case.
     names: Vec<String>,
@@ -39,7 +39,7 @@ impl NamedTruth {
         truth
     }
 
-    /// The answer about one image. One without any class is counted nowhere.
+    /// The prediction about one image. One without any class is counted nowhere.
     pub(super) fn add(&mut self, sample: &Sample, prediction: &Prediction) {
         let is_open = self.is_open;
         let truth = truth_in_name(&sample.name)
@@ -50,8 +50,8 @@ impl NamedTruth {
             return;
         };
         if let Some(best) = prediction.classes().first() {
-            let (truth, answer) = (self.number(truth), self.number(&best.label));
-            self.matrix.add(truth, answer);
+            let (truth, prediction) = (self.number(truth), self.number(&best.label));
+            self.matrix.add(truth, prediction);
         }
     }
 
@@ -108,7 +108,7 @@ impl NamedTruth {
         let width = names.iter().map(|name| name.chars().count()).max();
         let width = width.unwrap_or(0).max(4);
         let mut table = format!(
-            "confusion matrix: a row for each true class, a column for each answer, in parts of the row\n{:width$}",
+            "confusion matrix: a row for each true class, a column for each prediction, in parts of the row\n{:width$}",
             ""
         );
         for name in &names {
@@ -126,15 +126,19 @@ impl NamedTruth {
 
     fn confusions(&self, classes: &[u32]) -> String {
         let pairs = classes.iter().flat_map(|truth| {
-            let answers = classes.iter().filter(move |answer| *answer != truth);
-            answers.map(move |answer| (self.matrix.count(*truth, *answer), *truth, *answer))
+            let predictions = classes
+                .iter()
+                .filter(move |prediction| *prediction != truth);
+            predictions.map(move |prediction| {
+                (self.matrix.count(*truth, *prediction), *truth, *prediction)
+            })
         });
         let mut pairs: Vec<(u64, u32, u32)> = pairs.filter(|(count, ..)| *count > 0).collect();
         pairs.sort_by_key(|(count, ..)| std::cmp::Reverse(*count));
         let mut text = String::new();
-        for (count, truth, answer) in pairs.iter().take(MAX_CONFUSIONS) {
-            let (truth, answer) = (self.name(*truth), self.name(*answer));
-            let _ = writeln!(text, "{truth} taken for {answer}: {count}");
+        for (count, truth, prediction) in pairs.iter().take(MAX_CONFUSIONS) {
+            let (truth, prediction) = (self.name(*truth), self.name(*prediction));
+            let _ = writeln!(text, "{truth} taken for {prediction}: {count}");
         }
         if let Some(more) = pairs
             .len()

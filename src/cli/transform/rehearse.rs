@@ -305,19 +305,19 @@ fn report(rehearsal: &Rehearsal, samples: &[Sample]) -> anyhow::Result<Outcome> 
     if others > 0 {
         bail!("{others} of {total} images do not come back as here");
     }
-    let answered = rehearsal.answered();
-    let have_answers = match answered {
+    let predicted = rehearsal.predicted();
+    let have_predictions = match predicted {
         0 => bail!(
             "the handler answered about no image, so nothing was compared; rehearse with images that can be read"
         ),
-        1 => "1 image has an answer".to_owned(),
-        answered => format!("{answered} images have an answer"),
+        1 => "1 image has a prediction".to_owned(),
+        predicted => format!("{predicted} images have a prediction"),
     };
-    if rehearsal.images.contains(&Rehearsed::Answered) {
-        eprintln!("{have_answers}; there is no model on this machine to compare with");
+    if rehearsal.images.contains(&Rehearsed::Predicted) {
+        eprintln!("{have_predictions}; there is no model on this machine to compare with");
     } else {
         eprintln!(
-            "{have_answers} that is as here: scores within {SCORE_TOLERANCE}, boxes within {EDGE_TOLERANCE_PX} px"
+            "{have_predictions} that is as here: scores within {SCORE_TOLERANCE}, boxes within {EDGE_TOLERANCE_PX} px"
         );
     }
     Ok(Outcome::AllWell)
@@ -360,7 +360,7 @@ fn describe(image: &Rehearsed) -> String {
     match image {
         Rehearsed::Equal(difference) => format!("equal      {}", distance(difference)),
         Rehearsed::Different(difference) => format!("DIFFERENT  {}", distance(difference)),
-        Rehearsed::Answered => "answered".to_owned(),
+        Rehearsed::Predicted => "answered".to_owned(),
         Rehearsed::RefusedByBoth { here, .. } => {
             format!("refused    here and by the handler: {here}")
         }
@@ -389,7 +389,7 @@ fn describe(image: &Rehearsed) -> String {
 
 fn distance(difference: &Difference) -> String {
     if difference.incomparable {
-        return "another size of the picture, or another number of classes".to_owned();
+        return "another size of the image, or another number of classes".to_owned();
     }
     let mut text = if difference.largest_score > 0.0 {
         format!("scores differ by at most {:.1e}", difference.largest_score)

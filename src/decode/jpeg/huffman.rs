@@ -287,7 +287,7 @@ impl<'a> Bits<'a> {
         let symbol = codes.dc.symbol(self.buffer)?;
         *mean += symbol.number(self.buffer);
         self.skip(symbol.bits());
-        // The differences of a picture add up to no more.
+        // The differences of an image add up to no more.
         if mean.unsigned_abs() >= 1 << 11 {
             return None;
         }

@@ -173,7 +173,7 @@ struct Scan<'a> {
     components: Vec<Component<'a>>,
     /// Units in a row.
     columns: usize,
-    /// Width and height of a unit in the reduced picture.
+    /// Width and height of a unit in the reduced image.
     unit: [usize; 2],
     restart_interval: usize,
     units_until_restart: usize,
@@ -181,7 +181,7 @@ struct Scan<'a> {
 }
 
 impl<'a> Scan<'a> {
-    /// `size` is that of a block of the largest component, in pixels of the reduced picture.
+    /// `size` is that of a block of the largest component, in pixels of the reduced image.
     fn new(tables: &'a Tables<'a>, header: &DecompressHeader, size: usize) -> Option<Self> {
         let coded = tables.components(header)?;
         let across = coded.iter().map(|component| component.blocks[0]).max()?;
@@ -206,7 +206,7 @@ impl<'a> Scan<'a> {
         Some(scan)
     }
 
-    /// Reads a row of units into `lines` of the reduced picture; fewer than a unit is high at its lower end.
+    /// Reads a row of units into `lines` of the reduced image; fewer than a unit is high at its lower end.
     fn read_row(&mut self, lines: &mut [u8], line_bytes: usize) -> Option<()> {
         for first in (0..self.columns).step_by(LANES) {
             for lane in 0..LANES.min(self.columns - first) {
@@ -292,9 +292,9 @@ struct Component<'a> {
     /// For each wanted coefficient, what it is multiplied by.
     factors: Vec<f32>,
     inverse: Inverse,
-    /// Width and height of a block in the reduced picture.
+    /// Width and height of a block in the reduced image.
     block: [usize; 2],
-    /// Width of a unit in the reduced picture.
+    /// Width of a unit in the reduced image.
     unit_width: usize,
     /// That of the block before, as it is coded.
     mean: i32,
@@ -305,10 +305,10 @@ struct Component<'a> {
 }
 
 impl<'a> Component<'a> {
-    /// `unit` is its width and height in the reduced picture.
+    /// `unit` is its width and height in the reduced image.
     fn new(coded: Coded<'a>, unit: [usize; 2]) -> Option<Self> {
         let [across, down] = coded.blocks;
-        // A block that stands for more of the picture becomes larger, which saves to enlarge it afterwards.
+        // A block that stands for more of the image becomes larger, which saves to enlarge it afterwards.
         let block = [unit[0] / across, unit[1] / down];
         let (wanted, factors) = wanted(coded.quantisation, block);
         Some(Self {

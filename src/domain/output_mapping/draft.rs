@@ -1,8 +1,8 @@
 //! A mapping while somebody edits it: places as they are typed, both tasks side by side.
 
 use super::{
-    JsonPlace, JsonPointer, MappedAnswer, MappedBoxFormat, MappedBoxSpace, MappedBoxes,
-    MappedClasses, MappingFault, MappingField, OutputMapping, PlaceContent, ScoreValues,
+    JsonPlace, JsonPointer, MappedBoxFormat, MappedBoxSpace, MappedBoxes, MappedClasses,
+    MappedContent, MappingFault, MappingField, OutputMapping, PlaceContent, ScoreValues,
 };
 use crate::domain::ModelTask;
 
@@ -81,8 +81,8 @@ impl From<&OutputMapping> for MappingDraft {
             task: mapping.task(),
             ..Self::default()
         };
-        match &mapping.answer {
-            MappedAnswer::Classification(classes) => {
+        match &mapping.content {
+            MappedContent::Classification(classes) => {
                 draft.classes = ClassesDraft {
                     scores: optional(&classes.scores),
                     values: classes.values,
@@ -91,7 +91,7 @@ impl From<&OutputMapping> for MappingDraft {
                     best: optional(&classes.best),
                 };
             }
-            MappedAnswer::Detection(boxes) => {
+            MappedContent::Detection(boxes) => {
                 draft.boxes = BoxesDraft {
                     boxes: text(&boxes.boxes),
                     classes: text(&boxes.classes),
@@ -120,15 +120,15 @@ impl MappingDraft {
                 "give the mapping a name",
             ));
         }
-        let answer = match self.task {
-            ModelTask::Classification => MappedAnswer::Classification(self.classes.mapped()?),
-            ModelTask::Detection => MappedAnswer::Detection(self.boxes.mapped()?),
+        let prediction = match self.task {
+            ModelTask::Classification => MappedContent::Classification(self.classes.mapped()?),
+            ModelTask::Detection => MappedContent::Detection(self.boxes.mapped()?),
         };
         Ok(OutputMapping {
             id: self.id(),
             name: name.to_owned(),
             labels: None,
-            answer,
+            content: prediction,
         })
     }
 
@@ -142,7 +142,7 @@ impl MappingDraft {
         }
     }
 
-    /// Fills the places that are still empty with what an answer with these places most likely means.
+    /// Fills the places that are still empty with what a prediction with these places most likely means.
     pub fn fill(&mut self, places: &[JsonPlace]) {
         match self.task {
             ModelTask::Classification => self.classes.fill(places),
@@ -150,7 +150,7 @@ impl MappingDraft {
         }
     }
 
-    /// A mapping for an answer with these places, as far as they say what they are.
+    /// A mapping for a prediction with these places, as far as they say what they are.
     pub fn of_places(places: &[JsonPlace]) -> Self {
         let has_boxes = places.iter().any(is_row);
         let mut draft = Self {
@@ -343,8 +343,8 @@ mod tests {
     #[test]
     fn everything_a_mapping_can_say_stands_in_the_fields_and_comes_back() {
         let pointer = |text: &str| JsonPointer::parse(text).unwrap();
-        let classes = |classes| MappedAnswer::Classification(classes);
-        for answer in [
+        let classes = |classes| MappedContent::Classification(classes);
+        for prediction in [
             classes(MappedClasses {
                 scores: Some(pointer("")),
                 classes: None,
@@ -359,7 +359,7 @@ mod tests {
                 background: false,
                 best: None,
             }),
-            MappedAnswer::Detection(MappedBoxes {
+            MappedContent::Detection(MappedBoxes {
                 boxes: pointer("/d/*/box"),
                 classes: pointer("/d/*/class"),
                 scores: pointer("/d/*/score"),
@@ -373,7 +373,7 @@ mod tests {
                 id: "own.v2".to_owned(),
                 name: "Own".to_owned(),
                 labels: None,
-                answer,
+                content: prediction,
             };
             assert_eq!(MappingDraft::from(&mapping).mapping().unwrap(), mapping);
         }
@@ -424,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_says_what_it_is_fills_the_fields() {
+    fn a_prediction_that_says_what_it_is_fills_the_fields() {
         let rows = PlaceContent::Rows {
             count: 3,
             are_parts: false,

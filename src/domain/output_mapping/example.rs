@@ -7,22 +7,22 @@ use serde::{Deserialize, Serialize};
 use super::{JsonPlace, OutputMapping};
 use crate::domain::SampleUri;
 
-/// An answer as it came, and the image that it is about.
+/// A response as it came, and the image that it is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ExampleAnswer {
+pub struct ExampleResponse {
     pub uri: SampleUri,
     /// Of the image, for people.
     pub image: String,
     /// Width and height of the upright image in pixels, or why they are not known.
     pub image_size: Result<[u32; 2], String>,
     /// JSON, as it came.
-    pub answer: Arc<[u8]>,
+    pub response: Arc<[u8]>,
 }
 
 /// Some answers of one kind, and what the first of them says.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct AnswerExamples {
-    pub answers: Vec<ExampleAnswer>,
+pub struct ResponseExamples {
+    pub responses: Vec<ExampleResponse>,
     /// The first, for people: long lists are shortened.
     pub shown: String,
     /// What stands where in the first, in its order.
@@ -31,7 +31,7 @@ pub struct AnswerExamples {
 
 /// How answers are to be read.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ReadingWish {
+pub struct ReadingRequest {
     /// `None`: as is recognised.
     pub mapping: Option<Box<OutputMapping>>,
     /// A label set or a file of labels; empty: as is found.

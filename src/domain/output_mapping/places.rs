@@ -1,8 +1,8 @@
-//! What stands where in an answer, so that the places of a mapping can be chosen instead of typed.
+//! What stands where in a prediction, so that the places of a mapping can be chosen instead of typed.
 
 use super::{JsonPointer, MappingField};
 
-/// A place in an answer, and what stands there.
+/// A place in a prediction, and what stands there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JsonPlace {
     pub pointer: JsonPointer,

@@ -103,7 +103,7 @@ impl TfsBatching {
 }
 
 impl TransformSpec {
-    /// A job over images, one a request, with answers in JSON below `output`, in a folder of its own.
+    /// A job over images, one a request, with predictions in JSON below `output`, in a folder of its own.
     pub fn over_images(
         job_name: impl Into<String>,
         model_name: impl Into<String>,

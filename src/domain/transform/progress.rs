@@ -63,7 +63,7 @@ impl JobProgress {
         Some(self.inputs?.saturating_sub(self.outputs?))
     }
 
-    /// SageMaker says that all went well, and yet there are images without an answer.
+    /// SageMaker says that all went well, and yet there are images without a prediction.
     pub fn is_short(&self) -> bool {
         self.job.status == TransformStatus::Completed
             && self.missing().is_some_and(|missing| missing > 0)
@@ -149,7 +149,7 @@ impl Unexplained {
 pub struct JobRetry {
     pub job_name: String,
     /// Images that had no output before it.
-    pub answered: u64,
+    pub predicted: u64,
     /// Images without an output that it was given and has not come to: it still runs.
     pub under_way: u64,
 }
@@ -174,9 +174,9 @@ impl JobOutcome {
 
     /// “2 by the retry cats-retry-20261121-140509007”, as far as retries have answered something.
     pub fn retries_text(&self) -> Option<String> {
-        let answered = self.retries.iter().filter(|retry| retry.answered > 0);
-        let texts: Vec<String> = answered
-            .map(|retry| format!("{} by the retry {}", retry.answered, retry.job_name))
+        let predicted = self.retries.iter().filter(|retry| retry.predicted > 0);
+        let texts: Vec<String> = predicted
+            .map(|retry| format!("{} by the retry {}", retry.predicted, retry.job_name))
             .collect();
         (!texts.is_empty()).then(|| texts.join(", "))
     }

@@ -36,7 +36,7 @@ pub(in super::super) fn check(
     task: TaskId,
     control: TaskControl,
 ) {
-    shared.spawn_answer(
+    shared.spawn_reporting(
         "check an endpoint",
         move |shared| {
             let checked = check_order(shared, order, &control);
@@ -129,7 +129,7 @@ pub(in super::super) fn start(
     task: TaskId,
     control: TaskControl,
 ) {
-    shared.spawn_answer(
+    shared.spawn_reporting(
         "deploy an endpoint",
         move |shared| {
             let planned = plan_of(shared, order, &control).map_err(|error| outcome_of(&error));

@@ -33,7 +33,7 @@ pub(in super::super) fn list(
         is_first,
         result,
     };
-    shared.spawn_answer(
+    shared.spawn_reporting(
         "list endpoints",
         move |shared| {
             let sagemaker = shared.aws.sagemaker(&SageMakerAccess::from(&access));
@@ -60,7 +60,7 @@ pub(in super::super) fn watch(
     control: TaskControl,
 ) {
     let of_mistake = id.clone();
-    shared.spawn_answer(
+    shared.spawn_reporting(
         "watch an endpoint",
         move |shared| {
             let result = follow(shared, &id, task, &control);
@@ -150,7 +150,7 @@ pub(in super::super) fn read_log(
     control: TaskControl,
 ) {
     let of_mistake = id.clone();
-    shared.spawn_answer(
+    shared.spawn_reporting(
         "read the log of an endpoint",
         move |shared| {
             let sagemaker = shared.aws.sagemaker(&id.sagemaker);
@@ -178,7 +178,7 @@ pub(in super::super) fn delete(
     control: TaskControl,
 ) {
     let of_mistake = id.clone();
-    shared.spawn_answer(
+    shared.spawn_reporting(
         "delete an endpoint",
         move |shared| {
             let done = delete_now(shared, &id, cause, &control);
@@ -205,11 +205,11 @@ fn delete_now(
     control: &TaskControl,
 ) -> Result<EndpointDeletion, EndpointError> {
     let records = records(shared);
-    let wished = match cause {
+    let requested = match cause {
         DeletionCause::Wish => records.find(&id.name, id.region()),
         DeletionCause::TimeIsOver => None,
     };
-    if let Some(record) = &wished {
+    if let Some(record) = &requested {
         records.write(&EndpointRecord {
             delete_at_ms: Some(now_ms()),
             ..record.clone()
@@ -236,7 +236,7 @@ fn delete_now(
         Err(error) => {
             // Whoever changed their mind keeps the end that was set before.
             let is_cancelled = matches!(error, EndpointError::Cancelled);
-            if let (true, Some(record)) = (is_cancelled, &wished) {
+            if let (true, Some(record)) = (is_cancelled, &requested) {
                 records.write(record)?;
             }
             Err(error)

@@ -30,7 +30,7 @@ pub(in super::super) fn list(
         is_first,
         result,
     };
-    shared.spawn_answer(
+    shared.spawn_reporting(
         "list jobs",
         move |shared| {
             let sagemaker = shared.aws.sagemaker(&SageMakerAccess::from(&access));
@@ -44,7 +44,7 @@ pub(in super::super) fn list(
 /// Tells of the job each time it was looked at.
 pub(in super::super) fn watch(shared: &Arc<Shared>, id: JobId, task: TaskId, control: TaskControl) {
     let of_mistake = id.clone();
-    shared.spawn_answer(
+    shared.spawn_reporting(
         "watch a job",
         move |shared| {
             let end = match follow(shared, &id, task, &control) {
@@ -123,7 +123,7 @@ fn record_of(
 }
 
 /// Does something with a job that is told of once.
-fn answer<T: Send + 'static>(
+fn prediction<T: Send + 'static>(
     shared: &Arc<Shared>,
     name: &str,
     (id, task): (JobId, TaskId),
@@ -131,7 +131,7 @@ fn answer<T: Send + 'static>(
     event: impl Fn(JobId, TaskId, Result<T, crate::state::S3Failure>) -> Event + Clone + Send + 'static,
 ) {
     let (of_mistake, event_of_mistake) = (id.clone(), event.clone());
-    shared.spawn_answer(
+    shared.spawn_reporting(
         name,
         move |shared| {
             let result = work(shared, &id).map_err(|error| failure_of(shared, &id, error));
@@ -146,7 +146,7 @@ pub(in super::super) fn stop(shared: &Arc<Shared>, id: JobId, task: TaskId, cont
         let sagemaker = shared.aws.sagemaker(&id.sagemaker);
         Ok(sagemaker.stop_transform_job(&id.name, Some(&control))?)
     };
-    answer(
+    prediction(
         shared,
         "stop a job",
         (id, task),
@@ -167,7 +167,7 @@ pub(in super::super) fn find_outcome(
         let asked = (&id.sagemaker, &id.s3);
         outcome(&shared.aws, asked, &job, &records(shared), &control)
     };
-    answer(
+    prediction(
         shared,
         "look for what failed",
         (id, task),
@@ -208,7 +208,7 @@ pub(in super::super) fn plan_retry(
             notes,
         }))
     };
-    answer(
+    prediction(
         shared,
         "plan a retry",
         (id, task),
@@ -229,7 +229,7 @@ pub(in super::super) fn start_retry(
         let record = start_plan(shared, &plan, &control)?;
         Ok(record.spec.job_name)
     };
-    answer(
+    prediction(
         shared,
         "send again what failed",
         (id, task),
@@ -260,7 +260,7 @@ pub(in super::super) fn find_leftovers(
         let record = record_of(shared, id, &control)?;
         Ok(record.map_or(Leftovers::Untold, |record| Leftovers::Told(record.left)))
     };
-    answer(
+    prediction(
         shared,
         "look for what a job left behind",
         (id, task),
@@ -299,7 +299,7 @@ pub(in super::super) fn delete_leftovers(
         };
         Ok((said, done.kept.into_iter().map(|(left, _)| left).collect()))
     };
-    answer(
+    prediction(
         shared,
         "clean up after a job",
         (id, task),

@@ -2,15 +2,15 @@
 //! that are not here asked.
 
 mod archives;
+mod auto_delete;
 pub(super) mod deploying;
-pub(super) mod elsewhere;
 pub(super) mod endpoints;
 mod jobs;
-mod keeper;
 pub(super) mod outputs;
 pub(super) mod prices;
 pub(super) mod reading;
 pub(super) mod rehearse;
+pub(super) mod remote_inference;
 mod sending;
 
 use super::Shared;
@@ -18,10 +18,10 @@ use super::s3::failure;
 use crate::remote::transform::{JobError, JobRecords};
 use crate::state::{JobId, S3Failure, TaskOutcome};
 
+pub(super) use auto_delete::EndpointDeleter;
 pub(super) use jobs::{
     delete_leftovers, find_leftovers, find_outcome, list, plan_retry, start_retry, stop, watch,
 };
-pub(super) use keeper::EndpointKeeper;
 pub(super) use sending::{check, start};
 
 fn records(shared: &Shared) -> JobRecords {

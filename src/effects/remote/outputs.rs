@@ -7,7 +7,8 @@ use super::super::Shared;
 use super::reading::choice_of;
 use super::records;
 use crate::domain::{
-    AnswerExamples, LabelSet, MadeAt, ReadingWish, RunId, RunKey, Sample, SampleId, SharedList,
+    InferenceLocation, LabelSet, ReadingRequest, ResponseExamples, RunId, RunKey, Sample, SampleId,
+    SharedList,
 };
 use crate::predict::{ResultSink, SampleResult};
 use crate::remote::outputs::{
@@ -16,7 +17,7 @@ use crate::remote::outputs::{
 use crate::remote::transform::JobError;
 use crate::source::Source;
 use crate::state::{
-    Event, FoundRun, NewAnswer, OutputsAt, OutputsFailure, SourceId, TaskId, TaskOutcome,
+    Event, FoundRun, NewPrediction, OutputsAt, OutputsFailure, SourceId, TaskId, TaskOutcome,
 };
 use crate::tasks::{TaskControl, now_ms};
 
@@ -35,7 +36,7 @@ pub(in super::super) struct Place {
 
 pub(in super::super) struct Request {
     pub(in super::super) place: Place,
-    pub(in super::super) reading: ReadingWish,
+    pub(in super::super) reading: ReadingRequest,
     /// The runs of the project, and the names of their classes: outputs that were opened before go into theirs.
     pub(in super::super) known: Vec<(RunKey, RunId, LabelSet)>,
     pub(in super::super) new_run: RunId,
@@ -50,7 +51,7 @@ pub(in super::super) fn look(
     control: TaskControl,
 ) {
     let source = place.source;
-    shared.spawn_answer(
+    shared.spawn_reporting(
         "look at outputs",
         move |shared| Event::OutputsLookedAt {
             source,
@@ -67,7 +68,7 @@ pub(in super::super) fn look(
 
 pub(in super::super) fn open(shared: &Arc<Shared>, request: Request) {
     let (source, task) = (request.place.source, request.task);
-    shared.spawn_answer(
+    shared.spawn_reporting(
         "open outputs",
         move |shared| Event::OutputsRead {
             source,
@@ -89,7 +90,7 @@ fn failed(message: impl Into<String>) -> OutputsFailure {
     }
 }
 
-fn failure_of(error: &OutputsError, examples: Option<AnswerExamples>) -> OutputsFailure {
+fn failure_of(error: &OutputsError, examples: Option<ResponseExamples>) -> OutputsFailure {
     match error {
         OutputsError::Cancelled(_) => OutputsFailure::Cancelled,
         error => OutputsFailure::Failed {
@@ -103,7 +104,7 @@ fn look_at(
     shared: &Shared,
     place: &Place,
     control: &TaskControl,
-) -> Result<AnswerExamples, OutputsFailure> {
+) -> Result<ResponseExamples, OutputsFailure> {
     let Found {
         source, outputs, ..
     } = find(shared, place, control)?;
@@ -112,7 +113,7 @@ fn look_at(
     if control.is_cancelled() {
         return Err(OutputsFailure::Cancelled);
     }
-    if examples.answers.is_empty() {
+    if examples.responses.is_empty() {
         return Err(failed("none of the first outputs can be read"));
     }
     Ok(examples)
@@ -122,7 +123,7 @@ fn look_at(
 struct Found {
     source: Arc<dyn Source>,
     outputs: FoundOutputs,
-    made: MadeAt,
+    made: InferenceLocation,
     /// What could not be looked for, for people.
     notes: Vec<String>,
 }
@@ -130,7 +131,7 @@ struct Found {
 /// Where outputs lie, and what is known of who made them.
 struct Origin {
     parts: Vec<OutputsPart>,
-    made: MadeAt,
+    made: InferenceLocation,
     notes: Vec<String>,
 }
 
@@ -247,7 +248,7 @@ fn origin_of(
     control: &TaskControl,
 ) -> Result<Origin, OutputsFailure> {
     let of_folder = |folder: OutputFolder| Origin {
-        made: MadeAt::Outputs {
+        made: InferenceLocation::Outputs {
             folder: folder.name(),
         },
         parts: vec![OutputsPart::in_folder(folder)],
@@ -279,7 +280,7 @@ struct Bundles<'b> {
     source: SourceId,
     run: RunId,
     samples: &'b [Sample],
-    waiting: Vec<NewAnswer>,
+    waiting: Vec<NewPrediction>,
     sent: Instant,
     control: &'b TaskControl,
 }
@@ -294,7 +295,7 @@ impl Bundles<'_> {
             source: self.source,
             run: self.run,
             at_ms: now_ms(),
-            answers: std::mem::take(&mut self.waiting),
+            predictions: std::mem::take(&mut self.waiting),
         });
         if !is_open {
             self.control.cancel();
@@ -307,7 +308,7 @@ impl ResultSink for Bundles<'_> {
         let Some(sample) = self.samples.get(index) else {
             return;
         };
-        self.waiting.push(NewAnswer {
+        self.waiting.push(NewPrediction {
             sample: SampleId::from_index(index),
             stamp: sample.stamp(),
             result: result.clone().map_err(|problem| problem.message),

@@ -32,7 +32,7 @@ fn work(
 ) {
     let path = shared.dirs.prices().display().to_string();
     let of_mistake = path.clone();
-    shared.spawn_answer(
+    shared.spawn_reporting(
         name,
         move |shared| Event::PricesRead {
             path,

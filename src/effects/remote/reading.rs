@@ -1,10 +1,10 @@
-//! Mappings of answers: tried on examples, listed, saved and loaded.
+//! Mappings of predictions: tried on examples, listed, saved and loaded.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::super::Shared;
-use crate::domain::{AnswerExamples, KeepRule, LabelSet, OutputMapping, ReadingWish};
+use crate::domain::{KeepRule, LabelSet, OutputMapping, ReadingRequest, ResponseExamples};
 use crate::library::{built_in_labels, check_mapping, labels_from_file, parse_mapping};
 use crate::remote::outputs::{ExampleReadings, OutputShape, ReadingChoice};
 use crate::state::{Event, ReadingTrial, SavedMapping};
@@ -36,35 +36,35 @@ fn checked_mapping(mapping: &OutputMapping, labels: &str) -> Result<OutputMappin
 pub(in super::super) fn try_it(
     shared: &Arc<Shared>,
     question: u64,
-    examples: Arc<AnswerExamples>,
-    wish: ReadingWish,
+    examples: Arc<ResponseExamples>,
+    request: ReadingRequest,
 ) {
-    let of_mistake = wish.clone();
+    let of_mistake = request.clone();
     let event = move |trial| Event::ReadingTried {
         question,
         trial: Box::new(trial),
     };
-    shared.spawn_answer(
+    shared.spawn_reporting(
         "try how answers are read",
-        move |_| event(trial_of(&examples, wish)),
+        move |_| event(trial_of(&examples, request)),
         move |mistake| event(failed_trial(of_mistake, mistake)),
     );
 }
 
-fn trial_of(examples: &AnswerExamples, wish: ReadingWish) -> ReadingTrial {
-    let mapping = wish.mapping.as_deref();
-    let mapping = mapping.map(|mapping| checked_mapping(mapping, &wish.labels));
-    let (mapping, labels) = match (mapping.transpose(), labels_of(&wish.labels)) {
+fn trial_of(examples: &ResponseExamples, request: ReadingRequest) -> ReadingTrial {
+    let mapping = request.mapping.as_deref();
+    let mapping = mapping.map(|mapping| checked_mapping(mapping, &request.labels));
+    let (mapping, labels) = match (mapping.transpose(), labels_of(&request.labels)) {
         (Ok(mapping), Ok(labels)) => (mapping, labels),
-        (Err(reason), _) | (_, Err(reason)) => return failed_trial(wish, reason),
+        (Err(reason), _) | (_, Err(reason)) => return failed_trial(request, reason),
     };
-    let read = ExampleReadings::of(&examples.answers, mapping.as_ref(), labels);
+    let read = ExampleReadings::of(&examples.responses, mapping.as_ref(), labels);
     let recognised = match &read.shape {
         Ok(OutputShape::Mapped(found)) if mapping.is_none() => Some((**found).clone()),
         _ => None,
     };
     ReadingTrial {
-        wish,
+        request,
         description: read.shape.map(|shape| shape.description()),
         recognised,
         assumed: read.assumed,
@@ -72,9 +72,9 @@ fn trial_of(examples: &AnswerExamples, wish: ReadingWish) -> ReadingTrial {
     }
 }
 
-fn failed_trial(wish: ReadingWish, reason: String) -> ReadingTrial {
+fn failed_trial(request: ReadingRequest, reason: String) -> ReadingTrial {
     ReadingTrial {
-        wish,
+        request,
         description: Err(reason),
         recognised: None,
         assumed: Vec::new(),
@@ -94,17 +94,17 @@ pub(in super::super) fn list(shared: &Arc<Shared>) {
     });
 }
 
-pub(in super::super) fn save(shared: &Arc<Shared>, wish: ReadingWish) {
-    shared.spawn_answer(
+pub(in super::super) fn save(shared: &Arc<Shared>, request: ReadingRequest) {
+    shared.spawn_reporting(
         "save a mapping",
-        move |shared| Event::MappingSaved(save_now(shared, &wish).map(Box::new)),
+        move |shared| Event::MappingSaved(save_now(shared, &request).map(Box::new)),
         |mistake| Event::MappingSaved(Err(mistake)),
     );
 }
 
-fn save_now(shared: &Shared, wish: &ReadingWish) -> Result<SavedMapping, String> {
-    let labels = wish.labels.trim();
-    let mapping = wish.mapping.as_deref();
+fn save_now(shared: &Shared, request: &ReadingRequest) -> Result<SavedMapping, String> {
+    let labels = request.labels.trim();
+    let mapping = request.mapping.as_deref();
     let mapping = mapping.ok_or("there is no mapping to save")?;
     let mapping = checked_mapping(mapping, labels)?;
     let file = (mapping.labels.is_none() && !labels.is_empty()).then(|| Path::new(labels));
@@ -113,7 +113,7 @@ fn save_now(shared: &Shared, wish: &ReadingWish) -> Result<SavedMapping, String>
 }
 
 pub(in super::super) fn load(shared: &Arc<Shared>, path: PathBuf) {
-    shared.spawn_answer(
+    shared.spawn_reporting(
         "load a mapping",
         move |_| Event::MappingLoaded(load_now(path).map(Box::new)),
         |mistake| Event::MappingLoaded(Err(mistake)),
@@ -146,7 +146,7 @@ fn saved_mapping(path: PathBuf, mapping: OutputMapping) -> SavedMapping {
 }
 
 pub(in super::super) fn delete(shared: &Arc<Shared>, path: PathBuf) {
-    shared.spawn_answer(
+    shared.spawn_reporting(
         "delete a mapping",
         move |shared| {
             let deleted = shared.library.delete_mapping(&path);
@@ -156,13 +156,13 @@ pub(in super::super) fn delete(shared: &Arc<Shared>, path: PathBuf) {
     );
 }
 
-/// What readers of answers want to know.
-pub(super) fn choice_of(wish: &ReadingWish) -> Result<ReadingChoice, String> {
-    let mapping = wish.mapping.as_deref();
-    let mapping = mapping.map(|mapping| checked_mapping(mapping, &wish.labels));
+/// What readers of predictions want to know.
+pub(super) fn choice_of(request: &ReadingRequest) -> Result<ReadingChoice, String> {
+    let mapping = request.mapping.as_deref();
+    let mapping = mapping.map(|mapping| checked_mapping(mapping, &request.labels));
     Ok(ReadingChoice {
         mapping: mapping.transpose()?,
-        labels: labels_of(&wish.labels)?,
+        labels: labels_of(&request.labels)?,
         keep: KeepRule::default(),
     })
 }

@@ -17,7 +17,7 @@ use crate::remote::rehearse::{
 };
 use crate::remote::transform::{JobError, NewArchive};
 use crate::state::{
-    Event, RehearsalReport, RehearsalWish, SendOrder, SourceId, TaskId, TaskOutcome,
+    Event, RehearsalReport, RehearsalRequest, SendOrder, SourceId, TaskId, TaskOutcome,
 };
 use crate::tasks::{Cancelled, TaskControl};
 use crate::vision::Predictor;
@@ -25,7 +25,7 @@ use crate::vision::Predictor;
 pub(in super::super) struct Request {
     pub(in super::super) source: SourceId,
     pub(in super::super) order: SendOrder,
-    pub(in super::super) wish: RehearsalWish,
+    pub(in super::super) request: RehearsalRequest,
     pub(in super::super) runtime_library: Option<std::path::PathBuf>,
     pub(in super::super) task: TaskId,
     pub(in super::super) control: TaskControl,
@@ -33,7 +33,7 @@ pub(in super::super) struct Request {
 
 pub(in super::super) fn start(shared: &Arc<Shared>, request: Request) {
     let task = request.task;
-    shared.spawn_answer(
+    shared.spawn_reporting(
         "rehearse a job",
         move |shared| Event::Rehearsed {
             task,
@@ -86,7 +86,7 @@ fn try_out(shared: &Shared, request: &Request) -> Result<RehearsalReport, TaskOu
         .order
         .images
         .samples()
-        .take(request.wish.images)
+        .take(request.request.images)
         .cloned()
         .collect();
     let samples = RehearseSamples {
@@ -97,10 +97,10 @@ fn try_out(shared: &Shared, request: &Request) -> Result<RehearsalReport, TaskOu
     control.set_done_before(0);
     let options = RehearseOptions {
         tensorflow_serving: match &archive.kind {
-            ArchiveKind::SavedModel => address_in(&request.wish.tensorflow_serving),
+            ArchiveKind::SavedModel => address_in(&request.request.tensorflow_serving),
             ArchiveKind::Onnx { .. } => None,
         },
-        ..rehearse_options(spec, &request.wish)
+        ..rehearse_options(spec, &request.request)
     };
     let rehearsal = rehearse(
         &archive,
@@ -149,9 +149,9 @@ fn address_in(field: &str) -> Option<String> {
 }
 
 /// As the job would ask.
-fn rehearse_options(spec: &TransformSpec, wish: &RehearsalWish) -> RehearseOptions {
+fn rehearse_options(spec: &TransformSpec, request: &RehearsalRequest) -> RehearseOptions {
     RehearseOptions {
-        python: wish.python.clone(),
+        python: request.python.clone(),
         form: match spec.input.split {
             SplitType::TFRecord => Some(RequestForm::TfRecord),
             SplitType::Line => Some(RequestForm::Line),
@@ -194,16 +194,16 @@ fn report(rehearsal: &Rehearsal, samples: &[Sample]) -> RehearsalReport {
         None => "none was sent".to_owned(),
     };
     let (payload_mb, at_once) = (rehearsal.max_payload_mb, rehearsal.max_concurrent);
-    let is_compared = !rehearsal.images.contains(&Rehearsed::Answered);
-    let found = match rehearsal.answered() {
+    let is_compared = !rehearsal.images.contains(&Rehearsed::Predicted);
+    let found = match rehearsal.predicted() {
         0 => format!("The handler answered about none of {total} images, so nothing was compared"),
         _ if is_compared => format!("{} of {total} images come back as here", as_here - refused),
-        answered => format!(
-            "{answered} of {total} images have an answer; there is no model on this machine to compare with"
+        predicted => format!(
+            "{predicted} of {total} images have a prediction; there is no model on this machine to compare with"
         ),
     };
     RehearsalReport {
-        is_well: as_here == total && rehearsal.answered() > 0,
+        is_well: as_here == total && rehearsal.predicted() > 0,
         summary: format!(
             "{found}, {pace}, with requests of up to {payload_mb} MB and {at_once} at once; the handler was ready after {ready:.1} s"
         ),
@@ -214,9 +214,9 @@ fn report(rehearsal: &Rehearsal, samples: &[Sample]) -> RehearsalReport {
 
 fn what_became(image: &Rehearsed) -> String {
     match image {
-        Rehearsed::Equal(_) | Rehearsed::Answered => "answered".to_owned(),
+        Rehearsed::Equal(_) | Rehearsed::Predicted => "answered".to_owned(),
         Rehearsed::Different(difference) if difference.incomparable => {
-            "the handler says another size of the picture, or another number of classes".to_owned()
+            "the handler says another size of the image, or another number of classes".to_owned()
         }
         Rehearsed::Different(difference) => format!(
             "scores differ by up to {:.1e}, edges by up to {:.3} px, {} found only here, {} only by the handler",

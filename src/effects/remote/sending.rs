@@ -25,7 +25,7 @@ pub(in super::super) fn check(
     task: TaskId,
     control: TaskControl,
 ) {
-    shared.spawn_answer(
+    shared.spawn_reporting(
         "check a job",
         move |shared| {
             let checked = check_order(shared, order, &control);
@@ -63,7 +63,7 @@ pub(in super::super) fn start(
     task: TaskId,
     control: TaskControl,
 ) {
-    shared.spawn_answer(
+    shared.spawn_reporting(
         "start a job",
         move |shared| {
             let started = start_plan(shared, &plan, &control).map(|_| JobId {
@@ -157,8 +157,8 @@ fn plan_of(
 fn inside_of(images: &SendImages) -> Option<ImagesInside> {
     let of_file = |sample: &Sample| sample.uri.record().map(|_| sample.uri.file().to_owned());
     let files: HashSet<String> = images.samples().filter_map(of_file).collect();
-    let is_elsewhere = matches!(images.lie, SendFrom::Manifest(_));
-    if files.is_empty() || images.is_partial || is_elsewhere {
+    let is_remote = matches!(images.lie, SendFrom::Manifest(_));
+    if files.is_empty() || images.is_partial || is_remote {
         return None;
     }
     let is_sent = |sample: &&Sample| files.contains(sample.uri.file());

@@ -7,7 +7,7 @@ use crossbeam_channel::{Receiver, Sender};
 
 use super::MAX_READERS;
 use crate::domain::{Sample, SampleId, SampleUri};
-use crate::state::{SourceId, ThumbnailWish};
+use crate::state::{SourceId, ThumbnailRequest};
 use crate::tasks::{ProgressUnit, TaskControl};
 
 /// Of the files that are being read, together; a single one may be larger.
@@ -23,14 +23,14 @@ pub(super) enum Message {
         /// How many files of the source are read at once.
         readers: usize,
         side: u32,
-        wishes: Vec<ThumbnailWish>,
+        requests: Vec<ThumbnailRequest>,
     },
     /// Replaces what was to be read ahead before.
     ReadAhead {
         source: SourceId,
         samples: Vec<Sample>,
     },
-    /// Another picture is looked at, this one: nothing else is to be in its way.
+    /// Another image is looked at, this one: nothing else is to be in its way.
     StopReadingAhead(SampleUri),
     Done(Job),
     /// The window is gone.
@@ -48,8 +48,8 @@ pub(super) fn hand_out(messages: &Receiver<Message>, jobs: &Sender<Job>) {
                     source,
                     readers,
                     side,
-                    wishes,
-                } => wanted.want(source, readers, side, wishes),
+                    requests,
+                } => wanted.want(source, readers, side, requests),
                 Message::ReadAhead { source, samples } => wanted.read_ahead(source, samples),
                 Message::StopReadingAhead(shown) => wanted.stop_reading_ahead(&shown),
                 Message::Done(job) => wanted.done(&job),
@@ -74,7 +74,7 @@ pub(super) struct Wanted {
     /// How many files of the source are read at once.
     readers: usize,
     /// Most wanted first.
-    wishes: VecDeque<ThumbnailWish>,
+    requests: VecDeque<ThumbnailRequest>,
     /// To be read once there is no wish left, most likely first.
     ahead: VecDeque<Sample>,
     /// Being made right now.
@@ -106,28 +106,31 @@ pub(super) struct Job {
 }
 
 pub(super) enum What {
-    Thumbnail { side: u32, wish: ThumbnailWish },
+    Thumbnail {
+        side: u32,
+        request: ThumbnailRequest,
+    },
     Ahead(Sample),
 }
 
 impl What {
     fn key(&self) -> JobKey {
         match self {
-            Self::Thumbnail { side, wish } => key_of(wish, *side),
+            Self::Thumbnail { side, request } => key_of(request, *side),
             Self::Ahead(sample) => JobKey::Ahead(sample.uri.clone()),
         }
     }
 
     fn size_bytes(&self) -> u64 {
         match self {
-            Self::Thumbnail { wish, .. } => wish.entry.size_bytes,
+            Self::Thumbnail { request, .. } => request.entry.size_bytes,
             Self::Ahead(sample) => sample.size_bytes,
         }
     }
 }
 
-fn key_of(wish: &ThumbnailWish, side: u32) -> JobKey {
-    JobKey::Thumbnail(wish.sample, wish.version, side)
+fn key_of(request: &ThumbnailRequest, side: u32) -> JobKey {
+    JobKey::Thumbnail(request.sample, request.version, side)
 }
 
 impl Wanted {
@@ -136,7 +139,7 @@ impl Wanted {
             source: SourceId(0),
             side: 0,
             readers: 1,
-            wishes: VecDeque::new(),
+            requests: VecDeque::new(),
             ahead: VecDeque::new(),
             under_way: HashMap::new(),
             next_serial: 0,
@@ -145,15 +148,24 @@ impl Wanted {
     }
 
     /// Replaces what was wanted before. Of what is being made, large files that are not wanted any more are given up.
-    fn want(&mut self, source: SourceId, readers: usize, side: u32, wishes: Vec<ThumbnailWish>) {
+    fn want(
+        &mut self,
+        source: SourceId,
+        readers: usize,
+        side: u32,
+        requests: Vec<ThumbnailRequest>,
+    ) {
         self.turn_to(source);
         (self.readers, self.side) = (readers, side);
-        let still: HashSet<JobKey> = wishes.iter().map(|wish| key_of(wish, side)).collect();
+        let still: HashSet<JobKey> = requests
+            .iter()
+            .map(|request| key_of(request, side))
+            .collect();
         self.give_up(|key, job| {
             let is_thumbnail = matches!(key, JobKey::Thumbnail(..));
             is_thumbnail && job.size_bytes >= GIVEN_UP_FROM && !still.contains(key)
         });
-        self.wishes = wishes.into();
+        self.requests = requests.into();
     }
 
     fn read_ahead(&mut self, source: SourceId, samples: Vec<Sample>) {
@@ -182,7 +194,7 @@ impl Wanted {
     fn turn_to(&mut self, source: SourceId) {
         if self.source != source {
             self.source = source;
-            self.wishes.clear();
+            self.requests.clear();
             self.ahead.clear();
             self.give_up(|_, _| true);
         }
@@ -204,15 +216,15 @@ impl Wanted {
             return None;
         }
         let (side, room) = (self.side, self.room());
-        while let Some(wish) = self
-            .wishes
-            .pop_front_if(|wish| wish.entry.size_bytes <= room)
+        while let Some(request) = self
+            .requests
+            .pop_front_if(|request| request.entry.size_bytes <= room)
         {
-            if let Some(job) = self.begin(What::Thumbnail { side, wish }) {
+            if let Some(job) = self.begin(What::Thumbnail { side, request }) {
                 return Some(job);
             }
         }
-        if !self.wishes.is_empty() {
+        if !self.requests.is_empty() {
             // There is no room for the next one; what matters less does not overtake it.
             return None;
         }
@@ -274,17 +286,17 @@ mod tests {
         }
     }
 
-    fn wishes(samples: &[u32], size_bytes: u64) -> Vec<ThumbnailWish> {
-        let wish = |&id: &u32| ThumbnailWish {
+    fn requests(samples: &[u32], size_bytes: u64) -> Vec<ThumbnailRequest> {
+        let request = |&id: &u32| ThumbnailRequest {
             sample: SampleId(id),
             version: 0,
             entry: sample(&id.to_string(), size_bytes),
         };
-        samples.iter().map(wish).collect()
+        samples.iter().map(request).collect()
     }
 
     fn want(queue: &mut Wanted, source: u64, side: u32, samples: &[u32]) {
-        queue.want(SourceId(source), 4, side, wishes(samples, 1000));
+        queue.want(SourceId(source), 4, side, requests(samples, 1000));
     }
 
     /// `None` where there is nothing to do just now.
@@ -295,7 +307,7 @@ mod tests {
     /// The number of the sample.
     fn taken(queue: &mut Wanted) -> Option<u32> {
         match take(queue)?.what {
-            What::Thumbnail { wish, .. } => Some(wish.sample.0),
+            What::Thumbnail { request, .. } => Some(request.sample.0),
             What::Ahead(sample) => sample.uri.as_str().parse().ok(),
         }
     }
@@ -320,7 +332,7 @@ mod tests {
         assert_eq!(taken(&mut queue), Some(2));
         want(&mut queue, 1, 256, &[1]);
         assert_eq!(taken(&mut queue), Some(1));
-        let mut newer = wishes(&[1], 1000);
+        let mut newer = requests(&[1], 1000);
         newer[0].version = 1;
         queue.want(SourceId(1), 4, SIDE, newer);
         assert_eq!(taken(&mut queue), Some(1));
@@ -345,7 +357,7 @@ mod tests {
     #[test]
     fn no_more_are_read_at_once_than_is_useful() {
         let mut queue = Wanted::new();
-        queue.want(SourceId(1), 2, SIDE, wishes(&[1, 2, 3], 1000));
+        queue.want(SourceId(1), 2, SIDE, requests(&[1, 2, 3], 1000));
         let first = take(&mut queue).unwrap();
         assert_eq!(taken(&mut queue), Some(2));
         assert_eq!(taken(&mut queue), None);
@@ -356,8 +368,8 @@ mod tests {
     #[test]
     fn large_files_wait_until_there_is_room_for_them_and_are_not_overtaken() {
         let mut queue = Wanted::new();
-        let mut large = wishes(&[1, 2], MAX_BYTES);
-        large.extend(wishes(&[3], 1000));
+        let mut large = requests(&[1, 2], MAX_BYTES);
+        large.extend(requests(&[3], 1000));
         queue.want(SourceId(1), 4, SIDE, large);
         let first = take(&mut queue).unwrap();
         assert_eq!(taken(&mut queue), None);
@@ -368,7 +380,7 @@ mod tests {
     #[test]
     fn a_large_file_that_scrolls_away_is_given_up_and_begun_anew_when_it_comes_back() {
         let mut queue = Wanted::new();
-        let large = || wishes(&[1], GIVEN_UP_FROM);
+        let large = || requests(&[1], GIVEN_UP_FROM);
         queue.want(SourceId(1), 4, SIDE, large());
         let given_up = take(&mut queue).unwrap();
         want(&mut queue, 1, SIDE, &[2]);
@@ -383,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_are_read_after_all_thumbnails_until_another_picture_is_looked_at() {
+    fn neighbours_are_read_after_all_thumbnails_until_another_image_is_looked_at() {
         let mut queue = Wanted::new();
         want(&mut queue, 1, SIDE, &[1]);
         let ahead = ["7", "8", "9"].map(|name| sample(name, 1000));

@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::ExportError;
 use super::super::annotated::annotate_thumbnail;
-use super::super::row::{ChosenAnswer, ChosenImage};
+use super::super::row::{ChosenImage, ChosenPrediction};
 use super::summary::VerdictCounts;
 use crate::decode::{DecodeLimits, encode_jpeg, thumbnail};
 use crate::domain::{
-    Answer, BoundingBox, ModelTask, Prediction, Sample, SampleUri, Verdict, ViewSettings,
+    BoundingBox, ModelTask, Prediction, PredictionContent, Sample, SampleUri, Verdict, ViewSettings,
 };
 use crate::review::certainty;
 use crate::source::Source;
@@ -22,7 +22,7 @@ const JPEG_QUALITY: u8 = 82;
 /// Boxes beyond these would only hide the thumbnail.
 const MAX_BOXES: usize = 60;
 
-/// One image with what was chosen of its answer.
+/// One image with what was chosen of its prediction.
 #[derive(Debug, Clone)]
 pub(super) struct Example {
     pub(super) sample: Sample,
@@ -45,7 +45,7 @@ pub(super) struct Thumbnail {
 pub(super) struct Section<P> {
     pub(super) title: &'static str,
     pub(super) explanation: &'static str,
-    /// With its picture, where it could be made.
+    /// With its image, where it could be made.
     pub(super) examples: Vec<(Example, P)>,
 }
 
@@ -89,7 +89,8 @@ impl Best {
 
 impl Examples {
     pub(super) fn consider(&mut self, image: &ChosenImage, view: &ViewSettings) {
-        let (Some(Ok(stored)), Some(prediction)) = (&image.row.result, image.answer.prediction())
+        let (Some(Ok(stored)), Some(prediction)) =
+            (&image.row.result, image.prediction.prediction())
         else {
             return;
         };
@@ -159,8 +160,8 @@ impl Section<()> {
         draw: &mut dyn FnMut(&Example) -> Result<P, ExportError>,
     ) -> Result<Section<P>, ExportError> {
         let examples = self.examples.into_iter().map(|(example, ())| {
-            let picture = draw(&example)?;
-            Ok((example, picture))
+            let image = draw(&example)?;
+            Ok((example, image))
         });
         Ok(Section {
             title: self.title,
@@ -173,8 +174,8 @@ impl Section<()> {
 impl Example {
     fn new(image: &ChosenImage, mut prediction: Prediction) -> Self {
         let row = image.row;
-        let box_verdicts = match &image.answer {
-            ChosenAnswer::Boxes { boxes, .. } => boxes
+        let box_verdicts = match &image.prediction {
+            ChosenPrediction::Boxes { boxes, .. } => boxes
                 .iter()
                 .filter_map(|chosen| {
                     Some((chosen.detection.label.clone(), chosen.verdict?.clone()))
@@ -182,7 +183,7 @@ impl Example {
                 .collect(),
             _ => Vec::new(),
         };
-        if let Answer::Detections(detections) = &mut prediction.answer {
+        if let PredictionContent::Detections(detections) = &mut prediction.content {
             detections.truncate(MAX_BOXES);
         }
         Self {
@@ -195,7 +196,7 @@ impl Example {
         }
     }
 
-    /// The picture, small, with boxes or classes drawn over it.
+    /// The image, small, with boxes or classes drawn over it.
     pub(super) fn thumbnail(
         &self,
         source: &dyn Source,
@@ -203,16 +204,15 @@ impl Example {
     ) -> Result<Thumbnail, String> {
         let uri: &SampleUri = &self.sample.uri;
         let bytes = source.read(uri).map_err(|error| error.to_string())?;
-        let picture =
-            thumbnail(&bytes, THUMBNAIL_SIDE, limits).map_err(|error| error.to_string())?;
-        let (width, height) = (picture.width(), picture.height());
+        let image = thumbnail(&bytes, THUMBNAIL_SIDE, limits).map_err(|error| error.to_string())?;
+        let (width, height) = (image.width(), image.height());
         let prediction = scaled(&self.prediction, width, height);
         let everything = ViewSettings {
             min_score: 0.0,
             top_k: 3,
             ..ViewSettings::default()
         };
-        let drawn = annotate_thumbnail(&picture, &prediction, &everything);
+        let drawn = annotate_thumbnail(&image, &prediction, &everything);
         let jpeg = encode_jpeg(&drawn, JPEG_QUALITY).map_err(|error| error.to_string())?;
         Ok(Thumbnail {
             width,
@@ -222,12 +222,12 @@ impl Example {
     }
 }
 
-/// The same boxes over a smaller picture.
+/// The same boxes over a smaller image.
 fn scaled(prediction: &Prediction, width: u32, height: u32) -> Prediction {
     let mut scaled = prediction.clone();
     let x = width as f32 / prediction.width.max(1) as f32;
     let y = height as f32 / prediction.height.max(1) as f32;
-    if let Answer::Detections(detections) = &mut scaled.answer {
+    if let PredictionContent::Detections(detections) = &mut scaled.content {
         for detection in detections {
             let BoundingBox { x1, y1, x2, y2 } = detection.bounds;
             detection.bounds = BoundingBox::new(x1 * x, y1 * y, x2 * x, y2 * y);
@@ -243,8 +243,8 @@ fn scaled(prediction: &Prediction, width: u32, height: u32) -> Prediction {
 /// Whether the image or one of its boxes has a verdict of this word.
 fn has_verdict(image: &ChosenImage, word: &str) -> bool {
     let is = |verdict: &Verdict| verdict.into_str() == word;
-    let has_box = match &image.answer {
-        ChosenAnswer::Boxes { boxes, .. } => {
+    let has_box = match &image.prediction {
+        ChosenPrediction::Boxes { boxes, .. } => {
             boxes.iter().any(|chosen| chosen.verdict.is_some_and(is))
         }
         _ => false,

@@ -12,8 +12,8 @@ use super::charts::{class_bars, score_histogram};
 use super::examples::{Example, Section, Thumbnail, box_verdict_texts};
 use super::summary::{ClassCount, Summary, VerdictCounts};
 use crate::domain::{
-    Answer, BoxChoice, ExportOptions, ModelTask, Prediction, RunInfo, Verdict, VerdictChoice,
-    human_bytes,
+    BoxChoice, ExportOptions, ModelTask, Prediction, PredictionContent, RunInfo, Verdict,
+    VerdictChoice, human_bytes,
 };
 use crate::export::ExportContext;
 
@@ -80,7 +80,7 @@ fn key_figures(context: &ExportContext, summary: &Summary) -> Markup {
             (figure(summary.classes.len() as u64, if is_detector { "classes seen" } else { "classes in first place" }))
             (figure(judged, "verdicts"))
             @if summary.failed > 0 { (figure(summary.failed, "images failed")) }
-            @if summary.unasked > 0 { (figure(summary.unasked, "images without an answer yet")) }
+            @if summary.unasked > 0 { (figure(summary.unasked, "images without a prediction yet")) }
             @if summary.outdated > 0 { (figure(summary.outdated, "images changed since they were predicted")) }
         }
     }
@@ -103,7 +103,7 @@ fn charts(context: &ExportContext, options: ExportOptions, summary: &Summary) ->
     let left = classes.len().saturating_sub(CHARTED_CLASSES);
     classes.truncate(CHARTED_CLASSES);
     html! {
-        @if summary.answered() > 0 {
+        @if summary.predicted() > 0 {
             section.charts {
                 figure { h2 { (things) } (score_histogram(&summary.scores, threshold, of)) }
                 @if !classes.is_empty() {
@@ -170,7 +170,7 @@ fn example_card(example: &Example, thumbnail: Option<&Thumbnail>) -> Markup {
                     img width=(thumbnail.width) height=(thumbnail.height) alt=(format!("{}: {seen}", example.sample.name))
                         src=(format!("data:image/jpeg;base64,{}", BASE64.encode(&thumbnail.jpeg)));
                 }
-                None => { div.missing { "The picture could not be read" } }
+                None => { div.missing { "The image could not be read" } }
             }
             figcaption {
                 span.name { (example.sample.name) }
@@ -197,13 +197,13 @@ fn verdict_badge(verdict: &Verdict) -> Markup {
 /// `cat 0.98, dog 0.61 and 3 more`
 fn seen(prediction: &Prediction) -> String {
     const MOST: usize = 3;
-    let things: Vec<String> = match &prediction.answer {
-        Answer::Classes(classes) => classes
+    let things: Vec<String> = match &prediction.content {
+        PredictionContent::Classes(classes) => classes
             .iter()
             .take(MOST)
             .map(|class| format!("{} {:.2}", class.label, class.score))
             .collect(),
-        Answer::Detections(boxes) => boxes
+        PredictionContent::Detections(boxes) => boxes
             .iter()
             .map(|detection| format!("{} {:.2}", detection.label, detection.score))
             .collect(),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::super::row::{ChosenAnswer, ChosenImage};
+use super::super::row::{ChosenImage, ChosenPrediction};
 use crate::domain::{SampleUri, Verdict};
 
 /// Failed images that are named; of more only the number is told.
@@ -13,7 +13,7 @@ const MAX_FAILURES: usize = 200;
 pub(super) struct Summary {
     pub(super) images: u64,
     pub(super) unasked: u64,
-    /// With an answer about an older version of the file only.
+    /// With a prediction about an older version of the file only.
     pub(super) outdated: u64,
     pub(super) failed: u64,
     pub(super) failures: Vec<(SampleUri, String)>,
@@ -103,7 +103,7 @@ impl Summary {
         }
     }
 
-    pub(super) fn answered(&self) -> u64 {
+    pub(super) fn predicted(&self) -> u64 {
         self.images - self.unasked - self.outdated - self.failed
     }
 
@@ -117,23 +117,23 @@ impl Summary {
         for tag in &row.tags {
             *self.tags.entry(tag.clone()).or_default() += 1;
         }
-        match &image.answer {
-            ChosenAnswer::Unasked => self.unasked += 1,
-            ChosenAnswer::Outdated => self.outdated += 1,
-            ChosenAnswer::Failed(reason) => {
+        match &image.prediction {
+            ChosenPrediction::NotPredicted => self.unasked += 1,
+            ChosenPrediction::Outdated => self.outdated += 1,
+            ChosenPrediction::Failed(reason) => {
                 self.failed += 1;
                 if self.failures.len() < MAX_FAILURES {
                     let uri = row.sample.uri.clone();
                     self.failures.push((uri, (*reason).to_owned()));
                 }
             }
-            ChosenAnswer::Classes { classes, .. } => {
+            ChosenPrediction::Classes { classes, .. } => {
                 if let Some(best) = classes.first() {
                     self.add_score(best.index, &best.label, best.score);
                     self.count_image(best.index);
                 }
             }
-            ChosenAnswer::Boxes { boxes, .. } => {
+            ChosenPrediction::Boxes { boxes, .. } => {
                 self.without_boxes += u64::from(boxes.is_empty());
                 let mut seen: Vec<u32> = Vec::new();
                 for chosen in boxes {

@@ -20,16 +20,16 @@ const MAX_WAITING: usize = 8;
 /// A request that is under way. Dropping it ends it; its thread is gone at the latest after the stall timeout.
 pub(super) struct Connection(Receiver<Event>);
 
-/// What a request brings: one `Answer`, then `Data` until `End`; or `Failed` at any time, and nothing after it.
+/// What a request brings: one `Head`, then `Data` until `End`; or `Failed` at any time, and nothing after it.
 pub(super) enum Event {
-    Answer(Answer),
+    Head(ResponseHead),
     Data(Vec<u8>),
     End,
     Failed(Fault),
 }
 
 /// The head of the server's answer, redirects followed.
-pub(super) struct Answer {
+pub(super) struct ResponseHead {
     pub(super) status: u16,
     /// `404 Not Found`
     pub(super) status_text: String,
@@ -121,7 +121,7 @@ fn is_this_machine(host: &str) -> bool {
 
 /// Sends the head and the body on; gives what is to be sent last.
 fn pass_on(response: Response<Body>, events: &Sender<Event>) -> Event {
-    if events.send(Event::Answer(answer(&response))).is_err() {
+    if events.send(Event::Head(head_of(&response))).is_err() {
         return Event::End;
     }
     let mut body = response
@@ -144,7 +144,7 @@ fn pass_on(response: Response<Body>, events: &Sender<Event>) -> Event {
     }
 }
 
-fn answer(response: &Response<Body>) -> Answer {
+fn head_of(response: &Response<Body>) -> ResponseHead {
     let text = |name: header::HeaderName| {
         let value = response.headers().get(name);
         value
@@ -153,7 +153,7 @@ fn answer(response: &Response<Body>) -> Answer {
     };
     let range = text(header::CONTENT_RANGE);
     let (start, total) = range.as_deref().and_then(parse_range).unzip();
-    Answer {
+    ResponseHead {
         status: response.status().as_u16(),
         status_text: response.status().to_string(),
         content_length: text(header::CONTENT_LENGTH).and_then(|length| length.parse().ok()),

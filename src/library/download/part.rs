@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::FetchError;
-use super::http::Answer;
+use super::http::ResponseHead;
 use crate::domain::ModelCard;
 use crate::library::LibraryError;
 use crate::library::weights::{Hashed, OnChunk, part_path, part_state_path, pump};
@@ -43,10 +43,10 @@ pub(super) enum Validator {
 }
 
 impl Validator {
-    /// The strongest that the answer gives. A weak `ETag` names no exact bytes, so it does not count.
-    pub(super) fn of(answer: &Answer) -> Option<Self> {
-        let etag = answer.etag.clone().filter(|etag| !etag.starts_with("W/"));
-        let last_modified = answer.last_modified.clone();
+    /// The strongest that the response gives. A weak `ETag` names no exact bytes, so it does not count.
+    pub(super) fn of(response: &ResponseHead) -> Option<Self> {
+        let etag = response.etag.clone().filter(|etag| !etag.starts_with("W/"));
+        let last_modified = response.last_modified.clone();
         etag.map(Self::Etag)
             .or_else(|| last_modified.map(Self::LastModified))
     }
@@ -57,11 +57,11 @@ impl Validator {
         }
     }
 
-    /// Whether the answer says that it is of another version.
-    pub(super) fn differs(&self, answer: &Answer) -> bool {
+    /// Whether the response says that it is of another version.
+    pub(super) fn differs(&self, response: &ResponseHead) -> bool {
         let theirs = match self {
-            Self::Etag(_) => &answer.etag,
-            Self::LastModified(_) => &answer.last_modified,
+            Self::Etag(_) => &response.etag,
+            Self::LastModified(_) => &response.last_modified,
         };
         theirs
             .as_deref()

@@ -66,7 +66,7 @@ pub fn deploy(
     }
 }
 
-/// Also where the user has cancelled. `Ok` where SageMaker took the endpoint all the same, and only its answer got lost.
+/// Also where the user has cancelled. `Ok` where SageMaker took the endpoint all the same, and only its response got lost.
 fn undo(
     aws: &Aws,
     records: &EndpointRecords,

@@ -2,23 +2,23 @@
 //!
 //! What was made here stands in a record, written before it is made, so that nothing that costs money is forgotten. Nothing here prints.
 
-mod carrier;
 mod deletion;
 mod deploy;
 mod log;
 mod preflight;
 mod records;
+mod transport;
 mod wait;
 
 use crate::aws::{AwsError, AwsErrorKind};
 use crate::remote::SendError;
 
-pub use carrier::EndpointCarrier;
 pub use deletion::{Deleted, Deletion, delete, delete_due};
 pub use deploy::{DeployError, Material, deploy};
 pub use log::log_tail;
 pub use preflight::{EndpointFindings, EndpointPlan, Remains, preflight};
 pub use records::EndpointRecords;
+pub use transport::EndpointTransport;
 pub use wait::{Look, wait_for, wait_until_gone, watch};
 
 /// Why something about an endpoint could not be done. The message is whole.

@@ -4,9 +4,9 @@
 use super::json::Json;
 use super::reader::SUM_SLACK;
 
-/// Under which name the columns of the input stand beside the answer. No line of JSON has it.
+/// Under which name the columns of the input stand beside the response. No line of JSON has it.
 pub(super) const COLUMNS: &str = "columns of the input";
-const ANSWER: &str = "SageMakerOutput";
+const RESPONSE: &str = "SageMakerOutput";
 
 /// Whether the lines of a file, or of the output about it, are CSV.
 pub(super) fn is_csv(key: &str) -> bool {
@@ -14,8 +14,8 @@ pub(super) fn is_csv(key: &str) -> bool {
     name.to_ascii_lowercase().ends_with(".csv")
 }
 
-/// The columns, and the answer where there is one: JSON, in quotes or as it is, or probabilities of classes that add up to 1. Other
-/// numbers could be of the input as well, so they are no answer.
+/// The columns, and the response where there is one: JSON, in quotes or as it is, or probabilities of classes that add up to 1. Other
+/// numbers could be of the input as well, so they are no response.
 ///
 /// # Errors
 /// It is no CSV.
@@ -24,26 +24,26 @@ pub(super) fn read_csv_line(line: &[u8]) -> Result<Json, String> {
     let line = line.trim_end_matches('\r');
     let mut columns: Vec<Json> = Vec::new();
     let mut rest = Some(line);
-    let mut answer = None;
+    let mut response = None;
     while let Some(text) = rest {
-        if text.starts_with(['{', '[']) && answer.is_none() {
-            answer = Json::parse(text.as_bytes()).ok();
-            if answer.is_some() {
+        if text.starts_with(['{', '[']) && response.is_none() {
+            response = Json::parse(text.as_bytes()).ok();
+            if response.is_some() {
                 break;
             }
         }
         let (column, behind) = split_column(text)?;
         rest = behind;
         if rest.is_none() && column.starts_with(['{', '[']) {
-            answer = Json::parse(column.as_bytes()).ok();
+            response = Json::parse(column.as_bytes()).ok();
         }
-        if answer.is_none() {
+        if response.is_none() {
             columns.push(Json::Text(column.into()));
         }
     }
-    let answer = answer.or_else(|| take_probabilities(&mut columns));
+    let response = response.or_else(|| take_probabilities(&mut columns));
     let mut fields: Vec<(Box<str>, Json)> = vec![(COLUMNS.into(), Json::List(columns.into()))];
-    fields.extend(answer.map(|answer| (ANSWER.into(), answer)));
+    fields.extend(response.map(|response| (RESPONSE.into(), response)));
     Ok(Json::Object(fields.into()))
 }
 
@@ -93,19 +93,19 @@ fn take_probabilities(columns: &mut Vec<Json>) -> Option<Json> {
 mod tests {
     use super::*;
 
-    fn check(line: &str, columns: &[&str], answer: Option<&str>) {
+    fn check(line: &str, columns: &[&str], response: Option<&str>) {
         let found = read_csv_line(line.as_bytes()).unwrap();
         let Some(Json::List(got)) = found.get(COLUMNS) else {
             panic!("{line}: {found:?}");
         };
         let got: Vec<&str> = got.iter().filter_map(Json::text).collect();
         assert_eq!(got, columns, "{line}");
-        let answer = answer.map(|text| Json::parse(text.as_bytes()).unwrap());
-        assert_eq!(found.get(ANSWER), answer.as_ref(), "{line}");
+        let response = response.map(|text| Json::parse(text.as_bytes()).unwrap());
+        assert_eq!(found.get(RESPONSE), response.as_ref(), "{line}");
     }
 
     #[test]
-    fn columns_of_the_input_stand_before_the_answer() {
+    fn columns_of_the_input_stand_before_the_response() {
         check(
             r#"a.jpg,7,{"status":"ok","classes":[1,2]}"#,
             &["a.jpg", "7"],
@@ -118,7 +118,7 @@ mod tests {
         );
         check("a.jpg,0.25, 0.75", &["a.jpg"], Some("[0.25,0.75]"));
         check("0.25,0.75", &[], Some("[0.25,0.75]"));
-        // Which of them are the answer nobody can tell.
+        // Which of them are the response nobody can tell.
         check(
             "a.jpg,640,480,0.25,0.75",
             &["a.jpg", "640", "480", "0.25", "0.75"],

@@ -1,4 +1,4 @@
-//! The first answers of a folder of outputs, to be looked at and to try a mapping on.
+//! The first responses of a folder of outputs, to be looked at and to try a mapping on.
 
 use std::sync::Arc;
 
@@ -12,53 +12,53 @@ use super::reader::{LabelSource, OutputReader};
 use super::recognise::{OutputShape, Recognition, Unrecognised};
 use super::shown::{shown, shown_raw};
 use crate::domain::{
-    AnswerExamples, ExampleAnswer, KeepRule, LabelSet, OutputMapping, Prediction, Sample,
+    ExampleResponse, KeepRule, LabelSet, OutputMapping, Prediction, ResponseExamples, Sample,
 };
 use crate::source::{Source, for_task};
 use crate::tasks::TaskControl;
 
 /// Answers that are looked at.
 const EXAMPLES: usize = 3;
-/// Of an output that holds many answers; those that end behind it are not looked at.
+/// Of an output that holds many responses; those that end behind it are not looked at.
 const BEGINNING: u64 = 1 << 20;
 /// Outputs that are tried until enough can be read.
 const TRIED: usize = 20;
 
-const UNKNOWN: &str = "the answers have no shape that Spotcheck knows; a mapping says where scores, boxes and classes stand";
+const UNKNOWN: &str = "the responses have no shape that Spotcheck knows; a mapping says where scores, boxes and classes stand";
 
 /// What examples read as.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExampleReadings {
     /// How they are read, for people; or why nobody knows how.
     pub shape: Result<OutputShape, String>,
-    /// What the answers do not say and was taken for granted, for people.
+    /// What the responses do not say and was taken for granted, for people.
     pub assumed: Vec<String>,
     /// For each example what it says, or why it cannot be read.
     pub readings: Vec<Result<Prediction, String>>,
 }
 
 impl FoundOutputs {
-    /// The first answers, at most three, with the sizes of their images. Fewer where few can be read.
-    pub fn examples(&self, source: &Arc<dyn Source>, control: &TaskControl) -> AnswerExamples {
+    /// The first responses, at most three, with the sizes of their images. Fewer where few can be read.
+    pub fn examples(&self, source: &Arc<dyn Source>, control: &TaskControl) -> ResponseExamples {
         let source = for_task(source, control);
-        let mut answers = Vec::new();
+        let mut responses = Vec::new();
         for work in self.joined.works.iter().take(TRIED) {
-            if answers.len() >= EXAMPLES || control.is_cancelled() {
+            if responses.len() >= EXAMPLES || control.is_cancelled() {
                 break;
             }
             // One that cannot be read is a problem of its image once the outputs are opened.
-            let first = self.first_answers(work, control).unwrap_or_default();
-            let examples = first.into_iter().map(|(place, answer)| {
+            let first = self.first_responses(work, control).unwrap_or_default();
+            let examples = first.into_iter().map(|(place, response)| {
                 let sample = &self.samples[place];
-                example_of(&*source, sample, answer)
+                example_of(&*source, sample, response)
             });
-            answers.extend(examples.take(EXAMPLES - answers.len()));
+            responses.extend(examples.take(EXAMPLES - responses.len()));
         }
-        AnswerExamples::of(answers)
+        ResponseExamples::of(responses)
     }
 
     /// With the places of their images.
-    fn first_answers(
+    fn first_responses(
         &self,
         work: &Work,
         control: &TaskControl,
@@ -106,27 +106,27 @@ impl FoundOutputs {
     }
 }
 
-fn example_of(source: &dyn Source, sample: &Sample, answer: Vec<u8>) -> ExampleAnswer {
-    ExampleAnswer {
+fn example_of(source: &dyn Source, sample: &Sample, response: Vec<u8>) -> ExampleResponse {
+    ExampleResponse {
         uri: sample.uri.clone(),
         image: sample.name.clone(),
         image_size: image_size(source, &sample.uri).map_err(|error| error.to_string()),
-        answer: answer.into(),
+        response: response.into(),
     }
 }
 
-impl AnswerExamples {
-    /// Looks at the first of these answers.
-    pub fn of(answers: Vec<ExampleAnswer>) -> Self {
-        let Some(first) = answers.first() else {
+impl ResponseExamples {
+    /// Looks at the first of these responses.
+    pub fn of(responses: Vec<ExampleResponse>) -> Self {
+        let Some(first) = responses.first() else {
             return Self::default();
         };
-        let (shown, places) = match Json::parse(&first.answer) {
+        let (shown, places) = match Json::parse(&first.response) {
             Ok(json) => (shown(&json), places_of(&json)),
-            Err(_) => (shown_raw(&first.answer), Vec::new()),
+            Err(_) => (shown_raw(&first.response), Vec::new()),
         };
         Self {
-            answers,
+            responses,
             shown,
             places,
         }
@@ -134,9 +134,9 @@ impl AnswerExamples {
 }
 
 impl ExampleReadings {
-    /// Reads them with a mapping, or as they are recognised without one. `labels` name the classes; `None` leaves that to the answers.
+    /// Reads them with a mapping, or as they are recognised without one. `labels` name the classes; `None` leaves that to the responses.
     pub fn of(
-        examples: &[ExampleAnswer],
+        examples: &[ExampleResponse],
         mapping: Option<&OutputMapping>,
         labels: Option<LabelSet>,
     ) -> Self {
@@ -169,7 +169,7 @@ impl ExampleReadings {
                 Err(_) if shape.says_size() => None,
                 Err(reason) => return Err(reason.clone()),
             };
-            reader.read(&example.answer, size)
+            reader.read(&example.response, size)
         });
         Self {
             readings: readings.collect(),
@@ -180,38 +180,38 @@ impl ExampleReadings {
 }
 
 /// By the first of them that has a shape.
-fn recognise(examples: &[ExampleAnswer]) -> Result<Recognition, String> {
+fn recognise(examples: &[ExampleResponse]) -> Result<Recognition, String> {
     let mut reason = None;
     for example in examples {
-        match Recognition::of(&example.answer) {
+        match Recognition::of(&example.response) {
             Ok(recognised) => return Ok(recognised),
             Err(Unrecognised::Broken(why)) => {
                 reason.get_or_insert(why);
             }
-            // The answer itself stands beside it.
+            // The response itself stands beside it.
             Err(Unrecognised::Unknown(_)) => return Err(UNKNOWN.to_owned()),
         }
     }
-    Err(reason.unwrap_or_else(|| "there is no answer that could be looked at".to_owned()))
+    Err(reason.unwrap_or_else(|| "there is no response that could be looked at".to_owned()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{Answer, MappingDraft, SampleUri};
+    use crate::domain::{MappingDraft, PredictionContent, SampleUri};
 
-    fn example(answer: &str) -> ExampleAnswer {
-        ExampleAnswer {
+    fn example(response: &str) -> ExampleResponse {
+        ExampleResponse {
             uri: SampleUri::new("/photos/a.png"),
             image: "a.png".to_owned(),
             image_size: Ok([100, 50]),
-            answer: answer.as_bytes().into(),
+            response: response.as_bytes().into(),
         }
     }
 
     #[test]
-    fn a_mapping_made_of_the_places_of_an_answer_reads_it() {
-        for (answer, found) in [
+    fn a_mapping_made_of_the_places_of_a_response_reads_it() {
+        for (response, found) in [
             (
                 r#"{"verdict": {"certainty": [0.25, 0.75]}}"#,
                 "class 1 at 0.75",
@@ -221,15 +221,15 @@ mod tests {
                 "class 7 at 10,10,30,20",
             ),
         ] {
-            let examples = AnswerExamples::of(vec![example(answer)]);
+            let examples = ResponseExamples::of(vec![example(response)]);
             let mapping = MappingDraft::of_places(&examples.places).mapping().unwrap();
-            let readings = ExampleReadings::of(&examples.answers, Some(&mapping), None);
+            let readings = ExampleReadings::of(&examples.responses, Some(&mapping), None);
             let read = readings.readings[0].as_ref().unwrap();
-            let text = match &read.answer {
-                Answer::Classes(classes) => {
+            let text = match &read.content {
+                PredictionContent::Classes(classes) => {
                     format!("class {} at {}", classes[0].index, classes[0].score)
                 }
-                Answer::Detections(boxes) => {
+                PredictionContent::Detections(boxes) => {
                     let edges = boxes[0].bounds;
                     format!(
                         "class {} at {},{},{},{}",
@@ -255,9 +255,12 @@ mod tests {
         let reason = readings.readings[0].as_ref().unwrap_err();
         assert!(reason.contains("no “sureness”"), "{reason}");
 
-        let broken = AnswerExamples::of(vec![example("<html>")]);
+        let broken = ResponseExamples::of(vec![example("<html>")]);
         assert_eq!(broken.shown, "<html>");
         assert!(broken.places.is_empty());
-        assert_eq!(AnswerExamples::of(Vec::new()), AnswerExamples::default());
+        assert_eq!(
+            ResponseExamples::of(Vec::new()),
+            ResponseExamples::default()
+        );
     }
 }

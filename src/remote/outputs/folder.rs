@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::UNIX_EPOCH;
 
 use super::OutputsError;
-use super::json::{MAX_ANSWER_BYTES, too_long};
+use super::json::{MAX_RESPONSE_BYTES, too_long};
 use crate::aws::{Aws, AwsError, AwsErrorKind, ListRequest, S3};
 use crate::domain::{S3Address, S3Place};
 use crate::tasks::{ProgressUnit, TaskControl};
@@ -82,7 +82,7 @@ impl OutputFolder {
     }
 
     /// Another folder that is reached in the same way; `None` for one of this machine.
-    pub(super) fn elsewhere(&self, address: &S3Address) -> Option<Self> {
+    pub(super) fn remote_inference(&self, address: &S3Address) -> Option<Self> {
         match &self.kind {
             Kind::Local(_) => None,
             Kind::S3 { s3, .. } => Some(Self {
@@ -157,12 +157,12 @@ impl OutputFolder {
         Ok(files)
     }
 
-    /// All of a file that holds the answer about one image.
+    /// All of a file that holds the response about one image.
     ///
     /// # Errors
     /// It cannot be read, is another one than was listed, or is too long to be believed.
     pub(super) fn read(&self, file: &OutputFile, control: &TaskControl) -> Result<Vec<u8>, String> {
-        if file.size_bytes > MAX_ANSWER_BYTES {
+        if file.size_bytes > MAX_RESPONSE_BYTES {
             return Err(too_long(file.size_bytes));
         }
         match &self.kind {

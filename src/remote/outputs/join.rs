@@ -35,7 +35,7 @@ pub(super) enum Work {
         output: usize,
         place: usize,
     },
-    /// An answer for each record of a file of many, in their order.
+    /// A response for each record of a file of many, in their order.
     Records {
         output: usize,
         /// By the number of the record, ascending.
@@ -268,11 +268,11 @@ impl Joined {
     /// With what a later job has to say of the same images: it counts where both have an output, as it was only asked because the
     /// first had none.
     pub(super) fn then(self, later: Self) -> Self {
-        let answered: HashSet<usize> = later.works.iter().flat_map(Work::places).collect();
+        let predicted: HashSet<usize> = later.works.iter().flat_map(Work::places).collect();
         let earlier = self.works.into_iter().filter_map(|work| match work {
-            Work::One { place, .. } => (!answered.contains(&place)).then_some(work),
+            Work::One { place, .. } => (!predicted.contains(&place)).then_some(work),
             Work::Records { output, mut places } => {
-                places.retain(|_, place| !answered.contains(place));
+                places.retain(|_, place| !predicted.contains(place));
                 (!places.is_empty()).then_some(Work::Records { output, places })
             }
             Work::Named { .. } => Some(work),
@@ -546,7 +546,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_looks_like_a_retry_answers_no_more_than_what_was_not_answered() {
+    fn what_only_looks_like_a_retry_predictions_no_more_than_what_was_not_predicted() {
         let one = |output: usize, place: usize| Work::One { output, place };
         let first = Joined {
             works: vec![one(0, 0), one(1, 1)],
@@ -566,7 +566,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_later_job_answered_counts_and_the_images_keep_their_order() {
+    fn what_a_later_job_predicted_counts_and_the_images_keep_their_order() {
         let first = Joined {
             works: vec![
                 Work::One {

@@ -8,7 +8,7 @@ use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor}
 use crate::domain::{JsonPointer, JsonStep, human_bytes};
 
 /// The longest answer about one image that is read. Real ones take at most a few megabytes; its tree takes up to eight times as much.
-pub const MAX_ANSWER_BYTES: u64 = 32 << 20;
+pub const MAX_RESPONSE_BYTES: u64 = 32 << 20;
 
 /// A JSON document.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,7 +35,7 @@ impl Json {
     /// # Errors
     /// What is wrong with it, for people.
     pub(super) fn parse(bytes: &[u8]) -> Result<Self, String> {
-        if bytes.len() as u64 > MAX_ANSWER_BYTES {
+        if bytes.len() as u64 > MAX_RESPONSE_BYTES {
             return Err(too_long(bytes.len() as u64));
         }
         if bytes.iter().all(u8::is_ascii_whitespace) {
@@ -240,9 +240,9 @@ pub(super) fn excerpt(text: &str) -> String {
 
 pub(super) fn too_long(bytes: u64) -> String {
     format!(
-        "the output has {}, more than the {} that an answer about one image can have",
+        "the output has {}, more than the {} that a response about one image can have",
         human_bytes(bytes),
-        human_bytes(MAX_ANSWER_BYTES)
+        human_bytes(MAX_RESPONSE_BYTES)
     )
 }
 
@@ -386,7 +386,7 @@ mod tests {
         }
         let deep = "[".repeat(100_000);
         assert!(parse(&deep).unwrap_err().contains("recursion limit"));
-        let long = " ".repeat(MAX_ANSWER_BYTES as usize + 1);
+        let long = " ".repeat(MAX_RESPONSE_BYTES as usize + 1);
         assert!(parse(&long).unwrap_err().contains("more than the 32 MiB"));
     }
 

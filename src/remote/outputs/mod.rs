@@ -3,9 +3,8 @@
 //!
 //! The shape of outputs is recognised once, from the first that can be read, and said; every other output must have it, too. An
 //! output that is broken, or that says what cannot be, is a problem of its image and never a wrong prediction. Knows
-//! nothing of how the answers were asked for.
+//! nothing of how the responses were asked for.
 
-mod answers;
 mod csv_line;
 mod examples;
 mod folder;
@@ -19,13 +18,14 @@ mod places;
 mod read;
 mod reader;
 mod recognise;
+mod responses;
 mod seen;
 mod shown;
 mod waiting;
 
 pub use examples::ExampleReadings;
 pub use folder::{OutputFile, OutputFolder};
-pub use json::MAX_ANSWER_BYTES;
+pub use json::MAX_RESPONSE_BYTES;
 pub use of_job::{JobOutputs, OutputsPart, RetryPart};
 pub use open::{FoundOutputs, OutputRun, OutputsError, ReadingChoice};
 pub use read::{OutputSink, ReadOutcome};

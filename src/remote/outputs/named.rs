@@ -1,6 +1,6 @@
 //! Outputs of lists: the job read files with a line for each image, and answered each line.
 //!
-//! An answer that was joined with its input names its image. Where none does, the list is read again: its n-th line says which image the
+//! A response that was joined with its input names its image. Where none does, the list is read again: its n-th line says which image the
 //! n-th answer is about, by name or by the very bytes of the image.
 
 use std::cmp::Reverse;
@@ -11,9 +11,9 @@ use std::sync::OnceLock;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 
-use super::answers::Answers;
 use super::csv_line::COLUMNS;
 use super::json::{Json, excerpt};
+use super::responses::Responses;
 use crate::domain::Sample;
 use crate::source::Source;
 
@@ -66,7 +66,7 @@ impl<'s> Names<'s> {
     ///
     /// # Errors
     /// The lines cannot be read.
-    pub(super) fn base_of(&self, lines: &Answers<'_>) -> Result<Option<String>, String> {
+    pub(super) fn base_of(&self, lines: &Responses<'_>) -> Result<Option<String>, String> {
         let mut counts = HashMap::new();
         let mut looked_at = 0;
         lines.each_until(|line| {
@@ -98,7 +98,7 @@ impl<'s> Names<'s> {
         }
     }
 
-    /// The image that an answer, or a line of a list, names: by its address, by its name, or by its name behind `base`.
+    /// The image that a response, or a line of a list, names: by its address, by its name, or by its name behind `base`.
     ///
     /// # Errors
     /// It names none of these images, or several.
@@ -128,7 +128,7 @@ impl<'s> Names<'s> {
     /// The list cannot be read. Within: why the line is about none.
     pub(super) fn of_list(
         &self,
-        list: &Answers<'_>,
+        list: &Responses<'_>,
         source: &dyn Source,
     ) -> Result<Vec<Result<usize, String>>, String> {
         let base = self.base_of(list)?.unwrap_or_default();
@@ -215,16 +215,16 @@ mod tests {
             etag: None,
             modified_ns: None,
         };
-        let answers = Answers {
+        let responses = Responses {
             folder: &OutputFolder::local(folder.path()),
             file: &file,
             control: &TaskControl::new(ProgressUnit::Images),
         };
         let samples = samples(images);
         let names = Names::of(&samples);
-        let base = names.base_of(&answers).unwrap().unwrap_or_default();
+        let base = names.base_of(&responses).unwrap().unwrap_or_default();
         let mut found = Vec::new();
-        answers
+        responses
             .each(|line| {
                 let place = names.named_by(&line.unwrap(), &base).ok();
                 found.push(place.map(|place| images[place]));

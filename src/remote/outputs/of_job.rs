@@ -6,7 +6,8 @@ use std::path::Path;
 use super::folder::OutputFolder;
 use crate::aws::Aws;
 use crate::domain::{
-    JobRecord, MadeAt, S3Access, S3Address, S3Place, SageMakerAccess, TransformJob, TransformSpec,
+    InferenceLocation, JobRecord, S3Access, S3Address, S3Place, SageMakerAccess, TransformJob,
+    TransformSpec,
 };
 use crate::remote::transform::{
     Account, FoundRetries, FoundRetry, JobError, JobRecords, NamedFrom, find_record,
@@ -64,9 +65,9 @@ impl Sent {
 /// A job that took up again what had failed in the first one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RetryPart {
-    /// It was started on this machine: where both have an answer about an image, the later one counts.
+    /// It was started on this machine: where both have a response about an image, the later one counts.
     Known(String),
-    /// SageMaker has it, and it has all the looks of such a job: it answers what has no answer, and nothing else.
+    /// SageMaker has it, and it has all the looks of such a job: it answers what has no response, and nothing else.
     ByItsLooks(String),
 }
 
@@ -105,7 +106,7 @@ impl OutputsPart {
         addresses.dedup();
         let in_s3 = addresses
             .iter()
-            .filter_map(|address| self.folder.elsewhere(address));
+            .filter_map(|address| self.folder.remote_inference(address));
         let here = of_images.is_none().then(|| folder_of(Path::new(root)));
         in_s3
             .chain(here.map(|path| OutputFolder::local(&path)))
@@ -116,8 +117,8 @@ impl OutputsPart {
 /// What a job wrote, and its retries.
 pub struct JobOutputs {
     pub job: TransformJob,
-    pub made: MadeAt,
-    /// The job's own, then those of its retries, the oldest first: where two have an answer about an image, the later one counts.
+    pub made: InferenceLocation,
+    /// The job's own, then those of its retries, the oldest first: where two have a response about an image, the later one counts.
     pub parts: Vec<OutputsPart>,
     /// What could not be looked for, for people.
     pub notes: Vec<String>,
@@ -183,7 +184,7 @@ impl JobOutputs {
                 )),
             }
         }
-        let made = MadeAt::TransformJob {
+        let made = InferenceLocation::TransformJob {
             name: job_name.to_owned(),
             region,
         };

@@ -4,18 +4,18 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::answers::Answers;
 use super::folder::{OutputFile, OutputFolder};
 use super::join::{Images, Joined, Work, Written, join};
 use super::json::Json;
 use super::of_job::{OutputsPart, RetryPart};
 use super::reader::{LabelSource, OutputReader};
 use super::recognise::{OutputShape, Recognition, Unrecognised};
+use super::responses::Responses;
 use crate::aws::{AwsError, AwsErrorKind};
 use crate::domain::{BoxFormat, BoxSpace};
 use crate::domain::{
-    ClassValues, ClassificationOutput, DetectionOutput, DeviceChoice, KeepRule, LabelSet, MadeAt,
-    ModelCard, ModelTask, OutputConvention, OutputMapping, Problem, RunKey, Sample,
+    ClassValues, ClassificationOutput, DetectionOutput, DeviceChoice, InferenceLocation, KeepRule,
+    LabelSet, ModelCard, ModelTask, OutputConvention, OutputMapping, Problem, RunKey, Sample,
 };
 use crate::tasks::{Cancelled, TaskControl};
 
@@ -321,7 +321,7 @@ impl FoundOutputs {
         ))]
     }
 
-    /// What is as it should be and not among the answers, for people.
+    /// What is as it should be and not among the responses, for people.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         match self.not_sent() {
@@ -353,7 +353,7 @@ impl FoundOutputs {
     /// None of them can be read, or the shape of none is known.
     pub fn describe(
         &self,
-        made: MadeAt,
+        made: InferenceLocation,
         choice: &ReadingChoice,
         known: impl Fn(&str) -> Option<(ModelCard, LabelSet)>,
         control: &TaskControl,
@@ -364,7 +364,7 @@ impl FoundOutputs {
                     shape: OutputShape::Mapped(Box::new(mapping.clone())),
                     assumed: Vec::new(),
                 },
-                answer: None,
+                response: None,
             },
             None => self.first(control)?,
         };
@@ -378,8 +378,8 @@ impl FoundOutputs {
             (None, Some((_, labels)), _) => {
                 let of_card = LabelSource::Known(labels.clone());
                 let reader = OutputReader::new(shape.clone(), of_card.clone(), choice.keep);
-                let agrees = |answer: &Json| reader.agrees_on_labels(answer);
-                if first.answer.as_ref().is_some_and(agrees) {
+                let agrees = |response: &Json| reader.agrees_on_labels(response);
+                if first.response.as_ref().is_some_and(agrees) {
                     of_card
                 } else {
                     assumed.push(
@@ -396,7 +396,7 @@ impl FoundOutputs {
             assumed.retain(|line| !line.contains("ImageNet"));
         }
         let made_text = match made {
-            MadeAt::Outputs { .. } => self.name(),
+            InferenceLocation::Outputs { .. } => self.name(),
             _ => format!("{made}, {}", self.name()),
         };
         let origin = format!("outputs of {made_text}, read as {}", shape.description());
@@ -418,9 +418,9 @@ impl FoundOutputs {
             made,
         };
         let reader = OutputReader::new(shape, labels, choice.keep);
-        match &first.answer {
-            Some(answer) if matches!(reader.shape(), OutputShape::Mapped(_)) => {
-                reader.begin_with(answer);
+        match &first.response {
+            Some(response) if matches!(reader.shape(), OutputShape::Mapped(_)) => {
+                reader.begin_with(response);
             }
             None if reader.labels().is_empty() => self.begin(&reader, control)?,
             _ => {}
@@ -433,7 +433,7 @@ impl FoundOutputs {
         })
     }
 
-    /// Shows the reader the first answer that it can read. Only a classifier's have something in common that is not known.
+    /// Shows the reader the first response that it can read. Only a classifier's have something in common that is not known.
     fn begin(&self, reader: &OutputReader, control: &TaskControl) -> Result<(), OutputsError> {
         if reader.shape().task() != ModelTask::Classification {
             return Ok(());
@@ -447,16 +447,16 @@ impl FoundOutputs {
                 let json = bytes.and_then(|bytes| Json::parse(&bytes));
                 has_begun = json.is_ok_and(|json| reader.begin_with(&json));
             } else {
-                let answers = Answers {
+                let responses = Responses {
                     folder,
                     file,
                     control,
                 };
                 let mut looked_at = 0;
                 // What cannot be read is told by the run itself.
-                let _ = answers.each_until(|answer| {
+                let _ = responses.each_until(|response| {
                     looked_at += 1;
-                    has_begun = answer.is_ok_and(|json| reader.begin_with(&json));
+                    has_begun = response.is_ok_and(|json| reader.begin_with(&json));
                     if has_begun || looked_at == LOOKED_AT {
                         return ControlFlow::Break(());
                     }
@@ -470,7 +470,7 @@ impl FoundOutputs {
         Ok(())
     }
 
-    /// The first answer that can be recognised: one that is no answer, such as a page of a proxy, blocks no other.
+    /// The first response that can be recognised: one that is no response, such as a page of a proxy, blocks no other.
     fn first(&self, control: &TaskControl) -> Result<First, OutputsError> {
         let (mut unknown, mut broken) = (None, None);
         for work in self.joined.works.iter().take(LOOKED_AT) {
@@ -500,7 +500,7 @@ impl FoundOutputs {
         let of = |json: Json, bytes: &[u8]| {
             Recognition::of_json(&json, bytes).map(|recognition| First {
                 recognition,
-                answer: Some(json),
+                response: Some(json),
             })
         };
         if let Work::One { .. } = work {
@@ -509,16 +509,16 @@ impl FoundOutputs {
             let json = Json::parse(&bytes).map_err(Unrecognised::Broken)?;
             return of(json, &bytes);
         }
-        let answers = Answers {
+        let responses = Responses {
             folder,
             file,
             control,
         };
-        let mut found = Err(Unrecognised::Broken("it holds no answer".to_owned()));
+        let mut found = Err(Unrecognised::Broken("it holds no response".to_owned()));
         let mut looked_at = 0;
-        answers
-            .each_until(|answer| {
-                let recognised = answer.map_err(Unrecognised::Broken);
+        responses
+            .each_until(|response| {
+                let recognised = response.map_err(Unrecognised::Broken);
                 let recognised = recognised.and_then(|json| of(json, b""));
                 looked_at += 1;
                 let tells_more = match (&found, &recognised) {
@@ -548,10 +548,10 @@ impl FoundOutputs {
 
 struct First {
     recognition: Recognition,
-    answer: Option<Json>,
+    response: Option<Json>,
 }
 
-/// A card for a model of which nothing is known but its answers. It can be shown and stored, not loaded.
+/// A card for a model of which nothing is known but its responses. It can be shown and stored, not loaded.
 fn card_of(shape: &OutputShape, origin: String, assumed: Vec<String>) -> ModelCard {
     let (id, name, labels) = match shape {
         OutputShape::Spotcheck { model, .. } => (model.clone(), model.clone(), None),
@@ -585,6 +585,6 @@ fn card_of(shape: &OutputShape, origin: String, assumed: Vec<String>) -> ModelCa
         origin,
         assumed,
         labels,
-        ..ModelCard::of_answers(id, name, output)
+        ..ModelCard::of_predictions(id, name, output)
     }
 }

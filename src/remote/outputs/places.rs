@@ -1,19 +1,19 @@
-//! What stands where in an answer, found by walking through it.
+//! What stands where in a response, found by walking through it.
 
 use super::json::Json;
 use crate::domain::{JsonPlace, JsonPointer, PlaceContent};
 
 /// More than anybody looks through.
 const MAX_PLACES: usize = 200;
-/// Deeper than any answer that means something.
+/// Deeper than any response that means something.
 const MAX_DEPTH: usize = 16;
 /// Lists with an element for each input, of which there was one; in other lists each element counts.
 const LISTS_OF_INPUTS: [&str; 3] = ["predictions", "outputs", "instances"];
 
-/// Every place that a mapping can use, in the order of the answer.
-pub(super) fn places_of(answer: &Json) -> Vec<JsonPlace> {
+/// Every place that a mapping can use, in the order of the response.
+pub(super) fn places_of(response: &Json) -> Vec<JsonPlace> {
     let mut places = Vec::new();
-    walk(&[answer], &Path::default(), &mut places);
+    walk(&[response], &Path::default(), &mut places);
     places
 }
 
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn each_place_of_an_answer_is_said_with_what_stands_there() {
+    fn each_place_of_a_response_is_said_with_what_stands_there() {
         for (text, expected) in [
             ("[0.1, 0.9]", vec![": 2 numbers"]),
             ("[[0.1, 0.9]]", vec!["/0: 2 numbers"]),
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hostile_answer_has_few_places() {
+    fn a_hostile_response_has_few_places() {
         let fields: Vec<String> = (0..5000).map(|key| format!("\"{key}\": 1")).collect();
         assert_eq!(
             found(&format!("{{{}}}", fields.join(","))).len(),

@@ -7,13 +7,13 @@ use std::sync::{Arc, OnceLock};
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 
-use super::answers::{Answers, OneAnswer};
 use super::image_size::{NoSize, image_size};
 use super::join::Work;
 use super::json::Json;
 use super::named::Names;
 use super::open::FoundOutputs;
 use super::reader::OutputReader;
+use super::responses::{OneResponse, Responses};
 use super::waiting::Waiting;
 use crate::domain::{LabelSet, Prediction, Problem, Sample, SampleId, SampleSet, SampleUri};
 use crate::predict::{ByteBudget, Gate, ResultSink, SampleResult};
@@ -31,13 +31,13 @@ const WAITING: usize = 64;
 /// Answers of one output that are handed over at once.
 const CHUNK: usize = 256;
 
-/// Takes the answers, on the thread that called [`FoundOutputs::read`].
+/// Takes the responses, on the thread that called [`FoundOutputs::read`].
 pub trait OutputSink: ResultSink {
-    /// More names of classes are known. Comes before the answers that need them.
+    /// More names of classes are known. Comes before the responses that need them.
     fn labels(&mut self, labels: &LabelSet);
 }
 
-/// How the answers of a list find their images.
+/// How the responses of a list find their images.
 enum LineRule {
     /// They name them, behind what all of them put before the names.
     Named { base: String },
@@ -67,13 +67,13 @@ pub struct ReadOutcome {
 impl ReadOutcome {
     /// What was believed and not looked at, for people; `None` where everything was.
     pub fn unchecked_text(&self) -> Option<String> {
-        let (answers, images) = match self.sizes_unchecked {
+        let (responses, images) = match self.sizes_unchecked {
             0 => return None,
             1 => ("1 answer says".to_owned(), "its image is"),
             count => (format!("{count} answers say"), "their images are"),
         };
         Some(format!(
-            "{answers} how large {images}, and that was not held against the images in S3: it would fetch each of them"
+            "{responses} how large {images}, and that was not held against the images in S3: it would fetch each of them"
         ))
     }
 }
@@ -83,7 +83,7 @@ struct Chunk {
     /// The number of the work.
     work: usize,
     results: Vec<(usize, SampleResult)>,
-    /// Images that a list is about, also where nobody wants their answers.
+    /// Images that a list is about, also where nobody wants their responses.
     named: Vec<usize>,
     problems: Vec<Problem>,
     is_last: bool,
@@ -132,8 +132,8 @@ impl FoundOutputs {
                 work => work.places().any(|place| is_wanted(&place)),
             })
             .collect();
-        let answered = works.iter().flat_map(|work| work.places());
-        let mut places: Vec<usize> = answered.filter(is_wanted).collect();
+        let predicted = works.iter().flat_map(|work| work.places());
+        let mut places: Vec<usize> = predicted.filter(is_wanted).collect();
         let outputs = places.len();
         let names_images = works.iter().any(|work| matches!(work, Work::Named { .. }));
         let names = Names::of(if names_images { &self.samples[..] } else { &[] });
@@ -182,7 +182,7 @@ impl FoundOutputs {
         outcome.sizes_unchecked = shared.sizes_unchecked.into_inner();
         outcome.problems.extend(self.problems());
         if self.lists() > 0 {
-            // What is not wanted again has an answer from before.
+            // What is not wanted again has a response from before.
             outcome.without_output.retain(is_wanted);
         }
         outcome.is_cancelled = control.is_cancelled();
@@ -330,7 +330,7 @@ impl Shared<'_> {
         guarded(read).map_err(|reason| self.problem(work, sample, &reason))
     }
 
-    /// Nothing of an output counts unless it has an answer for each record: which belongs to which could not be told.
+    /// Nothing of an output counts unless it has a response for each record: which belongs to which could not be told.
     fn records(
         &self,
         work: &Work,
@@ -338,9 +338,9 @@ impl Shared<'_> {
         chunk: &mut Chunk,
         sender: &Sender<Chunk>,
     ) {
-        let answers = self.answers(work);
+        let responses = self.responses(work);
         let counted = guarded(|| {
-            let count = answers.count()?;
+            let count = responses.count()?;
             check_count(count, self.record_count(places)?)
         });
         if let Err(reason) = counted {
@@ -351,12 +351,12 @@ impl Shared<'_> {
             return;
         }
         let mut number = 0;
-        let visited = answers.each(|answer| {
+        let visited = responses.each(|response| {
             let place = places.get(&number).copied();
             number += 1;
             if let Some(place) = place.filter(|place| self.is_wanted(*place)) {
                 let sample = &self.found.samples[place];
-                let result = guarded(|| self.predict(&answer?, sample));
+                let result = guarded(|| self.predict(&response?, sample));
                 let result = result.map_err(|reason| self.problem(work, sample, &reason));
                 chunk.results.push((place, result));
                 self.send_full(chunk, sender);
@@ -372,7 +372,7 @@ impl Shared<'_> {
         }
     }
 
-    /// How many records the file has that these images lie in: each has an answer, also one that holds no image.
+    /// How many records the file has that these images lie in: each has a response, also one that holds no image.
     fn record_count(&self, places: &BTreeMap<u64, usize>) -> Result<u64, String> {
         let place = places.values().next();
         let uri = place.map(|place| &self.found.samples[*place].uri);
@@ -380,16 +380,16 @@ impl Shared<'_> {
         let counted = file.map(|file| self.source.record_count(&SampleUri::new(file)));
         match counted.transpose() {
             Ok(Some(Some(records))) => Ok(records),
-            Ok(_) => Err("how many records the file has is not known, so which answer belongs to which cannot be told".to_owned()),
+            Ok(_) => Err("how many records the file has is not known, so which response belongs to which cannot be told".to_owned()),
             Err(error) => Err(format!("the records of the file cannot be counted: {error}")),
         }
     }
 
-    /// Each answer names its image, or is about the one that the same line of the list is about.
+    /// Each response names its image, or is about the one that the same line of the list is about.
     fn named(&self, work: &Work, chunk: &mut Chunk, sender: &Sender<Chunk>) {
         let name = self.found.name_of(work.output());
-        let answers = self.answers(work);
-        let rule = match self.rule_of(work.output(), &answers) {
+        let responses = self.responses(work);
+        let rule = match self.rule_of(work.output(), &responses) {
             Ok(rule) => rule,
             Err(reason) => {
                 chunk
@@ -401,13 +401,13 @@ impl Shared<'_> {
         let mut number = 0;
         let mut lost: Vec<String> = Vec::new();
         let mut lost_count = 0_u64;
-        let visited = answers.each(|answer: OneAnswer| {
-            let place = match (&rule, &answer) {
+        let visited = responses.each(|response: OneResponse| {
+            let place = match (&rule, &response) {
                 (LineRule::InOrder(lines), _) => lines
                     .get(number)
                     .cloned()
                     .unwrap_or_else(|| Err("it has become longer while it was read".to_owned())),
-                (LineRule::Named { base }, Ok(answer)) => self.names.named_by(answer, base),
+                (LineRule::Named { base }, Ok(response)) => self.names.named_by(response, base),
                 (LineRule::Named { .. }, Err(reason)) => Err(reason.clone()),
             };
             number += 1;
@@ -416,7 +416,7 @@ impl Shared<'_> {
                     chunk.named.push(place);
                     if self.is_wanted(place) {
                         let sample = &self.found.samples[place];
-                        let result = guarded(|| self.predict(&answer?, sample));
+                        let result = guarded(|| self.predict(&response?, sample));
                         let result = result.map_err(|reason| self.problem(work, sample, &reason));
                         chunk.results.push((place, result));
                     }
@@ -443,17 +443,17 @@ impl Shared<'_> {
         }
     }
 
-    /// How the answers of a list find their images. As of records, nothing of an output counts by its order unless it has an answer for
+    /// How the responses of a list find their images. As of records, nothing of an output counts by its order unless it has a response for
     /// each line.
-    fn rule_of(&self, output: usize, answers: &Answers<'_>) -> Result<LineRule, String> {
-        if let Some(base) = self.names.base_of(answers)? {
+    fn rule_of(&self, output: usize, responses: &Responses<'_>) -> Result<LineRule, String> {
+        if let Some(base) = self.names.base_of(responses)? {
             return Ok(LineRule::Named { base });
         }
         let (folder, file) = self.found.list_of(output, self.control).map_err(|reason| {
-            format!("none of its answers names one of the images, and {reason}")
+            format!("none of its responses names one of the images, and {reason}")
         })?;
         let list = folder.name_of(&file);
-        let lines = Answers {
+        let lines = Responses {
             folder,
             file: &file,
             control: self.control,
@@ -461,7 +461,7 @@ impl Shared<'_> {
         let lines = self.names.of_list(&lines, self.source).map_err(|reason| {
             format!("the list that the job read cannot be read: {reason}: {list}")
         })?;
-        let count = answers.count()?;
+        let count = responses.count()?;
         if count != lines.len() as u64 {
             return Err(format!(
                 "the output has {count} answers for the {} lines of {list}, and which belongs to which cannot be told",
@@ -476,14 +476,14 @@ impl Shared<'_> {
         }
     }
 
-    fn predict(&self, answer: &Json, sample: &Sample) -> Result<Prediction, String> {
+    fn predict(&self, response: &Json, sample: &Sample) -> Result<Prediction, String> {
         let size = match self.reader.shape().says_size() {
             // What cannot be read here may have been readable there.
             true if self.is_near => self.size_of(sample).ok(),
             true => None,
             false => Some(self.size_of(sample)?),
         };
-        let prediction = self.reader.read_json(answer, size)?;
+        let prediction = self.reader.read_json(response, size)?;
         if !self.is_near && size.is_none() {
             self.sizes_unchecked.fetch_add(1, Ordering::Relaxed);
         }
@@ -514,8 +514,8 @@ impl Shared<'_> {
         }
     }
 
-    fn answers(&self, work: &Work) -> Answers<'_> {
-        Answers {
+    fn responses(&self, work: &Work) -> Responses<'_> {
+        Responses {
             folder: self.found.folder_of(work.output()),
             file: &self.found.files[work.output()],
             control: self.control,

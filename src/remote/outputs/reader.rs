@@ -6,11 +6,11 @@ use std::sync::OnceLock;
 use parking_lot::Mutex;
 
 use super::json::{Json, Name, excerpt};
-use super::recognise::{OutputShape, answer_within, own_predictions};
+use super::recognise::{OutputShape, own_predictions, response_within};
 use crate::domain::{
-    Answer, BoundingBox, ClassScore, Detection, JsonPointer, KeepRule, LabelSet, MappedAnswer,
-    MappedBoxFormat, MappedBoxSpace, MappedBoxes, MappedClasses, ModelTask, OutputMapping,
-    Prediction, ScoreValues,
+    BoundingBox, ClassScore, Detection, JsonPointer, KeepRule, LabelSet, MappedBoxFormat,
+    MappedBoxSpace, MappedBoxes, MappedClasses, MappedContent, ModelTask, OutputMapping,
+    Prediction, PredictionContent, ScoreValues,
 };
 use crate::library::built_in_labels;
 use crate::vision::{rank_classes, softmax};
@@ -27,7 +27,7 @@ pub struct OutputReader {
     shape: OutputShape,
     keep: KeepRule,
     labels: Mutex<Labels>,
-    /// Of a classifier whose labels nobody knows, as the first answer has them.
+    /// Of a classifier whose labels nobody knows, as the first response has them.
     class_count: OnceLock<usize>,
 }
 
@@ -102,7 +102,7 @@ impl OutputReader {
         }
     }
 
-    /// Reads the answer about one image of `image_size` (width, height of the upright image, in pixels). Without it only outputs
+    /// Reads the response about one image of `image_size` (width, height of the upright image, in pixels). Without it only outputs
     /// that say the size themselves can be read ([`OutputShape::says_size`]); with it they must say the same.
     ///
     /// # Errors
@@ -116,7 +116,7 @@ impl OutputReader {
         output: &Json,
         image_size: Option<[u32; 2]>,
     ) -> Result<Prediction, String> {
-        let output = answer_within(output);
+        let output = response_within(output);
         match &self.shape {
             OutputShape::Spotcheck { model, task } => {
                 let prediction = self.read_own(output, model, *task)?;
@@ -127,7 +127,7 @@ impl OutputReader {
         }
     }
 
-    /// Reads an answer for what every other must have in common with it, and says whether it could be read. Of those that are read side
+    /// Reads a response for what every other must have in common with it, and says whether it could be read. Of those that are read side
     /// by side, chance would choose the first.
     pub(super) fn begin_with(&self, output: &Json) -> bool {
         self.read_json(output, Some([1, 1])).is_ok()
@@ -135,7 +135,7 @@ impl OutputReader {
 
     /// Whether all classes that an output of our own container names are called here as there.
     pub(super) fn agrees_on_labels(&self, output: &Json) -> bool {
-        let output = answer_within(output);
+        let output = response_within(output);
         let agree = |list: &str, id: &str| match output.get(list) {
             Some(Json::List(entries)) => entries.iter().all(|entry| {
                 let id = entry.get(id).and_then(Json::number);
@@ -186,7 +186,7 @@ impl OutputReader {
                 .ok_or_else(|| format!("the output's {key} is no number of pixels"))
         };
         let size = [side("width")?, side("height")?];
-        let answer = match task {
+        let response = match task {
             ModelTask::Classification => {
                 let classes = entries(output, "classes")?
                     .iter()
@@ -195,7 +195,7 @@ impl OutputReader {
                 check_classes(classes.iter().map(|class| Some(class.index)))?;
                 best_first(&mut classes, |class| class.score);
                 classes.truncate(self.keep.top_k);
-                Answer::Classes(classes)
+                PredictionContent::Classes(classes)
             }
             ModelTask::Detection => {
                 let boxes = entries(output, "detections")?
@@ -204,13 +204,13 @@ impl OutputReader {
                 let mut boxes = boxes.collect::<Result<Vec<Detection>, String>>()?;
                 boxes.retain(|found| found.score >= self.keep.min_score);
                 best_first(&mut boxes, |found| found.score);
-                Answer::Detections(boxes)
+                PredictionContent::Detections(boxes)
             }
         };
         Ok(Prediction {
             width: size[0],
             height: size[1],
-            answer,
+            content: response,
             warnings: Vec::new(),
         })
     }
@@ -275,22 +275,23 @@ impl OutputReader {
         output: &Json,
         image_size: Option<[u32; 2]>,
     ) -> Result<Prediction, String> {
-        one_answer(mapping, output)?;
+        one_response(mapping, output)?;
         let [width, height] = image_size
             .ok_or("the size of the image is not known, and the output does not say it")?;
         let labels = self.labels();
-        let answer = match &mapping.answer {
-            MappedAnswer::Classification(classes) => {
-                Answer::Classes(self.mapped_classes(classes, output, &labels)?)
-            }
-            MappedAnswer::Detection(boxes) => {
-                Answer::Detections(self.mapped_boxes(boxes, output, &labels, [width, height])?)
-            }
-        };
+        let response =
+            match &mapping.content {
+                MappedContent::Classification(classes) => {
+                    PredictionContent::Classes(self.mapped_classes(classes, output, &labels)?)
+                }
+                MappedContent::Detection(boxes) => PredictionContent::Detections(
+                    self.mapped_boxes(boxes, output, &labels, [width, height])?,
+                ),
+            };
         Ok(Prediction {
             width,
             height,
-            answer,
+            content: response,
             warnings: Vec::new(),
         })
     }
@@ -460,7 +461,7 @@ fn check_size(prediction: &Prediction, image_size: Option<[u32; 2]>) -> Result<(
     let told = [prediction.width, prediction.height];
     match image_size {
         Some([width, height]) if told != [width, height] => Err(format!(
-            "the answer is about an image of {} x {} pixels, and this one has {width} x {height}: it is about another image, or about an \
+            "the response is about an image of {} x {} pixels, and this one has {width} x {height}: it is about another image, or about an \
              older state of this one",
             told[0], told[1]
         )),
@@ -474,15 +475,15 @@ fn best_first<T>(found: &mut [T], score: impl Fn(&T) -> f32) {
 }
 
 /// TensorFlow Serving answers a list with an element for each input; more than one is not about one image.
-fn one_answer(mapping: &OutputMapping, output: &Json) -> Result<(), String> {
-    let pointers: [Option<&JsonPointer>; 4] = match &mapping.answer {
-        MappedAnswer::Classification(classes) => [
+fn one_response(mapping: &OutputMapping, output: &Json) -> Result<(), String> {
+    let pointers: [Option<&JsonPointer>; 4] = match &mapping.content {
+        MappedContent::Classification(classes) => [
             classes.scores.as_ref(),
             classes.classes.as_ref(),
             None,
             None,
         ],
-        MappedAnswer::Detection(boxes) => [Some(&boxes.boxes), None, None, None],
+        MappedContent::Detection(boxes) => [Some(&boxes.boxes), None, None, None],
     };
     let is_below = |root: &str| {
         let mut pointers = pointers.into_iter().flatten();

@@ -3,7 +3,7 @@
 use super::json::{Item, Json, excerpt};
 use super::reader::SUM_SLACK;
 use crate::domain::{
-    JsonPointer, MappedAnswer, MappedBoxFormat, MappedBoxSpace, MappedBoxes, MappedClasses,
+    JsonPointer, MappedBoxFormat, MappedBoxSpace, MappedBoxes, MappedClasses, MappedContent,
     ModelTask, OutputMapping, ScoreValues,
 };
 
@@ -94,7 +94,7 @@ impl Recognition {
     }
 
     pub(super) fn of_json(json: &Json, output: &[u8]) -> Result<Self, Unrecognised> {
-        let inner = answer_within(json);
+        let inner = response_within(json);
         // How many there are is a matter of the reader's.
         let first = own_predictions(inner).and_then(<[Json]>::first);
         let first = first.unwrap_or(inner);
@@ -120,7 +120,7 @@ impl Recognition {
 
 /// What the model answered about one image: where SageMaker has put it beside its input (`JoinSource: Input`), and where our own
 /// container was asked with `instances`.
-pub(super) fn answer_within(output: &Json) -> &Json {
+pub(super) fn response_within(output: &Json) -> &Json {
     let output = output.get("SageMakerOutput").unwrap_or(output);
     match own_predictions(output) {
         Some([only]) => only,
@@ -215,7 +215,7 @@ fn of_named<'j>(
             id: "tf-object-detection".to_owned(),
             name: "TensorFlow Object Detection".to_owned(),
             labels: None,
-            answer: MappedAnswer::Detection(MappedBoxes {
+            content: MappedContent::Detection(MappedBoxes {
                 boxes,
                 classes,
                 scores,
@@ -239,7 +239,7 @@ fn of_named<'j>(
         .ok()?;
     let mut recognised = classifier(&scores, &path("probabilities"))?;
     if let OutputShape::Mapped(mapping) = &mut recognised.shape
-        && let MappedAnswer::Classification(classes) = &mut mapping.answer
+        && let MappedContent::Classification(classes) = &mut mapping.content
     {
         "tf-serving-classifier".clone_into(&mut mapping.id);
         "TensorFlow Serving classifier".clone_into(&mut mapping.name);
@@ -311,7 +311,7 @@ fn classifier(scores: &[f64], path: &str) -> Option<Recognition> {
         id: "score-list".to_owned(),
         name: "List of scores".to_owned(),
         labels,
-        answer: MappedAnswer::Classification(MappedClasses {
+        content: MappedContent::Classification(MappedClasses {
             scores: Some(JsonPointer::parse(path).ok()?),
             classes: None,
             values: if are_probabilities {

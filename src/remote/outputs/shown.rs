@@ -1,4 +1,4 @@
-//! An answer as people look at it: indented, with long lists and texts shortened.
+//! A response as people look at it: indented, with long lists and texts shortened.
 
 use std::fmt::Write;
 
@@ -16,9 +16,9 @@ const LONGEST: usize = 6000;
 const MAX_DEPTH: usize = 16;
 
 /// No JSON any more, but what is left out is said where it would stand.
-pub(super) fn shown(answer: &Json) -> String {
+pub(super) fn shown(response: &Json) -> String {
     let mut text = String::new();
-    write_json(answer, 0, &mut text);
+    write_json(response, 0, &mut text);
     if text.len() > LONGEST {
         text.truncate(text.floor_char_boundary(LONGEST));
         text.push('…');
@@ -27,10 +27,10 @@ pub(super) fn shown(answer: &Json) -> String {
 }
 
 /// What is no JSON, from its beginning.
-pub(super) fn shown_raw(answer: &[u8]) -> String {
-    let beginning = &answer[..answer.len().min(LONGEST)];
+pub(super) fn shown_raw(response: &[u8]) -> String {
+    let beginning = &response[..response.len().min(LONGEST)];
     let mut text = String::from_utf8_lossy(beginning).into_owned();
-    if answer.len() > LONGEST {
+    if response.len() > LONGEST {
         text.push('…');
     }
     text
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_indented_and_what_is_left_out_is_said() {
+    fn a_response_is_indented_and_what_is_left_out_is_said() {
         assert_eq!(
             of(
                 r#"{"scores": [0.25, 0.75000001, 1e-9, 4, 5, 6, 7, 8], "name": "a \"cat\"", "boxes": [[1, 2], [3, 4], [5, 6], [7, 8]]}"#
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_huge_answer_stays_short() {
+    fn a_huge_response_stays_short() {
         let fields: Vec<String> = (0..1000)
             .map(|key| format!("\"{key}\": [[[1], [2], [3]], [[4], [5], [6]], [[7], [8], [9]]]"))
             .collect();

@@ -42,7 +42,7 @@ impl Waiting {
 
     pub(super) fn insert(&mut self, place: usize, result: SampleResult) {
         let is_full = self.in_memory.len() >= self.most_in_memory;
-        // A disk that takes nothing more costs memory, and no answer.
+        // A disk that takes nothing more costs memory, and no response.
         if !is_full || self.write(place, &result).is_err() {
             self.in_memory.insert(place, result);
         }
@@ -94,7 +94,7 @@ impl Waiting {
         match read() {
             Ok(written) => written.map_err(|(uri, message)| Problem { uri, message }),
             Err(error) => Err(Problem::general(format!(
-                "an answer that waited in a temporary file cannot be read again: {error}; read the outputs once more"
+                "a response that waited in a temporary file cannot be read again: {error}; read the outputs once more"
             ))),
         }
     }
@@ -103,20 +103,20 @@ impl Waiting {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{Answer, BoundingBox, ClassScore, Detection};
+    use crate::domain::{BoundingBox, ClassScore, Detection, PredictionContent};
 
     fn result(number: usize) -> SampleResult {
-        let answer = match number % 3 {
+        let response = match number % 3 {
             0 => {
                 let message = format!("broken: {number}");
                 return Err(Problem::of_sample(SampleUri::new("/a.jpg"), message));
             }
-            1 => Answer::Classes(vec![ClassScore {
+            1 => PredictionContent::Classes(vec![ClassScore {
                 index: 7,
                 label: "tiger “cat”".to_owned(),
                 score: 0.1 + number as f32 / 7.0,
             }]),
-            _ => Answer::Detections(vec![Detection {
+            _ => PredictionContent::Detections(vec![Detection {
                 bounds: BoundingBox::new(-0.1, 0.2, 1.0 / 3.0, 1e-7),
                 class_id: 1,
                 label: String::new(),
@@ -126,7 +126,7 @@ mod tests {
         Ok(Prediction {
             width: 3,
             height: 2,
-            answer,
+            content: response,
             warnings: Vec::new(),
         })
     }

@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 
 use super::handler::{Handler, Question, Transfer};
 use super::{
-    Difference, RehearseError, RehearseOptions, Rehearsed, RequestForm, RequestLimits, answer,
+    Difference, RehearseError, RehearseOptions, Rehearsed, RequestForm, RequestLimits, response,
 };
 use crate::domain::{BatchStrategy, Sample, needed_payload_mb};
 use crate::predict::SampleResult;
@@ -17,7 +17,7 @@ use crate::tasks::TaskControl;
 /// What came back for one image.
 #[derive(Clone)]
 pub(super) enum Asked {
-    Answer(Vec<u8>),
+    Response(Vec<u8>),
     Refused(String),
     Over(Rehearsed),
 }
@@ -40,15 +40,16 @@ impl Asking<'_> {
     ) -> Result<Vec<Asked>, RehearseError> {
         let requests = self.requests(samples, control)?;
         let next = AtomicUsize::new(0);
-        let answers: Mutex<Vec<Option<Asked>>> = Mutex::new(samples.iter().map(|_| None).collect());
+        let responses: Mutex<Vec<Option<Asked>>> =
+            Mutex::new(samples.iter().map(|_| None).collect());
         let work = || {
             while control.checkpoint().is_ok() {
                 let Some(request) = requests.get(next.fetch_add(1, Ordering::Relaxed)) else {
                     return;
                 };
                 let asked = self.about(&samples[request.clone()]);
-                let mut answers = answers.lock();
-                for (place, asked) in answers[request.clone()].iter_mut().zip(asked) {
+                let mut responses = responses.lock();
+                for (place, asked) in responses[request.clone()].iter_mut().zip(asked) {
                     *place = Some(asked);
                 }
                 control.add_done(request.len() as u64);
@@ -61,8 +62,8 @@ impl Asking<'_> {
             }
         });
         control.checkpoint()?;
-        let answers = answers.into_inner();
-        Ok(answers.into_iter().flatten().collect())
+        let responses = responses.into_inner();
+        Ok(responses.into_iter().flatten().collect())
     }
 
     /// Which samples share a request, in their order. None is empty.
@@ -129,17 +130,17 @@ impl Asking<'_> {
             })
             .collect();
         let records = unread.iter().filter(|unread| unread.is_none()).count();
-        let answers = match records {
+        let responses = match records {
             0 => Vec::new(),
             records => self.ask(form, &body, records),
         };
-        let mut answers = answers.into_iter();
-        let nothing = || Asked::Over(Rehearsed::HandlerFailed("there is no answer".to_owned()));
+        let mut responses = responses.into_iter();
+        let nothing = || Asked::Over(Rehearsed::HandlerFailed("there is no response".to_owned()));
         unread
             .into_iter()
             .map(|unread| match unread {
                 Some(why) => Asked::Over(Rehearsed::Unread(why)),
-                None => answers.next().unwrap_or_else(nothing),
+                None => responses.next().unwrap_or_else(nothing),
             })
             .collect()
     }
@@ -163,13 +164,13 @@ impl Asking<'_> {
         match self.handler.invoke(question) {
             Err(reason) => for_each(Asked::Over(Rehearsed::HandlerFailed(reason))),
             Ok(reply) if reply.status == 200 && self.puts_together(form) => {
-                answers_in(&reply.body, records)
+                responses_in(&reply.body, records)
             }
-            Ok(reply) if reply.status == 200 => for_each(Asked::Answer(reply.body)),
+            Ok(reply) if reply.status == 200 => for_each(Asked::Response(reply.body)),
             Ok(reply) => {
-                let reason = match answer::read(&reply.body) {
+                let reason = match response::read(&reply.body) {
                     Ok(Err(reason)) => reason,
-                    _ => answer::beginning(&reply.body),
+                    _ => response::beginning(&reply.body),
                 };
                 for_each(if reply.status == 400 {
                     Asked::Refused(reason)
@@ -184,8 +185,8 @@ impl Asking<'_> {
     }
 }
 
-/// The answers about records that came together: one a line, or TensorFlow Serving's list.
-fn answers_in(body: &[u8], records: usize) -> Vec<Asked> {
+/// The responses about records that came together: one a line, or TensorFlow Serving's list.
+fn responses_in(body: &[u8], records: usize) -> Vec<Asked> {
     let lines: Vec<&[u8]> = body
         .split(|byte| *byte == b'\n')
         .filter(|line| !line.trim_ascii().is_empty())
@@ -193,18 +194,18 @@ fn answers_in(body: &[u8], records: usize) -> Vec<Asked> {
     if lines.len() == records {
         return lines
             .into_iter()
-            .map(|line| Asked::Answer(line.to_vec()))
+            .map(|line| Asked::Response(line.to_vec()))
             .collect();
     }
     let whole: serde_json::Value = serde_json::from_slice(body).unwrap_or_default();
     let predictions = whole["predictions"].as_array().map(Vec::len);
     let asked = if predictions == Some(records) {
-        Asked::Answer(body.to_vec())
+        Asked::Response(body.to_vec())
     } else {
         Asked::Over(Rehearsed::HandlerFailed(format!(
             "{} answers came for {records} records: {}",
             lines.len(),
-            answer::beginning(body)
+            response::beginning(body)
         )))
     };
     vec![asked; records]
@@ -214,12 +215,12 @@ impl Asked {
     /// Where there is nothing to hold it against.
     pub(super) fn without_comparison(self) -> Rehearsed {
         match self {
-            Self::Answer(body) if serde_json::from_slice::<serde_json::Value>(&body).is_ok() => {
-                Rehearsed::Answered
+            Self::Response(body) if serde_json::from_slice::<serde_json::Value>(&body).is_ok() => {
+                Rehearsed::Predicted
             }
-            Self::Answer(body) => Rehearsed::HandlerFailed(format!(
-                "the answer is no JSON: {}",
-                answer::beginning(&body)
+            Self::Response(body) => Rehearsed::HandlerFailed(format!(
+                "the response is no JSON: {}",
+                response::beginning(&body)
             )),
             Self::Refused(reason) => Rehearsed::RefusedThere(reason),
             Self::Over(rehearsed) => rehearsed,
@@ -230,7 +231,7 @@ impl Asked {
         let there = match self {
             Self::Over(rehearsed) => return rehearsed,
             Self::Refused(reason) => Err(reason),
-            Self::Answer(body) => match answer::read(&body) {
+            Self::Response(body) => match response::read(&body) {
                 Ok(there) => there,
                 Err(reason) => return Rehearsed::HandlerFailed(reason),
             },

@@ -1,13 +1,13 @@
 //! How far two predictions of one image are apart.
 
-use crate::domain::{Answer, ClassScore, Detection, Prediction};
+use crate::domain::{ClassScore, Detection, Prediction, PredictionContent};
 
 /// Scores that differ by no more are equal: other processors and versions of ONNX Runtime round otherwise.
 pub const SCORE_TOLERANCE: f32 = 1e-4;
 /// Edges of boxes that differ by no more are equal, in pixels of the upright image.
 pub const EDGE_TOLERANCE_PX: f32 = 0.05;
 
-/// What differs between the answer here and the handler's.
+/// What differs between the response here and the handler's.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Difference {
     /// Between classes, or boxes of one class, of both.
@@ -17,7 +17,7 @@ pub struct Difference {
     /// Classes or boxes without a partner, other than those at the cut-off.
     pub only_here: usize,
     pub only_there: usize,
-    /// Picture sizes, or the kinds of answer, are not even the same.
+    /// Image sizes, or the kinds of response, are not even the same.
     pub incomparable: bool,
 }
 
@@ -25,11 +25,13 @@ impl Difference {
     /// `min_score` is the cut-off below which boxes were dropped on both sides: what lies that close to it may be missing on one.
     pub(super) fn between(here: &Prediction, there: &Prediction, min_score: f32) -> Self {
         let same_size = (here.width, here.height) == (there.width, there.height);
-        match (&here.answer, &there.answer) {
-            (Answer::Classes(here), Answer::Classes(there)) if same_size => {
+        match (&here.content, &there.content) {
+            (PredictionContent::Classes(here), PredictionContent::Classes(there)) if same_size => {
                 Self::of_classes(here, there)
             }
-            (Answer::Detections(here), Answer::Detections(there)) if same_size => {
+            (PredictionContent::Detections(here), PredictionContent::Detections(there))
+                if same_size =>
+            {
                 Self::of_boxes(here, there, min_score)
             }
             _ => Self {
@@ -127,7 +129,7 @@ mod tests {
             label: String::new(),
             score,
         });
-        prediction(Answer::Classes(classes.collect()))
+        prediction(PredictionContent::Classes(classes.collect()))
     }
 
     fn boxes(boxes: &[(u32, f32, f32)]) -> Prediction {
@@ -137,14 +139,14 @@ mod tests {
             label: String::new(),
             score,
         });
-        prediction(Answer::Detections(boxes.collect()))
+        prediction(PredictionContent::Detections(boxes.collect()))
     }
 
-    fn prediction(answer: Answer) -> Prediction {
+    fn prediction(response: PredictionContent) -> Prediction {
         Prediction {
             width: 20,
             height: 20,
-            answer,
+            content: response,
             warnings: Vec::new(),
         }
     }
@@ -179,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn pictures_of_other_sizes_are_not_compared() {
+    fn images_of_other_sizes_are_not_compared() {
         let here = classes(&[(1, 0.6)]);
         let turned = Prediction {
             width: 10,

@@ -18,7 +18,7 @@ use crate::tasks::{CancelHook, TaskControl};
 /// A ping is answered at once or not at all.
 const PONG_WITHIN: Duration = Duration::from_secs(2);
 /// SageMaker's own default.
-const ANSWERS_WITHIN: Duration = Duration::from_mins(10);
+const RESPONSES_WITHIN: Duration = Duration::from_mins(10);
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// What a handler that has ended said comes within this; a process of its own may keep its output open.
 const LAST_WORDS_WITHIN: Duration = Duration::from_secs(2);
@@ -30,8 +30,8 @@ const HOMES: &[&str] = if cfg!(windows) {
 };
 /// What is kept of what the handler writes, for messages.
 const LOG_LINES: usize = 30;
-/// More than any answer; a handler that sends without end is cut off.
-const MAX_ANSWER_BYTES: u64 = 100 << 20;
+/// More than any response; a handler that sends without end is cut off.
+const MAX_RESPONSE_BYTES: u64 = 100 << 20;
 
 pub(super) struct Handler {
     child: Arc<Mutex<Child>>,
@@ -52,7 +52,7 @@ pub(super) struct Reply {
     pub(super) body: Vec<u8>,
 }
 
-/// A request for an answer.
+/// A request for a response.
 #[derive(Clone, Copy)]
 pub(super) struct Question<'a> {
     pub(super) body: &'a [u8],
@@ -202,7 +202,7 @@ impl Handler {
     }
 
     /// # Errors
-    /// There was no answer, and why.
+    /// There was no response, and why.
     pub(super) fn invoke(&self, question: Question<'_>) -> Result<Reply, String> {
         let url = format!("{}/invocations", self.address);
         let request = self
@@ -210,7 +210,7 @@ impl Handler {
             .post(&url)
             .header("content-type", question.content_type)
             .header("accept", "application/json");
-        let no_answer = |error: ureq::Error| match self.log.lines().last() {
+        let no_response = |error: ureq::Error| match self.log.lines().last() {
             Some(last) => {
                 format!("the handler did not answer ({error}); the last it said is “{last}”")
             }
@@ -224,17 +224,17 @@ impl Handler {
                 request.send(SendBody::from_reader(&mut body))
             }
         };
-        let mut response = response.map_err(no_answer)?;
+        let mut response = response.map_err(no_response)?;
         let status = response.status().as_u16();
-        let answer = response
+        let response = response
             .body_mut()
             .with_config()
-            .limit(MAX_ANSWER_BYTES)
+            .limit(MAX_RESPONSE_BYTES)
             .read_to_vec()
-            .map_err(no_answer)?;
+            .map_err(no_response)?;
         Ok(Reply {
             status,
-            body: answer,
+            body: response,
         })
     }
 }
@@ -319,8 +319,8 @@ fn agent() -> Agent {
         // Nobody on the way: it is this machine.
         .proxy(None)
         .timeout_connect(Some(Duration::from_secs(10)))
-        .timeout_recv_response(Some(ANSWERS_WITHIN))
-        .timeout_recv_body(Some(ANSWERS_WITHIN));
+        .timeout_recv_response(Some(RESPONSES_WITHIN))
+        .timeout_recv_body(Some(RESPONSES_WITHIN));
     config.build().new_agent()
 }
 

@@ -1,9 +1,8 @@
 //! A job before it is paid for: the very archive, unpacked and run by a Python of the user's, is asked as Batch Transform asks it, and
-//! its answers are held against those of the model on this machine.
+//! its responses are held against those of the model on this machine.
 //!
-//! Runs no model itself: the answers of this machine come from a [`Predictor`].
+//! Runs no model itself: the responses of this machine come from a [`Predictor`].
 
-mod answer;
 mod asking;
 mod difference;
 mod error;
@@ -11,6 +10,7 @@ mod handler;
 mod limits;
 mod python;
 mod request;
+mod response;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -100,7 +100,7 @@ pub struct Rehearsal {
     pub images: Vec<Rehearsed>,
     /// From its start until the handler answered its ping.
     pub ready_after: Duration,
-    /// From the first request to the last answer.
+    /// From the first request to the last response.
     pub asked_for: Duration,
     /// `0..=100`; 0: in chunks without a limit.
     pub max_payload_mb: u32,
@@ -116,8 +116,8 @@ pub enum Rehearsed {
     /// Both answers are the same within the tolerances.
     Equal(Difference),
     Different(Difference),
-    /// There is an answer, and nothing to hold it against.
-    Answered,
+    /// There is a response, and nothing to hold it against.
+    Predicted,
     /// A job over it ends Failed, with the outputs of the others.
     RefusedByBoth {
         here: String,
@@ -141,7 +141,7 @@ impl Rehearsed {
     pub fn is_as_here(&self) -> bool {
         matches!(
             self,
-            Self::Equal(_) | Self::Answered | Self::RefusedByBoth { .. }
+            Self::Equal(_) | Self::Predicted | Self::RefusedByBoth { .. }
         )
     }
 
@@ -157,18 +157,18 @@ impl Rehearsal {
         self.images.iter().filter(|image| image.was_sent()).count()
     }
 
-    /// Images that the handler gave an answer to, equal to the one here or not.
-    pub fn answered(&self) -> usize {
-        let is_answer = |image: &&Rehearsed| {
+    /// Images that the handler gave a response to, equal to the one here or not.
+    pub fn predicted(&self) -> usize {
+        let is_response = |image: &&Rehearsed| {
             matches!(
                 image,
                 Rehearsed::Equal(_)
                     | Rehearsed::Different(_)
-                    | Rehearsed::Answered
+                    | Rehearsed::Predicted
                     | Rehearsed::RefusedHere(_)
             )
         };
-        self.images.iter().filter(is_answer).count()
+        self.images.iter().filter(is_response).count()
     }
 
     /// Images that nobody can read, here or there.
@@ -184,9 +184,9 @@ impl Rehearsal {
     }
 }
 
-/// Starts the handler of `archive`, asks it about every sample, and compares its answers with those of `predictor`, which must be
+/// Starts the handler of `archive`, asks it about every sample, and compares its responses with those of `predictor`, which must be
 /// loaded from the same archive. `scratch` is an empty folder for the handler's input and output. A `SavedModel` has none; its predictions are not compared. Progress is in images, twice as many where
-/// there are two answers.
+/// there are two responses.
 ///
 /// # Errors
 /// The handler does not run, and why; or the task was cancelled. No process is left then.

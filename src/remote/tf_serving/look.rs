@@ -10,7 +10,7 @@ use crate::vision::PredictError;
 
 /// The signature that is used where none is named.
 const USUAL_SIGNATURE: &str = "serving_default";
-/// Of a version that answers.
+/// Of a version that responses.
 const LOADED: &str = "AVAILABLE";
 /// Of a tensor of encoded images.
 const TEXTS: &str = "DT_STRING";
@@ -33,7 +33,7 @@ pub struct ServedSignature {
 }
 
 #[derive(Deserialize)]
-struct StatusAnswer {
+struct StatusResponse {
     #[serde(default)]
     model_version_status: Vec<VersionStatus>,
 }
@@ -47,7 +47,7 @@ struct VersionStatus {
 }
 
 #[derive(Deserialize)]
-struct MetadataAnswer {
+struct MetadataResponse {
     metadata: Metadata,
 }
 
@@ -80,11 +80,11 @@ impl TfServing {
     /// Nobody answers there, or there is no such model.
     pub fn look(&self, control: &TaskControl) -> Result<ServedModel, PredictError> {
         let place = self.address.url.trim_end_matches(":predict").to_owned();
-        let status: StatusAnswer = self.get(place.clone(), control)?;
+        let status: StatusResponse = self.get(place.clone(), control)?;
         // A proxy may let only the rest through; the model can be asked all the same.
-        let metadata = self.get::<MetadataAnswer>(format!("{place}/metadata"), control);
+        let metadata = self.get::<MetadataResponse>(format!("{place}/metadata"), control);
         let signatures = match metadata {
-            Ok(answer) => answer.metadata.signature_def.signature_def,
+            Ok(response) => response.metadata.signature_def.signature_def,
             Err(PredictError::Cancelled) => return Err(PredictError::Cancelled),
             Err(_) => BTreeMap::new(),
         };
@@ -111,17 +111,17 @@ impl TfServing {
     /// Whether no image can be answered there at the moment: one that could not be may be to blame itself.
     pub(super) fn is_down(&self, control: &TaskControl) -> bool {
         let place = self.address.url.trim_end_matches(":predict").to_owned();
-        let answer = self.apart(control, move |this| {
+        let response = self.apart(control, move |this| {
             this.read(this.agent.get(&place).call())
         });
-        match answer {
-            Ok(answer) if answer.status == 200 => {
-                let status: Result<StatusAnswer, _> = serde_json::from_slice(&answer.body);
+        match response {
+            Ok(response) if response.status == 200 => {
+                let status: Result<StatusResponse, _> = serde_json::from_slice(&response.body);
                 let versions = status.map_or_else(|_| Vec::new(), |it| it.model_version_status);
                 !versions.is_empty() && versions.iter().all(|version| version.state != LOADED)
             }
             // A proxy may let only predictions through.
-            Ok(answer) => answer.is_of_a_server_in_trouble(),
+            Ok(response) => response.is_of_a_server_in_trouble(),
             Err(PredictError::Cancelled) => false,
             Err(_) => true,
         }
@@ -132,11 +132,11 @@ impl TfServing {
         url: String,
         control: &TaskControl,
     ) -> Result<T, PredictError> {
-        let answer = self.apart(control, move |this| this.read(this.agent.get(&url).call()))?;
-        if answer.status != 200 {
-            return Err(answer.error(&self.address));
+        let response = self.apart(control, move |this| this.read(this.agent.get(&url).call()))?;
+        if response.status != 200 {
+            return Err(response.error(&self.address));
         }
-        serde_json::from_slice(&answer.body).map_err(|_| {
+        serde_json::from_slice(&response.body).map_err(|_| {
             PredictError::OutOfReach(format!(
                 "somebody answers there, but not TensorFlow Serving; look at the address: {}",
                 self.address.url

@@ -8,7 +8,7 @@ mod aws_commands;
 mod clean_up;
 mod error;
 mod inputs;
-mod latecomers;
+mod late_inputs;
 mod logs;
 mod manifest;
 mod named_from;

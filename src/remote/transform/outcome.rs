@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::inputs::{Inputs, Outputs};
-use super::latecomers::InputListed;
+use super::late_inputs::InputListed;
 use super::retries::{FoundRetries, FoundRetry};
 use super::{JobError, JobRecords, LogKind, LogReader, NamedFrom, OutputKeys, find_record};
 use crate::aws::{Aws, AwsErrorKind, S3, SageMaker};
@@ -85,7 +85,7 @@ impl Account {
             TransformStatus::Stopping | TransformStatus::Stopped => Unexplained::NotProcessed,
             _ => Unexplained::NotInLog,
         };
-        let late = InputListed::by(job, record).latecomers(&inputs, |key| {
+        let late = InputListed::by(job, record).late_inputs(&inputs, |key| {
             !missing.contains(key) || reasons.by_key.contains_key(key)
         });
         notes.extend(late.note());
@@ -232,15 +232,15 @@ impl<'i> Missing<'i> {
                 }
             };
             let before = self.keys.len();
-            self.keys.retain(|key| !given.answered.contains(*key));
+            self.keys.retain(|key| !given.predicted.contains(*key));
             let runs = retry.status.is_some_and(|status| !status.is_over());
             let still = self.keys.iter().filter(|key| given.all.contains(**key));
             let told_of = JobRetry {
                 job_name: retry.spec.job_name.clone(),
-                answered: (before - self.keys.len()) as u64,
+                predicted: (before - self.keys.len()) as u64,
                 under_way: if runs { still.count() as u64 } else { 0 },
             };
-            if told_of.answered > 0 || told_of.under_way > 0 {
+            if told_of.predicted > 0 || told_of.under_way > 0 {
                 told.push(told_of);
             }
         }
@@ -251,7 +251,7 @@ impl<'i> Missing<'i> {
 /// The images of a retry, as whole keys.
 struct GivenAgain {
     all: HashSet<String>,
-    answered: HashSet<String>,
+    predicted: HashSet<String>,
 }
 
 impl GivenAgain {
@@ -282,9 +282,9 @@ impl GivenAgain {
         let folder = &retry.spec.output.folder;
         let rule = OutputKeys::confirmed(&place.prefix, &keys, folder, written);
         let all: HashSet<String> = keys.into_iter().map(str::to_owned).collect();
-        let answered = outputs.keys.iter().filter_map(|key| rule.input_of(key));
+        let predicted = outputs.keys.iter().filter_map(|key| rule.input_of(key));
         Ok(Self {
-            answered: answered.filter(|key| all.contains(key)).collect(),
+            predicted: predicted.filter(|key| all.contains(key)).collect(),
             all,
         })
     }

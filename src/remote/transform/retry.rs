@@ -195,12 +195,12 @@ impl Retry<'_> {
     /// a lack of instances passes.
     fn doubt(&self) -> Option<String> {
         let (job, outcome) = (self.job, self.outcome);
-        let has_answered = outcome.outputs > 0 || outcome.retries_text().is_some();
+        let has_predicted = outcome.outputs > 0 || outcome.retries_text().is_some();
         let reason = job.failure.as_deref().unwrap_or("no reason is given");
         let is_of_container = job.status == TransformStatus::Failed
             && !reason.contains("CapacityError")
             && self.changes.instance_type.is_none();
-        if has_answered || outcome.refused() > 0 || !is_of_container {
+        if has_predicted || outcome.refused() > 0 || !is_of_container {
             return None;
         }
         Some(format!(

@@ -194,7 +194,7 @@ impl Start<'_> {
         let Err(error) = sagemaker.create_model(spec, Some(self.control)) else {
             return Ok(());
         };
-        // Our own answer may have got lost, and the model been made all the same.
+        // Our own response may have got lost, and the model been made all the same.
         let there = match error.kind {
             AwsErrorKind::InUse => sagemaker.describe_model(&spec.name, Some(self.control))?,
             _ => None,
@@ -232,7 +232,7 @@ impl Start<'_> {
             .set_step(format!("starting the job {}", spec.job_name));
         self.records.write(&self.record)?;
         if let Err(error) = sagemaker.create_transform_job(spec, Some(self.control)) {
-            // Our own answer may have got lost, and the job been started all the same.
+            // Our own response may have got lost, and the job been started all the same.
             let is_ours = error.kind == AwsErrorKind::InUse
                 && sagemaker
                     .describe_transform_job(&spec.job_name, Some(self.control))

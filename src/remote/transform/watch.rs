@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use super::inputs::{Inputs, Outputs};
-use super::latecomers::InputListed;
+use super::late_inputs::InputListed;
 use super::{JobError, JobRecords, LogKind, LogReader, OutputKeys};
 use crate::aws::{Aws, AwsErrorKind, S3, SageMaker};
 use crate::domain::{
@@ -312,7 +312,7 @@ impl OutputCount {
         let (mut of_inputs, mut note) = (None, None);
         if let Some(inputs) = inputs {
             let keys = inputs.output_keys(&job.spec.output.folder, outputs);
-            let late = input_listed.latecomers(inputs, |key| {
+            let late = input_listed.late_inputs(inputs, |key| {
                 let output = keys.output_of(key);
                 output.is_some_and(|output| outputs.contains(&output))
             });

@@ -1,10 +1,10 @@
-//! Against a plain implementation: every answer as a `Prediction`, every question asked of `ViewSettings`.
+//! Against a plain implementation: every prediction as a `Prediction`, every question asked of `ViewSettings`.
 
 use strum::VariantArray;
 
 use super::super::testing::Random;
 use super::*;
-use crate::domain::{Answer, ClassScore, Detection, Prediction, SampleUri};
+use crate::domain::{ClassScore, Detection, Prediction, PredictionContent, SampleUri};
 use crate::review::Mark;
 
 const NEVER: &dyn Fn() -> bool = &|| false;
@@ -12,7 +12,7 @@ const NAMES: [&str; 6] = ["cat", "dog", "traffic light", "tree", "cat", "sofa"];
 
 struct World {
     request: ArrangeRequest,
-    predictions: Vec<Option<Prediction>>,
+    given: Vec<Option<Prediction>>,
 }
 
 fn sample(name: &str, size_bytes: u64, modified_ns: Option<i64>) -> Sample {
@@ -34,8 +34,8 @@ fn prediction(random: &mut Random, task: ModelTask) -> Prediction {
     Prediction {
         width: 10,
         height: 10,
-        answer: match task {
-            ModelTask::Classification => Answer::Classes(
+        content: match task {
+            ModelTask::Classification => PredictionContent::Classes(
                 scores
                     .into_iter()
                     .map(|score| ClassScore {
@@ -45,7 +45,7 @@ fn prediction(random: &mut Random, task: ModelTask) -> Prediction {
                     })
                     .collect(),
             ),
-            ModelTask::Detection => Answer::Detections(
+            ModelTask::Detection => PredictionContent::Detections(
                 scores
                     .into_iter()
                     .map(|score| Detection {
@@ -63,13 +63,13 @@ fn prediction(random: &mut Random, task: ModelTask) -> Prediction {
 
 fn world(task: ModelTask, view: ViewSettings) -> World {
     let mut random = Random::new(7);
-    let mut answers = Answers::new(task);
+    let mut predictions = Predictions::new(task);
     let mut suppressed = Suppressed::new(0.5);
     let mut request = ArrangeRequest {
         labels: LabelSet::parse(&NAMES.join("\n")).unwrap(),
         ..ArrangeRequest::default()
     };
-    let mut predictions = Vec::new();
+    let mut given = Vec::new();
     for index in 0..900 {
         let id = SampleId(index);
         let name = format!("{}/IMG_{}.jpg", random.below(4), random.below(400));
@@ -81,24 +81,24 @@ fn world(task: ModelTask, view: ViewSettings) -> World {
             request.outdated.insert(id);
         }
         match random.below(8) {
-            0 => answers.record_failure(id, "broken".to_owned()),
+            0 => predictions.record_failure(id, "broken".to_owned()),
             1 => drop(request.unreadable.insert(id)),
             2 => {}
             _ => {
-                let mut answer = prediction(&mut random, task);
+                let mut prediction = prediction(&mut random, task);
                 if index % 5 == 2 {
-                    answer.warnings.push("is damaged".to_owned());
+                    prediction.warnings.push("is damaged".to_owned());
                 }
-                answers.record(id, &answer);
-                let found = answer.detections();
+                predictions.record(id, &prediction);
+                let found = prediction.detections();
                 let bounds: Vec<_> = found.iter().map(|found| found.bounds).collect();
                 let classes: Vec<_> = found.iter().map(|found| found.class_id).collect();
                 let scores: Vec<_> = found.iter().map(|found| found.score).collect();
                 suppressed.record(id, &bounds, &classes, &scores);
-                known = Some(answer);
+                known = Some(prediction);
             }
         }
-        predictions.push(known);
+        given.push(known);
         if random.below(3) == 0 {
             let mut mark = Mark::default();
             let verdict = VerdictKind::VARIANTS.get(random.below(6)).copied();
@@ -117,13 +117,10 @@ fn world(task: ModelTask, view: ViewSettings) -> World {
         }
     }
     request.disagreement = Some((0..800).map(|_| random.unit()).collect());
-    request.answers = Some(answers);
+    request.predictions = Some(predictions);
     request.suppressed = Some(suppressed);
     request.view = view;
-    World {
-        request,
-        predictions,
-    }
+    World { request, given }
 }
 
 impl World {
@@ -133,7 +130,7 @@ impl World {
     }
 
     fn prediction(&self, id: SampleId) -> Option<&Prediction> {
-        self.predictions[id.index()].as_ref()
+        self.given[id.index()].as_ref()
     }
 
     fn name(&self, id: SampleId) -> &str {
@@ -207,7 +204,13 @@ impl World {
     }
 
     fn problem(&self, id: SampleId) -> bool {
-        let failed = self.request.answers.as_ref().unwrap().failure(id).is_some();
+        let failed = self
+            .request
+            .predictions
+            .as_ref()
+            .unwrap()
+            .failure(id)
+            .is_some();
         failed || self.request.unreadable.contains(id)
     }
 
@@ -399,7 +402,7 @@ fn the_counts_are_those_of_the_queries_that_the_quick_filters_make() {
     let counts = world.arranged("class:cat", Sort::default()).counts;
     let found = |query: &str| world.arranged(query, Sort::default()).order().len();
     assert_eq!(counts.all, found(""));
-    assert_eq!(counts.answered, found("answered"));
+    assert_eq!(counts.predicted, found("answered"));
     assert_eq!(counts.problems, found("problem"));
     assert_eq!(counts.damaged, found("damaged"));
     assert!(counts.damaged > 10);

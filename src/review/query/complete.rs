@@ -86,7 +86,7 @@ const KEY_COMPLETIONS: [(&str, &str); 12] = [
     ("answered", "the model has answered"),
     ("damaged", "predicted although data is missing"),
     ("outdated", "the file was written to since"),
-    ("margin<", "nearly another answer"),
+    ("margin<", "nearly another prediction"),
     ("name:", "with this in its name"),
 ];
 

@@ -17,7 +17,7 @@ const KEYS: [(&str, Key); 16] = [
     ("tag", Key::Tag),
     ("note", Key::Note),
     ("problem", Key::Problem),
-    ("answered", Key::Answered),
+    ("answered", Key::Predicted),
     ("damaged", Key::Damaged),
     ("outdated", Key::Outdated),
     ("changed", Key::Changed),
@@ -39,7 +39,7 @@ enum Key {
     Tag,
     Note,
     Problem,
-    Answered,
+    Predicted,
     Damaged,
     Outdated,
     Changed,
@@ -62,7 +62,7 @@ impl Key {
             Self::Tag => Some(Term::Tag(None)),
             Self::Note => Some(Term::Note(None)),
             Self::Problem => Some(Term::Problem),
-            Self::Answered => Some(Term::Answered),
+            Self::Predicted => Some(Term::Predicted),
             Self::Damaged => Some(Term::Damaged),
             Self::Outdated => Some(Term::Outdated),
             Self::Name | Self::Class | Self::Score | Self::Margin | Self::Changed => None,
@@ -586,7 +586,7 @@ fn example(key: Key) -> &'static str {
         Key::Tag => "tag:night",
         Key::Note => "note:blurry",
         Key::Problem => "problem",
-        Key::Answered => "answered",
+        Key::Predicted => "answered",
         Key::Damaged => "damaged",
         Key::Outdated => "outdated",
         Key::Changed => "changed:cat>dog",
@@ -754,7 +754,7 @@ mod tests {
             Node::Term(Term::Note(Some("very dark".to_owned()))),
         );
         check("problem:", Node::Term(Term::Problem));
-        check("answered", Node::Term(Term::Answered));
+        check("answered", Node::Term(Term::Predicted));
         check("damaged", Node::Term(Term::Damaged));
         check(
             "changed:\"Traffic light>car\"",

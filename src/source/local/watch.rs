@@ -328,10 +328,14 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("a.jpg"), b"a").unwrap();
         let (_source, changes) = watched(folder.path());
-        let elsewhere = tempfile::tempdir_in(folder.path().parent().unwrap()).unwrap();
-        std::fs::create_dir(elsewhere.path().join("new")).unwrap();
-        std::fs::write(elsewhere.path().join("new/1.jpg"), b"1").unwrap();
-        std::fs::rename(elsewhere.path().join("new"), folder.path().join("new")).unwrap();
+        let remote_inference = tempfile::tempdir_in(folder.path().parent().unwrap()).unwrap();
+        std::fs::create_dir(remote_inference.path().join("new")).unwrap();
+        std::fs::write(remote_inference.path().join("new/1.jpg"), b"1").unwrap();
+        std::fs::rename(
+            remote_inference.path().join("new"),
+            folder.path().join("new"),
+        )
+        .unwrap();
         wait_for(&changes, &["new/1.jpg"]);
         std::fs::write(folder.path().join("new/2.jpg"), b"2").unwrap();
         wait_for(&changes, &["new/2.jpg"]);
@@ -346,8 +350,8 @@ mod tests {
         std::fs::write(&file, b"old").unwrap();
         let (_source, changes) = watched(&file);
         std::fs::write(folder.path().join("other.jpg"), b"o").unwrap();
-        std::fs::write(folder.path().join("picture~"), b"newer").unwrap();
-        std::fs::rename(folder.path().join("picture~"), &file).unwrap();
+        std::fs::write(folder.path().join("image~"), b"newer").unwrap();
+        std::fs::rename(folder.path().join("image~"), &file).unwrap();
         let ListingChange::Seen(samples) = changes.recv().unwrap() else {
             panic!("it was not seen");
         };

@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 
-use super::flights::Flights;
+use super::single_flight::SingleFlight;
 use crate::aws::AwsError;
 use crate::cache::{CacheError, CacheKey, DiskCache, EntryKind};
 use crate::domain::{ListingChange, Sample, SampleUri};
@@ -24,7 +24,7 @@ pub(super) struct Kept {
     server: String,
     /// Of each object, as it was seen last.
     etags: Mutex<HashMap<SampleUri, Arc<str>>>,
-    flights: Flights,
+    in_flight: SingleFlight,
     tell_change: OnceLock<TellChange>,
     tell_trouble: TellTrouble,
 }
@@ -35,7 +35,7 @@ impl Kept {
             cache,
             server,
             etags: Mutex::default(),
-            flights: Flights::default(),
+            in_flight: SingleFlight::default(),
             tell_change: OnceLock::new(),
             tell_trouble,
         }
@@ -79,7 +79,7 @@ impl Kept {
     }
 
     /// What is kept, or else what `fetch` brings: it gets the `ETag` that the object must have, and what ends its waits. Whoever
-    /// asks for the same meanwhile gets the same answer.
+    /// asks for the same meanwhile gets the same response.
     pub(super) fn read(
         self: &Arc<Self>,
         uri: &SampleUri,
@@ -98,12 +98,12 @@ impl Kept {
             return Ok(content);
         }
         let this = Arc::clone(self);
-        self.flights.join(key, control, move |flight| {
+        self.in_flight.join(key, control, move |control| {
             // Somebody may have brought it since.
             if let Some(content) = this.cache.get(&key) {
                 return Ok(content);
             }
-            let content = fetch(Some(&etag), Some(flight))?;
+            let content = fetch(Some(&etag), Some(control))?;
             if let Err(trouble) = this.cache.put(&key, &content) {
                 (this.tell_trouble)(&trouble);
             }
@@ -121,6 +121,6 @@ impl Kept {
             &start,
             &end,
         ];
-        CacheKey::new(EntryKind::Picture, &parts)
+        CacheKey::new(EntryKind::Image, &parts)
     }
 }

@@ -115,8 +115,8 @@ fn records_are_listed_by_name_and_read_by_number() {
         beyond.to_string().contains("record 3 is not there"),
         "{beyond}"
     );
-    let elsewhere = fresh.read(&SampleUri::of_record("/photos/b.tfrecord", 3));
-    assert!(matches!(elsewhere, Err(SourceError::NotFound)));
+    let remote_inference = fresh.read(&SampleUri::of_record("/photos/b.tfrecord", 3));
+    assert!(matches!(remote_inference, Err(SourceError::NotFound)));
 }
 
 #[test]
@@ -333,7 +333,7 @@ const BOX_SIDES: [&str; 4] = [
     "image/object/bbox/ymax",
 ];
 
-/// Random damage everywhere: nothing may panic, and nothing that is wrong may be taken for a picture.
+/// Random damage everywhere: nothing may panic, and nothing that is wrong may be taken for an image.
 #[test]
 fn no_damage_of_a_file_panics_or_gives_a_wrong_image() {
     let whole = three_images().concat();
@@ -523,9 +523,9 @@ fn a_change_of_the_file_is_told_as_what_it_holds_now() {
     source.watch(Box::new(move |change| drop(sender.send(change))));
     assert_eq!(listing(&source).0.len(), 3);
     let [a, b, _] = three_images();
-    let elsewhere = tempfile::tempdir().unwrap();
-    std::fs::write(elsewhere.path().join("new"), b).unwrap();
-    std::fs::rename(elsewhere.path().join("new"), &file).unwrap();
+    let remote_inference = tempfile::tempdir().unwrap();
+    std::fs::write(remote_inference.path().join("new"), b).unwrap();
+    std::fs::rename(remote_inference.path().join("new"), &file).unwrap();
     let mut growing = std::fs::File::options().append(true).open(&file).unwrap();
     std::io::Write::write_all(&mut growing, &a).unwrap();
     let told = changes.recv().unwrap();

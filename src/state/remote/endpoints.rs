@@ -45,7 +45,7 @@ impl EndpointId {
 #[derive(Debug, Default)]
 pub struct Endpoints {
     pub list: EndpointList,
-    /// Who was asked for the list, with the region that was found; `None` before the first answer.
+    /// Who was asked for the list, with the region that was found; `None` before the first prediction.
     pub listed_in: Option<SageMakerAccess>,
     /// Those that were deployed from here or looked at, oldest first.
     pub known: Vec<KnownEndpoint>,
@@ -170,9 +170,11 @@ impl KnownEndpoint {
         self.is_ours() && self.seen != EndpointSight::Gone
     }
 
-    /// Whether SageMaker's answers come of it now.
-    pub fn answers(&self) -> bool {
-        self.seen.status().is_some_and(EndpointStatus::answers)
+    /// Whether it accepts requests now.
+    pub fn accepts_requests(&self) -> bool {
+        self.seen
+            .status()
+            .is_some_and(EndpointStatus::accepts_requests)
     }
 
     /// As it was deployed from here, or else as SageMaker tells.

@@ -1,32 +1,32 @@
 //! What happens elsewhere: the form that sends a model and images to SageMaker, the jobs there, and the endpoints.
 
 mod deploying;
-mod elsewhere;
 mod endpoints;
 mod jobs;
 mod model_draft;
 mod outputs;
 mod prices;
 mod reading;
+mod remote_inference;
 mod remote_list;
 mod sending;
 
 pub use deploying::{DeployAdvanced, DeployCheck, DeployDraft, DeployOrder, DeployStatus};
-pub use elsewhere::{
-    Asked, ConnectFailure, Elsewhere, ElsewhereForm, FoundModel, RemoteCheck, RemoteReport,
-};
 pub use endpoints::{
     DeletionCause, EndpointDeletion, EndpointId, EndpointList, EndpointSight, Endpoints,
     KnownEndpoint,
 };
 pub use jobs::{JobFinding, JobId, JobList, KnownJob, Leftovers, RetryPlan, WatchEnd};
 pub use model_draft::{ChosenModel, ModelDraft, ModelFrom};
-pub use outputs::{FoundRun, OpeningOutputs, OutputsAt, OutputsFailure, OutputsWish};
+pub use outputs::{FoundRun, OpeningOutputs, OutputsAt, OutputsFailure, OutputsRequest};
 pub use prices::Prices;
 pub use reading::{Reading, ReadingTrial, SavedMapping};
+pub use remote_inference::{
+    Asked, ConnectFailure, FoundModel, RemoteCheck, RemoteInference, RemoteModelForm, RemoteReport,
+};
 pub use remote_list::RemoteList;
 pub use sending::{
-    RehearsalReport, RehearsalWish, SendAdvanced, SendCheck, SendDraft, SendFrom, SendImages,
+    RehearsalReport, RehearsalRequest, SendAdvanced, SendCheck, SendDraft, SendFrom, SendImages,
     SendOrder, SendStage, SendStatus,
 };
 
@@ -39,8 +39,8 @@ pub struct Remote {
     pub list: JobList,
     pub endpoints: Endpoints,
     pub outputs: OpeningOutputs,
-    pub elsewhere: Elsewhere,
-    /// How such answers are read.
+    pub remote_inference: RemoteInference,
+    /// How such predictions are read.
     pub reading: Reading,
     /// The jobs that were looked at or are watched, oldest first.
     pub known: Vec<KnownJob>,

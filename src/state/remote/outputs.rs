@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::JobId;
-use crate::domain::{AnswerExamples, LabelSet, ModelCard, ReadingWish, RunKey, S3Place};
+use crate::domain::{LabelSet, ModelCard, ReadingRequest, ResponseExamples, RunKey, S3Place};
 use crate::state::TaskId;
 
 /// Where outputs lie.
@@ -29,9 +29,9 @@ impl OutputsAt {
 
 /// Which outputs are opened, and how they are read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OutputsWish {
+pub struct OutputsRequest {
     pub at: OutputsAt,
-    pub reading: ReadingWish,
+    pub reading: ReadingRequest,
 }
 
 /// The dialog about outputs, and what came of the last wish.
@@ -39,7 +39,7 @@ pub struct OutputsWish {
 pub struct OpeningOutputs {
     pub task: Option<TaskId>,
     /// What was wished for last.
-    pub wish: Option<OutputsWish>,
+    pub request: Option<OutputsRequest>,
     pub failure: Option<OutputsFailure>,
 }
 
@@ -49,8 +49,8 @@ pub enum OutputsFailure {
     Cancelled,
     Failed {
         message: String,
-        /// The first answers, where their shape is not known.
-        examples: Option<Arc<AnswerExamples>>,
+        /// The first predictions, where their shape is not known.
+        examples: Option<Arc<ResponseExamples>>,
     },
 }
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::domain::{AnswerExamples, OutputMapping, Prediction, ReadingWish, RemoteAddress};
+use crate::domain::{OutputMapping, Prediction, ReadingRequest, RemoteAddress, ResponseExamples};
 
 /// What is known beside the fields of a mapping.
 #[derive(Debug, Default)]
@@ -13,14 +13,14 @@ pub struct Reading {
     /// Why some of them cannot be used.
     pub problems: Vec<String>,
     /// About images that are open.
-    pub(in crate::state) examples: Option<Arc<AnswerExamples>>,
+    pub(in crate::state) examples: Option<Arc<ResponseExamples>>,
     /// Whose answers those are; `None`: they are outputs that lie somewhere.
     pub examples_of: Option<RemoteAddress>,
-    /// Counts up with the questions, so that a late answer is dropped.
+    /// Counts up with the questions, so that a late prediction is dropped.
     pub(in crate::state) question: u64,
     /// What was asked last.
-    pub asked: Option<ReadingWish>,
-    /// The last answer, until there is a newer one.
+    pub asked: Option<ReadingRequest>,
+    /// The last prediction, until there is a newer one.
     pub trial: Option<ReadingTrial>,
     /// A mapping that was read from a file or has just been saved, for the fields to take over, and a number that tells two of them apart.
     pub loaded: Option<(u64, SavedMapping)>,
@@ -41,12 +41,12 @@ pub struct SavedMapping {
 /// What the examples read as.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReadingTrial {
-    pub wish: ReadingWish,
+    pub request: ReadingRequest,
     /// How they are read, for people, or why nobody knows.
     pub description: Result<String, String>,
     /// The mapping that was recognised, where none was wished for and it is one.
     pub recognised: Option<OutputMapping>,
-    /// What the answers do not say and was taken for granted, for people.
+    /// What the predictions do not say and was taken for granted, for people.
     pub assumed: Vec<String>,
     /// What each example says, or why it cannot be read.
     pub readings: Vec<Result<Prediction, String>>,
@@ -54,7 +54,7 @@ pub struct ReadingTrial {
 
 impl Reading {
     /// Answers about images that are open, to try a mapping on.
-    pub fn examples(&self) -> Option<&AnswerExamples> {
+    pub fn examples(&self) -> Option<&ResponseExamples> {
         self.examples.as_deref()
     }
 
@@ -66,9 +66,9 @@ impl Reading {
         self.trial = None;
     }
 
-    /// Whether an answer is on its way.
+    /// Whether a prediction is on its way.
     pub fn is_asking(&self) -> bool {
-        let answered = self.trial.as_ref().map(|trial| &trial.wish);
-        self.asked.is_some() && self.asked.as_ref() != answered
+        let predicted = self.trial.as_ref().map(|trial| &trial.request);
+        self.asked.is_some() && self.asked.as_ref() != predicted
     }
 }

@@ -223,7 +223,7 @@ pub struct SendStatus {
 /// How a rehearsal is held.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct RehearsalWish {
+pub struct RehearsalRequest {
     /// The program that runs the handler.
     pub python: String,
     /// So many are tried, the first ones; `1..`.
@@ -232,7 +232,7 @@ pub struct RehearsalWish {
     pub tensorflow_serving: String,
 }
 
-impl Default for RehearsalWish {
+impl Default for RehearsalRequest {
     fn default() -> Self {
         Self {
             python: "python3".to_owned(),
@@ -245,7 +245,7 @@ impl Default for RehearsalWish {
 /// How a rehearsal went.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RehearsalReport {
-    /// Every image comes back as on this machine; of a `SavedModel`, which nothing but TensorFlow Serving runs, with an answer.
+    /// Every image comes back as on this machine; of a `SavedModel`, which nothing but TensorFlow Serving runs, with a prediction.
     pub is_well: bool,
     pub summary: String,
     /// What is not as here, and why.

@@ -1,4 +1,4 @@
-//! Opening a source, walking through it and looking at a picture.
+//! Opening a source, walking through it and looking at an image.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use super::{arrange, predict, project, s3};
 use crate::domain::{Page, Problem, S3Place, Sample, SampleId, TileKey};
 use crate::state::{
     CanvasView, Display, DisplayInfo, Effect, FilePick, Listing, OpenSource, Shown, SourceId,
-    SourceSpec, State, Step, TaskEntry, TaskId, TaskKind, TaskOutcome, ThumbnailWish,
+    SourceSpec, State, Step, TaskEntry, TaskId, TaskKind, TaskOutcome, ThumbnailRequest,
 };
 use crate::tasks::{ProgressUnit, TaskControl};
 
@@ -37,7 +37,7 @@ pub(super) fn open_place(state: &mut State, place: S3Place, effects: &mut Vec<Ef
 
 pub(super) fn open_samples(state: &mut State, effects: &mut Vec<Effect>) {
     let spec = SourceSpec::SamplePhotographs;
-    open(state, spec, "Sample photographs", effects);
+    open(state, spec, "Sample images", effects);
 }
 
 pub(super) fn open_dropped(state: &mut State, mut paths: Vec<PathBuf>, effects: &mut Vec<Effect>) {
@@ -90,7 +90,7 @@ pub(super) fn picked(state: &mut State, pick: FilePick, effects: &mut Vec<Effect
     }
 }
 
-/// Leaves the source that is open: its tasks are cancelled, its late answers will be dropped.
+/// Leaves the source that is open: its tasks are cancelled, its late predictions will be dropped.
 fn open(state: &mut State, spec: SourceSpec, name: &str, effects: &mut Vec<Effect>) {
     super::run_tasks::cancel_work_on_samples(state, effects);
     let id = SourceId(state.ids.next());
@@ -262,7 +262,7 @@ pub(super) fn walk(state: &mut State, step: Step, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Another picture is in the middle: decode it, and predict it.
+/// Another image is in the middle: decode it, and predict it.
 pub(super) fn shown_changed(state: &mut State, effects: &mut Vec<Effect>) {
     state.canvas = CanvasView::Fit;
     state.canvas_request = None;
@@ -352,8 +352,8 @@ pub(super) fn want_thumbnails(
     let Some(source) = &state.source else {
         return;
     };
-    let wish = |&sample: &SampleId| {
-        Some(ThumbnailWish {
+    let request = |&sample: &SampleId| {
+        Some(ThumbnailRequest {
             sample,
             version: state.samples.version(sample),
             entry: state.samples.get(sample)?.clone(),
@@ -362,7 +362,7 @@ pub(super) fn want_thumbnails(
     effects.push(Effect::MakeThumbnails {
         source: source.id,
         side,
-        wanted: wanted.iter().filter_map(wish).collect(),
+        wanted: wanted.iter().filter_map(request).collect(),
     });
 }
 
@@ -376,9 +376,9 @@ pub(super) fn want_tiles(state: &State, wanted: Vec<TileKey>, effects: &mut Vec<
     }
 }
 
-pub(super) fn copy_picture(state: &State, effects: &mut Vec<Effect>) {
+pub(super) fn copy_image(state: &State, effects: &mut Vec<Effect>) {
     if let (Some(entry), Some(source)) = (shown_entry(state), &state.source) {
-        effects.push(Effect::CopyPicture {
+        effects.push(Effect::CopyImage {
             source: source.id,
             uri: entry.uri.clone(),
             prediction: state.shown.prediction.as_deref().cloned(),

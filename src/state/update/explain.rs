@@ -1,4 +1,4 @@
-//! Asking which parts of a picture carry an answer.
+//! Asking which parts of an image carry a prediction.
 
 use std::sync::Arc;
 

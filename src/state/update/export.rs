@@ -43,7 +43,7 @@ pub(super) fn follow(state: &mut State, effects: &mut Vec<Effect>) {
     let is_visible = state.export.options.boxes == BoxChoice::Visible;
     let basis = CountBasis {
         run: run.id(),
-        answers: run.answers.revision(),
+        predictions: run.predictions.revision(),
         marks: state.judgements.marks().revision(),
         view: is_visible.then(|| state.view().clone()),
         hidden: state.suppressed().map_or(0, Suppressed::revision),
@@ -58,7 +58,7 @@ pub(super) fn follow(state: &mut State, effects: &mut Vec<Effect>) {
     effects.push(Effect::CountBoxes {
         id,
         what: Box::new(BoxCountRequest {
-            answers: run.answers.clone(),
+            predictions: run.predictions.clone(),
             view: basis.view.clone(),
             suppressed: state.suppressed().cloned(),
             marks: state.judgements.marks().clone(),

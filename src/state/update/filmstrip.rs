@@ -43,7 +43,7 @@ pub(super) fn follow(state: &mut State, effects: &mut Vec<Effect>) {
     effects.push(Effect::GatherFilmstrip {
         id,
         what: Box::new(FilmRequest {
-            answers: run.answers.clone(),
+            predictions: run.predictions.clone(),
             class: basis.class,
             view: basis.view.clone(),
             suppressed,
@@ -73,7 +73,7 @@ fn basis(state: &State) -> Option<FilmBasis> {
     }
     Some(FilmBasis {
         run: run.id(),
-        answers: run.answers.revision(),
+        predictions: run.predictions.revision(),
         marks: state.judgements.marks().revision(),
         class,
         view: state.view().clone(),
@@ -108,7 +108,7 @@ pub(super) fn want_crops(state: &State, wanted: &[FilmFrame], effects: &mut Vec<
     });
 }
 
-/// Shows an image with one of its boxes selected, as soon as its answer is there.
+/// Shows an image with one of its boxes selected, as soon as its prediction is there.
 pub(super) fn show_box(
     state: &mut State,
     sample: SampleId,

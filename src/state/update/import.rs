@@ -20,7 +20,7 @@ pub(super) fn open(state: &mut State, weights: PathBuf, effects: &mut Vec<Effect
 fn look(state: &mut State, effects: &mut Vec<Effect>) {
     let id = ImportId(state.ids.next());
     let shown = state.selection.shown();
-    let picture = shown.and_then(|sample| {
+    let image = shown.and_then(|sample| {
         let uri = state.samples.get(sample)?.uri.clone();
         Some((state.source.as_ref()?.id, uri))
     });
@@ -34,7 +34,7 @@ fn look(state: &mut State, effects: &mut Vec<Effect>) {
         weights: import.weights.clone(),
         labels: import.labels.clone(),
         overrules: import.overrules.clone(),
-        picture,
+        image,
         runtime_library: state.settings.runtime_library.clone(),
     });
 }

@@ -2,7 +2,7 @@
 
 use super::{browse, project};
 use crate::domain::{Change, RunId, SampleId, SampleSet, Verdict, VerdictTarget};
-use crate::review::{AnswerStatus, next_less_certain};
+use crate::review::{PredictionStatus, next_less_certain};
 use crate::state::judgements::{Mark, Touched, in_order};
 use crate::state::{Effect, JudgeField, Overlay, Run, State, Step};
 
@@ -74,14 +74,14 @@ fn image_marks(state: &State, verdict: Option<&Verdict>) -> Vec<(SampleId, Mark)
     let run = state.run();
     let mut marks = Vec::new();
     for sample in state.selection.selected().iter() {
-        let answered = run.filter(|run| run.status(sample) == AnswerStatus::Answered);
+        let predicted = run.filter(|run| run.status(sample) == PredictionStatus::Predicted);
         let of = |run| VerdictTarget {
             run,
             box_index: None,
         };
-        let target = of(answered.map(Run::id));
+        let target = of(predicted.map(Run::id));
         marks.push((sample, Mark::Verdict(target, verdict.cloned())));
-        // Taking a verdict back must not bring an older one to light, that was given without an answer.
+        // Taking a verdict back must not bring an older one to light, that was given without a prediction.
         if verdict.is_none() && target.run.is_some() {
             marks.push((sample, Mark::Verdict(of(None), None)));
         }
@@ -89,8 +89,8 @@ fn image_marks(state: &State, verdict: Option<&Verdict>) -> Vec<(SampleId, Mark)
     marks
 }
 
-/// Takes back every verdict on a run's answer for this image.
-pub(super) fn take_back_answer(
+/// Takes back every verdict on a run's prediction for this image.
+pub(super) fn take_back_prediction(
     state: &mut State,
     run: RunId,
     sample: SampleId,
@@ -101,7 +101,7 @@ pub(super) fn take_back_answer(
         .get(sample)
         .map_or("", |entry| entry.uri.file_name());
     let label = format!("take back the verdicts on {name}");
-    let targets = state.judgements.verdicts_on_answer(run, sample);
+    let targets = state.judgements.verdicts_on_prediction(run, sample);
     let marks = targets.map(|target| (sample, Mark::Verdict(target, None)));
     let marks = marks.collect();
     edit(state, label, marks, effects);
@@ -280,7 +280,7 @@ pub(super) fn next_unjudged(state: &mut State, effects: &mut Vec<Effect>) {
     go_to(state, found, effects);
 }
 
-/// Of the images in the order on screen that have an answer and no verdict, the one whose answer is the next less certain
+/// Of the images in the order on screen that have a prediction and no verdict, the one whose prediction is the next less certain
 /// after the shown one; begins again with the least certain.
 pub(super) fn next_uncertain(state: &mut State, effects: &mut Vec<Effect>) {
     let Some(run) = state.run() else {
@@ -289,7 +289,12 @@ pub(super) fn next_uncertain(state: &mut State, effects: &mut Vec<Effect>) {
     };
     let order = state.order();
     let unjudged = order.ids().filter(|&id| state.verdict_of(id).is_none());
-    let found = next_less_certain(&run.answers, state.view(), unjudged, state.shown_sample());
+    let found = next_less_certain(
+        &run.predictions,
+        state.view(),
+        unjudged,
+        state.shown_sample(),
+    );
     go_to(state, found, effects);
 }
 

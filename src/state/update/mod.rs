@@ -94,7 +94,7 @@ fn on_command(state: &mut State, command: Command, effects: &mut Vec<Effect>) {
         Command::GoToNext(text) => go_to::next(state, &text, effects),
         Command::MeasureCache => effects.push(Effect::MeasureCache),
         Command::ClearCache => effects.push(Effect::ClearCache),
-        Command::WantAnswers(wanted) => project::want_answers(state, &wanted, effects),
+        Command::LoadPredictions(wanted) => project::load_predictions(state, &wanted, effects),
         Command::SwitchRun(run) => project::switch_run(state, run, effects),
         Command::RenameRun(run, name) => project::rename_run(state, run, &name, effects),
         Command::DeleteRun(run) => project::delete_run(state, run, effects),
@@ -113,7 +113,7 @@ fn on_command(state: &mut State, command: Command, effects: &mut Vec<Effect>) {
         Command::ForgetUploadPlan => upload::forget_plan(state, effects),
         Command::DismissUploaded => state.uploaded = None,
         Command::CheckJob(draft) => remote::check(state, *draft, effects),
-        Command::Rehearse(wish) => remote::rehearse(state, wish, effects),
+        Command::Rehearse(request) => remote::rehearse(state, request, effects),
         Command::StartJob => remote::start(state, effects),
         Command::KeepPrice(price) => effects.push(Effect::KeepPrice(price)),
         Command::ChangePrice(change) => effects.push(Effect::ChangePrice(change)),
@@ -128,7 +128,7 @@ fn on_command(state: &mut State, command: Command, effects: &mut Vec<Effect>) {
         Command::PlanRetry(id) => remote::plan_retry(state, &id, effects),
         Command::StartRetry(id) => remote::start_retry(state, &id, effects),
         Command::DropRetry(id) => remote::drop_retry(state, &id, effects),
-        Command::OpenOutputs(wish) => remote::open_outputs(state, *wish, effects),
+        Command::OpenOutputs(request) => remote::open_outputs(state, *request, effects),
         Command::PredictAt(model) => {
             remote::predict_at(state, model.map(|model| *model), effects);
         }
@@ -138,10 +138,10 @@ fn on_command(state: &mut State, command: Command, effects: &mut Vec<Effect>) {
             let recent = &mut state.settings.recent_remote_models;
             recent.retain(|known| *known != *model);
         }
-        Command::LookAtAnswer(model) => remote::look_at_answer(state, *model, effects),
+        Command::ShowResponse(model) => remote::show_response(state, *model, effects),
         Command::LookAtOutputs(at) => remote::look_at_outputs(state, *at, effects),
-        Command::TryReading(wish) => remote::reading::try_it(state, *wish, effects),
-        Command::SaveMapping(wish) => remote::reading::save(state, *wish, effects),
+        Command::TryReading(request) => remote::reading::try_it(state, *request, effects),
+        Command::SaveMapping(request) => remote::reading::save(state, *request, effects),
         Command::LoadMapping(path) => remote::reading::load(state, path, effects),
         Command::DeleteMapping(path) => remote::reading::delete(state, path, effects),
         Command::PickMapping => effects.push(Effect::PickMapping),
@@ -291,7 +291,7 @@ fn on_action(state: &mut State, action: Action, effects: &mut Vec<Effect>) {
         }
         Action::MoveProject => effects.push(Effect::PickMovedFolder),
         Action::AddModel => effects.push(Effect::PickModel),
-        Action::CopyPicture => browse::copy_picture(state, effects),
+        Action::CopyImage => browse::copy_image(state, effects),
         Action::CopyPath => browse::copy_path(state, effects),
         Action::Reveal => browse::reveal(state, effects),
         Action::Quit => effects.push(Effect::Quit),
@@ -382,16 +382,19 @@ fn on_event(state: &mut State, event: Event, effects: &mut Vec<Effect>) {
         Event::RunLoaded {
             source,
             run,
-            answers,
-        } => project::run_loaded(state, source, run, answers),
+            predictions,
+        } => project::run_loaded(state, source, run, predictions),
         Event::RunLoadingEnded {
             source,
             run,
             task,
             result,
         } => project::run_loading_ended(state, source, run, task, result, effects),
-        Event::AnswersRead { source, answers } => {
-            project::answers_read(state, source, answers, effects);
+        Event::PredictionsLoaded {
+            source,
+            predictions,
+        } => {
+            project::predictions_loaded(state, source, predictions, effects);
         }
         Event::ProjectSavedAs { source, result } => project::saved_as(state, source, result),
         Event::ThumbnailFailed {
@@ -467,8 +470,8 @@ fn on_event(state: &mut State, event: Event, effects: &mut Vec<Effect>) {
             source,
             run,
             at_ms,
-            answers,
-        } => predict::predicted(state, source, run, at_ms, answers, effects),
+            predictions,
+        } => predict::predicted(state, source, run, at_ms, predictions, effects),
         Event::Compared { task, result } => compare::compared(state, task, result),
         Event::TaskEnded {
             task,
@@ -544,12 +547,12 @@ fn on_event(state: &mut State, event: Event, effects: &mut Vec<Effect>) {
             remote::reading::loaded(state, result.map(|loaded| *loaded));
         }
         Event::MappingDeleted(result) => remote::reading::deleted(state, result, effects),
-        Event::AnswerLookedAt {
+        Event::ResponseShown {
             source,
             task,
             of,
             result,
-        } => remote::answer_looked_at(state, source, task, *of, result, effects),
+        } => remote::response_shown(state, source, task, *of, result, effects),
         Event::LeftoversFound { id, task, result } => {
             remote::leftovers_found(state, &id, task, result);
         }

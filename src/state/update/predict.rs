@@ -5,14 +5,15 @@ use std::sync::Arc;
 
 use super::{project, remote};
 use crate::domain::{
-    Change, DeviceReport, KeepRule, LabelSet, MadeAt, Prediction, Problem, RunId, RunInfo, RunKey,
-    SampleAnswer, SampleId, SampleSet, human_bytes,
+    Change, DeviceReport, InferenceLocation, KeepRule, LabelSet, Prediction, Problem, RunId,
+    RunInfo, RunKey, SampleId, SamplePrediction, SampleSet, human_bytes,
 };
-use crate::review::AnswerStatus;
+use crate::review::PredictionStatus;
 use crate::state::engine::Wish;
 use crate::state::{
     Action, Display, Effect, Engine, EngineStatus, Explanation, ModelDefaults, ModelEntry,
-    NewAnswer, Offer, Run, RuntimeKind, SourceId, State, TaskEntry, TaskId, TaskKind, TaskOutcome,
+    NewPrediction, Offer, Run, RuntimeKind, SourceId, State, TaskEntry, TaskId, TaskKind,
+    TaskOutcome,
 };
 use crate::tasks::{ProgressUnit, TaskControl};
 
@@ -47,9 +48,9 @@ pub(super) fn choose_model(state: &mut State, id: String, effects: &mut Vec<Effe
     settings_changed(state, effects);
 }
 
-/// Model, device, batch or threads are different: these are other answers.
+/// Model, device, batch or threads are different: these are other predictions.
 pub(super) fn settings_changed(state: &mut State, effects: &mut Vec<Effect>) {
-    if state.remote.elsewhere.chosen.is_some() {
+    if state.remote.remote_inference.chosen.is_some() {
         // They are about this computer.
         return;
     }
@@ -69,12 +70,12 @@ pub(super) fn chosen_changed(state: &mut State, effects: &mut Vec<Effect>) {
 /// The run that is there already of what is chosen. Of a model elsewhere that nobody has asked yet: the newest that it made.
 pub(super) fn chosen_run(state: &State) -> Option<RunId> {
     let key = run_key(state);
-    let Some(model) = &state.remote.elsewhere.chosen else {
+    let Some(model) = &state.remote.remote_inference.chosen else {
         return state.runs.find(&key?);
     };
     let found = key.zip(state.engine.found.as_ref());
     let is_it = |run: &&Run| match &found {
-        // How it was asked, and how its answers were read, stands in the origin.
+        // How it was asked, and how its predictions were read, stands in the origin.
         Some((key, (card, _))) => run.info.key == *key && run.info.card.origin == card.origin,
         None => model.is_where(&run.info.key.made),
     };
@@ -93,14 +94,14 @@ pub(super) fn run_changed(state: &mut State, effects: &mut Vec<Effect>) {
 pub(super) fn source_changed(state: &mut State) {
     state.engine.waiting = None;
     state.engine.asked = None;
-    state.remote.elsewhere.took.clear();
+    state.remote.remote_inference.took.clear();
     if state.engine.failed_about.take().is_some() {
         state.engine = Engine::default();
     }
 }
 
 fn run_key(state: &State) -> Option<RunKey> {
-    if let Some(model) = &state.remote.elsewhere.chosen {
+    if let Some(model) = &state.remote.remote_inference.chosen {
         let is_it = state.engine.remote.as_ref() == Some(model);
         return state.engine.key.clone().filter(|_| is_it);
     }
@@ -112,7 +113,7 @@ fn run_key(state: &State) -> Option<RunKey> {
         batch: state.settings.batch,
         threads: state.settings.threads,
         keep: KeepRule::default(),
-        made: MadeAt::Here,
+        made: InferenceLocation::Here,
     })
 }
 
@@ -125,7 +126,7 @@ pub(super) fn ensure_run(state: &mut State) -> Option<RunId> {
         return Some(run);
     }
     let (card, labels) = match &state.engine.found {
-        Some(found) if state.remote.elsewhere.chosen.is_some() => found.clone(),
+        Some(found) if state.remote.remote_inference.chosen.is_some() => found.clone(),
         _ => {
             let chosen = state.models.chosen()?;
             (chosen.card.clone(), LabelSet::clone(&chosen.labels))
@@ -140,59 +141,65 @@ pub(super) fn ensure_run(state: &mut State) -> Option<RunId> {
         key,
         card,
         labels,
-        // Set with the first answer.
+        // Set with the first prediction.
         created_ms: 0,
     }));
     state.runs.switch_to(Some(id));
     Some(id)
 }
 
-/// Opening a picture predicts it at once, unless it has an answer or asking could only fail again.
+/// Opening an image predicts it at once, unless it has a prediction or asking could only fail again.
 pub(super) fn predict_shown_if_wanted(state: &mut State, effects: &mut Vec<Effect>) {
-    // Where the run is still being read, the project is asked for this one answer first (`project::read_missing`).
+    // Where the run is still being read, the project is asked for this one prediction first (`project::read_missing`).
     let is_known = state.run().is_none_or(Run::is_loaded);
     if is_known {
-        predict_unanswered(state, effects);
+        predict_the_rest(state, effects);
     }
 }
 
-/// Predicts the shown image unless the run has an answer for it.
-pub(super) fn predict_unanswered(state: &mut State, effects: &mut Vec<Effect>) {
+/// Predicts the shown image unless the run has a prediction for it.
+pub(super) fn predict_the_rest(state: &mut State, effects: &mut Vec<Effect>) {
     let is_wanted = state.settings.predict_on_open && state.project.is_writable();
     let shown = state.selection.shown().filter(|_| is_wanted);
     let Some(sample) = shown.filter(|shown| !state.engine.has_failed_for(*shown)) else {
         return;
     };
     let status = state.run().map(|run| run.status(sample));
-    let has_answer = matches!(status, Some(AnswerStatus::Answered | AnswerStatus::Failed));
+    let has_prediction = matches!(
+        status,
+        Some(PredictionStatus::Predicted | PredictionStatus::Failed)
+    );
     let is_current = state.run().is_none_or(|run| {
-        if state.remote.elsewhere.chosen.is_some() {
+        if state.remote.remote_inference.chosen.is_some() {
             return chosen_run(state) == Some(run.id());
         }
         run_key(state).as_ref() == Some(&run.info.key)
     });
     let is_kept = state
         .run()
-        .is_some_and(|run| state.keeps_answer(run.id(), sample));
-    if !has_answer && !is_kept && is_current {
+        .is_some_and(|run| state.keeps_prediction(run.id(), sample));
+    if !has_prediction && !is_kept && is_current {
         ask_shown(state, effects);
     }
 }
 
-/// Because the user says so, also where there is an answer: unless that was judged.
+/// Because the user says so, also where there is a prediction: unless that was judged.
 pub(super) fn predict_shown(state: &mut State, effects: &mut Vec<Effect>) {
     let run = state.project.is_writable().then(|| ensure_run(state));
     if let (Some(run), Some(sample)) = (run.flatten(), state.selection.shown()) {
-        if state.keeps_answer(run, sample) {
+        if state.keeps_prediction(run, sample) {
             let how = Action::PredictAnew.label();
             state.tell(format!(
-                "This image keeps the answer that was judged; “{how}” does both"
+                "This image keeps the prediction that was judged; “{how}” does both"
             ));
             return;
         }
         let status = state.runs.get(run).map(|run| run.status(sample));
-        let has_answer = matches!(status, Some(AnswerStatus::Answered | AnswerStatus::Failed));
-        if has_answer && !is_loaded(state, run) {
+        let has_prediction = matches!(
+            status,
+            Some(PredictionStatus::Predicted | PredictionStatus::Failed)
+        );
+        if has_prediction && !is_loaded(state, run) {
             // Nobody would ask again once the model is loaded.
             state.engine.waiting = Some(Wish::These([sample].into_iter().collect()));
         }
@@ -204,12 +211,12 @@ pub(super) fn predict_shown(state: &mut State, effects: &mut Vec<Effect>) {
 pub(super) fn predict_anew(state: &mut State, effects: &mut Vec<Effect>) {
     let run = ensure_run(state).or_else(|| chosen_run(state));
     if let (Some(run), Some(sample)) = (run, state.selection.shown()) {
-        super::judge::take_back_answer(state, run, sample, effects);
+        super::judge::take_back_prediction(state, run, sample, effects);
         predict_shown(state, effects);
     }
 }
 
-/// Asks for an answer for the shown image, as soon as that is possible.
+/// Asks for a prediction for the shown image, as soon as that is possible.
 fn ask_shown(state: &mut State, effects: &mut Vec<Effect>) {
     let Some(sample) = state.selection.shown() else {
         return;
@@ -228,7 +235,7 @@ fn ask_shown(state: &mut State, effects: &mut Vec<Effect>) {
 
 /// Loads the model of the run, or finds out what the one elsewhere answers.
 fn get_ready(state: &mut State, run: Option<RunId>, effects: &mut Vec<Effect>) {
-    if state.remote.elsewhere.chosen.is_some() {
+    if state.remote.remote_inference.chosen.is_some() {
         remote::connect(state, effects);
     } else if let Some(run) = run {
         prepare(state, run, effects);
@@ -241,35 +248,35 @@ pub(super) fn predict_selection(state: &mut State, effects: &mut Vec<Effect>) {
 }
 
 pub(super) fn predict_all(state: &mut State, effects: &mut Vec<Effect>) {
-    predict_many(state, Wish::Unanswered, effects);
+    predict_many(state, Wish::Unpredicted, effects);
 }
 
 pub(super) fn predict_filtered(state: &mut State, effects: &mut Vec<Effect>) {
     let samples = state.order().ids().collect();
-    predict_many(state, Wish::UnansweredOf(samples), effects);
+    predict_many(state, Wish::UnpredictedOf(samples), effects);
 }
 
-fn predict_many(state: &mut State, wish: Wish, effects: &mut Vec<Effect>) {
-    state.engine.waiting = Some(wish);
-    pursue_wish(state, effects);
+fn predict_many(state: &mut State, request: Wish, effects: &mut Vec<Effect>) {
+    state.engine.waiting = Some(request);
+    pursue_request(state, effects);
 }
 
-/// Gets ready whatever the wish waits for: the project, the model, the answers that are there already.
-pub(super) fn pursue_wish(state: &mut State, effects: &mut Vec<Effect>) {
+/// Gets ready whatever the wish waits for: the project, the model, the predictions that are there already.
+pub(super) fn pursue_request(state: &mut State, effects: &mut Vec<Effect>) {
     if state.engine.waiting.is_none() || !state.project.is_writable() {
         return;
     }
     let run = ensure_run(state);
     project::load_current_run(state, effects);
     if run.is_some_and(|run| is_loaded(state, run)) {
-        grant_wish(state, effects);
+        grant_request(state, effects);
     } else {
         get_ready(state, run, effects);
     }
 }
 
-/// Starts what waits for the model, once it is ready and it is known which images have an answer.
-pub(super) fn grant_wish(state: &mut State, effects: &mut Vec<Effect>) {
+/// Starts what waits for the model, once it is ready and it is known which images have a prediction.
+pub(super) fn grant_request(state: &mut State, effects: &mut Vec<Effect>) {
     let Some(run) = state.runs.current() else {
         return;
     };
@@ -277,26 +284,28 @@ pub(super) fn grant_wish(state: &mut State, effects: &mut Vec<Effect>) {
         return;
     }
     let run_id = run.id();
-    let unanswered = |id: &SampleId| run.lacks_answer(*id);
+    let unpredicted = |id: &SampleId| run.lacks_prediction(*id);
     let mut kept = 0;
     let mut is_free = |id: &SampleId| {
-        let is_kept = state.keeps_answer(run_id, *id);
+        let is_kept = state.keeps_prediction(run_id, *id);
         kept += usize::from(is_kept);
         !is_kept
     };
     let wanted: SampleSet = match state.engine.waiting.clone() {
         None => return,
         Some(Wish::These(samples)) => samples,
-        Some(Wish::Unanswered) => state.samples.ids().filter(unanswered).collect(),
-        Some(Wish::UnansweredOf(samples)) => samples.iter().filter(unanswered).collect(),
+        Some(Wish::Unpredicted) => state.samples.ids().filter(unpredicted).collect(),
+        Some(Wish::UnpredictedOf(samples)) => samples.iter().filter(unpredicted).collect(),
     };
     let samples: SampleSet = wanted.iter().filter(&mut is_free).collect();
     state.engine.waiting = None;
     match kept {
-        0 if samples.is_empty() => state.tell("Every one of these images has an answer already"),
+        0 if samples.is_empty() => state.tell("Every one of these images has a prediction already"),
         0 => {}
-        1 => state.tell("1 image keeps the answer that was judged"),
-        count => state.tell(format!("{count} images keep the answers that were judged")),
+        1 => state.tell("1 image keeps the prediction that was judged"),
+        count => state.tell(format!(
+            "{count} images keep the predictions that were judged"
+        )),
     }
     if !samples.is_empty() {
         start_many(state, run_id, samples, effects);
@@ -310,7 +319,7 @@ fn start_many(state: &mut State, run_id: RunId, samples: SampleSet, effects: &mu
     let mut asked = Vec::with_capacity(samples.len());
     for id in samples.iter() {
         if let Some(entry) = state.samples.get(id) {
-            run.answers.set_waiting(id);
+            run.predictions.set_waiting(id);
             asked.push((id, entry.clone()));
         }
     }
@@ -344,7 +353,7 @@ fn start_many(state: &mut State, run_id: RunId, samples: SampleSet, effects: &mu
 }
 
 fn ask_one(state: &mut State, run_id: RunId, sample: SampleId, effects: &mut Vec<Effect>) {
-    if state.remote.elsewhere.chosen.is_some() {
+    if state.remote.remote_inference.chosen.is_some() {
         return remote::ask(state, run_id, sample, effects);
     }
     let is_in_a_task = |state: &State, id: SampleId| {
@@ -352,13 +361,13 @@ fn ask_one(state: &mut State, run_id: RunId, sample: SampleId, effects: &mut Vec
             matches!(&task.kind, TaskKind::Predict { run, samples } if *run == run_id && samples.contains(id))
         })
     };
-    // The one that was asked for before has been passed by; if it was begun its answer is still taken.
+    // The one that was asked for before has been passed by; if it was begun its prediction is still taken.
     if let Some(passed) = state.engine.asked.replace(sample)
         && passed != sample
         && !is_in_a_task(state, passed)
         && let Some(run) = state.runs.get_mut(run_id)
     {
-        run.answers.stop_waiting(std::iter::once(passed));
+        run.predictions.stop_waiting(std::iter::once(passed));
     }
     let (Some(source), Some(run), Some(entry)) = (
         &state.source,
@@ -367,7 +376,7 @@ fn ask_one(state: &mut State, run_id: RunId, sample: SampleId, effects: &mut Vec
     ) else {
         return;
     };
-    run.answers.set_waiting(sample);
+    run.predictions.set_waiting(sample);
     effects.push(Effect::PredictOne {
         source: source.id,
         run: run_id,
@@ -434,7 +443,7 @@ pub(super) fn engine_ready(
     }
     if ensure_run(state).is_some() {
         predict_shown_if_wanted(state, effects);
-        grant_wish(state, effects);
+        grant_request(state, effects);
     }
 }
 
@@ -478,7 +487,7 @@ pub(super) fn device_lost(state: &mut State, key: &RunKey, message: String) {
     if let (Some(run), Some(asked)) = (chosen_run(state), state.engine.asked.take())
         && let Some(run) = state.runs.get_mut(run)
     {
-        run.answers.stop_waiting(std::iter::once(asked));
+        run.predictions.stop_waiting(std::iter::once(asked));
     }
 }
 
@@ -492,15 +501,15 @@ pub(super) fn source_unreachable(
 ) {
     let is_open = state.source.as_ref().is_some_and(|open| open.id == source);
     if let (true, Some(run)) = (is_open, state.runs.get_mut(run)) {
-        run.answers.stop_waiting(std::iter::once(sample));
+        run.predictions.stop_waiting(std::iter::once(sample));
         state.problems.add(Problem::general(message), None);
     }
 }
 
 /// Another ONNX Runtime is there. It is about this computer.
 pub(super) fn runtime_changed(state: &mut State, effects: &mut Vec<Effect>) {
-    if state.remote.elsewhere.chosen.is_some() {
-        state.remote.elsewhere.parked = Engine::default();
+    if state.remote.remote_inference.chosen.is_some() {
+        state.remote.remote_inference.parked = Engine::default();
     } else {
         try_again(state, effects);
     }
@@ -522,44 +531,50 @@ pub(super) fn predicted(
     source: SourceId,
     run_id: RunId,
     at_ms: i64,
-    answers: Vec<NewAnswer>,
+    predictions: Vec<NewPrediction>,
     effects: &mut Vec<Effect>,
 ) {
     let is_open = state.source.as_ref().is_some_and(|open| open.id == source);
     if !is_open {
         return;
     }
-    let answers = without_kept(state, run_id, answers);
-    let Some(run) = state.runs.get_mut(run_id).filter(|_| !answers.is_empty()) else {
+    let predictions = without_kept(state, run_id, predictions);
+    let Some(run) = state
+        .runs
+        .get_mut(run_id)
+        .filter(|_| !predictions.is_empty())
+    else {
         return;
     };
-    let replaced = answers.iter().map(|answer| answer.sample);
-    let replaced = replaced.filter(|sample| run.status(*sample) == AnswerStatus::Answered);
-    state.judgements.forget_answers(run_id, &replaced.collect());
+    let replaced = predictions.iter().map(|prediction| prediction.sample);
+    let replaced = replaced.filter(|sample| run.status(*sample) == PredictionStatus::Predicted);
+    state
+        .judgements
+        .forget_predictions(run_id, &replaced.collect());
     let mut changes = Vec::new();
     if !run.is_in_project {
         run.is_in_project = true;
         run.info.created_ms = at_ms;
         changes.push(Change::AddRun(Box::new(run.info.clone())));
     }
-    let with_uri = |answer: &NewAnswer| {
-        let entry = state.samples.get(answer.sample)?;
-        Some(SampleAnswer {
+    let with_uri = |prediction: &NewPrediction| {
+        let entry = state.samples.get(prediction.sample)?;
+        Some(SamplePrediction {
             sample: entry.uri.clone(),
-            stamp: answer.stamp.clone(),
-            result: answer.result.clone(),
+            stamp: prediction.stamp.clone(),
+            result: prediction.result.clone(),
         })
     };
-    changes.push(Change::Answers {
+    changes.push(Change::Predictions {
         run: run_id,
-        answers: answers.iter().filter_map(with_uri).collect(),
+        predictions: predictions.iter().filter_map(with_uri).collect(),
     });
     let ticket = project::save(state, changes, effects);
-    let mut shown_has_answer = false;
-    for answer in answers {
-        let is_outdated = !is_of_file(state, &answer);
-        let NewAnswer { sample, result, .. } = answer;
-        shown_has_answer |= state.selection.shown() == Some(sample);
+    let mut shown_has_prediction = false;
+    for prediction in predictions {
+        let is_outdated = !is_of_file(state, &prediction);
+        let NewPrediction { sample, result, .. } = prediction;
+        shown_has_prediction |= state.selection.shown() == Some(sample);
         if let (Err(reason), Some(entry)) = (&result, state.samples.get(sample))
             && state.samples.unreadable(sample).is_none()
         {
@@ -573,37 +588,42 @@ pub(super) fn predicted(
             run.written_since.insert(sample);
         }
     }
-    if shown_has_answer {
+    if shown_has_prediction {
         refresh_shown(state, effects);
     }
 }
 
 /// Whether the file is still the one that the model saw.
-fn is_of_file(state: &State, answer: &NewAnswer) -> bool {
-    let entry = state.samples.get(answer.sample);
-    entry.is_none_or(|entry| answer.stamp.is_of(&entry.stamp()))
+fn is_of_file(state: &State, prediction: &NewPrediction) -> bool {
+    let entry = state.samples.get(prediction.sample);
+    entry.is_none_or(|entry| prediction.stamp.is_of(&entry.stamp()))
 }
 
 /// Leaves out answers for images whose present answer was judged while they were computed, and those about an older version of
-/// a file that has an answer about the present one already.
-fn without_kept(state: &mut State, run: RunId, answers: Vec<NewAnswer>) -> Vec<NewAnswer> {
-    let is_late = |answer: &NewAnswer| {
+/// a file that has a prediction about the present one already.
+fn without_kept(
+    state: &mut State,
+    run: RunId,
+    predictions: Vec<NewPrediction>,
+) -> Vec<NewPrediction> {
+    let is_late = |prediction: &NewPrediction| {
         let known = state.runs.get(run).filter(|run| {
-            run.status(answer.sample) == AnswerStatus::Answered && !run.is_outdated(answer.sample)
+            run.status(prediction.sample) == PredictionStatus::Predicted
+                && !run.is_outdated(prediction.sample)
         });
-        known.is_some() && !is_of_file(state, answer)
+        known.is_some() && !is_of_file(state, prediction)
     };
-    let (kept, taken): (Vec<_>, Vec<_>) = answers
+    let (kept, taken): (Vec<_>, Vec<_>) = predictions
         .into_iter()
-        .filter(|answer| !is_late(answer))
-        .partition(|answer| state.keeps_answer(run, answer.sample));
+        .filter(|prediction| !is_late(prediction))
+        .partition(|prediction| state.keeps_prediction(run, prediction.sample));
     let first = kept
         .first()
-        .and_then(|answer| state.samples.get(answer.sample));
+        .and_then(|prediction| state.samples.get(prediction.sample));
     if let Some(entry) = first {
         let name = entry.uri.file_name();
         state.tell(format!(
-            "{name} keeps the answer that was judged; the new one is dropped"
+            "{name} keeps the prediction that was judged; the new one is dropped"
         ));
     }
     taken
@@ -643,7 +663,7 @@ pub(super) fn take_shown(state: &mut State) {
     state.shown.failure = failure;
 }
 
-/// Why an answer from elsewhere cannot be about the picture, now that its size is known: answers about images far away are opened
+/// Why a prediction from elsewhere cannot be about the image, now that its size is known: answers about images far away are opened
 /// without a look at them.
 fn other_size(state: &State, prediction: &Prediction) -> Option<String> {
     let Display::Ready(info) = &state.shown.display else {
@@ -656,7 +676,7 @@ fn other_size(state: &State, prediction: &Prediction) -> Option<String> {
     }
     let [width, height] = info.size;
     Some(format!(
-        "the answer is about an image of {} x {} pixels, and this one has {width} x {height}: it is about another image, or about an older \
+        "the prediction is about an image of {} x {} pixels, and this one has {width} x {height}: it is about another image, or about an older \
          state of this one",
         told[0], told[1]
     ))

@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use super::{predict, run_tasks};
 use crate::domain::{Change, Prediction, Problem, RunId, Sample, SampleId};
-use crate::review::AnswerStatus;
+use crate::review::PredictionStatus;
 use crate::state::runs::Loading;
 use crate::state::{
-    Effect, Listing, ProjectContent, Run, SourceId, State, StoredAnswer, StoredRow, TaskEntry,
-    TaskId, TaskKind, TaskOutcome, TaskSignal, WantedAnswer,
+    Effect, Listing, PredictionRequest, ProjectContent, Run, SourceId, State, StoredPrediction,
+    StoredRow, TaskEntry, TaskId, TaskKind, TaskOutcome, TaskSignal,
 };
 use crate::tasks::{ProgressUnit, TaskControl};
 
@@ -54,12 +54,12 @@ pub(super) fn opened(
     predict::chosen_changed(state, effects);
     // Without a run of the chosen model the newest one is better than nothing.
     if state.run().is_none()
-        && state.remote.elsewhere.chosen.is_none()
+        && state.remote.remote_inference.chosen.is_none()
         && let Some(newest) = state.runs.iter().last().map(Run::id)
     {
         switch_run(state, newest, effects);
     }
-    predict::pursue_wish(state, effects);
+    predict::pursue_request(state, effects);
 }
 
 pub(super) fn saved(state: &mut State, source: SourceId, up_to: u64, effects: &mut Vec<Effect>) {
@@ -97,7 +97,7 @@ pub(super) fn save_failed(
     state.project.held_back.extend(held_back);
 }
 
-/// Reads the summary of the current run, once the listing is known well enough to say whose answers they are.
+/// Reads the summary of the current run, once the listing is known well enough to say whose predictions they are.
 pub(super) fn load_current_run(state: &mut State, effects: &mut Vec<Effect>) {
     let Some(source) = &state.source else {
         return;
@@ -120,7 +120,7 @@ fn load_run(state: &mut State, source: SourceId, run_id: RunId, effects: &mut Ve
         return;
     }
     run.loading = Loading::Running;
-    let title = format!("Read the answers of {}", run.info.name);
+    let title = format!("Read the predictions of {}", run.info.name);
     let control = TaskControl::new(ProgressUnit::Images);
     let task = TaskId(state.ids.next());
     state.tasks.start(TaskEntry {
@@ -141,7 +141,7 @@ pub(super) fn run_loaded(
     state: &mut State,
     source: SourceId,
     run_id: RunId,
-    answers: Vec<StoredRow>,
+    predictions: Vec<StoredRow>,
 ) {
     if !is_open(state, source) {
         return;
@@ -149,23 +149,23 @@ pub(super) fn run_loaded(
     let Some(run) = state.runs.get_mut(run_id) else {
         return;
     };
-    for row in answers {
-        // Images that have been moved away since keep their answers in the project.
+    for row in predictions {
+        // Images that have been moved away since keep their predictions in the project.
         let Some(sample) = state.samples.find(&row.sample) else {
             continue;
         };
         let is_of_this_file = |entry: &Sample| row.stamp.is_none_or(|seen| seen == entry.stamp());
         let is_outdated = !state.samples.get(sample).is_some_and(is_of_this_file);
-        let is_judged = matches!(row.answer, StoredAnswer::Answered { .. })
-            && state.judgements.is_answer_judged(run_id, sample);
+        let is_judged = matches!(row.prediction, StoredPrediction::Predicted { .. })
+            && state.judgements.is_prediction_judged(run_id, sample);
         if is_outdated && !is_judged {
             run.outdated += 1;
             continue;
         }
         // What was computed meanwhile is newer.
         if matches!(
-            run.answers.status(sample),
-            AnswerStatus::Answered | AnswerStatus::Failed
+            run.predictions.status(sample),
+            PredictionStatus::Predicted | PredictionStatus::Failed
         ) {
             continue;
         }
@@ -173,19 +173,19 @@ pub(super) fn run_loaded(
             run.written_since.insert(sample);
             run.kept += 1;
         }
-        match row.answer {
-            StoredAnswer::Answered {
+        match row.prediction {
+            StoredPrediction::Predicted {
                 width,
                 height,
                 classes,
                 scores,
                 warnings,
             } => {
-                run.answers
+                run.predictions
                     .record_summary(sample, width, height, &classes, &scores);
-                run.answers.set_warnings(sample, warnings);
+                run.predictions.set_warnings(sample, warnings);
             }
-            StoredAnswer::Failed(reason) => run.answers.record_failure(sample, reason),
+            StoredPrediction::Failed(reason) => run.predictions.record_failure(sample, reason),
         }
     }
 }
@@ -217,7 +217,7 @@ pub(super) fn run_loading_ended(
             tell_outdated(state, run_id);
             predict::refresh_shown(state, effects);
             predict::predict_shown_if_wanted(state, effects);
-            predict::grant_wish(state, effects);
+            predict::grant_request(state, effects);
         }
         Err(reason) => super::went_wrong(state, Problem::general(reason)),
     }
@@ -239,11 +239,11 @@ fn tell_outdated(state: &mut State, run_id: RunId) {
     match kept {
         0 => {}
         1 => texts.push(
-            "1 image has changed since its answer was judged; the answer is kept, marked as being about the older file"
+            "1 image has changed since its prediction was judged; the prediction is kept, marked as being about the older file"
                 .to_owned(),
         ),
         count => texts.push(format!(
-            "{count} images have changed since their answers were judged; the answers are kept, marked as being about the older files"
+            "{count} images have changed since their predictions were judged; the predictions are kept, marked as being about the older files"
         )),
     }
     for text in texts {
@@ -251,8 +251,8 @@ fn tell_outdated(state: &mut State, run_id: RunId) {
     }
 }
 
-/// The whole answers that panels look at. Those that are not in memory are read.
-pub(super) fn want_answers(state: &mut State, samples: &[SampleId], effects: &mut Vec<Effect>) {
+/// The whole predictions that panels look at. Those that are not in memory are read.
+pub(super) fn load_predictions(state: &mut State, samples: &[SampleId], effects: &mut Vec<Effect>) {
     if let Some(run) = state.runs.current().map(Run::id) {
         state.runs.wanted = samples.iter().map(|sample| (run, *sample)).collect();
         read_missing(state, effects);
@@ -284,36 +284,36 @@ pub(super) fn read_missing(state: &mut State, effects: &mut Vec<Effect>) {
     let with_uri = |(run, sample): (RunId, SampleId)| {
         let entry = state.samples.get(sample)?;
         let is_outdated = state.runs.get(run)?.is_outdated(sample);
-        Some(WantedAnswer {
+        Some(PredictionRequest {
             run,
             sample,
             uri: entry.uri.clone(),
             stamp: (!is_outdated).then(|| entry.stamp()),
         })
     };
-    effects.push(Effect::ReadAnswers {
+    effects.push(Effect::LoadPredictions {
         source: source.id,
         wanted: missing.into_iter().filter_map(with_uri).collect(),
     });
 }
 
-/// Whether the project may have this answer while the memory has not.
+/// Whether the project may have this prediction while the memory has not.
 fn may_hold(state: &State, run: RunId, sample: SampleId) -> bool {
     let Some(known) = state.runs.get(run) else {
         return false;
     };
     let is_possible = match known.status(sample) {
-        AnswerStatus::Answered => true,
-        AnswerStatus::Failed => false,
-        AnswerStatus::Unasked | AnswerStatus::Waiting => !known.is_loaded(),
+        PredictionStatus::Predicted => true,
+        PredictionStatus::Failed => false,
+        PredictionStatus::NotPredicted | PredictionStatus::Waiting => !known.is_loaded(),
     };
     is_possible && state.runs.prediction(run, sample).is_none()
 }
 
-pub(super) fn answers_read(
+pub(super) fn predictions_loaded(
     state: &mut State,
     source: SourceId,
-    answers: Vec<(RunId, SampleId, Option<Prediction>)>,
+    predictions: Vec<(RunId, SampleId, Option<Prediction>)>,
     effects: &mut Vec<Effect>,
 ) {
     if !is_open(state, source) {
@@ -325,7 +325,7 @@ pub(super) fn answers_read(
         .map(Run::id)
         .zip(state.selection.shown());
     let mut is_shown_missing = false;
-    for (run_id, sample, prediction) in answers {
+    for (run_id, sample, prediction) in predictions {
         let Some(prediction) = prediction else {
             is_shown_missing |= shown == Some((run_id, sample));
             continue;
@@ -334,16 +334,16 @@ pub(super) fn answers_read(
             && !run.is_loaded()
             && matches!(
                 run.status(sample),
-                AnswerStatus::Unasked | AnswerStatus::Waiting
+                PredictionStatus::NotPredicted | PredictionStatus::Waiting
             )
         {
-            run.answers.record(sample, &prediction);
+            run.predictions.record(sample, &prediction);
         }
         state.runs.page_in(run_id, sample, prediction);
     }
     predict::take_shown(state);
     if is_shown_missing {
-        predict::predict_unanswered(state, effects);
+        predict::predict_the_rest(state, effects);
     }
 }
 
@@ -351,7 +351,7 @@ pub(super) fn switch_run(state: &mut State, run_id: RunId, effects: &mut Vec<Eff
     let Some(key) = state.runs.get(run_id).map(|run| run.info.key.clone()) else {
         return;
     };
-    // So that asking for more answers goes on with this run, where its model is still there. No picture is sent anywhere for that.
+    // So that asking for more predictions goes on with this run, where its model is still there. No image is sent anywhere for that.
     if key.made.is_here() {
         super::remote::come_back(state, effects);
     }

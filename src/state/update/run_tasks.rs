@@ -80,7 +80,7 @@ pub(super) fn cancel_planning(state: &State, effects: &mut Vec<Effect>) {
     cancel(state, effects, |kind| matches!(kind, TaskKind::PlanUpload));
 }
 
-/// The answers of this run are about to be deleted.
+/// The predictions of this run are about to be deleted.
 pub(super) fn cancel_run(state: &State, doomed: RunId, effects: &mut Vec<Effect>) {
     cancel(
         state,
@@ -117,7 +117,7 @@ pub(super) fn ended(
     match entry.kind {
         TaskKind::Predict { run, samples } => {
             if let Some(run) = state.runs.get_mut(run) {
-                run.answers.stop_waiting(samples.iter());
+                run.predictions.stop_waiting(samples.iter());
             }
         }
         TaskKind::Fetch { model_id } => {

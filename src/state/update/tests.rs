@@ -3,15 +3,15 @@ use std::sync::Arc;
 
 use super::update;
 use crate::domain::{
-    Answer, Change, ClassScore, Device, DeviceReport, FileStamp, LabelSet, ListingChange,
-    ModelCard, Page, Prediction, Problem, RunId, RunInfo, Saliency, Sample, SampleId, SampleUri,
+    Change, ClassScore, Device, DeviceReport, FileStamp, LabelSet, ListingChange, ModelCard, Page,
+    Prediction, PredictionContent, Problem, RunId, RunInfo, Saliency, Sample, SampleId, SampleUri,
 };
-use crate::review::AnswerStatus;
+use crate::review::PredictionStatus;
 use crate::state::{
     Action, Command, Display, DisplayInfo, Effect, EngineStatus, Event, Explanation, ExportStage,
-    FilePick, Listing, Message, ModelDefaults, ModelEntry, NewAnswer, Overlay, ProjectContent,
-    ProjectStatus, SourceId, State, Step, StoredAnswer, StoredRow, TaskId, TaskKind, TaskOutcome,
-    TaskSignal, ViewChange,
+    FilePick, Listing, Message, ModelDefaults, ModelEntry, NewPrediction, Overlay, ProjectContent,
+    ProjectStatus, SourceId, State, Step, StoredPrediction, StoredRow, TaskId, TaskKind,
+    TaskOutcome, TaskSignal, ViewChange,
 };
 
 /// Whether an effect of this pattern is among them.
@@ -22,11 +22,11 @@ macro_rules! has {
 }
 
 mod arranging;
-mod elsewhere;
 mod endpoints;
 mod judging;
 mod reloading;
 mod remote;
+mod remote_inference;
 mod s3;
 
 /// Gives the effects but for orders: they are asked for after nearly everything, and have tests of their own.
@@ -160,7 +160,7 @@ fn cat() -> Prediction {
     Prediction {
         width: 3,
         height: 2,
-        answer: Answer::Classes(vec![ClassScore {
+        content: PredictionContent::Classes(vec![ClassScore {
             index: 0,
             label: "cat".to_owned(),
             score: 0.9,
@@ -187,23 +187,23 @@ fn ready() -> (State, SourceId, RunId) {
 }
 
 /// About the file as it is.
-fn new_answer(sample: SampleId, result: Result<Prediction, String>) -> NewAnswer {
-    NewAnswer {
+fn new_prediction(sample: SampleId, result: Result<Prediction, String>) -> NewPrediction {
+    NewPrediction {
         sample,
         stamp: FileStamp::default(),
         result,
     }
 }
 
-fn answer(state: &mut State, source: SourceId, run: RunId, sample: u32) {
-    let answers = vec![new_answer(SampleId(sample), Ok(cat()))];
+fn prediction(state: &mut State, source: SourceId, run: RunId, sample: u32) {
+    let predictions = vec![new_prediction(SampleId(sample), Ok(cat()))];
     event(
         state,
         Event::Predicted {
             source,
             run,
             at_ms: 1,
-            answers,
+            predictions,
         },
     );
 }
@@ -263,23 +263,23 @@ fn a_late_page_of_another_source_is_dropped() {
 }
 
 #[test]
-fn a_late_answer_is_dropped() {
+fn a_late_prediction_is_dropped() {
     let (mut state, old, run) = ready();
     let effects = command(&mut state, Command::Open(PathBuf::from("/other")));
     let source = source_of(&effects);
     event(&mut state, empty_project(source));
     let page = page(&["new.jpg"]);
     event(&mut state, Event::Listed { source, page });
-    answer(&mut state, old, run, 0);
+    prediction(&mut state, old, run, 0);
     assert_eq!(state.shown.prediction, None);
-    answer(&mut state, source, RunId(9999), 0);
+    prediction(&mut state, source, RunId(9999), 0);
     assert_eq!(state.shown.prediction, None);
-    answer(&mut state, source, run, 0);
+    prediction(&mut state, source, run, 0);
     assert_eq!(state.shown.prediction.as_deref(), Some(&cat()));
 }
 
 #[test]
-fn a_late_picture_does_not_replace_the_one_that_is_shown() {
+fn a_late_image_does_not_replace_the_one_that_is_shown() {
     let (mut state, source, _) = opened();
     command(&mut state, Command::Show(SampleId(1)));
     let result = Ok(DisplayInfo::default());
@@ -309,9 +309,9 @@ fn a_loaded_model_is_not_loaded_again_for_another_folder() {
 }
 
 #[test]
-fn predict_all_asks_only_for_what_has_no_answer() {
+fn predict_all_asks_only_for_what_has_no_prediction() {
     let (mut state, source, run) = ready();
-    answer(&mut state, source, run, 0);
+    prediction(&mut state, source, run, 0);
     let effects = command(&mut state, Action::PredictAll);
     assert!(
         has!(effects, Effect::Predict { run: asked, samples, .. } if *asked == run && samples.len() == 2),
@@ -319,7 +319,7 @@ fn predict_all_asks_only_for_what_has_no_answer() {
     );
     assert_eq!(
         state.run().unwrap().status(SampleId(2)),
-        AnswerStatus::Waiting
+        PredictionStatus::Waiting
     );
 }
 
@@ -346,7 +346,7 @@ fn what_a_cancelled_task_did_not_reach_can_be_asked_for_again() {
     });
     let effects = command(&mut state, Action::CancelTasks);
     assert!(has!(effects, Effect::Signal(_, TaskSignal::Cancel)));
-    answer(&mut state, source, run, 1);
+    prediction(&mut state, source, run, 1);
     event(
         &mut state,
         Event::TaskEnded {
@@ -356,8 +356,8 @@ fn what_a_cancelled_task_did_not_reach_can_be_asked_for_again() {
         },
     );
     let run = state.run().unwrap();
-    assert_eq!(run.status(SampleId(1)), AnswerStatus::Answered);
-    assert_eq!(run.status(SampleId(2)), AnswerStatus::Unasked);
+    assert_eq!(run.status(SampleId(1)), PredictionStatus::Predicted);
+    assert_eq!(run.status(SampleId(2)), PredictionStatus::NotPredicted);
     assert_eq!(
         state.tasks.finished().next().unwrap().outcome,
         TaskOutcome::Cancelled
@@ -365,9 +365,9 @@ fn what_a_cancelled_task_did_not_reach_can_be_asked_for_again() {
 }
 
 #[test]
-fn another_model_has_other_answers_and_going_back_finds_the_first_ones() {
+fn another_model_has_other_predictions_and_going_back_finds_the_first_ones() {
     let (mut state, source, run) = ready();
-    answer(&mut state, source, run, 0);
+    prediction(&mut state, source, run, 0);
     event(&mut state, models(&["small", "large"]));
     command(&mut state, Command::ChooseModel("large".to_owned()));
     assert_eq!(state.shown.prediction, None);
@@ -375,7 +375,7 @@ fn another_model_has_other_answers_and_going_back_finds_the_first_ones() {
     assert_eq!(state.shown.prediction.as_deref(), Some(&cat()));
     assert!(
         !has!(effects, Effect::Prepare { .. }),
-        "the answer is there: {effects:?}"
+        "the prediction is there: {effects:?}"
     );
 }
 
@@ -413,21 +413,25 @@ fn after_a_failure_nothing_is_tried_again_before_the_user_says_so() {
 }
 
 #[test]
-fn a_lost_device_keeps_the_answers_and_offers_to_try_again() {
+fn a_lost_device_keeps_the_predictions_and_offers_to_try_again() {
     let (mut state, source, run) = ready();
-    answer(&mut state, source, run, 0);
+    prediction(&mut state, source, run, 0);
     let message = "gone".to_owned();
     let key = Box::new(state.run().unwrap().info.key.clone());
     event(&mut state, Event::DeviceLost { key, message });
-    assert_eq!(state.run().unwrap().answers.answered(), 1);
+    assert_eq!(state.run().unwrap().predictions.predicted(), 1);
     assert!(state.engine.has_failed());
 }
 
 #[test]
-fn an_image_whose_source_is_out_of_reach_is_neither_answered_nor_failed_and_is_asked_about_again() {
+fn an_image_whose_source_is_out_of_reach_is_neither_predicted_nor_failed_and_is_asked_about_again()
+{
     let (mut state, source, run) = ready();
     let sample = state.shown_sample().unwrap();
-    assert_eq!(state.run().unwrap().status(sample), AnswerStatus::Waiting);
+    assert_eq!(
+        state.run().unwrap().status(sample),
+        PredictionStatus::Waiting
+    );
     let unreachable = Event::SourceUnreachable {
         source,
         run,
@@ -435,7 +439,10 @@ fn an_image_whose_source_is_out_of_reach_is_neither_answered_nor_failed_and_is_a
         message: "nobody answers".to_owned(),
     };
     event(&mut state, unreachable);
-    assert_eq!(state.run().unwrap().status(sample), AnswerStatus::Unasked);
+    assert_eq!(
+        state.run().unwrap().status(sample),
+        PredictionStatus::NotPredicted
+    );
     assert_eq!(state.problems.len(), 1);
     assert!(has!(
         command(&mut state, Action::PredictShown),
@@ -460,8 +467,8 @@ fn walking_past_an_image_before_its_turn_leaves_it_unasked() {
     command(&mut state, Action::NextImage);
     command(&mut state, Action::NextImage);
     let run = state.run().unwrap();
-    assert_eq!(run.status(SampleId(1)), AnswerStatus::Unasked);
-    assert_eq!(run.status(SampleId(2)), AnswerStatus::Waiting);
+    assert_eq!(run.status(SampleId(1)), PredictionStatus::NotPredicted);
+    assert_eq!(run.status(SampleId(2)), PredictionStatus::Waiting);
 }
 
 #[test]
@@ -486,14 +493,14 @@ fn a_broken_image_is_one_line_in_the_list_of_problems() {
             result: Err(reason.clone()),
         },
     );
-    let answers = vec![new_answer(sample, Err(reason.clone()))];
+    let predictions = vec![new_prediction(sample, Err(reason.clone()))];
     event(
         &mut state,
         Event::Predicted {
             source,
             run,
             at_ms: 1,
-            answers,
+            predictions,
         },
     );
     assert_eq!(state.problems.len(), 1);
@@ -651,7 +658,7 @@ fn a_late_look_at_a_model_does_not_replace_a_newer_one() {
     assert!(state.import.is_none());
 }
 
-/// A stored run of the model `small` over the three images, the first of which has an answer.
+/// A stored run of the model `small` over the three images, the first of which has a prediction.
 fn stored_run(id: RunId) -> RunInfo {
     let (mut state, ..) = ready();
     let info = state.runs.get_mut(RunId(1)).unwrap().info.clone();
@@ -686,29 +693,41 @@ fn reopened() -> (State, SourceId, RunId, Vec<Effect>) {
 }
 
 #[test]
-fn the_project_is_asked_for_an_answer_before_the_model_is() {
+fn the_project_is_asked_for_a_prediction_before_the_model_is() {
     let (mut state, source, run, effects) = reopened();
     assert!(
-        has!(effects, Effect::ReadAnswers { wanted, .. } if wanted.len() == 1),
+        has!(effects, Effect::LoadPredictions { wanted, .. } if wanted.len() == 1),
         "{effects:?}"
     );
     assert!(!has!(effects, Effect::Prepare { .. }), "{effects:?}");
-    let answers = vec![(run, SampleId(0), Some(cat()))];
-    let effects = event(&mut state, Event::AnswersRead { source, answers });
+    let predictions = vec![(run, SampleId(0), Some(cat()))];
+    let effects = event(
+        &mut state,
+        Event::PredictionsLoaded {
+            source,
+            predictions,
+        },
+    );
     assert_eq!(state.shown.prediction.as_deref(), Some(&cat()));
     assert!(!has!(effects, Effect::Prepare { .. }), "{effects:?}");
 }
 
 #[test]
-fn what_the_project_has_no_answer_for_is_predicted() {
+fn what_the_project_has_no_prediction_for_is_predicted() {
     let (mut state, source, run, _) = reopened();
-    let answers = vec![(run, SampleId(0), None)];
-    let effects = event(&mut state, Event::AnswersRead { source, answers });
+    let predictions = vec![(run, SampleId(0), None)];
+    let effects = event(
+        &mut state,
+        Event::PredictionsLoaded {
+            source,
+            predictions,
+        },
+    );
     assert!(has!(effects, Effect::Prepare { .. }), "{effects:?}");
 }
 
 #[test]
-fn the_answers_of_a_stored_run_are_read_once_the_folder_is_listed() {
+fn the_predictions_of_a_stored_run_are_read_once_the_folder_is_listed() {
     let (mut state, source, run, _) = reopened();
     let task = state.tasks.running()[0].id;
     let ended = Event::ListingEnded {
@@ -721,17 +740,17 @@ fn the_answers_of_a_stored_run_are_read_once_the_folder_is_listed() {
         has!(effects, Effect::LoadRun { run: RunId(7), .. }),
         "{effects:?}"
     );
-    let answer = StoredAnswer::Failed("is empty".to_owned());
+    let prediction = StoredPrediction::Failed("is empty".to_owned());
     let row = |uri: &str, stamp| StoredRow {
         sample: SampleUri::new(uri),
         stamp,
-        answer: answer.clone(),
+        prediction: prediction.clone(),
     };
     let other_file = FileStamp {
         size_bytes: 99,
         ..FileStamp::default()
     };
-    let answers = vec![
+    let predictions = vec![
         row("/photos/b.jpg", None),
         row("/photos/c.jpg", Some(other_file)),
         row("/elsewhere/gone.jpg", None),
@@ -739,14 +758,14 @@ fn the_answers_of_a_stored_run_are_read_once_the_folder_is_listed() {
     let loaded = Event::RunLoaded {
         source,
         run,
-        answers,
+        predictions,
     };
     event(&mut state, loaded);
     assert_eq!(
         state.run().unwrap().status(SampleId(1)),
-        AnswerStatus::Failed
+        PredictionStatus::Failed
     );
-    assert_eq!(state.run().unwrap().answers.failed(), 1);
+    assert_eq!(state.run().unwrap().predictions.failed(), 1);
     let task = state.tasks.running()[0].id;
     let ended = Event::RunLoadingEnded {
         source,
@@ -783,14 +802,14 @@ fn a_new_run_gets_an_id_that_no_deleted_run_had() {
 }
 
 #[test]
-fn an_answer_is_being_saved_until_the_project_says_that_it_is_there() {
+fn a_prediction_is_being_saved_until_the_project_says_that_it_is_there() {
     let (mut state, source, run) = ready();
-    let answers = vec![new_answer(SampleId(0), Ok(cat()))];
+    let predictions = vec![new_prediction(SampleId(0), Ok(cat()))];
     let predicted = Event::Predicted {
         source,
         run,
         at_ms: 1,
-        answers,
+        predictions,
     };
     let effects = event(&mut state, predicted);
     let ticket = effects.iter().find_map(|effect| match effect {
@@ -805,7 +824,7 @@ fn an_answer_is_being_saved_until_the_project_says_that_it_is_there() {
     let up_to = ticket.unwrap();
     event(&mut state, Event::Saved { source, up_to });
     assert!(!state.run().unwrap().is_saving(SampleId(0)));
-    assert_eq!(state.answer_of(SampleId(0)), Some(&cat()));
+    assert_eq!(state.prediction_of(SampleId(0)), Some(&cat()));
 }
 
 #[test]
@@ -874,10 +893,10 @@ fn predict_all_in_the_first_moment_waits_for_the_project() {
     );
 }
 
-/// As [`ready`], with an answer for the first image that is being explained; gives the task.
+/// As [`ready`], with a prediction for the first image that is being explained; gives the task.
 fn explaining() -> (State, TaskId) {
     let (mut state, source, run) = ready();
-    answer(&mut state, source, run, 0);
+    prediction(&mut state, source, run, 0);
     let effects = command(&mut state, Action::Explain);
     assert!(
         has!(effects, Effect::Explain { uri, .. } if uri.as_str() == "/photos/a.jpg"),
@@ -909,7 +928,7 @@ fn an_explanation_names_its_class_and_stays_until_it_is_hidden() {
 }
 
 #[test]
-fn the_explanation_of_a_picture_that_was_left_is_cancelled_and_dropped() {
+fn the_explanation_of_an_image_that_was_left_is_cancelled_and_dropped() {
     let (mut state, task) = explaining();
     let effects = command(&mut state, Command::Show(SampleId(1)));
     assert!(
@@ -960,14 +979,14 @@ fn files_that_appear_come_last_and_nothing_else_moves() {
 }
 
 #[test]
-fn a_file_that_was_written_to_is_shown_anew_and_its_answer_is_said_to_be_older() {
+fn a_file_that_was_written_to_is_shown_anew_and_its_prediction_is_said_to_be_older() {
     let (mut state, source, run) = ready();
     let sample = state.shown_sample().unwrap();
     let predicted = |result| Event::Predicted {
         source,
         run,
         at_ms: 0,
-        answers: vec![new_answer(sample, result)],
+        predictions: vec![new_prediction(sample, result)],
     };
     event(&mut state, predicted(Err("is empty".to_owned())));
     let name = state.samples.get(sample).unwrap().name.clone();
@@ -984,7 +1003,7 @@ fn a_file_that_was_written_to_is_shown_anew_and_its_answer_is_said_to_be_older()
 }
 
 #[test]
-fn an_answer_about_a_file_that_was_written_to_meanwhile_is_one_about_the_older_file() {
+fn a_prediction_about_a_file_that_was_written_to_meanwhile_is_one_about_the_older_file() {
     let (mut state, source, run) = ready();
     let sample = SampleId(0);
     let older = state.samples.get(sample).unwrap().stamp();
@@ -995,9 +1014,9 @@ fn an_answer_about_a_file_that_was_written_to_meanwhile_is_one_about_the_older_f
         source,
         run,
         at_ms: 1,
-        answers: vec![NewAnswer {
+        predictions: vec![NewPrediction {
             stamp: stamp.clone(),
-            ..new_answer(sample, Ok(cat()))
+            ..new_prediction(sample, Ok(cat()))
         }],
     };
     let effects = event(&mut state, predicted(&older));
@@ -1006,8 +1025,10 @@ fn an_answer_about_a_file_that_was_written_to_meanwhile_is_one_about_the_older_f
         Effect::Save { changes, .. } => changes.last().cloned(),
         _ => None,
     });
-    assert!(matches!(saved, Some(Change::Answers { answers, .. })
-        if answers[0].stamp == older));
+    assert!(
+        matches!(saved, Some(Change::Predictions { predictions, .. })
+        if predictions[0].stamp == older)
+    );
     event(&mut state, predicted(&now));
     assert!(!state.run().unwrap().is_outdated(sample));
     let effects = event(&mut state, predicted(&older));

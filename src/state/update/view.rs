@@ -65,10 +65,10 @@ pub(super) fn set_thumbnail_side(state: &mut State, side: f32) {
 pub(super) fn on_action(state: &mut State, action: Action, effects: &mut Vec<Effect>) {
     let settings = &mut state.settings;
     match action {
-        Action::LargePicture => state.large_picture ^= true,
+        Action::LargeImage => state.large_image ^= true,
         Action::ThumbnailsOnly => {
             settings.thumbnails_only ^= true;
-            state.large_picture = false;
+            state.large_image = false;
         }
         Action::ToggleImages => settings.show_images_panel ^= true,
         Action::ToggleInspector => settings.show_inspector ^= true,
@@ -91,7 +91,7 @@ pub(super) fn on_action(state: &mut State, action: Action, effects: &mut Vec<Eff
             let side = settings.thumbnail_side - THUMBNAIL_STEP;
             set_thumbnail_side(state, side);
         }
-        Action::FitPicture => state.canvas = CanvasView::Fit,
+        Action::FitImage => state.canvas = CanvasView::Fit,
         Action::ResetView => {
             if let Some(id) = state.viewed_model_id().map(str::to_owned) {
                 *state.settings.view_of_mut(&id) = crate::domain::ViewSettings::default();
@@ -103,7 +103,7 @@ pub(super) fn on_action(state: &mut State, action: Action, effects: &mut Vec<Eff
     }
 }
 
-/// The next box in the order of the list, from the best score on; after the last comes the first. A picture that is enlarged
+/// The next box in the order of the list, from the best score on; after the last comes the first. An image that is enlarged
 /// follows.
 pub(super) fn walk_boxes(state: &mut State, by: isize) {
     let Some(prediction) = state.shown.prediction.clone() else {
@@ -202,8 +202,8 @@ pub(super) fn diagnostics(state: &State) -> Vec<String> {
     };
     lines.push(format!("images: {}, {listing}", state.samples.len()));
     if let Some(run) = state.run() {
-        let (answered, failed) = (run.answers.answered(), run.answers.failed());
-        lines.push(format!("answers: {answered}, failed: {failed}"));
+        let (predicted, failed) = (run.predictions.predicted(), run.predictions.failed());
+        lines.push(format!("answers: {predicted}, failed: {failed}"));
     }
     lines.push(format!("problems: {}", state.problems.len()));
     let problems = state.problems.entries();

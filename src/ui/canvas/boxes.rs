@@ -1,4 +1,4 @@
-//! Boxes over the picture, each with its label: readable on any background, and never by colour alone.
+//! Boxes over the image, each with its label: readable on any background, and never by colour alone.
 
 use eframe::egui::{
     Color32, CornerRadius, Id, Painter, Pos2, Rect, Shape, Stroke, StrokeKind, Ui, vec2,
@@ -9,7 +9,7 @@ use super::super::widgets::{box_count, verdict_sign};
 use super::compared::{self, Plate};
 use super::labels::Labels;
 use super::placement::Placement;
-use crate::domain::{Answer, BoundingBox, Detection, Prediction, RunId, Verdict};
+use crate::domain::{BoundingBox, Detection, Prediction, PredictionContent, RunId, Verdict};
 use crate::evaluation::MATCHING_IOU;
 use crate::review::VerdictKind;
 use crate::state::{Display, DisplayInfo, State};
@@ -34,11 +34,11 @@ pub(super) fn boxes_ui(
     let prediction = state.shown.prediction.as_ref()?;
     let detections = prediction.detections();
     let visible = state.shown_boxes();
-    let size = placement.picture_size();
+    let size = placement.image_size();
     let place = |index: usize| {
         let bounds = detections[index].bounds;
         let clipped = bounds.clipped(size.x as u32, size.y as u32);
-        placement.screen_from_picture(clipped)
+        placement.screen_from_image(clipped)
     };
     let sample = state.shown_sample()?;
     let verdict = |index: usize| state.judgements.box_verdict(sample, index);
@@ -104,7 +104,8 @@ fn labels_ui(
 /// The boxes of the run that is compared with, dashed. Labels only where the run on screen has no
 /// such box.
 pub(super) fn compared_ui(ui: &Ui, state: &State, placement: &Placement, labels: &mut Labels<'_>) {
-    let (Some(comparing), Some(prediction)) = (&state.comparing, state.compared_answer()) else {
+    let (Some(comparing), Some(prediction)) = (&state.comparing, state.compared_prediction())
+    else {
         return;
     };
     let painter = ui.painter_at(placement.canvas());
@@ -113,7 +114,7 @@ pub(super) fn compared_ui(ui: &Ui, state: &State, placement: &Placement, labels:
         let clipped = detection
             .bounds
             .clipped(prediction.width, prediction.height);
-        let place = placement.screen_from_picture(clipped);
+        let place = placement.screen_from_image(clipped);
         let class = comparing.classes.left_of(detection.class_id);
         let color = theme::class_color(class);
         frame(&painter, place, color, 1.0, false, DASHED);
@@ -155,7 +156,7 @@ pub(super) fn stored_labels_ui(state: &State, placement: &Placement, labels: &mu
     }
 }
 
-/// The picture on screen, where boxes that were stored with it are drawn.
+/// The image on screen, where boxes that were stored with it are drawn.
 fn info_of_stored(state: &State) -> Option<&DisplayInfo> {
     let Display::Ready(info) = &state.shown.display else {
         return None;
@@ -170,7 +171,7 @@ fn stored_places(info: &DisplayInfo, placement: &Placement) -> Vec<Rect> {
     stored
         .map(|stored| {
             let bounds = BoundingBox::from(stored.in_pixels(info.size));
-            placement.screen_from_picture(bounds.clipped(width, height))
+            placement.screen_from_image(bounds.clipped(width, height))
         })
         .collect()
 }
@@ -181,7 +182,7 @@ pub(super) fn legend(ui: &Ui, state: &State, canvas: Rect) -> Option<Plate> {
         return Some(compared::caption(ui, state, canvas, ("A", comparing.left)));
     }
     if let Some(comparing) = &state.comparing {
-        state.compared_answer()?;
+        state.compared_prediction()?;
         let text = legend_text(state, [comparing.left, comparing.right]);
         let id = Id::unique("legend of two runs");
         return Some(Plate::new(ui, canvas, id, text));
@@ -210,16 +211,16 @@ fn legend_text(state: &State, runs: [RunId; 2]) -> String {
         run.map_or("", |run| run.info.name.as_str())
     });
     let shown = state.shown.prediction.as_deref();
-    match shown.map(|prediction| &prediction.answer) {
-        Some(Answer::Classes(_)) => {
+    match shown.map(|prediction| &prediction.content) {
+        Some(PredictionContent::Classes(_)) => {
             let top = |prediction: Option<&Prediction>| {
                 let first = prediction.and_then(|prediction| prediction.classes().first());
                 first.map_or_else(
-                    || "no answer".to_owned(),
+                    || "no prediction".to_owned(),
                     |class| format!("{} {:.1} %", class.label, class.score * 100.0),
                 )
             };
-            let other = top(state.compared_answer());
+            let other = top(state.compared_prediction());
             format!("A, {left}: {}\nB, {right}: {other}", top(shown))
         }
         _ => format!("A, solid: {left}\nB, dashed: {right}"),

@@ -1,4 +1,4 @@
-//! The same picture a second time, with what another run says of it.
+//! The same image a second time, with what another run says of it.
 
 use std::sync::Arc;
 
@@ -8,11 +8,11 @@ use super::super::textures::Textures;
 use super::super::theme;
 use super::labels::Labels;
 use super::placement::Placement;
-use super::{boxes, paint_picture};
+use super::{boxes, paint_image};
 use crate::domain::{Prediction, RunId};
 use crate::state::{Command, Comparing, State};
 
-/// Between the two pictures, in points.
+/// Between the two images, in points.
 const GAP: f32 = 2.0;
 /// Classes of a classifier that are named.
 const CLASSES: usize = 3;
@@ -27,8 +27,8 @@ pub(super) fn split(canvas: &mut Rect) -> Rect {
     right
 }
 
-/// The right half: zoom and place are those of the left one. `size` is the picture's in pixels.
-pub(super) fn picture_ui(
+/// The right half: zoom and place are those of the left one. `size` is the image's in pixels.
+pub(super) fn image_ui(
     ui: &mut Ui,
     state: &State,
     textures: &mut Textures,
@@ -36,14 +36,14 @@ pub(super) fn picture_ui(
     (half, size): (Rect, eframe::egui::Vec2),
     commands: &mut Vec<Command>,
 ) {
-    let id = Id::unique("the picture of the other run");
+    let id = Id::unique("the image of the other run");
     let response = ui.interact(half, id, Sense::CLICK | Sense::DRAG);
-    response.widget_info(|| WidgetInfo::labeled(Role::Image, true, "Picture with the other run"));
+    response.widget_info(|| WidgetInfo::labeled(Role::Image, true, "Image with the other run"));
     let painter = ui.painter_at(half);
     let placement = Placement::new(half, size, state.canvas);
-    paint_picture(state, textures, &painter, placement.on_screen);
+    paint_image(state, textures, &painter, placement.on_screen);
     let caption = caption(ui, state, half, ("B", comparing.right));
-    if let Some(prediction) = state.compared_answer() {
+    if let Some(prediction) = state.compared_prediction() {
         let mut labels = Labels::on_canvas(&painter, half);
         labels.reserve(caption.place);
         let visible = state.compared_boxes();
@@ -53,7 +53,7 @@ pub(super) fn picture_ui(
                 .bounds
                 .clipped(prediction.width, prediction.height);
             let color = theme::class_color(comparing.classes.left_of(detection.class_id));
-            (detection, placement.screen_from_picture(clipped), color)
+            (detection, placement.screen_from_image(clipped), color)
         };
         for &index in visible.iter().rev() {
             let (_, place, color) = drawn(index);
@@ -72,7 +72,7 @@ pub(super) fn picture_ui(
     }
 }
 
-/// Whose picture it is, and for a classifier what it saw.
+/// Whose image it is, and for a classifier what it saw.
 pub(super) fn caption(ui: &Ui, state: &State, half: Rect, (letter, run): (&str, RunId)) -> Plate {
     let name = state.runs.get(run).map_or("", |run| run.info.name.as_str());
     let sample = state.shown_sample();
@@ -85,7 +85,7 @@ pub(super) fn caption(ui: &Ui, state: &State, half: Rect, (letter, run): (&str, 
     Plate::new(ui, half, Id::unique(("caption of a run", run.0)), text)
 }
 
-/// Words over the picture, at the bottom left. They are painted last, and labels keep off their place.
+/// Words over the image, at the bottom left. They are painted last, and labels keep off their place.
 pub(super) struct Plate {
     pub(super) place: Rect,
     galley: Arc<Galley>,

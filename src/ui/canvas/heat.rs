@@ -1,4 +1,4 @@
-//! Which parts of the picture carry an answer, laid over it.
+//! Which parts of the image carry a prediction, laid over it.
 
 use eframe::egui::{Color32, ColorImage, Painter, Rect, pos2};
 
@@ -7,7 +7,7 @@ use super::super::theme;
 use crate::domain::Saliency;
 use crate::state::{Explanation, State};
 
-/// `on_screen` is the whole picture's place.
+/// `on_screen` is the whole image's place.
 pub(super) fn heat_ui(painter: &Painter, state: &State, textures: &mut Textures, on_screen: Rect) {
     let Explanation::Ready { task, saliency, .. } = &state.shown.explanation else {
         return;

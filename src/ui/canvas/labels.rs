@@ -1,4 +1,4 @@
-//! Labels of boxes over a picture: each at its box, and none over another.
+//! Labels of boxes over an image: each at its box, and none over another.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use eframe::egui::{
 use super::super::theme;
 use crate::domain::{BoundingBox, LabelPlaces};
 
-/// Places the labels over one picture. Best box first: it gets the best place.
+/// Places the labels over one image. Best box first: it gets the best place.
 pub(in super::super) struct Labels<'p> {
     painter: &'p Painter,
     places: LabelPlaces,

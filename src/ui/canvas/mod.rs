@@ -1,4 +1,4 @@
-//! Middle: the picture, what the model saw in it, and what surrounds it.
+//! Middle: the image, what the model saw in it, and what surrounds it.
 
 mod boxes;
 mod compared;
@@ -38,8 +38,8 @@ pub(super) fn canvas_ui(
                 return;
             }
             title_bar_ui(ui, state, commands);
-            let pointer = picture_bar_ui(ui, state, textures, commands);
-            picture_ui(ui, state, textures, pointer, commands);
+            let pointer = image_bar_ui(ui, state, textures, commands);
+            image_ui(ui, state, textures, pointer, commands);
         });
 }
 
@@ -100,7 +100,7 @@ fn bar_frame() -> Frame {
     Frame::new().inner_margin(Margin::symmetric(10, 6))
 }
 
-/// Above the picture: which one of how many, and what can be done with it.
+/// Above the image: which one of how many, and what can be done with it.
 fn title_bar_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
     let fill = ui.visuals().panel_fill;
     Panel::top("canvas title")
@@ -113,7 +113,7 @@ fn title_bar_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
                 action_icon_ui(ui, state, Action::NextImage, "→", commands);
                 ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
                     if width > 600.0 {
-                        action_button_ui(ui, state, Action::CopyPicture, commands);
+                        action_button_ui(ui, state, Action::CopyImage, commands);
                     }
                     if width > 340.0 {
                         primary_action_button_ui(ui, state, Action::PredictShown, commands);
@@ -169,8 +169,8 @@ fn position_texts(state: &State, sample: SampleId) -> [String; 2] {
     [full, format!("{number}/{}", grouped(count))]
 }
 
-/// Below the picture: what lies under the pointer, and the zoom. Gives the pointer's place of the last frame.
-fn picture_bar_ui(
+/// Below the image: what lies under the pointer, and the zoom. Gives the pointer's place of the last frame.
+fn image_bar_ui(
     ui: &mut Ui,
     state: &State,
     textures: &Textures,
@@ -185,7 +185,7 @@ fn picture_bar_ui(
             let row = vec2(ui.available_width(), ui.spacing().interact_size.y);
             ui.allocate_ui_with_layout(row, Layout::right_to_left(Align::Center), |ui| {
                 action_icon_ui(ui, state, Action::ActualSize, "1:1", commands);
-                action_icon_ui(ui, state, Action::FitPicture, "Fit", commands);
+                action_icon_ui(ui, state, Action::FitImage, "Fit", commands);
                 action_icon_ui(ui, state, Action::ZoomIn, "+", commands);
                 let percent: Option<f32> = ui.data(|data| data.get_temp(zoom_id()));
                 let percent = percent.map_or_else(String::new, |zoom| format!("{zoom:.0} %"));
@@ -220,14 +220,14 @@ fn pixel_ui(ui: &mut Ui, textures: &Textures, at: Option<[u32; 2]>) {
         ui.weak(hint);
         return;
     };
-    let picture = textures.picture.as_ref();
-    let Some([red, green, blue]) = picture.and_then(|picture| picture.pixel(x, y)) else {
+    let image = textures.image.as_ref();
+    let Some([red, green, blue]) = image.and_then(|image| image.pixel(x, y)) else {
         let place = RichText::new(format!("x {x}  y {y}")).monospace();
         let place = egui::Label::new(place)
             .truncate()
             .show_tooltip_when_elided(false);
         ui.add(place)
-            .on_hover_text("The colour is shown once the picture is in memory at full size");
+            .on_hover_text("The colour is shown once the image is in memory at full size");
         return;
     };
     let (rect, _) = ui.allocate_exact_size(vec2(14.0, 14.0), Sense::hover());
@@ -242,7 +242,7 @@ fn pixel_ui(ui: &mut Ui, textures: &Textures, at: Option<[u32; 2]>) {
     ui.add(egui::Label::new(text.monospace()).truncate());
 }
 
-fn picture_ui(
+fn image_ui(
     ui: &mut Ui,
     state: &State,
     textures: &mut Textures,
@@ -250,22 +250,21 @@ fn picture_ui(
     commands: &mut Vec<Command>,
 ) {
     let mut canvas = ui.available_rect_before_wrap();
-    let Some(size) = picture_size(state, textures) else {
+    let Some(size) = image_size(state, textures) else {
         waiting_ui(ui, state, canvas);
         set_pointer(ui, last_pointer, None);
         return;
     };
     if let Some(comparing) = state.side_by_side() {
         let right = compared::split(&mut canvas);
-        compared::picture_ui(ui, state, textures, comparing, (right, size), commands);
+        compared::image_ui(ui, state, textures, comparing, (right, size), commands);
     }
     // No stop for Tab: all that can be done with it has a key of its own.
     let response = ui.allocate_rect(canvas, Sense::CLICK | Sense::DRAG);
-    response
-        .widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, picture_name(state)));
+    response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, image_name(state)));
     let painter = ui.painter_at(canvas);
     let placement = Placement::new(canvas, size, state.canvas);
-    paint_picture(state, textures, &painter, placement.on_screen);
+    paint_image(state, textures, &painter, placement.on_screen);
     heat::heat_ui(&painter, state, textures, placement.on_screen);
     let pixels_per_point = ui.pixels_per_point();
     let percent = placement.zoom * pixels_per_point * 100.0;
@@ -275,13 +274,13 @@ fn picture_ui(
     set_pointer(ui, last_pointer, pixel);
     if let Some([x, y]) = pixel
         && !state.tasks.prediction_is_running()
-        && let Some(picture) = &mut textures.picture
+        && let Some(image) = &mut textures.image
     {
-        picture.want_pixel(x, y);
+        image.want_pixel(x, y);
     }
 
     let hides_boxes = ui.input(|input| input.key_down(egui::Key::H))
-        && !grid::is_taken_elsewhere(ui.ctx())
+        && !grid::is_taken_remote(ui.ctx())
         && state.overlay == Overlay::None;
     let hovered = if hides_boxes {
         None
@@ -314,9 +313,9 @@ fn picture_ui(
 }
 
 /// For those who hear it.
-fn picture_name(state: &State) -> String {
+fn image_name(state: &State) -> String {
     let entry = state.shown_sample().and_then(|id| state.samples.get(id));
-    format!("Picture {}", entry.map_or("", |entry| entry.name.as_str()))
+    format!("Image {}", entry.map_or("", |entry| entry.name.as_str()))
 }
 
 /// The status bar has been drawn already: it shows the pointer's place one frame later, so one more frame is needed.
@@ -334,8 +333,8 @@ fn set_pointer(ui: &Ui, last: Option<[u32; 2]>, now: Option<[u32; 2]>) {
     }
 }
 
-/// In pixels; before the picture is decoded its thumbnail stands in.
-pub(super) fn picture_size(state: &State, textures: &mut Textures) -> Option<Vec2> {
+/// In pixels; before the image is decoded its thumbnail stands in.
+pub(super) fn image_size(state: &State, textures: &mut Textures) -> Option<Vec2> {
     let sample = state.shown_sample()?;
     if let Display::Ready(info) = &state.shown.display {
         return Some(vec2(info.size[0] as f32, info.size[1] as f32));
@@ -349,8 +348,8 @@ pub(super) fn picture_size(state: &State, textures: &mut Textures) -> Option<Vec
     }
 }
 
-/// A thumbnail stands in until the picture is there.
-pub(super) fn paint_picture(
+/// A thumbnail stands in until the image is there.
+pub(super) fn paint_image(
     state: &State,
     textures: &mut Textures,
     painter: &egui::Painter,
@@ -359,18 +358,18 @@ pub(super) fn paint_picture(
     let (Some(sample), Some(source)) = (state.shown_sample(), &state.source) else {
         return;
     };
-    let shown = textures.picture_of(source.id, sample);
+    let shown = textures.image_of(source.id, sample);
     if shown.is_none_or(|shown| !shown.covers_all())
         && let Some(thumbnail) = textures.thumbnails.get(sample)
     {
         painter.image(thumbnail.texture, on_screen, thumbnail.uv, Color32::WHITE);
     }
-    if let Some(shown) = textures.picture_of(source.id, sample) {
+    if let Some(shown) = textures.image_of(source.id, sample) {
         shown.paint(painter, on_screen);
     }
 }
 
-/// In place of a picture that is not there yet, or never will be.
+/// In place of an image that is not there yet, or never will be.
 fn waiting_ui(ui: &mut Ui, state: &State, canvas: Rect) {
     let text = match &state.shown.display {
         Display::Failed(reason) => {
@@ -385,14 +384,14 @@ fn waiting_ui(ui: &mut Ui, state: &State, canvas: Rect) {
     ui.put(place, egui::Label::new(text).wrap());
 }
 
-/// A picture that is not all there, or not the one that the answer is about, says so, over the picture.
+/// An image that is not all there, or not the one that the prediction is about, says so, over the image.
 fn warning_ui(ui: &Ui, state: &State, canvas: Rect) {
     let Display::Ready(info) = &state.shown.display else {
         return;
     };
     let outdated = state
         .shown_is_outdated()
-        .then_some("The answer is about an older version of the file");
+        .then_some("The prediction is about an older version of the file");
     let damage = info.warning.as_ref();
     let damage = damage.map(|warning| format!("This image {warning}"));
     let warnings: Vec<String> = damage

@@ -1,14 +1,14 @@
-//! Where the picture lies on the screen, and how wheel, pinch, drag and keys change that.
+//! Where the image lies on the screen, and how wheel, pinch, drag and keys change that.
 
 use eframe::egui::{Pos2, Rect, Response, Ui, Vec2, vec2};
 
 use crate::domain::BoundingBox;
 use crate::state::{Action, CanvasView, Overlay, State};
 
-/// Screen points a picture pixel.
+/// Screen points an image pixel.
 const MIN_ZOOM: f32 = 0.005;
 const MAX_ZOOM: f32 = 64.0;
-/// A small picture is enlarged up to this when it is fitted.
+/// A small image is enlarged up to this when it is fitted.
 const MAX_FIT_ZOOM: f32 = 4.0;
 /// Of the canvas, for a box that is zoomed to.
 const BOX_SHARE: f32 = 0.6;
@@ -17,19 +17,19 @@ const KEY_FACTOR: f32 = 1.25;
 /// Wheel points for a factor of e.
 const WHEEL_POINTS: f32 = 240.0;
 
-/// Screen points and picture pixels, each from the other.
+/// Screen points and image pixels, each from the other.
 #[derive(Debug, Clone, Copy)]
 pub(in super::super) struct Placement {
     canvas: Rect,
     /// In pixels.
     size: Vec2,
     pub(super) zoom: f32,
-    /// The whole picture, in points; may reach beyond the canvas.
+    /// The whole image, in points; may reach beyond the canvas.
     pub(in super::super) on_screen: Rect,
 }
 
 impl Placement {
-    /// `size` is the picture's in pixels.
+    /// `size` is the image's in pixels.
     pub(in super::super) fn new(canvas: Rect, size: Vec2, view: CanvasView) -> Self {
         let (zoom, centre) = match view {
             CanvasView::Fit => {
@@ -48,18 +48,18 @@ impl Placement {
         }
     }
 
-    pub(in super::super) fn screen_from_picture(&self, bounds: BoundingBox) -> Rect {
+    pub(in super::super) fn screen_from_image(&self, bounds: BoundingBox) -> Rect {
         let point = |x: f32, y: f32| self.on_screen.min + vec2(x, y) * self.zoom;
         Rect::from_min_max(point(bounds.x1, bounds.y1), point(bounds.x2, bounds.y2))
     }
 
-    fn picture_from_screen(&self, at: Pos2) -> Vec2 {
+    fn image_from_screen(&self, at: Pos2) -> Vec2 {
         (at - self.on_screen.min) / self.zoom
     }
 
-    /// Column and row; `None` beside the picture.
+    /// Column and row; `None` beside the image.
     pub(super) fn pixel_at(&self, at: Pos2) -> Option<[u32; 2]> {
-        let pixel = self.picture_from_screen(at);
+        let pixel = self.image_from_screen(at);
         let is_inside =
             pixel.x >= 0.0 && pixel.y >= 0.0 && pixel.x < self.size.x && pixel.y < self.size.y;
         is_inside.then_some([pixel.x as u32, pixel.y as u32])
@@ -70,7 +70,7 @@ impl Placement {
         self.canvas
     }
 
-    pub(super) fn picture_size(&self) -> Vec2 {
+    pub(super) fn image_size(&self) -> Vec2 {
         self.size
     }
 
@@ -131,16 +131,16 @@ impl Placement {
     /// The pixel under `at` stays where it is.
     fn zoomed_to(&self, zoom: f32, at: Pos2) -> CanvasView {
         let zoom = zoom.clamp(MIN_ZOOM, MAX_ZOOM);
-        let centre = self.picture_from_screen(at) + (self.canvas.center() - at) / zoom;
+        let centre = self.image_from_screen(at) + (self.canvas.center() - at) / zoom;
         self.free(zoom, centre)
     }
 
     fn moved(&self, by: Vec2) -> CanvasView {
-        let centre = self.picture_from_screen(self.canvas.center()) - by / self.zoom;
+        let centre = self.image_from_screen(self.canvas.center()) - by / self.zoom;
         self.free(self.zoom, centre)
     }
 
-    /// The middle of the canvas never leaves the picture, so that it cannot get lost.
+    /// The middle of the canvas never leaves the image, so that it cannot get lost.
     fn free(&self, zoom: f32, centre: Vec2) -> CanvasView {
         let centre = centre.clamp(Vec2::ZERO, self.size);
         CanvasView::Free {
@@ -165,7 +165,7 @@ mod tests {
     const CANVAS: Rect = Rect::from_min_max(pos2(100.0, 50.0), pos2(732.0, 482.0));
 
     #[test]
-    fn a_fitted_picture_lies_inside_the_canvas_and_keeps_its_shape() {
+    fn a_fitted_image_lies_inside_the_canvas_and_keeps_its_shape() {
         let placement = Placement::new(CANVAS, vec2(1200.0, 800.0), CanvasView::Fit);
         assert!((placement.zoom - 0.5).abs() < 1e-6);
         assert!(CANVAS.contains_rect(placement.on_screen));
@@ -176,14 +176,14 @@ mod tests {
         let size = vec2(1200.0, 800.0);
         let placement = Placement::new(CANVAS, size, CanvasView::Fit);
         let at = pos2(300.0, 200.0);
-        let before = placement.picture_from_screen(at);
+        let before = placement.image_from_screen(at);
         let view = placement.zoomed_to(3.0, at);
-        let after = Placement::new(CANVAS, size, view).picture_from_screen(at);
+        let after = Placement::new(CANVAS, size, view).image_from_screen(at);
         assert!((before - after).length() < 0.01, "{before:?} {after:?}");
     }
 
     #[test]
-    fn a_picture_cannot_be_dragged_out_of_sight() {
+    fn an_image_cannot_be_dragged_out_of_sight() {
         let placement = Placement::new(CANVAS, vec2(100.0, 100.0), CanvasView::Fit);
         let CanvasView::Free { centre, .. } = placement.moved(vec2(1e6, -1e6)) else {
             panic!("dragging leaves the fitted view");
@@ -197,13 +197,13 @@ mod tests {
         let placement = Placement::new(CANVAS, size, CanvasView::Fit);
         let bounds = BoundingBox::new(100.0, 100.0, 200.0, 150.0);
         let view = placement.zoomed_to_box(bounds);
-        let on_screen = Placement::new(CANVAS, size, view).screen_from_picture(bounds);
+        let on_screen = Placement::new(CANVAS, size, view).screen_from_image(bounds);
         assert!((on_screen.center() - CANVAS.center()).length() < 0.1);
         assert!((on_screen.width() - CANVAS.width() * BOX_SHARE).abs() < 0.1);
     }
 
     #[test]
-    fn beside_the_picture_there_is_no_pixel() {
+    fn beside_the_image_there_is_no_pixel() {
         let placement = Placement::new(CANVAS, vec2(100.0, 100.0), CanvasView::Fit);
         assert_eq!(placement.pixel_at(CANVAS.min), None);
         assert_eq!(placement.pixel_at(CANVAS.center()), Some([50, 50]));

@@ -15,8 +15,8 @@ use super::super::widgets::{
 };
 use super::dialog::dialog;
 use crate::domain::{
-    BoxChoice, ClassChoice, ComparisonFormat, ExportFormat, ExportOptions, ModelTask, PictureKind,
-    SampleUri, VerdictChoice,
+    AnnotatedKind, BoxChoice, ClassChoice, ComparisonFormat, ExportFormat, ExportOptions,
+    ModelTask, SampleUri, VerdictChoice,
 };
 use crate::state::{
     Command, ExportScope, ExportStage, Exported, Overlay, State, TaskId, TaskSignal,
@@ -120,7 +120,7 @@ fn contents_ui(ui: &mut Ui, state: &State, target: &mut Target, commands: &mut V
     let mut options = state.export.options;
     let mut scope = state.export.scope;
     let about = state.run().map_or_else(String::new, |run| {
-        format!("The answers of the run “{}”", run.info.name)
+        format!("The predictions of the run “{}”", run.info.name)
     });
     heading_ui(ui, "Export", &about);
     ui.horizontal_top(|ui| {
@@ -208,7 +208,7 @@ fn heading_ui(ui: &mut Ui, title: &str, about: &str) {
     ui.add_space(8.0);
 }
 
-/// One below the other, those that the model's answers do not fit greyed out.
+/// One below the other, those that the model's predictions do not fit greyed out.
 fn formats_ui(ui: &mut Ui, task: Option<ModelTask>, options: &mut ExportOptions) {
     let fill = theme::sunken_fill(ui.visuals());
     let frame = Frame::new().fill(fill).corner_radius(8).inner_margin(6);
@@ -283,10 +283,10 @@ fn options_ui(ui: &mut Ui, task: Option<ModelTask>, options: &mut ExportOptions)
             "Copies of the images beside the labels",
         );
     }
-    if format == ExportFormat::Pictures {
+    if format == ExportFormat::AnnotatedImages {
         ui.horizontal_wrapped(|ui| {
-            for &kind in PictureKind::VARIANTS {
-                radio_ui(ui, &mut options.picture_kind, kind, kind.name());
+            for &kind in AnnotatedKind::VARIANTS {
+                radio_ui(ui, &mut options.annotated_kind, kind, kind.name());
             }
         });
     }

@@ -17,10 +17,10 @@ const GESTURES: [(&str, &str); 9] = [
         "Select single images, or everything between",
     ),
     ("Wheel or pinch", "Zoom at the pointer"),
-    ("Drag", "Move the picture"),
+    ("Drag", "Move the image"),
     (
         "Double click",
-        "Fit the picture, or show it at its actual size",
+        "Fit the image, or show it at its actual size",
     ),
     ("Click on a box", "Select it, in the list too"),
     ("Hold H", "Hide the boxes"),

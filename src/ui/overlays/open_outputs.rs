@@ -14,7 +14,7 @@ use super::open_s3::problem_text;
 use super::reading::{ReadingMemory, examples_ui, reading_ui};
 use crate::domain::{S3Link, S3Place};
 use crate::state::{
-    Action, Command, JobId, OutputsAt, OutputsFailure, OutputsWish, Overlay, State, TaskSignal,
+    Action, Command, JobId, OutputsAt, OutputsFailure, OutputsRequest, Overlay, State, TaskSignal,
 };
 
 const WIDTH: f32 = 1000.0;
@@ -85,7 +85,13 @@ fn contents_ui(
 
 /// The job whose outputs were wished for last, while no other place is typed.
 fn job_of<'s>(state: &'s State, memory: &OpenOutputsMemory) -> Option<&'s JobId> {
-    match state.remote.outputs.wish.as_ref().map(|wish| &wish.at) {
+    match state
+        .remote
+        .outputs
+        .request
+        .as_ref()
+        .map(|request| &request.at)
+    {
         Some(OutputsAt::Job(id)) if memory.address.trim().is_empty() => Some(id),
         _ => None,
     }
@@ -162,7 +168,7 @@ fn footer_ui(
     commands: &mut Vec<Command>,
 ) {
     ui.add_space(8.0);
-    // What the first answers say why they cannot be read stands beside them.
+    // What the first predictions say why they cannot be read stands beside them.
     if let Some(OutputsFailure::Failed {
         message,
         examples: None,
@@ -173,16 +179,19 @@ fn footer_ui(
     }
     ui.horizontal(|ui| {
         let task = state.remote.outputs.task;
-        let wish = at_of(state, memory).zip(memory.reading.wish().ok());
-        let is_ready = wish.is_some() && task.is_none();
+        let request = at_of(state, memory).zip(memory.reading.request().ok());
+        let is_ready = request.is_some() && task.is_none();
         let open = ui.add_enabled(is_ready, primary_button(ui, "Open as a run"));
-        let open = open.on_disabled_hover_text(match memory.reading.wish() {
+        let open = open.on_disabled_hover_text(match memory.reading.request() {
             _ if task.is_some() => "Wait for what is being read, or stop it".to_owned(),
             Err(fault) => format!("The mapping is not complete: {}", fault.reason),
             Ok(_) => "Say where the outputs lie".to_owned(),
         });
-        if let (true, Some((at, reading))) = (open.clicked() || (is_entered && is_ready), wish) {
-            commands.push(Command::OpenOutputs(Box::new(OutputsWish { at, reading })));
+        if let (true, Some((at, reading))) = (open.clicked() || (is_entered && is_ready), request) {
+            commands.push(Command::OpenOutputs(Box::new(OutputsRequest {
+                at,
+                reading,
+            })));
         }
         if let Some(task) = task {
             ui.spinner();

@@ -55,17 +55,17 @@ pub(in super::super) fn open_s3_ui(
         let window_height = ctx.content_rect().height();
         let room = window_height - FOOTER_HEIGHT - 60.0;
         // In a low window everything but the buttons moves.
-        let wish = ScrollArea::vertical()
+        let request = ScrollArea::vertical()
             .max_height(room)
             .min_scrolled_height(room)
             .show(ui, |ui| {
-                let wish = contents_ui(ui, state, memory, is_new, commands);
+                let request = contents_ui(ui, state, memory, is_new, commands);
                 let height = ui.min_rect().height() + FOOTER_HEIGHT;
                 memory.tree.fit(height, window_height);
-                wish
+                request
             })
             .inner;
-        footer_ui(ui, memory, &wish, commands);
+        footer_ui(ui, memory, &request, commands);
     });
     // A list that lies over the dialog takes the key first.
     if modal.should_close() && !egui::Popup::is_any_open(ctx) {
@@ -95,19 +95,19 @@ fn contents_ui(
     access::access_ui(ui, state, &mut memory.access, commands);
     ui.add_space(6.0);
     let current = S3Address::parse(&memory.address).ok();
-    let mut wish = Wish {
+    let mut request = Wish {
         access,
         is_final: is_entered,
     };
     match tree::tree_ui(ui, state, &mut memory.tree, current.as_ref(), commands) {
         Some(tree::Picked::Folder(folder)) => memory.address = folder.to_string(),
-        Some(tree::Picked::Open) => wish.is_final = true,
+        Some(tree::Picked::Open) => request.is_final = true,
         None => {}
     }
-    wish
+    request
 }
 
-fn footer_ui(ui: &mut Ui, memory: &mut OpenS3Memory, wish: &Wish, commands: &mut Vec<Command>) {
+fn footer_ui(ui: &mut Ui, memory: &mut OpenS3Memory, request: &Wish, commands: &mut Vec<Command>) {
     ui.add_space(8.0);
     ui.horizontal_wrapped(|ui| {
         let layouts = [
@@ -119,7 +119,7 @@ fn footer_ui(ui: &mut Ui, memory: &mut OpenS3Memory, wish: &Wish, commands: &mut
         }
     });
     ui.add_space(8.0);
-    buttons_ui(ui, memory, wish, commands);
+    buttons_ui(ui, memory, request, commands);
 }
 
 /// The field, what was understood of it, and the places opened before. True where Enter was pressed in it.
@@ -249,7 +249,7 @@ fn how(access: &S3Access) -> String {
     }
 }
 
-fn buttons_ui(ui: &mut Ui, memory: &OpenS3Memory, wish: &Wish, commands: &mut Vec<Command>) {
+fn buttons_ui(ui: &mut Ui, memory: &OpenS3Memory, request: &Wish, commands: &mut Vec<Command>) {
     let link = S3Link::parse(&memory.address);
     let is_ready = link.is_ok() && memory.access.is_valid();
     ui.horizontal(|ui| {
@@ -258,9 +258,9 @@ fn buttons_ui(ui: &mut Ui, memory: &OpenS3Memory, wish: &Wish, commands: &mut Ve
             .on_disabled_hover_text(
                 "Type the address of a bucket or folder, or choose one in the tree",
             );
-        if let (true, Ok(link)) = (open.clicked() || (wish.is_final && is_ready), link) {
+        if let (true, Ok(link)) = (open.clicked() || (request.is_final && is_ready), link) {
             commands.push(Command::OpenPlace(Box::new(S3Place {
-                access: memory.access.with_drafts(access_of(&wish.access, &link)),
+                access: memory.access.with_drafts(access_of(&request.access, &link)),
                 address: link.address,
                 layout: memory.layout,
             })));

@@ -131,7 +131,7 @@ mod tests {
     #[test]
     fn every_typed_word_must_be_in_the_name() {
         assert_eq!(matching("predict sel"), [Action::PredictSelection]);
-        assert_eq!(matching("FIT"), [Action::FitPicture]);
+        assert_eq!(matching("FIT"), [Action::FitImage]);
         assert!(matching("no such thing").is_empty());
     }
 

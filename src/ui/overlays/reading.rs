@@ -12,7 +12,7 @@ use eframe::egui::{
 };
 
 use super::super::widgets::{Tone, banner_ui, strong};
-use crate::domain::{MappingDraft, MappingFault, MappingField, ReadingWish};
+use crate::domain::{MappingDraft, MappingFault, MappingField, ReadingRequest};
 use crate::state::{Command, SavedMapping, State};
 
 pub(super) use preview::examples_ui;
@@ -43,22 +43,22 @@ impl ReadingMemory {
     ///
     /// # Errors
     /// The first field that cannot be.
-    pub(super) fn wish(&self) -> Result<ReadingWish, MappingFault> {
+    pub(super) fn request(&self) -> Result<ReadingRequest, MappingFault> {
         let mapping = self.has_mapping.then(|| self.draft.mapping()).transpose()?;
-        Ok(ReadingWish {
+        Ok(ReadingRequest {
             mapping: mapping.map(Box::new),
             labels: self.labels.trim().to_owned(),
         })
     }
 
     /// Of answers that are read so. What was loaded for another dialog is not taken over.
-    pub(super) fn beginning_with(wish: &ReadingWish, state: &State) -> Self {
-        let mapping = wish.mapping.as_deref();
+    pub(super) fn beginning_with(request: &ReadingRequest, state: &State) -> Self {
+        let mapping = request.mapping.as_deref();
         let loaded = state.remote.reading.loaded.as_ref();
         Self {
             has_mapping: mapping.is_some(),
             draft: mapping.map_or_else(MappingDraft::default, MappingDraft::from),
-            labels: wish.labels.clone(),
+            labels: request.labels.clone(),
             taken_over: loaded.map_or(0, |(number, _)| *number),
             ..Self::default()
         }
@@ -109,7 +109,7 @@ pub(super) fn reading_ui(
     }
     ui.label(strong("How answers are read"));
     choice_ui(ui, state, memory);
-    let fault = memory.wish().err();
+    let fault = memory.request().err();
     if memory.has_mapping {
         ui.add_space(4.0);
         let places = reading.examples().map(|examples| &*examples.places);
@@ -130,10 +130,10 @@ fn try_when_changed(state: &State, memory: &ReadingMemory, commands: &mut Vec<Co
     if reading.examples().is_none() || reading.is_asking() {
         return;
     }
-    if let Ok(wish) = memory.wish()
-        && reading.asked.as_ref() != Some(&wish)
+    if let Ok(request) = memory.request()
+        && reading.asked.as_ref() != Some(&request)
     {
-        commands.push(Command::TryReading(Box::new(wish)));
+        commands.push(Command::TryReading(Box::new(request)));
     }
 }
 
@@ -162,7 +162,9 @@ fn choice_ui(ui: &mut Ui, state: &State, memory: &mut ReadingMemory) {
                 }
             }
         });
-    combo.response.accessible_name("How the answers are read");
+    combo
+        .response
+        .accessible_name("How the predictions are read");
     for problem in &reading.problems {
         let text = format!("⚠ A saved mapping was left out: {problem}");
         let text = RichText::new(text).color(ui.visuals().warn_fg_color);
@@ -174,7 +176,7 @@ fn labels_ui(ui: &mut Ui, labels: &mut String) {
     ui.label(strong("Names of the classes"));
     ui.horizontal(|ui| {
         let field = TextEdit::singleline(labels)
-            .hint_text("as the answers or the model say")
+            .hint_text("as the predictions or the model say")
             .desired_width(width_beside_button(ui));
         let field = ui.add(field);
         field
@@ -200,24 +202,24 @@ fn files_ui(ui: &mut Ui, state: &State, memory: &mut ReadingMemory, commands: &m
     let id = memory.draft.id();
     let same = reading.saved.iter().find(|saved| saved.mapping.id == id);
     ui.horizontal_wrapped(|ui| {
-        let wish = memory.wish();
-        let is_kept = wish.as_ref().is_ok_and(|wish| {
+        let request = memory.request();
+        let is_kept = request.as_ref().is_ok_and(|request| {
             same.is_some_and(|saved| {
-                wish.mapping.as_deref() == Some(&saved.mapping) && wish.labels == saved.labels
+                request.mapping.as_deref() == Some(&saved.mapping) && request.labels == saved.labels
             })
         });
         let text = match same {
             Some(_) if !is_kept => "Replace the saved mapping",
             _ => "Save the mapping",
         };
-        let save = ui.add_enabled(wish.is_ok() && !is_kept, Button::new(text));
+        let save = ui.add_enabled(request.is_ok() && !is_kept, Button::new(text));
         let save = save.on_hover_text(format!("Writes {id}.toml among your mappings, for the next time and for the command line (--mapping {id})"));
-        let save = save.on_disabled_hover_text(match &wish {
+        let save = save.on_disabled_hover_text(match &request {
             Ok(_) => "It is saved as it stands here",
             Err(fault) => &fault.reason,
         });
-        if let (true, Ok(wish)) = (save.clicked(), wish) {
-            commands.push(Command::SaveMapping(Box::new(wish)));
+        if let (true, Ok(request)) = (save.clicked(), request) {
+            commands.push(Command::SaveMapping(Box::new(request)));
         }
         if is_kept {
             ui.weak("✓ saved");

@@ -12,7 +12,7 @@ use super::form::{AmountMemory, Foot, FootWords, Pacer, PairsMemory, two_columns
 use super::open_s3::access::AccessMemory;
 use super::prices::PriceMemory;
 use crate::domain::{S3Access, dated_name};
-use crate::state::{Action, Command, Overlay, RehearsalWish, SendCheck, SendDraft, State};
+use crate::state::{Action, Command, Overlay, RehearsalRequest, SendCheck, SendDraft, State};
 
 const WIDTH: f32 = 1040.0;
 const FOOTER_HEIGHT: f32 = 48.0;
@@ -31,7 +31,7 @@ pub(in super::super) struct SendMemory {
     taken_over: u64,
     draft: SendDraft,
     access: AccessMemory,
-    rehearsal: RehearsalWish,
+    rehearsal: RehearsalRequest,
     price: PriceMemory,
     rate: AmountMemory,
     environment: PairsMemory,

@@ -107,7 +107,7 @@ pub(super) fn classes_title(state: &State) -> String {
     )
 }
 
-/// The run on screen and what its answers come to, where there are any.
+/// The run on screen and what its predictions come to, where there are any.
 fn counted(state: &State) -> Option<(&Run, &Arc<Statistics>)> {
     let (run, statistics) = (state.run()?, state.arranging.statistics()?);
     (statistics.images > 0 && statistics.task == run.task()).then_some((run, statistics))

@@ -61,7 +61,7 @@ fn names_ui(ui: &mut Ui, left: &Run, right: &Run) {
     }
 }
 
-/// As boxes are drawn over the picture.
+/// As boxes are drawn over the image.
 fn line_sample(ui: &Ui, place: Rect, is_dashed: bool) {
     let stroke = Stroke::new(2.0, ui.visuals().text_color());
     let y = place.center().y;
@@ -115,7 +115,7 @@ fn again_ui(ui: &mut Ui, commands: &mut Vec<Command>) {
 fn summary_ui(ui: &mut Ui, summary: &AgreementSummary, task: ModelTask) {
     ui.add_space(4.0);
     let Some(rate) = summary.rate() else {
-        ui.weak("No image has an answer of both runs");
+        ui.weak("No image has a prediction of both runs");
         return;
     };
     ui.label(strong(format!("{:.1} % agree", rate * 100.0)).size(18.0));
@@ -139,7 +139,7 @@ fn summary_ui(ui: &mut Ui, summary: &AgreementSummary, task: ModelTask) {
         let text = format!("Their scores {text}");
         ui.add(Label::new(RichText::new(text).weak()).wrap());
     }
-    let alone = summary.answered_only_left + summary.answered_only_right;
+    let alone = summary.predicted_only_left + summary.predicted_only_right;
     if alone > 0 {
         let text = format!("{} answered by one run only", image_count(alone));
         ui.add(Label::new(RichText::new(text).weak()).wrap());
@@ -257,7 +257,7 @@ fn shown_ui(ui: &mut Ui, state: &State, comparing: &Comparing, task: ModelTask) 
         .shown_sample()
         .and_then(|sample| comparing.agreement()?.of(sample));
     let Some(image) = image else {
-        ui.label("Has no answer of both runs");
+        ui.label("Has no prediction of both runs");
         return;
     };
     match task {
@@ -281,9 +281,12 @@ fn classes_ui(ui: &mut Ui, state: &State, image: &ImageAgreement) {
         "The same top class"
     };
     ui.label(text);
-    let answers = [state.shown.prediction.as_deref(), state.compared_answer()];
-    for (letter, answer) in ["A", "B"].into_iter().zip(answers) {
-        let top = answer.and_then(|answer| answer.classes().first());
+    let predictions = [
+        state.shown.prediction.as_deref(),
+        state.compared_prediction(),
+    ];
+    for (letter, prediction) in ["A", "B"].into_iter().zip(predictions) {
+        let top = prediction.and_then(|prediction| prediction.classes().first());
         if let Some(top) = top {
             let text = format!("{letter}: {} {:.1} %", top.label, top.score * 100.0);
             ui.add(Label::new(text).truncate());

@@ -1,4 +1,4 @@
-//! The file of the picture in the middle.
+//! The file of the image in the middle.
 
 use eframe::egui::{RichText, Ui};
 

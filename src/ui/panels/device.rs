@@ -23,8 +23,8 @@ pub(super) fn device_ui(
 ) {
     choices_ui(ui, state, commands);
     match &state.engine.status {
-        _ if state.remote.elsewhere.chosen.is_some() => {
-            ui.weak("Pictures are predicted elsewhere; this is about this computer");
+        _ if state.remote.remote_inference.chosen.is_some() => {
+            ui.weak("Images are predicted elsewhere; this is about this computer");
         }
         EngineStatus::Idle | EngineStatus::Connected(_) => {
             ui.weak("The device is chosen when the model first runs");
@@ -142,7 +142,7 @@ fn choices_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
     let checkbox = checkbox_ui(
         ui,
         &mut predict_on_open,
-        "Predict a picture when it is opened",
+        "Predict an image when it is opened",
     );
     if checkbox.changed() {
         commands.push(Command::SetPredictOnOpen(predict_on_open));

@@ -17,7 +17,7 @@ const PERIOD: Duration = Duration::from_secs(10);
 /// Narrower than this, the buttons stand below the text.
 const ONE_LINE_WIDTH: f32 = 900.0;
 const BUTTONS_WIDTH: f32 = 140.0;
-/// More are only counted: the picture needs the room.
+/// More are only counted: the image needs the room.
 const MOST: usize = 3;
 
 pub(in super::super) fn endpoints_banner_ui(

@@ -1,4 +1,4 @@
-//! Below the results: asks which parts of the picture carry an answer, and says what the colours mean.
+//! Below the results: asks which parts of the image carry a prediction, and says what the colours mean.
 
 use eframe::egui::{self, Label, ProgressBar, Rect, RichText, Sense, Ui, vec2};
 
@@ -15,7 +15,7 @@ pub(super) fn explanation_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Comm
     match &state.shown.explanation {
         Explanation::None => ask_ui(ui, state, commands),
         Explanation::Waiting(_) => {
-            ui.weak("Getting the model ready to explain its answer…");
+            ui.weak("Getting the model ready to explain its prediction…");
         }
         Explanation::Running { task, question } => running_ui(ui, state, *task, question, commands),
         Explanation::Ready {
@@ -102,7 +102,7 @@ fn ready_ui(
 /// What the colours speak of, in words.
 fn summary(question: &Question, saliency: &Saliency) -> String {
     let whole = format!(
-        "“{}” scores {:.1} % on the whole picture",
+        "“{}” scores {:.1} % on the whole image",
         question.label,
         saliency.baseline * 100.0
     );
@@ -127,7 +127,7 @@ fn color_bar_ui(ui: &mut Ui, largest: f32) {
             .rect_filled(place, 0.0, theme::heat_color(strength));
     }
     response.on_hover_text(
-        "How many percentage points the score falls when a patch of the picture's mean colour covers the part",
+        "How many percentage points the score falls when a patch of the image's mean colour covers the part",
     );
     ui.horizontal(|ui| {
         ui.small("0");

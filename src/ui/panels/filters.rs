@@ -167,7 +167,7 @@ fn lowest_score(state: &State) -> f32 {
     card.map_or(0.0, ModelCard::min_score_in_graph)
 }
 
-/// The classes of the shown picture, and those that have a setting of their own.
+/// The classes of the shown image, and those that have a setting of their own.
 fn by_class_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
     let view = state.view();
     let mut classes: BTreeMap<u32, usize> = BTreeMap::new();
@@ -192,7 +192,7 @@ fn by_class_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
                 }
             });
         }
-        // A crowded picture has many classes; those with the most boxes first.
+        // A crowded image has many classes; those with the most boxes first.
         let mut by_count: Vec<(u32, usize)> = classes.into_iter().collect();
         by_count.sort_by_key(|&(class_id, count)| (std::cmp::Reverse(count), class_id));
         for (class_id, _) in by_count {

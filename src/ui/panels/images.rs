@@ -38,7 +38,7 @@ pub(in super::super) fn images_ui(
         .show(ui, |ui| contents_ui(ui, state, memory, textures, commands));
 }
 
-/// The same in place of the picture.
+/// The same in place of the image.
 pub(in super::super) fn images_in_the_middle_ui(
     ui: &mut Ui,
     state: &State,
@@ -195,7 +195,7 @@ fn nothing_found_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
     });
 }
 
-/// How many there are, how far the answers are, and how large the thumbnails.
+/// How many there are, how far the predictions are, and how large the thumbnails.
 fn summary_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
     // From the right, so that the words take what the button leaves, and one line in any case.
     let row = vec2(ui.available_width(), ui.spacing().interact_size.y);
@@ -252,8 +252,8 @@ fn summary_parts(state: &State) -> Vec<String> {
     if is_listing {
         parts.push("still listing…".to_owned());
     }
-    if let Some(run) = state.run().filter(|run| run.answers.answered() > 0) {
-        parts.push(format!("{} predicted", run.answers.answered()));
+    if let Some(run) = state.run().filter(|run| run.predictions.predicted() > 0) {
+        parts.push(format!("{} predicted", run.predictions.predicted()));
     }
     if selected > 1 {
         parts.push(format!("{selected} selected"));

@@ -1,4 +1,4 @@
-//! Right: the model, what of its answers is shown, what it said, where it runs, and the file.
+//! Right: the model, what of its predictions is shown, what it said, where it runs, and the file.
 
 use eframe::egui::{Panel, ScrollArea, Ui};
 

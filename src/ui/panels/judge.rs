@@ -1,4 +1,4 @@
-//! Along the bottom: what people say of the answer, how much is judged, and whether it is saved.
+//! Along the bottom: what people say of the prediction, how much is judged, and whether it is saved.
 
 use std::sync::Arc;
 

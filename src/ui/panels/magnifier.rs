@@ -11,7 +11,7 @@ use crate::state::{Action, Command, State};
 const HEIGHT: f32 = 210.0;
 /// Of the box's longer side, on each side of it.
 const CONTEXT: f32 = 0.15;
-/// Screen points a picture pixel; more would show four squares.
+/// Screen points an image pixel; more would show four squares.
 const MAX_ZOOM: f32 = 24.0;
 
 pub(super) fn magnifier_ui(
@@ -57,14 +57,14 @@ fn walk_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
     action_icon_ui(ui, state, Action::PreviousBox, "←", commands);
 }
 
-/// `123 × 88 pixels, 1.2 % of the picture`
+/// `123 × 88 pixels, 1.2 % of the image`
 fn size_text(prediction: &Prediction, detection: &Detection) -> String {
     let bounds = detection
         .bounds
         .clipped(prediction.width, prediction.height);
     let whole = prediction.width as f32 * prediction.height as f32;
     format!(
-        "{:.0} × {:.0} pixels, {:.1} % of the picture",
+        "{:.0} × {:.0} pixels, {:.1} % of the image",
         bounds.width(),
         bounds.height(),
         bounds.area() / whole.max(1.0) * 100.0
@@ -78,7 +78,7 @@ fn crop_ui(ui: &mut Ui, state: &State, textures: &mut Textures, detection: &Dete
     let (Some(sample), Some(source)) = (state.shown_sample(), &state.source) else {
         return;
     };
-    let Some(shown) = textures.picture_of(source.id, sample) else {
+    let Some(shown) = textures.image_of(source.id, sample) else {
         let font = egui::TextStyle::Body.resolve(ui.style());
         let color = ui.visuals().weak_text_color();
         painter.text(

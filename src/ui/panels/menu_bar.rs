@@ -63,7 +63,7 @@ const FILE: &Menu = &[
     Some(Action::Upload),
     Some(Action::MoveProject),
     None,
-    Some(Action::CopyPicture),
+    Some(Action::CopyImage),
     Some(Action::CopyPath),
     Some(Action::Reveal),
     None,
@@ -139,10 +139,10 @@ const GO: &Menu = &[
 ];
 
 const VIEW: &Menu = &[
-    Some(Action::LargePicture),
+    Some(Action::LargeImage),
     Some(Action::ThumbnailsOnly),
     None,
-    Some(Action::FitPicture),
+    Some(Action::FitImage),
     Some(Action::ActualSize),
     Some(Action::ZoomIn),
     Some(Action::ZoomOut),
@@ -259,8 +259,8 @@ fn kept_on_disk_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
                 human_bytes(usage.thumbnail_bytes)
             ));
             ui.weak(format!(
-                "Pictures from S3: {}",
-                human_bytes(usage.picture_bytes)
+                "Images from S3: {}",
+                human_bytes(usage.image_bytes)
             ));
         }
         None => drop(ui.weak("Being measured…")),

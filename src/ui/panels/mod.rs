@@ -1,10 +1,9 @@
-//! What lies around the picture, one panel a file.
+//! What lies around the image, one panel a file.
 
 mod class_table;
 mod comparison;
 mod details;
 mod device;
-mod elsewhere;
 mod endpoints;
 mod explanation;
 mod filters;
@@ -16,6 +15,7 @@ mod magnifier;
 mod menu_bar;
 mod model;
 mod project;
+mod remote_inference;
 mod results;
 mod runs;
 mod search;

@@ -3,14 +3,14 @@
 use eframe::egui::{self, Align, ComboBox, Label, Layout, RichText, Ui};
 
 use super::super::widgets::{Tone, action_button_ui, banner_ui, copy_command_ui, strong};
-use super::elsewhere::{elsewhere_ui, where_ui};
+use super::remote_inference::{remote_model_ui, where_ui};
 use crate::domain::{ModelTask, human_bytes};
 use crate::state::{Action, Command, EngineStatus, ModelEntry, Offer, State};
 
 pub(super) fn model_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
     where_ui(ui, state, commands);
-    if let Some(chosen) = &state.remote.elsewhere.chosen {
-        elsewhere_ui(ui, state, chosen, commands);
+    if let Some(chosen) = &state.remote.remote_inference.chosen {
+        remote_model_ui(ui, state, chosen, commands);
         engine_failure_ui(ui, state, commands);
         return;
     }
@@ -125,8 +125,8 @@ fn engine_failure_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
                     commands.push(Command::ChooseDevice(crate::domain::DeviceChoice::Auto));
                 }
             }
-            Some(Offer::SayHowAnswersAreRead) => {
-                if let Some(chosen) = &state.remote.elsewhere.chosen
+            Some(Offer::SetResponseMapping) => {
+                if let Some(chosen) = &state.remote.remote_inference.chosen
                     && ui.button("Say how answers are read…").clicked()
                 {
                     commands.push(Command::EditRemoteModel(Box::new(chosen.clone())));
@@ -136,7 +136,7 @@ fn engine_failure_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
                 if ui.button("Try again").clicked() {
                     commands.push(Command::TryAgain);
                 }
-                if let Some(command) = &state.remote.elsewhere.renewal {
+                if let Some(command) = &state.remote.remote_inference.renewal {
                     copy_command_ui(ui, command, commands);
                 }
             }

@@ -1,4 +1,4 @@
-//! What the model said about the picture in the middle.
+//! What the model said about the image in the middle.
 
 use eframe::egui::{Label, ProgressBar, RichText, Sense, Ui};
 
@@ -7,10 +7,10 @@ use super::super::widgets::{
     Tone, action_button_ui, banner_ui, primary_action_button_ui, score_row_ui, verdict_sign,
     verdict_text,
 };
-use super::elsewhere::latency_ui;
 use super::explanation::explanation_ui;
-use crate::domain::{Answer, Prediction, RemoteModel, SampleId, Verdict};
-use crate::review::AnswerStatus;
+use super::remote_inference::latency_ui;
+use crate::domain::{Prediction, PredictionContent, RemoteModel, SampleId, Verdict};
+use crate::review::PredictionStatus;
 use crate::state::{Action, Command, EngineStatus, State, TaskEntry, TaskKind, TaskSignal};
 
 pub(super) fn results_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
@@ -33,31 +33,31 @@ pub(super) fn results_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>
     }
     let is_waiting = state
         .run()
-        .is_some_and(|run| run.status(sample) == AnswerStatus::Waiting);
+        .is_some_and(|run| run.status(sample) == PredictionStatus::Waiting);
     if is_waiting {
         waiting_ui(ui, state, sample, commands);
     } else if matches!(state.engine.status, EngineStatus::Preparing) {
         preparing_ui(ui, state, commands);
     } else {
-        ui.weak("No answer yet");
+        ui.weak("No prediction yet");
         ui.add_space(4.0);
         primary_action_button_ui(ui, state, Action::PredictShown, commands);
     }
 }
 
-/// Says so where the answer is about an older version of the file, and what can be done.
+/// Says so where the prediction is about an older version of the file, and what can be done.
 fn outdated_ui(ui: &mut Ui, state: &State, sample: SampleId, commands: &mut Vec<Command>) {
     let Some(run) = state.run().filter(|run| run.is_outdated(sample)) else {
         return;
     };
-    let (text, action) = if state.keeps_answer(run.id(), sample) {
+    let (text, action) = if state.keeps_prediction(run.id(), sample) {
         (
-            "This answer is about an older version of the file. It is kept because it was judged",
+            "This prediction is about an older version of the file. It is kept because it was judged",
             Action::PredictAnew,
         )
     } else {
         (
-            "This answer is about an older version of the file",
+            "This prediction is about an older version of the file",
             Action::PredictShown,
         )
     };
@@ -74,7 +74,7 @@ fn waiting_ui(ui: &mut Ui, state: &State, sample: SampleId, commands: &mut Vec<C
         ui.weak("Predicting…");
         return;
     };
-    let model = state.remote.elsewhere.chosen.as_ref();
+    let model = state.remote.remote_inference.chosen.as_ref();
     let name = model.map_or_else(|| "the model elsewhere".to_owned(), RemoteModel::name);
     ui.weak(format!("Asking {name}…"));
     if ui.button("Cancel").clicked() {
@@ -84,7 +84,7 @@ fn waiting_ui(ui: &mut Ui, state: &State, sample: SampleId, commands: &mut Vec<C
 
 /// The first time this takes a while: ONNX Runtime is downloaded, or somebody elsewhere wakes up.
 fn preparing_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
-    ui.label(match &state.remote.elsewhere.chosen {
+    ui.label(match &state.remote.remote_inference.chosen {
         Some(model) => format!("Asking {}…", model.name()),
         None => "Getting the model ready…".to_owned(),
     });
@@ -105,9 +105,9 @@ fn preparing_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
 
 fn prediction_ui(ui: &mut Ui, state: &State, prediction: &Prediction, commands: &mut Vec<Command>) {
     made_ui(ui, state);
-    match &prediction.answer {
-        Answer::Classes(_) => classes_ui(ui, state, prediction, commands),
-        Answer::Detections(_) => detections_ui(ui, state, prediction, commands),
+    match &prediction.content {
+        PredictionContent::Classes(_) => classes_ui(ui, state, prediction, commands),
+        PredictionContent::Detections(_) => detections_ui(ui, state, prediction, commands),
     }
     latency_ui(ui, state);
     ui.add_space(4.0);

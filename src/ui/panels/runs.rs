@@ -52,7 +52,7 @@ fn run_ui(
         if can_compare && letter(state, run).is_empty() {
             let compare = ui
                 .button("Compare")
-                .on_hover_text("Holds the answers on screen against those of this run");
+                .on_hover_text("Holds the predictions on screen against those of this run");
             if compare.clicked() {
                 commands.push(Command::CompareWith(run.id()));
             }
@@ -76,7 +76,7 @@ fn letter(state: &State, run: &Run) -> &'static str {
     }
 }
 
-/// A click looks at its answers.
+/// A click looks at its predictions.
 fn choice_ui(ui: &mut Ui, state: &State, run: &Run, is_current: bool, commands: &mut Vec<Command>) {
     let name = run.info.name.as_str();
     // An empty right side, too, keeps the name on the left.
@@ -88,15 +88,15 @@ fn choice_ui(ui: &mut Ui, state: &State, run: &Run, is_current: bool, commands: 
         commands.push(Command::SwitchRun(run.id()));
     }
     let model = &run.info.card.name;
-    let answers = answers_text(run).map_or_else(String::new, |text| format!(", {text}"));
+    let predictions = predictions_text(run).map_or_else(String::new, |text| format!(", {text}"));
     let made = &run.info.key.made;
     let assumed = &run.info.card.assumed;
     let mut about = vec![
         name.to_owned(),
-        format!("{model}{answers}"),
+        format!("{model}{predictions}"),
         format!("Made {made}"),
     ];
-    // What the answers of a remote run were taken to say stands nowhere else.
+    // What the predictions of a remote run were taken to say stands nowhere else.
     if !made.is_here() {
         about.push(run.info.card.origin.clone());
         let assumed = assumed.iter();
@@ -148,8 +148,8 @@ fn rename_ui(ui: &mut Ui, memory: &mut RunsMemory, commands: &mut Vec<Command>) 
 }
 
 /// “1,200 answers”; `None` before they are read from the project.
-fn answers_text(run: &Run) -> Option<String> {
-    match run.answers.answered() {
+fn predictions_text(run: &Run) -> Option<String> {
+    match run.predictions.predicted() {
         0 => None,
         1 => Some("1 answer".to_owned()),
         count => Some(format!("{} answers", grouped(count))),
@@ -157,9 +157,9 @@ fn answers_text(run: &Run) -> Option<String> {
 }
 
 fn delete_ui(ui: &mut Ui, run: &Run, memory: &mut RunsMemory, commands: &mut Vec<Command>) {
-    let answers = answers_text(run).unwrap_or_else(|| "answers".to_owned());
+    let predictions = predictions_text(run).unwrap_or_else(|| "answers".to_owned());
     let message = format!(
-        "Delete “{}” with its {answers} and the verdicts on them? This cannot be undone",
+        "Delete “{}” with its {predictions} and the verdicts on them? This cannot be undone",
         run.info.name,
     );
     banner_ui(ui, Tone::Warning, &message, |ui| {

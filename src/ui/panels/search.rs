@@ -278,9 +278,9 @@ fn chips(counts: &FilterCounts, task: Option<ModelTask>) -> Vec<Chip> {
         chip("Damaged", counts.damaged, "damaged"),
         chip("Older file", counts.outdated, "outdated"),
     ];
-    if counts.answered > 0 {
-        let unanswered = counts.all - counts.answered;
-        chips.push(chip("Not predicted", unanswered, "!answered"));
+    if counts.predicted > 0 {
+        let unpredicted = counts.all - counts.predicted;
+        chips.push(chip("Not predicted", unpredicted, "!answered"));
     }
     if task == Some(ModelTask::Detection) {
         chips.push(chip("No box", counts.no_box, "boxes:0"));
@@ -400,8 +400,10 @@ pub(super) fn sort_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
 }
 
 fn by_ui(ui: &mut Ui, state: &State, by: SortBy, wanted: &mut Sort) {
-    let has_answers = state.run().is_some_and(|run| run.answers.answered() > 0);
-    let is_possible = has_answers || !by.needs_answers();
+    let has_predictions = state
+        .run()
+        .is_some_and(|run| run.predictions.predicted() > 0);
+    let is_possible = has_predictions || !by.needs_predictions();
     let has_boxes = state.run().map(crate::state::Run::task) != Some(ModelTask::Classification);
     if (by == SortBy::Boxes && !has_boxes) || (by == SortBy::Disagreement && wanted.by != by) {
         return;

@@ -33,7 +33,7 @@ pub(in super::super) fn status_bar_ui(ui: &mut Ui, state: &State, commands: &mut
     });
 }
 
-/// Leads to the panel with all tasks, which does not open by itself: it would take room from the picture.
+/// Leads to the panel with all tasks, which does not open by itself: it would take room from the image.
 fn running_ui(ui: &mut Ui, state: &State, task: &TaskEntry, commands: &mut Vec<Command>) {
     let progress = task.control.progress();
     let fraction = progress.fraction();
@@ -75,7 +75,7 @@ fn idle_ui(ui: &mut Ui, state: &State) {
 }
 
 fn engine_text(state: &State) -> String {
-    if let Some(chosen) = &state.remote.elsewhere.chosen {
+    if let Some(chosen) = &state.remote.remote_inference.chosen {
         let name = chosen.name();
         return match &state.engine.status {
             EngineStatus::Preparing => format!("{name}, being asked…"),

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use eframe::egui::{self, TextureHandle};
 
 use super::{color_image, upload};
-use crate::domain::{Picture, RunId, SampleId};
+use crate::domain::{RgbImage, RunId, SampleId};
 use crate::review::FilmFrame;
 use crate::state::SourceId;
 
@@ -43,12 +43,12 @@ impl Crops {
         ctx: &egui::Context,
         of: (SourceId, RunId),
         key: (SampleId, u32),
-        result: Result<&Picture, String>,
+        result: Result<&RgbImage, String>,
     ) {
         if self.of != Some(of) {
             return;
         }
-        let texture = result.map(|picture| upload(ctx, "box", color_image(picture), false));
+        let texture = result.map(|image| upload(ctx, "box", color_image(image), false));
         let seen = self.frame;
         self.entries.insert(key, Entry { texture, seen });
         if self.entries.len() > MAX_CROPS {
@@ -69,7 +69,7 @@ impl Crops {
     }
 
     /// Gives back what is to be asked for, where it is not on its way already.
-    pub(crate) fn changed_wish(&mut self, missing: Vec<FilmFrame>) -> Option<Vec<FilmFrame>> {
+    pub(crate) fn changed_request(&mut self, missing: Vec<FilmFrame>) -> Option<Vec<FilmFrame>> {
         let key = |frame: &FilmFrame| (frame.sample, frame.index);
         if missing.iter().all(|frame| self.asked.contains(&key(frame))) {
             return None;

@@ -1,25 +1,25 @@
 //! Pixels on the graphics card, found by key. Uploads are spread over frames, and memory has a bound.
 
 mod crops;
-mod picture;
+mod shown_image;
 mod slots;
 mod thumbnails;
 
 use eframe::egui::{self, ColorImage, TextureHandle};
 
 use crops::Crops;
-pub(super) use picture::ShownPicture;
+pub(super) use shown_image::ShownImage;
 pub use thumbnails::NewThumbnail;
 pub(super) use thumbnails::{Thumbnail, Thumbnails};
 
-use crate::domain::{DisplayPicture, Picture, RunId, SampleId, Tile, TileKey};
+use crate::domain::{DisplayImage, RgbImage, RunId, SampleId, Tile, TileKey};
 use crate::state::{ImportId, SourceId, TaskId};
 
 /// Every texture of the window.
 #[derive(Default)]
 pub struct Textures {
     pub(super) thumbnails: Thumbnails,
-    pub(super) picture: Option<ShownPicture>,
+    pub(super) image: Option<ShownImage>,
     import_preview: Option<(ImportId, TextureHandle)>,
     pub(super) crops: Crops,
     heat: Option<(TaskId, TextureHandle)>,
@@ -37,8 +37,8 @@ impl Textures {
     }
 
     /// Takes what a model of the user's own gets to see.
-    pub fn set_import_preview(&mut self, ctx: &egui::Context, import: ImportId, picture: &Picture) {
-        let texture = upload(ctx, "model input", color_image(picture), false);
+    pub fn set_import_preview(&mut self, ctx: &egui::Context, import: ImportId, image: &RgbImage) {
+        let texture = upload(ctx, "model input", color_image(image), false);
         self.import_preview = Some((import, texture));
     }
 
@@ -47,12 +47,12 @@ impl Textures {
         (*of == import).then_some(texture)
     }
 
-    /// Takes the picture for the canvas; its tiles come one by one.
-    pub fn set_picture(&mut self, source: SourceId, sample: SampleId, picture: DisplayPicture) {
-        self.picture = Some(ShownPicture::new(source, sample, picture));
+    /// Takes the image for the canvas; its tiles come one by one.
+    pub fn set_image(&mut self, source: SourceId, sample: SampleId, image: DisplayImage) {
+        self.image = Some(ShownImage::new(source, sample, image));
     }
 
-    /// Takes a tile of the picture on screen; one of another picture is dropped.
+    /// Takes a tile of the image on screen; one of another image is dropped.
     pub fn add_tile(
         &mut self,
         ctx: &egui::Context,
@@ -61,7 +61,7 @@ impl Textures {
         key: TileKey,
         tile: &Tile,
     ) {
-        if let Some(shown) = self.picture_of(source, sample) {
+        if let Some(shown) = self.image_of(source, sample) {
             shown.add(ctx, key, tile);
         }
     }
@@ -72,14 +72,14 @@ impl Textures {
         ctx: &egui::Context,
         of: (SourceId, RunId),
         key: (SampleId, u32),
-        result: Result<&Picture, String>,
+        result: Result<&RgbImage, String>,
     ) {
         self.crops.add(ctx, of, key, result);
     }
 
-    /// Whether the last frame showed the picture as finely as it can be shown.
-    pub fn picture_is_complete(&self) -> bool {
-        self.picture.as_ref().is_some_and(ShownPicture::is_complete)
+    /// Whether the last frame showed the image as finely as it can be shown.
+    pub fn image_is_complete(&self) -> bool {
+        self.image.as_ref().is_some_and(ShownImage::is_complete)
     }
 
     /// Whether the filmstrip shows every box that it has asked for.
@@ -87,14 +87,14 @@ impl Textures {
         self.crops.is_complete()
     }
 
-    /// The picture on screen, where it is that of the sample.
-    pub(super) fn picture_of(
+    /// The image on screen, where it is that of the sample.
+    pub(super) fn image_of(
         &mut self,
         source: SourceId,
         sample: SampleId,
-    ) -> Option<&mut ShownPicture> {
-        let of = |shown: &&mut ShownPicture| (shown.source, shown.sample) == (source, sample);
-        self.picture.as_mut().filter(of)
+    ) -> Option<&mut ShownImage> {
+        let of = |shown: &&mut ShownImage| (shown.source, shown.sample) == (source, sample);
+        self.image.as_mut().filter(of)
     }
 
     /// An explanation in colours, one pixel a cell; the task that made it tells it from others.
@@ -114,16 +114,16 @@ impl Textures {
         texture
     }
 
-    /// Before anything paints the picture.
+    /// Before anything paints the image.
     pub(super) fn begin_frame(&mut self) {
-        if let Some(shown) = &mut self.picture {
+        if let Some(shown) = &mut self.image {
             shown.begin_frame();
         }
     }
 
     /// After everything has painted: the tiles to ask for, where they are not on their way already.
-    pub(super) fn changed_wish(&mut self) -> Option<Vec<TileKey>> {
-        self.picture.as_mut()?.changed_wish()
+    pub(super) fn changed_request(&mut self) -> Option<Vec<TileKey>> {
+        self.image.as_mut()?.changed_request()
     }
 }
 
@@ -142,7 +142,7 @@ fn upload(ctx: &egui::Context, name: &str, image: ColorImage, crisp: bool) -> Te
 }
 
 /// For the clipboard.
-pub(crate) fn color_image(picture: &Picture) -> ColorImage {
-    let size = [picture.width() as usize, picture.height() as usize];
-    ColorImage::from_rgb(size, picture.rgb())
+pub(crate) fn color_image(image: &RgbImage) -> ColorImage {
+    let size = [image.width() as usize, image.height() as usize];
+    ColorImage::from_rgb(size, image.rgb())
 }

@@ -9,7 +9,7 @@ use eframe::egui::{
 
 use super::color_image;
 use super::slots::Slots;
-use crate::domain::{Picture, SampleId};
+use crate::domain::{RgbImage, SampleId};
 use crate::state::SourceId;
 
 /// Of one page in pixels: 4 MiB, small enough to come into being within a frame.
@@ -28,7 +28,7 @@ pub struct NewThumbnail {
     pub version: u32,
     /// What its longer side was to be, in pixels.
     pub side: u32,
-    pub picture: Picture,
+    pub image: RgbImage,
 }
 
 /// A thumbnail as it can be painted.
@@ -71,7 +71,7 @@ impl Default for Thumbnails {
 impl Thumbnails {
     pub(super) fn add(&mut self, ctx: &egui::Context, source: SourceId, thumbnail: &NewThumbnail) {
         self.open(source);
-        let size = [thumbnail.picture.width(), thumbnail.picture.height()];
+        let size = [thumbnail.image.width(), thumbnail.image.height()];
         if thumbnail.side != self.side || size.iter().any(|side| *side > self.side) {
             // Asked for before the thumbnails had another size.
             return;
@@ -85,7 +85,7 @@ impl Thumbnails {
             self.pages.push(new_page(ctx));
         }
         let corner = self.corner(slot).map(|at| at as usize);
-        let image = color_image(&thumbnail.picture);
+        let image = color_image(&thumbnail.image);
         self.pages[page].set_partial(corner, image, TextureOptions::LINEAR);
     }
 
@@ -150,13 +150,13 @@ impl Thumbnails {
 
     /// Gives back what is to be asked for, most wanted first, where that is not what was asked for last. `places` are those
     /// on screen.
-    pub(crate) fn changed_wish(
+    pub(crate) fn changed_request(
         &mut self,
         places: Range<usize>,
         missing: Vec<(SampleId, u32)>,
     ) -> Option<Vec<SampleId>> {
         let has_moved = self.asked_for_places != places;
-        let is_on_its_way = missing.iter().all(|wish| self.asked.contains(wish));
+        let is_on_its_way = missing.iter().all(|request| self.asked.contains(request));
         let drops_something = has_moved && !self.asked.is_empty();
         if is_on_its_way && !drops_something {
             return None;
@@ -201,7 +201,7 @@ mod tests {
             sample: SampleId(sample),
             version: 0,
             side,
-            picture: Picture::new(width, height, rgb).unwrap(),
+            image: RgbImage::new(width, height, rgb).unwrap(),
         }
     }
 
@@ -260,15 +260,15 @@ mod tests {
     fn a_wish_is_repeated_only_where_the_screen_moved_or_something_new_is_missing() {
         let mut thumbnails = Thumbnails::default();
         let missing = |samples: &[u32]| samples.iter().map(|id| (SampleId(*id), 0)).collect();
-        assert!(thumbnails.changed_wish(0..4, missing(&[0, 1])).is_some());
-        assert!(thumbnails.changed_wish(0..4, missing(&[1])).is_none());
-        assert!(thumbnails.changed_wish(2..6, missing(&[1])).is_some());
-        assert!(thumbnails.changed_wish(2..6, missing(&[1, 5])).is_some());
+        assert!(thumbnails.changed_request(0..4, missing(&[0, 1])).is_some());
+        assert!(thumbnails.changed_request(0..4, missing(&[1])).is_none());
+        assert!(thumbnails.changed_request(2..6, missing(&[1])).is_some());
+        assert!(thumbnails.changed_request(2..6, missing(&[1, 5])).is_some());
         // Scrolled to where everything is there: what was wanted elsewhere is dropped.
         assert_eq!(
-            thumbnails.changed_wish(8..12, missing(&[])),
+            thumbnails.changed_request(8..12, missing(&[])),
             Some(Vec::new())
         );
-        assert!(thumbnails.changed_wish(9..12, missing(&[])).is_none());
+        assert!(thumbnails.changed_request(9..12, missing(&[])).is_none());
     }
 }

@@ -44,7 +44,7 @@ pub(in super::super) fn verdict_color(kind: VerdictKind) -> Color32 {
 }
 
 /// A disc with a tick, a square with a cross, a diamond with a question mark, or a triangle with “not equal”; readable on
-/// any picture.
+/// any image.
 pub(in super::super) fn paint_verdict(
     painter: &Painter,
     centre: Pos2,

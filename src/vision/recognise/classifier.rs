@@ -4,7 +4,7 @@ use super::finding::{Findings, Refusal};
 use super::labels::{self, LABEL_FILE, label_count, misfit};
 use super::probe::Prober;
 use super::signature::Port;
-use super::{OutputAnswer, RecogniseError, UnknownModel};
+use super::{OutputPrediction, RecogniseError, UnknownModel};
 use crate::domain::{ClassValues, ClassificationOutput, LabelSet, OutputConvention};
 use crate::vision::{Tensor, TensorData};
 
@@ -29,7 +29,7 @@ pub(super) fn recognise(
     model: &UnknownModel<'_>,
     prober: &mut Prober<'_, '_>,
     findings: &mut Findings,
-) -> Result<OutputAnswer, RecogniseError> {
+) -> Result<OutputPrediction, RecogniseError> {
     let wanted = model.overrules.text("output.classification.name");
     let ports = model.graph.outputs.iter();
     let ports: Vec<&Port> = ports
@@ -48,7 +48,7 @@ pub(super) fn recognise(
     };
     let name = output.convention.name.clone().unwrap_or_default();
     recognise_batches(prober, &name, findings);
-    Ok(OutputAnswer {
+    Ok(OutputPrediction {
         ignored_outputs: ignored(model, &name),
         convention: OutputConvention::Classification(output.convention),
         label_set: output.label_set,

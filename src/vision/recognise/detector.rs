@@ -4,7 +4,7 @@ use super::finding::{Findings, Refusal};
 use super::labels::{self, LABEL_FILE, label_count, misfit};
 use super::probe::Prober;
 use super::signature::{GraphSignature, Port};
-use super::{OutputAnswer, Overrules, RecogniseError, UnknownModel};
+use super::{OutputPrediction, Overrules, RecogniseError, UnknownModel};
 use crate::domain::{
     BoundingBox, BoxFormat, BoxSpace, DetectionOutput, LabelSet, OutputConvention,
 };
@@ -131,9 +131,9 @@ impl<'g> Detector<'g> {
 
     /// The boxes that count in each run, in the graph's order.
     fn rows(&self, prober: &Prober<'_, '_>) -> Vec<Vec<Row>> {
-        let runs = 0..prober.answers.len();
+        let runs = 0..prober.predictions.len();
         let values = |port: &Port, run: usize| {
-            let tensor = prober.answers[run].get(&port.name);
+            let tensor = prober.predictions[run].get(&port.name);
             tensor.map(Tensor::to_f64).unwrap_or_default()
         };
         let rows_of = |run| {
@@ -174,7 +174,7 @@ impl<'g> Detector<'g> {
         model: &UnknownModel<'_>,
         prober: &mut Prober<'_, '_>,
         findings: &mut Findings,
-    ) -> Result<OutputAnswer, RecogniseError> {
+    ) -> Result<OutputPrediction, RecogniseError> {
         if self.rows(prober).iter().any(Vec::is_empty) {
             prober.run_unscaled();
         }
@@ -219,7 +219,7 @@ impl<'g> Detector<'g> {
             );
         }
         let naming = self.name_classes(model, &rows, side_multiple, prober, findings)?;
-        Ok(OutputAnswer {
+        Ok(OutputPrediction {
             ignored_outputs: self.ignored(model),
             convention: OutputConvention::Detection(DetectionOutput {
                 boxes: self.boxes.name.clone(),

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::finding::{Findings, Refusal};
 use super::signature::{Dimension, Port, PortElement, ShapeText};
-use super::{OutputAnswer, RecogniseError, UnknownModel};
+use super::{OutputPrediction, RecogniseError, UnknownModel};
 use crate::domain::{
     ChannelOrder, ClassValues, ElementType, ImageInput, Layout, OutputConvention, ResizeRule,
     Rounding,
@@ -19,7 +19,7 @@ const TENSORFLOW_MEAN: [f32; 3] = [123.68, 116.78, 103.94];
 const MASKRCNN_MEAN: [f32; 3] = [102.9801, 115.9465, 122.7717];
 /// Side of the input that classifiers of any size are mostly trained with, in pixels.
 const USUAL_CLASSIFIER_SIDE: u32 = 224;
-/// Classifiers of pictures up to this side are trained on whole small pictures, not on crops.
+/// Classifiers of images up to this side are trained on whole small images, not on crops.
 const SMALL_SIDE: u32 = 64;
 
 /// The image input before the first run.
@@ -62,7 +62,7 @@ impl ImagePort {
         }
     }
 
-    /// Whether the dimension for several pictures is free.
+    /// Whether the dimension for several images is free.
     pub(super) fn batch_is_free(&self) -> bool {
         self.dims.len() == 4 && self.dims[0].is_free()
     }
@@ -124,7 +124,7 @@ fn find_port<'m>(model: &UnknownModel<'m>) -> Result<&'m Port, Refusal> {
         )),
         [only] => Ok(only),
         several => {
-            // Spotcheck has one picture and nothing else to give.
+            // Spotcheck has one image and nothing else to give.
             let mut text = list("the graph asks for several inputs:", several);
             let images = several.iter().filter(|port| layouts(port).is_ok()).count();
             let _ = write!(
@@ -211,15 +211,15 @@ fn metadata_size(model: &UnknownModel<'_>) -> Option<[u32; 2]> {
 /// Fills in what no graph tells, by what is usual for such a model.
 pub(super) fn complete(
     model: &UnknownModel<'_>,
-    answer: &OutputAnswer,
+    prediction: &OutputPrediction,
     sizes: Sizes,
     input: &mut ImageInput,
     findings: &mut Findings,
 ) {
-    assume_pixels(model, answer, input, findings);
-    let (rule, because) = match &answer.convention {
+    assume_pixels(model, prediction, input, findings);
+    let (rule, because) = match &prediction.convention {
         OutputConvention::Classification(_) => classifier_resize(sizes),
-        OutputConvention::Detection(_) => detector_resize(model, answer, sizes),
+        OutputConvention::Detection(_) => detector_resize(model, prediction, sizes),
     };
     findings.assumed("input.resize", resize_text(&rule), because);
     input.resize = rule;
@@ -227,7 +227,7 @@ pub(super) fn complete(
 
 fn assume_pixels(
     model: &UnknownModel<'_>,
-    answer: &OutputAnswer,
+    prediction: &OutputPrediction,
     input: &mut ImageInput,
     findings: &mut Findings,
 ) {
@@ -249,8 +249,8 @@ fn assume_pixels(
         return;
     }
     let planar = matches!(input.layout, Layout::Nchw | Layout::Chw);
-    let because = match &answer.convention {
-        OutputConvention::Detection(_) if answer.side_multiple > 1 => {
+    let because = match &prediction.convention {
+        OutputConvention::Detection(_) if prediction.side_multiple > 1 => {
             input.channels = ChannelOrder::Bgr;
             input.mean = MASKRCNN_MEAN;
             "no graph tells; detectors that want padded sides are mostly of maskrcnn-benchmark's kind (the ONNX Model Zoo's Faster R-CNN)"
@@ -325,7 +325,7 @@ fn classifier_resize(sizes: Sizes) -> (ResizeRule, String) {
 
 fn detector_resize(
     model: &UnknownModel<'_>,
-    answer: &OutputAnswer,
+    prediction: &OutputPrediction,
     sizes: Sizes,
 ) -> (ResizeRule, String) {
     let letterboxed = model.graph.metadata.contains_key("imgsz");
@@ -345,15 +345,15 @@ fn detector_resize(
         (_, _, Some(([width, height], because))) => {
             (ResizeRule::Stretch { width, height }, because.to_owned())
         }
-        _ if answer.side_multiple > 1 => (
+        _ if prediction.side_multiple > 1 => (
             ResizeRule::ShortSidePad {
                 short_side: 800,
                 max_long_side: 1333,
-                pad_to_multiple: answer.side_multiple,
+                pad_to_multiple: prediction.side_multiple,
             },
             format!(
                 "the graph ran only on sides that are a multiple of {}; 800 and 1333 are the usual sizes of such models",
-                answer.side_multiple
+                prediction.side_multiple
             ),
         ),
         (width, height, _) if width.is_some() || height.is_some() => {

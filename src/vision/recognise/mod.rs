@@ -1,4 +1,4 @@
-//! Recognises what a user's own ONNX model expects and answers, and drafts its card.
+//! Recognises what a user's own ONNX model expects and predictions, and drafts its card.
 //!
 //! Reads shapes, types and the values of a few test runs; names of inputs and outputs are never what decides. What a
 //! graph cannot tell (RGB or BGR, mean and std) is *assumed* and said to be. Knows nothing of ONNX Runtime: the caller
@@ -79,7 +79,7 @@ pub enum RecogniseError {
     Overrule(#[from] OverruleError),
 }
 
-/// Drafts the card of `model`, running it a handful of times through `run` on made-up pictures.
+/// Drafts the card of `model`, running it a handful of times through `run` on made-up images.
 ///
 /// # Errors
 /// [`RecogniseError::Refused`] where there is no image input, where the outputs are none of the conventions that
@@ -91,14 +91,14 @@ pub fn recognise(
     let mut findings = Findings::default();
     let input = image_input::recognise(&model, &mut findings)?;
     let mut prober = Prober::start(input, model.overrules, &mut findings, run)?;
-    let answer = match Detector::find(model.graph, model.overrules, &prober)? {
+    let prediction = match Detector::find(model.graph, model.overrules, &prober)? {
         Some(found) => found.recognise(&model, &mut prober, &mut findings)?,
         None => classifier::recognise(&model, &mut prober, &mut findings)?,
     };
     let sizes = prober.sizes();
     let mut image_input = prober.into_input();
-    image_input::complete(&model, &answer, sizes, &mut image_input, &mut findings);
-    let task = match answer.convention {
+    image_input::complete(&model, &prediction, sizes, &mut image_input, &mut findings);
+    let task = match prediction.convention {
         OutputConvention::Classification(_) => ModelTask::Classification,
         OutputConvention::Detection(_) => ModelTask::Detection,
     };
@@ -110,10 +110,10 @@ pub fn recognise(
         origin: origin(model.graph),
         accuracy: None,
         assumed: Vec::new(),
-        labels: answer.label_set,
+        labels: prediction.label_set,
         file: model.file,
         input: image_input,
-        output: answer.convention,
+        output: prediction.convention,
     };
     let mut card = model.overrules.apply("", &draft)?;
     let mut findings = findings.0;
@@ -127,14 +127,14 @@ pub fn recognise(
     let other_labels = model.overrules.text("labels").is_some();
     Ok(Recognition {
         card,
-        labels: answer.labels_to_store.filter(|_| !other_labels),
+        labels: prediction.labels_to_store.filter(|_| !other_labels),
         findings,
-        ignored_outputs: answer.ignored_outputs,
+        ignored_outputs: prediction.ignored_outputs,
     })
 }
 
 /// What the outputs turned out to be.
-struct OutputAnswer {
+struct OutputPrediction {
     convention: OutputConvention,
     /// For the card's `labels`.
     label_set: Option<String>,

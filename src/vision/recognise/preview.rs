@@ -1,13 +1,13 @@
 //! Shows the exact tensor that a model gets.
 
-use crate::domain::{ChannelOrder, ImageInput, Layout, Picture};
+use crate::domain::{ChannelOrder, ImageInput, Layout, RgbImage};
 use crate::vision::{PredictError, Tensor};
 
 /// A model's input for people.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TensorPreview {
     /// The tensor with the normalisation undone, in RGB: what the model sees if the card is right.
-    pub picture: Picture,
+    pub image: RgbImage,
     /// The numbers of each channel, in the model's order.
     pub channels: [ChannelRange; 3],
 }
@@ -20,14 +20,14 @@ pub struct ChannelRange {
     pub mean: f64,
 }
 
-/// Turns the first picture of a tensor back into a picture.
+/// Turns the first image of a tensor back into an image.
 ///
 /// # Errors
 /// [`PredictError::Failed`] where the tensor's shape does not fit the input's layout.
 pub fn preview(input: &ImageInput, tensor: &Tensor) -> Result<TensorPreview, PredictError> {
     let misfit = || {
         PredictError::Failed(format!(
-            "a tensor of shape {:?} is no picture of layout {:?}",
+            "a tensor of shape {:?} is no image of layout {:?}",
             tensor.shape, input.layout
         ))
     };
@@ -69,8 +69,8 @@ pub fn preview(input: &ImageInput, tensor: &Tensor) -> Result<TensorPreview, Pre
             rgb[pixel * 3 + rgb_channel] = level.round().clamp(0.0, 255.0) as u8;
         }
     }
-    let picture = Picture::new(width as u32, height as u32, rgb).ok_or_else(misfit)?;
-    Ok(TensorPreview { picture, channels })
+    let image = RgbImage::new(width as u32, height as u32, rgb).ok_or_else(misfit)?;
+    Ok(TensorPreview { image, channels })
 }
 
 #[cfg(test)]
@@ -80,8 +80,8 @@ mod tests {
     use crate::vision::preprocess;
 
     #[test]
-    fn normalising_and_previewing_gives_the_picture_back_in_every_layout() {
-        let picture = Picture::new(2, 1, vec![1, 2, 3, 200, 100, 50]).unwrap();
+    fn normalising_and_previewing_gives_the_image_back_in_every_layout() {
+        let image = RgbImage::new(2, 1, vec![1, 2, 3, 200, 100, 50]).unwrap();
         for layout in [Layout::Nchw, Layout::Nhwc, Layout::Chw, Layout::Hwc] {
             let input = ImageInput {
                 name: None,
@@ -94,9 +94,9 @@ mod tests {
                 batches: false,
                 resize: ResizeRule::Keep {},
             };
-            let prepared = preprocess(&input, &picture).unwrap();
+            let prepared = preprocess(&input, &image).unwrap();
             let preview = preview(&input, &prepared.tensor).unwrap();
-            assert_eq!(preview.picture, picture, "{layout:?}");
+            assert_eq!(preview.image, image, "{layout:?}");
             let blue = preview.channels[0];
             assert!((blue.min - (3.0 / 255.0 - 0.4) / 0.2).abs() < 1e-6);
             assert!((blue.max - (50.0 / 255.0 - 0.4) / 0.2).abs() < 1e-6);

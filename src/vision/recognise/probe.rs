@@ -1,13 +1,13 @@
-//! Test runs of the graph on made-up pictures.
+//! Test runs of the graph on made-up images.
 
 use super::finding::{Findings, Refusal};
 use super::image_input::{ImagePort, Sizes, word};
 use super::{Outputs, Overrules, RecogniseError, RunGraph};
-use crate::domain::{ChannelOrder, ElementType, ImageInput, Layout, Picture, ResizeRule};
+use crate::domain::{ChannelOrder, ElementType, ImageInput, Layout, ResizeRule, RgbImage};
 use crate::vision::{Tensor, TensorData, preprocess};
 
 /// Width and height of the probes where the graph leaves them open, in pixels. First one that is not square, so that x and y
-/// differ, and a multiple of 64, as nets that halve the picture six times want; then the usual sizes of nets that say they
+/// differ, and a multiple of 64, as nets that halve the image six times want; then the usual sizes of nets that say they
 /// take any size and do not.
 const FREE_SIZES: [[u32; 2]; 3] = [[320, 256], [224, 224], [640, 640]];
 
@@ -24,7 +24,7 @@ pub(super) struct Prober<'r, 'f> {
     size: [u32; 2],
     run: &'r mut RunGraph<'f>,
     /// One for each place of the patch.
-    pub(super) answers: Vec<Outputs>,
+    pub(super) predictions: Vec<Outputs>,
 }
 
 impl<'r, 'f> Prober<'r, 'f> {
@@ -75,7 +75,7 @@ impl<'r, 'f> Prober<'r, 'f> {
             input,
             size: trial.size,
             run,
-            answers: trial.answers,
+            predictions: trial.predictions,
         })
     }
 
@@ -94,7 +94,7 @@ impl<'r, 'f> Prober<'r, 'f> {
 
     /// The values of one output in each of the first two runs.
     pub(super) fn values_of<'p>(&'p self, output: &str) -> impl Iterator<Item = &'p Tensor> {
-        self.answers
+        self.predictions
             .iter()
             .filter_map(move |outputs| outputs.get(output))
     }
@@ -110,18 +110,18 @@ impl<'r, 'f> Prober<'r, 'f> {
             ..self.input.clone()
         };
         let tensors = PATCH_X.map(|x| prepare(&unscaled, &patch(self.size, x)));
-        let answers = tensors
+        let predictions = tensors
             .into_iter()
             .flatten()
             .map_while(|tensor| (self.run)(&tensor).ok());
-        let answers: Vec<Outputs> = answers.collect();
-        if answers.len() == PATCH_X.len() {
-            self.answers = answers;
+        let predictions: Vec<Outputs> = predictions.collect();
+        if predictions.len() == PATCH_X.len() {
+            self.predictions = predictions;
         }
     }
 
-    /// Whether one call with both probes gives the same answers for `output` as two calls; `None` where the graph takes
-    /// one picture at a time by its dimensions.
+    /// Whether one call with both probes gives the same predictions for `output` as two calls; `None` where the graph takes
+    /// one image at a time by its dimensions.
     pub(super) fn takes_batches(&mut self, output: &str) -> Option<Result<(), String>> {
         if !self.port.batch_is_free() {
             return None;
@@ -131,7 +131,7 @@ impl<'r, 'f> Prober<'r, 'f> {
             .filter_map(|&x| prepare(&self.input, &patch(self.size, x)).ok())
             .collect();
         let both = stack(&tensors)?;
-        let answer = match (self.run)(&both) {
+        let prediction = match (self.run)(&both) {
             Ok(outputs) => outputs,
             Err(text) => {
                 return Some(Err(format!(
@@ -140,7 +140,7 @@ impl<'r, 'f> Prober<'r, 'f> {
                 )));
             }
         };
-        let together = answer.get(output)?.to_f64();
+        let together = prediction.get(output)?.to_f64();
         let alone: Vec<f64> = self.values_of(output).flat_map(Tensor::to_f64).collect();
         let same = together.len() == alone.len()
             && together
@@ -189,26 +189,26 @@ impl<'r, 'f> Prober<'r, 'f> {
 struct Trial {
     /// Width and height of the tensors, in pixels.
     size: [u32; 2],
-    answers: Vec<Outputs>,
+    predictions: Vec<Outputs>,
 }
 
 /// The inner error is the tensor's shape and ONNX Runtime's text.
 fn run_probes(
     input: &ImageInput,
-    picture_size: [u32; 2],
+    image_size: [u32; 2],
     run: &mut RunGraph<'_>,
 ) -> Result<Result<Trial, String>, Refusal> {
-    let (mut size, mut answers) = (picture_size, Vec::new());
+    let (mut size, mut predictions) = (image_size, Vec::new());
     for x in PATCH_X {
-        let prepared = preprocess(input, &patch(picture_size, x))
+        let prepared = preprocess(input, &patch(image_size, x))
             .map_err(|error| Refusal::new(error.to_string()))?;
         size = prepared.canvas_size;
         match run(&prepared.tensor) {
-            Ok(outputs) => answers.push(outputs),
+            Ok(outputs) => predictions.push(outputs),
             Err(text) => return Ok(Err(format!("{:?}: {}", prepared.tensor.shape, text.trim()))),
         }
     }
-    Ok(Ok(Trial { size, answers }))
+    Ok(Ok(Trial { size, predictions }))
 }
 
 /// The sizes to try, the best one first.
@@ -263,7 +263,7 @@ fn probe_input(
     Ok(input)
 }
 
-/// Every length that the rule makes pictures of.
+/// Every length that the rule makes images of.
 fn sides(rule: &ResizeRule) -> Vec<u32> {
     match *rule {
         ResizeRule::Keep {} => Vec::new(),
@@ -284,15 +284,15 @@ fn sides(rule: &ResizeRule) -> Vec<u32> {
     }
 }
 
-fn prepare(input: &ImageInput, picture: &Picture) -> Result<Tensor, Refusal> {
-    let prepared = preprocess(input, picture);
+fn prepare(input: &ImageInput, image: &RgbImage) -> Result<Tensor, Refusal> {
+    let prepared = preprocess(input, image);
     prepared
         .map(|prepared| prepared.tensor)
         .map_err(|error| Refusal::new(error.to_string()))
 }
 
 /// Grey noise with a bright patch at a third of the height and at `x` of the width.
-fn patch([width, height]: [u32; 2], x: f64) -> Picture {
+fn patch([width, height]: [u32; 2], x: f64) -> RgbImage {
     let centre = [x * f64::from(width), f64::from(height) / 3.0];
     let radius = f64::from(width.min(height)) / 8.0;
     let mut state = 1_u32;
@@ -313,8 +313,8 @@ fn patch([width, height]: [u32; 2], x: f64) -> Picture {
             }
         }
     }
-    Picture::new(width.max(1), height.max(1), rgb)
-        .unwrap_or_else(|| Picture::new(1, 1, vec![70; 3]).expect("one pixel has three bytes"))
+    RgbImage::new(width.max(1), height.max(1), rgb)
+        .unwrap_or_else(|| RgbImage::new(1, 1, vec![70; 3]).expect("one pixel has three bytes"))
 }
 
 /// Both tensors behind each other along the first dimension.

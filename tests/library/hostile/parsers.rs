@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use spotcheck::domain::{
-    KeepRule, LabelSet, MadeAt, ModelTask, Prediction, Price, Sample, SampleId, SampleUri,
+    InferenceLocation, KeepRule, LabelSet, ModelTask, Prediction, Price, Sample, SampleId,
+    SampleUri,
 };
 use spotcheck::library::{check_card, parse_card, write_card};
 use spotcheck::predict::{ResultSink, SampleResult};
@@ -201,17 +202,16 @@ impl OutputSink for Arrived {
     fn labels(&mut self, _: &LabelSet) {}
 }
 
-/// One output with an answer a line, about three images.
+/// One output with a prediction a line, about three images.
 fn outputs_in(name: &str, bytes: &[u8]) -> bool {
     let output = written(name, bytes);
     let folder = output.parent().expect("it lies in a folder");
-    let mut picture = std::io::Cursor::new(Vec::new());
+    let mut image = std::io::Cursor::new(Vec::new());
     image::RgbImage::new(SIZE[0], SIZE[1])
-        .write_to(&mut picture, image::ImageFormat::Bmp)
-        .expect("a picture of one colour can be written");
-    let picture = picture.into_inner();
-    let images =
-        ["a.bmp", "b.bmp", "c.bmp"].map(|name| (format!("/photos/{name}"), picture.clone()));
+        .write_to(&mut image, image::ImageFormat::Bmp)
+        .expect("an image of one colour can be written");
+    let image = image.into_inner();
+    let images = ["a.bmp", "b.bmp", "c.bmp"].map(|name| (format!("/photos/{name}"), image.clone()));
     let source: Arc<dyn Source> = Arc::new(MemorySource::new(images));
     let samples: Arc<[Sample]> = source.pages().flat_map(|page| page.samples).collect();
     let control = TaskControl::new(ProgressUnit::Images);
@@ -224,7 +224,7 @@ fn outputs_in(name: &str, bytes: &[u8]) -> bool {
         labels: None,
         keep: KeepRule::default(),
     };
-    let Ok(run) = found.describe(MadeAt::Here, &choice, |_| None, &control) else {
+    let Ok(run) = found.describe(InferenceLocation::Here, &choice, |_| None, &control) else {
         return false;
     };
     let all = (0..samples.len()).map(SampleId::from_index).collect();
@@ -276,17 +276,17 @@ pub(crate) fn project(bytes: &[u8]) -> bool {
     let runs = project.runs();
     is_whole &= runs.is_ok();
     for run in runs.unwrap_or_default() {
-        let counts = project.answer_counts(run.id);
+        let counts = project.prediction_counts(run.id);
         let mut uris: Vec<SampleUri> = Vec::new();
-        let visited = project.each_answer(run.id, &control, |answers| {
-            uris.extend(answers.into_iter().map(|answer| answer.sample));
+        let visited = project.each_prediction(run.id, &control, |predictions| {
+            uris.extend(predictions.into_iter().map(|prediction| prediction.sample));
         });
         let summaries = project.each_summary(run.id, &control, drop);
         let stamps = project.stamps(run.id);
-        let answers = project.answers(run.id, &uris);
+        let predictions = project.predictions(run.id, &uris);
         is_whole &= counts.is_ok() && visited.is_ok() && summaries.is_ok() && stamps.is_ok();
-        if let Ok(answers) = answers {
-            assert_eq!(answers.len(), uris.len());
+        if let Ok(predictions) = predictions {
+            assert_eq!(predictions.len(), uris.len());
         }
     }
     assert_eq!(

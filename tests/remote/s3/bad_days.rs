@@ -3,7 +3,7 @@
 use std::net::TcpListener;
 
 use super::{bucket_with_a_photo, lines, predict, predict_as_reader, refusal, stderr};
-use crate::support::fault_proxy::{Answer, Fault, FaultProxy, Often, Request};
+use crate::support::fault_proxy::{Fault, FaultProxy, Often, Request, Response};
 use crate::support::repository;
 use crate::support::seaweed::{Bucket, READER, Seaweed};
 
@@ -15,37 +15,44 @@ fn photo(name: &str) -> Vec<u8> {
 fn a_place_that_cannot_be_listed_is_one_message() {
     let bucket = bucket_with_a_photo("refusals");
     let place = bucket.uri("photos/");
-    let skewed = Answer::s3_error(
+    let skewed = Response::s3_error(
         "403 Forbidden",
         "RequestTimeTooSkewed",
         "The clocks differ.",
     )
     .header("Date", "Sat, 21 Nov 2020 10:00:00 GMT");
-    let denied = Answer::s3_error("403 Forbidden", "AccessDenied", "Access Denied");
-    let elsewhere = Answer::s3_error("301 Moved Permanently", "PermanentRedirect", "Elsewhere.");
-    for (answer, words) in [
+    let denied = Response::s3_error("403 Forbidden", "AccessDenied", "Access Denied");
+    let remote_inference =
+        Response::s3_error("301 Moved Permanently", "PermanentRedirect", "Elsewhere.");
+    for (prediction, words) in [
         (denied, "s3:ListBucket"),
         (skewed, "the clock of this computer"),
-        (elsewhere, "give its region"),
+        (remote_inference, "give its region"),
         (
-            Answer::s3_error("503 Slow Down", "SlowDown", "Slow."),
+            Response::s3_error("503 Slow Down", "SlowDown", "Slow."),
             "slow down",
         ),
         (
-            Answer::s3_error("500 Internal Server Error", "InternalError", "Oh."),
+            Response::s3_error("500 Internal Server Error", "InternalError", "Oh."),
             "failed",
         ),
-        (Answer::html("200 OK", "Welcome to the hotel"), "is not S3"),
-        (Answer::html("403 Forbidden", "Blocked"), "is not S3"),
         (
-            Answer::html("407 Proxy Authentication Required", "Who are you?"),
+            Response::html("200 OK", "Welcome to the hotel"),
+            "is not S3",
+        ),
+        (Response::html("403 Forbidden", "Blocked"), "is not S3"),
+        (
+            Response::html("407 Proxy Authentication Required", "Who are you?"),
             "proxy",
         ),
-        (Answer::html("502 Bad Gateway", "nginx"), "HTTP status 502"),
-        (Answer::html("404 Not Found", "nothing here"), "is not S3"),
+        (
+            Response::html("502 Bad Gateway", "nginx"),
+            "HTTP status 502",
+        ),
+        (Response::html("404 Not Found", "nothing here"), "is not S3"),
     ] {
         let proxy = FaultProxy::before(Seaweed::shared().address());
-        proxy.inject(|_| true, Often::Always, Fault::Answer(answer));
+        proxy.inject(|_| true, Often::Always, Fault::Response(prediction));
         let said = refusal(&predict_as_reader(&place, &proxy.endpoint()));
         assert!(said.contains(words), "{words}: {said}");
         assert!(said.contains(&format!("Could not list {place}")), "{said}");
@@ -90,19 +97,19 @@ fn a_bucket_in_another_region_is_found_and_its_region_remembered() {
     let bucket = bucket_with_a_photo("elsewhere");
     let place = bucket.uri("photos/");
     let is_wrong = |request: &Request| request.region() != Some("eu-central-1");
-    let malformed = Answer {
+    let malformed = Response {
         body: b"<Error><Code>AuthorizationHeaderMalformed</Code><Message>The authorization header is malformed</Message>\
             <Region>eu-central-1</Region></Error>"
             .to_vec(),
-        ..Answer::s3_error("400 Bad Request", "", "")
+        ..Response::s3_error("400 Bad Request", "", "")
     };
-    for answer in [
-        Answer::s3_error("301 Moved Permanently", "PermanentRedirect", "Elsewhere.")
+    for prediction in [
+        Response::s3_error("301 Moved Permanently", "PermanentRedirect", "Elsewhere.")
             .header("x-amz-bucket-region", "eu-central-1"),
         malformed,
     ] {
         let proxy = FaultProxy::before(Seaweed::shared().address());
-        proxy.inject(is_wrong, Often::Always, Fault::Answer(answer));
+        proxy.inject(is_wrong, Often::Always, Fault::Response(prediction));
         let output = predict_as_reader(&place, &proxy.endpoint());
         assert!(output.status.success(), "{}", stderr(&output));
         assert_eq!(lines(&output)[0]["status"], "ok");
@@ -139,7 +146,7 @@ fn a_listing_that_ends_in_the_middle_says_so_and_what_it_has_is_predicted() {
     bucket.fill(
         1500,
         |number| format!("photos/{:04}.jpg", number + 1),
-        b"no picture",
+        b"no image",
     );
     let proxy = FaultProxy::before(server.address());
     let denied = Fault::error("403 Forbidden", "AccessDenied");
@@ -157,7 +164,7 @@ fn a_listing_that_ends_in_the_middle_says_so_and_what_it_has_is_predicted() {
 }
 
 #[test]
-fn on_the_worst_of_days_each_image_has_its_own_fate_and_the_good_ones_their_answers() {
+fn on_the_worst_of_days_each_image_has_its_own_fate_and_the_good_ones_their_predictions() {
     let server = Seaweed::shared();
     let bucket = server.bucket("worst");
     let fates = [
@@ -230,7 +237,7 @@ fn inject_all(proxy: &FaultProxy, bucket: &Bucket) {
         proxy.inject(move |request| request.reads_key(&key), often, fault);
     };
     let failed = Fault::error("500 Internal Server Error", "InternalError");
-    let hotel = Fault::Answer(Answer::html("200 OK", "Welcome to the hotel"));
+    let hotel = Fault::Response(Response::html("200 OK", "Welcome to the hotel"));
     on(
         "busy.jpg",
         Often::First(2),
@@ -258,7 +265,7 @@ fn inject_all(proxy: &FaultProxy, bucket: &Bucket) {
 fn as_many_images_are_read_at_once_as_the_network_likes_and_no_more() {
     let server = Seaweed::shared();
     let bucket = server.bucket("crowd");
-    bucket.fill(300, |number| format!("{number:04}.jpg"), b"no picture");
+    bucket.fill(300, |number| format!("{number:04}.jpg"), b"no image");
     let proxy = FaultProxy::before(server.address());
     let late = Fault::Late(std::time::Duration::from_millis(50));
     proxy.inject(Request::reads, Often::Always, late);

@@ -134,7 +134,7 @@ fn an_object_that_was_written_to_is_noticed_when_it_is_read_and_when_it_is_liste
 }
 
 #[test]
-fn an_answer_about_another_object_than_was_asked_for_is_not_kept() {
+fn a_response_about_another_object_than_was_asked_for_is_not_kept() {
     let (bucket, proxy) = (bucket_of_images("wrong"), proxy());
     let folder = tempfile::tempdir().unwrap();
     let source = open_keeping(&bucket, &proxy, folder.path(), PLENTY);

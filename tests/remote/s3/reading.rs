@@ -9,14 +9,14 @@ use spotcheck::source::{S3Source, Source, SourceError, for_task};
 use spotcheck::tasks::{ProgressUnit, TaskControl};
 
 use super::public_place;
-use crate::support::fault_proxy::{Answer, Fault, FaultProxy, Often, Request};
+use crate::support::fault_proxy::{Fault, FaultProxy, Often, Request, Response};
 use crate::support::seaweed::{Bucket, Seaweed};
 
 const KEY: &str = "photos/one.jpg";
 
 /// What makes the tests short; the order of things stays what it is.
 const SHORT: Patience = Patience {
-    answer_timeout: Duration::from_secs(1),
+    response_timeout: Duration::from_secs(1),
     send_timeout: Duration::from_secs(1),
     stall_timeout: Duration::from_millis(500),
     first_backoff: Duration::from_millis(50),
@@ -221,11 +221,11 @@ fn a_read_that_stalls_ends_at_once_when_its_task_is_cancelled() {
 }
 
 #[test]
-fn the_page_of_a_portal_instead_of_an_object_is_no_picture() {
+fn the_page_of_a_portal_instead_of_an_object_is_no_image() {
     let object = Object::new("portal");
     object.inject(
         Often::Always,
-        Fault::Answer(Answer::html("403 Forbidden", "Blocked by your company")),
+        Fault::Response(Response::html("403 Forbidden", "Blocked by your company")),
     );
     let error = object.read_badly();
     assert!(

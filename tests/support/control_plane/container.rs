@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use super::{Shared, world};
-use crate::support::http::{Answer, Connection, Transfer};
+use crate::support::http::{Connection, Response, Transfer};
 use crate::support::python_packages;
 
 /// Between two pings.
@@ -32,7 +32,7 @@ pub(super) type Lifeline = Arc<Mutex<Option<ChildStdin>>>;
 /// Ends when dropped.
 pub(super) struct Container {
     address: SocketAddr,
-    keeper: Child,
+    auto_delete: Child,
     lifeline: Lifeline,
     _folder: tempfile::TempDir,
 }
@@ -84,8 +84,8 @@ impl Container {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
-        let mut keeper = command.spawn().expect("there is a shell");
-        let lifeline: Lifeline = Arc::new(Mutex::new(keeper.stdin.take()));
+        let mut auto_delete = command.spawn().expect("there is a shell");
+        let lifeline: Lifeline = Arc::new(Mutex::new(auto_delete.stdin.take()));
         shared.change(|world| {
             if world.closing {
                 lifeline.lock().unwrap().take();
@@ -94,14 +94,14 @@ impl Container {
                 .lifelines
                 .push((owner.to_owned(), Arc::clone(&lifeline)));
         });
-        let errors = keeper.stderr.take().unwrap();
+        let errors = auto_delete.stderr.take().unwrap();
         log_lines(shared, errors, sink);
-        let mut output = BufReader::new(keeper.stdout.take().unwrap());
+        let mut output = BufReader::new(auto_delete.stdout.take().unwrap());
         let port = first_line(shared, &mut output, sink);
         log_lines(shared, output, sink);
         let mut container = Self {
             address: SocketAddr::from(([127, 0, 0, 1], port.unwrap_or(0))),
-            keeper,
+            auto_delete,
             lifeline,
             _folder: folder,
         };
@@ -117,8 +117,11 @@ impl Container {
 
     fn wait_until_ready(&mut self) -> Result<(), Trouble> {
         let begun = Instant::now();
-        while self.get("/ping").is_none_or(|answer| answer.status != 200) {
-            if self.keeper.try_wait().unwrap().is_some() {
+        while self
+            .get("/ping")
+            .is_none_or(|response| response.status != 200)
+        {
+            if self.auto_delete.try_wait().unwrap().is_some() {
                 return Err(Trouble::Ended);
             }
             if begun.elapsed() > world::PATIENCE {
@@ -129,7 +132,7 @@ impl Container {
         Ok(())
     }
 
-    pub(super) fn get(&self, path: &str) -> Option<Answer> {
+    pub(super) fn get(&self, path: &str) -> Option<Response> {
         let mut connection = Connection::open(self.address).ok()?;
         connection.send("GET", path, &[], &[], Transfer::Whole).ok()
     }
@@ -141,7 +144,7 @@ impl Container {
         body: &[u8],
         transfer: Transfer,
         patience: Duration,
-    ) -> std::io::Result<Answer> {
+    ) -> std::io::Result<Response> {
         let mut connection = Connection::open(self.address)?;
         connection.be_patient_for(patience)?;
         connection.send("POST", "/invocations", fields, body, transfer)
@@ -151,7 +154,7 @@ impl Container {
 impl Drop for Container {
     fn drop(&mut self) {
         self.lifeline.lock().unwrap().take();
-        let _ = self.keeper.wait();
+        let _ = self.auto_delete.wait();
     }
 }
 

@@ -86,11 +86,11 @@ impl Shared {
             .configs
             .get(name)
             .ok_or_else(|| no_such_config(name))?;
-        let mut answer = config.request.clone();
-        answer["EndpointConfigArn"] = arn("endpoint-config", name).into();
-        answer["CreationTime"] = config.birth.at_s.into();
-        answer["EnableNetworkIsolation"] = false.into();
-        for variant in answer["ProductionVariants"]
+        let mut response = config.request.clone();
+        response["EndpointConfigArn"] = arn("endpoint-config", name).into();
+        response["CreationTime"] = config.birth.at_s.into();
+        response["EnableNetworkIsolation"] = false.into();
+        for variant in response["ProductionVariants"]
             .as_array_mut()
             .into_iter()
             .flatten()
@@ -99,7 +99,7 @@ impl Shared {
                 variant["InitialVariantWeight"] = 1.0.into();
             }
         }
-        Ok(answer)
+        Ok(response)
     }
 
     pub(super) fn delete_endpoint_config(&self, request: &Value) -> Result<Value, Refusal> {
@@ -259,7 +259,7 @@ impl Shared {
             .endpoints
             .get(name)
             .ok_or_else(|| no_such_endpoint(name))?;
-        let mut answer = json!({
+        let mut response = json!({
             "EndpointName": name,
             "EndpointArn": arn("endpoint", name),
             "EndpointConfigName": endpoint.config,
@@ -281,12 +281,12 @@ impl Shared {
                     })
                 })
                 .collect();
-            answer["ProductionVariants"] = variants.into();
+            response["ProductionVariants"] = variants.into();
         }
         if let Some(failure) = &endpoint.failure {
-            answer["FailureReason"] = failure.clone().into();
+            response["FailureReason"] = failure.clone().into();
         }
-        Ok(answer)
+        Ok(response)
     }
 
     pub(super) fn list_endpoints(&self, request: &Value) -> Result<Value, Refusal> {

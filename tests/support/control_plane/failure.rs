@@ -17,7 +17,7 @@ pub(crate) enum Failure {
         operation: &'static str,
         times: usize,
     },
-    /// The next `times` requests for `operation` get no answer: the connection is closed.
+    /// The next `times` requests for `operation` get no response: the connection is closed.
     HangUp {
         operation: &'static str,
         times: usize,
@@ -31,7 +31,7 @@ pub(crate) enum Failure {
         operation: &'static str,
         message: &'static str,
     },
-    /// Requests for `operation` get no answer until all is well again or the test is over.
+    /// Requests for `operation` get no response until all is well again or the test is over.
     Held {
         operation: &'static str,
     },
@@ -64,7 +64,7 @@ pub(crate) enum Failure {
 #[derive(Debug, Default)]
 pub(super) struct Failures(Vec<Failure>);
 
-/// Instead of an answer.
+/// Instead of a response.
 pub(super) enum Before {
     HangUp,
     Refuse(Refusal),

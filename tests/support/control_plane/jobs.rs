@@ -130,10 +130,10 @@ impl Shared {
         let name = text(request, "TransformJobName");
         let world = self.world();
         let job = world.jobs.get(name).ok_or_else(|| no_such_job(name))?;
-        let mut answer = job.request.clone();
-        answer["TransformJobArn"] = arn("transform-job", name).into();
-        answer["TransformJobStatus"] = job.status.into();
-        answer["CreationTime"] = job.birth.at_s.into();
+        let mut response = job.request.clone();
+        response["TransformJobArn"] = arn("transform-job", name).into();
+        response["TransformJobStatus"] = job.status.into();
+        response["CreationTime"] = job.birth.at_s.into();
         // AWS says what it filled in.
         let defaults = [
             ("TransformInput", "CompressionType", "None"),
@@ -145,21 +145,21 @@ impl Shared {
             ("DataProcessing", "JoinSource", "None"),
         ];
         for (part, member, value) in defaults {
-            if answer[part][member].is_null() {
-                answer[part][member] = value.into();
+            if response[part][member].is_null() {
+                response[part][member] = value.into();
             }
         }
         if let Some(failure) = &job.failure {
-            answer["FailureReason"] = failure.clone().into();
+            response["FailureReason"] = failure.clone().into();
         }
         let is_told = !self.failures.lock().unwrap().no_start_time();
         if let Some(started) = job.started_s.filter(|_| is_told) {
-            answer["TransformStartTime"] = started.into();
+            response["TransformStartTime"] = started.into();
         }
         if let Some(ended) = job.ended_s {
-            answer["TransformEndTime"] = ended.into();
+            response["TransformEndTime"] = ended.into();
         }
-        Ok(answer)
+        Ok(response)
     }
 
     pub(super) fn list_transform_jobs(&self, request: &Value) -> Result<Value, Refusal> {

@@ -175,11 +175,11 @@ impl Shared {
             .iter()
             .map(|(name, stream)| stream.describe(group_name, name))
             .collect();
-        let mut answer = json!({"logStreams": page});
+        let mut response = json!({"logStreams": page});
         if end < streams.len() {
-            answer["nextToken"] = format!("after:{}", streams[end - 1].0).into();
+            response["nextToken"] = format!("after:{}", streams[end - 1].0).into();
         }
-        Ok(answer)
+        Ok(response)
     }
 
     pub(super) fn get_log_events(&self, request: &Value) -> Result<Value, Refusal> {
@@ -267,10 +267,10 @@ impl Shared {
                 })
             })
             .collect();
-        let mut answer = json!({"events": page, "searchedLogStreams": []});
+        let mut response = json!({"events": page, "searchedLogStreams": []});
         if events.len() > limit {
-            answer["nextToken"] = events[limit - 1].1.id.to_string().into();
+            response["nextToken"] = events[limit - 1].1.id.to_string().into();
         }
-        Ok(answer)
+        Ok(response)
     }
 }

@@ -65,7 +65,7 @@ pub(crate) struct Request {
     pub(crate) operation: String,
     /// `Null` where it is no JSON.
     pub(crate) body: Value,
-    /// That of the answer.
+    /// That of the response.
     pub(crate) status: u16,
 }
 
@@ -91,7 +91,7 @@ pub(crate) struct Refusal {
 }
 
 /// What a request is answered with.
-struct Answer {
+struct Response {
     status: u16,
     fields: Vec<(&'static str, String)>,
     body: Vec<u8>,
@@ -279,7 +279,7 @@ impl Drop for ControlPlane {
     }
 }
 
-/// An archive with a handler that answers at once with what it was sent, as JSON: for tests of everything but the answers.
+/// An archive with a handler that responses at once with what it was sent, as JSON: for tests of everything but the responses.
 pub(crate) fn echo_archive() -> Vec<u8> {
     let script = super::repository().join("tests/support/control_plane/echo.py");
     archive(&[("code/serve.py", &std::fs::read(script).unwrap())])
@@ -321,7 +321,7 @@ impl Shared {
         loop {
             let head = Head::read(&mut requests)?;
             let body = head.read_body(&mut requests, Direction::Request)?.content;
-            let Some(mut answer) = self.answer(&head, &body) else {
+            let Some(mut response) = self.response(&head, &body) else {
                 // As if there were nobody.
                 return client.shutdown(std::net::Shutdown::Both).ok();
             };
@@ -329,15 +329,19 @@ impl Shared {
                 "{:08x}-0000-4000-8000-000000000000",
                 self.requests.lock().unwrap().len()
             );
-            answer.fields.push(("x-amzn-RequestId", id));
-            let mut message = format!("HTTP/1.1 {} {}\r\n", answer.status, reason(answer.status));
-            for (name, value) in &answer.fields {
+            response.fields.push(("x-amzn-RequestId", id));
+            let mut message = format!(
+                "HTTP/1.1 {} {}\r\n",
+                response.status,
+                reason(response.status)
+            );
+            for (name, value) in &response.fields {
                 message.extend([name, ": ", value, "\r\n"]);
             }
             let date = jiff::fmt::rfc2822::DateTimePrinter::new()
                 .timestamp_to_rfc9110_string(&self.now().try_into().unwrap())
                 .unwrap();
-            let len = answer.body.len().to_string();
+            let len = response.body.len().to_string();
             message.extend([
                 "Date: ",
                 &date,
@@ -349,7 +353,7 @@ Content-Length: ",
 ",
             ]);
             let mut message = message.into_bytes();
-            message.extend_from_slice(&answer.body);
+            message.extend_from_slice(&response.body);
             client.write_all(&message).ok()?;
         }
     }
@@ -360,7 +364,7 @@ Content-Length: ",
     }
 
     /// `None`: not even that.
-    fn answer(self: &Arc<Self>, head: &Head, body: &[u8]) -> Option<Answer> {
+    fn response(self: &Arc<Self>, head: &Head, body: &[u8]) -> Option<Response> {
         let target = head
             .get("x-amz-target")
             .and_then(|name| name.split_once('.'));
@@ -381,23 +385,23 @@ Content-Length: ",
             });
             requests.len() - 1
         };
-        let answer = if service == "sagemaker-runtime" {
-            self.answer_runtime(head, body)
+        let response = if service == "sagemaker-runtime" {
+            self.response_runtime(head, body)
         } else {
-            self.answer_json(service, operation, head, body)
+            self.response_json(service, operation, head, body)
         };
-        let status = answer.as_ref().map_or(0, |answer| answer.status);
+        let status = response.as_ref().map_or(0, |response| response.status);
         self.requests.lock().unwrap()[number].status = status;
-        answer
+        response
     }
 
-    fn answer_json(
+    fn response_json(
         self: &Arc<Self>,
         service: &str,
         operation: &str,
         head: &Head,
         body: &[u8],
-    ) -> Option<Answer> {
+    ) -> Option<Response> {
         self.wait_while_asked_in_vain(operation)?;
         let before = self.failures.lock().unwrap().before(operation);
         let outcome = match before {
@@ -406,7 +410,7 @@ Content-Length: ",
             None => self.hear(service, operation, head, body),
         };
         let said = match &outcome {
-            Ok(answer) => json!({"service": service, "operation": operation, "answer": answer}),
+            Ok(response) => json!({"service": service, "operation": operation, "answer": response}),
             Err(refusal) => json!({
                 "service": service, "operation": operation, "error": refusal.code, "status": refusal.status, "body": refusal.body(),
             }),
@@ -415,16 +419,16 @@ Content-Length: ",
         let fields = vec![("Content-Type", "application/x-amz-json-1.1".to_owned())];
         Some(match outcome {
             // Without an output, AWS sends an empty body.
-            Ok(answer) => Answer {
+            Ok(response) => Response {
                 status: 200,
                 fields,
-                body: if answer.is_null() {
+                body: if response.is_null() {
                     Vec::new()
                 } else {
-                    answer.to_string().into_bytes()
+                    response.to_string().into_bytes()
                 },
             },
-            Err(refusal) => Answer {
+            Err(refusal) => Response {
                 status: refusal.status,
                 fields,
                 body: refusal.body().to_string().into_bytes(),

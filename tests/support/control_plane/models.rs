@@ -112,11 +112,11 @@ impl Shared {
         let name = text(request, "ModelName");
         let world = self.world();
         let model = world.models.get(name).ok_or_else(|| no_such_model(name))?;
-        let mut answer = model.request.clone();
-        answer["ModelArn"] = arn("model", name).into();
-        answer["CreationTime"] = model.birth.at_s.into();
-        answer["EnableNetworkIsolation"] = false.into();
-        Ok(answer)
+        let mut response = model.request.clone();
+        response["ModelArn"] = arn("model", name).into();
+        response["CreationTime"] = model.birth.at_s.into();
+        response["EnableNetworkIsolation"] = false.into();
+        Ok(response)
     }
 
     pub(super) fn delete_model(&self, request: &Value) -> Result<Value, Refusal> {

@@ -73,12 +73,12 @@ impl Objects {
 
     pub(super) fn put(&self, place: &Place, content: &[u8]) -> Result<(), String> {
         let mut connection = Connection::open(self.server).map_err(|error| error.to_string())?;
-        let (status, answer) = connection
+        let (status, response) = connection
             .exchange("PUT", &path(place), content)
             .map_err(|error| error.to_string())?;
         match status {
             200 => Ok(()),
-            _ => Err(code(&answer)),
+            _ => Err(code(&response)),
         }
     }
 
@@ -94,12 +94,12 @@ impl Objects {
             format!("{path}?{query}")
         };
         let mut connection = Connection::open(self.server).map_err(|error| error.to_string())?;
-        let answer = connection
+        let response = connection
             .send("GET", &target, &fields, &[], Transfer::Whole)
             .map_err(|error| error.to_string())?;
-        match answer.status {
-            200 => Ok(answer.content),
-            _ => Err(code(&answer.content)),
+        match response.status {
+            200 => Ok(response.content),
+            _ => Err(code(&response.content)),
         }
     }
 }
@@ -114,9 +114,9 @@ fn encode(value: &str) -> String {
         .replace('/', "%2F")
 }
 
-fn code(answer: &[u8]) -> String {
-    let answer = String::from_utf8_lossy(answer);
-    element(&answer, "Code").unwrap_or_else(|| "InternalError".to_owned())
+fn code(response: &[u8]) -> String {
+    let response = String::from_utf8_lossy(response);
+    element(&response, "Code").unwrap_or_else(|| "InternalError".to_owned())
 }
 
 /// The text of the first element of that name.

@@ -66,7 +66,7 @@ enum Blame {
 /// Why an object has no output: whose fault, and what the data-log says of it.
 type Failed = (Blame, Vec<String>);
 
-/// Where the answer to a request goes.
+/// Where the response to a request goes.
 type Slot = Mutex<Option<Result<Vec<u8>, Failed>>>;
 
 /// How requests are made, from the job or else the container itself.
@@ -252,8 +252,9 @@ impl Run {
         };
         let parameters = container
             .get("/execution-parameters")
-            .filter(|answer| answer.status == 200);
-        let parameters = parameters.and_then(|answer| serde_json::from_slice(&answer.content).ok());
+            .filter(|response| response.status == 200);
+        let parameters =
+            parameters.and_then(|response| serde_json::from_slice(&response.content).ok());
         let manner = Manner::of(&self.request, &parameters.unwrap_or_default());
         self.shared.change(|world| {
             let said = format!(
@@ -370,11 +371,11 @@ impl Run {
             .map_err(|reason| of_client(format!("ClientError: {reason}")))?;
         let limit = (manner.payload_mb > 0).then_some(manner.payload_mb * 1024 * 1024);
         let bodies = records::pack(&records, &manner.strategy, limit).map_err(of_client)?;
-        let answers = self.invoke_all(&bodies, container, manner, at_once)?;
+        let responses = self.invoke_all(&bodies, container, manner, at_once)?;
         if failure == Some(ObjectFailure::Forgotten) {
             return Ok(());
         }
-        let output = self.assemble(&bodies, &answers);
+        let output = self.assemble(&bodies, &responses);
         let folder = Place::parse(text(&self.request["TransformOutput"], "S3OutputPath")).unwrap();
         let folder_key = folder.key.trim_end_matches('/');
         let key = if folder_key.is_empty() {
@@ -392,7 +393,7 @@ impl Run {
             .map_err(|code| of_client(format!("ClientError: {code}")))
     }
 
-    /// The answers in the order of the bodies.
+    /// The responses in the order of the bodies.
     fn invoke_all(
         &self,
         bodies: &[Body],
@@ -401,24 +402,26 @@ impl Run {
         at_once: usize,
     ) -> Result<Vec<Vec<u8>>, Failed> {
         let next = AtomicUsize::new(0);
-        let answers: Vec<Slot> = bodies.iter().map(|_| Mutex::default()).collect();
+        let responses: Vec<Slot> = bodies.iter().map(|_| Mutex::default()).collect();
         std::thread::scope(|scope| {
             for _ in 0..at_once.clamp(1, bodies.len().max(1)) {
                 scope.spawn(|| {
                     loop {
                         let number = next.fetch_add(1, Ordering::SeqCst);
-                        let (Some(body), Some(answer)) = (bodies.get(number), answers.get(number))
+                        let (Some(body), Some(response)) =
+                            (bodies.get(number), responses.get(number))
                         else {
                             break;
                         };
-                        *answer.lock().unwrap() = Some(self.invoke(&body.bytes, container, manner));
+                        *response.lock().unwrap() =
+                            Some(self.invoke(&body.bytes, container, manner));
                     }
                 });
             }
         });
-        let answers = answers.into_iter();
-        answers
-            .map(|answer| answer.into_inner().unwrap().unwrap())
+        let responses = responses.into_iter();
+        responses
+            .map(|response| response.into_inner().unwrap().unwrap())
             .collect()
     }
 
@@ -449,8 +452,10 @@ impl Run {
         let mut left = retries;
         loop {
             let outcome = match container.invoke(&fields, body, transfer, patience) {
-                Ok(answer) if answer.status == 200 => return Ok(answer.content),
-                Ok(answer) => refused(answer.status, &String::from_utf8_lossy(&answer.content)),
+                Ok(response) if response.status == 200 => return Ok(response.content),
+                Ok(response) => {
+                    refused(response.status, &String::from_utf8_lossy(&response.content))
+                }
                 Err(_) => (
                     Blame::Algorithm,
                     vec!["Unable to get response from algorithm".to_owned()],
@@ -464,14 +469,14 @@ impl Run {
     }
 
     /// The content of the `.out` object.
-    fn assemble(&self, bodies: &[Body], answers: &[Vec<u8>]) -> Vec<u8> {
+    fn assemble(&self, bodies: &[Body], responses: &[Vec<u8>]) -> Vec<u8> {
         let joins = self.request["DataProcessing"]["JoinSource"] == "Input";
         let mut output = Vec::new();
-        for (body, answer) in bodies.iter().zip(answers) {
+        for (body, response) in bodies.iter().zip(responses) {
             if joins {
-                output.extend_from_slice(&join(&body.bytes, answer));
+                output.extend_from_slice(&join(&body.bytes, response));
             } else {
-                output.extend_from_slice(answer);
+                output.extend_from_slice(response);
             }
             if self.request["TransformOutput"]["AssembleWith"] == "Line" && !output.ends_with(b"\n")
             {
@@ -513,7 +518,7 @@ impl Manner {
     }
 }
 
-/// What the data-log says of an answer that is none.
+/// What the data-log says of a response that is none.
 fn refused(status: u16, content: &str) -> Failed {
     let (blame, first) = match status {
         400..500 => (Blame::Client, format!("ClientError: {status}")),
@@ -572,8 +577,8 @@ fn of_manifest(content: &[u8]) -> Option<Vec<Input>> {
     inputs.collect()
 }
 
-/// `JoinSource: Input`: an answer for each line of the body, or one for all of it, as the member `SageMakerOutput` of what was sent.
-fn join(body: &[u8], answer: &[u8]) -> Vec<u8> {
+/// `JoinSource: Input`: a response for each line of the body, or one for all of it, as the member `SageMakerOutput` of what was sent.
+fn join(body: &[u8], response: &[u8]) -> Vec<u8> {
     let one = |input: &[u8], output: &[u8]| {
         let output: Value = serde_json::from_slice(output).unwrap_or_default();
         let joined = match serde_json::from_slice(input).unwrap_or_default() {
@@ -592,9 +597,9 @@ fn join(body: &[u8], answer: &[u8]) -> Vec<u8> {
             .map(<[u8]>::to_vec)
             .collect()
     };
-    let (inputs, outputs) = (lines(body), lines(answer));
+    let (inputs, outputs) = (lines(body), lines(response));
     if inputs.len() != outputs.len() {
-        return one(body, answer);
+        return one(body, response);
     }
     let joined: Vec<_> = inputs
         .iter()

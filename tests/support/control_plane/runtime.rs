@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::failure::Before;
-use super::{ACCOUNT, Answer, REGION, Refusal, Shared, authorise, text};
+use super::{ACCOUNT, REGION, Refusal, Response, Shared, authorise, text};
 use crate::support::http::{Head, Transfer};
 
 /// The largest body.
@@ -16,15 +16,15 @@ const PATIENCE: Duration = Duration::from_mins(1);
 const OPERATION: &str = "InvokeEndpoint";
 
 impl Shared {
-    /// `None`: no answer at all.
-    pub(super) fn answer_runtime(self: &Arc<Self>, head: &Head, body: &[u8]) -> Option<Answer> {
+    /// `None`: no response at all.
+    pub(super) fn response_runtime(self: &Arc<Self>, head: &Head, body: &[u8]) -> Option<Response> {
         let before = self.failures.lock().unwrap().before(OPERATION);
         let outcome = match before {
             Some(Before::HangUp) => return None,
             Some(Before::Refuse(refusal)) => Err(refusal),
             None => self.invoke_endpoint(head, body),
         };
-        let answer = outcome.unwrap_or_else(|refusal| {
+        let response = outcome.unwrap_or_else(|refusal| {
             let mut body = refusal.body();
             body["Message"] = body["message"].take();
             let body = body.as_object_mut().unwrap();
@@ -37,7 +37,7 @@ impl Shared {
                 });
                 self.check("answers", OPERATION, &said);
             }
-            Answer {
+            Response {
                 status: refusal.status,
                 fields: vec![
                     ("Content-Type", "application/json".to_owned()),
@@ -49,14 +49,14 @@ impl Shared {
                 body: Value::Object(body.clone()).to_string().into_bytes(),
             }
         });
-        if answer.status == 200 {
-            let said = said("answer", head, &answer.fields, answer.body.len());
+        if response.status == 200 {
+            let said = said("answer", head, &response.fields, response.body.len());
             self.check("answers", OPERATION, &said);
         }
-        Some(answer)
+        Some(response)
     }
 
-    fn invoke_endpoint(&self, head: &Head, body: &[u8]) -> Result<Answer, Refusal> {
+    fn invoke_endpoint(&self, head: &Head, body: &[u8]) -> Result<Response, Refusal> {
         let login = self.signer(head, body, "sagemaker")?;
         authorise(login, "sagemaker", OPERATION)?;
         if body.len() > LIMIT_BYTES {
@@ -102,12 +102,12 @@ impl Shared {
             .filter_map(|name| Some((name, head.get(name)?)))
             .collect();
         match container.invoke(&passed, body, Transfer::Whole, PATIENCE) {
-            Ok(answer) if answer.status == 200 => Ok(Answer {
+            Ok(response) if response.status == 200 => Ok(Response {
                 status: 200,
                 fields: vec![
                     (
                         "Content-Type",
-                        answer
+                        response
                             .head
                             .get("content-type")
                             .unwrap_or("application/json")
@@ -115,12 +115,12 @@ impl Shared {
                     ),
                     ("x-Amzn-Invoked-Production-Variant", variant),
                 ],
-                body: answer.content,
+                body: response.content,
             }),
-            Ok(answer) => Err(model_error(
+            Ok(response) => Err(model_error(
                 name,
-                answer.status,
-                &String::from_utf8_lossy(&answer.content),
+                response.status,
+                &String::from_utf8_lossy(&response.content),
             )),
             Err(_) => Err(model_error(
                 name,

@@ -14,11 +14,11 @@ pub(super) struct Validator(Mutex<Pipes>);
 
 struct Pipes {
     questions: ChildStdin,
-    answers: BufReader<ChildStdout>,
+    responses: BufReader<ChildStdout>,
     _process: Child,
 }
 
-/// What is wrong with a request or an answer.
+/// What is wrong with a request or a response.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct Complaint {
     pub(super) kind: ComplaintKind,
@@ -50,7 +50,7 @@ impl Validator {
             .expect("there is a python3");
         Self(Mutex::new(Pipes {
             questions: process.stdin.take().unwrap(),
-            answers: BufReader::new(process.stdout.take().unwrap()),
+            responses: BufReader::new(process.stdout.take().unwrap()),
             _process: process,
         }))
     }
@@ -60,7 +60,7 @@ impl Validator {
         let mut pipes = self.0.lock().unwrap();
         writeln!(pipes.questions, "{question}").unwrap();
         let mut line = String::new();
-        pipes.answers.read_line(&mut line).unwrap();
+        pipes.responses.read_line(&mut line).unwrap();
         serde_json::from_str(&line).expect("validator.py answers each line with one")
     }
 }

@@ -141,10 +141,10 @@ pub(super) fn page(
 
 /// `list` under its name, and the token where there is one.
 pub(super) fn listing(name: &str, list: Vec<Value>, next: Option<String>) -> Value {
-    let mut answer = serde_json::Map::new();
-    answer.insert(name.to_owned(), list.into());
+    let mut response = serde_json::Map::new();
+    response.insert(name.to_owned(), list.into());
     if let Some(next) = next {
-        answer.insert("NextToken".to_owned(), next.into());
+        response.insert("NextToken".to_owned(), next.into());
     }
-    answer.into()
+    response.into()
 }

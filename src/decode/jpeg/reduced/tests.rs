@@ -9,7 +9,7 @@ use super::super::cosines::ZIGZAG;
 use super::super::{decompress, read_header, scaling_factor, with_plain_header};
 use super::*;
 use crate::decode::{self, DecodeLimits};
-use crate::domain::Picture;
+use crate::domain::RgbImage;
 
 const FACTORS: [ScalingFactor; 2] = [ScalingFactor::ONE_QUARTER, ScalingFactor::ONE_EIGHTH];
 
@@ -24,7 +24,7 @@ const SAMPLINGS: [Subsamp; 5] = [
 /// libjpeg rounds each sample before it becomes a colour.
 const ROUNDING: f64 = 2.0;
 
-/// Where libjpeg enlarges the colours of a smooth picture, and we do not need to.
+/// Where libjpeg enlarges the colours of a smooth image, and we do not need to.
 const SMOOTH: f64 = 8.0;
 
 fn root() -> PathBuf {
@@ -39,35 +39,32 @@ fn files_in(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// Photographs, each cut down to at most this size.
-fn photographs(width: u32, height: u32) -> Vec<Picture> {
+fn photographs(width: u32, height: u32) -> Vec<RgbImage> {
     let folders = ["assets/samples", "tests/tfrecord/photos"];
     let paths = folders
         .iter()
         .flat_map(|folder| files_in(&root().join(folder)));
     let images = paths.filter(|path| path.extension().is_some_and(|kind| kind != "md"));
-    let photographs: Vec<Picture> = images
+    let photographs: Vec<RgbImage> = images
         .map(|path| {
             let bytes = std::fs::read(path).unwrap();
             let image = decode::decode(&bytes, &DecodeLimits::default()).unwrap();
-            cut(&image.picture, width, height)
+            cut(&image.image, width, height)
         })
         .collect();
     assert!(photographs.len() > 10, "the photographs are missing");
     photographs
 }
 
-/// The middle of a picture, where its subject is.
-fn cut(picture: &Picture, width: u32, height: u32) -> Picture {
-    let [width, height] = [width.min(picture.width()), height.min(picture.height())];
-    let [left, top] = [
-        (picture.width() - width) / 2,
-        (picture.height() - height) / 2,
-    ];
+/// The middle of an image, where its subject is.
+fn cut(image: &RgbImage, width: u32, height: u32) -> RgbImage {
+    let [width, height] = [width.min(image.width()), height.min(image.height())];
+    let [left, top] = [(image.width() - width) / 2, (image.height() - height) / 2];
     let pixels = (top..top + height).flat_map(|y| (left..left + width).map(move |x| (x, y)));
     let rgb = pixels
-        .flat_map(|(x, y)| picture.pixel(x, y).unwrap())
+        .flat_map(|(x, y)| image.pixel(x, y).unwrap())
         .collect();
-    Picture::new(width, height, rgb).unwrap()
+    RgbImage::new(width, height, rgb).unwrap()
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -76,7 +73,7 @@ enum Codes {
     OfTheFile,
 }
 
-fn encoded(picture: &Picture, quality: i32, sampling: Subsamp, codes: Codes) -> Vec<u8> {
+fn encoded(image: &RgbImage, quality: i32, sampling: Subsamp, codes: Codes) -> Vec<u8> {
     let mut compressor = Compressor::new().unwrap();
     compressor.set_quality(quality).unwrap();
     compressor.set_subsamp(sampling).unwrap();
@@ -84,10 +81,10 @@ fn encoded(picture: &Picture, quality: i32, sampling: Subsamp, codes: Codes) -> 
         .set_optimize(matches!(codes, Codes::OfTheFile))
         .unwrap();
     let image = Image {
-        pixels: picture.rgb(),
-        width: picture.width() as usize,
-        pitch: picture.width() as usize * 3,
-        height: picture.height() as usize,
+        pixels: image.rgb(),
+        width: image.width() as usize,
+        pitch: image.width() as usize * 3,
+        height: image.height() as usize,
         format: PixelFormat::RGB,
     };
     compressor.compress_to_vec(image).unwrap()
@@ -149,12 +146,12 @@ fn check_low_frequencies(file: &[u8], sampling: Subsamp, what: &str) {
 
 #[test]
 fn the_frequencies_that_are_read_give_the_pixels_that_libjpeg_makes_of_them() {
-    for (number, picture) in photographs(150, 110).iter().enumerate() {
+    for (number, image) in photographs(150, 110).iter().enumerate() {
         for sampling in [Subsamp::None, Subsamp::Sub2x2, Subsamp::Gray] {
             for quality in [30, 75, 95, 100] {
                 for codes in [Codes::OfTheStandard, Codes::OfTheFile] {
                     let what = format!("photograph {number}, {sampling:?}, {quality}, {codes:?}");
-                    let file = encoded(picture, quality, sampling, codes);
+                    let file = encoded(image, quality, sampling, codes);
                     check_low_frequencies(&file, sampling, &what);
                 }
             }
@@ -166,11 +163,11 @@ fn the_frequencies_that_are_read_give_the_pixels_that_libjpeg_makes_of_them() {
 fn sizes_that_are_no_multiple_of_a_block_are_those_of_libjpeg() {
     let photographs = photographs(1023, 767);
     for [width, height] in [[1, 1], [7, 9], [8, 8], [16, 1], [17, 33], [1023, 767]] {
-        let picture = photographs.iter().map(|whole| cut(whole, width, height));
-        let picture = picture.max_by_key(|part| part.rgb().len()).unwrap();
+        let image = photographs.iter().map(|whole| cut(whole, width, height));
+        let image = image.max_by_key(|part| part.rgb().len()).unwrap();
         for sampling in [Subsamp::None, Subsamp::Sub2x2, Subsamp::Gray] {
-            let what = format!("{}x{}, {sampling:?}", picture.width(), picture.height());
-            let file = encoded(&picture, 90, sampling, Codes::OfTheStandard);
+            let what = format!("{}x{}, {sampling:?}", image.width(), image.height());
+            let file = encoded(&image, 90, sampling, Codes::OfTheStandard);
             check_low_frequencies(&file, sampling, &what);
         }
     }
@@ -180,7 +177,7 @@ fn sizes_that_are_no_multiple_of_a_block_are_those_of_libjpeg() {
 fn colours_that_are_halved_in_one_direction_lie_in_their_places() {
     let ramp = |x: u32, y: u32| [x * 255 / 160, (x + y) * 255 / 280, y * 255 / 120];
     let pixels = (0..120).flat_map(|y| (0..160).flat_map(move |x| ramp(x, y)));
-    let ramps = Picture::new(160, 120, pixels.map(|value| value as u8).collect()).unwrap();
+    let ramps = RgbImage::new(160, 120, pixels.map(|value| value as u8).collect()).unwrap();
     for sampling in [Subsamp::Sub2x1, Subsamp::Sub1x2] {
         let file = encoded(&ramps, 95, sampling, Codes::OfTheStandard);
         for factor in FACTORS {
@@ -196,11 +193,11 @@ fn colours_that_are_halved_in_one_direction_lie_in_their_places() {
 
 #[test]
 fn a_photograph_looks_as_libjpeg_reduces_it() {
-    for (number, picture) in photographs(200, 150).iter().enumerate() {
+    for (number, image) in photographs(200, 150).iter().enumerate() {
         for sampling in SAMPLINGS {
             for quality in [30, 95] {
                 let what = format!("photograph {number}, {sampling:?}, {quality}");
-                let file = encoded(picture, quality, sampling, Codes::OfTheStandard);
+                let file = encoded(image, quality, sampling, Codes::OfTheStandard);
                 check_likeness(&file, &what);
             }
         }

@@ -240,7 +240,7 @@ fn hostile_outputs_are_problems_and_never_predictions() {
 }
 
 #[test]
-fn an_output_of_another_model_or_about_a_picture_of_another_size_is_a_problem() {
+fn an_output_of_another_model_or_about_an_image_of_another_size_is_a_problem() {
     let of = |model: &str, classes: &str| {
         format!(
             r#"{{"status":"ok","width":100,"height":50,"model":"{model}","task":"classification","classes":[{classes}]}}"#

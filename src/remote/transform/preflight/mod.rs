@@ -228,11 +228,11 @@ fn suggestion(plan: &TransformPlan, survey: Option<&InputSurvey>) -> Option<Payl
     PayloadSuggestion::of(largest, vcpus)
 }
 
-/// An answer, or why there is none in words; cancelling is neither.
+/// A response, or why there is none in words; cancelling is neither.
 fn told<T>(result: Result<T, JobError>) -> Result<Result<T, String>, Cancelled> {
     match result {
         Err(JobError::Cancelled) => Err(Cancelled),
-        Ok(answer) => Ok(Ok(answer)),
+        Ok(response) => Ok(Ok(response)),
         Err(error) => Ok(Err(error.to_string())),
     }
 }

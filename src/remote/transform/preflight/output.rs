@@ -88,8 +88,8 @@ mod tests {
         ] {
             let (folder, input) = (S3Address::new("b", folder), S3Address::new("b", input));
             assert_eq!(is_under(&folder, &input), expected, "{folder} {input}");
-            let elsewhere = S3Address::new("other", &folder.prefix);
-            assert!(!is_under(&elsewhere, &input));
+            let remote_inference = S3Address::new("other", &folder.prefix);
+            assert!(!is_under(&remote_inference, &input));
         }
     }
 }

@@ -259,7 +259,7 @@ fn check_splitting(
             if split != SplitType::None {
                 checks.problem(
                     CheckPoint::Splitting,
-                    format!("SplitType {split:?} would cut pictures into pieces"),
+                    format!("SplitType {split:?} would cut images into pieces"),
                     "Set SplitType to None: one image a request",
                 );
             }
@@ -295,7 +295,7 @@ fn check_splitting(
             } else if spec.output.assemble != AssembleWith::Line {
                 checks.warning(
                     CheckPoint::Splitting,
-                    "AssembleWith None puts the answers of all lines together without a break",
+                    "AssembleWith None puts the responses of all lines together without a break",
                     "Set AssembleWith to Line",
                 );
             }
@@ -342,13 +342,13 @@ fn check_unknown_splitting(checks: &mut Checks, spec: &TransformSpec) {
 fn check_records(checks: &mut Checks, spec: &TransformSpec, archive: Option<ArchiveContent>) {
     match (spec.input.split, spec.batch_strategy) {
         (SplitType::TFRecord, BatchStrategy::SingleRecord) => {}
-        // The handler of an archive that Spotcheck packed takes records with their framing, and answers each on a line.
+        // The handler of an archive that Spotcheck packed takes records with their framing, and responses each on a line.
         (SplitType::TFRecord, BatchStrategy::MultiRecord)
             if archive == Some(ArchiveContent::Onnx) => {}
         (SplitType::TFRecord, BatchStrategy::MultiRecord) => checks.warning(
             CheckPoint::Splitting,
             "BatchStrategy MultiRecord sends several records in one request, with their framing; whether the model's handler takes that is not known",
-            "Set BatchStrategy to SingleRecord, unless the handler takes several records and answers each on a line",
+            "Set BatchStrategy to SingleRecord, unless the handler takes several records and responses each on a line",
         ),
         (SplitType::None, _) => checks.warning(
             CheckPoint::Splitting,
@@ -364,8 +364,8 @@ fn check_records(checks: &mut Checks, spec: &TransformSpec, archive: Option<Arch
     if spec.output.assemble != AssembleWith::Line {
         checks.warning(
             CheckPoint::Splitting,
-            "AssembleWith None puts the answers of all records of a file together without a break",
-            "Set AssembleWith to Line: one answer a line, in the order of the records",
+            "AssembleWith None puts the responses of all records of a file together without a break",
+            "Set AssembleWith to Line: one response a line, in the order of the records",
         );
     }
 }

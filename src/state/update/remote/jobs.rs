@@ -386,7 +386,7 @@ pub(in super::super) fn retry_started(
             if let JobFinding::Known(outcome) = &mut job.outcome {
                 outcome.retries.push(JobRetry {
                     job_name: name.clone(),
-                    answered: 0,
+                    predicted: 0,
                     under_way: outcome.failed.len() as u64,
                 });
             }

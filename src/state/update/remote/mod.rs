@@ -1,19 +1,14 @@
 //! What happens elsewhere: sending models to SageMaker, the jobs there, and the endpoints.
 
 pub(super) mod deploying;
-mod elsewhere;
 pub(super) mod endpoints;
 mod jobs;
 mod outputs;
 mod prices;
 pub(super) mod reading;
+mod remote_inference;
 mod sending;
 
-pub(super) use elsewhere::{
-    Heard, answer_looked_at, ask, asked, check as check_remote_model,
-    checked as remote_model_checked, come_back, connect, connected, edit as edit_remote_model,
-    edit_endpoint, edit_tf_serving, look_at_answer, predict_at, took,
-};
 pub(super) use jobs::{
     delete_leftovers, drop_retry, leftovers_deleted, leftovers_found, list, list_more, listed,
     look_for_leftovers, look_for_outcome, open, open_jobs, outcome_found, plan_retry,
@@ -25,6 +20,11 @@ pub(super) use outputs::{
     outputs_found, outputs_read,
 };
 pub(super) use prices::prices_read;
+pub(super) use remote_inference::{
+    Heard, ask, asked, check as check_remote_model, checked as remote_model_checked, come_back,
+    connect, connected, edit as edit_remote_model, edit_endpoint, edit_tf_serving, predict_at,
+    response_shown, show_response, took,
+};
 pub(super) use sending::{check, checked, open_form, rehearse, rehearsed, start, started};
 
 use super::run_tasks::{self, begin, end};

@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use super::super::{compare, predict, project, run_tasks};
 use super::{begin, reading};
-use crate::domain::{AnswerExamples, Change, LabelSet, MadeAt, Problem, RunId, RunInfo};
+use crate::domain::{
+    Change, InferenceLocation, LabelSet, Problem, ResponseExamples, RunId, RunInfo,
+};
 use crate::state::{
-    Effect, FoundRun, OutputsAt, OutputsFailure, OutputsWish, Overlay, Run, SourceId, State,
+    Effect, FoundRun, OutputsAt, OutputsFailure, OutputsRequest, Overlay, Run, SourceId, State,
     TaskId, TaskKind, TaskOutcome,
 };
 use crate::tasks::ProgressUnit;
@@ -24,7 +26,7 @@ pub(in super::super) fn outputs_dialog(state: &mut State, effects: &mut Vec<Effe
     }
 }
 
-/// Shows the first answers, so that one sees how they are read before all of them are.
+/// Shows the first predictions, so that one sees how they are read before all of them are.
 pub(in super::super) fn look_at_outputs(
     state: &mut State,
     at: OutputsAt,
@@ -52,7 +54,7 @@ pub(in super::super) fn looked_at_outputs(
     state: &mut State,
     source: SourceId,
     task: TaskId,
-    result: Result<Arc<AnswerExamples>, OutputsFailure>,
+    result: Result<Arc<ResponseExamples>, OutputsFailure>,
     effects: &mut Vec<Effect>,
 ) {
     if state.remote.outputs.task == Some(task) {
@@ -79,7 +81,7 @@ fn outcome_of(failure: &OutputsFailure) -> TaskOutcome {
 
 pub(in super::super) fn open_outputs(
     state: &mut State,
-    wish: OutputsWish,
+    request: OutputsRequest,
     effects: &mut Vec<Effect>,
 ) {
     if state.remote.outputs.task.is_some() {
@@ -97,7 +99,7 @@ pub(in super::super) fn open_outputs(
     };
     let (source, root) = (open.id, open.root());
     let new_run = state.runs.new_id();
-    let title = format!("Open the outputs of {}", wish.at.name());
+    let title = format!("Open the outputs of {}", request.at.name());
     let kind = TaskKind::ReadOutputs;
     let (task, control) = begin(state, kind, ProgressUnit::Images, title);
     let runs = state.runs.iter();
@@ -105,13 +107,13 @@ pub(in super::super) fn open_outputs(
         .map(|run| (run.info.key.clone(), run.id(), run.info.labels.clone()))
         .collect();
     state.remote.outputs.task = Some(task);
-    state.remote.outputs.wish = Some(wish.clone());
+    state.remote.outputs.request = Some(request.clone());
     state.remote.outputs.failure = None;
     effects.push(Effect::OpenOutputs {
         source,
         root,
         samples: state.samples.snapshot(),
-        wish,
+        request,
         known,
         new_run,
         task,
@@ -119,7 +121,7 @@ pub(in super::super) fn open_outputs(
     });
 }
 
-/// The run is there, and its answers follow.
+/// The run is there, and its predictions follow.
 pub(in super::super) fn outputs_found(
     state: &mut State,
     source: SourceId,
@@ -139,7 +141,7 @@ pub(in super::super) fn outputs_found(
             key: found.key,
             card: found.card,
             labels: found.labels,
-            // Set with the first answer.
+            // Set with the first prediction.
             created_ms: 0,
         }));
     }
@@ -151,7 +153,7 @@ pub(in super::super) fn outputs_found(
     }
 }
 
-/// The names of the classes are learnt with the answers.
+/// The names of the classes are learnt with the predictions.
 pub(in super::super) fn labelled(
     state: &mut State,
     source: SourceId,
@@ -219,7 +221,7 @@ impl State {
     /// round; of the same model, or else of the same task.
     pub fn other_side(&self) -> Option<RunId> {
         let current = self.run()?;
-        let is_here = |run: &Run| run.info.key.made == MadeAt::Here;
+        let is_here = |run: &Run| run.info.key.made == InferenceLocation::Here;
         let others = || {
             let all = self
                 .runs

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::domain::{AnswerExamples, ReadingWish, RemoteAddress};
+use crate::domain::{ReadingRequest, RemoteAddress, ResponseExamples};
 use crate::state::{Effect, ReadingTrial, SavedMapping, SourceId, State};
 
 /// Those of other images than are open now are of no use.
@@ -11,7 +11,7 @@ pub(in super::super) fn set_examples(
     state: &mut State,
     source: SourceId,
     of: Option<RemoteAddress>,
-    examples: Arc<AnswerExamples>,
+    examples: Arc<ResponseExamples>,
     effects: &mut Vec<Effect>,
 ) {
     if state.source.as_ref().is_none_or(|open| open.id != source) {
@@ -21,21 +21,25 @@ pub(in super::super) fn set_examples(
     reading.examples = Some(examples);
     reading.examples_of = of;
     reading.trial = None;
-    let wish = reading.asked.clone().unwrap_or_default();
-    try_it(state, wish, effects);
+    let request = reading.asked.clone().unwrap_or_default();
+    try_it(state, request, effects);
 }
 
 /// Finds out what the examples say when they are read so.
-pub(in super::super) fn try_it(state: &mut State, wish: ReadingWish, effects: &mut Vec<Effect>) {
+pub(in super::super) fn try_it(
+    state: &mut State,
+    request: ReadingRequest,
+    effects: &mut Vec<Effect>,
+) {
     let question = state.ids.next();
     let reading = &mut state.remote.reading;
-    reading.asked = Some(wish.clone());
+    reading.asked = Some(request.clone());
     reading.question = question;
     if let Some(examples) = &reading.examples {
         effects.push(Effect::TryReading {
             question,
             examples: Arc::clone(examples),
-            wish,
+            request,
         });
     }
 }
@@ -52,9 +56,13 @@ pub(in super::super) fn listed(state: &mut State, saved: Vec<SavedMapping>, prob
     state.remote.reading.problems = problems;
 }
 
-pub(in super::super) fn save(state: &mut State, wish: ReadingWish, effects: &mut Vec<Effect>) {
+pub(in super::super) fn save(
+    state: &mut State,
+    request: ReadingRequest,
+    effects: &mut Vec<Effect>,
+) {
     state.remote.reading.failure = None;
-    effects.push(Effect::SaveMapping(wish));
+    effects.push(Effect::SaveMapping(request));
 }
 
 pub(in super::super) fn load(state: &mut State, path: PathBuf, effects: &mut Vec<Effect>) {

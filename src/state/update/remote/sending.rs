@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::super::{run_tasks, s3};
 use super::{begin, failed, jobs, take_check};
 use crate::state::{
-    Effect, ExportScope, JobId, ModelDraft, Overlay, RehearsalReport, RehearsalWish, SendCheck,
+    Effect, ExportScope, JobId, ModelDraft, Overlay, RehearsalReport, RehearsalRequest, SendCheck,
     SendDraft, SendStage, State, TaskId, TaskKind, TaskOutcome, TaskSignal,
 };
 use crate::tasks::ProgressUnit;
@@ -92,7 +92,7 @@ pub(in super::super) fn checked(
 /// Tries the archive on this machine, with some of the images, as Batch Transform would run it.
 pub(in super::super) fn rehearse(
     state: &mut State,
-    wish: RehearsalWish,
+    request: RehearsalRequest,
     effects: &mut Vec<Effect>,
 ) {
     if state.remote.sending.rehearsal.is_running() {
@@ -108,14 +108,14 @@ pub(in super::super) fn rehearse(
     if let SendStage::Done(check) = &state.remote.sending.check {
         order.spec.clone_from(&check.plan.spec);
     }
-    state.settings.rehearsal.clone_from(&wish);
+    state.settings.rehearsal.clone_from(&request);
     let title = format!("Rehearse {} on this machine", order.model.name());
     let (task, control) = begin(state, TaskKind::Rehearse, ProgressUnit::Images, title);
     state.remote.sending.rehearsal = SendStage::Running(task);
     effects.push(Effect::Rehearse {
         source,
         order: Box::new(order),
-        wish,
+        request,
         runtime_library: state.settings.runtime_library.clone(),
         task,
         control,

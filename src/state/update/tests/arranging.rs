@@ -31,7 +31,7 @@ fn on(state: &mut State, wanted: impl Into<Command>) -> Option<Asked> {
 }
 
 /// Does what the worker does; gives what is asked for next.
-fn answer(state: &mut State, asked: &Asked) -> Option<Asked> {
+fn prediction(state: &mut State, asked: &Asked) -> Option<Asked> {
     let arrangement = arrange(&asked.request, &|| false).unwrap();
     let id = asked.id;
     let next = tell(
@@ -43,9 +43,10 @@ fn answer(state: &mut State, asked: &Asked) -> Option<Asked> {
         }),
     );
     assert!(next.is_none(), "the statistics are still to come");
-    let answers = asked.request.answers.as_ref();
+    let predictions = asked.request.predictions.as_ref();
     let (view, marks) = (&asked.request.view, &asked.request.marks);
-    let statistics = answers.and_then(|answers| statistics(answers, view, None, marks, &|| false));
+    let statistics =
+        predictions.and_then(|predictions| statistics(predictions, view, None, marks, &|| false));
     tell(state, Message::Event(Event::Counted { id, statistics }))
 }
 
@@ -53,7 +54,7 @@ fn answer(state: &mut State, asked: &Asked) -> Option<Asked> {
 fn settle(state: &mut State, asked: Option<Asked>) {
     let mut next = asked;
     while let Some(asked) = next {
-        next = answer(state, &asked);
+        next = prediction(state, &asked);
     }
     assert!(!state.arranging.is_under_way());
 }
@@ -143,7 +144,7 @@ fn a_late_order_is_dropped() {
     let (mut state, _) = arranged(&NAMES);
     let early = on(&mut state, Command::SetQuery("png".to_owned())).unwrap();
     let late = on(&mut state, Command::SetQuery("a.".to_owned())).unwrap();
-    assert!(answer(&mut state, &early).is_none());
+    assert!(prediction(&mut state, &early).is_none());
     assert_eq!(on_screen(&state), [0, 1, 2, 3]);
     settle(&mut state, Some(late));
     assert_eq!(on_screen(&state), [1]);
@@ -235,9 +236,9 @@ fn what_comes_while_an_order_is_made_is_asked_for_once_it_is_done() {
     let first = tell(&mut state, page_of("e.jpg")).unwrap();
     assert!(tell(&mut state, page_of("f.jpg")).is_none());
     assert!(tell(&mut state, page_of("g.jpg")).is_none());
-    let second = answer(&mut state, &first).unwrap();
+    let second = prediction(&mut state, &first).unwrap();
     assert_eq!(second.request.samples.len(), 7);
-    assert!(answer(&mut state, &second).is_none());
+    assert!(prediction(&mut state, &second).is_none());
 }
 
 #[test]
@@ -288,7 +289,7 @@ fn a_search_of_the_project_that_no_field_holds_is_left_out() {
 }
 
 #[test]
-fn the_filtered_images_without_an_answer_are_predicted() {
+fn the_filtered_images_without_a_prediction_are_predicted() {
     let (mut state, source, _) = opened();
     event(
         &mut state,
@@ -301,10 +302,10 @@ fn the_filtered_images_without_an_answer_are_predicted() {
     settle_pending(&mut state);
     settle_command(&mut state, Command::SetQuery("!b.jpg".to_owned()));
     command(&mut state, Action::PredictFiltered);
-    let wish = &state.engine.waiting;
+    let request = &state.engine.waiting;
     let expected: SampleSet = [0, 2].map(SampleId).into_iter().collect();
     assert_eq!(
-        *wish,
-        Some(crate::state::engine::Wish::UnansweredOf(expected))
+        *request,
+        Some(crate::state::engine::Wish::UnpredictedOf(expected))
     );
 }

@@ -46,7 +46,7 @@ fn boxes(count: usize) -> Prediction {
     Prediction {
         width: 3,
         height: 2,
-        answer: Answer::Detections(detections.collect()),
+        content: PredictionContent::Detections(detections.collect()),
         warnings: Vec::new(),
     }
 }
@@ -54,14 +54,14 @@ fn boxes(count: usize) -> Prediction {
 /// As [`ready`], with two boxes on the first image.
 fn with_boxes() -> (State, RunId) {
     let (mut state, source, run) = ready();
-    let answers = vec![new_answer(SampleId(0), Ok(boxes(2)))];
+    let predictions = vec![new_prediction(SampleId(0), Ok(boxes(2)))];
     event(
         &mut state,
         Event::Predicted {
             source,
             run,
             at_ms: 1,
-            answers,
+            predictions,
         },
     );
     (state, run)
@@ -70,7 +70,7 @@ fn with_boxes() -> (State, RunId) {
 #[test]
 fn a_verdict_is_sent_to_the_project_at_once_and_is_saving_until_it_is_there() {
     let (mut state, source, run) = ready();
-    answer(&mut state, source, run, 0);
+    prediction(&mut state, source, run, 0);
     let effects = command(&mut state, Action::Accept);
     let expected = set_verdict("a.jpg", Some(run), Some(Verdict::Accept));
     assert_eq!(changes(&effects), [expected]);
@@ -112,18 +112,18 @@ fn predicted(source: SourceId, run: RunId, prediction: Prediction) -> Event {
         source,
         run,
         at_ms: 1,
-        answers: vec![new_answer(SampleId(0), Ok(prediction))],
+        predictions: vec![new_prediction(SampleId(0), Ok(prediction))],
     }
 }
 
 #[test]
-fn an_answer_that_was_judged_is_not_replaced_when_its_file_has_changed() {
+fn a_prediction_that_was_judged_is_not_replaced_when_its_file_has_changed() {
     let (mut state, source, run) = judged_and_outdated();
     let effects = command(&mut state, Action::PredictShown);
     assert!(!has!(effects, Effect::PredictOne { .. }), "{effects:?}");
     let notice = &state.notice.as_ref().unwrap().text;
     assert!(
-        notice.contains("keeps the answer that was judged"),
+        notice.contains("keeps the prediction that was judged"),
         "{notice}"
     );
     command(&mut state, Action::SelectAll);
@@ -143,7 +143,7 @@ fn an_answer_that_was_judged_is_not_replaced_when_its_file_has_changed() {
 }
 
 #[test]
-fn verdicts_that_are_taken_back_for_a_new_answer_never_come_to_lie_on_it() {
+fn verdicts_that_are_taken_back_for_a_new_prediction_never_come_to_lie_on_it() {
     let (mut state, source, run) = judged_and_outdated();
     let effects = command(&mut state, Action::PredictAnew);
     assert!(
@@ -167,7 +167,7 @@ fn verdicts_that_are_taken_back_for_a_new_answer_never_come_to_lie_on_it() {
 }
 
 #[test]
-fn verdicts_that_are_brought_back_before_the_new_answer_is_there_keep_the_old_one() {
+fn verdicts_that_are_brought_back_before_the_new_prediction_is_there_keep_the_old_one() {
     let (mut state, source, run) = judged_and_outdated();
     command(&mut state, Action::PredictAnew);
     command(&mut state, Action::Undo);
@@ -178,7 +178,7 @@ fn verdicts_that_are_brought_back_before_the_new_answer_is_there_keep_the_old_on
 }
 
 #[test]
-fn a_judged_answer_about_an_older_file_is_there_when_the_project_is_opened_again() {
+fn a_judged_prediction_about_an_older_file_is_there_when_the_project_is_opened_again() {
     let mut state = State::default();
     event(&mut state, models(&["small"]));
     let source = source_of(&command(
@@ -205,9 +205,15 @@ fn a_judged_answer_about_an_older_file_is_there_when_the_project_is_opened_again
     event(&mut state, Event::ProjectOpened { source, content });
     let page = page(&["a.jpg", "b.jpg"]);
     event(&mut state, Event::Listed { source, page });
-    // The answer there is not about this file; nothing is known of the others yet.
-    let answers = vec![(run, SampleId(0), None)];
-    let effects = event(&mut state, Event::AnswersRead { source, answers });
+    // The prediction there is not about this file; nothing is known of the others yet.
+    let predictions = vec![(run, SampleId(0), None)];
+    let effects = event(
+        &mut state,
+        Event::PredictionsLoaded {
+            source,
+            predictions,
+        },
+    );
     assert!(!has!(effects, Effect::Prepare { .. }), "{effects:?}");
     let task = state.tasks.running()[0].id;
     let result = Ok(());
@@ -225,7 +231,7 @@ fn a_judged_answer_about_an_older_file_is_there_when_the_project_is_opened_again
             size_bytes: 99,
             ..FileStamp::default()
         }),
-        answer: StoredAnswer::Answered {
+        prediction: StoredPrediction::Predicted {
             width: 3,
             height: 2,
             classes: vec![0],
@@ -233,13 +239,13 @@ fn a_judged_answer_about_an_older_file_is_there_when_the_project_is_opened_again
             warnings: Vec::new(),
         },
     };
-    let answers = vec![row("a.jpg"), row("b.jpg")];
+    let predictions = vec![row("a.jpg"), row("b.jpg")];
     event(
         &mut state,
         Event::RunLoaded {
             source,
             run,
-            answers,
+            predictions,
         },
     );
     let task = state.tasks.running()[0].id;
@@ -252,15 +258,15 @@ fn a_judged_answer_about_an_older_file_is_there_when_the_project_is_opened_again
     let effects = event(&mut state, ended);
     assert!(!has!(effects, Effect::Prepare { .. }), "{effects:?}");
     let any_version = effects.iter().any(
-        |effect| matches!(effect, Effect::ReadAnswers { wanted, .. } if wanted[0].stamp.is_none()),
+        |effect| matches!(effect, Effect::LoadPredictions { wanted, .. } if wanted[0].stamp.is_none()),
     );
     assert!(any_version, "{effects:?}");
     let run = state.run().unwrap();
     assert!(run.is_outdated(SampleId(0)));
-    assert_eq!(run.status(SampleId(0)), AnswerStatus::Answered);
+    assert_eq!(run.status(SampleId(0)), PredictionStatus::Predicted);
     assert_eq!(
         run.status(SampleId(1)),
-        AnswerStatus::Unasked,
+        PredictionStatus::NotPredicted,
         "nobody judged it"
     );
     let said: Vec<&str> = state
@@ -270,13 +276,14 @@ fn a_judged_answer_about_an_older_file_is_there_when_the_project_is_opened_again
         .map(|entry| entry.problem.message.as_str())
         .collect();
     assert!(
-        said.iter().any(|text| text.contains("the answer is kept")),
+        said.iter()
+            .any(|text| text.contains("the prediction is kept")),
         "{said:?}"
     );
 }
 
 #[test]
-fn an_image_without_an_answer_can_be_judged() {
+fn an_image_without_a_prediction_can_be_judged() {
     let (mut state, ..) = ready();
     let effects = command(&mut state, Action::Unsure);
     assert_eq!(
@@ -388,11 +395,11 @@ fn a_confirmed_box_outranks_the_filters_and_no_hidden_box_stays_selected() {
 }
 
 #[test]
-fn clearing_takes_away_what_was_said_before_there_was_an_answer_too() {
+fn clearing_takes_away_what_was_said_before_there_was_a_prediction_too() {
     let (mut state, source, run) = ready();
     command(&mut state, Action::GoOnAfterVerdict);
     command(&mut state, Action::Accept);
-    answer(&mut state, source, run, 0);
+    prediction(&mut state, source, run, 0);
     command(&mut state, Action::Reject);
     command(&mut state, Action::ClearVerdict);
     assert_eq!(state.judgements.verdict(SampleId(0)), None);
@@ -443,10 +450,10 @@ fn the_next_unjudged_image_is_found_around_the_end() {
 }
 
 #[test]
-fn the_least_certain_answer_comes_first() {
+fn the_least_certain_prediction_comes_first() {
     let (mut state, source, run) = ready();
     let sure = |first: f32| Prediction {
-        answer: Answer::Classes(
+        content: PredictionContent::Classes(
             [(0, first), (1, 0.1)]
                 .map(|(index, score)| ClassScore {
                     index,
@@ -457,15 +464,15 @@ fn the_least_certain_answer_comes_first() {
         ),
         ..cat()
     };
-    let answers = [(0, 0.9), (1, 0.5), (2, 0.2)];
+    let predictions = [(0, 0.9), (1, 0.5), (2, 0.2)];
     event(
         &mut state,
         Event::Predicted {
             source,
             run,
             at_ms: 1,
-            answers: answers
-                .map(|(id, first)| new_answer(SampleId(id), Ok(sure(first))))
+            predictions: predictions
+                .map(|(id, first)| new_prediction(SampleId(id), Ok(sure(first))))
                 .into(),
         },
     );

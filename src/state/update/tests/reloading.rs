@@ -145,7 +145,7 @@ fn a_place_that_could_not_be_opened_is_opened_anew() {
 }
 
 #[test]
-fn the_neighbours_of_the_picture_are_read_ahead_the_next_one_first() {
+fn the_neighbours_of_the_image_are_read_ahead_the_next_one_first() {
     let (mut state, source) = listed();
     for (shown, neighbours) in [(1, &["c.jpg", "a.jpg"][..]), (2, &["b.jpg"])] {
         command(&mut state, Command::Show(SampleId(shown)));

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use super::{answer, cat, command, event, opened, ready};
+use super::{cat, command, event, opened, prediction, ready};
 use crate::domain::{
-    AnswerExamples, Check, CheckGrade, CheckPoint, FailedObject, InputObjects, JobOutcome, JobPage,
-    JobPhase, JobProgress, JobQuery, LabelSet, LeftBehind, MadeAt, ModelSource, Preflight,
-    ReadingWish, S3Access, S3Address, S3Place, SageMakerAccess, SampleId, TransformJob,
-    TransformPlan, TransformSpec, TransformStatus, TransformSummary, Unexplained,
+    Check, CheckGrade, CheckPoint, FailedObject, InferenceLocation, InputObjects, JobOutcome,
+    JobPage, JobPhase, JobProgress, JobQuery, LabelSet, LeftBehind, ModelSource, Preflight,
+    ReadingRequest, ResponseExamples, S3Access, S3Address, S3Place, SageMakerAccess, SampleId,
+    TransformJob, TransformPlan, TransformSpec, TransformStatus, TransformSummary, Unexplained,
 };
 use crate::state::{
     Action, Command, DisplayInfo, Effect, Event, ExportScope, JobFinding, JobId, Leftovers,
@@ -159,7 +159,7 @@ fn the_form_begins_with_the_model_and_the_selection_and_is_checked_once_it_is_fi
         "s3://bucket/out/cats-1/"
     );
 
-    // Another check takes its place, and the late answer is dropped.
+    // Another check takes its place, and the late prediction is dropped.
     let (second, _) = check(
         &mut state,
         SendDraft {
@@ -568,12 +568,12 @@ fn a_job_that_is_not_there_or_that_nobody_wants_to_watch_is_not_watched_after_a_
 }
 
 #[test]
-fn an_answer_from_elsewhere_about_a_picture_of_another_size_is_not_shown() {
+fn a_prediction_from_remote_about_an_image_of_another_size_is_not_shown() {
     let (mut state, source, run) = ready();
-    state.runs.get_mut(run).unwrap().info.key.made = MadeAt::Outputs {
+    state.runs.get_mut(run).unwrap().info.key.made = InferenceLocation::Outputs {
         folder: "s3://bucket/out/".to_owned(),
     };
-    answer(&mut state, source, run, 0);
+    prediction(&mut state, source, run, 0);
     assert_eq!(state.shown.prediction.as_deref(), Some(&cat()));
     let mut displayed = |size| {
         let result = Ok(DisplayInfo {
@@ -625,16 +625,16 @@ fn a_run_that_learns_more_names_of_classes_keeps_those_it_has() {
     assert_eq!(*known, named(&[(1, "cat"), (2, "dog")]));
 }
 
-fn examples() -> Arc<AnswerExamples> {
-    Arc::new(AnswerExamples {
+fn examples() -> Arc<ResponseExamples> {
+    Arc::new(ResponseExamples {
         shown: "{}".to_owned(),
-        ..AnswerExamples::default()
+        ..ResponseExamples::default()
     })
 }
 
-fn trial(wish: ReadingWish) -> Box<ReadingTrial> {
+fn trial(request: ReadingRequest) -> Box<ReadingTrial> {
     Box::new(ReadingTrial {
-        wish,
+        request,
         description: Ok("scores".to_owned()),
         recognised: None,
         assumed: Vec::new(),
@@ -674,19 +674,19 @@ fn examples_are_read_at_once_and_anew_with_each_wish_and_a_late_reading_is_dropp
     assert!(state.remote.outputs.task.is_none());
     assert!(state.remote.reading.is_asking());
 
-    let named = ReadingWish {
+    let named = ReadingRequest {
         labels: "imagenet".to_owned(),
-        ..ReadingWish::default()
+        ..ReadingRequest::default()
     };
-    let wish = Command::TryReading(Box::new(named.clone()));
-    let second = question(&command(&mut state, wish)).unwrap();
-    let answer = |question, wish| Event::ReadingTried {
+    let request = Command::TryReading(Box::new(named.clone()));
+    let second = question(&command(&mut state, request)).unwrap();
+    let prediction = |question, request| Event::ReadingTried {
         question,
-        trial: trial(wish),
+        trial: trial(request),
     };
-    event(&mut state, answer(first, ReadingWish::default()));
+    event(&mut state, prediction(first, ReadingRequest::default()));
     assert!(state.remote.reading.trial.is_none());
-    event(&mut state, answer(second, named));
+    event(&mut state, prediction(second, named));
     assert!(state.remote.reading.trial.is_some());
     assert!(!state.remote.reading.is_asking());
 }

@@ -86,7 +86,7 @@ fn status_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Vec<Command>)
             ui.spinner();
         }
     });
-    if endpoint.answers() {
+    if endpoint.accepts_requests() {
         predict_here_ui(ui, endpoint, commands);
     }
     match &endpoint.seen {
@@ -214,12 +214,12 @@ fn done_ui(ui: &mut Ui, deletion: &EndpointDeletion) {
     });
 }
 
-/// The picture in view is sent there from now on.
+/// The image in view is sent there from now on.
 fn predict_here_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Vec<Command>) {
     let EndpointId { sagemaker, name } = &endpoint.id;
     ui.horizontal(|ui| {
         let predict = ui.button("Predict here").on_hover_text(
-            "Sends the picture in view to this endpoint from now on, and what you ask for; nothing else",
+            "Sends the image in view to this endpoint from now on, and what you ask for; nothing else",
         );
         if predict.clicked() {
             let model = RemoteModel::at_endpoint(name.as_str(), sagemaker.clone());

@@ -16,11 +16,11 @@ use super::super::log::log_lines_ui;
 use super::super::prices::{PriceMemory, keep_price_ui, price_problem_ui};
 use super::status_sign;
 use crate::domain::{
-    DEFAULT_PAYLOAD_MB, InputObjects, JobOutcome, JobPhase, JobProgress, LeftBehind, ReadingWish,
-    S3Place, TransformJob, TransformSpec, TransformStatus, Utc, human_usd,
+    DEFAULT_PAYLOAD_MB, InputObjects, JobOutcome, JobPhase, JobProgress, LeftBehind,
+    ReadingRequest, S3Place, TransformJob, TransformSpec, TransformStatus, Utc, human_usd,
 };
 use crate::state::{
-    Action, Command, JobFinding, JobId, KnownJob, Leftovers, OutputsAt, OutputsWish, RetryPlan,
+    Action, Command, JobFinding, JobId, KnownJob, Leftovers, OutputsAt, OutputsRequest, RetryPlan,
     S3Failure, State,
 };
 use crate::tasks::now_ms;
@@ -317,15 +317,15 @@ fn outputs_ui(ui: &mut Ui, state: &State, job: &KnownJob, commands: &mut Vec<Com
     let check = Action::OpenOutputs.check(state);
     let is_free = state.remote.outputs.task.is_none();
     let open = ui.add_enabled(check.is_ok() && is_free, Button::new("Open outputs"));
-    let open = open.on_hover_text("Shows the answers as a run over the images that are open");
+    let open = open.on_hover_text("Shows the predictions as a run over the images that are open");
     let open = match check {
         Ok(()) => open,
         Err(reason) => open.on_disabled_hover_text(reason),
     };
     if open.clicked() {
-        commands.push(Command::OpenOutputs(Box::new(OutputsWish {
+        commands.push(Command::OpenOutputs(Box::new(OutputsRequest {
             at: OutputsAt::Job(job.id.clone()),
-            reading: ReadingWish::default(),
+            reading: ReadingRequest::default(),
         })));
     }
     if !is_free {

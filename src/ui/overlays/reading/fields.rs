@@ -64,7 +64,7 @@ impl Form<'_> {
         fault_ui(ui, self.fault, MappingField::Values);
         checkbox_ui(ui, &mut draft.background, "Class 0 is the background")
             .on_hover_text("It is left out, and class 1 is the first of the names");
-        let classes = ("Classes", "only where the answer lists the best ones");
+        let classes = ("Classes", "only where the prediction lists the best ones");
         self.place_ui(ui, &mut draft.classes, MappingField::Classes, classes);
         let best = ("Best class, to check against", "optional");
         self.place_ui(ui, &mut draft.best, MappingField::Best, best);
@@ -105,7 +105,7 @@ impl Form<'_> {
         ui.horizontal(|ui| {
             ui.label("Add to class numbers");
             ui.add(number_field(&mut draft.class_offset).range(-1000..=1000))
-                .on_hover_text("−1 where the answers count classes from 1 and the names from 0")
+                .on_hover_text("−1 where the predictions count classes from 1 and the names from 0")
                 .accessible_name("Number that is added to class numbers");
         });
         let scores = ("Scores", "one a box, from 0 to 1");
@@ -134,7 +134,7 @@ impl Form<'_> {
         });
     }
 
-    /// A field for a place in the answer, and a menu of those that suit it.
+    /// A field for a place in the prediction, and a menu of those that suit it.
     fn place_ui(
         self,
         ui: &mut Ui,
@@ -158,12 +158,12 @@ impl Form<'_> {
 
     fn places_ui(self, ui: &mut Ui, text: &mut String, field: MappingField) {
         let Some(places) = self.places else {
-            ui.weak("Look at the first answers, then what stands there can be chosen");
+            ui.weak("Look at the first predictions, then what stands there can be chosen");
             return;
         };
         let mut suiting = places.iter().filter(|place| place.suits(field)).peekable();
         if suiting.peek().is_none() {
-            ui.weak("Nothing in the first answer could be this");
+            ui.weak("Nothing in the first prediction could be this");
         }
         ScrollArea::vertical().max_height(300.0).show(ui, |ui| {
             for place in suiting {

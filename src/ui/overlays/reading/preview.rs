@@ -1,4 +1,4 @@
-//! What the first answers read as, beside the answers themselves.
+//! What the first predictions read as, beside the predictions themselves.
 
 use eframe::egui::{
     Color32, CornerRadius, Frame, Label, Margin, Rect, RichText, ScrollArea, Sense, Stroke,
@@ -9,13 +9,13 @@ use super::super::super::textures::Textures;
 use super::super::super::theme;
 use super::super::super::widgets::{Tone, banner_ui, box_count, score_row_ui, strong};
 use super::ReadingMemory;
-use crate::domain::{Answer, Detection, ExampleAnswer, Prediction};
+use crate::domain::{Detection, ExampleResponse, Prediction, PredictionContent};
 use crate::state::State;
 
 const SKETCH_WIDTH: f32 = 132.0;
 const SKETCH_HEIGHT: f32 = 110.0;
 const RAW_HEIGHT: f32 = 180.0;
-/// Classes or boxes of an answer that are named.
+/// Classes or boxes of a prediction that are named.
 const NAMED: usize = 3;
 /// Boxes that are drawn.
 const SKETCHED: usize = 30;
@@ -29,12 +29,12 @@ pub(in super::super) fn examples_ui(
     nothing: &str,
 ) {
     let reading = &state.remote.reading;
-    ui.label(strong("What the first answers say"));
+    ui.label(strong("What the first predictions say"));
     let Some(examples) = reading.examples() else {
         ui.add(Label::new(RichText::new(nothing).weak()).wrap());
         return;
     };
-    match (&reading.trial, memory.wish()) {
+    match (&reading.trial, memory.request()) {
         (_, Err(fault)) => banner_ui(ui, Tone::Warning, &fault.reason, |_| {}),
         (None, Ok(_)) => {
             ui.spinner();
@@ -55,7 +55,7 @@ pub(in super::super) fn examples_ui(
                 let text = format!("Assumed: {assumed}");
                 ui.add(Label::new(RichText::new(text).small().weak()).wrap());
             }
-            for (example, read) in examples.answers.iter().zip(&trial.readings) {
+            for (example, read) in examples.responses.iter().zip(&trial.readings) {
                 example_ui(ui, state, textures, example, read);
             }
         }
@@ -68,7 +68,7 @@ fn example_ui(
     ui: &mut Ui,
     state: &State,
     textures: &mut Textures,
-    example: &ExampleAnswer,
+    example: &ExampleResponse,
     read: &Result<Prediction, String>,
 ) {
     ui.add_space(4.0);
@@ -84,8 +84,8 @@ fn example_ui(
             return;
         }
     };
-    match &prediction.answer {
-        Answer::Classes(classes) => {
+    match &prediction.content {
+        PredictionContent::Classes(classes) => {
             for class in classes.iter().take(NAMED) {
                 let color = theme::class_color(class.index);
                 let sense = Sense::hover();
@@ -93,7 +93,7 @@ fn example_ui(
                     .on_hover_text(&class.label);
             }
         }
-        Answer::Detections(boxes) => {
+        PredictionContent::Detections(boxes) => {
             ui.horizontal_top(|ui| {
                 sketch_ui(ui, state, textures, example, prediction, boxes);
                 ui.vertical(|ui| {
@@ -115,7 +115,7 @@ fn sketch_ui(
     ui: &mut Ui,
     state: &State,
     textures: &mut Textures,
-    example: &ExampleAnswer,
+    example: &ExampleResponse,
     prediction: &Prediction,
     boxes: &[Detection],
 ) {
@@ -146,7 +146,11 @@ fn sketch_ui(
 }
 
 fn raw_ui(ui: &mut Ui, shown: &str) {
-    ui.label(RichText::new("The first answer, shortened").small().weak());
+    ui.label(
+        RichText::new("The first prediction, shortened")
+            .small()
+            .weak(),
+    );
     Frame::new()
         .fill(theme::sunken_fill(ui.visuals()))
         .corner_radius(6)

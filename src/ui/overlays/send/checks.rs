@@ -7,7 +7,7 @@ use eframe::egui::{
 use super::super::super::widgets::{Tone, banner_ui, number_field, strong};
 use super::super::form::{CheckHalf, check_ui, text_ui};
 use crate::state::{
-    Command, ModelFrom, RehearsalWish, SendCheck, SendStage, SendStatus, State, TaskSignal,
+    Command, ModelFrom, RehearsalRequest, SendCheck, SendStage, SendStatus, State, TaskSignal,
 };
 
 /// A rehearsal is a sample: whoever wants them all here predicts them here.
@@ -19,7 +19,7 @@ const LONGEST_LINE: usize = 2000;
 pub(super) fn checks_ui(
     ui: &mut Ui,
     state: &State,
-    wish: &mut RehearsalWish,
+    request: &mut RehearsalRequest,
     commands: &mut Vec<Command>,
 ) {
     let sending = &state.remote.sending;
@@ -37,7 +37,7 @@ pub(super) fn checks_ui(
         commands,
         |ui, check, commands| {
             commands_ui(ui, check, commands);
-            rehearsal_ui(ui, sending, wish, commands);
+            rehearsal_ui(ui, sending, request, commands);
         },
     );
 }
@@ -46,7 +46,7 @@ pub(super) fn checks_ui(
 fn rehearsal_ui(
     ui: &mut Ui,
     sending: &SendStatus,
-    wish: &mut RehearsalWish,
+    request: &mut RehearsalRequest,
     commands: &mut Vec<Command>,
 ) {
     let rehearsal = &sending.rehearsal;
@@ -67,18 +67,18 @@ fn rehearsal_ui(
             _ => "Address of a TensorFlow Serving, where the archive holds a SavedModel",
         };
         let hint = "http://127.0.0.1:8501/v1/models/model:predict";
-        text_ui(ui, &mut wish.tensorflow_serving, name, hint);
+        text_ui(ui, &mut request.tensorflow_serving, name, hint);
     }
     ui.horizontal_wrapped(|ui| {
         ui.label("Python");
-        let field = TextEdit::singleline(&mut wish.python).desired_width(150.0);
+        let field = TextEdit::singleline(&mut request.python).desired_width(150.0);
         ui.add(field).accessible_name("Python that rehearses");
-        let images = number_field(&mut wish.images)
+        let images = number_field(&mut request.images)
             .range(1..=MOST_REHEARSED)
             .suffix(" images");
         let images = ui.add(images).accessible_name("Images to try");
         images.on_hover_text("The first ones of those that would be sent");
-        let missing = missing_for(model_from, wish);
+        let missing = missing_for(model_from, request);
         let is_ready = !rehearsal.is_running() && missing.is_none();
         let button = ui.add_enabled(is_ready, Button::new("Try it here"));
         let button = match missing {
@@ -86,10 +86,10 @@ fn rehearsal_ui(
             None => button,
         };
         if button.clicked() {
-            commands.push(Command::Rehearse(RehearsalWish {
-                python: wish.python.trim().to_owned(),
-                images: wish.images,
-                tensorflow_serving: wish.tensorflow_serving.trim().to_owned(),
+            commands.push(Command::Rehearse(RehearsalRequest {
+                python: request.python.trim().to_owned(),
+                images: request.images,
+                tensorflow_serving: request.tensorflow_serving.trim().to_owned(),
             }));
         }
         if let SendStage::Running(task) = rehearsal {
@@ -118,12 +118,12 @@ fn rehearsal_ui(
 }
 
 /// What has to be said before a rehearsal can be held.
-fn missing_for(model_from: ModelFrom, wish: &RehearsalWish) -> Option<&'static str> {
-    if wish.python.trim().is_empty() {
+fn missing_for(model_from: ModelFrom, request: &RehearsalRequest) -> Option<&'static str> {
+    if request.python.trim().is_empty() {
         return Some("Say which Python runs the handler");
     }
     let needs_serving = model_from == ModelFrom::SavedModel;
-    (needs_serving && wish.tensorflow_serving.trim().is_empty())
+    (needs_serving && request.tensorflow_serving.trim().is_empty())
         .then_some("Start a TensorFlow Serving with this model, and give its address above")
 }
 

@@ -241,7 +241,7 @@ fn requests_ui(ui: &mut Ui, draft: &mut SendDraft) {
         );
         choice_ui(
             ui,
-            "Assemble the answers",
+            "Assemble the predictions",
             &mut draft.assemble,
             &[
                 (None, "as the images need it"),
@@ -332,7 +332,7 @@ fn advanced_ui(ui: &mut Ui, memory: &mut SendMemory) {
     ui.label("Instances");
     let name = "TransformAmiVersion, the system of the instances";
     text_ui(ui, &mut advanced.ami_version, name, "AWS's usual one");
-    ui.label("DataCaptureConfig: keeps requests and answers, too");
+    ui.label("DataCaptureConfig: keeps requests and predictions, too");
     let name = "DestinationS3Uri, the folder that they go to";
     text_ui(ui, &mut advanced.capture_to, name, "nothing is kept");
     address_problem_ui(ui, &advanced.capture_to);
@@ -364,7 +364,7 @@ fn filters_ui(ui: &mut Ui, draft: &mut SendDraft) {
     checkbox_ui(
         ui,
         &mut processing.join_input,
-        "Join each answer with its input",
+        "Join each prediction with its input",
     )
-    .on_hover_text("For inputs of JSON or CSV; pictures cannot be joined");
+    .on_hover_text("For inputs of JSON or CSV; images cannot be joined");
 }

@@ -1,9 +1,9 @@
-//! The answers of one run, kept compactly.
+//! The predictions of one run, kept compactly.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::domain::{Answer, ModelTask, Prediction, SampleId};
+use crate::domain::{ModelTask, Prediction, PredictionContent, SampleId};
 
 /// How many samples share a piece. A snapshot makes the next change copy one piece: 200 KiB for a hundred boxes each.
 const SAMPLES_A_PIECE: usize = 256;
@@ -14,22 +14,22 @@ const SAMPLES_A_PIECE: usize = 256;
 /// A clone is a snapshot: it shares all pieces with the original, and a change copies only the piece that it is in. So
 /// the window keeps recording while a worker counts.
 #[derive(Debug, Clone)]
-pub struct Answers {
+pub struct Predictions {
     task: ModelTask,
     /// By listing, [`SAMPLES_A_PIECE`] samples each.
     pieces: Vec<Arc<Piece>>,
-    answered: usize,
+    predicted: usize,
     failed: usize,
     revision: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum AnswerStatus {
+pub enum PredictionStatus {
     #[default]
-    Unasked,
-    /// Asked for; neither an answer nor a failure has come yet.
+    NotPredicted,
+    /// Asked for; neither a prediction nor a failure has come yet.
     Waiting,
-    Answered,
+    Predicted,
     Failed,
 }
 
@@ -45,7 +45,7 @@ pub struct Summary<'a> {
     pub scores: &'a [f32],
 }
 
-/// The answers of neighbouring samples. A replaced answer leaves its boxes behind until they are more than half.
+/// The predictions of neighbouring samples. A replaced answer leaves its boxes behind until they are more than half.
 #[derive(Debug, Clone)]
 struct Piece {
     rows: [Row; SAMPLES_A_PIECE],
@@ -53,29 +53,29 @@ struct Piece {
     scores: Vec<f32>,
     /// How many entries of `classes` and `scores` belong to no row any more.
     left_behind: usize,
-    /// Rows with an answer or a failure.
+    /// Rows with a prediction or a failure.
     settled: usize,
-    /// Why there is no answer, by row.
+    /// Why there is no prediction, by row.
     failures: BTreeMap<usize, String>,
-    /// What is wrong with images that have an answer, by row.
+    /// What is wrong with images that have a prediction, by row.
     warnings: BTreeMap<usize, Vec<String>>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Row {
-    status: AnswerStatus,
+    status: PredictionStatus,
     first: u32,
     len: u32,
     width: u32,
     height: u32,
 }
 
-impl Answers {
+impl Predictions {
     pub fn new(task: ModelTask) -> Self {
         Self {
             task,
             pieces: Vec::new(),
-            answered: 0,
+            predicted: 0,
             failed: 0,
             revision: 0,
         }
@@ -85,13 +85,14 @@ impl Answers {
         self.task
     }
 
-    pub fn status(&self, id: SampleId) -> AnswerStatus {
-        self.row(id).map_or(AnswerStatus::Unasked, |row| row.status)
+    pub fn status(&self, id: SampleId) -> PredictionStatus {
+        self.row(id)
+            .map_or(PredictionStatus::NotPredicted, |row| row.status)
     }
 
-    /// Samples with an answer; kept, not counted.
-    pub fn answered(&self) -> usize {
-        self.answered
+    /// Samples with a prediction; kept, not counted.
+    pub fn predicted(&self) -> usize {
+        self.predicted
     }
 
     /// Samples whose prediction failed; kept, not counted.
@@ -99,7 +100,7 @@ impl Answers {
         self.failed
     }
 
-    /// Another number after every answer or failure that came or went, so that what was counted can be told from what is
+    /// Another number after every prediction or failure that came or went, so that what was counted can be told from what is
     /// to be counted anew. Waiting does not change it.
     pub fn revision(&self) -> u64 {
         self.revision
@@ -122,7 +123,7 @@ impl Answers {
         warnings.map_or(&[], Vec::as_slice)
     }
 
-    /// `None` where there is no answer.
+    /// `None` where there is no prediction.
     pub fn summary(&self, id: SampleId) -> Option<Summary<'_>> {
         let (piece, row) = position(id);
         self.pieces.get(piece)?.summary(row)
@@ -139,7 +140,7 @@ impl Answers {
         })
     }
 
-    /// The samples whose answer in an earlier snapshot is not the one that they have now. Costs next to nothing where little has
+    /// The samples whose prediction in an earlier snapshot is not the one that they have now. Costs next to nothing where little has
     /// changed: the pieces are still shared.
     pub fn changed_since(&self, before: &Self) -> impl Iterator<Item = SampleId> {
         let pieces = self.pieces.iter().zip(&before.pieces).enumerate();
@@ -157,29 +158,30 @@ impl Answers {
 
     /// Has no effect on a sample that is answered, failed or waited for already.
     pub fn set_waiting(&mut self, id: SampleId) {
-        if self.status(id) == AnswerStatus::Unasked {
-            self.piece_mut(id).set_status(id, AnswerStatus::Waiting);
+        if self.status(id) == PredictionStatus::NotPredicted {
+            self.piece_mut(id).set_status(id, PredictionStatus::Waiting);
         }
     }
 
     /// What was asked for and never answered is unasked again: the work was cancelled.
     pub fn stop_waiting(&mut self, ids: impl IntoIterator<Item = SampleId>) {
         for id in ids {
-            if self.status(id) == AnswerStatus::Waiting {
-                self.piece_mut(id).set_status(id, AnswerStatus::Unasked);
+            if self.status(id) == PredictionStatus::Waiting {
+                self.piece_mut(id)
+                    .set_status(id, PredictionStatus::NotPredicted);
             }
         }
     }
 
-    /// Keeps an answer. A second answer of one sample replaces the first.
+    /// Keeps a prediction. A second answer of one sample replaces the first.
     pub fn record(&mut self, id: SampleId, prediction: &Prediction) {
         let (width, height) = (prediction.width, prediction.height);
-        match &prediction.answer {
-            Answer::Classes(classes) => {
+        match &prediction.content {
+            PredictionContent::Classes(classes) => {
                 let entries = classes.iter().map(|class| (class.index, class.score));
                 self.record_entries(id, width, height, entries);
             }
-            Answer::Detections(detections) => {
+            PredictionContent::Detections(detections) => {
                 let entries = detections.iter().map(|found| (found.class_id, found.score));
                 self.record_entries(id, width, height, entries);
             }
@@ -201,18 +203,18 @@ impl Answers {
         self.record_entries(id, width, height, entries);
     }
 
-    /// Of an answer that is recorded already.
+    /// Of a prediction that is recorded already.
     pub fn set_warnings(&mut self, id: SampleId, warnings: Vec<String>) {
         if !warnings.is_empty() {
             self.piece_mut(id).warnings.insert(position(id).1, warnings);
         }
     }
 
-    /// Keeps why there is no answer. Replaces an answer or an earlier reason.
+    /// Keeps why there is no prediction. Replaces a prediction or an earlier reason.
     pub fn record_failure(&mut self, id: SampleId, reason: String) {
         self.forget(id);
         let piece = self.piece_mut(id);
-        piece.set_status(id, AnswerStatus::Failed);
+        piece.set_status(id, PredictionStatus::Failed);
         piece.failures.insert(position(id).1, reason);
         piece.settle();
         self.failed += 1;
@@ -222,10 +224,10 @@ impl Answers {
     /// The sample is unasked again, whatever was known of it.
     pub fn forget(&mut self, id: SampleId) {
         match self.status(id) {
-            AnswerStatus::Unasked => return,
-            AnswerStatus::Waiting => {}
-            AnswerStatus::Answered => self.answered -= 1,
-            AnswerStatus::Failed => self.failed -= 1,
+            PredictionStatus::NotPredicted => return,
+            PredictionStatus::Waiting => {}
+            PredictionStatus::Predicted => self.predicted -= 1,
+            PredictionStatus::Failed => self.failed -= 1,
         }
         self.revision += 1;
         self.piece_mut(id).forget(position(id).1);
@@ -246,14 +248,14 @@ impl Answers {
             piece.scores.push(score);
         }
         piece.rows[position(id).1] = Row {
-            status: AnswerStatus::Answered,
+            status: PredictionStatus::Predicted,
             first: first as u32,
             len: (piece.classes.len() - first) as u32,
             width,
             height,
         };
         piece.settle();
-        self.answered += 1;
+        self.predicted += 1;
         self.revision += 1;
     }
 
@@ -287,7 +289,7 @@ impl Piece {
 
     fn summary(&self, row: usize) -> Option<Summary<'_>> {
         let row = self.rows[row];
-        if row.status != AnswerStatus::Answered {
+        if row.status != PredictionStatus::Predicted {
             return None;
         }
         let range = row.range();
@@ -299,13 +301,16 @@ impl Piece {
         })
     }
 
-    fn set_status(&mut self, id: SampleId, status: AnswerStatus) {
+    fn set_status(&mut self, id: SampleId, status: PredictionStatus) {
         self.rows[position(id).1].status = status;
     }
 
     fn forget(&mut self, row: usize) {
         let old = std::mem::take(&mut self.rows[row]);
-        if matches!(old.status, AnswerStatus::Answered | AnswerStatus::Failed) {
+        if matches!(
+            old.status,
+            PredictionStatus::Predicted | PredictionStatus::Failed
+        ) {
             self.settled -= 1;
         }
         self.failures.remove(&row);
@@ -316,7 +321,7 @@ impl Piece {
         }
     }
 
-    /// One more row has an answer or a failure. Once all have, nothing more is expected and spare room is given back.
+    /// One more row has a prediction or a failure. Once all have, nothing more is expected and spare room is given back.
     fn settle(&mut self) {
         self.settled += 1;
         if self.settled == SAMPLES_A_PIECE {
@@ -369,29 +374,31 @@ mod tests {
         Prediction {
             width: 30,
             height: 20,
-            answer: Answer::Detections(detections.collect()),
+            content: PredictionContent::Detections(detections.collect()),
             warnings: Vec::new(),
         }
     }
 
-    fn scores(answers: &Answers, id: u32) -> Option<&[f32]> {
-        answers.summary(SampleId(id)).map(|summary| summary.scores)
+    fn scores(predictions: &Predictions, id: u32) -> Option<&[f32]> {
+        predictions
+            .summary(SampleId(id))
+            .map(|summary| summary.scores)
     }
 
     #[test]
-    fn an_answer_comes_back_as_it_was_recorded() {
-        let mut answers = Answers::new(ModelTask::Detection);
-        answers.record(SampleId(4000), &boxes(&[0.9, 0.2]));
-        answers.record(SampleId(2), &boxes(&[]));
-        let summary = answers.summary(SampleId(4000)).unwrap();
+    fn a_prediction_comes_back_as_it_was_recorded() {
+        let mut predictions = Predictions::new(ModelTask::Detection);
+        predictions.record(SampleId(4000), &boxes(&[0.9, 0.2]));
+        predictions.record(SampleId(2), &boxes(&[]));
+        let summary = predictions.summary(SampleId(4000)).unwrap();
         assert_eq!((summary.width, summary.height), (30, 20));
         assert_eq!(
             (summary.classes, summary.scores),
             (&[7, 7][..], &[0.9, 0.2][..])
         );
-        assert_eq!(scores(&answers, 2), Some(&[][..]));
-        assert_eq!(scores(&answers, 3), None);
-        let ids: Vec<u32> = answers.iter().map(|(id, _)| id.0).collect();
+        assert_eq!(scores(&predictions, 2), Some(&[][..]));
+        assert_eq!(scores(&predictions, 3), None);
+        let ids: Vec<u32> = predictions.iter().map(|(id, _)| id.0).collect();
         assert_eq!(ids, [2, 4000]);
     }
 
@@ -402,92 +409,95 @@ mod tests {
             label: String::new(),
             score,
         };
-        let mut answers = Answers::new(ModelTask::Classification);
+        let mut predictions = Predictions::new(ModelTask::Classification);
         let prediction = Prediction {
             width: 1,
             height: 1,
-            answer: Answer::Classes(vec![class(281, 0.5), class(3, 0.25)]),
+            content: PredictionContent::Classes(vec![class(281, 0.5), class(3, 0.25)]),
             warnings: Vec::new(),
         };
-        answers.record(SampleId(0), &prediction);
-        assert_eq!(answers.summary(SampleId(0)).unwrap().classes, [281, 3]);
+        predictions.record(SampleId(0), &prediction);
+        assert_eq!(predictions.summary(SampleId(0)).unwrap().classes, [281, 3]);
     }
 
     #[test]
-    fn the_counts_follow_second_answers() {
-        let mut answers = Answers::new(ModelTask::Detection);
-        answers.record_failure(SampleId(0), "broken".to_owned());
-        assert_eq!((answers.answered(), answers.failed()), (0, 1));
-        assert_eq!(answers.failure(SampleId(0)), Some("broken"));
-        answers.record(SampleId(0), &boxes(&[0.9]));
-        answers.record(SampleId(0), &boxes(&[0.8]));
-        assert_eq!((answers.answered(), answers.failed()), (1, 0));
-        assert_eq!(answers.failure(SampleId(0)), None);
-        answers.forget(SampleId(0));
-        assert_eq!((answers.answered(), answers.failed()), (0, 0));
-        assert_eq!(answers.status(SampleId(0)), AnswerStatus::Unasked);
+    fn the_counts_follow_second_predictions() {
+        let mut predictions = Predictions::new(ModelTask::Detection);
+        predictions.record_failure(SampleId(0), "broken".to_owned());
+        assert_eq!((predictions.predicted(), predictions.failed()), (0, 1));
+        assert_eq!(predictions.failure(SampleId(0)), Some("broken"));
+        predictions.record(SampleId(0), &boxes(&[0.9]));
+        predictions.record(SampleId(0), &boxes(&[0.8]));
+        assert_eq!((predictions.predicted(), predictions.failed()), (1, 0));
+        assert_eq!(predictions.failure(SampleId(0)), None);
+        predictions.forget(SampleId(0));
+        assert_eq!((predictions.predicted(), predictions.failed()), (0, 0));
+        assert_eq!(
+            predictions.status(SampleId(0)),
+            PredictionStatus::NotPredicted
+        );
     }
 
     #[test]
-    fn what_was_cancelled_is_unasked_and_what_is_answered_stays() {
-        let mut answers = Answers::new(ModelTask::Detection);
+    fn what_was_cancelled_is_unasked_and_what_is_predicted_stays() {
+        let mut predictions = Predictions::new(ModelTask::Detection);
         for id in [0, 1, 2].map(SampleId) {
-            answers.set_waiting(id);
+            predictions.set_waiting(id);
         }
-        answers.record(SampleId(1), &boxes(&[0.9]));
-        answers.set_waiting(SampleId(1));
-        answers.stop_waiting([0, 1, 9].map(SampleId));
-        let status = |id| answers.status(SampleId(id));
-        assert_eq!(status(0), AnswerStatus::Unasked);
-        assert_eq!(status(1), AnswerStatus::Answered);
-        assert_eq!(status(2), AnswerStatus::Waiting);
+        predictions.record(SampleId(1), &boxes(&[0.9]));
+        predictions.set_waiting(SampleId(1));
+        predictions.stop_waiting([0, 1, 9].map(SampleId));
+        let status = |id| predictions.status(SampleId(id));
+        assert_eq!(status(0), PredictionStatus::NotPredicted);
+        assert_eq!(status(1), PredictionStatus::Predicted);
+        assert_eq!(status(2), PredictionStatus::Waiting);
     }
 
     #[test]
     fn a_snapshot_does_not_follow_later_changes() {
-        let mut answers = Answers::new(ModelTask::Detection);
-        answers.record(SampleId(0), &boxes(&[0.9]));
-        answers.record(SampleId(300), &boxes(&[0.7]));
-        let snapshot = answers.clone();
-        answers.record(SampleId(0), &boxes(&[0.1, 0.1]));
+        let mut predictions = Predictions::new(ModelTask::Detection);
+        predictions.record(SampleId(0), &boxes(&[0.9]));
+        predictions.record(SampleId(300), &boxes(&[0.7]));
+        let snapshot = predictions.clone();
+        predictions.record(SampleId(0), &boxes(&[0.1, 0.1]));
         assert_eq!(scores(&snapshot, 0), Some(&[0.9][..]));
-        assert_eq!(scores(&answers, 0), Some(&[0.1, 0.1][..]));
+        assert_eq!(scores(&predictions, 0), Some(&[0.1, 0.1][..]));
         assert!(
-            Arc::ptr_eq(&answers.pieces[1], &snapshot.pieces[1]),
+            Arc::ptr_eq(&predictions.pieces[1], &snapshot.pieces[1]),
             "what did not change is shared"
         );
     }
 
     #[test]
-    fn answers_that_were_replaced_or_forgotten_have_changed_and_new_ones_have_not() {
-        let mut answers = Answers::new(ModelTask::Detection);
+    fn predictions_that_were_replaced_or_forgotten_have_changed_and_new_ones_have_not() {
+        let mut predictions = Predictions::new(ModelTask::Detection);
         for id in [0, 1, 2, 600] {
-            answers.record(SampleId(id), &boxes(&[0.9]));
+            predictions.record(SampleId(id), &boxes(&[0.9]));
         }
-        let before = answers.clone();
-        assert_eq!(answers.changed_since(&before).count(), 0);
-        answers.record(SampleId(0), &boxes(&[0.9]));
-        answers.record(SampleId(1), &boxes(&[0.8]));
-        answers.forget(SampleId(600));
-        answers.record(SampleId(700), &boxes(&[0.7]));
-        let changed: Vec<u32> = answers.changed_since(&before).map(|id| id.0).collect();
+        let before = predictions.clone();
+        assert_eq!(predictions.changed_since(&before).count(), 0);
+        predictions.record(SampleId(0), &boxes(&[0.9]));
+        predictions.record(SampleId(1), &boxes(&[0.8]));
+        predictions.forget(SampleId(600));
+        predictions.record(SampleId(700), &boxes(&[0.7]));
+        let changed: Vec<u32> = predictions.changed_since(&before).map(|id| id.0).collect();
         assert_eq!(changed, [1, 600]);
     }
 
     #[test]
-    fn replaced_answers_leave_at_most_as_much_behind_as_there_is() {
-        let mut answers = Answers::new(ModelTask::Detection);
+    fn replaced_predictions_leave_at_most_as_much_behind_as_there_is() {
+        let mut predictions = Predictions::new(ModelTask::Detection);
         for round in 0..50_u32 {
             for id in 0..SAMPLES_A_PIECE as u32 {
                 let many = vec![round as f32 / 50.0; (id % 5) as usize];
-                answers.record(SampleId(id), &boxes(&many));
+                predictions.record(SampleId(id), &boxes(&many));
             }
         }
-        let alive: usize = answers
+        let alive: usize = predictions
             .iter()
             .map(|(_, summary)| summary.scores.len())
             .sum();
-        assert!(answers.pieces[0].classes.len() <= 2 * alive, "{alive}");
-        assert_eq!(scores(&answers, 4), Some(&[0.98; 4][..]));
+        assert!(predictions.pieces[0].classes.len() <= 2 * alive, "{alive}");
+        assert_eq!(scores(&predictions, 4), Some(&[0.98; 4][..]));
     }
 }

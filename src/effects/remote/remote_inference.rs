@@ -12,8 +12,8 @@ use super::super::{Shared, guarded};
 use super::reading::choice_of;
 use crate::aws::AwsErrorKind;
 use crate::domain::{
-    AnswerExamples, ExampleAnswer, FileStamp, RemoteAddress, RemoteModel, RunId, RunInfo, RunKey,
-    S3Access, SageMakerAccess, Sample, SampleId, endpoint_name_problem,
+    ExampleResponse, FileStamp, RemoteAddress, RemoteModel, ResponseExamples, RunId, RunInfo,
+    RunKey, S3Access, SageMakerAccess, Sample, SampleId, endpoint_name_problem,
 };
 use crate::predict::upright_size;
 use crate::remote::asking::RemotePredictor;
@@ -22,15 +22,15 @@ use crate::remote::outputs::{Recognition, Unrecognised};
 use crate::remote::tf_serving::{TfServing, TfServingAddress};
 use crate::source::{SourceError, for_task};
 use crate::state::{
-    Asked, ConnectFailure, Event, FoundModel, NewAnswer, RemoteCheck, RemoteReport, S3Failure,
+    Asked, ConnectFailure, Event, FoundModel, NewPrediction, RemoteCheck, RemoteReport, S3Failure,
     SourceId, TaskId,
 };
 use crate::tasks::{TaskControl, now_ms};
 use crate::vision::PredictError;
 
-/// How many pictures that came into view are on their way at once.
+/// How many images that came into view are on their way at once.
 const ON_THEIR_WAY: usize = 3;
-/// Who only walks past a picture does not want to pay for its answer.
+/// Who only walks past an image does not want to pay for its prediction.
 const WALKED_PAST: Duration = Duration::from_millis(200);
 
 /// Asks models elsewhere.
@@ -86,7 +86,7 @@ impl RemoteWorker {
             shared.spawn("ask a model elsewhere", move |shared| {
                 while let Some(question) = taken.take() {
                     let model = connected_with(&connected, &question.key);
-                    answer(shared, model, &question, &newest);
+                    prediction(shared, model, &question, &newest);
                 }
             });
         }
@@ -107,7 +107,7 @@ impl RemoteWorker {
             at_ms: now_ms(),
             result: result.map(Box::new),
         };
-        shared.spawn_answer(
+        shared.spawn_reporting(
             "connect to a model elsewhere",
             move |shared| ended(connect(shared, &connected, &request)),
             move |mistake| ended(Err(not_connected(mistake))),
@@ -142,7 +142,7 @@ impl RemoteBulk {
         Arc::clone(&self.0.predictor)
     }
 
-    /// Before the answers that need them.
+    /// Before the predictions that need them.
     pub(in super::super) fn tell_classes(&self, shared: &Shared, source: SourceId, run: RunId) {
         self.0.tell_classes(shared, source, run);
     }
@@ -196,10 +196,12 @@ fn connect(
     let (recognition, first) = if let Some(mapping) = &choice.mapping {
         (as_told(mapping.clone()), None)
     } else {
-        let (recognition, first) = first_answer(shared, &asking, request)?;
+        let (recognition, first) = first_prediction(shared, &asking, request)?;
         (recognition, Some(first))
     };
-    let heard = first.as_ref().map(|first| (&first.answer[..], first.size));
+    let heard = first
+        .as_ref()
+        .map(|first| (&first.prediction[..], first.size));
     let known = known_to(&shared.library);
     let understood = asking.understood(recognition, heard, &choice, known, USUAL_LANES);
     let is_same =
@@ -211,18 +213,18 @@ fn connect(
     let examples = first.as_ref().and_then(|first| {
         let mut samples = request.samples.iter();
         let (_, entry) = samples.find(|(sample, _)| *sample == first.sample)?;
-        Some(examples_of(entry, first.size, &first.answer))
+        Some(examples_of(entry, first.size, &first.prediction))
     });
     let first = first.map(|first| {
         let prediction = understood
             .predictor
-            .read(&first.answer, first.size, first.took);
-        let answer = NewAnswer {
+            .read(&first.prediction, first.size, first.took);
+        let prediction = NewPrediction {
             sample: first.sample,
             stamp: first.stamp,
             result: prediction.map_err(|error| error.to_string()),
         };
-        (answer, first.took.as_secs_f64() * 1e3)
+        (prediction, first.took.as_secs_f64() * 1e3)
     });
     let labels = understood.predictor.labels();
     *connected.lock() = Some(Connected {
@@ -239,7 +241,7 @@ fn connect(
         card: understood.card,
         labels,
         report: RemoteReport {
-            name: asking.carrier.name(),
+            name: asking.transport.name(),
             reading: understood.reading,
             latency: understood.predictor.latency(),
         },
@@ -248,21 +250,21 @@ fn connect(
     })
 }
 
-/// An answer, and the image that it is about.
-struct FirstAnswer {
-    answer: Vec<u8>,
+/// A prediction, and the image that it is about.
+struct FirstPrediction {
+    prediction: Vec<u8>,
     took: Duration,
     sample: SampleId,
     stamp: FileStamp,
     size: [u32; 2],
 }
 
-/// Asks about one image after the other until an answer can be recognised.
-fn first_answer(
+/// Asks about one image after the other until a prediction can be recognised.
+fn first_prediction(
     shared: &Shared,
     asking: &Asking,
     request: &Connection,
-) -> Result<(Recognition, FirstAnswer), ConnectFailure> {
+) -> Result<(Recognition, FirstPrediction), ConnectFailure> {
     let mut failures = Vec::new();
     for (sample, entry) in &request.samples {
         match ask_first(shared, asking, request, *sample, entry) {
@@ -281,7 +283,7 @@ fn first_answer(
         .collect();
     Err(not_connected(format!(
         "{} answered about none of the first images, so what it answers is not known: {}",
-        asking.carrier.name(),
+        asking.transport.name(),
         told.join("; ")
     )))
 }
@@ -292,7 +294,7 @@ fn ask_first(
     request: &Connection,
     sample: SampleId,
     entry: &Sample,
-) -> Result<(Recognition, FirstAnswer), ConnectFailure> {
+) -> Result<(Recognition, FirstPrediction), ConnectFailure> {
     let control = &request.control;
     let of_image = |reason: String| ConnectFailure::OfImage(sample, reason);
     let source = shared
@@ -308,26 +310,28 @@ fn ask_first(
     })?;
     let size = guarded(|| upright_size(&bytes)).map_err(of_image)?;
     let sent = Instant::now();
-    let answer = asking.carrier.carry(asking.wrapping.wrap(&bytes), control);
+    let prediction = asking
+        .transport
+        .carry(asking.wrapping.wrap(&bytes), control);
     let took = sent.elapsed();
-    let answer = answer.map_err(|error| match error {
+    let prediction = prediction.map_err(|error| match error {
         PredictError::Cancelled => ConnectFailure::Cancelled,
         PredictError::OutOfReach(message) => out_of_reach(shared, &request.model, message),
         error => of_image(error.to_string()),
     })?;
-    let recognition = Recognition::of(&answer).map_err(|error| match error {
+    let recognition = Recognition::of(&prediction).map_err(|error| match error {
         Unrecognised::Broken(reason) => of_image(reason),
         Unrecognised::Unknown(_) => ConnectFailure::Failed {
             message: format!(
-                "{} answers in a shape that Spotcheck does not know; say where scores, boxes and classes stand in its answers",
-                asking.carrier.name()
+                "{} answers in a shape that Spotcheck does not know; say where scores, boxes and classes stand in its predictions",
+                asking.transport.name()
             ),
-            examples: Some(examples_of(entry, size, &answer)),
+            examples: Some(examples_of(entry, size, &prediction)),
             renewal: None,
         },
     })?;
-    let first = FirstAnswer {
-        answer,
+    let first = FirstPrediction {
+        prediction,
         took,
         sample,
         stamp,
@@ -337,14 +341,14 @@ fn ask_first(
 }
 
 /// An answer to try a mapping on.
-fn examples_of(entry: &Sample, size: [u32; 2], answer: &[u8]) -> Arc<AnswerExamples> {
-    let example = ExampleAnswer {
+fn examples_of(entry: &Sample, size: [u32; 2], prediction: &[u8]) -> Arc<ResponseExamples> {
+    let example = ExampleResponse {
         uri: entry.uri.clone(),
         image: entry.name.clone(),
         image_size: Ok(size),
-        answer: answer.into(),
+        response: prediction.into(),
     };
-    Arc::new(AnswerExamples::of(vec![example]))
+    Arc::new(ResponseExamples::of(vec![example]))
 }
 
 fn out_of_reach(shared: &Shared, model: &RemoteModel, message: String) -> ConnectFailure {
@@ -382,7 +386,7 @@ fn report(shared: &Shared, question: &Question, outcome: Asked) {
     });
 }
 
-fn answer(shared: &Shared, model: Option<Connected>, question: &Question, newest: &AtomicU64) {
+fn prediction(shared: &Shared, model: Option<Connected>, question: &Question, newest: &AtomicU64) {
     // Another model is asked by now.
     let Some(model) = model else {
         return report(shared, question, Asked::NotSent);
@@ -393,19 +397,19 @@ fn answer(shared: &Shared, model: Option<Connected>, question: &Question, newest
         return report(shared, question, Asked::NotSent);
     }
     let outcome = guarded(|| Ok(ask(shared, &model, question)));
-    let outcome = outcome.unwrap_or_else(|reason| answered(question, Err(reason), None));
+    let outcome = outcome.unwrap_or_else(|reason| predicted(question, Err(reason), None));
     model.tell_classes(shared, question.source, question.run);
     report(shared, question, outcome);
     model.tell_latency(shared);
 }
 
-fn answered(
+fn predicted(
     question: &Question,
     result: Result<crate::domain::Prediction, String>,
     took: Option<Duration>,
 ) -> Asked {
-    Asked::Answered {
-        answer: NewAnswer {
+    Asked::Predicted {
+        prediction: NewPrediction {
             sample: question.sample,
             stamp: question.entry.stamp(),
             result,
@@ -423,29 +427,29 @@ fn ask(shared: &Shared, model: &Connected, question: &Question) -> Asked {
         Ok(bytes) => bytes,
         Err(SourceError::Cancelled) => return Asked::NotSent,
         Err(SourceError::Unreachable(reason)) => return Asked::SourceUnreachable(reason),
-        Err(error) => return answered(question, Err(error.to_string()), None),
+        Err(error) => return predicted(question, Err(error.to_string()), None),
     };
     let size = match upright_size(&bytes) {
         Ok(size) => size,
-        Err(reason) => return answered(question, Err(reason), None),
+        Err(reason) => return predicted(question, Err(reason), None),
     };
     match model.predictor.ask(&bytes, control) {
-        Ok((answer, took)) => {
-            let prediction = model.predictor.read(&answer, size, took);
+        Ok((prediction, took)) => {
+            let prediction = model.predictor.read(&prediction, size, took);
             let prediction = prediction.map_err(|error| error.to_string());
-            answered(question, prediction, Some(took))
+            predicted(question, prediction, Some(took))
         }
         Err(PredictError::Cancelled) => Asked::NotSent,
         Err(PredictError::OutOfReach(message)) => Asked::OutOfReach {
             renewal: renewal_in(shared, &model.model, &message),
             message,
         },
-        Err(error) => answered(question, Err(error.to_string()), None),
+        Err(error) => predicted(question, Err(error.to_string()), None),
     }
 }
 
-/// Asks a model about one image, for whoever wants to see its answer.
-pub(in super::super) fn look_at_answer(
+/// Asks a model about one image, for whoever wants to see its prediction.
+pub(in super::super) fn show_response(
     shared: &Arc<Shared>,
     source: SourceId,
     model: RemoteModel,
@@ -453,15 +457,15 @@ pub(in super::super) fn look_at_answer(
     (task, control): (TaskId, TaskControl),
 ) {
     let of = Box::new(model.at.clone());
-    let looked_at = move |result| Event::AnswerLookedAt {
+    let looked_at = move |result| Event::ResponseShown {
         source,
         task,
         of,
         result,
     };
     let of_mistake = looked_at.clone();
-    shared.spawn_answer(
-        "look at an answer from elsewhere",
+    shared.spawn_reporting(
+        "look at a prediction from elsewhere",
         move |shared| looked_at(first_look(shared, source, &model, &entry, &control)),
         move |mistake| of_mistake(Err(failed(mistake))),
     );
@@ -473,7 +477,7 @@ fn first_look(
     model: &RemoteModel,
     entry: &Sample,
     control: &TaskControl,
-) -> Result<Arc<AnswerExamples>, S3Failure> {
+) -> Result<Arc<ResponseExamples>, S3Failure> {
     let out_of_reach = |message: String| S3Failure::Failed {
         renewal: renewal_in(shared, model, &message),
         message,
@@ -489,12 +493,14 @@ fn first_look(
         error => failed(error.to_string()),
     })?;
     let size = guarded(|| upright_size(&bytes)).map_err(failed)?;
-    let answer = asking.carrier.carry(asking.wrapping.wrap(&bytes), control);
-    let answer = answer.map_err(|error| match error {
+    let prediction = asking
+        .transport
+        .carry(asking.wrapping.wrap(&bytes), control);
+    let prediction = prediction.map_err(|error| match error {
         PredictError::Cancelled => S3Failure::Cancelled,
         error => out_of_reach(error.to_string()),
     })?;
-    Ok(examples_of(entry, size, &answer))
+    Ok(examples_of(entry, size, &prediction))
 }
 
 /// Looks whether a model is there, without sending it an image.
@@ -504,7 +510,7 @@ pub(in super::super) fn check(
     task: TaskId,
     control: TaskControl,
 ) {
-    shared.spawn_answer(
+    shared.spawn_reporting(
         "look at a model elsewhere",
         move |shared| Event::RemoteModelChecked {
             task,
@@ -577,7 +583,7 @@ fn look_at_endpoint(
         });
     }
     found.extend(endpoint.failure);
-    if !status.answers() {
+    if !status.accepts_requests() {
         found.push(if status.is_changing() {
             "It answers once it is InService".to_owned()
         } else {
@@ -585,7 +591,7 @@ fn look_at_endpoint(
         });
     }
     Ok(RemoteCheck {
-        is_well: status.answers(),
+        is_well: status.accepts_requests(),
         found,
         signatures: Vec::new(),
     })

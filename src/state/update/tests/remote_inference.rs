@@ -1,9 +1,9 @@
-use super::{cat, command, event, new_answer, opened};
+use super::{cat, command, event, new_prediction, opened};
 use crate::domain::{DeviceChoice, RunId};
 use crate::domain::{
-    KeepRule, LabelSet, MadeAt, RemoteModel, RunKey, SageMakerAccess, Sample, SampleId,
+    InferenceLocation, KeepRule, LabelSet, RemoteModel, RunKey, SageMakerAccess, Sample, SampleId,
 };
-use crate::review::AnswerStatus;
+use crate::review::PredictionStatus;
 use crate::state::{
     Action, Asked, Command, ConnectFailure, Effect, EngineStatus, Event, FoundModel, RemoteReport,
     SourceId, State, Step, TaskId,
@@ -23,7 +23,7 @@ fn found(sample: Option<SampleId>) -> FoundModel {
             batch: None,
             threads: None,
             keep: KeepRule::default(),
-            made: MadeAt::Endpoint {
+            made: InferenceLocation::Endpoint {
                 name: "cats".to_owned(),
                 region: "eu-west-1".to_owned(),
             },
@@ -36,7 +36,7 @@ fn found(sample: Option<SampleId>) -> FoundModel {
             latency: None,
         },
         examples: None,
-        first: sample.map(|sample| (new_answer(sample, Ok(cat())), 83.0)),
+        first: sample.map(|sample| (new_prediction(sample, Ok(cat())), 83.0)),
     }
 }
 
@@ -65,7 +65,7 @@ fn questions(effects: &[Effect]) -> Vec<(TaskId, RunId, SampleId)> {
 fn connected() -> (State, SourceId) {
     let (mut state, source, _) = opened();
     let effects = command(&mut state, Command::PredictAt(Some(Box::new(cats()))));
-    let (task, samples) = connects(&effects).expect("the picture in view is sent");
+    let (task, samples) = connects(&effects).expect("the image in view is sent");
     assert_eq!(samples, [SampleId(0)]);
     event(
         &mut state,
@@ -84,18 +84,18 @@ fn ended(source: SourceId, task: TaskId, result: Result<FoundModel, ConnectFailu
 }
 
 #[test]
-fn the_picture_in_view_is_sent_once_and_its_answer_begins_a_run() {
+fn the_image_in_view_is_sent_once_and_its_prediction_begins_a_run() {
     let (state, _) = connected();
     let run = state.run().unwrap();
     assert_eq!(run.info.name, "cats, endpoint cats in eu-west-1");
-    assert_eq!(run.status(SampleId(0)), AnswerStatus::Answered);
-    assert_eq!(run.status(SampleId(1)), AnswerStatus::Unasked);
+    assert_eq!(run.status(SampleId(0)), PredictionStatus::Predicted);
+    assert_eq!(run.status(SampleId(1)), PredictionStatus::NotPredicted);
     assert_eq!(state.shown_took_ms().unwrap().0, 83.0);
     assert_eq!(state.settings.recent_remote_models, [cats()]);
 }
 
 #[test]
-fn a_picture_is_asked_about_when_it_comes_into_view_and_never_twice_at_once() {
+fn an_image_is_asked_about_when_it_comes_into_view_and_never_twice_at_once() {
     let (mut state, source) = connected();
     let effects = command(&mut state, Command::Walk(Step::By(1)));
     let [(task, run, sample)] = questions(&effects)[..] else {
@@ -118,7 +118,7 @@ fn a_picture_is_asked_about_when_it_comes_into_view_and_never_twice_at_once() {
     event(&mut state, asked(Asked::NotSent));
     assert_eq!(
         state.run().unwrap().status(SampleId(1)),
-        AnswerStatus::Unasked
+        PredictionStatus::NotPredicted
     );
     assert!(state.tasks.get(task).is_none());
 }
@@ -148,7 +148,7 @@ fn a_model_out_of_reach_is_not_asked_again_before_the_user_wants_it() {
 }
 
 #[test]
-fn a_picture_that_could_not_be_answered_does_not_keep_the_next_one_from_being_tried() {
+fn an_image_that_could_not_be_predicted_does_not_keep_the_next_one_from_being_tried() {
     let (mut state, source, _) = opened();
     let effects = command(&mut state, Command::PredictAt(Some(Box::new(cats()))));
     let (task, _) = connects(&effects).unwrap();
@@ -167,7 +167,7 @@ fn a_run_of_this_computer_brings_predicting_back_here_and_sends_nothing() {
         matches!(state.engine.status, EngineStatus::Preparing),
         "{effects:?}"
     );
-    assert!(state.remote.elsewhere.chosen.is_none());
+    assert!(state.remote.remote_inference.chosen.is_none());
     // What was answered elsewhere can be looked at without asking for more.
     let remote = state.runs.iter().next().unwrap().id();
     let effects = command(&mut state, Command::SwitchRun(remote));
@@ -177,7 +177,7 @@ fn a_run_of_this_computer_brings_predicting_back_here_and_sends_nothing() {
 }
 
 #[test]
-fn a_late_answer_of_another_place_is_no_connection() {
+fn a_late_prediction_of_another_place_is_no_connection() {
     let (mut state, source, _) = opened();
     let effects = command(&mut state, Command::PredictAt(Some(Box::new(cats()))));
     let (task, _) = connects(&effects).unwrap();

@@ -1,7 +1,7 @@
 //! Images go to an endpoint.
 
 use crate::aws::{AwsError, AwsErrorKind, SageMaker};
-use crate::remote::asking::{Carrier, Request};
+use crate::remote::asking::{Request, Transport};
 use crate::tasks::TaskControl;
 use crate::vision::PredictError;
 
@@ -9,13 +9,13 @@ const JSON: &str = "application/json";
 
 /// The model behind an endpoint.
 #[derive(Clone)]
-pub struct EndpointCarrier {
+pub struct EndpointTransport {
     sagemaker: SageMaker,
     endpoint: String,
     region: String,
 }
 
-impl EndpointCarrier {
+impl EndpointTransport {
     /// # Errors
     /// Nobody said in which region.
     pub fn new(
@@ -36,7 +36,7 @@ impl EndpointCarrier {
     }
 }
 
-impl EndpointCarrier {
+impl EndpointTransport {
     /// Of an endpoint that does not answer yet, or no longer, the runtime only says that there is none, or fails as it may for one image.
     fn explained(&self, error: AwsError, control: &TaskControl) -> AwsError {
         use AwsErrorKind as Kind;
@@ -72,7 +72,7 @@ impl EndpointCarrier {
             // Who may ask it need not be allowed to look at it.
             Ok(None) | Err(_) => return error,
         };
-        if there.status.answers() {
+        if there.status.accepts_requests() {
             return error;
         }
         let why = there
@@ -93,7 +93,7 @@ impl EndpointCarrier {
     }
 }
 
-impl Carrier for EndpointCarrier {
+impl Transport for EndpointTransport {
     fn carry(&self, request: Request, control: &TaskControl) -> Result<Vec<u8>, PredictError> {
         self.sagemaker
             .invoke_endpoint(
@@ -103,7 +103,7 @@ impl Carrier for EndpointCarrier {
                 request.body,
                 Some(control),
             )
-            .map(|answer| answer.body)
+            .map(|response| response.body)
             .map_err(|error| of_aws(self.explained(error, control)))
     }
 

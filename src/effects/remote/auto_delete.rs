@@ -22,9 +22,9 @@ const LONGEST_RETRY_MS: i64 = 15 * 60_000;
 
 /// Ends its thread when it is dropped.
 #[derive(Default)]
-pub(in super::super) struct EndpointKeeper(Option<(TaskControl, JoinHandle<()>)>);
+pub(in super::super) struct EndpointDeleter(Option<(TaskControl, JoinHandle<()>)>);
 
-impl EndpointKeeper {
+impl EndpointDeleter {
     pub(in super::super) fn start(&mut self, shared: &Arc<Shared>) {
         if self.0.is_some() {
             return;
@@ -42,7 +42,7 @@ impl EndpointKeeper {
     }
 }
 
-impl Drop for EndpointKeeper {
+impl Drop for EndpointDeleter {
     fn drop(&mut self) {
         // Its thread ends by itself; it may be waiting for a window that takes no events any more.
         if let Some((control, _)) = self.0.take() {

@@ -15,13 +15,13 @@ use crate::tasks::{ProgressUnit, TaskControl, now_ms};
 const EVERY: Duration = Duration::from_secs(30);
 
 /// Looks after the endpoints of this machine until it is finished.
-pub(in crate::cli) struct Keeper {
+pub(in crate::cli) struct AutoDeleter {
     control: TaskControl,
     has_looked: Receiver<()>,
     thread: JoinHandle<()>,
 }
 
-impl Keeper {
+impl AutoDeleter {
     /// `None` where the program has no folder to keep anything in.
     pub(in crate::cli) fn start() -> Option<Self> {
         let records = records(&AppDirs::find().ok()?);

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::domain::{Answer, ClassScore, Detection, Prediction};
+use crate::domain::{ClassScore, Detection, Prediction, PredictionContent};
 
 #[derive(Deserialize)]
 struct Line {
@@ -19,19 +19,19 @@ struct Line {
 /// The prediction, or why the handler refuses the image.
 ///
 /// # Errors
-/// It is no such answer.
+/// It is no such response.
 pub(super) fn read(body: &[u8]) -> Result<Result<Prediction, String>, String> {
     let line: Line = serde_json::from_slice(body)
-        .map_err(|error| format!("the answer cannot be read ({error}): {}", beginning(body)))?;
+        .map_err(|error| format!("the response cannot be read ({error}): {}", beginning(body)))?;
     if line.status != "ok" {
         return Ok(Err(line.error.unwrap_or(line.status)));
     }
-    let answer = match (line.classes, line.detections) {
-        (Some(classes), None) => Answer::Classes(classes),
-        (None, Some(detections)) => Answer::Detections(detections),
+    let response = match (line.classes, line.detections) {
+        (Some(classes), None) => PredictionContent::Classes(classes),
+        (None, Some(detections)) => PredictionContent::Detections(detections),
         _ => {
             return Err(format!(
-                "the answer should hold either classes or detections: {}",
+                "the response should hold either classes or detections: {}",
                 beginning(body)
             ));
         }
@@ -40,11 +40,11 @@ pub(super) fn read(body: &[u8]) -> Result<Result<Prediction, String>, String> {
         (Some(width), Some(height)) => Ok(Ok(Prediction {
             width,
             height,
-            answer,
+            content: response,
             warnings: line.warnings,
         })),
         _ => Err(format!(
-            "the answer does not say how large the image is: {}",
+            "the response does not say how large the image is: {}",
             beginning(body)
         )),
     }

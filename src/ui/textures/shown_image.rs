@@ -1,11 +1,11 @@
-//! The picture on screen, in tiles that come from the workers when they are looked at.
+//! The image on screen, in tiles that come from the workers when they are looked at.
 
 use std::collections::HashMap;
 
 use eframe::egui::{self, Color32, ColorImage, Pos2, Rect, TextureHandle, pos2, vec2};
 
 use super::upload;
-use crate::domain::{DisplayPicture, SampleId, TILE_SIDE, Tile, TileKey};
+use crate::domain::{DisplayImage, SampleId, TILE_SIDE, Tile, TileKey};
 use crate::state::SourceId;
 
 /// About 256 MiB of graphics memory; a large screen shows some forty tiles at once, twice as many a side between two levels.
@@ -13,11 +13,11 @@ const MAX_TILES: usize = 256;
 /// Tiles around those on screen that are wanted too, so that moving shows no coarse edge.
 const RING: u32 = 1;
 
-/// One picture, wherever it is drawn: on the canvas and, enlarged, in the magnifier.
-pub(crate) struct ShownPicture {
+/// One image, wherever it is drawn: on the canvas and, enlarged, in the magnifier.
+pub(crate) struct ShownImage {
     pub(crate) source: SourceId,
     pub(crate) sample: SampleId,
-    picture: DisplayPicture,
+    image: DisplayImage,
     tiles: HashMap<TileKey, Entry>,
     frame: u64,
     /// What this frame shows coarsely and would rather show finely, most wanted first; then what lies around.
@@ -36,12 +36,12 @@ struct Entry {
     seen: u64,
 }
 
-impl ShownPicture {
-    pub(super) fn new(source: SourceId, sample: SampleId, picture: DisplayPicture) -> Self {
+impl ShownImage {
+    pub(super) fn new(source: SourceId, sample: SampleId, image: DisplayImage) -> Self {
         Self {
             source,
             sample,
-            picture,
+            image,
             tiles: HashMap::new(),
             frame: 0,
             missing: Vec::new(),
@@ -54,16 +54,16 @@ impl ShownPicture {
 
     /// Width and height in pixels.
     pub(crate) fn size(&self) -> [u32; 2] {
-        self.picture.layout.size()
+        self.image.layout.size()
     }
 
     /// The colour of a pixel; `None` while it is not in memory at full size.
     pub(crate) fn pixel(&self, x: u32, y: u32) -> Option<[u8; 3]> {
-        self.picture.pixels.pixel(x, y)
+        self.image.pixels.pixel(x, y)
     }
 
     /// Somebody wants to know the colour of a pixel. Pixels that were in memory, and were given up for a model, are asked for once
-    /// more; those of a picture that is only known coarsely wait until somebody looks that closely.
+    /// more; those of an image that is only known coarsely wait until somebody looks that closely.
     pub(crate) fn want_pixel(&mut self, x: u32, y: u32) {
         if self.pixel(x, y).is_some() {
             self.has_known_pixels = true;
@@ -101,7 +101,7 @@ impl ShownPicture {
     }
 
     /// What is to be asked for, where that is not on its way already.
-    pub(super) fn changed_wish(&mut self) -> Option<Vec<TileKey>> {
+    pub(super) fn changed_request(&mut self) -> Option<Vec<TileKey>> {
         let is_asked = |key: &TileKey| self.asked.contains(key);
         if self.missing.iter().all(is_asked) && self.around.iter().all(is_asked) {
             return None;
@@ -115,9 +115,9 @@ impl ShownPicture {
         self.missing.is_empty() && !self.tiles.is_empty()
     }
 
-    /// Whether there is something to paint for every part of the picture, fine or coarse.
+    /// Whether there is something to paint for every part of the image, fine or coarse.
     pub(crate) fn covers_all(&self) -> bool {
-        let layout = self.picture.layout;
+        let layout = self.image.layout;
         let level = layout.coarsest();
         let [columns, rows] = layout.tiles(level);
         (0..rows).all(|row| {
@@ -125,14 +125,14 @@ impl ShownPicture {
         })
     }
 
-    /// Paints the picture into `on_screen` (the whole picture's place, in points), as far as `painter`'s clip shows it. Where
+    /// Paints the image into `on_screen` (the whole image's place, in points), as far as `painter`'s clip shows it. Where
     /// the fitting tile is still to come, a coarser one stands in.
     pub(crate) fn paint(&mut self, painter: &egui::Painter, on_screen: Rect) {
         let visible = painter.clip_rect().intersect(on_screen);
         if !visible.is_positive() {
             return;
         }
-        let layout = self.picture.layout;
+        let layout = self.image.layout;
         let pixels_per_point = painter.ctx().pixels_per_point();
         let scale = on_screen.width() * pixels_per_point / layout.size()[0] as f32;
         let level = layout.level_for(scale);
@@ -164,7 +164,7 @@ impl ShownPicture {
     }
 
     fn paint_tile(&mut self, painter: &egui::Painter, on_screen: Rect, key: TileKey) {
-        let layout = self.picture.layout;
+        let layout = self.image.layout;
         if !self.tiles.contains_key(&key) {
             self.missing.push(key);
         }
@@ -197,7 +197,7 @@ impl ShownPicture {
 
     /// Columns and rows of the tiles that a part of the screen shows.
     fn tiles_in(&self, visible: Rect, on_screen: Rect, level: usize) -> [std::ops::Range<u32>; 2] {
-        let [columns, rows] = self.picture.layout.tiles(level);
+        let [columns, rows] = self.image.layout.tiles(level);
         let size = self.level_extent(level);
         let span = |from: f32, to: f32, start: f32, extent: f32, pixels: f32, count: u32| {
             let tile = |at: f32| (at - start) / extent * pixels / TILE_SIDE as f32;
@@ -223,15 +223,15 @@ impl ShownPicture {
         ]
     }
 
-    /// The picture's width and height counted in pixels of a level: not whole where the level's size was rounded up.
+    /// The image's width and height counted in pixels of a level: not whole where the level's size was rounded up.
     fn level_extent(&self, level: usize) -> [f32; 2] {
         self.size()
             .map(|side| side as f32 / (1_u64 << level) as f32)
     }
 
-    /// What a tile shows of the picture, in pixels of its level: not whole at the picture's right and lower edge.
+    /// What a tile shows of the image, in pixels of its level: not whole at the image's right and lower edge.
     fn inner_extent(&self, key: TileKey) -> Rect {
-        let [columns, rows] = self.picture.layout.inner(key);
+        let [columns, rows] = self.image.layout.inner(key);
         let [width, height] = self.level_extent(key.level);
         Rect::from_min_max(
             pos2(columns.start as f32, rows.start as f32),
@@ -254,7 +254,7 @@ impl ShownPicture {
 
     /// Down to three quarters, so that this is done seldom. The coarsest level stays: it stands in for all others.
     fn drop_oldest(&mut self) {
-        let coarsest = self.picture.layout.coarsest();
+        let coarsest = self.image.layout.coarsest();
         let mut by_age: Vec<(u64, TileKey)> = self
             .tiles
             .iter()
@@ -288,12 +288,12 @@ mod tests {
         }
     }
 
-    fn shown(size: [u32; 2]) -> ShownPicture {
-        let picture = DisplayPicture {
+    fn shown(size: [u32; 2]) -> ShownImage {
+        let image = DisplayImage {
             layout: TileLayout::new(size),
             pixels: Arc::new(NoPixels),
         };
-        ShownPicture::new(SourceId(1), SampleId(0), picture)
+        ShownImage::new(SourceId(1), SampleId(0), image)
     }
 
     fn tile(level: usize, column: u32, row: u32) -> (TileKey, Tile) {
@@ -307,20 +307,16 @@ mod tests {
     }
 
     /// One frame with a canvas of 1000 x 800 points.
-    fn frame(
-        ctx: &egui::Context,
-        shown: &mut ShownPicture,
-        on_screen: Rect,
-    ) -> Option<Vec<TileKey>> {
-        let mut wish = None;
+    fn frame(ctx: &egui::Context, shown: &mut ShownImage, on_screen: Rect) -> Option<Vec<TileKey>> {
+        let mut request = None;
         let mut output = ctx.run_ui(egui::RawInput::default(), |ui| {
             let canvas = Rect::from_min_size(Pos2::ZERO, vec2(1000.0, 800.0));
             shown.begin_frame();
             shown.paint(&ui.painter().with_clip_rect(canvas), on_screen);
-            wish = shown.changed_wish();
+            request = shown.changed_request();
         });
         output.textures_delta.clear();
-        wish
+        request
     }
 
     fn at(left: f32, top: f32, width: f32, height: f32) -> Rect {
@@ -332,11 +328,11 @@ mod tests {
         let ctx = egui::Context::default();
         let mut shown = shown([20_000, 15_000]);
         let place = at(-9000.0, -9000.0, 20_000.0, 15_000.0);
-        let wish = frame(&ctx, &mut shown, place).unwrap();
-        assert!(wish.iter().all(|key| key.level == 0));
+        let request = frame(&ctx, &mut shown, place).unwrap();
+        assert!(request.iter().all(|key| key.level == 0));
         // 9000..10000 x 9000..9800 shows columns 17..=19 and rows 17..=19.
-        assert_eq!(wish[0], tile(0, 18, 18).0, "the middle comes first");
-        assert_eq!(wish.len(), 25);
+        assert_eq!(request[0], tile(0, 18, 18).0, "the middle comes first");
+        assert_eq!(request.len(), 25);
         assert_eq!(frame(&ctx, &mut shown, place), None);
     }
 
@@ -344,7 +340,7 @@ mod tests {
     fn tiles_that_are_not_looked_at_any_more_are_dropped_and_the_coarsest_stay() {
         let ctx = egui::Context::default();
         let mut shown = shown([200_000, 600]);
-        let coarsest = shown.picture.layout.coarsest();
+        let coarsest = shown.image.layout.coarsest();
         let (key, pixels) = tile(coarsest, 0, 0);
         shown.add(&ctx, key, &pixels);
         for column in 0..MAX_TILES as u32 {
@@ -380,7 +376,7 @@ mod tests {
         let lent = Arc::new(Lent(AtomicBool::new(false)));
         let pixels = Arc::clone(&lent) as Arc<dyn PixelSource>;
         let mut shown = shown([600, 400]);
-        shown.picture.pixels = pixels;
+        shown.image.pixels = pixels;
         let place = at(0.0, 0.0, 600.0, 400.0);
         for column in 0..2 {
             let (key, pixels) = tile(0, column, 0);
@@ -390,19 +386,19 @@ mod tests {
             lent.0.store(is_there, Ordering::Relaxed);
             frame(&ctx, &mut shown, place);
             shown.want_pixel(550, 10);
-            shown.changed_wish()
+            shown.changed_request()
         };
         assert_eq!(hover(false), None, "nobody has looked that closely yet");
         assert_eq!(hover(true), None);
-        let wish = hover(false).unwrap();
-        assert_eq!(wish, [tile(0, 1, 0).0]);
+        let request = hover(false).unwrap();
+        assert_eq!(request, [tile(0, 1, 0).0]);
         assert_eq!(hover(false), None, "it is on its way");
         assert_eq!(hover(true), None);
         assert!(hover(false).is_some(), "given up once more");
     }
 
     #[test]
-    fn a_picture_is_complete_when_nothing_on_screen_is_coarse() {
+    fn an_image_is_complete_when_nothing_on_screen_is_coarse() {
         let ctx = egui::Context::default();
         let mut shown = shown([600, 400]);
         let place = at(0.0, 0.0, 600.0, 400.0);

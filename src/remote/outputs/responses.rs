@@ -1,7 +1,7 @@
-//! The answers in an output that holds many: one a line, or one behind the other.
+//! The responses in an output that holds many: one a line, or one behind the other.
 //!
 //! Memory does not grow with the output: what is too large to be taken as a whole is read in blocks, and a line that is too long to be
-//! an answer is passed over and told.
+//! a response is passed over and told.
 
 use std::ops::ControlFlow;
 
@@ -9,26 +9,26 @@ use serde_json::Deserializer;
 
 use super::csv_line::{is_csv, read_csv_line};
 use super::folder::{OutputFile, OutputFolder};
-use super::json::{Json, MAX_ANSWER_BYTES, too_long};
+use super::json::{Json, MAX_RESPONSE_BYTES, too_long};
 use crate::tasks::TaskControl;
 
-/// Where SageMaker puts an answer that it joins with its input.
+/// Where SageMaker puts a response that it joins with its input.
 const JOINED: &str = "SageMakerOutput";
 /// Outputs up to this size are taken as a whole.
 const WHOLE_BYTES: u64 = 8 << 20;
 const BLOCK_BYTES: u64 = 4 << 20;
 
 /// One of them, or why it cannot be read.
-pub(super) type OneAnswer = Result<Json, String>;
+pub(super) type OneResponse = Result<Json, String>;
 
-/// An output that holds many answers.
-pub(super) struct Answers<'f> {
+/// An output that holds many responses.
+pub(super) struct Responses<'f> {
     pub(super) folder: &'f OutputFolder,
     pub(super) file: &'f OutputFile,
     pub(super) control: &'f TaskControl,
 }
 
-impl Answers<'_> {
+impl Responses<'_> {
     /// How many there are, without reading what they say.
     ///
     /// # Errors
@@ -39,28 +39,28 @@ impl Answers<'_> {
         Ok(count)
     }
 
-    /// Hands over all of them in their order, also those that one answer holds about several images, each whole, though what comes before it is broken: with line breaks between them, and one
+    /// Hands over all of them in their order, also those that one response holds about several images, each whole, though what comes before it is broken: with line breaks between them, and one
     /// behind the other, where each begins as the first does.
     ///
     /// # Errors
     /// The output cannot be read to its end.
-    pub(super) fn each(&self, mut visit: impl FnMut(OneAnswer)) -> Result<(), String> {
-        self.each_until(|answer| {
-            visit(answer);
+    pub(super) fn each(&self, mut visit: impl FnMut(OneResponse)) -> Result<(), String> {
+        self.each_until(|response| {
+            visit(response);
             ControlFlow::Continue(())
         })
     }
 
-    /// As [`Answers::each`], until `visit` has seen enough; what lies behind is not read.
+    /// As [`Responses::each`], until `visit` has seen enough; what lies behind is not read.
     ///
     /// # Errors
     /// The output cannot be read so far.
     pub(super) fn each_until(
         &self,
-        mut visit: impl FnMut(OneAnswer) -> ControlFlow<()>,
+        mut visit: impl FnMut(OneResponse) -> ControlFlow<()>,
     ) -> Result<(), String> {
-        let mut visit = |answer: OneAnswer| match answer {
-            Ok(answer) => one_by_one(answer)
+        let mut visit = |response: OneResponse| match response {
+            Ok(response) => one_by_one(response)
                 .into_iter()
                 .try_for_each(|one| visit(Ok(one))),
             broken => visit(broken),
@@ -122,7 +122,7 @@ fn one_by_one(whole: Json) -> Vec<Json> {
     };
     let output = whole.get(JOINED);
     let predictions = output.unwrap_or(&whole);
-    let predictions = predictions.get("predictions").and_then(several_answers);
+    let predictions = predictions.get("predictions").and_then(several_responses);
     let field = |name: &str, value: Json| (Box::from(name), value);
     let prediction = |one: &Json| Json::Object([field("predictions", list_of(one))].into());
     let joined = |(instance, one): (&Json, &Json)| {
@@ -134,10 +134,10 @@ fn one_by_one(whole: Json) -> Vec<Json> {
         Json::Object(fields.into())
     };
     match (instances, predictions) {
-        (Some(instances), Some(answers)) if instances.len() == answers.len() => {
-            instances.iter().zip(answers).map(joined).collect()
+        (Some(instances), Some(responses)) if instances.len() == responses.len() => {
+            instances.iter().zip(responses).map(joined).collect()
         }
-        (None, Some(answers)) if output.is_none() => answers.iter().map(prediction).collect(),
+        (None, Some(responses)) if output.is_none() => responses.iter().map(prediction).collect(),
         (Some(instances), None) if output.is_none() => instances.to_vec(),
         _ => match whole.get("inputs") {
             Some(inputs) if holds_image(inputs) => vec![inputs.clone()],
@@ -150,39 +150,41 @@ fn list_of(one: &Json) -> Json {
     Json::List([one.clone()].into())
 }
 
-/// The answers about several images: those of our own container, and of a model in TensorFlow Serving behind our handler. Other models
+/// The responses about several images: those of our own container, and of a model in TensorFlow Serving behind our handler. Other models
 /// may mean the boxes of one image by such a list.
-fn several_answers(predictions: &Json) -> Option<&[Json]> {
-    let is_answer = |one: &Json| {
+fn several_responses(predictions: &Json) -> Option<&[Json]> {
+    let is_response = |one: &Json| {
         let fields = ["status", "probabilities", "detection_boxes"];
         fields.iter().any(|field| one.get(field).is_some())
     };
     match predictions {
-        Json::List(list) if list.iter().all(is_answer) => Some(list),
+        Json::List(list) if list.iter().all(is_response) => Some(list),
         _ => None,
     }
 }
 
-type Visit<'v> = &'v mut dyn FnMut(OneAnswer) -> ControlFlow<()>;
+type Visit<'v> = &'v mut dyn FnMut(OneResponse) -> ControlFlow<()>;
 
 /// An output that is in memory: a JSON document behind the other, however they are spread over lines, or else lines.
 fn visit_whole(bytes: &[u8], visit: Visit<'_>) -> ControlFlow<()> {
     let all: Result<Vec<Json>, _> = Deserializer::from_slice(bytes).into_iter().collect();
     match all {
-        Ok(answers) => answers.into_iter().try_for_each(|answer| visit(Ok(answer))),
+        Ok(responses) => responses
+            .into_iter()
+            .try_for_each(|response| visit(Ok(response))),
         Err(_) => bytes
             .split(|byte| *byte == b'\n')
             .try_for_each(|line| visit_line(line, visit)),
     }
 }
 
-/// A line of which a part has come. Where many answers stand in it, those that are whole are taken from it already.
+/// A line of which a part has come. Where many responses stand in it, those that are whole are taken from it already.
 #[derive(Default)]
 struct Line {
     bytes: Vec<u8>,
-    /// Bytes of an answer that is too long, and so not kept but for the end of them.
+    /// Bytes of a response that is too long, and so not kept but for the end of them.
     passed_over: u64,
-    /// How the answer begins that is passed over; the next one on its line begins so, too. Empty where nobody can tell.
+    /// How the response begins that is passed over; the next one on its line begins so, too. Empty where nobody can tell.
     opening: Vec<u8>,
 }
 
@@ -205,7 +207,7 @@ impl Line {
             let taken = visit_several(&self.bytes, Ending::MayGoOn, visit)?;
             self.bytes.drain(..taken);
         }
-        if self.bytes.len() as u64 > MAX_ANSWER_BYTES {
+        if self.bytes.len() as u64 > MAX_RESPONSE_BYTES {
             self.passed_over = self.bytes.len() as u64;
             self.opening = opening_of(&self.bytes).unwrap_or_default().to_vec();
             self.keep_the_end();
@@ -235,7 +237,7 @@ fn visit_line(line: &[u8], visit: Visit<'_>) -> ControlFlow<()> {
         return ControlFlow::Continue(());
     }
     match Json::parse(line) {
-        Ok(answer) => visit(Ok(answer)),
+        Ok(response) => visit(Ok(response)),
         Err(reason) if next_like_first(line, 0).is_none() => visit(Err(reason)),
         Err(_) => {
             visit_several(line, Ending::IsThere, visit)?;
@@ -255,13 +257,13 @@ enum Ending {
 fn visit_several(text: &[u8], ending: Ending, visit: Visit<'_>) -> ControlFlow<(), usize> {
     let mut taken = 0;
     loop {
-        let mut answers = Deserializer::from_slice(&text[taken..]).into_iter::<Json>();
+        let mut responses = Deserializer::from_slice(&text[taken..]).into_iter::<Json>();
         let mut behind = 0;
         let error = loop {
-            match answers.next() {
-                Some(Ok(answer)) => {
-                    behind = answers.byte_offset();
-                    visit(Ok(answer))?;
+            match responses.next() {
+                Some(Ok(response)) => {
+                    behind = responses.byte_offset();
+                    visit(Ok(response))?;
                 }
                 Some(Err(error)) => break error,
                 None => return ControlFlow::Continue(text.len()),
@@ -284,7 +286,7 @@ fn visit_several(text: &[u8], ending: Ending, visit: Visit<'_>) -> ControlFlow<(
     }
 }
 
-/// Where, behind `from`, an answer seems to begin: with the same first field as the text, such as `{"predictions":`.
+/// Where, behind `from`, a response seems to begin: with the same first field as the text, such as `{"predictions":`.
 fn next_like_first(text: &[u8], from: usize) -> Option<usize> {
     let opening = opening_of(text)?;
     let text_start = text.iter().position(|byte| !byte.is_ascii_whitespace())?;
@@ -292,7 +294,7 @@ fn next_like_first(text: &[u8], from: usize) -> Option<usize> {
     place_of(opening, text.get(from..)?).map(|at| from + at)
 }
 
-/// The beginning of an answer up to its first value; `None` where it is no object.
+/// The beginning of a response up to its first value; `None` where it is no object.
 fn opening_of(text: &[u8]) -> Option<&[u8]> {
     /// Names of fields are short.
     const LONGEST: usize = 100;
@@ -328,16 +330,16 @@ mod tests {
             etag: None,
             modified_ns: None,
         };
-        let answers = Answers {
+        let responses = Responses {
             folder: &OutputFolder::local(folder.path()),
             file: &file,
             control: &TaskControl::new(ProgressUnit::Images),
         };
         let mut found = Vec::new();
-        answers
-            .each(|answer| found.push(answer.ok().and_then(|json| json.get("n")?.number())))
+        responses
+            .each(|response| found.push(response.ok().and_then(|json| json.get("n")?.number())))
             .unwrap();
-        assert_eq!(answers.count().unwrap(), found.len() as u64);
+        assert_eq!(responses.count().unwrap(), found.len() as u64);
         found
     }
 
@@ -458,7 +460,7 @@ mod tests {
             let last = format!("{{\"n\": 1}}{{\"n\": 2}}{broken}");
             assert_eq!(of_text(&last), [Some(1.0), Some(2.0), None], "{last}");
         }
-        // A line is one answer where nothing in it begins as its first does.
+        // A line is one response where nothing in it begins as its first does.
         assert_eq!(
             of_text("{\"n\": 1} and more\n{\"n\": 2}"),
             [None, Some(2.0)]
@@ -471,11 +473,11 @@ mod tests {
         let found = found(|file| {
             let mut text = std::io::BufWriter::new(file);
             for number in 0..many {
-                let answer = match number {
+                let response = match number {
                     600_000 => "{\"n\": 600000, \"more\": [\"words".to_owned(),
                     _ => format!("{{\"n\": {number}, \"more\": [\"words\"]}}"),
                 };
-                text.write_all(answer.as_bytes()).unwrap();
+                text.write_all(response.as_bytes()).unwrap();
             }
             text.flush().unwrap();
         });
@@ -494,7 +496,7 @@ mod tests {
             etag: None,
             modified_ns: None,
         };
-        let answers = Answers {
+        let responses = Responses {
             folder: &OutputFolder::local(folder.path()),
             file: &file,
             control: &TaskControl::new(ProgressUnit::Images),
@@ -507,7 +509,7 @@ mod tests {
                 _ => ControlFlow::Continue(()),
             }
         };
-        answers.each_until(until_two).unwrap();
+        responses.each_until(until_two).unwrap();
         assert_eq!(seen, 2);
     }
 

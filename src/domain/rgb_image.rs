@@ -3,13 +3,13 @@
 /// An image as people see it: upright (EXIF orientation applied), RGB, 8 bits a channel, alpha laid over white.
 /// The pixels are row-major, `[height, width, 3]`, without padding.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Picture {
+pub struct RgbImage {
     width: u32,
     height: u32,
     rgb: Vec<u8>,
 }
 
-impl Picture {
+impl RgbImage {
     /// `None` where a side is zero or `rgb` does not hold exactly `width * height * 3` bytes.
     pub fn new(width: u32, height: u32, rgb: Vec<u8>) -> Option<Self> {
         let expected_bytes = (width as usize)
@@ -35,7 +35,7 @@ impl Picture {
         self.rgb
     }
 
-    /// The colour at column `x` and row `y`; `None` outside the picture.
+    /// The colour at column `x` and row `y`; `None` outside the image.
     pub fn pixel(&self, x: u32, y: u32) -> Option<[u8; 3]> {
         if x >= self.width || y >= self.height {
             return None;
@@ -45,8 +45,8 @@ impl Picture {
     }
 }
 
-impl std::fmt::Debug for Picture {
+impl std::fmt::Debug for RgbImage {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "Picture({}x{})", self.width, self.height)
+        write!(formatter, "Image({}x{})", self.width, self.height)
     }
 }

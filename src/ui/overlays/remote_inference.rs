@@ -20,11 +20,11 @@ const IN_JSON: [(RequestForm, &str); 2] = [
     (RequestForm::Instances, "{\"instances\": [{\"b64\": …}]}"),
     (RequestForm::Inputs, "{\"inputs\": {\"b64\": …}}"),
 ];
-const NOTHING_SEEN: &str = "“Look at an answer” sends the picture in view there, and shows here what comes back and what it reads as";
+const NOTHING_SEEN: &str = "“Look at a prediction” sends the image in view there, and shows here what comes back and what it reads as";
 
 /// Drafts of the fields.
 #[derive(Default)]
-pub(in super::super) struct ElsewhereMemory {
+pub(in super::super) struct RemoteModelMemory {
     /// Which beginning was taken over.
     taken_over: u64,
     kind: Kind,
@@ -46,7 +46,7 @@ enum Kind {
     TfServing,
 }
 
-impl ElsewhereMemory {
+impl RemoteModelMemory {
     fn take_over(&mut self, serial: u64, draft: &RemoteModel, state: &State) {
         let (kind, address) = match &draft.at {
             RemoteAddress::Endpoint { name, .. } => (Kind::Endpoint, name),
@@ -86,7 +86,7 @@ impl ElsewhereMemory {
             at,
             form: self.form,
             signature: signature.filter(|_| self.form != RequestForm::Image),
-            reading: self.reading.wish().unwrap_or_default(),
+            reading: self.reading.request().unwrap_or_default(),
         })
     }
 }
@@ -96,15 +96,15 @@ fn text_of(text: &str) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
 }
 
-pub(in super::super) fn elsewhere_ui(
+pub(in super::super) fn remote_model_ui(
     ctx: &egui::Context,
     state: &State,
-    memory: &mut ElsewhereMemory,
+    memory: &mut RemoteModelMemory,
     textures: &mut Textures,
     commands: &mut Vec<Command>,
 ) {
-    let form = &state.remote.elsewhere.form;
-    let (true, Some(draft)) = (state.overlay == Overlay::Elsewhere, &form.draft) else {
+    let form = &state.remote.remote_inference.form;
+    let (true, Some(draft)) = (state.overlay == Overlay::RemoteInference, &form.draft) else {
         return;
     };
     let is_new = memory.taken_over != form.serial;
@@ -127,7 +127,7 @@ pub(in super::super) fn elsewhere_ui(
 fn contents_ui(
     ui: &mut Ui,
     state: &State,
-    memory: &mut ElsewhereMemory,
+    memory: &mut RemoteModelMemory,
     textures: &mut Textures,
     (is_new, height): (bool, f32),
     commands: &mut Vec<Command>,
@@ -135,13 +135,13 @@ fn contents_ui(
     let (title, about, field, hint) = match memory.kind {
         Kind::Endpoint => (
             "Predict at a SageMaker endpoint",
-            "A model behind a real-time endpoint answers about the picture in view",
+            "A model behind a real-time endpoint answers about the image in view",
             "Name of the endpoint",
             "its name, not its ARN",
         ),
         Kind::TfServing => (
             "Predict in TensorFlow Serving",
-            "A model behind its REST API answers about the picture in view",
+            "A model behind its REST API answers about the image in view",
             "Address of the model",
             "http://127.0.0.1:8501/v1/models/resnet:predict",
         ),
@@ -161,7 +161,7 @@ fn contents_ui(
             ui.add_space(6.0);
             reading_ui(ui, state, &mut memory.reading, commands);
         },
-        |ui, (memory, commands)| answer_ui(ui, state, memory, textures, commands),
+        |ui, (memory, commands)| prediction_ui(ui, state, memory, textures, commands),
     );
     is_entered
 }
@@ -170,7 +170,7 @@ fn contents_ui(
 fn address_ui(
     ui: &mut Ui,
     state: &State,
-    memory: &mut ElsewhereMemory,
+    memory: &mut RemoteModelMemory,
     (field, hint): (&str, &str),
     is_new: bool,
     commands: &mut Vec<Command>,
@@ -197,28 +197,28 @@ fn address_ui(
     is_entered
 }
 
-/// An answer of the model, and what it reads as.
-fn answer_ui(
+/// A prediction of the model, and what it reads as.
+fn prediction_ui(
     ui: &mut Ui,
     state: &State,
-    memory: &mut ElsewhereMemory,
+    memory: &mut RemoteModelMemory,
     textures: &mut Textures,
     commands: &mut Vec<Command>,
 ) {
-    let form = &state.remote.elsewhere.form;
+    let form = &state.remote.remote_inference.form;
     let model = memory.model(state);
     ui.horizontal_wrapped(|ui| {
         let is_shown = state.shown_sample().is_some();
         let is_ready = model.is_some() && is_shown && form.looking.is_none();
-        let look = ui.add_enabled(is_ready, Button::new("Look at an answer"));
-        let look = look.on_hover_text("Sends the picture in view, and nothing else");
+        let look = ui.add_enabled(is_ready, Button::new("Look at a prediction"));
+        let look = look.on_hover_text("Sends the image in view, and nothing else");
         let look = look.on_disabled_hover_text(if is_shown {
             "Say first where the model is"
         } else {
             "Open an image first: it is asked about"
         });
         if let (true, Some(model)) = (look.clicked(), &model) {
-            commands.push(Command::LookAtAnswer(Box::new(model.clone())));
+            commands.push(Command::ShowResponse(Box::new(model.clone())));
         }
         if let Some(task) = form.looking {
             ui.spinner();
@@ -242,8 +242,8 @@ fn answer_ui(
 }
 
 /// What is known of the address as it stands.
-fn check_ui(ui: &mut Ui, state: &State, memory: &ElsewhereMemory, commands: &mut Vec<Command>) {
-    let form = &state.remote.elsewhere.form;
+fn check_ui(ui: &mut Ui, state: &State, memory: &RemoteModelMemory, commands: &mut Vec<Command>) {
+    let form = &state.remote.remote_inference.form;
     let model = memory.model(state);
     if model.is_none() {
         ui.weak("It is looked at as soon as it is typed; no image is sent for that");
@@ -284,7 +284,7 @@ fn is_same_look(one: Option<&RemoteModel>, other: Option<&RemoteModel>) -> bool 
     one.map(look) == other.map(look)
 }
 
-fn form_ui(ui: &mut Ui, state: &State, memory: &mut ElsewhereMemory) {
+fn form_ui(ui: &mut Ui, state: &State, memory: &mut RemoteModelMemory) {
     ui.label(strong("How an image is sent"));
     if memory.kind == Kind::Endpoint {
         radio_ui(
@@ -311,7 +311,7 @@ fn form_ui(ui: &mut Ui, state: &State, memory: &mut ElsewhereMemory) {
         field
             .on_hover_text("Of a model of TensorFlow with several")
             .accessible_name("Signature");
-        let SendStage::Done(check) = &state.remote.elsewhere.form.check else {
+        let SendStage::Done(check) = &state.remote.remote_inference.form.check else {
             return;
         };
         if check.signatures.is_empty() {
@@ -331,15 +331,15 @@ fn form_ui(ui: &mut Ui, state: &State, memory: &mut ElsewhereMemory) {
 fn footer_ui(
     ui: &mut Ui,
     state: &State,
-    memory: &ElsewhereMemory,
+    memory: &RemoteModelMemory,
     is_entered: bool,
     commands: &mut Vec<Command>,
 ) {
     ui.add_space(8.0);
-    let note = "A picture that comes into view is sent there, and what you ask for; neighbours and thumbnails are not";
+    let note = "An image that comes into view is sent there, and what you ask for; neighbours and thumbnails are not";
     ui.add(Label::new(RichText::new(note).small().weak()).wrap());
     ui.horizontal(|ui| {
-        let fault = memory.reading.wish().err();
+        let fault = memory.reading.request().err();
         let model = memory.model(state).filter(|_| fault.is_none());
         let predict = ui.add_enabled(model.is_some(), primary_button(ui, "Predict there"));
         let predict = predict.on_disabled_hover_text(match (&fault, memory.kind) {
@@ -360,7 +360,7 @@ fn footer_ui(
 fn look_after_a_pause(
     ctx: &egui::Context,
     state: &State,
-    memory: &mut ElsewhereMemory,
+    memory: &mut RemoteModelMemory,
     commands: &mut Vec<Command>,
 ) {
     let now = memory.model(state);
@@ -369,7 +369,7 @@ fn look_after_a_pause(
         memory.seen.clone_from(&now);
         memory.seen_since = time;
     }
-    let checked = state.remote.elsewhere.form.checked.as_ref();
+    let checked = state.remote.remote_inference.form.checked.as_ref();
     let Some(model) = now.filter(|now| !is_same_look(checked, Some(now))) else {
         return;
     };

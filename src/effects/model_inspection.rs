@@ -17,7 +17,7 @@ use crate::vision::recognise::{Overrules, Recognition, preview};
 
 /// The file that is being looked at, and what was last found in it.
 #[derive(Default)]
-pub(super) struct Doctor {
+pub(super) struct ModelInspector {
     patient: Arc<Mutex<Option<Patient>>>,
 }
 
@@ -34,11 +34,11 @@ pub(super) struct Look {
     pub(super) labels: Option<PathBuf>,
     pub(super) overrules: Vec<(String, String)>,
     /// To try the input on.
-    pub(super) picture: Option<(SourceId, SampleUri)>,
+    pub(super) image: Option<(SourceId, SampleUri)>,
     pub(super) runtime_library: Option<PathBuf>,
 }
 
-impl Doctor {
+impl ModelInspector {
     pub(super) fn recognise(&self, shared: &Arc<Shared>, look: Look) {
         let patient = Arc::clone(&self.patient);
         let import = look.import;
@@ -51,7 +51,7 @@ impl Doctor {
             let result = recognise(shared, &mut patient, &look);
             ended(result.map_err(|error| format!("{error:#}")))
         };
-        shared.spawn_answer("look into a model", work, move |mistake| {
+        shared.spawn_reporting("look into a model", work, move |mistake| {
             ended(Err(mistake))
         });
     }
@@ -64,7 +64,7 @@ impl Doctor {
             let result = add(shared, patient.as_ref(), import);
             ended(result.map_err(|error| format!("{error:#}")))
         };
-        shared.spawn_answer("add a model", work, move |mistake| ended(Err(mistake)));
+        shared.spawn_reporting("add a model", work, move |mistake| ended(Err(mistake)));
     }
 }
 
@@ -104,7 +104,7 @@ fn recognise(
         .inspection
         .recognise(labels.as_ref(), &overrules, &control)?;
     let mut draft = draft(&recognition);
-    if let Some((source, uri)) = &look.picture {
+    if let Some((source, uri)) = &look.image {
         draft.tensor = try_input(shared, look.import, &recognition.card, *source, uri)
             .unwrap_or_else(|error| vec![format!("No preview: {error:#}")]);
     }
@@ -120,7 +120,7 @@ fn read_labels(path: &Path) -> anyhow::Result<LabelSet> {
         .with_context(|| format!("Could not use the label file {}", path.display()))
 }
 
-/// Sends the exact tensor, turned back into a picture, to the window; gives its shape and numbers.
+/// Sends the exact tensor, turned back into an image, to the window; gives its shape and numbers.
 fn try_input(
     shared: &Shared,
     import: ImportId,
@@ -131,8 +131,8 @@ fn try_input(
     let source = shared
         .source(source)
         .ok_or_else(|| anyhow::anyhow!("the folder has been closed"))?;
-    let picture = decode::decode(&source.read(uri)?, &shared.limits())?.picture;
-    let prepared = preprocess(&card.input, &picture)?;
+    let image = decode::decode(&source.read(uri)?, &shared.limits())?.image;
+    let prepared = preprocess(&card.input, &image)?;
     let seen = preview(&card.input, &prepared.tensor)?;
     let mut lines = vec![format!(
         "Shape {:?}, made from {}",
@@ -147,7 +147,7 @@ fn try_input(
     }
     shared.deliver(Delivery::ImportPreview {
         import,
-        picture: seen.picture,
+        image: seen.image,
     });
     Ok(lines)
 }

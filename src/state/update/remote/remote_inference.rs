@@ -1,13 +1,13 @@
 //! Predicting with a model elsewhere.
 //!
-//! Nothing is sent but the picture in view and what was asked for: no neighbours, no picture twice.
+//! Nothing is sent but the image in view and what was asked for: no neighbours, no image twice.
 
 use std::sync::Arc;
 
 use super::super::{predict, project, run_tasks, s3};
 use super::{begin, end, reading};
 use crate::domain::{
-    AnswerExamples, LatencyMs, Problem, RemoteAddress, RemoteModel, RunId, RunInfo, RunKey,
+    LatencyMs, Problem, RemoteAddress, RemoteModel, ResponseExamples, RunId, RunInfo, RunKey,
     S3Access, Sample, SampleId,
 };
 use crate::state::engine::Wish;
@@ -20,29 +20,29 @@ use crate::tasks::ProgressUnit;
 /// How many images of many are tried to find out what a model answers.
 const PROBES: usize = 3;
 
-/// From now on pictures are predicted there.
+/// From now on images are predicted there.
 pub(in super::super) fn predict_at(
     state: &mut State,
     model: Option<RemoteModel>,
     effects: &mut Vec<Effect>,
 ) {
     state.overlay = Overlay::None;
-    let is_elsewhere = model.is_some();
-    let is_other = state.remote.elsewhere.chosen != model;
-    let before = std::mem::replace(&mut state.remote.elsewhere.chosen, model);
+    let is_remote = model.is_some();
+    let is_other = state.remote.remote_inference.chosen != model;
+    let before = std::mem::replace(&mut state.remote.remote_inference.chosen, model);
     if is_other || state.engine.has_failed() {
         run_tasks::cancel_preparation(state, effects);
-        turn_to(state, before.is_some(), is_elsewhere);
+        turn_to(state, before.is_some(), is_remote);
     }
     predict::chosen_changed(state, effects);
 }
 
-/// What is loaded on this computer stays so while pictures are predicted elsewhere.
-fn turn_to(state: &mut State, was_elsewhere: bool, is_elsewhere: bool) {
-    state.remote.elsewhere.first = None;
-    state.remote.elsewhere.renewal = None;
-    let here = if was_elsewhere {
-        std::mem::take(&mut state.remote.elsewhere.parked)
+/// What is loaded on this computer stays so while images are predicted elsewhere.
+fn turn_to(state: &mut State, was_remote: bool, is_remote: bool) {
+    state.remote.remote_inference.first = None;
+    state.remote.remote_inference.renewal = None;
+    let here = if was_remote {
+        std::mem::take(&mut state.remote.remote_inference.parked)
     } else {
         std::mem::take(&mut state.engine)
     };
@@ -53,26 +53,26 @@ fn turn_to(state: &mut State, was_elsewhere: bool, is_elsewhere: bool) {
         asked: None,
         ..here.unwrap_or_default()
     };
-    if is_elsewhere {
-        state.remote.elsewhere.parked = here;
+    if is_remote {
+        state.remote.remote_inference.parked = here;
         state.engine = Engine::default();
     } else {
         state.engine = here;
     }
 }
 
-/// Pictures are predicted on this computer again; the run on screen stays.
+/// Images are predicted on this computer again; the run on screen stays.
 pub(in super::super) fn come_back(state: &mut State, effects: &mut Vec<Effect>) {
-    if state.remote.elsewhere.chosen.take().is_some() {
+    if state.remote.remote_inference.chosen.take().is_some() {
         run_tasks::cancel_preparation(state, effects);
         turn_to(state, true, false);
     }
 }
 
-/// Finds out what the chosen model answers: with the picture in view, or with the first of those that are to be predicted.
+/// Finds out what the chosen model answers: with the image in view, or with the first of those that are to be predicted.
 pub(in super::super) fn connect(state: &mut State, effects: &mut Vec<Effect>) {
     let (Some(model), Some(source)) = (
-        state.remote.elsewhere.chosen.clone(),
+        state.remote.remote_inference.chosen.clone(),
         state.source.as_ref().map(|open| open.id),
     ) else {
         return;
@@ -89,8 +89,8 @@ pub(in super::super) fn connect(state: &mut State, effects: &mut Vec<Effect>) {
         .collect();
     let title = format!("Connect to {}", model.name());
     let (task, control) = begin(state, TaskKind::Connect, ProgressUnit::Steps, title);
-    state.remote.elsewhere.first = None;
-    state.remote.elsewhere.renewal = None;
+    state.remote.remote_inference.first = None;
+    state.remote.remote_inference.renewal = None;
     state.engine = Engine {
         status: EngineStatus::Preparing,
         task: Some(task),
@@ -110,17 +110,17 @@ pub(in super::super) fn connect(state: &mut State, effects: &mut Vec<Effect>) {
 
 fn samples_to_try(state: &State) -> Vec<(SampleId, Sample)> {
     let run = predict::chosen_run(state).and_then(|run| state.runs.get(run));
-    let is_unanswered = |sample: &SampleId| run.is_none_or(|run| run.lacks_answer(*sample));
+    let is_unpredicted = |sample: &SampleId| run.is_none_or(|run| run.lacks_prediction(*sample));
     let with_entry = |sample: SampleId| Some((sample, state.samples.get(sample)?.clone()));
     let wanted: Vec<SampleId> = match &state.engine.waiting {
         None => state.selection.shown().into_iter().collect(),
         Some(Wish::These(samples)) => samples.iter().take(PROBES).collect(),
-        Some(Wish::Unanswered) => {
+        Some(Wish::Unpredicted) => {
             let all = state.samples.ids();
-            all.filter(is_unanswered).take(PROBES).collect()
+            all.filter(is_unpredicted).take(PROBES).collect()
         }
-        Some(Wish::UnansweredOf(samples)) => {
-            samples.iter().filter(is_unanswered).take(PROBES).collect()
+        Some(Wish::UnpredictedOf(samples)) => {
+            samples.iter().filter(is_unpredicted).take(PROBES).collect()
         }
     };
     wanted.into_iter().filter_map(with_entry).collect()
@@ -176,7 +176,7 @@ fn take_found(
         examples,
         first,
     } = found;
-    state.remote.elsewhere.first = examples;
+    state.remote.remote_inference.first = examples;
     if let Some(model) = &state.engine.remote {
         state.settings.remember_remote_model(model);
     }
@@ -187,20 +187,20 @@ fn take_found(
         return;
     };
     project::load_current_run(state, effects);
-    if let Some((answer, took_ms)) = first {
+    if let Some((prediction, took_ms)) = first {
         if let Some(Wish::These(samples)) = &mut state.engine.waiting {
-            samples.remove(answer.sample);
+            samples.remove(prediction.sample);
             if samples.is_empty() {
                 state.engine.waiting = None;
             }
         }
-        let took = &mut state.remote.elsewhere.took;
-        took.insert((run, answer.sample), took_ms);
-        predict::predicted(state, source, run, at_ms, vec![answer], effects);
+        let took = &mut state.remote.remote_inference.took;
+        took.insert((run, prediction.sample), took_ms);
+        predict::predicted(state, source, run, at_ms, vec![prediction], effects);
     }
     predict::refresh_shown(state, effects);
     predict::predict_shown_if_wanted(state, effects);
-    predict::grant_wish(state, effects);
+    predict::grant_request(state, effects);
 }
 
 fn take_failure(state: &mut State, failure: ConnectFailure, effects: &mut Vec<Effect>) {
@@ -225,11 +225,11 @@ fn take_failure(state: &mut State, failure: ConnectFailure, effects: &mut Vec<Ef
         } => {
             state.problems.add(Problem::general(message.clone()), None);
             let offer = match examples {
-                Some(_) => Offer::SayHowAnswersAreRead,
+                Some(_) => Offer::SetResponseMapping,
                 None => Offer::TryAgain,
             };
-            state.remote.elsewhere.first = examples;
-            state.remote.elsewhere.renewal = renewal;
+            state.remote.remote_inference.first = examples;
+            state.remote.remote_inference.renewal = renewal;
             (message, offer)
         }
     };
@@ -237,11 +237,11 @@ fn take_failure(state: &mut State, failure: ConnectFailure, effects: &mut Vec<Ef
         message,
         offer: Some(offer),
     };
-    // Another picture may have come into view meanwhile.
+    // Another image may have come into view meanwhile.
     predict::predict_shown_if_wanted(state, effects);
 }
 
-/// Asks about the picture in view, unless that is under way.
+/// Asks about the image in view, unless that is under way.
 pub(in super::super) fn ask(
     state: &mut State,
     run_id: RunId,
@@ -253,7 +253,7 @@ pub(in super::super) fn ask(
     }
     let (Some(source), Some(model), Some(entry)) = (
         state.source.as_ref().map(|open| open.id),
-        state.remote.elsewhere.chosen.as_ref(),
+        state.remote.remote_inference.chosen.as_ref(),
         state.samples.get(sample).cloned(),
     ) else {
         return;
@@ -267,7 +267,7 @@ pub(in super::super) fn ask(
     let Some(run) = state.runs.get_mut(run_id) else {
         return state.tasks.forget(task);
     };
-    run.answers.set_waiting(sample);
+    run.predictions.set_waiting(sample);
     effects.push(Effect::AskOne {
         source,
         run: run_id,
@@ -305,18 +305,21 @@ pub(in super::super) fn asked(
             TaskKind::Ask { sample, .. } => Some(sample),
             _ => None,
         });
-    let is_answered = matches!(outcome, Asked::Answered { .. });
-    if let (false, true, Some(run)) = (is_answered, is_open, state.runs.get_mut(heard.run)) {
-        run.answers.stop_waiting(about);
+    let is_predicted = matches!(outcome, Asked::Predicted { .. });
+    if let (false, true, Some(run)) = (is_predicted, is_open, state.runs.get_mut(heard.run)) {
+        run.predictions.stop_waiting(about);
     }
     match outcome {
-        Asked::Answered { answer, took_ms } => {
+        Asked::Predicted {
+            prediction,
+            took_ms,
+        } => {
             state.tasks.forget(heard.task);
             if !is_open {
                 return;
             }
-            let took = &mut state.remote.elsewhere.took;
-            let asked = (heard.run, answer.sample);
+            let took = &mut state.remote.remote_inference.took;
+            let asked = (heard.run, prediction.sample);
             match took_ms {
                 Some(ms) => drop(took.insert(asked, ms)),
                 None => drop(took.remove(&asked)),
@@ -326,7 +329,7 @@ pub(in super::super) fn asked(
                 heard.source,
                 heard.run,
                 heard.at_ms,
-                vec![answer],
+                vec![prediction],
                 effects,
             );
         }
@@ -343,7 +346,7 @@ pub(in super::super) fn asked(
             let outcome = TaskOutcome::Failed(message.clone());
             drop(state.tasks.end(heard.task, outcome));
             if state.engine.key.as_ref() == Some(key) {
-                state.remote.elsewhere.renewal = renewal;
+                state.remote.remote_inference.renewal = renewal;
             }
             predict::device_lost(state, key, message);
         }
@@ -374,24 +377,24 @@ pub(in super::super) fn edit(state: &mut State, model: RemoteModel, effects: &mu
         s3::set_access(state, access, effects);
         effects.push(Effect::ReadAwsSetup);
     }
-    show_first_answer(state, &model, effects);
-    let form = &mut state.remote.elsewhere.form;
+    show_first_prediction(state, &model, effects);
+    let form = &mut state.remote.remote_inference.form;
     form.serial = state.ids.next();
     form.draft = Some(model);
     form.not_seen = None;
     state.remote.reading.failure = None;
-    state.overlay = Overlay::Elsewhere;
+    state.overlay = Overlay::RemoteInference;
     effects.push(Effect::ListMappings);
 }
 
 /// What the model has answered already is what a mapping is tried on; what others have answered is not.
-fn show_first_answer(state: &mut State, model: &RemoteModel, effects: &mut Vec<Effect>) {
-    let elsewhere = &state.remote.elsewhere;
-    let is_chosen = elsewhere
+fn show_first_prediction(state: &mut State, model: &RemoteModel, effects: &mut Vec<Effect>) {
+    let remote_inference = &state.remote.remote_inference;
+    let is_chosen = remote_inference
         .chosen
         .as_ref()
         .is_some_and(|chosen| chosen.at == model.at);
-    let first = elsewhere.first.clone().filter(|_| is_chosen);
+    let first = remote_inference.first.clone().filter(|_| is_chosen);
     if state.remote.reading.examples_of.as_ref() != Some(&model.at) || first.is_some() {
         state.remote.reading.forget_examples();
     }
@@ -401,14 +404,14 @@ fn show_first_answer(state: &mut State, model: &RemoteModel, effects: &mut Vec<E
     }
 }
 
-/// Asks about the picture in view, to see how the answer is read, and nothing else comes of it.
-pub(in super::super) fn look_at_answer(
+/// Asks about the image in view, to see how the prediction is read, and nothing else comes of it.
+pub(in super::super) fn show_response(
     state: &mut State,
     model: RemoteModel,
     effects: &mut Vec<Effect>,
 ) {
     let (None, Some(source), Some(sample)) = (
-        state.remote.elsewhere.form.looking,
+        state.remote.remote_inference.form.looking,
         state.source.as_ref().map(|open| open.id),
         state.shown_sample(),
     ) else {
@@ -417,12 +420,12 @@ pub(in super::super) fn look_at_answer(
     let Some(entry) = state.samples.get(sample).cloned() else {
         return;
     };
-    let title = format!("Look at an answer of {}", model.name());
+    let title = format!("Look at a prediction of {}", model.name());
     let (task, control) = begin(state, TaskKind::Connect, ProgressUnit::Steps, title);
-    let form = &mut state.remote.elsewhere.form;
+    let form = &mut state.remote.remote_inference.form;
     form.looking = Some(task);
     form.not_seen = None;
-    effects.push(Effect::LookAtAnswer {
+    effects.push(Effect::ShowResponse {
         source,
         model,
         entry,
@@ -431,16 +434,16 @@ pub(in super::super) fn look_at_answer(
     });
 }
 
-pub(in super::super) fn answer_looked_at(
+pub(in super::super) fn response_shown(
     state: &mut State,
     source: SourceId,
     task: TaskId,
     of: RemoteAddress,
-    result: Result<Arc<AnswerExamples>, S3Failure>,
+    result: Result<Arc<ResponseExamples>, S3Failure>,
     effects: &mut Vec<Effect>,
 ) {
     end(state, task, result.as_ref().err());
-    let form = &mut state.remote.elsewhere.form;
+    let form = &mut state.remote.remote_inference.form;
     if form.looking != Some(task) {
         return;
     }
@@ -469,16 +472,16 @@ pub(in super::super) fn edit_tf_serving(state: &mut State, effects: &mut Vec<Eff
 }
 
 fn last_of(state: &State, is_it: impl Fn(&&RemoteModel) -> bool) -> Option<RemoteModel> {
-    let chosen = state.remote.elsewhere.chosen.iter();
+    let chosen = state.remote.remote_inference.chosen.iter();
     let recent = state.settings.recent_remote_models.iter();
     chosen.chain(recent).find(is_it).cloned()
 }
 
 fn stop_checking(state: &mut State, effects: &mut Vec<Effect>) {
-    if let SendStage::Running(task) = state.remote.elsewhere.form.check {
+    if let SendStage::Running(task) = state.remote.remote_inference.form.check {
         run_tasks::signal(state, task, TaskSignal::Cancel, effects);
     }
-    let form = &mut state.remote.elsewhere.form;
+    let form = &mut state.remote.remote_inference.form;
     form.check = SendStage::NotYet;
     form.checked = None;
     form.failure = None;
@@ -490,7 +493,7 @@ pub(in super::super) fn check(state: &mut State, model: RemoteModel, effects: &m
     let title = format!("Look at {}", model.name());
     let kind = TaskKind::CheckRemoteModel;
     let (task, control) = begin(state, kind, ProgressUnit::Steps, title);
-    let form = &mut state.remote.elsewhere.form;
+    let form = &mut state.remote.remote_inference.form;
     form.check = SendStage::Running(task);
     form.checked = Some(model.clone());
     effects.push(Effect::CheckRemoteModel {
@@ -507,7 +510,7 @@ pub(in super::super) fn checked(
     result: Result<RemoteCheck, S3Failure>,
 ) {
     state.tasks.forget(task);
-    let form = &mut state.remote.elsewhere.form;
+    let form = &mut state.remote.remote_inference.form;
     if !form.check.is_by(task) {
         return;
     }

@@ -3,23 +3,24 @@
 use std::sync::Arc;
 
 use crate::domain::{
-    AnswerExamples, LabelSet, LatencyMs, MadeAt, ModelCard, RemoteModel, RunId, RunKey, SampleId,
+    InferenceLocation, LabelSet, LatencyMs, ModelCard, RemoteModel, ResponseExamples, RunId,
+    RunKey, SampleId,
 };
-use crate::state::{Engine, NewAnswer, S3Failure, SendStage, State, TaskId};
+use crate::state::{Engine, NewPrediction, S3Failure, SendStage, State, TaskId};
 
-/// Where pictures are predicted.
+/// Where images are predicted.
 #[derive(Debug, Default)]
-pub struct Elsewhere {
+pub struct RemoteInference {
     /// `None`: on this computer.
     pub chosen: Option<RemoteModel>,
-    pub form: ElsewhereForm,
-    /// The first answer of the chosen model, to try a mapping on.
-    pub(in crate::state) first: Option<Arc<AnswerExamples>>,
+    pub form: RemoteModelForm,
+    /// The first prediction of the chosen model, to try a mapping on.
+    pub(in crate::state) first: Option<Arc<ResponseExamples>>,
     /// The command that signs in anew, where that is what helps.
     pub renewal: Option<String>,
     /// How long the answers took that were asked for one by one since the program was started.
     pub(in crate::state) took: Took,
-    /// What is loaded on this computer, while pictures are predicted elsewhere.
+    /// What is loaded on this computer, while images are predicted elsewhere.
     pub(in crate::state) parked: Engine,
 }
 
@@ -28,7 +29,7 @@ type Took = std::collections::HashMap<(RunId, SampleId), f64>;
 
 /// The dialog about a model elsewhere.
 #[derive(Debug, Default)]
-pub struct ElsewhereForm {
+pub struct RemoteModelForm {
     /// Counts up whenever the fields are to be taken over.
     pub serial: u64,
     /// What the fields begin with.
@@ -38,7 +39,7 @@ pub struct ElsewhereForm {
     /// What was checked last, or is being checked.
     pub checked: Option<RemoteModel>,
     pub failure: Option<S3Failure>,
-    /// The model is asked about the picture in view, to see how its answers are read.
+    /// The model is asked about the image in view, to see how its predictions are read.
     pub looking: Option<TaskId>,
     /// Why there is no answer to look at.
     pub not_seen: Option<S3Failure>,
@@ -63,11 +64,11 @@ pub struct FoundModel {
     /// As far as they are known.
     pub labels: LabelSet,
     pub report: RemoteReport,
-    /// The same answer, to try a mapping on.
-    pub examples: Option<Arc<AnswerExamples>>,
-    /// The answer that it was recognised by, and how many milliseconds that took; nothing was asked where a mapping says how answers
+    /// The same prediction, to try a mapping on.
+    pub examples: Option<Arc<ResponseExamples>>,
+    /// The prediction that it was recognised by, and how many milliseconds that took; nothing was asked where a mapping says how answers
     /// are read.
-    pub first: Option<(NewAnswer, f64)>,
+    pub first: Option<(NewPrediction, f64)>,
 }
 
 /// A model elsewhere that is asked.
@@ -77,7 +78,7 @@ pub struct RemoteReport {
     pub name: String,
     /// How answers are read, for people.
     pub reading: String,
-    /// From sending an image to having its answer; `None` before the first.
+    /// From sending an image to having its prediction; `None` before the first.
     pub latency: Option<LatencyMs>,
 }
 
@@ -89,8 +90,8 @@ pub enum ConnectFailure {
     OfImage(SampleId, String),
     Failed {
         message: String,
-        /// The answer, where nobody knows its shape.
-        examples: Option<Arc<AnswerExamples>>,
+        /// The prediction, where nobody knows its shape.
+        examples: Option<Arc<ResponseExamples>>,
         /// The command that signs in anew, where that helps.
         renewal: Option<String>,
     },
@@ -99,9 +100,9 @@ pub enum ConnectFailure {
 /// What came of asking about one image.
 #[derive(Debug)]
 pub enum Asked {
-    Answered {
-        answer: NewAnswer,
-        /// From sending the request to having the whole answer, in milliseconds; `None` where nothing was sent.
+    Predicted {
+        prediction: NewPrediction,
+        /// From sending the request to having the whole prediction, in milliseconds; `None` where nothing was sent.
         took_ms: Option<f64>,
     },
     /// Nobody waited for it any more, so it was not sent.
@@ -117,11 +118,11 @@ pub enum Asked {
 }
 
 impl State {
-    /// How long the answer on screen took, in milliseconds, and who gave it; `None` where it was made here, in a job, or before the
+    /// How long the prediction on screen took, in milliseconds, and who gave it; `None` where it was made here, in a job, or before the
     /// program was started.
-    pub fn shown_took_ms(&self) -> Option<(f64, &MadeAt)> {
+    pub fn shown_took_ms(&self) -> Option<(f64, &InferenceLocation)> {
         let (run, sample) = self.run().zip(self.shown_sample())?;
-        let took = self.remote.elsewhere.took.get(&(run.id(), sample))?;
+        let took = self.remote.remote_inference.took.get(&(run.id(), sample))?;
         Some((*took, &run.info.key.made))
     }
 }

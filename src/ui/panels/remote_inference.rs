@@ -1,4 +1,4 @@
-//! Where pictures are predicted, and what is known of a model elsewhere.
+//! Where images are predicted, and what is known of a model elsewhere.
 
 use std::time::Duration;
 
@@ -13,9 +13,9 @@ use crate::state::{Action, Command, EngineStatus, RemoteReport, State};
 
 const HERE: &str = "This computer";
 
-/// Chooses where pictures are predicted.
+/// Chooses where images are predicted.
 pub(super) fn where_ui(ui: &mut Ui, state: &State, commands: &mut Vec<Command>) {
-    let chosen = state.remote.elsewhere.chosen.as_ref();
+    let chosen = state.remote.remote_inference.chosen.as_ref();
     ui.horizontal(|ui| {
         ui.label("Predict on");
         let combo = ComboBox::from_id_salt("where to predict")
@@ -84,7 +84,7 @@ fn whereabouts(model: &RemoteModel) -> String {
 }
 
 /// In place of the model of this computer.
-pub(super) fn elsewhere_ui(
+pub(super) fn remote_model_ui(
     ui: &mut Ui,
     state: &State,
     chosen: &RemoteModel,
@@ -93,7 +93,7 @@ pub(super) fn elsewhere_ui(
     match &state.engine.status {
         EngineStatus::Connected(report) => report_ui(ui, state, report),
         EngineStatus::Preparing => {
-            ui.weak(format!("Asking {} about a picture…", chosen.name()));
+            ui.weak(format!("Asking {} about an image…", chosen.name()));
         }
         // The failure has a banner of its own.
         EngineStatus::Failed { .. } => {}
@@ -101,13 +101,13 @@ pub(super) fn elsewhere_ui(
             ui.weak("Nothing was sent yet");
         }
     }
-    let note = "Only the picture in view is sent, and what you ask for";
+    let note = "Only the image in view is sent, and what you ask for";
     let note = ui.add(Label::new(RichText::new(note).small().weak()).wrap());
     note.on_hover_text(if state.settings.predict_on_open {
-        "A picture is sent when it stays in view and has no answer yet; turn off “Predict a picture when it is opened” to send it only when \
+        "An image is sent when it stays in view and has no prediction yet; turn off “Predict an image when it is opened” to send it only when \
          you ask for that. Neighbours and thumbnails are never sent"
     } else {
-        "A picture is sent when you ask for its prediction. Neighbours and thumbnails are never sent"
+        "An image is sent when you ask for its prediction. Neighbours and thumbnails are never sent"
     });
     ui.horizontal_wrapped(|ui| {
         if ui
@@ -152,7 +152,7 @@ pub(super) fn latency_ui(ui: &mut Ui, state: &State) {
         let text = format!("Answered in {} by {made}", milliseconds(took_ms));
         let label = ui.add(Label::new(RichText::new(text).weak()).wrap());
         label.on_hover_text(
-            "From sending the request to having the whole answer: the way there and back, waiting in line, decoding the image and the model, \
+            "From sending the request to having the whole prediction: the way there and back, waiting in line, decoding the image and the model, \
              with further attempts where one did not get through. Reading the file on this computer is not in it",
         );
     }

@@ -1,4 +1,4 @@
-//! Draws and writes annotated pictures on threads of its own.
+//! Draws and writes annotated images on threads of its own.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,13 +11,13 @@ use parking_lot::Mutex;
 
 use super::annotated::annotate;
 use super::error::{ExportError, ends_everything};
-use super::picture_file::{PictureFileError, write_picture};
+use super::image_file::{ImageFileError, write_image};
 use crate::decode::{DecodeLimits, decode};
 use crate::domain::{Prediction, Problem, SampleUri, ViewSettings};
 use crate::source::{Source, SourceError};
 
 /// Dropped before it is finished, it leaves out what is queued and waits for what is being written.
-pub(super) struct PicturePool {
+pub(super) struct ImagePool {
     jobs: Option<Sender<Job>>,
     workers: Vec<JoinHandle<()>>,
     shared: Arc<Shared>,
@@ -51,12 +51,12 @@ struct Shared {
     limits: DecodeLimits,
     view: ViewSettings,
     problems: Mutex<Vec<Problem>>,
-    /// The first error that the next picture will meet, too.
+    /// The first error that the next image will meet, too.
     halt: Mutex<Option<Halt>>,
     given_up: AtomicBool,
 }
 
-impl PicturePool {
+impl ImagePool {
     pub(super) fn start(
         source: &Arc<dyn Source>,
         limits: &DecodeLimits,
@@ -83,7 +83,7 @@ impl PicturePool {
         }
     }
 
-    /// Queues one picture; waits where the queue is full.
+    /// Queues one image; waits where the queue is full.
     pub(super) fn add(&self, job: Job) {
         if let Some(jobs) = &self.jobs {
             // Fails only once every worker has panicked, which `finish` reports.
@@ -96,7 +96,7 @@ impl PicturePool {
         self.shared.halt.lock().take()
     }
 
-    /// Waits for the last picture. Gives those that could not be written, and what made it useless to go on.
+    /// Waits for the last image. Gives those that could not be written, and what made it useless to go on.
     pub(super) fn finish(mut self) -> (Vec<Problem>, Option<Halt>) {
         let mut problems = self.join();
         problems.append(&mut self.shared.problems.lock());
@@ -117,7 +117,7 @@ impl PicturePool {
     }
 }
 
-impl Drop for PicturePool {
+impl Drop for ImagePool {
     fn drop(&mut self) {
         self.shared.given_up.store(true, Ordering::Relaxed);
         self.join();
@@ -131,7 +131,7 @@ impl Shared {
                 continue;
             }
             if let Err(reason) = self.draw(&job) {
-                let message = format!("no annotated picture could be made: {reason}");
+                let message = format!("no annotated image could be made: {reason}");
                 self.problems
                     .lock()
                     .push(Problem::of_sample(job.uri, message));
@@ -150,15 +150,15 @@ impl Shared {
             error.to_string()
         })?;
         let image = decode(&bytes, &self.limits).map_err(|error| error.to_string())?;
-        let drawn = annotate(&image.picture, &job.prediction, &self.view, &[]);
+        let drawn = annotate(&image.image, &job.prediction, &self.view, &[]);
         let written = match job.target.parent() {
-            Some(parent) => std::fs::create_dir_all(parent).map_err(PictureFileError::from),
+            Some(parent) => std::fs::create_dir_all(parent).map_err(ImageFileError::from),
             None => Ok(()),
         };
-        let written = written.and_then(|()| write_picture(&drawn, &job.target));
+        let written = written.and_then(|()| write_image(&drawn, &job.target));
         written.map_err(|error| {
             let text = error.to_string();
-            if let PictureFileError::Write(error) = error
+            if let ImageFileError::Write(error) = error
                 && ends_everything(&error)
             {
                 self.halt.lock().get_or_insert(Halt::Disk(error));

@@ -1,15 +1,15 @@
-//! Writes a picture to a file, whole or not at all.
+//! Writes an image to a file, whole or not at all.
 
 use std::io::{self, Write};
 use std::path::Path;
 
 use super::target::partial_file;
 use crate::decode::{EncodeError, encode_jpeg, encode_png};
-use crate::domain::Picture;
+use crate::domain::RgbImage;
 
 /// Nothing was written. The message is the cause only; the caller knows the file.
 #[derive(Debug, thiserror::Error)]
-pub enum PictureFileError {
+pub enum ImageFileError {
     #[error("{0}")]
     Write(#[from] io::Error),
     #[error("{0}")]
@@ -18,7 +18,7 @@ pub enum PictureFileError {
 
 /// Writes a JPEG of high quality where the file's name ends in `.jpg` or `.jpeg`, otherwise a lossless PNG. An existing file is
 /// replaced.
-pub fn write_picture(picture: &Picture, path: &Path) -> Result<(), PictureFileError> {
+pub fn write_image(image: &RgbImage, path: &Path) -> Result<(), ImageFileError> {
     const JPEG_QUALITY: u8 = 92;
     let is_jpeg = path.extension().is_some_and(|extension| {
         ["jpg", "jpeg"]
@@ -26,9 +26,9 @@ pub fn write_picture(picture: &Picture, path: &Path) -> Result<(), PictureFileEr
             .any(|jpeg| extension.eq_ignore_ascii_case(jpeg))
     });
     let content = if is_jpeg {
-        encode_jpeg(picture, JPEG_QUALITY)?
+        encode_jpeg(image, JPEG_QUALITY)?
     } else {
-        encode_png(picture)?
+        encode_png(image)?
     };
     Ok(replace(path, &content)?)
 }
@@ -52,8 +52,8 @@ mod tests {
     use super::*;
     use crate::decode::{DecodeLimits, Format, decode};
 
-    fn picture() -> Picture {
-        Picture::new(2, 1, vec![1, 2, 3, 4, 5, 6]).unwrap()
+    fn image() -> RgbImage {
+        RgbImage::new(2, 1, vec![1, 2, 3, 4, 5, 6]).unwrap()
     }
 
     #[test]
@@ -61,10 +61,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("out.png");
         fs::write(&path, "old").unwrap();
-        write_picture(&picture(), &path).unwrap();
+        write_image(&image(), &path).unwrap();
         let written = fs::read(&path).unwrap();
         let decoded = decode(&written, &DecodeLimits::default()).unwrap();
-        assert_eq!(decoded.picture, picture());
+        assert_eq!(decoded.image, image());
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 
@@ -77,7 +77,7 @@ mod tests {
             ("c", Format::Png),
         ] {
             let path = folder.path().join(name);
-            write_picture(&picture(), &path).unwrap();
+            write_image(&image(), &path).unwrap();
             assert_eq!(Format::of(&fs::read(&path).unwrap()), Ok(format), "{name}");
         }
     }
@@ -88,7 +88,7 @@ mod tests {
         use std::os::unix::fs::PermissionsExt;
         let folder = tempfile::tempdir().unwrap();
         let (ours, plain) = (folder.path().join("ours.png"), folder.path().join("plain"));
-        write_picture(&picture(), &ours).unwrap();
+        write_image(&image(), &ours).unwrap();
         fs::write(&plain, "").unwrap();
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode();
         assert_eq!(mode(&ours), mode(&plain));

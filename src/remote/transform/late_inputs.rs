@@ -27,13 +27,13 @@ impl InputListed {
     ///
     /// An object that was written anew while the job ran, or since, looks the same. Where as many were counted at the start as there are
     /// now, all are such, and none came too late.
-    pub(super) fn latecomers<'i>(
+    pub(super) fn late_inputs<'i>(
         &self,
         inputs: &'i Inputs,
         is_known: impl Fn(&str) -> bool,
-    ) -> Latecomers<'i> {
+    ) -> LateInputs<'i> {
         let Some(at_ms) = self.at_ms else {
-            return Latecomers::default();
+            return LateInputs::default();
         };
         let is_later = |object: &&InputObject| {
             object.modified_ms.is_some_and(|ms| ms > at_ms) && !is_known(&object.key)
@@ -48,17 +48,17 @@ impl InputListed {
             .count
             .is_some_and(|count| inputs.objects.len() <= count)
         {
-            return Latecomers::default();
+            return LateInputs::default();
         }
-        Latecomers(late)
+        LateInputs(late)
     }
 }
 
 /// In the order of the bytes of their keys.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Latecomers<'i>(Vec<&'i str>);
+pub(super) struct LateInputs<'i>(Vec<&'i str>);
 
-impl Latecomers<'_> {
+impl LateInputs<'_> {
     pub(super) fn len(&self) -> usize {
         self.0.len()
     }
@@ -118,7 +118,7 @@ mod tests {
         ] {
             let listed = InputListed { at_ms, count };
             assert_eq!(
-                listed.latecomers(&inputs, is_known).0,
+                listed.late_inputs(&inputs, is_known).0,
                 expected,
                 "{listed:?}"
             );

@@ -1,4 +1,4 @@
-//! A picture at every size it may be shown at, in tiles.
+//! An image at every size it may be shown at, in tiles.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ const TILE_BORDER: u32 = 1;
 /// Levels are added until the longer side is at most this many pixels.
 const SMALLEST_SIDE: u32 = 1024;
 
-/// The sizes of a picture: level 0 is the whole one, each next level has half as many pixels a side (rounded up, so that a pixel
+/// The sizes of an image: level 0 is the whole one, each next level has half as many pixels a side (rounded up, so that a pixel
 /// of level `n` covers `2^n` of level 0 and no level drifts against another).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TileLayout {
@@ -25,7 +25,7 @@ pub struct TileKey {
     pub row: u32,
 }
 
-/// The pixels of a tile with its border, which is missing at the picture's edges.
+/// The pixels of a tile with its border, which is missing at the image's edges.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Tile {
     pub width: u32,
@@ -34,26 +34,26 @@ pub struct Tile {
     pub rgba: Vec<u8>,
 }
 
-/// Whoever has the pixels of a picture at full size.
+/// Whoever has the pixels of an image at full size.
 pub trait PixelSource: Send + Sync {
-    /// The colour at column `x` and row `y`; `None` outside the picture and while the pixels are not in memory. Never waits.
+    /// The colour at column `x` and row `y`; `None` outside the image and while the pixels are not in memory. Never waits.
     fn pixel(&self, x: u32, y: u32) -> Option<[u8; 3]>;
 }
 
-/// A picture that is shown in tiles, which come one by one. Cheap to clone.
+/// An image that is shown in tiles, which come one by one. Cheap to clone.
 #[derive(Clone)]
-pub struct DisplayPicture {
+pub struct DisplayImage {
     pub layout: TileLayout,
     pub pixels: Arc<dyn PixelSource>,
 }
 
 impl TileLayout {
-    /// `size` is that of the upright picture in pixels, no side zero.
+    /// `size` is that of the upright image in pixels, no side zero.
     pub fn new(size: [u32; 2]) -> Self {
         Self { size }
     }
 
-    /// Of the whole picture, in pixels.
+    /// Of the whole image, in pixels.
     pub fn size(&self) -> [u32; 2] {
         self.size
     }
@@ -73,7 +73,7 @@ impl TileLayout {
             .map(|side| u64::from(side).div_ceil(1 << level.min(32)) as u32)
     }
 
-    /// The smallest level that has at least one pixel for each of the screen, where a picture pixel is `scale` screen
+    /// The smallest level that has at least one pixel for each of the screen, where an image pixel is `scale` screen
     /// pixels wide.
     pub fn level_for(&self, scale: f32) -> usize {
         let halvings = (1.0 / scale.max(f32::EPSILON)).log2().floor().max(0.0);
@@ -112,7 +112,7 @@ impl TileLayout {
 }
 
 impl TileKey {
-    /// The tile of the next smaller level that shows the same part of the picture.
+    /// The tile of the next smaller level that shows the same part of the image.
     pub fn parent(self) -> Self {
         Self {
             level: self.level + 1,
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn tiles_overlap_by_their_borders_and_end_with_the_picture() {
+    fn tiles_overlap_by_their_borders_and_end_with_the_image() {
         let layout = TileLayout::new([1100, 3]);
         let key = |column| TileKey {
             level: 0,
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_small_view_of_a_large_picture_takes_a_small_level() {
+    fn a_small_view_of_a_large_image_takes_a_small_level() {
         let layout = TileLayout::new([4096, 4]);
         let levels = [2.0, 1.0, 0.6, 0.5, 0.3, 0.001].map(|scale| layout.level_for(scale));
         assert_eq!(levels, [0, 0, 0, 1, 1, 2]);

@@ -14,22 +14,22 @@ const MISTAKE: &str = "Spotcheck made a mistake while it was read; please report
 
 /// What is on its way. Clones are handles of the same.
 #[derive(Clone, Default)]
-pub(super) struct Flights(Arc<Mutex<HashMap<CacheKey, Arc<Flight>>>>);
+pub(super) struct SingleFlight(Arc<Mutex<HashMap<CacheKey, Arc<InFlightRequest>>>>);
 
 /// One request for all who ask meanwhile, on a thread of its own, so that each of them can give up waiting. It is cancelled once
 /// nobody waits for it any more.
-struct Flight {
-    cabin: Mutex<Cabin>,
+struct InFlightRequest {
+    progress: Mutex<Progress>,
     changed: Condvar,
     control: TaskControl,
 }
 
-struct Cabin {
+struct Progress {
     waiting: usize,
-    answer: Option<Result<Arc<Vec<u8>>, AwsError>>,
+    response: Option<Result<Arc<Vec<u8>>, AwsError>>,
 }
 
-impl Flights {
+impl SingleFlight {
     /// Waits for what `fetch` brings, or for somebody who fetches the same already. `fetch` is to stop when its control is cancelled.
     pub(super) fn join(
         &self,
@@ -37,72 +37,72 @@ impl Flights {
         control: Option<&TaskControl>,
         fetch: impl FnOnce(&TaskControl) -> Result<Vec<u8>, AwsError> + Send + 'static,
     ) -> Result<Vec<u8>, AwsError> {
-        let (flight, is_new) = self.board(key);
+        let (request, is_new) = self.join_or_create(key);
         if is_new {
-            self.take_off(key, &flight, fetch);
+            self.start(key, &request, fetch);
         }
         let has_left = Arc::new(AtomicBool::new(false));
         let _hook = control.map(|control| {
-            let (flight, has_left) = (Arc::clone(&flight), Arc::clone(&has_left));
+            let (request, has_left) = (Arc::clone(&request), Arc::clone(&has_left));
             control.on_cancel(move || {
                 if !has_left.swap(true, Ordering::Relaxed) {
-                    flight.leave();
+                    request.leave();
                 }
             })
         });
-        flight.wait(&has_left)
+        request.wait(&has_left)
     }
 
     /// True where it begins with us.
-    fn board(&self, key: CacheKey) -> (Arc<Flight>, bool) {
+    fn join_or_create(&self, key: CacheKey) -> (Arc<InFlightRequest>, bool) {
         let mut flights = self.0.lock();
-        if let Some(flight) = flights.get(&key) {
-            let mut cabin = flight.cabin.lock();
-            // With nobody aboard it was cancelled.
-            if cabin.waiting > 0 {
-                cabin.waiting += 1;
-                return (Arc::clone(flight), false);
+        if let Some(request) = flights.get(&key) {
+            let mut progress = request.progress.lock();
+            // Without anyone waiting, it was cancelled.
+            if progress.waiting > 0 {
+                progress.waiting += 1;
+                return (Arc::clone(request), false);
             }
         }
-        let flight = Arc::new(Flight {
-            cabin: Mutex::new(Cabin {
+        let request = Arc::new(InFlightRequest {
+            progress: Mutex::new(Progress {
                 waiting: 1,
-                answer: None,
+                response: None,
             }),
             changed: Condvar::new(),
             control: TaskControl::new(ProgressUnit::Bytes),
         });
-        flights.insert(key, Arc::clone(&flight));
-        (flight, true)
+        flights.insert(key, Arc::clone(&request));
+        (request, true)
     }
 
-    fn take_off(
+    fn start(
         &self,
         key: CacheKey,
-        flight: &Arc<Flight>,
+        request: &Arc<InFlightRequest>,
         fetch: impl FnOnce(&TaskControl) -> Result<Vec<u8>, AwsError> + Send + 'static,
     ) {
-        let landing = Landing {
+        let completion = Completion {
             flights: self.clone(),
             key,
-            flight: Arc::clone(flight),
+            request: Arc::clone(request),
         };
         let work = move || {
             tasks::give_way();
-            let answer = fetch(&landing.flight.control);
-            landing.land(answer);
+            let response = fetch(&completion.request.control);
+            completion.complete(response);
         };
         let on_panic = |text| log::error!("reading from S3 failed by a mistake of ours: {text}");
         tasks::spawn("fetch from S3", work, on_panic);
     }
 }
 
-impl Flight {
+impl InFlightRequest {
     fn leave(&self) {
-        let mut cabin = self.cabin.lock();
-        cabin.waiting = cabin.waiting.saturating_sub(1);
-        let is_empty = cabin.waiting == 0;
-        drop(cabin);
+        let mut progress = self.progress.lock();
+        progress.waiting = progress.waiting.saturating_sub(1);
+        let is_empty = progress.waiting == 0;
+        drop(progress);
         self.changed.notify_all();
         if is_empty {
             self.control.cancel();
@@ -110,55 +110,56 @@ impl Flight {
     }
 
     fn wait(&self, has_left: &AtomicBool) -> Result<Vec<u8>, AwsError> {
-        let is_waiting =
-            |cabin: &mut Cabin| cabin.answer.is_none() && !has_left.load(Ordering::Relaxed);
-        let mut cabin = self.cabin.lock();
-        self.changed.wait_while(&mut cabin, is_waiting);
+        let is_waiting = |progress: &mut Progress| {
+            progress.response.is_none() && !has_left.load(Ordering::Relaxed)
+        };
+        let mut progress = self.progress.lock();
+        self.changed.wait_while(&mut progress, is_waiting);
         if has_left.load(Ordering::Relaxed) {
             return Err(failed(AwsErrorKind::Cancelled, "It was cancelled"));
         }
         // The last one need not copy it.
-        let answer = if cabin.waiting == 1 {
-            cabin.answer.take()
+        let response = if progress.waiting == 1 {
+            progress.response.take()
         } else {
-            cabin.answer.clone()
+            progress.response.clone()
         };
-        cabin.waiting = cabin.waiting.saturating_sub(1);
-        drop(cabin);
-        let answer = answer.unwrap_or_else(|| Err(failed(AwsErrorKind::Other, MISTAKE)));
-        answer.map(|content| Arc::try_unwrap(content).unwrap_or_else(|shared| shared.to_vec()))
+        progress.waiting = progress.waiting.saturating_sub(1);
+        drop(progress);
+        let response = response.unwrap_or_else(|| Err(failed(AwsErrorKind::Other, MISTAKE)));
+        response.map(|content| Arc::try_unwrap(content).unwrap_or_else(|shared| shared.to_vec()))
     }
 }
 
-/// Ends a flight, whatever becomes of it.
-struct Landing {
-    flights: Flights,
+/// Ends a request, whatever becomes of it.
+struct Completion {
+    flights: SingleFlight,
     key: CacheKey,
-    flight: Arc<Flight>,
+    request: Arc<InFlightRequest>,
 }
 
-impl Landing {
+impl Completion {
     /// From now on, whoever asks begins anew; who has asked before gets this, or what came first.
-    fn land(&self, answer: Result<Vec<u8>, AwsError>) {
+    fn complete(&self, response: Result<Vec<u8>, AwsError>) {
         let mut flights = self.flights.0.lock();
-        let is_this = |known: &Arc<Flight>| Arc::ptr_eq(known, &self.flight);
+        let is_this = |known: &Arc<InFlightRequest>| Arc::ptr_eq(known, &self.request);
         if flights.get(&self.key).is_some_and(is_this) {
             flights.remove(&self.key);
         }
         drop(flights);
-        self.flight
-            .cabin
+        self.request
+            .progress
             .lock()
-            .answer
-            .get_or_insert_with(|| answer.map(Arc::new));
-        self.flight.changed.notify_all();
+            .response
+            .get_or_insert_with(|| response.map(Arc::new));
+        self.request.changed.notify_all();
     }
 }
 
 /// Nobody waits for ever, not even after a panic, or where no thread could be started.
-impl Drop for Landing {
+impl Drop for Completion {
     fn drop(&mut self) {
-        self.land(Err(failed(AwsErrorKind::Other, MISTAKE)));
+        self.complete(Err(failed(AwsErrorKind::Other, MISTAKE)));
     }
 }
 
@@ -177,7 +178,7 @@ mod tests {
     use crate::cache::EntryKind;
 
     fn key() -> CacheKey {
-        CacheKey::new(EntryKind::Picture, &[b"a"])
+        CacheKey::new(EntryKind::Image, &[b"a"])
     }
 
     fn control() -> TaskControl {
@@ -185,10 +186,10 @@ mod tests {
     }
 
     /// Waits until so many are aboard.
-    fn wait_for_passengers(flights: &Flights, count: usize) {
+    fn wait_for_passengers(flights: &SingleFlight, count: usize) {
         loop {
-            let flight = flights.0.lock().get(&key()).cloned();
-            if flight.is_some_and(|flight| flight.cabin.lock().waiting == count) {
+            let request = flights.0.lock().get(&key()).cloned();
+            if request.is_some_and(|request| request.progress.lock().waiting == count) {
                 return;
             }
             std::thread::yield_now();
@@ -196,8 +197,8 @@ mod tests {
     }
 
     #[test]
-    fn who_asks_meanwhile_gets_the_same_answer_and_who_asks_later_asks_anew() {
-        let flights = Flights::default();
+    fn who_asks_meanwhile_gets_the_same_response_and_who_asks_later_asks_anew() {
+        let flights = SingleFlight::default();
         let (go, gone) = channel::<()>();
         std::thread::scope(|scope| {
             let flights = &flights;
@@ -220,16 +221,16 @@ mod tests {
 
     #[test]
     fn whoever_gives_up_is_free_at_once_and_it_goes_on_until_nobody_waits() {
-        let flights = Flights::default();
+        let flights = SingleFlight::default();
         let (impatient, patient) = (control(), control());
         let (go, gone) = channel::<()>();
         let (tell, told) = channel::<bool>();
         std::thread::scope(|scope| {
             let (flights, asked_first, asked_second) = (&flights, &impatient, &patient);
             let first = scope.spawn(move || {
-                flights.join(key(), Some(asked_first), move |flight| {
+                flights.join(key(), Some(asked_first), move |request| {
                     for () in gone {
-                        tell.send(flight.is_cancelled()).unwrap();
+                        tell.send(request.is_cancelled()).unwrap();
                     }
                     Ok(Vec::new())
                 })
@@ -243,8 +244,8 @@ mod tests {
                 told.recv().unwrap()
             };
             impatient.cancel();
-            let answer = first.join().unwrap();
-            assert_eq!(answer.unwrap_err().kind, AwsErrorKind::Cancelled);
+            let response = first.join().unwrap();
+            assert_eq!(response.unwrap_err().kind, AwsErrorKind::Cancelled);
             assert!(!is_cancelled());
             patient.cancel();
             assert!(second.join().unwrap().is_err());
@@ -258,7 +259,7 @@ mod tests {
     #[test]
     fn a_failure_is_everybodys_and_after_a_panic_nobody_waits_for_ever() {
         for panics in [false, true] {
-            let flights = Flights::default();
+            let flights = SingleFlight::default();
             std::thread::scope(|scope| {
                 let flights = &flights;
                 let (start, started) = channel::<()>();
