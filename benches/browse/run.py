@@ -1,10 +1,13 @@
-"""Opens a folder of JPEGs in Spotcheck, qimgv and gthumb, one after the other, and says when pictures were on screen.
+"""Opens a folder of JPEGs in Spotcheck, qimgv and gthumb, one after the other, and says when images were on screen.
 
-usage: python run.py FOLDER [--spotcheck PATH] [--rounds 3] [--only NAME]      (Linux; needs Xvfb, numpy, and the programs)
+usage: python run.py FOLDER [--spotcheck PATH] [--rounds 3] [--only NAME]
 
-Each program starts in a virtual display whose pixels lie in a file. Pictures are there when more than a few of a hundred pixels are
-colourful: the programs themselves are grey. Memory (PSS) and processor time of the program and its children are read SETTLED seconds
-after that. The first round is cold (no cache of the program's own), later ones are warm; the files are in the page cache in all of them.
+Linux only; needs Xvfb, numpy, and the programs.
+
+Each program starts in a virtual display whose pixels are in a file. Images are there when more than a few percent of
+the pixels are colourful: the programs themselves are grey. Memory (PSS) and processor time of the program and its
+children are read SETTLED seconds after that. The first round is cold (no cache of the program's own), later ones are
+warm; the files are in the page cache in all of them.
 Spotcheck does not predict what it opens, because the others do not either.
 """
 import argparse
@@ -34,14 +37,16 @@ class Screen:
             ["Xvfb", DISPLAY, "-screen", "0", f"{WIDTH}x{HEIGHT}x24", "-fbdir", folder, "-nolisten", "tcp", "-noreset"],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         path = Path(folder) / "Xvfb_screen0"
-        while not (path.exists() and path.stat().st_size > WIDTH * HEIGHT * 4 and Path(f"/tmp/.X11-unix/X{DISPLAY[1:]}").exists()):
+        socket = Path(f"/tmp/.X11-unix/X{DISPLAY[1:]}")
+        while not (path.exists() and path.stat().st_size > WIDTH * HEIGHT * 4 and socket.exists()):
             time.sleep(0.01)
         self.file = path.open("rb")
         self.memory = mmap.mmap(self.file.fileno(), 0, access=mmap.ACCESS_READ)
 
     def colourful(self):
         """The share of pixels whose channels differ much; every fourth row and column."""
-        pixels = np.frombuffer(self.memory, np.uint8)[-WIDTH * HEIGHT * 4:].reshape(HEIGHT, WIDTH, 4)[::4, ::4, :3].astype(np.int16)
+        pixels = np.frombuffer(self.memory, np.uint8)[-WIDTH * HEIGHT * 4:].reshape(HEIGHT, WIDTH, 4)
+        pixels = pixels[::4, ::4, :3].astype(np.int16)
         return float((pixels.max(axis=2) - pixels.min(axis=2) > 40).mean())
 
     def close(self):
@@ -74,8 +79,9 @@ def cpu_seconds(pids):
 
 
 def start(screen, command, home):
-    environment = {**os.environ, "DISPLAY": DISPLAY, "HOME": home, "XDG_RUNTIME_DIR": home, "SPOTCHECK_HOME": f"{home}/spotcheck",
-                   "XDG_CONFIG_HOME": f"{home}/.config", "XDG_CACHE_HOME": f"{home}/.cache", "XDG_DATA_HOME": f"{home}/.local/share"}
+    environment = {**os.environ, "DISPLAY": DISPLAY, "HOME": home, "XDG_RUNTIME_DIR": home,
+                   "SPOTCHECK_HOME": f"{home}/spotcheck", "XDG_CONFIG_HOME": f"{home}/.config",
+                   "XDG_CACHE_HOME": f"{home}/.cache", "XDG_DATA_HOME": f"{home}/.local/share"}
     environment.pop("WAYLAND_DISPLAY", None)
     begun = time.perf_counter()
     process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -100,7 +106,7 @@ def start(screen, command, home):
 
 
 def prepare(home):
-    """Spotcheck opens pictures without predicting them."""
+    """Spotcheck opens images without predicting them."""
     config = Path(home) / "spotcheck" / "config"
     config.mkdir(parents=True)
     (config / "settings.json").write_text('{"predict_on_open": false}')
@@ -131,7 +137,7 @@ def main():
                     prepare(home)
                     rounds = [start(screen, command, home) for _ in range(options.rounds)]
                 if None in rounds:
-                    print(f"{name:10} showed no pictures within {TIMEOUT:.0f} s")
+                    print(f"{name:10} showed no images within {TIMEOUT:.0f} s")
                     continue
                 seconds, memory, cpu = rounds[0]
                 print(f"{name:10} cold: {seconds:5.2f} s, {memory:4.0f} MB, {cpu:5.2f} s CPU", end="")

@@ -1,5 +1,5 @@
 //! What a frame costs without the rasteriser while a folder is listed, and while it is scrolled from top to bottom: the
-//! application's own work, the interface, and tessellation, in the real window without a screen. And the memory it has then.
+//! application's own work, the interface, and tessellation, in the real window without a screen. And its memory.
 //!
 //! usage: cargo bench --bench scroll -- FOLDER|s3://BUCKET/PREFIX/ [FRAMES]
 
@@ -150,7 +150,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let listed_in = begun.elapsed().as_secs_f64();
     let count = bench.app.state().samples.len();
     let mut costs: Vec<Cost> = Vec::with_capacity(frames);
-    // The pointer lies over the thumbnails; each frame turns the wheel so far that the last one is at the bottom.
+    // The pointer is over the thumbnails; each frame turns the wheel so far that the last one is at the bottom.
     let pointer = egui::pos2(150.0, 500.0);
     let rows = count as f32 / 2.0;
     let step = rows * 150.0 / frames as f32;

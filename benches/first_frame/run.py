@@ -1,9 +1,11 @@
 """Times the window from the start of the process to its first frame, and what it costs when nothing happens.
 
-usage: python run.py [--rounds 5] [--renderer glow|wgpu] [--spotcheck PATH]        (Linux; needs Xvfb, no Python packages)
+usage: python run.py [--rounds 5] [--renderer glow|wgpu] [--spotcheck PATH]
 
-The window opens on the sample photographs in a virtual display whose pixels lie in a file; the first frame is there when they
-change. Python looks every millisecond. Idle CPU is measured over some seconds after the pixels have come to rest.
+Linux only; needs Xvfb, no Python packages.
+
+The window opens on the sample images in a virtual display whose pixels are in a file; the first frame is there when
+they change. Python looks every millisecond. Idle CPU is measured over some seconds after the pixels have come to rest.
 """
 import argparse
 import mmap
@@ -115,7 +117,8 @@ def main():
             screen.close()
     first, settled, idle, memory = (statistics.median(column) for column in zip(*rounds))
     worst = max(figures[0] for figures in rounds)
-    print(f"{options.renderer}, median of {options.rounds}: first frame {first:.0f} ms (worst {worst:.0f}), last change "
+    print(f"{options.renderer}, median of {options.rounds}: first frame {first:.0f} ms (worst {worst:.0f}), last change"
+          " "
           f"after {settled:.0f} ms, idle {idle:.1f} % of a core, {memory:.0f} MiB")
 
 

@@ -1,4 +1,5 @@
-//! Reads lines of JSON, a prediction each, as the outputs of TFRecord files are read, and prints what that took as one line of JSON.
+//! Reads lines of JSON, a prediction each, as the outputs of TFRecord files are read, and prints the time taken as
+//! JSON.
 //!
 //! usage: `cargo bench --bench outputs -- FILE.jsonl`
 

@@ -90,7 +90,7 @@ fn searches(request: &mut ArrangeRequest, arranger: &mut Arranger) {
         "boxes>3 or tag:night",
     ] {
         let Ok(query) = Query::parse(text) else {
-            println!("{text} is no query");
+            println!("{text} is not a query");
             continue;
         };
         request.query = query;

@@ -1,9 +1,10 @@
-"""Spotcheck against obstore and boto3 on one S3 server, in one run: listing, fetching, predicting, and the first pictures.
+"""Spotcheck against obstore and boto3 on one S3 server, in one run: listing, fetching, predicting, first images.
 
 usage: python run.py [--only list|fetch|predict|window] [--rounds 3] [--keys 100000] [--objects 10000] [--images 1000]
                      [--bench PATH] [--spotcheck PATH]
 
-README.md says what is compared, and how to install what this needs. The server is SeaweedFS on this machine, as the tests use it.
+README.md says what is compared, and how to install what this needs. The server is SeaweedFS on this machine, as the
+tests use it.
 """
 import argparse
 import asyncio
@@ -53,13 +54,15 @@ def server():
             "name": "bench", "credentials": [{"accessKey": KEY, "secretKey": SECRET}],
             "actions": ["Admin", "Read", "Write", "List", "Tagging"]}]}))
         process = subprocess.Popen(
-            [tools / "packages" / "bin" / "weed", f"-logdir={folder}", "server", f"-dir={folder}", "-ip=127.0.0.1", "-ip.bind=127.0.0.1",
+            [tools / "packages" / "bin" / "weed", f"-logdir={folder}", "server", f"-dir={folder}",
+             "-ip=127.0.0.1", "-ip.bind=127.0.0.1",
              "-master.peers=none", "-master.telemetry=false", "-master.volumeSizeLimitMB=1024", "-volume.max=100",
              f"-master.port={master}", f"-volume.port={volume}", f"-filer.port={filer}", f"-master.port.grpc={grpc[0]}",
              f"-volume.port.grpc={grpc[1]}", f"-filer.port.grpc={grpc[2]}", f"-filer.localSocket={folder}/filer.sock",
              "-filer.saveToFilerLimit=4096", "-s3", f"-s3.port={s3}", f"-s3.port.grpc={grpc[3]}", "-s3.port.iceberg=0",
              "-s3.port.lance=0", f"-s3.localSocket={folder}/s3.sock", f"-s3.config={config}"],
-            env={"PATH": os.environ["PATH"], "HOME": folder}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=folder)
+            env={"PATH": os.environ["PATH"], "HOME": folder}, cwd=folder,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
             wait_until_ready(process, filer, s3)
             yield f"http://127.0.0.1:{s3}", filer, process.pid
@@ -89,10 +92,10 @@ def put(filer, objects):
     connection = http.client.HTTPConnection("127.0.0.1", filer)
     for path, content in objects:
         connection.request("PUT", urllib.parse.quote(path), content)
-        answer = connection.getresponse()
-        text = answer.read()
-        if answer.status // 100 != 2:
-            raise OSError(f"{answer.status} {text.decode()}")
+        response = connection.getresponse()
+        text = response.read()
+        if response.status // 100 != 2:
+            raise OSError(f"{response.status} {text.decode()}")
 
 
 def put_share(filer, prefix, count, share, content):
@@ -113,7 +116,8 @@ def boto3_client(endpoint):
     import boto3
     from botocore.config import Config
 
-    return boto3.client("s3", endpoint_url=endpoint, aws_access_key_id=KEY, aws_secret_access_key=SECRET, region_name="us-east-1",
+    return boto3.client("s3", endpoint_url=endpoint, aws_access_key_id=KEY, aws_secret_access_key=SECRET,
+                        region_name="us-east-1",
                         config=Config(max_pool_connections=BOTO_THREADS))
 
 
@@ -173,7 +177,8 @@ def worker(package, what, endpoint, prefix):
 def run(command, environment):
     """Its standard output, seconds, its own CPU seconds and its most memory in MB."""
     begun = time.perf_counter()
-    process = subprocess.Popen([str(part) for part in command], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    command = [str(part) for part in command]
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     output, errors = process.stdout.read(), process.stderr.read()
     _, status, usage = os.wait4(process.pid, 0)
     seconds = time.perf_counter() - begun
@@ -188,19 +193,22 @@ def environment_for(endpoint):
     nothing = WORK / "no-aws-settings"
     nothing.write_text("")
     return {**kept, "AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": SECRET, "AWS_REGION": "us-east-1",
-            "AWS_ENDPOINT_URL_S3": endpoint, "AWS_CONFIG_FILE": str(nothing), "AWS_SHARED_CREDENTIALS_FILE": str(nothing),
+            "AWS_ENDPOINT_URL_S3": endpoint, "AWS_CONFIG_FILE": str(nothing),
+            "AWS_SHARED_CREDENTIALS_FILE": str(nothing),
             "SPOTCHECK_HOME": str(WORK / "home")}
 
 
 def table(title, rows, unit, better):
     """`rows`: a list of figures for each name, one a round; the first is Spotcheck."""
     ours = next(iter(rows.values()))
-    print(f"\n{title}, median of {len(ours)} rounds\n\n| program | {unit} | CPU s | memory MB | Spotcheck's is |\n|---|---|---|---|---|")
+    print(f"\n{title}, median of {len(ours)} rounds\n")
+    print(f"| program | {unit} | CPU s | memory MB | Spotcheck's is |\n|---|---|---|---|---|")
     for name, figures in rows.items():
         value, cpu, memory = (statistics.median(column) for column in zip(*figures))
         # Contenders of one round saw the same machine.
         ratio = statistics.median(mine[0] / theirs[0] for mine, theirs in zip(ours, figures))
-        print(f"| {name} | {value:.2f} | {cpu:.1f} | {memory:.0f} | {'' if figures is ours else f'{ratio:.2f} of it'} |")
+        share = "" if figures is ours else f"{ratio:.2f} of it"
+        print(f"| {name} | {value:.2f} | {cpu:.1f} | {memory:.0f} | {share} |")
     print(f"\n{better}", flush=True)
 
 
@@ -218,7 +226,8 @@ def compare(what, endpoint, prefix, expected, options):
             firsts += [result["first_page"]] if "first_page" in result else []
             figures.append((result["seconds"] if what == "list" else expected / result["seconds"], cpu, memory))
     if what == "list":
-        table(f"Listing {expected} keys", rows, "s", f"Spotcheck's first page of 1000 keys: {statistics.median(firsts) * 1000:.0f} ms.")
+        first = statistics.median(firsts) * 1000
+        table(f"Listing {expected} keys", rows, "s", f"Spotcheck's first page of 1000 keys: {first:.0f} ms.")
     else:
         table(f"Fetching {expected} objects of {OBJECT_BYTES // 1000} KB", rows, "objects/s", "More is better.")
 
@@ -256,7 +265,8 @@ def predict(endpoint, filer, server_pid, options):
     make_images.make(folder, options.images)
     put(filer, ((f"/buckets/{BUCKET}/images/{path.name}", path.read_bytes()) for path in sorted(folder.glob("*.jpg"))))
     environment = environment_for(endpoint)
-    subprocess.run([options.spotcheck, "runtime", "install", "cpu"], env=environment, check=True, stdout=subprocess.DEVNULL,
+    install = [options.spotcheck, "runtime", "install", "cpu"]
+    subprocess.run(install, env=environment, check=True, stdout=subprocess.DEVNULL,
                    stderr=subprocess.DEVNULL)
     title = f"Predicting {options.images} JPEGs of 1024x768 with EfficientNet-Lite0, the server"
     with apart(server_pid):
@@ -265,21 +275,22 @@ def predict(endpoint, filer, server_pid, options):
 
 
 def predict_rounds(title, folder, environment, server_pid, options):
-    rows, answers, servers = {"from S3": [], "from disk": []}, {}, []
+    rows, predictions, servers = {"from S3": [], "from disk": []}, {}, []
     for _ in range(options.rounds):
         for name, place in [("from S3", f"s3://{BUCKET}/images/"), ("from disk", folder)]:
-            out = WORK / "answers.jsonl"
-            command = [options.spotcheck, "predict", place, "--model", "efficientnet-lite0", "--device", "cpu", "--out", out]
+            out = WORK / "predictions.jsonl"
+            command = [options.spotcheck, "predict", place, "--model", "efficientnet-lite0", "--device", "cpu"]
+            command += ["--out", out]
             before = computed(server_pid)
             _, seconds, cpu, memory = run(command, environment)
             if name == "from S3":
                 servers.append((computed(server_pid) - before) * 1000 / options.images)
             rows[name].append((seconds * 1000 / options.images, cpu, memory))
-            answers[name] = [json.loads(line)["classes"] for line in out.read_text().splitlines()]
-    if answers["from S3"] != answers["from disk"] or len(answers["from disk"]) != options.images:
-        sys.exit("the answers differ")
-    table(title, rows, "ms an image", f"The whole command is timed; the answers are the same. The server computed {statistics.median(servers):.2f} ms an "
-          "image.")
+            predictions[name] = [json.loads(line)["classes"] for line in out.read_text().splitlines()]
+    if predictions["from S3"] != predictions["from disk"] or len(predictions["from disk"]) != options.images:
+        sys.exit("the predictions differ")
+    table(title, rows, "ms an image", "The whole command is timed; the predictions are the same. The server computed "
+          f"{statistics.median(servers):.2f} ms an image.")
 
 
 def window(endpoint, filer, options):
@@ -304,9 +315,9 @@ def window(endpoint, filer, options):
         finally:
             screen.close()
     if None in rounds:
-        sys.exit("no pictures were shown")
+        sys.exit("no images were shown")
     seconds, memory, cpu = (statistics.median(column) for column in zip(*rounds))
-    print(f"\nFirst pictures of a prefix with {options.keys} keys, cold: {seconds:.2f} s from the start of the program; "
+    print(f"\nFirst images of a prefix with {options.keys} keys, cold: {seconds:.2f} s from the start of the program; "
           f"{memory:.0f} MB and {cpu:.2f} s CPU {browse.SETTLED:.0f} s later")
 
 

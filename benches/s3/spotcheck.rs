@@ -1,6 +1,7 @@
-//! Lists everything below an S3 prefix, or reads all of it, as the program does, and prints what that took as one line of JSON.
+//! Lists everything below an S3 prefix, or reads all of it, as the program does, and prints what that took as a line of
+//! JSON.
 //!
-//! usage: `cargo bench --bench s3 -- list|fetch s3://BUCKET/PREFIX/`, server and credentials in the environment (`AWS_…`)
+//! usage: `cargo bench --bench s3 -- list|fetch s3://BUCKET/PREFIX/`, with server and credentials in `AWS_…`
 
 #![expect(clippy::print_stdout, reason = "its output is what it is for")]
 

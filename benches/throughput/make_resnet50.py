@@ -2,8 +2,8 @@
 
 usage: python make_resnet50.py FOLDER
 
-The graph is what `torch.onnx.export(torchvision.models.resnet50().eval(), …)` gives: the stride sits in the 3x3 convolution
-(“v1.5”) and batch normalisation is folded into the convolutions. Only the weights are drawn at random (He's
+The graph is what `torch.onnx.export(torchvision.models.resnet50().eval(), …)` gives: the stride is in the 3x3
+convolution (“v1.5”) and batch normalisation is folded into the convolutions. Only the weights are drawn at random (He's
 initialisation, fixed seed): the arithmetic is the same, and torch is not needed.
 """
 import hashlib
@@ -96,7 +96,9 @@ def resnet50():
     graph.nodes.append(helper.make_node("Gemm", scores, ["output"], alpha=1.0, beta=1.0, transB=1))
     batch = lambda name, shape: helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", *shape])
     model = helper.make_model(
-        helper.make_graph(graph.nodes, "resnet50", [batch("input", [3, 224, 224])], [batch("output", [1000])], graph.weights),
+        helper.make_graph(
+            graph.nodes, "resnet50", [batch("input", [3, 224, 224])], [batch("output", [1000])], graph.weights
+        ),
         opset_imports=[helper.make_opsetid("", 17)],
     )
     model.ir_version = 8

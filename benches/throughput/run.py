@@ -1,4 +1,4 @@
-"""Times `spotcheck predict` against a plain Python script and against onnxruntime alone. README.md says what is compared.
+"""Times `spotcheck predict` against a plain Python script and against onnxruntime alone; README.md describes them.
 
 usage: python run.py [--rounds 5] [--images 500] [--model efficientnet-lite0|resnet50] [--spotcheck PATH]
 """
@@ -50,7 +50,7 @@ def milliseconds_an_image(command, count):
 
 
 def contenders(spotcheck, model, weights, images):
-    """Name and command, given a number of images. Only ResNet-50 lies outside Spotcheck's own folders."""
+    """Name and command, given a number of images. Only ResNet-50 is outside Spotcheck's own folders."""
     recipe = "lite0" if model == "efficientnet-lite0" else "resnet"
     named = model if model == "efficientnet-lite0" else weights
     results = WORK / "results"
@@ -72,7 +72,7 @@ def largest_difference(model, count):
 
     ours, theirs = read("spotcheck"), read("python")
     if len(ours) != count or len(theirs) != count:
-        sys.exit(f"{len(ours)} and {len(theirs)} answers for {count} images")
+        sys.exit(f"{len(ours)} and {len(theirs)} predictions for {count} images")
     largest = 0.0
     for one, other in zip(ours, theirs):
         scores = {entry["index"]: entry["score"] for entry in other["classes"]}

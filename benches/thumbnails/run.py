@@ -1,10 +1,10 @@
 """CPU milliseconds for a thumbnail of 256 px of a JPEG: Spotcheck, Pillow, OpenCV and vipsthumbnail in one run.
 
-usage: python run.py --spotcheck PATH_OF_THE_BENCH [--images 300] [--rounds 5] [--folder FOLDER]      (needs vipsthumbnail)
+usage: python run.py --spotcheck PATH_OF_THE_BENCH [--images 300] [--rounds 5] [--folder FOLDER]
 
 All take turns, one thread each, files in the page cache; of each the fastest round counts, because anything else is the
-machine's doing. Starting a program is not counted: Pillow and OpenCV run in this process, and the time of vipsthumbnail for one
-image is taken off.
+machine's doing. Starting a program is not counted: Pillow and OpenCV run in this process, and the time of vipsthumbnail
+for one image is subtracted. Needs vipsthumbnail.
 """
 import argparse
 import os
@@ -74,7 +74,7 @@ def main():
     parser.add_argument("--spotcheck", type=Path, required=True)
     parser.add_argument("--images", type=int, default=300)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--folder", type=Path, help="JPEGs that are there already, all of one size, instead of those of 1024x768")
+    parser.add_argument("--folder", type=Path, help="existing JPEGs, all of one size, instead of those of 1024x768")
     options = parser.parse_args()
     if not shutil.which("vipsthumbnail"):
         sys.exit("needs vipsthumbnail (libvips-tools)")

@@ -24,7 +24,7 @@ fn main() {
         .filter(|path| path.exists())
         .collect();
     if files.is_empty() {
-        println!("give the path of a large image; make_picture.py makes one");
+        println!("give the path of a large image; make_image.py makes one");
         return;
     }
     for file in files {
@@ -95,7 +95,8 @@ fn measure(file: &Path) {
     times.sort_by(f64::total_cmp);
     let at = |share: f64| times[((times.len() - 1) as f64 * share) as usize];
     println!(
-        "  {FRAMES} frames of zooming and moving, ui + tessellation: p50 {:.2} ms, p99 {:.2} ms, longest {:.2} ms; {coarse} of them had a coarse part",
+        "  {FRAMES} frames of zooming and moving, ui + tessellation: p50 {:.2} ms, p99 {:.2} ms, longest {:.2} ms; \
+         {coarse} of them had a coarse part",
         at(0.5),
         at(0.99),
         at(1.0)
